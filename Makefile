@@ -1,0 +1,38 @@
+# Each target creates .venv and installs what it needs; needs only Python 3.11 or later and make.
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+
+.NOTPARALLEL:
+.PHONY: demo test check bench format clean
+
+demo: .venv/.installed-demo  ## train a small classifier on handwritten digits
+	$(BIN)/python examples/digits.py $(ARGS)
+
+test: .venv/.installed-test  ## run the tests; ARGS="-k tanh" passes options to pytest
+	$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/.installed-check  ## formatting, lint and types, changing nothing
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy
+
+bench: .venv/.installed-bench  ## measure against PyTorch and JAX
+	$(BIN)/python -m benchmarks $(ARGS)
+
+format: .venv/.installed-check  ## format and repair what can be repaired
+	$(BIN)/python -m ruff check --fix-only .
+	$(BIN)/python -m ruff format .
+
+clean:  ## remove caches and build output; delete .venv to start over
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp per extra, so that a second run installs nothing.
+.venv/.installed-%: pyproject.toml | .venv/bin/python
+	@echo "installing wengert[$*] into .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv

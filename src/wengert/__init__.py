@@ -1,0 +1,65 @@
+"""Wengert turns a Python loss function into one native training step.
+
+>>> import numpy as np, wengert as wg
+>>> def loss(w, x, y):
+...     return np.mean((np.tanh(x @ w) - y) ** 2)
+>>> wg.grad(loss)(np.zeros(2), np.eye(2), np.ones(2))
+array([-1., -1.])
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from wengert import errors, functions, ops
+from wengert.api.check_grads import check_grads
+from wengert.api.custom import checkpoint, custom_vjp
+from wengert.api.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from wengert.api.grad_with_loss import GradWithLossOptions, grad_with_loss
+from wengert.api.gradient_tape import GradientTape
+from wengert.api.graph import Graph
+from wengert.api.trace import trace
+from wengert.api.variants import GradOp
+from wengert.core import tree
+from wengert.core.dims import Dim
+from wengert.core.table import op
+from wengert.core.tensor import Tensor
+
+from wengert import linalg, random  # isort: skip  (they list what the imports above defined)
+
+__version__ = "0.1.0"
+
+op.seal_ops()
+_functions = op.public("")  # every op and function of the array API and of learning, by name
+globals().update(_functions)
+
+__all__ = [  # noqa: PLE0604
+    "Dim",
+    "GradOp",
+    "GradWithLossOptions",
+    "GradientTape",
+    "Graph",
+    "Tensor",
+    "check_grads",
+    "checkpoint",
+    "custom_vjp",
+    "errors",
+    "functions",
+    "grad",
+    "grad_with_loss",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "linalg",
+    "op",
+    "ops",
+    "random",
+    "trace",
+    "tree",
+    "value_and_grad",
+    "vjp",
+    *_functions,
+]
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

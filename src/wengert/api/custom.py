@@ -1,0 +1,172 @@
+"""Derivatives by hand: custom_vjp; and recomputation: checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import update_wrapper, wraps
+from typing import Any
+
+from wengert.core import tree
+from wengert.core.dtypes import is_float
+from wengert.core.op import Call, Op
+from wengert.core.table import op
+from wengert.core.types import ArrayType, Value
+from wengert.errors import NotDifferentiable, ShapeError
+from wengert.interpret.trace import composite_body
+
+
+def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, whose inner values are computed again on the way back instead of kept.
+
+    >>> import wengert as wg
+    >>> float(wg.grad(checkpoint(lambda x: wg.sin(x * x)))(0.0))
+    0.0
+    """
+
+    @wraps(function)
+    def recomputed(*args: Any, **kwargs: Any) -> Any:
+        return op.region(lambda *xs: function(*xs, **kwargs), *args)
+
+    return recomputed
+
+
+class custom_vjp:
+    """A function with a reverse rule of its own.
+
+    `defvjp(forward, backward)`: `forward(*args)` returns (value, residuals), and
+    `backward(residuals, cotangent)` one cotangent per argument. The function must not use outer
+    Tensors except as arguments.
+
+    >>> import wengert as wg
+    >>> @custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> clipped.defvjp(lambda x: (x, None), lambda _, g: (wg.clip(g, -1.0, 1.0),))
+    >>> float(wg.grad(lambda x: 5.0 * clipped(x))(2.0))
+    1.0
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.forward: Callable[..., tuple[Any, Any]] | None = None
+        self.backward: Callable[..., Sequence[Any]] | None = None
+        update_wrapper(self, function)
+
+    def defvjp(
+        self, forward: Callable[..., tuple[Any, Any]], backward: Callable[..., Sequence[Any]]
+    ) -> None:
+        """Set the reverse rule."""
+        self.forward, self.backward = forward, backward
+
+    def __call__(self, *args: Any) -> Any:
+        if self.forward is None:
+            raise NotDifferentiable(
+                f"{self.function.__name__}: has no reverse rule yet; a custom_vjp function needs "
+                "one. "
+                "Call defvjp(forward, backward) first."
+            )
+        leaves, structure = tree.flatten(tree.arrays(args))
+        call = _CustomCall(self, structure)
+        out = call.op.rebind(leaves, {"save": False})
+        return call.result(out)
+
+
+class _CustomCall:
+    """One call of a custom_vjp function, as an op on the leaves of its arguments."""
+
+    def __init__(self, custom: custom_vjp, arguments: tree.Structure) -> None:
+        self.custom = custom
+        self.arguments = arguments
+        self.outputs: tree.Structure | None = None
+        self.residuals: tree.Structure | None = None
+        self.count = 0  # leaves of the output; those of the residuals follow
+        name = custom.function.__name__
+        self.op = Op(
+            name=name,
+            kind="composite",
+            call=Call((), frozenset(), True, {"save": False}),
+            doc=custom.function.__doc__ or "",
+            numpy=self.body,
+            type=self.type,
+            body=self.body,
+            vjp=self.vjp,
+            jvp=self.jvp,
+            saving=lambda params: {"save": True},
+            asked=lambda params: self.count,
+            space="hidden",
+        )
+
+    def body(self, *leaves: Value, save: bool) -> tuple[Value, ...]:
+        args = tree.unflatten(self.arguments, leaves)
+        if save:
+            assert self.custom.forward is not None
+            out, residuals = self.custom.forward(*args)
+        else:
+            out, residuals = self.custom.function(*args), None
+        values, self.outputs = tree.flatten(tree.arrays(out))
+        self.count = len(values)
+        kept, self.residuals = tree.flatten(residuals)
+        return (*values, *kept) if save else tuple(values)
+
+    def type(self, *types: ArrayType, save: bool) -> tuple[ArrayType, ...]:
+        return tuple(composite_body(self.op, types, {"save": save}).output_types())
+
+    def result(self, out: Sequence[Value]) -> Any:
+        assert self.outputs is not None
+        return tree.unflatten(self.outputs, out[: self.count])
+
+    def vjp(
+        self,
+        g: Any,
+        out: Any,
+        operands: Sequence[Value],
+        params: dict[str, Any],
+        wanted: Sequence[bool],
+    ) -> Sequence[Value]:
+        assert self.custom.backward is not None
+        assert self.outputs is not None
+        assert self.residuals is not None
+        cotangents = [
+            op.full(y.shape, 0, dtype=y.dtype) if gy is None else gy
+            for gy, y in zip(g[: self.count], out, strict=False)
+        ]
+        residuals = tree.unflatten(self.residuals, out[self.count :])
+        found = self.custom.backward(residuals, tree.unflatten(self.outputs, cotangents))
+        return self._flat(found, operands)
+
+    def _flat(self, found: Any, operands: Sequence[Value]) -> list[Value | None]:
+        """The cotangents a backward rule returned, checked against the arguments; None counts as
+        zero.
+        """
+        args = tree.unflatten(self.arguments, operands)
+        name = self.op.name
+        if not isinstance(found, tuple | list) or len(found) != len(args):
+            raise ShapeError(
+                f"{name}: its backward rule returned {type(found).__name__} for {len(args)} "
+                "arguments; it must "
+                "return a tuple with one cotangent per argument. Use None for zero."
+            )
+        flat: list[Value | None] = []
+        for arg, gx in zip(args, found, strict=True):
+            leaves = tree.leaves(arg)
+            values = [None] * len(leaves) if gx is None else tree.leaves(tree.arrays(gx))
+            if len(values) != len(leaves) or any(
+                v is not None and tuple(v.shape) != tuple(x.shape)
+                for v, x in zip(values, leaves, strict=True)
+            ):
+                raise ShapeError(
+                    f"{name}: its backward rule returned shapes "
+                    f"{[v.shape for v in values if v is not None]} for an "
+                    f"argument of shapes {[x.shape for x in leaves]}; they must be equal. Sum or "
+                    "reshape them."
+                )
+            flat += [v if is_float(x.dtype) else None for v, x in zip(values, leaves, strict=True)]
+        return flat
+
+    def jvp(
+        self, tangents: Sequence[Value], out: Any, operands: Sequence[Value], params: dict[str, Any]
+    ) -> Any:
+        raise NotDifferentiable(
+            f"{self.op.name}: given a tangent; a custom_vjp function has a reverse rule only. "
+            "Differentiate it with wg.grad or wg.vjp."
+        )

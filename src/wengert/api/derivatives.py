@@ -1,0 +1,401 @@
+"""Derivatives of Python functions over trees of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.table import op
+from wengert.core.types import Value
+from wengert.errors import DTypeError, ShapeError, TraceError
+from wengert.interpret.derive import Pullback, jvp_flat, vjp_flat
+
+__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
+Argnums = int | Sequence[int]
+
+
+class _Arguments:
+    """The differentiated arguments of a call, flat; one array at two places of a tree is one
+    variable.
+    """
+
+    def __init__(self, name: str, args: Sequence[Any], argnums: Argnums) -> None:
+        self.numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        self.single = isinstance(argnums, int)
+        self.args = list(args)
+        for number in self.numbers:
+            if not -len(args) <= number < len(args):
+                raise ValueError(
+                    f"{name}: argnums {argnums} was given for a call with {len(args)} positional "
+                    "arguments; it "
+                    "must name one of them. Pass that argument by position."
+                )
+        self.numbers = tuple(n % len(args) for n in self.numbers)
+        self.leaves: list[Value] = []
+        self._places: list[tuple[tree.Structure, list[int]]] = []
+        for number in self.numbers:
+            arg = args[number]
+            values, structure = tree.flatten(_as_float(arg))
+            _require_floats(name, values, arg)
+            seen: dict[int, int] = {}
+            places = []
+            for x in values:
+                if id(x) not in seen:
+                    seen[id(x)] = len(self.leaves)
+                    self.leaves.append(x)
+                places.append(seen[id(x)])
+            self._places.append((structure, places))
+
+    def call(self, values: Sequence[Value]) -> list[Any]:
+        """All arguments of the call, with these values for the differentiated leaves."""
+        args = list(self.args)
+        for number, each in zip(self.numbers, self.trees(values), strict=True):
+            args[number] = each
+        return args
+
+    def trees(self, values: Sequence[Value]) -> list[Any]:
+        """The differentiated arguments, with these values for their leaves."""
+        return [
+            tree.unflatten(structure, [values[i] for i in places])
+            for structure, places in self._places
+        ]
+
+    def result(self, values: Sequence[Value]) -> Any:
+        """The same, in the form of `argnums`: one tree or a tuple of trees."""
+        found = self.trees(values)
+        return found[0] if self.single else tuple(found)
+
+
+def _require_floats(name: str, leaves: Sequence[Value], arg: Any) -> None:
+    if not any(x.dtype.kind == "f" for x in leaves):
+        what = f"dtype {leaves[0].dtype}" if leaves else type(arg).__name__
+        raise DTypeError(
+            f"{name}: the argument to differentiate by has {what}; it must hold float arrays. "
+            "Convert it with astype(np.float64), or choose another argument with argnums."
+        )
+
+
+def _zeros_where_none(found: Sequence[Value | None], leaves: Sequence[Value]) -> list[Value]:
+    return [
+        op.full(x.shape, 0, dtype=x.dtype) if g is None else g
+        for g, x in zip(found, leaves, strict=True)
+    ]
+
+
+def _owned(values: Sequence[Value], *borrowed: Sequence[Value]) -> list[Value]:
+    """The values as arrays that share memory neither with each other nor with `borrowed`."""
+    taken = {id(x) for xs in borrowed for x in xs}
+    out = []
+    for x in values:
+        if isinstance(x, np.ndarray):
+            if id(x) in taken or not x.flags.owndata or not x.flags.writeable:
+                x = np.array(x)
+            taken.add(id(x))
+        out.append(x)
+    return out
+
+
+def _scalar(name: str, out: Any) -> Value:
+    """The loss a function returned, checked to be one float."""
+    if isinstance(out, tuple):
+        raise TraceError(
+            f"{name}: the function returned a tuple; it must return one scalar. "
+            "Pass has_aux=True if it returns (loss, aux)."
+        )
+    if not tree.is_leaf(out) and not isinstance(out, bool | int | float):
+        raise TraceError(
+            f"{name}: the function returned {type(out).__name__}; it must return one scalar. "
+            "Return the loss."
+        )
+    out = out if tree.is_leaf(out) else np.asarray(out)
+    if tuple(out.shape) != ():
+        raise ShapeError(
+            f"{name}: the function returned shape {tuple(out.shape)}; it must return one scalar. "
+            "Take wg.sum or wg.mean of it, or use wg.jacobian or wg.vjp."
+        )
+    if out.dtype.kind != "f":
+        raise DTypeError(
+            f"{name}: the function returned dtype {out.dtype}; it must return a float. Convert it "
+            "with astype."
+        )
+    return out
+
+
+def value_and_grad(
+    function: Callable[..., Any] | None = None, argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that returns (value, gradient), or ((value, aux), gradient) with `has_aux`.
+
+    >>> value, gradient = value_and_grad(lambda x: x * x)(3.0)
+    >>> float(value), float(gradient)
+    (9.0, 6.0)
+    """
+    if function is None:
+        return lambda f: value_and_grad(f, argnums, has_aux)
+    f = function
+
+    @wraps(f)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        (value, aux), gradient = _value_and_grad(
+            "value_and_grad", f, args, kwargs, argnums, has_aux
+        )
+        return ((value, aux) if has_aux else value), gradient
+
+    return differentiated
+
+
+def grad(
+    function: Callable[..., Any] | None = None, argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that returns the gradient of a scalar function, or (gradient, aux) with `has_aux`.
+
+    >>> float(grad(lambda x: x**3)(2.0))
+    12.0
+    """
+    if function is None:
+        return lambda f: grad(f, argnums, has_aux)
+    f = function
+
+    @wraps(f)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        (_, aux), gradient = _value_and_grad("grad", f, args, kwargs, argnums, has_aux)
+        return (gradient, aux) if has_aux else gradient
+
+    return differentiated
+
+
+def _value_and_grad(
+    name: str,
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    argnums: Argnums,
+    has_aux: bool,
+) -> tuple[tuple[Value, Any], Any]:
+    arguments = _Arguments(name, args, argnums)
+    aux_structure: list[tree.Structure] = []
+
+    def flat(*values: Value) -> Sequence[Value]:
+        out = function(*arguments.call(values), **kwargs)
+        if not has_aux:
+            return [_scalar(name, out)]
+        out, aux = _with_aux(name, out)
+        leaves, structure = tree.flatten(aux)
+        aux_structure.append(structure)
+        return [_scalar(name, out), *leaves]
+
+    outputs, pullback = vjp_flat(flat, arguments.leaves)
+    one = np.ones((), outputs[0].dtype)
+    found = pullback([one, *[None] * (len(outputs) - 1)])
+    value, *rest = _owned(outputs, arguments.leaves)
+    aux = tree.unflatten(aux_structure[0], rest) if has_aux else None
+    gradients = _owned(_zeros_where_none(found, arguments.leaves), outputs, arguments.leaves)
+    return (value, aux), arguments.result(gradients)
+
+
+def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value, and the function from a cotangent of it to a tuple with a cotangent per argument.
+
+    Returns (value, pullback), or (value, pullback, aux) with `has_aux`.
+
+    >>> value, pullback = vjp(lambda x, y: x * y, 3.0, 4.0)
+    >>> [float(g) for g in pullback(1.0)]
+    [4.0, 3.0]
+    """
+    arguments = _Arguments("vjp", primals, range(len(primals)))
+    value, aux, structure, pull = _pullback("vjp", function, arguments, has_aux)
+
+    def pullback(cotangent: Any) -> tuple[Any, ...]:
+        given = _like("vjp", "cotangent", cotangent, value, structure)
+        found = _zeros_where_none(pull(given), arguments.leaves)
+        return tuple(arguments.trees(_owned(found, given, value, arguments.leaves)))
+
+    result = tree.unflatten(structure, _owned(value, arguments.leaves))
+    return (result, pullback, aux) if has_aux else (result, pullback)
+
+
+def _pullback(
+    name: str, function: Callable[..., Any], arguments: _Arguments, has_aux: bool
+) -> tuple[list[Value], Any, tree.Structure, Pullback]:
+    """Flat outputs, aux, the structure of the output, and the pullback of the flat outputs."""
+    structures: list[tree.Structure] = []
+    count: list[int] = []
+
+    def flat(*values: Value) -> Sequence[Value]:
+        out = function(*arguments.call(values))
+        out, aux = _with_aux(name, out) if has_aux else (out, None)
+        leaves, structure = tree.flatten(tree.arrays(out))
+        aux_leaves, aux_structure = tree.flatten(aux)
+        structures.extend((structure, aux_structure))
+        count.append(len(leaves))
+        return [*leaves, *aux_leaves]
+
+    outputs, pull = vjp_flat(flat, arguments.leaves)
+    extra = len(outputs) - count[0]
+    aux = tree.unflatten(structures[1], outputs[count[0] :])
+    return outputs[: count[0]], aux, structures[0], lambda gs: pull([*gs, *[None] * extra])
+
+
+def _with_aux(name: str, out: Any) -> tuple[Any, Any]:
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise TraceError(
+            f"{name}: the function returned {type(out).__name__}; with has_aux=True it must "
+            "return (value, aux). "
+            "Return both, or leave has_aux out."
+        )
+    return out
+
+
+def _like(
+    name: str, what: str, given: Any, values: Sequence[Value], structure: tree.Structure
+) -> list[Value]:
+    """A cotangent or tangent as flat leaves, checked against what it belongs to."""
+    leaves, found = tree.flatten(tree.arrays(given))
+    if found.spec != structure.spec or len(leaves) != len(values):
+        raise TraceError(
+            f"{name}: the {what} has structure {found}; it must have that of its value, "
+            f"{structure}. "
+            "Build it with wg.tree.map over the value."
+        )
+    for g, x in zip(leaves, values, strict=True):
+        if tuple(g.shape) != tuple(x.shape):
+            raise ShapeError(
+                f"{name}: a {what} has shape {tuple(g.shape)}; it must have the shape of its "
+                "value, "
+                f"{tuple(x.shape)}. Broadcast or reshape it."
+            )
+    return [
+        g if g.dtype == x.dtype else op.astype(g, x.dtype)
+        for g, x in zip(leaves, values, strict=True)
+    ]
+
+
+def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    """The value and its tangent, for a tuple of arguments and a tuple of their tangents.
+
+    Returns (value, tangent), or (value, tangent, aux) with `has_aux`.
+
+    >>> value, tangent = jvp(lambda x: x * x, (3.0,), (1.0,))
+    >>> float(tangent)
+    6.0
+    """
+    leaves, structure = tree.flatten(tree.arrays(tuple(map(_as_float, primals))))
+    ds = _like("jvp", "tangent", tuple(map(_as_float, tangents)), leaves, structure)
+    moving = [_tangent_of(x, dx) for x, dx in zip(leaves, ds, strict=True)]
+    structures: list[tree.Structure] = []
+    count: list[int] = []
+
+    def flat(*values: Value) -> Sequence[Value]:
+        out = function(*tree.unflatten(structure, values))
+        out, aux = _with_aux("jvp", out) if has_aux else (out, None)
+        out_leaves, out_structure = tree.flatten(tree.arrays(out))
+        aux_leaves, aux_structure = tree.flatten(aux)
+        structures.extend((out_structure, aux_structure))
+        count.append(len(out_leaves))
+        return [*out_leaves, *aux_leaves]
+
+    outputs, found = jvp_flat(flat, leaves, moving)
+    n = count[0]
+    value = tree.unflatten(structures[0], _owned(outputs[:n], leaves))
+    tangents = _owned(_zeros_where_none(found[:n], outputs[:n]), outputs, leaves, ds)
+    tangent = tree.unflatten(structures[0], tangents)
+    return (
+        (value, tangent, tree.unflatten(structures[1], outputs[n:]))
+        if has_aux
+        else (value, tangent)
+    )
+
+
+def _as_float(arg: Any) -> Any:
+    """An argument to differentiate by; a bare Python number counts as a float64 scalar."""
+    return np.asarray(arg, np.float64) if isinstance(arg, bool | int | float) else arg
+
+
+def _tangent_of(x: Value, dx: Value) -> Value | None:
+    """The tangent of a float; integers and bools do not move."""
+    if x.dtype.kind == "f":
+        return dx
+    if isinstance(dx, np.ndarray) and dx.any():
+        raise DTypeError(
+            f"jvp: an argument of dtype {x.dtype} was given a tangent that is not zero; only "
+            "floats move. Convert it with astype(np.float64), or give it zeros."
+        )
+    return None
+
+
+def jacobian(
+    function: Callable[..., Any] | None = None, argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that returns the matrix of all partial derivatives, of shape output + input.
+
+    A tree of outputs gives a tree whose leaves are trees of the differentiated arguments. The
+    function runs once; its backward pass is recorded once and looped over the basis of the outputs.
+
+    >>> jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+    if function is None:
+        return lambda f: jacobian(f, argnums, has_aux)
+    f = function
+
+    @wraps(f)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        arguments = _Arguments("jacobian", args, argnums)
+        value, aux, structure, pull = _pullback(
+            "jacobian", lambda *xs: f(*xs, **kwargs), arguments, has_aux
+        )
+        rows = [_jacobian_rows(arguments, value, pull, i) for i in range(len(value))]
+        result = tree.unflatten(structure, [arguments.result(row) for row in rows])
+        return (result, aux) if has_aux else result
+
+    return differentiated
+
+
+def _jacobian_rows(
+    arguments: _Arguments, value: Sequence[Value], pull: Pullback, which: int
+) -> list[Value]:
+    """The partial derivatives of output `which` by every leaf, output axes first."""
+    y = value[which]
+    n = int(np.prod([int(size) for size in y.shape], dtype=np.int64))
+    basis = np.eye(n, dtype=y.dtype if y.dtype.kind == "f" else np.float64).reshape(n, *y.shape)
+
+    def row(_: Any, e: Value) -> tuple[Any, list[Value]]:
+        found = pull([e if i == which else None for i in range(len(value))])
+        return None, _zeros_where_none(found, arguments.leaves)
+
+    stacked = op.scan(row, None, basis)[1]
+    return [
+        op.reshape(j, (*y.shape, *x.shape)) for j, x in zip(stacked, arguments.leaves, strict=True)
+    ]
+
+
+def hessian(
+    function: Callable[..., Any] | None = None, argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """A function that returns all second partial derivatives of a scalar function, exactly.
+
+    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
+    array([[4., 2.],
+           [2., 0.]])
+    """
+    if function is None:
+        return lambda f: hessian(f, argnums, has_aux)
+    return jacobian(grad(function, argnums, has_aux), argnums, has_aux)
+
+
+def hvp(function: Callable[..., Any], primals: Any, tangents: Any, argnums: Argnums = 0) -> Any:
+    """The Hessian of a scalar function times a vector, without building the Hessian.
+
+    `primals` and `tangents` are tuples of arguments, or one argument and its tangent.
+
+    >>> hvp(lambda x: wg.sum(x**3), np.array([1.0, 2.0]), np.array([1.0, 0.0]))
+    array([6., 0.])
+    """
+    if not isinstance(primals, tuple):
+        primals, tangents = (primals,), (tangents,)
+    return jvp(grad(function, argnums), primals, tangents)[1]

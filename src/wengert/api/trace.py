@@ -1,0 +1,139 @@
+"""trace: record a Python function as a graph."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from wengert.api.graph import Graph
+from wengert.core import tree
+from wengert.core.dims import Dim, Size, SizeNeeded, known_sizes
+from wengert.core.dtypes import require_supported
+from wengert.core.types import ArrayType, Value, type_of
+from wengert.errors import ShapeError, TraceError
+from wengert.interpret.trace import trace_flat
+
+Dims = Mapping[str, Mapping[int, Dim]]
+
+
+def trace(function: Callable[..., Any], *args: Any, dims: Dims | None = None) -> Graph:
+    """Record `function` called with arguments of these types; its array leaves become inputs of a
+    graph.
+
+    Inputs are named after the function's parameters and the path in the tree, `model.layers.0.w`.
+    An argument may be an `ArrayType` instead of an array. `dims={"x": {0: Dim("batch")}}` leaves
+    the size of an axis open; where Python needs such a size as a number it is specialised to that
+    of the argument, with a warning.
+
+    >>> graph = trace(lambda x: x * 2.0, np.ones(3))
+    >>> graph.run(x=np.arange(3.0))
+    [array([0., 2., 4.])]
+    """
+    open_dims = dict(dims or {})
+    while True:
+        leaves, names, call = _arguments(function, args)
+        types, sizes = _types(leaves, names, open_dims)
+        graph = Graph()
+
+        def flat(*values: Value, call: Callable[[Sequence[Value]], Any] = call) -> Sequence[Value]:
+            return tree.leaves(tree.arrays(call(values)))
+
+        try:
+            with known_sizes(sizes):
+                _, captured = trace_flat(flat, types, names, graph)
+        except SizeNeeded as needed:
+            _warn(needed)
+            open_dims = _without(open_dims, needed.names)
+            continue
+        if captured:
+            raise TraceError(
+                "trace: the function uses a Tensor of an enclosing transformation; a graph stands "
+                "on its own. "
+                "Pass it in as an argument."
+            )
+        graph.level.closed, graph.level.number = False, 0
+        return graph
+
+
+def _arguments(
+    function: Callable[..., Any], args: Sequence[Any]
+) -> tuple[list[Any], list[str], Callable[[Sequence[Value]], Any]]:
+    """Distinct leaves of the arguments, their names, and the call with other values there."""
+    leaves: list[Any] = []
+    names: list[str] = []
+    places: list[tuple[tree.Structure, list[int]]] = []
+    for name, arg in zip(_argument_names(function, len(args)), args, strict=True):
+        values, structure = tree.flatten(arg)
+        seen: dict[int, int] = {}
+        for x, path in zip(values, tree.paths(arg), strict=True):
+            if id(x) not in seen:
+                seen[id(x)] = len(leaves)
+                leaves.append(x)
+                names.append(f"{name}.{path}" if path else name)
+        places.append((structure, [seen[id(x)] for x in values]))
+
+    def call(values: Sequence[Value]) -> Any:
+        return function(*(tree.unflatten(s, [values[i] for i in where]) for s, where in places))
+
+    return leaves, names, call
+
+
+def _argument_names(function: Callable[..., Any], count: int) -> list[str]:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return [names[i] if i < len(names) else f"arg{i}" for i in range(count)]
+
+
+def _types(
+    leaves: Sequence[Any], names: Sequence[str], dims: Dims
+) -> tuple[list[ArrayType], dict[str, int]]:
+    """The types of the inputs with their open sizes, and the sizes these have in this call."""
+    unknown = sorted(set(dims) - set(names))
+    if unknown:
+        raise ShapeError(
+            f"trace: dims names {', '.join(unknown)}; the array arguments are {', '.join(names)}. "
+            "Use one of these names."
+        )
+    types: list[ArrayType] = []
+    sizes: dict[str, int] = {}
+    for x, name in zip(leaves, names, strict=True):
+        require_supported(name, 0, x.dtype)
+        shape: list[Size] = list(x.shape)
+        for axis, dim in dims.get(name, {}).items():
+            if not -len(shape) <= axis < len(shape):
+                raise ShapeError(
+                    f"trace: dims names axis {axis} of {name!r}, which has shape {tuple(shape)}; "
+                    "the axis must "
+                    "exist. Choose another."
+                )
+            size = shape[axis]
+            if isinstance(size, int) and sizes.setdefault(str(dim), size) != size:
+                raise ShapeError(
+                    f"trace: {dim} is {sizes[str(dim)]} in one argument and {size} in {name!r}; "
+                    "one Dim has one "
+                    "size. Use two Dims, or arrays that agree."
+                )
+            shape[axis] = dim
+        types.append(ArrayType(tuple(shape), type_of(x).dtype))
+    return types, sizes
+
+
+def _without(dims: Dims, names: frozenset[str]) -> dict[str, Mapping[int, Dim]]:
+    return {
+        arg: {axis: dim for axis, dim in axes.items() if not dim.names & names}
+        for arg, axes in dims.items()
+    }
+
+
+def _warn(needed: SizeNeeded) -> None:
+    names = ", ".join(sorted(needed.names))
+    warnings.warn(
+        f"Python needed the size {names} as a number at {needed.line}; the graph is specialised "
+        "to it.",
+        stacklevel=3,
+    )

@@ -1,0 +1,1 @@
+"""What a type, an op and a program are."""

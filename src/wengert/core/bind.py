@@ -1,0 +1,176 @@
+"""Give a call to the current interpreter.
+
+Every transformation opens a numbered level. A call goes to the highest level among its operands;
+operands of lower levels are constants there. Without Tensors among the operands the call is
+evaluated by NumPy at once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert.core.dims import Dim, has_dims
+from wengert.core.dtypes import CHARS, require_supported
+from wengert.core.source import Line, user_line
+from wengert.core.tensor import Tensor
+from wengert.core.types import Value
+from wengert.errors import TraceError, WengertError
+
+if TYPE_CHECKING:
+    from wengert.core.op import Op
+
+
+class Level:
+    """An interpreter of calls: one transformation while it runs."""
+
+    number: int = 0
+    symbolic: bool = False  # Tensors of this level carry no values
+    closed: bool = False
+
+    def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
+        raise NotImplementedError
+
+    def sizes_behind(self, tensor: Tensor) -> frozenset[str]:
+        """The Dims a Tensor is computed from, if from nothing else; then its value can be known."""
+        return frozenset()
+
+    def line_of(self, tensor: Tensor) -> Line | None:
+        """Where in the user's program a Tensor of this level was made, if that is known."""
+        value = tensor.value
+        return value.level.line_of(value) if type(value) is Tensor else None
+
+    def require_open(self) -> None:
+        if self.closed:
+            raise TraceError(
+                "Tensor: given one that outlived its transformation; a Tensor lives only while "
+                "the function that "
+                "received it runs. Return it from that function instead of storing it."
+            )
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.levels: list[Level] = []
+        self.recording = 0  # how many of them are symbolic
+
+
+_stack = _Stack()
+
+
+def enter(level: Level) -> None:
+    _stack.levels.append(level)
+    _stack.recording += level.symbolic
+    level.number = len(_stack.levels)
+
+
+def leave(level: Level) -> None:
+    level.closed = True
+    while level in _stack.levels:
+        _stack.recording -= _stack.levels.pop().symbolic
+
+
+@contextmanager
+def opened(level: Level) -> Iterator[None]:
+    enter(level)
+    try:
+        yield
+    finally:
+        leave(level)
+
+
+def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
+    """Run `op` on the highest level among its operands."""
+    top: Level | None = None
+    sized = False
+    for x in operands:
+        if type(x) is Tensor:
+            level = x.level
+            if top is None or level.number > top.number:
+                top = level
+        elif type(x) is Dim:
+            sized = True
+    if top is not None:
+        if top.closed:
+            top.require_open()
+        return top.process(op, operands, params)
+    if sized or (op.sized and _stack.recording and has_dims(tuple(params.values()))):
+        return _recording_level(op).process(op, operands, params)
+    return evaluate(op, operands, params)
+
+
+def _recording_level(op: Op) -> Level:
+    """Where a call goes whose only symbols are Dims: the innermost level that records."""
+    for level in reversed(_stack.levels):
+        if level.symbolic:
+            return level
+    raise TraceError(
+        f"{op.name}: given a Dim outside of a trace; a Dim has a value only in a traced program. "
+        "Use the number itself here."
+    )
+
+
+def located(error: WengertError, operands: Sequence[Value]) -> WengertError:
+    """The error with the user's line where operands are traced; else the traceback has it."""
+    return at_line(error, user_line()) if any(map(_is_traced, operands)) else error
+
+
+def at_line(error: WengertError, line: Line | None) -> WengertError:
+    """The error with a line of the user's program behind it, unless it has that already."""
+    if line is None or str(error).endswith(f"({line})"):
+        return error
+    return type(error)(f"{error} ({line})")
+
+
+def _is_traced(x: Value) -> bool:
+    if isinstance(x, list | tuple):
+        return any(map(_is_traced, x))
+    while type(x) is Tensor:
+        if x.level.symbolic:
+            return True
+        x = x.value
+    return False
+
+
+def evaluate(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
+    """The meaning of a call: NumPy's. Problems are found by NumPy and explained by the op's type
+    rule.
+    """
+    try:
+        out = op.numpy(*operands, **params)
+    except WengertError:
+        raise
+    except (ValueError, TypeError, IndexError, OverflowError, AttributeError):
+        _explain(op, operands, params)
+        raise
+    if type(out) is np.ndarray:
+        return out if out.dtype.char in CHARS else _widen(op, operands, params)
+    if isinstance(out, np.generic):
+        return np.asarray(out) if out.dtype.char in CHARS else _widen(op, operands, params)
+    return out
+
+
+def _explain(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> None:
+    """Raise the worded error for a call NumPy refused."""
+    arrays = [
+        x if x is None or isinstance(x, bool | int | float) else np.asarray(x) for x in operands
+    ]
+    for position, x in enumerate(arrays):
+        if isinstance(x, np.ndarray):
+            require_supported(op.name, position, x.dtype)
+    if op.type is not None:
+        op.type(*arrays, **params)
+
+
+def _widen(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
+    """NumPy chose a dtype we do not have (float16 for small integers): compute in the op's own
+    choice.
+    """
+    _explain(op, operands, params)
+    dtypes = op.operand_dtypes(operands)
+    wider = (np.asarray(x, d) for x, d in zip(operands, dtypes, strict=True))
+    return np.asarray(op.numpy(*wider, **params))

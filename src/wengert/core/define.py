@@ -1,0 +1,300 @@
+"""The constructors of ops. They follow the mathematics: a derivative is said once, read both ways.
+
+The decorator carries the implementation, the body of the function below it the documentation.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from wengert.core import promotion
+from wengert.core.bind import located
+from wengert.core.broadcast import broadcast_shapes
+from wengert.core.op import Call, Jvp, Op, Vjp
+from wengert.core.rules import (
+    Rule,
+    broadcasting_jvp,
+    broadcasting_vjp,
+    jvp_of_partials,
+    keeps,
+    plain_jvp,
+    plain_vjp,
+    vjp_of_partials,
+    zeros_like,
+)
+from wengert.core.samples import Sample
+from wengert.core.table import FUNCTIONS, UFUNCS, op
+from wengert.core.tensor import Tensor
+from wengert.core.types import ArrayType, Value
+from wengert.errors import WengertError
+
+
+def elementwise(
+    *,
+    numpy: Rule,
+    partials: Rule | None = None,
+    vjp: Rule | None = None,
+    jvp: Rule | None = None,
+    emit: Rule | None = None,
+    dtypes: promotion.Rule = promotion.any_number,
+    **fields: Any,
+) -> Callable[[Callable[..., Any]], Op]:
+    """An op on scalars, applied to every element with broadcasting.
+
+    `partials(out, *operands)` returns one partial derivative per operand: a value, a Python number,
+    or a function without arguments that computes it when it is wanted. Where a product with a
+    partial is not the best way, `vjp(g, out, *operands)` and `jvp(tangents, out, *operands)` are
+    given instead.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Op:
+        name = function.__name__
+        rules = fields | {"numpy": numpy, "emit": emit, "kind": "elementwise"}
+        rules["dtypes"] = lambda called, operands: dtypes(called, operands)[0]
+        rules["type"] = lambda *operands: ArrayType(
+            broadcast_shapes(name, [getattr(x, "shape", ()) for x in operands]),
+            dtypes(name, operands)[1],
+        )
+        if partials is not None:
+            rules |= {"vjp": vjp_of_partials(partials), "jvp": jvp_of_partials(partials)}
+            rules |= {"reads": [partials], "reads_lead": 0}
+        elif vjp is not None:
+            assert jvp is not None
+            rules |= {"vjp": broadcasting_vjp(vjp), "jvp": broadcasting_jvp(jvp), "reads": [vjp]}
+        return _register(function, **rules)
+
+    return decorate
+
+
+def linear(
+    *, transpose: Rule, fixed: Sequence[int] = (), **fields: Any
+) -> Callable[[Callable[..., Any]], Op]:
+    """An op linear in its operands together (but for the `fixed` ones): its JVP is the op itself.
+
+    `transpose(g, *operands, **params)` returns a cotangent per linear operand, or one value if
+    there is one.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Op:
+        def vjp(
+            g: Value,
+            out: Value,
+            operands: Sequence[Value],
+            params: dict[str, Any],
+            wanted: Sequence[bool],
+        ) -> Sequence[Value]:
+            result = transpose(g, *operands, **params)
+            if isinstance(result, tuple | list):
+                return result
+            return [None if i in fixed else result for i in range(len(operands))]
+
+        def jvp(
+            tangents: Sequence[Value], out: Value, operands: Sequence[Value], params: dict[str, Any]
+        ) -> Value:
+            moved = [
+                x if i in fixed or x is None else zeros_like(x) if dx is None else dx
+                for i, (x, dx) in enumerate(zip(operands, tangents, strict=True))
+            ]
+            return definition.rebind(moved, params)
+
+        definition = _register(
+            function, kind="linear", vjp=vjp, jvp=jvp, reads=[transpose], reads_out=False, **fields
+        )
+        return definition
+
+    return decorate
+
+
+def bilinear(*, transposes: tuple[Rule, Rule], **fields: Any) -> Callable[[Callable[..., Any]], Op]:
+    """An op of two operands, linear in each: one transpose per operand, `(g, x, y, **params)`."""
+
+    def decorate(function: Callable[..., Any]) -> Op:
+        def vjp(
+            g: Value,
+            out: Value,
+            operands: Sequence[Value],
+            params: dict[str, Any],
+            wanted: Sequence[bool],
+        ) -> Sequence[Value]:
+            return [
+                rule(g, *operands, **params) if want else None
+                for rule, want in zip(transposes, wanted, strict=True)
+            ]
+
+        def jvp(
+            tangents: Sequence[Value], out: Value, operands: Sequence[Value], params: dict[str, Any]
+        ) -> Value:
+            (x, y), (dx, dy) = operands, tangents
+            terms = []
+            if dx is not None:
+                terms.append(definition.rebind((dx, y), params))
+            if dy is not None:
+                terms.append(definition.rebind((x, dy), params))
+            return terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+        definition = _register(
+            function, kind="bilinear", vjp=vjp, jvp=jvp, reads=transposes, reads_out=False, **fields
+        )
+        return definition
+
+    return decorate
+
+
+def primitive(
+    *,
+    vjp: Rule | None = None,
+    jvp: Rule | None = None,
+    vjp_flat: Vjp | None = None,
+    jvp_flat: Jvp | None = None,
+    **fields: Any,
+) -> Callable[[Callable[..., Any]], Op]:
+    """Any other op: `vjp(g, out, *operands, **params)` and `jvp(tangents, out, *operands,
+    **params)`.
+
+    `vjp_flat` and `jvp_flat` are given instead where the rule needs operands and parameters as a
+    whole.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Op:
+        rules: dict[str, Any] = {"vjp": vjp_flat, "jvp": jvp_flat}
+        if vjp is not None and jvp is not None:
+            rules = {"vjp": plain_vjp(vjp), "jvp": plain_jvp(jvp), "reads": [vjp]}
+        return _register(function, kind="primitive", **fields | rules)
+
+    return decorate
+
+
+def composite(
+    *,
+    numpy: Rule | None = None,
+    vjp: Rule | None = None,
+    jvp: Rule | None = None,
+    **fields: Any,
+) -> Callable[[Callable[..., Any]], Op]:
+    """An op whose body is its meaning, written with other ops; one node in a graph until `expand`.
+
+    Its derivative is the body's, unless both `vjp` and `jvp` are given. `numpy` is a shorter way to
+    the body's value on arrays, for ops that are called often.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Op:
+        rules = {}
+        if vjp is not None and jvp is not None:
+            rules = {"vjp": plain_vjp(vjp), "jvp": plain_jvp(jvp), "reads": [vjp]}
+        return _register(
+            function, kind="composite", body=function, numpy=numpy or function, **fields | rules
+        )
+
+    return decorate
+
+
+def _register(
+    function: Callable[..., Any],
+    *,
+    method: bool = False,
+    infix: str | None = None,
+    array_function: Sequence[Callable[..., Any]] = (),
+    aliases: Sequence[np.ufunc] = (),
+    samples: Sequence[Sample] = (),
+    reads: Sequence[Rule] = (),
+    reads_lead: int = 1,
+    reads_out: bool = True,
+    **fields: Any,
+) -> Op:
+    """Enter an op into the table.
+
+    `method` makes it a method of Tensor and `infix` an operator; `array_function` are NumPy
+    functions that can be called in the same way, `aliases` ufuncs that mean the op where `numpy` is
+    none; `reads` are the rules whose signatures say what the backward pass keeps.
+    """
+    name = function.__name__
+    if fields["kind"] == "composite":
+        fields.setdefault("type", None)
+    derivative = [
+        fields.get("vjp") is not None,
+        bool(fields.get("flat")),
+        bool(fields.get("opaque")),
+    ]
+    if fields["kind"] != "composite" and derivative.count(True) != 1:
+        raise ValueError(
+            f"{name}: an op needs exactly one of a derivative, flat=True (zero almost everywhere) "
+            "or "
+            "opaque='reason' (none exists)."
+        )
+    call = Call.read(function)
+    if reads:
+        fields |= keeps(reads, None if call.variadic else len(call.operands), reads_lead, reads_out)
+    definition = Op(
+        name=name,
+        call=call,
+        doc=inspect.getdoc(function) or "",
+        samples=tuple(samples),
+        **fields,
+    )
+    op.enter_op(name, definition)
+    _install(definition, method, array_function)
+    if infix is not None:
+        _install_operator(infix, definition)
+    for spelling in (definition.numpy, *aliases):
+        if isinstance(spelling, np.ufunc):
+            UFUNCS[spelling] = definition
+    return definition
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def function(
+    *, method: bool = False, array_function: Sequence[Callable[..., Any]] = (), space: str = ""
+) -> Callable[[F], F]:
+    """A public function written with ops and never a node itself; `op.<name>` finds it too."""
+
+    def decorate(definition: F) -> F:
+        @wraps(definition)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return definition(*args, **kwargs)
+            except WengertError as error:
+                raise located(error, args) from None
+
+        op.enter_function(definition.__name__, call, space)
+        _install(call, method, array_function)
+        return cast("F", call)
+
+    return decorate
+
+
+def _install(
+    definition: Callable[..., Any], method: bool, array_function: Sequence[Callable[..., Any]]
+) -> None:
+    if method:
+        bound = lambda self, *args, **kwargs: definition(self, *args, **kwargs)  # noqa: E731
+        setattr(Tensor, definition.__name__, bound)
+    for theirs in array_function:
+        FUNCTIONS[theirs] = definition
+
+
+def _install_operator(infix: str, definition: Op) -> None:
+    """Give Tensor the Python operator, and its reflection where it has one."""
+    if len(definition.call.operands) == 1:
+        setattr(Tensor, infix, lambda self: definition(self))
+        return
+
+    def operator(self: Tensor, other: Any) -> Value:
+        return NotImplemented if other is None or type(other) is str else definition(self, other)
+
+    def reflection(self: Tensor, other: Any) -> Value:
+        return NotImplemented if other is None or type(other) is str else definition(other, self)
+
+    setattr(Tensor, infix, operator)
+    if infix not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
+        setattr(Tensor, "__r" + infix.removeprefix("__"), reflection)
+
+
+for _constructor in (elementwise, linear, bilinear, primitive, composite):
+    setattr(op, _constructor.__name__, _constructor)  # wg.op.elementwise and so on

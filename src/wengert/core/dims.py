@@ -1,0 +1,296 @@
+"""Dim: the size of an axis that is known at call time only, as an integer polynomial in canonical
+form.
+
+>>> batch = Dim("batch")
+>>> (batch + 1) * 2 - batch
+batch + 2
+>>> (batch * 6) // 3 == batch * 2
+True
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from wengert.core.source import Line, user_line
+from wengert.core.table import UFUNCS, op
+from wengert.errors import ShapeError, TraceError
+
+Monomial: TypeAlias = tuple[str, ...]  # sorted names, repeated for powers; () is the constant term
+
+
+class SizeNeeded(BaseException):
+    """Python asked for the number behind a Dim; `trace` catches this and specialises that size.
+
+    A BaseException so that a user's ``except Exception`` cannot swallow it.
+    """
+
+    line: Line | None
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__(names)
+        self.names = names
+        self.line = user_line()
+
+
+class _Known(threading.local):
+    sizes: Mapping[str, int] | None = None
+
+
+_known = _Known()
+
+
+@contextmanager
+def known_sizes(sizes: Mapping[str, int]) -> Iterator[None]:
+    """While a program is traced: the sizes its Dims have in this call, so that they can be
+    specialised.
+    """
+    before = _known.sizes
+    _known.sizes = sizes
+    try:
+        yield
+    finally:
+        _known.sizes = before
+
+
+def need_sizes(names: frozenset[str]) -> None:
+    """Python needs the numbers behind these names: have them specialised, where they are known."""
+    if names and _known.sizes is not None and names <= _known.sizes.keys():
+        raise SizeNeeded(names)
+
+
+class Dim:
+    """A named size, or a polynomial of them; arithmetic with integers and Dims gives Dims."""
+
+    __slots__ = ("terms",)
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __init__(self, name: str) -> None:
+        if not name.isidentifier():
+            raise ShapeError(
+                f"Dim: name {name!r} was given; it must be a Python identifier. Rename it."
+            )
+        self.terms = (((name,), 1),)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's functions, and arithmetic with NumPy arrays: a Dim is a run-time scalar there."""
+        function = UFUNCS.get(ufunc)
+        if function is None or method != "__call__" or kwargs:
+            return NotImplemented
+        return function(*inputs)
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for monomial, _ in self.terms for name in monomial)
+
+    def substitute(self, sizes: Mapping[str, Size]) -> Size:
+        """The value of the polynomial where names are replaced by sizes; names not given stay."""
+        total: Size = 0
+        for monomial, coefficient in self.terms:
+            product: Size = coefficient
+            for name in monomial:
+                product = product * (sizes[name] if name in sizes else Dim(name))
+            total = total + product
+        return total
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dim) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return hash(self.terms)
+
+    def __add__(self, other: Any) -> Any:
+        if not isinstance(other, int | Dim):
+            return op.add(self, other)
+        total = dict(self.terms)
+        for monomial, coefficient in _terms(other):
+            total[monomial] = total.get(monomial, 0) + coefficient
+        return _canonical(total)
+
+    def __mul__(self, other: Any) -> Any:
+        if not isinstance(other, int | Dim):
+            return op.multiply(self, other)
+        total: dict[Monomial, int] = {}
+        for left, a in self.terms:
+            for right, b in _terms(other):
+                monomial = tuple(sorted(left + right))
+                total[monomial] = total.get(monomial, 0) + a * b
+        return _canonical(total)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __pow__(self, other: Any) -> Any:
+        if not isinstance(other, int) or other < 0:
+            return op.power(self, other)
+        power: Size = 1
+        for _ in range(other):
+            power = power * self
+        return power
+
+    def __rpow__(self, other: Any) -> Any:
+        return op.power(other, self)
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __truediv__(self, other: Any) -> Any:
+        return op.divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return op.divide(other, self)
+
+    def __floordiv__(self, other: Size) -> Size:
+        quotient = divide_exactly(self, other)
+        if quotient is None:
+            return int(self) // int(other)
+        return quotient
+
+    def __rfloordiv__(self, other: int) -> Size:
+        return other // int(self)
+
+    def __mod__(self, other: Size) -> Size:
+        return 0 if divide_exactly(self, other) is not None else int(self) % int(other)
+
+    def __int__(self) -> int:
+        need_sizes(self.names)
+        raise TraceError(
+            f"Dim: Python needs the number behind {self}; this trace was given no size for it. "
+            "Pass an array whose axis has that size, or avoid len(), int() and range() on it."
+        )
+
+    __index__ = __int__
+
+    def _number(self, _other: object = None) -> Any:
+        return int(self)
+
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __float__ = _number
+
+    def __repr__(self) -> str:
+        parts = []
+        for monomial, coefficient in self.terms:
+            factors = list(monomial)
+            if abs(coefficient) != 1 or not factors:
+                factors.insert(0, str(abs(coefficient)))
+            parts.append(("- " if coefficient < 0 else "+ ") + "*".join(factors))
+        text = " ".join(parts)
+        return text.removeprefix("+ ") if text[0] == "+" else "-" + text.removeprefix("- ")
+
+
+Size: TypeAlias = int | Dim
+Shape: TypeAlias = tuple[Size, ...]
+
+
+def _terms(size: Size) -> tuple[tuple[Monomial, int], ...]:
+    if isinstance(size, Dim):
+        return size.terms
+    return (((), int(size)),) if size else ()
+
+
+def _canonical(total: Mapping[Monomial, int]) -> Size:
+    """Highest powers first, then by name; a constant polynomial is a plain int."""
+    terms = tuple(
+        sorted(((m, c) for m, c in total.items() if c), key=lambda term: (-len(term[0]), term[0]))
+    )
+    if not terms:
+        return 0
+    if len(terms) == 1 and terms[0][0] == ():
+        return terms[0][1]
+    dim = Dim.__new__(Dim)
+    dim.terms = terms
+    return dim
+
+
+def divide_exactly(size: Size, divisor: Size) -> Size | None:
+    """`size / divisor` where that is a polynomial with integer coefficients, else None."""
+    if isinstance(size, int) and isinstance(divisor, int):
+        return size // divisor if divisor and size % divisor == 0 else None
+    divisor_terms = _terms(divisor)
+    if not divisor_terms:
+        return None
+    lead, lead_coefficient = divisor_terms[0]
+    quotient: Size = 0
+    rest: Size = size
+    while _terms(rest):  # long division; the leading monomial shrinks in every round
+        monomial, coefficient = _terms(rest)[0]
+        remaining = list(monomial)
+        for name in lead:
+            if name not in remaining:
+                return None
+            remaining.remove(name)
+        if coefficient % lead_coefficient:
+            return None
+        term = _canonical({tuple(remaining): coefficient // lead_coefficient})
+        quotient = quotient + term
+        rest = rest - term * divisor
+    return quotient
+
+
+def product(shape: Shape) -> Size:
+    """Number of elements of a shape."""
+    total: Size = 1
+    for size in shape:
+        total = total * size
+    return total
+
+
+def parse_size(text: str) -> Size:
+    """Read back what `repr` of a Dim or an int wrote.
+
+    >>> parse_size("2*batch*batch - n + 3")
+    2*batch*batch - n + 3
+    """
+    total: Size = 0
+    for word in text.replace("- ", "-").replace("+ ", "+").split():
+        sign = -1 if word.startswith("-") else 1
+        factor: Size = sign
+        for name in word.lstrip("+-").split("*"):
+            factor = factor * (int(name) if name.isdigit() else Dim(name))
+        total = total + factor
+    return total
+
+
+def has_dims(value: object) -> bool:
+    """Whether a parameter value holds a Dim anywhere."""
+    if isinstance(value, tuple | list):
+        return any(has_dims(item) for item in value)
+    return isinstance(value, Dim) or getattr(value, "has_dims", False)  # the latter: a body
+
+
+def substitute(value: Any, sizes: Mapping[str, Size]) -> Any:
+    """A parameter value with its Dims replaced by sizes."""
+    if isinstance(value, Dim):
+        return value.substitute(sizes)
+    if isinstance(value, tuple):
+        return tuple(substitute(item, sizes) for item in value)
+    return value
+
+
+def solve(symbolic: Shape, actual: Shape, sizes: dict[str, Size]) -> bool:
+    """Add to `sizes` what `actual` says about the names in `symbolic`; False where the two
+    disagree.
+
+    >>> sizes = {}
+    >>> solve((Dim("n"), 3), (5, 3), sizes), sizes
+    (True, {'n': 5})
+    """
+    if len(symbolic) != len(actual):
+        return False
+    for want, have in zip(symbolic, actual, strict=True):
+        if isinstance(want, Dim) and len(want.terms) == 1 and len(want.names) == 1:
+            (monomial, coefficient), *_ = want.terms
+            if coefficient == 1 and len(monomial) == 1:
+                sizes.setdefault(monomial[0], have)
+    return all(
+        (want.substitute(sizes) if isinstance(want, Dim) else want) == have
+        for want, have in zip(symbolic, actual, strict=True)
+    )

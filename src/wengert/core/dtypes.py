@@ -1,0 +1,74 @@
+"""Which dtypes exist and how they combine: NumPy's promotion with weak Python scalars, and nothing
+global.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wengert.core.dims import Dim
+from wengert.core.types import Value
+from wengert.errors import DTypeError
+
+DType: TypeAlias = np.dtype[Any]
+
+bool_ = np.dtype("bool")
+int8, int32, int64 = np.dtype("int8"), np.dtype("int32"), np.dtype("int64")
+uint32, uint64 = np.dtype("uint32"), np.dtype("uint64")
+float32, float64 = np.dtype("float32"), np.dtype("float64")
+
+INTEGERS = tuple(np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64))
+FLOATS = (float32, float64)
+SUPPORTED = frozenset((bool_, *INTEGERS, *FLOATS))
+CHARS = frozenset("?bhilqBHILQfd")  # of the same dtypes; quicker to look up than the dtype itself
+
+
+def is_float(dtype: DType) -> bool:
+    return dtype.kind == "f"
+
+
+def require_supported(name: str, position: int, dtype: DType) -> None:
+    if dtype not in SUPPORTED:
+        raise DTypeError(
+            f"{name}: operand {position} has dtype {dtype}; wengert computes with bool, integers, "
+            "float32 and "
+            "float64. Convert it first, for example with x.astype(np.float32)."
+        )
+
+
+def canonical(name: str, dtype: Any) -> DType:
+    """A dtype argument as a supported NumPy dtype."""
+    try:
+        result: DType | None = np.dtype(dtype)
+    except TypeError:
+        result = None
+    if result is None or result not in SUPPORTED:
+        raise DTypeError(
+            f"{name}: dtype {dtype!r} was given; it must be bool, an integer, float32 or float64. "
+            "Choose one of these."
+        )
+    return result
+
+
+def promote(*operands: Value) -> DType:
+    """The common dtype of arrays and weak Python scalars, as NumPy decides it."""
+    kinds = [
+        x if isinstance(x, bool | int | float) else 1 if isinstance(x, Dim) else x.dtype
+        for x in operands
+    ]
+    found: DType = np.result_type(*kinds)
+    return found
+
+
+def floating(dtype: DType) -> DType:
+    """Where exp, sqrt … take a dtype: as NumPy, with float16 results widened to float32."""
+    return dtype if dtype.kind == "f" else np.result_type(dtype, np.float32)
+
+
+def accumulated(dtype: DType) -> DType:
+    """Where sum and prod take a dtype: small integers and bools count in 64 bits."""
+    if dtype.kind in "bi":
+        return int64 if dtype.itemsize < 8 else dtype
+    return uint64 if dtype.kind == "u" else dtype

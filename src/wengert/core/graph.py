@@ -1,0 +1,76 @@
+"""Node and Graph: a program as data. Nodes are numbered in order and refer to earlier ones by
+number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from wengert.core.dims import Dim
+from wengert.core.op import Op
+from wengert.core.source import Line
+from wengert.core.types import ArrayType, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One call: the op, the numbers of its operands, canonical parameters, its type and the user's
+    line.
+    """
+
+    op: Op
+    operands: tuple[int | None, ...]
+    params: dict[str, Any]
+    type: Type
+    line: Line | None = None
+
+
+@dataclass(eq=False)
+class Graph:
+    """A program: nodes in order, and which of them are inputs and outputs."""
+
+    nodes: list[Node] = field(default_factory=list)
+    inputs: list[int] = field(default_factory=list)
+    returns: list[int] = field(default_factory=list)
+
+    def append(self, node: Node) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def type(self, number: int) -> ArrayType:
+        """The type of a node with one output."""
+        found = self.nodes[number].type
+        assert isinstance(found, ArrayType)
+        return found
+
+    def name(self, number: int) -> str:
+        """The user's name of an input or parameter, else its number."""
+        return str(self.nodes[number].params.get("name") or f"%{number}")
+
+    def input_types(self) -> list[ArrayType]:
+        return [self.type(number) for number in self.inputs]
+
+    def output_types(self) -> list[ArrayType]:
+        return [self.type(number) for number in self.returns]
+
+    @property
+    def has_dims(self) -> bool:
+        """Whether any size in the program is open."""
+        types = (t for node in self.nodes for t in _types(node.type))
+        return any(isinstance(size, Dim) for t in types for size in t.shape)
+
+    def subgraphs(self) -> Iterator[Graph]:
+        """The bodies of scans, branches and regions."""
+        for node in self.nodes:
+            for value in node.params.values():
+                if isinstance(value, Graph):
+                    yield value
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+def _types(found: Type) -> tuple[ArrayType, ...]:
+    return (found,) if isinstance(found, ArrayType) else found

@@ -1,0 +1,216 @@
+"""The Op record: everything known about one operation, and how a call of it is read."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from wengert.core.bind import bind, located
+from wengert.core.samples import Sample
+from wengert.core.tensor import Tensor
+from wengert.core.types import Type, Value
+from wengert.errors import DTypeError, TraceError, WengertError
+
+Kind: TypeAlias = Literal["source", "elementwise", "linear", "bilinear", "primitive", "composite"]
+# (g, out, operands, params, wanted) -> one cotangent or None per operand
+Vjp: TypeAlias = Callable[
+    [Value, Value, Sequence[Value], dict[str, Any], Sequence[bool]], Sequence[Value]
+]
+# (tangents, out, operands, params) -> the tangent of out; None is a zero tangent
+Jvp: TypeAlias = Callable[[Sequence[Value], Value, Sequence[Value], dict[str, Any]], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How an op is called, read from its definition: operands stand before the slash, parameters
+    after it.
+    """
+
+    operands: tuple[str, ...]
+    optional: frozenset[str]  # operands that may be None
+    variadic: bool  # the one operand is a sequence of arrays
+    params: dict[str, Any]  # name -> default, or inspect.Parameter.empty
+    least: int = 0  # arguments by position that leave none out
+
+    def arrange(
+        self, name: str, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[Sequence[Any], dict[str, Any]]:
+        """The arguments of a call as operands and parameters, as Python would bind them."""
+        count = 1 if self.variadic else len(self.operands)
+        if not kwargs and not self.variadic and self.least <= len(args) <= count + len(self.params):
+            params = self.params.copy()
+            params.update(zip(self.params, args[count:], strict=False))
+            return args[:count], params  # the common case, without the questions below
+        given, rest = args[:count], args[count:]
+        if len(rest) > len(self.params):
+            raise TypeError(f"{name}() takes at most {count + len(self.params)} arguments")
+        params = self.params | dict(zip(self.params, rest, strict=False))
+        for key, value in kwargs.items():
+            if key in self.params and key not in list(self.params)[: len(rest)]:
+                params[key] = value
+            elif key not in self.operands[len(given) :] or self.variadic:
+                raise TypeError(f"{name}() got an unexpected or repeated argument {key!r}")
+        if len(given) < count:
+            given = (
+                *given,
+                *(self._missing(name, key, kwargs) for key in self.operands[len(given) :]),
+            )
+        for key, value in params.items():
+            if value is inspect.Parameter.empty:
+                raise TypeError(f"{name}() missing argument {key!r}")
+        return list(given[0]) if self.variadic else given, params
+
+    def _missing(self, name: str, key: str, kwargs: dict[str, Any]) -> Any:
+        """An operand that was not given by position."""
+        if key not in kwargs and key not in self.optional:
+            raise TypeError(f"{name}() missing operand {key!r}")
+        return kwargs.get(key)
+
+    @staticmethod
+    def read(function: Callable[..., Any]) -> Call:
+        parameters = inspect.signature(function).parameters.values()
+        before = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)]
+        after = [p for p in parameters if p not in before]
+        return Call(
+            operands=tuple(p.name for p in before),
+            optional=frozenset(p.name for p in before if p.default is None),
+            variadic=any(p.kind is p.VAR_POSITIONAL for p in before),
+            params={p.name: p.default for p in after},
+            least=len(before) + sum(p.default is p.empty for p in after),
+        )
+
+
+@dataclass(eq=False, repr=False)
+class Op:
+    """One operation. Made by the constructors in `define`; called like the function it is."""
+
+    name: str
+    kind: Kind
+    call: Call
+    doc: str
+    numpy: Callable[..., Any]  # the meaning: eager path and oracle
+    # (*operands, **params) -> Type; operands need only shape and dtype. None: that of the body
+    type: Callable[..., Type] | None
+    canonical: Callable[..., dict[str, Any]] | None = None  # user's parameters -> canonical ones
+    dtypes: Callable[[str, Sequence[Value]], Sequence[Any]] | None = (
+        None  # dtype each operand is computed in
+    )
+    vjp: Vjp | None = None
+    jvp: Jvp | None = None
+    keeps_out: bool = True  # whether the backward pass reads the output
+    keeps: tuple[bool, ...] | bool = True  # and which of the operands
+    flat: bool = False  # derivative zero almost everywhere
+    opaque: str | None = None  # no derivative, and why
+    front: Callable[..., Any] | None = (
+        None  # how users call it, where that is not operands and parameters
+    )
+    body: Callable[..., Any] | None = None  # of a composite: what it means in terms of other ops
+    # Where the backward pass reads more than the op returns: the parameters with which it returns
+    # that too, behind its outputs, and the number of outputs without it.
+    saving: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    asked: Callable[[dict[str, Any]], int] | None = None
+    sized: bool = False  # its parameters may hold Dims
+    space: str = (
+        ""  # public namespace below wg: "" is wg itself, "linalg", "random"; "hidden" for none
+    )
+    commutative: bool = False
+    emit: Callable[..., Any] | None = None
+    samples: tuple[Sample, ...] = ()
+    at: Sequence[tuple[Any, ...]] = ()
+    tolerance: float = 1e-10  # relative error against the oracle in float64
+    __name__: str = field(init=False, default="")
+    drops: tuple[int, ...] = field(init=False, default=())  # operands the backward pass skips
+    bare_count: int = field(init=False, default=-1)  # operands, where there is nothing else
+
+    def __post_init__(self) -> None:
+        self.__name__ = self.name
+        self.__doc__ = self.doc
+        each = self.keeps if isinstance(self.keeps, tuple) else ()
+        self.drops = tuple(i for i, keep in enumerate(each) if not keep)
+        # Operands alone can go to bind as they are, unless a body will ask them for their shapes.
+        plain = self.front is None and self.body is None and not self.call.variadic
+        self.bare_count = len(self.call.operands) if plain and not self.call.params else -1
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Value:
+        if len(args) == self.bare_count and not kwargs:
+            return bind(self, args, {})
+        if self.front is not None:
+            return self.front(*args, **kwargs)
+        operands, params = self.read(args, kwargs)
+        return bind(self, operands, params)
+
+    def read(
+        self, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[Sequence[Value], dict[str, Any]]:
+        """The operands and canonical parameters of a call."""
+        given, params = self.call.arrange(self.name, args, kwargs)
+        operands = [self.operand(x) for x in given]
+        if self.canonical is not None:
+            try:
+                params = self.canonical(*operands, **params)
+            except WengertError as error:
+                raise located(error, operands) from None
+        return operands, params
+
+    def rebind(self, operands: Sequence[Value], params: dict[str, Any]) -> Value:
+        """Call the op again with parameters that are canonical already."""
+        return bind(self, operands, params)
+
+    def operand(self, x: Any) -> Value:
+        """An operand as a Tensor, a NumPy array or, where dtypes are promoted, a weak Python
+        number.
+        """
+        kind = type(x)
+        if kind is np.ndarray or kind is Tensor or x is None or isinstance(x, np.ndarray):
+            return x
+        if self.kind == "elementwise" and isinstance(x, bool | int | float):
+            return x
+        if isinstance(x, list | tuple) and _holds_tensor(x):
+            raise TraceError(
+                f"{self.name}: given a {type(x).__name__} of Tensors as one operand; an operand "
+                "is one array. "
+                "Join them with wg.stack first."
+            )
+        try:
+            return np.asarray(x)
+        except (ValueError, TypeError):
+            raise DTypeError(
+                f"{self.name}: given {type(x).__name__} as an operand; an operand is a Tensor, an "
+                "array or a number. "
+                "Convert it first."
+            ) from None
+
+    def operand_dtypes(self, operands: Sequence[Value]) -> Sequence[Any]:
+        """The dtype in which each operand enters the computation."""
+        if self.dtypes is None:
+            return [getattr(x, "dtype", None) for x in operands]
+        return self.dtypes(self.name, operands)
+
+    def inlined(self, params: dict[str, Any], rule: Vjp | Jvp | None) -> bool:
+        """Whether a derivative goes through the body instead of `rule`.
+
+        A rule of its own covers the call a derivative was asked for. Where that derivative made the
+        call save values, derivatives around it go through the body that computes them.
+        """
+        return (
+            self.body is not None
+            and self.differentiable
+            and (rule is None or params.get("save") is True)
+        )
+
+    @property
+    def differentiable(self) -> bool:
+        return not self.flat and self.opaque is None
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+def _holds_tensor(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        return any(map(_holds_tensor, x))
+    return isinstance(x, Tensor)

@@ -1,0 +1,217 @@
+"""Tensor: a value inside a transformation, which answers Python's operators and NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from wengert.core.dims import Size, need_sizes
+from wengert.core.source import user_line
+from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
+from wengert.core.types import ArrayType, Value, type_of
+from wengert.errors import TraceError
+
+if TYPE_CHECKING:
+    from wengert.core.bind import Level
+
+
+class Tensor:
+    """A handle on a value of a transformation: symbolic while tracing, with a value while
+    differentiating.
+    """
+
+    __slots__ = ("handle", "known", "level", "value")
+
+    def __init__(
+        self, level: Level, handle: Any, value: Value, known: ArrayType | None = None
+    ) -> None:
+        self.level = level
+        self.handle = handle  # what it is to its level: node number, slot, or tangent
+        self.value = value  # a value of a lower level, or None where the level is symbolic
+        self.known = known
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return self.known.shape if self.known is not None else tuple(self.value.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.known.dtype if self.known is not None else self.value.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> Size:
+        return type_of(self).size
+
+    @property
+    def T(self) -> Value:
+        return op.permute_dims(self, tuple(range(self.ndim))[::-1])
+
+    @property
+    def mT(self) -> Value:
+        return op.matrix_transpose(self)
+
+    def astype(self, dtype: Any, copy: bool = True) -> Value:
+        return op.astype(self, dtype)
+
+    def reshape(self, *shape: Any, order: str = "C") -> Value:
+        _require_c_order("reshape", order)
+        return op.reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *axes: Any) -> Value:
+        if not axes or axes == (None,):
+            return self.T
+        return op.permute_dims(
+            self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        )
+
+    def ravel(self, order: str = "C") -> Value:
+        _require_c_order("ravel", order)
+        return op.reshape(self, (-1,))
+
+    flatten = ravel
+
+    def copy(self) -> Tensor:
+        return self
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return self  # never changed in place, so it needs no copy
+
+    def __reduce__(self) -> NoReturn:
+        self._refuse(
+            "pickle", "a stored value would lose its derivative", "Return it, and store the result"
+        )
+
+    def dot(self, other: Value) -> Value:
+        return np.dot(self, other)
+
+    # What Python may ask for, and what would silently cut the value out of the derivative.
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d Tensor")
+        return int(self.shape[0])
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter([self[i] for i in range(len(self))])  # type: ignore[index]
+
+    def __bool__(self) -> bool:
+        if self.value is not None:
+            return bool(self.value)
+        return self._refuse(
+            "bool",
+            "a Python branch would record one side only",
+            "Use wg.where(condition, a, b) or wg.cond, or branch on values that are not traced",
+        )
+
+    def __float__(self) -> float:
+        self._refuse_number("float")
+
+    def __int__(self) -> int:
+        self._refuse_number("int")
+
+    def __index__(self) -> int:
+        return self._refuse(
+            "index",
+            "Python does not know its value",
+            "Index arrays with wg.take(array, index), and keep sizes plain numbers",
+        )
+
+    def item(self, *_args: Any) -> NoReturn:
+        self._refuse_number("item")
+
+    def tolist(self) -> NoReturn:
+        self._refuse_number("tolist")
+
+    def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        if self.dtype.kind != "f":
+            self._refuse(
+                "np.array",
+                "NumPy does not know its value",
+                "Index arrays with wg.take(array, index), and join Tensors with wg.stack([a, b])",
+            )
+        self._refuse(
+            "np.array",
+            "a NumPy array would cut it out of the derivative",
+            "Join Tensors with wg.stack([a, b]), or detach one with wg.stop_gradient(x) on purpose",
+        )
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._refuse(
+            "assignment",
+            "a Tensor is never changed in place",
+            "Build the new value with wg.where(mask, new, x), wg.concat or wg.scatter_add",
+        )
+
+    def _refuse_number(self, what: str) -> NoReturn:
+        self._refuse(
+            what,
+            f"a Python {'float' if what == 'float' else 'number'} would cut it out of the "
+            "derivative",
+            "Keep it a Tensor, or detach it with wg.stop_gradient(x) on purpose",
+        )
+
+    def _refuse(self, what: str, reason: str, repair: str) -> NoReturn:
+        need_sizes(self.level.sizes_behind(self))
+        state = "traced" if self.level.symbolic else "being differentiated"
+        raise TraceError(
+            f"{what}: given a Tensor that is {state}; {reason}. {repair}. ({user_line()})"
+        )
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Value:
+        function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
+        call = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+        if kwargs.get("out") is not None:
+            self._refuse(
+                call,
+                "NumPy was asked to write it into an array in place",
+                "Write x = x + y, not x += y",
+            )
+        if function is None:
+            self._refuse(
+                call, "this NumPy function is not recorded", "Write it with the functions of wg"
+            )
+        if method == "__call__" and kwargs:
+            self._refuse(
+                call,
+                f"its {', '.join(kwargs)} argument is not recorded",
+                "Use wg.where or astype instead",
+            )
+        return function(*inputs, **kwargs)
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Value:
+        ours = FUNCTIONS.get(function)
+        if ours is None:
+            name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
+            self._refuse(
+                name, "this NumPy function is not recorded", "Write it with the functions of wg"
+            )
+        return ours(*args, **kwargs)
+
+    __hash__ = object.__hash__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self) if self.value is None else self.value, spec)
+
+    def __repr__(self) -> str:
+        if self.value is not None:
+            return f"Tensor({self.value!r})"
+        return f"Tensor({type_of(self)}, %{self.handle})"
+
+
+def _require_c_order(name: str, order: str) -> None:
+    if order not in ("C", "K", "A"):
+        raise TraceError(
+            f"{name}: order={order!r} was given; elements are ordered row by row ('C'). Use "
+            "wg.permute_dims first."
+        )

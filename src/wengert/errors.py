@@ -1,0 +1,100 @@
+"""Every exception Wengert raises on purpose.
+
+A message reads ``<op>: <what was given>; <what is needed>. <what to do>.`` and, in traced code,
+ends with the user's file and line. Each class shows a program that fails and the repaired one.
+"""
+
+from __future__ import annotations
+
+
+class WengertError(Exception):
+    """Base of all errors below; catch it to catch any of them."""
+
+
+class ShapeError(WengertError, ValueError):
+    """Shapes, axes or sizes do not fit together.
+
+    >>> wg.matmul(np.ones((3, 4)), np.ones((5, 2)))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.ShapeError: matmul: left has shape (3, 4) and right has shape (5, 2); ...
+    >>> wg.matmul(np.ones((3, 4)), np.ones((5, 4)).T).shape
+    (3, 5)
+    """
+
+
+class DTypeError(WengertError, TypeError):
+    """An operand has a dtype the op does not take.
+
+    >>> wg.exp(np.ones(2, dtype=complex))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.DTypeError: exp: operand 0 has dtype complex128; ...
+    >>> wg.exp(np.zeros(2, dtype=complex).real)
+    array([1., 1.])
+    """
+
+
+class TraceError(WengertError, TypeError):
+    """A traced value was used in a way that cannot be recorded.
+
+    >>> wg.grad(lambda x: float(x) * 2.0)(1.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.TraceError: float: given a Tensor that is being differentiated; ...
+    >>> float(wg.grad(lambda x: x * 2.0)(1.0))
+    2.0
+    """
+
+
+class NotDifferentiable(WengertError, TypeError):
+    """An op that has no derivative was differentiated.
+
+    >>> @wg.custom_vjp
+    ... def square(x):
+    ...     return x * x
+    >>> square.defvjp(lambda x: (x * x, x), lambda x, g: (2 * x * g,))
+    >>> wg.jvp(square, (3.0,), (1.0,))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.NotDifferentiable: square: given a tangent; a custom_vjp function has a ...
+    >>> float(wg.grad(square)(3.0))
+    6.0
+    """
+
+
+class MissingGradient(WengertError, ValueError):
+    """A gradient was asked for where none flows.
+
+    >>> g = wg.Graph()
+    >>> w, unused = g.parameter(np.ones(2), name="w"), g.parameter(np.ones(3), name="unused")
+    >>> g.set_outputs(g.sum(w))
+    >>> wg.grad_with_loss(g, [w, unused])  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.MissingGradient: grad_with_loss: no gradient reaches 'unused' (node 1); ...
+    >>> wg.grad_with_loss(g, [w, unused], wg.GradWithLossOptions.TRAINING).run()[2]
+    array([0., 0., 0.])
+    """
+
+
+class NonFiniteError(WengertError, ArithmeticError):
+    """A value that must be finite is NaN or infinite.
+
+    >>> with wg.GradientTape() as tape:
+    ...     x = tape.watch(np.zeros(2))
+    ...     loss = wg.sum(wg.sqrt(x))
+    >>> tape.gradient(loss, x)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.NonFiniteError: sqrt: its backward step gave inf for slot 0 at index (0,); ...
+    >>> with wg.GradientTape() as tape:
+    ...     x = tape.watch(np.zeros(2))
+    ...     loss = wg.sum(wg.where(x > 0, wg.sqrt(x), 0.0))
+    >>> tape.gradient(loss, x)
+    array([0., 0.])
+    """
+
+
+class CheckError(WengertError):
+    """Internal: a graph breaks its own rules. Please report the program that caused it."""

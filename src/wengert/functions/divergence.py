@@ -1,0 +1,293 @@
+"""Losses between distributions along an axis: cross-entropy and the Kullback-Leibler divergence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert.core import dtypes
+from wengert.core.broadcast import canonical_axis, unbroadcast
+from wengert.core.define import composite
+from wengert.core.samples import Integers, Real, sample
+from wengert.core.table import op
+from wengert.core.types import ArrayType
+from wengert.errors import DTypeError, ShapeError
+from wengert.functions.normalize import softmax_of_array
+from wengert.functions.parameter import canonical_number
+from wengert.functions.reduction import (
+    Reduction,
+    canonical_reduction,
+    cotangent_per_loss,
+    reduce_losses,
+    reduced_type,
+    require_equal_shapes,
+)
+from wengert.functions.statistics import as_float, reduced_shape
+
+
+def _class_type(
+    logits: Any, targets: Any, axis: int, reduction: Reduction, label_smoothing: float
+) -> ArrayType:
+    losses = reduced_shape(tuple(logits.shape), (axis,), False)
+    dtype = dtypes.floating(logits.dtype)
+    if targets.dtype.kind in "iu":
+        needed, what = losses, "class indices"
+    elif dtypes.is_float(targets.dtype):
+        needed, what = tuple(logits.shape), "dense targets"
+        dtype = dtypes.promote(ArrayType((), dtype), targets)
+    else:
+        raise DTypeError(
+            f"cross_entropy: targets have dtype {targets.dtype}; they must be integers (class "
+            "indices) or floats (a probability per class). Convert them with astype."
+        )
+    if tuple(targets.shape) != needed:
+        raise ShapeError(
+            f"cross_entropy: logits have shape {tuple(logits.shape)}, with classes along axis "
+            f"{axis}, and {targets.dtype} targets have shape {tuple(targets.shape)}; {what} must "
+            f"have shape {needed}. Integers are class indices, floats are probabilities: convert "
+            "or reshape the targets."
+        )
+    return reduced_type(losses, dtype, reduction)
+
+
+def _class_params(
+    logits: Any, _targets: Any, axis: int, reduction: Any, label_smoothing: float
+) -> dict[str, Any]:
+    smoothing = canonical_number(
+        "cross_entropy", "label_smoothing", label_smoothing, lambda s: 0 <= s <= 1, "in [0, 1]"
+    )
+    return {
+        "axis": canonical_axis("cross_entropy", axis, logits.ndim),
+        "reduction": canonical_reduction("cross_entropy", reduction),
+        "label_smoothing": smoothing,
+    }
+
+
+def _column(x: Any, axis: int) -> Any:
+    """An array of losses with an axis of size 1 where the classes are; a 0-d array as it is."""
+    return op.reshape(x, (*x.shape[:axis], 1, *x.shape[axis:])) if x.shape else x
+
+
+def _checked(targets: Any, classes: Any) -> Any:
+    """Class indices, none of which may be negative: one that is does not mean the last class."""
+    if isinstance(targets, np.ndarray) and isinstance(classes, int):
+        wrong = (targets < 0) | (targets >= classes)
+        if wrong.any():
+            raise IndexError(
+                f"cross_entropy: class {targets[wrong][0]} was given at position "
+                f"{tuple(int(i) for i in np.argwhere(wrong)[0])} for logits of {classes} classes; "
+                f"a class lies between 0 and {classes - 1}. Where there is none, give any class "
+                "and mask the loss of reduction='none'."
+            )
+        return targets
+    targets = op.astype(targets, dtypes.int64)
+    return op.where(op.less(targets, 0), classes, targets)  # refused where it is read
+
+
+def _chosen(logits: Any, targets: Any, axis: int) -> Any:
+    """Whether each logit is that of the class its target names."""
+    count = logits.shape[axis]
+    classes = np.arange(count) if isinstance(count, int) else op.arange(count)
+    after = (1,) * (len(logits.shape) - axis - 1)
+    return op.equal(_classes_axis(targets, axis), op.reshape(classes, (-1, *after)))
+
+
+def _classes_axis(targets: Any, axis: int) -> Any:
+    return op.reshape(targets, (*targets.shape[:axis], 1, *targets.shape[axis:]))
+
+
+def _excess_type(logits: Any, targets: Any, axis: int, label_smoothing: float) -> ArrayType:
+    losses = _class_type(logits, targets, axis, "none", label_smoothing)
+    return ArrayType(tuple(logits.shape), losses.dtype)
+
+
+def _excess_of_arrays(logits: Any, targets: Any, axis: int, label_smoothing: float) -> Any:
+    """`excess` of NumPy arrays in the plain case: class indices along the last axis."""
+    plain = targets.dtype.kind in "iu" and label_smoothing == 0 and axis == logits.ndim - 1
+    if not plain or targets.shape != logits.shape[:-1]:
+        return op.excess.body(logits, targets, axis, label_smoothing)
+    out = softmax_of_array(logits, axis)
+    rows = out.reshape(targets.size, -1)
+    rows[np.arange(targets.size), targets.reshape(-1)] -= 1
+    return out
+
+
+@composite(
+    numpy=_excess_of_arrays,
+    type=_excess_type,
+    samples=(
+        sample((3, 4), Integers((3,), 0, 4), axis=1, label_smoothing=0.0),
+        sample((2, 3, 4), Integers((2, 4), 0, 3), axis=1, label_smoothing=0.1),
+        sample((3, 4), Real((3, 4), 0.1, 1.0), axis=0, label_smoothing=0.0),
+    ),
+    space="hidden",
+)
+def excess(logits: Any, targets: Any, /, axis: int, label_smoothing: float) -> Any:
+    """Derivative of every cross-entropy by its logits: how far softmax is above the targets."""
+    _excess_type(logits, targets, axis, label_smoothing)
+    p = op.softmax(logits, axis)
+    if dtypes.is_float(targets.dtype):  # they may sum to anything
+        found = p * op.sum(targets, axis, True) - targets
+    else:
+        found = op.where(_chosen(logits, targets, axis), p - 1, p)
+    if label_smoothing == 0:
+        return found
+    share = op.divide(op.full((), 1, dtype=p.dtype), logits.shape[axis])
+    return found * (1 - label_smoothing) + (p - share) * label_smoothing
+
+
+def _cross_entropy_vjp(
+    g: Any,
+    _out: Any,
+    logits: Any,
+    targets: Any,
+    axis: int,
+    reduction: Reduction,
+    label_smoothing: float,
+) -> Any:
+    losses = reduced_shape(tuple(logits.shape), (axis,), False)
+    g = _column(cotangent_per_loss(g, reduction, losses), axis)
+    return (
+        lambda: unbroadcast(op.pull(g, op.excess(logits, targets, axis, label_smoothing)), logits),
+        lambda: unbroadcast(
+            op.pull(g, op.log_softmax(logits, axis) * (label_smoothing - 1)), targets
+        ),
+    )
+
+
+def _cross_entropy_jvp(
+    d: Any,
+    _out: Any,
+    logits: Any,
+    targets: Any,
+    axis: int,
+    reduction: Reduction,
+    label_smoothing: float,
+) -> Any:
+    terms = []
+    if d[0] is not None:
+        terms.append(op.pull(d[0], op.excess(logits, targets, axis, label_smoothing)))
+    if d[1] is not None:
+        terms.append(op.pull(d[1], op.log_softmax(logits, axis) * (label_smoothing - 1)))
+    total = terms[0] if len(terms) == 1 else terms[0] + terms[1]
+    return reduce_losses(op.sum(total, axis), reduction)
+
+
+def _cross_entropy_of_arrays(
+    logits: Any, targets: Any, axis: int, reduction: Reduction, label_smoothing: float
+) -> Any:
+    """`cross_entropy` of NumPy arrays in the plain case: class indices along the last axis."""
+    plain = targets.dtype.kind in "iu" and logits.dtype.kind == "f" and label_smoothing == 0
+    if not plain or axis != logits.ndim - 1 or targets.shape != logits.shape[:-1]:
+        return op.cross_entropy.body(logits, targets, axis, reduction, label_smoothing)
+    flat = _checked(targets, logits.shape[-1]).reshape(-1)
+    shifted = logits - np.maximum.reduce(logits, axis=-1, keepdims=True)
+    chosen = shifted.reshape(flat.size, -1)[np.arange(flat.size), flat].reshape(targets.shape)
+    losses = np.log(np.add.reduce(np.exp(shifted), axis=-1)) - chosen
+    return reduce_losses(losses, reduction)
+
+
+@composite(
+    numpy=_cross_entropy_of_arrays,
+    type=_class_type,
+    canonical=_class_params,
+    vjp=_cross_entropy_vjp,
+    jvp=_cross_entropy_jvp,
+    samples=(
+        sample((3, 4), Integers((3,), 0, 4)),
+        sample((2, 3, 4), Integers((2, 4), 0, 3), axis=1, reduction="none"),
+        sample((2, 3, 4), Integers((3, 4), 0, 2), axis=0, reduction="sum", label_smoothing=0.1),
+        sample((3, 4), Real((3, 4), 0.1, 1.0)),
+        sample((3, 4), Real((3, 4), 0.1, 1.0), axis=0, reduction="none", label_smoothing=0.2),
+        sample((5,), Integers((), 0, 5)),
+    ),
+)
+def cross_entropy(
+    logits: Any,
+    targets: Any,
+    /,
+    axis: int = -1,
+    reduction: Reduction = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """Minus the logarithm of the probability that the softmax of the logits gives to the targets.
+
+    Classes lie along `axis`. Integer targets are class indices, without that axis; float targets
+    are a probability per class, with it. `label_smoothing` moves that part of every target to all
+    classes alike. "mean" divides by the number of losses, one per position beside the classes.
+
+    >>> wg.cross_entropy(np.array([[0.0, 0.0], [0.0, -1000.0]]), np.array([0, 1]), reduction="none")
+    array([6.93147181e-01, 1.00000000e+03])
+    """
+    _class_type(logits, targets, axis, reduction, label_smoothing)
+    x = as_float(logits)
+    if dtypes.is_float(targets.dtype):
+        # A class of probability 0 does not count, not even where its logit is -inf.
+        losses = -op.sum(op.pull(targets, op.log_softmax(x, axis)), axis)
+    else:
+        index = _classes_axis(_checked(targets, x.shape[axis]), axis)
+        shifted = x - op.stop_gradient(op.max(x, axis, True))
+        chosen = op.reshape(op.take_along_axis(shifted, index, axis), targets.shape)
+        losses = op.log(op.sum(op.exp(shifted), axis)) - chosen
+    if label_smoothing > 0:
+        everywhere = op.mean(op.log_softmax(x, axis), axis)
+        losses = losses * (1 - label_smoothing) - everywhere * label_smoothing
+    return reduce_losses(losses, reduction)
+
+
+def _kl_type(log_q: Any, p: Any, axis: int, reduction: Reduction) -> ArrayType:
+    require_equal_shapes("kl_div", log_q, p)
+    for what, x in (("log_q", log_q), ("p", p)):
+        if not dtypes.is_float(x.dtype):
+            raise DTypeError(
+                f"kl_div: {what} has dtype {x.dtype}; it must be float32 or float64. "
+                "Convert it with astype."
+            )
+    losses = reduced_shape(tuple(p.shape), (axis,), False)
+    return reduced_type(losses, dtypes.promote(log_q, p), reduction)
+
+
+def _kl_vjp(g: Any, _out: Any, log_q: Any, p: Any, axis: int, reduction: Reduction) -> Any:
+    g = _column(
+        cotangent_per_loss(g, reduction, reduced_shape(tuple(p.shape), (axis,), False)), axis
+    )
+    return (
+        lambda: unbroadcast(op.pull(g, -p), log_q),
+        lambda: unbroadcast(op.pull(g, op.log(p) - log_q + 1), p),
+    )
+
+
+def _kl_jvp(d: Any, _out: Any, log_q: Any, p: Any, axis: int, reduction: Reduction) -> Any:
+    terms = [op.pull(d[0], -p)] if d[0] is not None else []
+    terms += [op.pull(d[1], op.log(p) - log_q + 1)] if d[1] is not None else []
+    total = terms[0] if len(terms) == 1 else terms[0] + terms[1]
+    return reduce_losses(op.sum(total, axis), reduction)
+
+
+@composite(
+    type=_kl_type,
+    canonical=lambda log_q, p, axis, reduction: {
+        "axis": canonical_axis("kl_div", axis, log_q.ndim),
+        "reduction": canonical_reduction("kl_div", reduction),
+    },
+    vjp=_kl_vjp,
+    jvp=_kl_jvp,
+    samples=(
+        sample((3, 4), Real((3, 4), 0.1, 1.0)),
+        sample((2, 3, 4), Real((2, 3, 4), 0.1, 1.0), axis=1, reduction="none"),
+        sample((3, 4), Real((3, 4), 0.1, 1.0), axis=0, reduction="sum"),
+    ),
+)
+def kl_div(log_q: Any, p: Any, /, axis: int = -1, reduction: Reduction = "mean") -> Any:
+    """Kullback-Leibler divergence of q from p, the sum of p * (log p - log q) along the axis.
+
+    The first operand holds logarithms, as log_softmax gives them, the second probabilities; where p
+    is 0 nothing is added. "mean" divides by the number of distributions, not of elements.
+
+    >>> wg.kl_div(np.log(np.array([0.5, 0.5])), np.array([1.0, 0.0]))
+    array(0.69314718)
+    """
+    _kl_type(log_q, p, axis, reduction)
+    log_p = op.log(op.where(op.equal(p, 0), 1, p))
+    return reduce_losses(op.sum(op.pull(p, log_p - log_q), axis), reduction)

@@ -1,0 +1,260 @@
+"""NumPy functions a Tensor answers, so that a loss written with NumPy alone can be differentiated.
+
+Every row of the table below reads: NumPy's names, and after the bar their parameters in order. A
+name is answered by the function of that name in `numpy_functions` or, failing that, by ours; one of
+`linalg` by ours first; `amax:max` by what stands behind the colon. Of the parameters,
+
+    x         is passed on: the first by position, the others by name
+    b>y       is passed on under our name
+    *arrays   is any number of operands
+    dtype     converts the first operand beforehand
+    !out      is not recorded, and refused unless it says what happens anyway
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from wengert import ops  # noqa: F401 (fills the table that the rows below look into)
+from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
+from wengert.core.tensor import Tensor
+from wengert.functions import numpy_functions
+
+_TABLE = """
+sum prod                              | a axis dtype !out keepdims !initial !where
+mean                                  | a axis dtype !out keepdims !where
+max min amax:max amin:min             | a axis !out keepdims !initial !where
+any all                               | a axis !out keepdims !where
+argmax argmin                         | a axis !out keepdims
+var std                               | a axis dtype !out ddof>correction keepdims !where !mean \
+                                        correction
+count_nonzero                         | a axis keepdims
+ptp                                   | a axis !out keepdims
+median                                | a axis !out !overwrite_input keepdims
+average                               | a axis weights !returned keepdims
+nansum                                | a axis dtype !out keepdims !initial !where
+nanmean                               | a axis dtype !out keepdims !where
+cov                                   | m y rowvar bias ddof !fweights !aweights !dtype
+trapezoid                             | y x dx axis
+diff                                  | a n axis prepend append
+shape ndim iscomplexobj isrealobj     | a
+size                                  | a axis
+copy                                  | a !order !subok
+astype                                | x dtype>dtype !copy !device
+reshape                               | a shape !order !copy
+ravel                                 | a !order
+transpose permute_dims:transpose      | a axes
+matrix_transpose linalg.matrix_transpose | x
+swapaxes                              | a axis1 axis2
+moveaxis                              | a source destination
+expand_dims squeeze                   | a axis
+broadcast_to                          | array shape !subok
+broadcast_arrays                      | *args !subok
+atleast_1d atleast_2d atleast_3d      | *arys
+concatenate:concat concat             | arrays axis !out !dtype !casting
+stack                                 | arrays axis !out !dtype !casting
+unstack                               | x axis
+vstack hstack                         | tup !dtype !casting
+dstack column_stack                   | tup
+block                                 | arrays
+append                                | arr values axis
+split array_split                     | ary indices_or_sections axis
+hsplit vsplit                         | ary indices_or_sections
+flip                                  | m axis
+fliplr flipud                         | m
+roll                                  | a shift axis
+pad                                   | array pad_width mode constant_values
+tile                                  | A reps>repetitions
+repeat                                | a repeats axis
+tril triu                             | m k
+diag                                  | v k
+diagonal                              | a offset axis1 axis2
+trace                                 | a offset axis1 axis2 dtype !out
+linalg.diagonal                       | x offset
+linalg.trace                          | x offset dtype>dtype
+meshgrid                              | *xi !copy !sparse indexing
+zeros_like ones_like empty_like       | a dtype>dtype !order !subok !shape !device
+full_like                             | a fill_value dtype>dtype !order !subok !shape !device
+linspace                              | start stop num endpoint !retstep dtype>dtype !axis !device
+where                                 | condition x y
+select                                | condlist choicelist default
+clip                                  | a a_min a_max !out min max
+nan_to_num                            | x !copy nan posinf neginf
+take                                  | a indices axis !out !mode
+take_along_axis                       | arr indices axis
+searchsorted                          | a v>x2 side !sorter
+nonzero                               | a
+sort argsort                          | a axis !kind !order !stable
+round around:round                    | a decimals !out
+fix:trunc                             | x !out
+isposinf isneginf                     | x !out
+isclose allclose                      | a b>y rtol atol equal_nan
+array_equal                           | a1 a2>y !equal_nan
+real imag                             | val
+result_type                           | *arrays_and_dtypes
+dot                                   | a b>y !out
+inner vdot kron                       | a b>y
+outer                                 | a b>y !out
+linalg.outer                          | x1 x2>y
+tensordot                             | a b>y axes
+linalg.tensordot                      | x1 x2>y axes
+linalg.matmul                         | x1 x2>y
+linalg.vecdot                         | x1 x2>y axis
+linalg.multi_dot                      | arrays !out
+einsum                                | *operands !out optimize !dtype !order !casting
+cross                                 | a b>y !axisa !axisb !axisc axis
+linalg.cross                          | x1 x2>y axis
+polyval                               | p x
+convolve correlate                    | a v>y mode
+linalg.norm                           | x ord axis keepdims
+linalg.vector_norm                    | x axis keepdims ord
+linalg.matrix_norm                    | x keepdims ord
+linalg.cholesky                       | a upper
+linalg.solve                          | a b
+linalg.inv linalg.det linalg.slogdet  | a
+linalg.matrix_power                   | a n
+"""
+
+# What an argument that is not recorded may say, because it happens anyway or changes no value.
+_HARMLESS: dict[str, tuple[Any, ...]] = {
+    "order": ("C", "K", "A"),
+    "kind": ("quicksort", "mergesort", "heapsort", "stable"),
+    "mode": ("raise",),
+    "casting": ("same_kind",),
+    "device": ("cpu",),
+    "where": (True,),
+    "copy": (True, False),
+    "subok": (True, False),
+    "stable": (True, False),
+    "overwrite_input": (False,),
+    "returned": (False,),
+    "retstep": (False,),
+    "equal_nan": (False,),
+    "sparse": (False,),
+    "axis": (0,),
+    **dict.fromkeys(("axisa", "axisb", "axisc"), (-1,)),
+}
+
+_REPAIRS = {
+    "out": "Give the result a name instead",
+    "where": "Choose elements with np.where(mask, x, 0) first",
+    "initial": "Combine it with the result instead",
+    "dtype": "Convert the result with astype",
+    "order": "Transpose it first",
+}
+
+
+def _find(name: str) -> tuple[Any, Callable[..., Any]] | None:
+    """NumPy's function and what answers it; None if this NumPy does not have it."""
+    path, _, ours = name.partition(":")
+    theirs: Any = np
+    for part in path.split("."):
+        theirs = getattr(theirs, part, None)
+    own = ours or path.rpartition(".")[2]
+    defined = {} if "linalg." in path and hasattr(op, own) else vars(numpy_functions)
+    return None if theirs is None else (theirs, defined.get(own) or getattr(op, own))
+
+
+def _is_harmless(name: str, value: Any) -> bool:
+    if value is None or value is np._NoValue:
+        return True
+    return isinstance(value, str | int) and value in _HARMLESS.get(name, ())
+
+
+def _adapted(name: str, ours: Callable[..., Any], parameters: list[str]) -> Callable[..., Any]:
+    """Our function, called as NumPy's."""
+    variadic = parameters[0].startswith("*")
+    names = [each.lstrip("*!").partition(">")[0] for each in parameters]
+    passed = {
+        n: each.rpartition(">")[2]
+        for n, each in zip(names, parameters, strict=True)
+        if each[0] != "!"
+    }
+    cast = passed.pop("dtype", None) if "dtype" in parameters else None
+
+    def answer(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs:
+            return ours(args[0])
+        operands = args if variadic else args[:1]
+        named = kwargs if variadic else dict(zip(names, args, strict=False)) | kwargs
+        if not variadic:
+            operands = (named.pop(names[0]),)
+        given = {}
+        for each, value in named.items():
+            if each in passed:
+                if value is not np._NoValue:
+                    given[passed[each]] = value
+            elif each == cast and value is not None:
+                operands = (op.astype(operands[0], value),)
+            elif not _is_harmless(each, value):
+                _refuse(name, each, (*args, *kwargs.values()))
+        return ours(*operands, **given)
+
+    return answer
+
+
+def _refuse(name: str, argument: str, values: Iterable[Any]) -> None:
+    repair = _REPAIRS.get(argument, "Leave it out, or write it with the functions of wg")
+    tensor = _some_tensor(values)
+    if tensor is not None:
+        tensor._refuse(f"np.{name}", f"its {argument} argument is not recorded", repair)
+
+
+def _some_tensor(values: Iterable[Any]) -> Tensor | None:
+    for value in values:
+        found = _some_tensor(value) if isinstance(value, list | tuple) else value
+        if isinstance(found, Tensor):
+            return found
+    return None
+
+
+def _outer(ours: Callable[..., Any]) -> Callable[..., Any]:
+    def outer(x: Any, y: Any) -> Any:
+        x, y = op.asarray(x), op.asarray(y)
+        return ours(op.reshape(x, (*x.shape, *(1,) * len(y.shape))), y)
+
+    return outer
+
+
+def _refuse_change(name: str) -> Callable[..., Any]:
+    def refuse(self: Tensor, *_args: Any, **_kwargs: Any) -> None:
+        self._refuse(
+            name,
+            "a Tensor is never changed in place",
+            "Use np.sort(x), or build the new value with wg.where or wg.concat",
+        )
+
+    return refuse
+
+
+for _line in _TABLE.strip().splitlines():
+    _names, _, _parameters = _line.partition("|")
+    for _name in _names.split():
+        if (_found := _find(_name)) is not None:
+            _theirs, _ours = _found
+            _shown = ("linalg." if "linalg." in _name else "") + _theirs.__name__
+            FUNCTIONS[_theirs] = _adapted(_shown, _ours, _parameters.split())
+
+UFUNCS[np.heaviside] = numpy_functions.heaviside
+UFUNCS[np.fabs] = op.abs
+UFUNCS[np.rint] = op.round
+UFUNCS[np.conjugate] = numpy_functions.real
+UFUNCS[np.radians] = UFUNCS[np.deg2rad] = numpy_functions.radians
+UFUNCS[np.degrees] = UFUNCS[np.rad2deg] = numpy_functions.degrees
+for _ufunc, _ours in list(UFUNCS.items()):
+    if _ufunc.nin == 2 and _ufunc.signature is None:
+        UFUNC_METHODS[_ufunc, "outer"] = _outer(_ours)
+
+# The methods of an array are its functions of the same name.
+for _name in (
+    *("all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "diagonal", "max"),
+    *("mean", "min", "nonzero", "prod", "repeat", "round", "searchsorted", "squeeze", "std", "sum"),
+    *("swapaxes", "take", "trace", "var"),
+):
+    setattr(Tensor, _name, FUNCTIONS[getattr(np, _name)])
+setattr(Tensor, "__round__", FUNCTIONS[np.round])  # noqa: B010
+for _name in ("fill", "partition", "put", "resize", "sort"):
+    setattr(Tensor, _name, _refuse_change(_name))

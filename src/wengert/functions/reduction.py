@@ -1,0 +1,44 @@
+"""How losses become one number."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from wengert.core.dims import Shape, product
+from wengert.core.table import op
+from wengert.core.types import ArrayType
+from wengert.errors import ShapeError
+
+Reduction = Literal["mean", "sum", "none"]
+
+
+def reduce_losses(losses: Any, reduction: Reduction) -> Any:
+    if reduction == "none":
+        return losses
+    return op.mean(losses) if reduction == "mean" else op.sum(losses)
+
+
+def cotangent_per_loss(g: Any, reduction: Reduction, losses: Shape) -> Any:
+    """The cotangent of every single loss, from that of their reduction; of a shape or 0-d."""
+    return op.divide(g, product(losses)) if reduction == "mean" else g
+
+
+def reduced_type(losses: Shape, dtype: Any, reduction: Reduction) -> ArrayType:
+    return ArrayType(losses if reduction == "none" else (), dtype)
+
+
+def canonical_reduction(name: str, reduction: Any) -> Reduction:
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(
+            f"{name}: reduction={reduction!r} was given; it must be 'mean', 'sum' or 'none'. "
+            "Choose one."
+        )
+    return reduction  # type: ignore[no-any-return]
+
+
+def require_equal_shapes(name: str, x: Any, targets: Any) -> None:
+    if tuple(x.shape) != tuple(targets.shape):
+        raise ShapeError(
+            f"{name}: operands have shapes {tuple(x.shape)} and {tuple(targets.shape)}; they must "
+            "be equal. Reshape or broadcast one of them."
+        )

@@ -1,0 +1,58 @@
+"""Derivatives of functions on flat lists of values; every public transformation is built on these
+two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from wengert.core.bind import opened
+from wengert.core.tensor import Tensor
+from wengert.core.types import Value
+from wengert.interpret.forward import Forward
+from wengert.interpret.tape import Record, Tape
+
+Flat: TypeAlias = Callable[..., Sequence[Value]]
+Inspect: TypeAlias = Callable[[Record, int, Value], None]
+Pullback: TypeAlias = Callable[[Sequence[Value | None]], list[Value | None]]
+
+
+def vjp_flat(function: Flat, primals: Sequence[Value]) -> tuple[list[Value], Pullback]:
+    """The outputs, and the function from their cotangents to those of the primals.
+
+    None stands for a zero cotangent, given or returned; integers and bools always get None.
+    """
+    tape = Tape()
+    with opened(tape):
+        watched = [tape.watch(x) if x.dtype.kind == "f" else x for x in primals]
+        results = list(function(*watched))
+    mine = [type(y) is Tensor and y.level is tape for y in results]
+    outputs = [y.value if m else y for y, m in zip(results, mine, strict=True)]
+    slots = [y.handle if m else None for y, m in zip(results, mine, strict=True)]
+    sources = [x.handle for x in watched if type(x) is Tensor and x.level is tape]
+
+    def pullback(cotangents: Sequence[Value | None]) -> list[Value | None]:
+        seeds: dict[int, Value] = {}
+        for slot, g in zip(slots, cotangents, strict=True):
+            if slot is not None and g is not None:
+                seeds[slot] = seeds[slot] + g if slot in seeds else g
+        found = iter(tape.sweep(seeds, sources))
+        return [next(found) if type(x) is Tensor and x.level is tape else None for x in watched]
+
+    return outputs, pullback
+
+
+def jvp_flat(
+    function: Flat, primals: Sequence[Value], tangents: Sequence[Value | None]
+) -> tuple[list[Value], list[Value | None]]:
+    """The outputs and their tangents; None stands for a zero tangent."""
+    level = Forward()
+    with opened(level):
+        duals = [
+            x if dx is None else level.dual(x, dx) for x, dx in zip(primals, tangents, strict=True)
+        ]
+        results = list(function(*duals))
+    mine = [type(y) is Tensor and y.level is level for y in results]
+    outputs = [y.value if m else y for y, m in zip(results, mine, strict=True)]
+    return outputs, [y.handle if m else None for y, m in zip(results, mine, strict=True)]

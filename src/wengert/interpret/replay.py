@@ -1,0 +1,75 @@
+"""Replay: run the nodes of a graph again, on arrays or on the Tensors of any level."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wengert.core.bind import bind
+from wengert.core.dims import Size, solve, substitute
+from wengert.core.graph import Graph, Node
+from wengert.core.table import op
+from wengert.core.types import Value
+from wengert.errors import ShapeError
+
+
+class _Outer(threading.local):
+    """Sizes known to the program around a body, for Dims that none of the body's inputs carries."""
+
+    def __init__(self) -> None:
+        self.sizes: dict[str, Size] = {}
+
+
+_outer = _Outer()
+
+
+def replay(graph: Graph, operands: Sequence[Value]) -> list[Value]:
+    """The outputs of the graph for these values of its inputs."""
+    values = replay_all(graph, dict(zip(graph.inputs, operands, strict=True)))
+    return [values[number] for number in graph.returns]
+
+
+def replay_all(graph: Graph, given: dict[int, Value]) -> list[Value]:
+    """The value of every node, where those of some nodes (all the inputs) are given."""
+    outer = _outer.sizes
+    sizes = _outer.sizes = outer | sizes_of(graph, given)
+    try:
+        values: list[Value] = []
+        for number, node in enumerate(graph.nodes):
+            values.append(given[number] if number in given else run_node(node, values, sizes))
+        return values
+    finally:
+        _outer.sizes = outer
+
+
+def run_node(
+    node: Node, values: Sequence[Value] | Mapping[int, Value], sizes: dict[str, Size]
+) -> Value:
+    """The value of one node, from the values of earlier ones."""
+    if node.op is op.pick:
+        return values[node.operands[0]][node.params["index"]]  # type: ignore[index]
+    if node.op is op.constant:
+        return node.params["value"]
+    params = node.params
+    if sizes and node.op.sized:
+        params = {name: substitute(value, sizes) for name, value in params.items()}
+    return bind(node.op, [None if i is None else values[i] for i in node.operands], params)
+
+
+def sizes_of(graph: Graph, given: dict[int, Value]) -> dict[str, Size]:
+    """What the given inputs say about the Dims of the graph."""
+    sizes: dict[str, Size] = {}
+    for number in graph.inputs:
+        if number in given:
+            want, have = graph.type(number).shape, tuple(given[number].shape)
+            if want != have and not solve(want, have, sizes):
+                raise ShapeError(
+                    f"{graph.name(number)}: given shape {have}; the graph was made for {want}"
+                    f"{_so_far(sizes)}. Pass an array of that shape."
+                )
+    return sizes
+
+
+def _so_far(sizes: dict[str, Any]) -> str:
+    return f" with {', '.join(f'{name}={size}' for name, size in sizes.items())}" if sizes else ""

@@ -1,0 +1,199 @@
+"""Trace: the level on which calls are recorded as nodes of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from wengert.core.bind import Level, at_line, opened
+from wengert.core.dims import Dim
+from wengert.core.dtypes import DType
+from wengert.core.graph import Graph, Node
+from wengert.core.op import Op
+from wengert.core.source import Line, user_line
+from wengert.core.table import op
+from wengert.core.table import op as table
+from wengert.core.tensor import Tensor
+from wengert.core.types import ArrayType, Type, Value, type_of
+from wengert.errors import TraceError, WengertError
+
+
+class Trace(Level):
+    """Records into one graph. Tensors of lower levels become inputs, remembered in `captured`."""
+
+    symbolic = True
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        # By id of the Tensor or array, which the entry keeps alive: the node that stands for it.
+        self.captured: dict[int, tuple[int, Tensor]] = {}
+        self._constants: dict[int, tuple[int, Any]] = {}
+
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Take back the nodes made inside where it raises: a refused call leaves no trace."""
+        before = len(self.graph)
+        try:
+            yield
+        except BaseException:
+            del self.graph.nodes[before:]
+            for known in (self.captured, self._constants):
+                for key in [key for key, entry in known.items() if entry[0] >= before]:
+                    del known[key]
+            raise
+
+    def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
+        try:
+            lifted = self._lift_all(op, operands)
+            types = [None if x is None else type_of(x) for x in lifted]
+            found = node_type(op, types, params)
+        except WengertError as error:
+            raise at_line(error, user_line()) from None
+        numbers = tuple(x if x is None else x.handle for x in lifted)
+        return self._record(Node(op, numbers, params, found, user_line()))
+
+    def _record(self, node: Node) -> Value:
+        number = self.graph.append(node)
+        if isinstance(node.type, ArrayType):
+            return self.tensor(number)
+        picks = [
+            Node(op.pick, (number,), {"index": i}, each, node.line)
+            for i, each in enumerate(node.type)
+        ]
+        return tuple(self.tensor(self.graph.append(pick)) for pick in picks)
+
+    def sizes_behind(self, tensor: Tensor) -> frozenset[str]:
+        names: set[str] = set()
+        pending = [tensor.handle]
+        while pending:
+            node: Node = self.graph.nodes[pending.pop()]
+            if node.op is op.size:
+                names |= node.params["dim"].names
+            elif node.op is not op.constant and not any(i is not None for i in node.operands):
+                return frozenset()
+            pending.extend(i for i in node.operands if i is not None)
+        return frozenset(names)
+
+    def line_of(self, tensor: Tensor) -> Line | None:
+        node: Node = self.graph.nodes[tensor.handle]
+        return node.line
+
+    def tensor(self, number: int) -> Tensor:
+        return Tensor(self, number, None, self.graph.type(number))
+
+    def input(self, found: ArrayType, name: str, line: Line | None = None) -> Tensor:
+        """A new input node."""
+        number = self.graph.append(Node(op.input, (), {"name": name, "type": found}, found, line))
+        self.graph.inputs.append(number)
+        return self.tensor(number)
+
+    def lift(self, x: Value, dtype: DType | None = None) -> Tensor:
+        """Any operand as a Tensor of this level, in `dtype` if one is given."""
+        if type(x) is Tensor:
+            tensor = x if x.level is self else self._capture(x)
+        elif isinstance(x, Dim):
+            wanted = dtype or np.dtype("int64")
+            params = {"dim": x, "dtype": wanted}
+            tensor = self._record(Node(op.size, (), params, ArrayType((), wanted), user_line()))
+        else:
+            tensor = self._constant(x, dtype)
+        if dtype is not None and tensor.dtype != dtype:
+            tensor = self.process(op.astype, (tensor,), {"dtype": dtype})
+        return tensor
+
+    def _lift_all(self, op: Op, operands: Sequence[Value]) -> list[Tensor | None]:
+        ready = [x if x is None or _has_type(x) else np.asarray(x) for x in operands]
+        dtypes = op.operand_dtypes(ready)
+        return [None if x is None else self.lift(x, d) for x, d in zip(ready, dtypes, strict=True)]
+
+    def _constant(self, x: Value, dtype: DType | None) -> Tensor:
+        known = self._constants.get(id(x))
+        if known is not None and known[1] is x and isinstance(x, np.ndarray):
+            return self.tensor(known[0])
+        weak = isinstance(x, bool | int | float)
+        value = np.array(x, dtype=dtype if weak else None)  # a copy: the user may change x later
+        value.flags.writeable = False
+        node = Node(op.constant, (), {"value": value}, type_of(value), user_line())
+        number = self.graph.append(node)
+        self._constants[id(x)] = (number, x)
+        return self.tensor(number)
+
+    def _capture(self, x: Tensor) -> Tensor:
+        x.level.require_open()
+        if x.level.number > self.number or (x.level.number == self.number and x.level is not self):
+            raise TraceError(
+                "Tensor: given one of another graph or of a transformation inside this one; "
+                "operands must come "
+                "from this graph or from outside. Pass it in as an argument."
+            )
+        if id(x) not in self.captured:
+            tensor = self.input(type_of(x), f"captured{len(self.captured)}")
+            self.graph.inputs.pop()
+            self.captured[id(x)] = (tensor.handle, x)
+        return self.tensor(self.captured[id(x)][0])
+
+
+def _has_type(x: Value) -> bool:
+    return isinstance(x, bool | int | float | Dim | Tensor | np.ndarray)
+
+
+def trace_flat(
+    function: Callable[..., Sequence[Value]],
+    types: Sequence[ArrayType | None],
+    names: Sequence[str],
+    graph: Graph | None = None,
+) -> tuple[Graph, list[Tensor]]:
+    """Record `function` called with one Tensor per type; return the graph and the outer Tensors it
+    used.
+
+    The inputs of the graph are the captured Tensors first, then the arguments.
+    """
+    level = Trace(Graph() if graph is None else graph)
+    with opened(level):
+        arguments = [
+            None if t is None else level.input(t, name)
+            for t, name in zip(types, names, strict=True)
+        ]
+        results = function(*arguments)
+        level.graph.returns[:] = [level.lift(x).handle for x in results]
+    level.graph.inputs[:0] = [number for number, _ in level.captured.values()]
+    return level.graph, [tensor for _, tensor in level.captured.values()]
+
+
+_bodies: dict[Any, Graph] = {}
+
+
+def composite_body(op: Op, types: Sequence[ArrayType | None], params: dict[str, Any]) -> Graph:
+    """The graph of a composite's body for operands of these types."""
+    assert op.body is not None
+    key: Any
+    try:
+        key = (op, tuple(types), tuple(sorted(params.items())))
+        if key in _bodies:
+            return _bodies[key]
+    except TypeError:
+        key = None  # a parameter without a hash (an array, a function's tree)
+    body = op.body
+
+    def run(*operands: Value) -> Sequence[Value]:
+        result = body(*operands, **params)
+        return result if isinstance(result, tuple | list) else (result,)
+
+    names = [f"x{i}" for i in range(len(types))] if op.call.variadic else op.call.operands
+    graph, _ = trace_flat(run, types, names)
+    if (
+        key is not None and op.name in table and table[op.name] is op
+    ):  # not one made for a single call
+        _bodies[key] = graph
+    return graph
+
+
+def node_type(op: Op, types: Sequence[ArrayType | None], params: dict[str, Any]) -> Type:
+    """The type of a call; a composite that gives no type rule has that of its body."""
+    if op.type is not None:
+        return op.type(*types, **params)
+    found = tuple(composite_body(op, types, params).output_types())
+    return found[0] if len(found) == 1 else found

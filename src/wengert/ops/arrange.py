@@ -1,0 +1,372 @@
+"""Arrays put together, taken apart, padded, repeated and masked."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.core import dtypes
+from wengert.core.broadcast import canonical_axis
+from wengert.core.define import function, linear, primitive
+from wengert.core.dims import Dim, Shape, Size, divide_exactly, product
+from wengert.core.samples import sample
+from wengert.core.shapes import canonical_shape
+from wengert.core.table import op
+from wengert.core.tensor import Tensor
+from wengert.core.types import ArrayType
+from wengert.errors import DTypeError, ShapeError, TraceError
+
+
+def _concat_axis(*arrays: Any, axis: int | None) -> dict[str, Any]:
+    if not arrays:
+        raise ShapeError("concat: no arrays were given; at least one is needed. Pass one.")
+    if axis is not None:
+        axis = canonical_axis("concat", axis, arrays[0].ndim)
+    return {"axis": axis}
+
+
+def _concat_type(*arrays: Any, axis: int | None) -> ArrayType:
+    dtype = dtypes.promote(*arrays)
+    if axis is None:
+        return ArrayType((sum((product(x.shape) for x in arrays), start=0),), dtype)
+    first = tuple(arrays[0].shape)
+    total: Size = 0
+    for x in arrays:
+        rest = tuple(x.shape)
+        if (
+            len(rest) != len(first)
+            or rest[:axis] != first[:axis]
+            or rest[axis + 1 :] != first[axis + 1 :]
+        ):
+            raise ShapeError(
+                f"concat: given shapes {first} and {rest} along axis {axis}; all other sizes must "
+                "be equal. Reshape one of them?"
+            )
+        total = total + rest[axis]
+    return ArrayType((*first[:axis], total, *first[axis + 1 :]), dtype)
+
+
+def _concat_transpose(g: Any, *_arrays: Any, axis: int | None) -> tuple[Any, ...]:
+    pieces = []
+    start: Size = 0
+    for x in _arrays:
+        size = product(x.shape) if axis is None else x.shape[axis]
+        piece = _piece(g, axis or 0, start, size)
+        if axis is None:
+            piece = op.reshape(piece, x.shape)
+        start = start + size
+        if not dtypes.is_float(x.dtype):
+            piece = None
+        elif piece.dtype != x.dtype:
+            piece = op.astype(piece, x.dtype)
+        pieces.append(piece)
+    return tuple(pieces)
+
+
+def _piece(x: Any, axis: int, start: Size, count: Size) -> Any:
+    return op.slice_axes(
+        x,
+        start=tuple(start if i == axis else 0 for i in range(x.ndim)),
+        size=tuple(count if i == axis else size for i, size in enumerate(x.shape)),
+        step=(1,) * x.ndim,
+    )
+
+
+@linear(
+    numpy=lambda *arrays, axis: np.concatenate(arrays, axis=axis),
+    type=_concat_type,
+    dtypes=lambda name, arrays: [dtypes.promote(*arrays)] * len(arrays),
+    canonical=_concat_axis,
+    transpose=_concat_transpose,
+    samples=(
+        sample((2, 3), (4, 3)),
+        sample((2, 3), (2, 1), (2, 2), axis=-1),
+        sample((2, 3), (0, 3), axis=0),
+        sample((2, 0), (2, 0), axis=1),
+        sample((3,)),
+        sample((2, 2), (3,), (), axis=None),
+    ),
+)
+def concat(*arrays: Any, axis: int | None = 0) -> None:
+    """The arrays of a sequence, one after the other along an axis they have.
+
+    With ``axis=None`` the arrays are read row by row and joined to one 1-d array.
+    """
+
+
+def _sequence(name: str, arrays: Any) -> list[Any]:
+    ready = [op.asarray(x) for x in arrays]
+    if not ready:
+        raise ShapeError(f"{name}: no arrays were given; at least one is needed. Pass one.")
+    return ready
+
+
+@function()
+def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """The arrays of a sequence, all of one shape, side by side along a new axis."""
+    ready = _sequence("stack", arrays)
+    shape = tuple(ready[0].shape)
+    for x in ready:
+        if tuple(x.shape) != shape:
+            raise ShapeError(
+                f"stack: given shapes {shape} and {tuple(x.shape)}; all must be equal. "
+                "Broadcast or reshape them first, or join them with concat."
+            )
+    axis = canonical_axis("stack", axis, len(shape) + 1)
+    return op.concat([op.expand_dims(x, axis) for x in ready], axis=axis)
+
+
+@function()
+def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+    """The arrays that lie side by side along an axis, without that axis."""
+    x = op.asarray(x)
+    axis = canonical_axis("unstack", axis, x.ndim)
+    rest = tuple(size for i, size in enumerate(x.shape) if i != axis)
+    return tuple(op.reshape(_piece(x, axis, i, 1), rest) for i in range(int(x.shape[axis])))
+
+
+@function(array_function=(np.split,))
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """The array cut along an axis: into so many equal parts, or before each of some positions."""
+    x = op.asarray(x)
+    axis = canonical_axis("split", axis, x.ndim)
+    size = x.shape[axis]
+    if not isinstance(indices_or_sections, tuple | list | np.ndarray):
+        count = int(indices_or_sections)
+        part = divide_exactly(size, count) if count > 0 else None
+        if part is None and isinstance(size, Dim) and count > 0:
+            size = int(size)  # specialises
+        if part is None:
+            raise ShapeError(
+                f"split: {count} equal parts of an axis of size {size} were asked for; the size "
+                "must be a multiple of the number of parts. Pass the positions of the cuts instead."
+            )
+        return [_piece(x, axis, part * i, part) for i in range(count)]
+    cuts = [None, *(int(cut) for cut in indices_or_sections), None]
+    before = (slice(None),) * axis
+    return [
+        op.getitem(x, (*before, slice(start, stop))) for start, stop in itertools.pairwise(cuts)
+    ]
+
+
+def _pad_params(x: Any, pad_width: Any, constant_values: Any) -> dict[str, Any]:
+    if isinstance(constant_values, Tensor):
+        raise TraceError(
+            "pad: a Tensor was given as constant_values; a number is needed. "
+            "Pad a mask of ones too, and choose with wg.where."
+        )
+    with np.errstate(invalid="ignore"):
+        value = np.asarray(constant_values).astype(x.dtype).item()
+    if not dtypes.is_float(x.dtype) and value != constant_values:
+        raise DTypeError(
+            f"pad: constant_values {constant_values} was given for dtype {x.dtype}; an array keeps "
+            "its dtype. Convert it with astype first."
+        )
+    return {"pad_width": _pad_pairs(pad_width, x.ndim), "constant_values": value}
+
+
+def _pad_pairs(pad_width: Any, ndim: int) -> tuple[tuple[Size, Size], ...]:
+    """One pair (before, after) per axis, from NumPy's shorter forms."""
+    widths = pad_width.tolist() if isinstance(pad_width, np.ndarray) else pad_width
+    if isinstance(widths, tuple | list) and any(isinstance(w, tuple | list) for w in widths):
+        pairs = [canonical_shape("pad", w) for w in widths]
+        pairs = [pair * 2 if len(pair) == 1 else pair for pair in pairs]
+        if len(pairs) == 1:
+            pairs *= ndim
+    else:
+        pair = canonical_shape("pad", widths)
+        pairs = [pair * 2 if len(pair) == 1 else pair] * ndim
+    if len(pairs) != ndim or any(len(pair) != 2 for pair in pairs):
+        raise ShapeError(
+            f"pad: pad_width {pad_width} was given for an array of {ndim} axes; one pair (before, "
+            "after) is needed for all axes, or one for each. Write them out."
+        )
+    return tuple((before, after) for before, after in pairs)
+
+
+def _padded(x: Any, pad_width: Any) -> Shape:
+    return tuple(
+        before + size + after for size, (before, after) in zip(x.shape, pad_width, strict=True)
+    )
+
+
+def _pad(x: Any, pad_width: Any, constant_values: Any) -> Any:
+    out = np.full(_padded(x, pad_width), constant_values, x.dtype)
+    inside = (
+        slice(before, before + size) for size, (before, _) in zip(x.shape, pad_width, strict=True)
+    )
+    out[tuple(inside)] = x
+    return out
+
+
+@primitive(
+    numpy=_pad,
+    type=lambda x, pad_width, constant_values: ArrayType(_padded(x, pad_width), x.dtype),
+    canonical=_pad_params,
+    vjp=lambda g, _out, _x, pad_width, constant_values: op.slice_axes(
+        g,
+        start=tuple(before for before, _ in pad_width),
+        size=tuple(_x.shape),
+        step=(1,) * len(pad_width),
+    ),
+    jvp=lambda d, _out, _x, pad_width, constant_values: op.pad(d[0], pad_width, 0),
+    sized=True,
+    samples=(
+        sample((2, 3), pad_width=1),
+        sample((2, 3), pad_width=((0, 2), (1, 0)), constant_values=1),
+        sample((4,), pad_width=(2, 1)),
+        sample((0, 2), pad_width=((1, 1), (0, 0))),
+        sample((), pad_width=0),
+    ),
+)
+def pad(x: Any, /, pad_width: Any, constant_values: float = 0) -> None:
+    """The array in a frame of one number; `pad_width` holds a pair (before, after) per axis."""
+
+
+@function(array_function=(np.tile,))
+def tile(x: Any, repetitions: Any) -> Any:
+    """The whole array repeated along each axis; missing counts and missing axes in front are 1."""
+    x = op.asarray(x)
+    counts = canonical_shape("tile", repetitions)
+    rank = max(len(counts), x.ndim)
+    counts = (1,) * (rank - len(counts)) + counts
+    shape = (1,) * (rank - x.ndim) + tuple(x.shape)
+    pairs = list(zip(counts, shape, strict=True))
+    apart = op.reshape(x, tuple(each for _, size in pairs for each in (1, size)))
+    wide = op.broadcast_to(apart, tuple(each for pair in pairs for each in pair))
+    return op.reshape(wide, tuple(count * size for count, size in pairs))
+
+
+@function(method=True, array_function=(np.repeat,))
+def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
+    """Each element repeated along an axis; without an axis the array is read row by row as 1-d."""
+    x = op.asarray(x)
+    if axis is None:
+        x, axis = op.reshape(x, (-1,)), 0
+    axis = canonical_axis("repeat", axis, x.ndim)
+    if np.ndim(repeats) != 0:
+        raise ShapeError(
+            f"repeat: repeats of shape {np.shape(repeats)} were given; one integer for all "
+            "elements is needed. Use wg.take(x, np.repeat(np.arange(n), repeats), axis)."
+        )
+    (count,) = canonical_shape("repeat", repeats)
+    before, size, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    wide = op.broadcast_to(op.expand_dims(x, axis + 1), (*before, size, count, *after))
+    return op.reshape(wide, (*before, size * count, *after))
+
+
+def _band_type(name: str) -> Any:
+    def rule(x: Any, k: int) -> ArrayType:
+        if len(x.shape) < 2:
+            raise ShapeError(
+                f"{name}: given shape {tuple(x.shape)}; at least two axes are needed. Add one?"
+            )
+        return ArrayType(tuple(x.shape), x.dtype)
+
+    return rule
+
+
+_BAND_SAMPLES = (
+    sample((3, 4)),
+    sample((2, 3, 3), k=1),
+    sample((4, 2), k=-2),
+    sample((2, 3), k=7),
+    sample((0, 3)),
+)
+
+
+def _band(choose: Any, name: str) -> Any:
+    def rule(x: Any, k: int) -> Any:
+        _band_type(name)(x, k)  # NumPy would make a matrix of a vector
+        return choose(x, k)
+
+    return rule
+
+
+@linear(
+    numpy=_band(np.tril, "tril"),
+    type=_band_type("tril"),
+    canonical=lambda x, k: {"k": int(k)},
+    transpose=lambda g, _x, k: op.tril(g, k),
+    array_function=(np.tril,),
+    samples=_BAND_SAMPLES,
+)
+def tril(x: Any, /, k: int = 0) -> None:
+    """The lower triangle of each matrix, up to diagonal k, and zeros above it."""
+
+
+@linear(
+    numpy=_band(np.triu, "triu"),
+    type=_band_type("triu"),
+    canonical=lambda x, k: {"k": int(k)},
+    transpose=lambda g, _x, k: op.triu(g, k),
+    array_function=(np.triu,),
+    samples=_BAND_SAMPLES,
+)
+def triu(x: Any, /, k: int = 0) -> None:
+    """The upper triangle of each matrix, from diagonal k on, and zeros below it."""
+
+
+@function()
+def diagonal(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
+    """The diagonal of each matrix, as the last axis; the matrices lie in the last two axes."""
+    x = op.asarray(x)
+    if x.ndim < 2:
+        raise ShapeError(
+            f"diagonal: given shape {tuple(x.shape)}; at least two axes are needed. Add one?"
+        )
+    x = op.moveaxis(x, (axis1, axis2), (-2, -1))
+    *lead, rows, columns = x.shape
+    length: Size
+    if rows == columns and isinstance(rows, Dim):
+        length = rows - abs(offset)
+    else:
+        below, right = max(-offset, 0), max(offset, 0)
+        length = max(min(int(rows) - below, int(columns) - right), 0)
+    # Row by row, the elements of a diagonal lie one row and one column apart.
+    flat = op.reshape(x, (*lead, rows * columns))
+    return op.slice_axes(
+        flat,
+        start=(*[0] * len(lead), (offset if offset >= 0 else -offset * columns)),
+        size=(*lead, length),
+        step=(*[1] * len(lead), columns + 1),
+    )
+
+
+@function(array_function=(np.diag,))
+def diag(x: Any, k: int = 0) -> Any:
+    """The diagonal k of a matrix, or the matrix that has a vector as its diagonal k."""
+    x = op.asarray(x)
+    if x.ndim == 2:
+        return op.diagonal(x, k)
+    if x.ndim != 1:
+        raise ShapeError(
+            f"diag: given shape {tuple(x.shape)}; a vector or a matrix is needed. "
+            "Use wg.diagonal for several matrices."
+        )
+    size = x.shape[0] + abs(k)
+    start = k if k >= 0 else -k * size
+    flat = op.place(x, shape=(size * size,), start=(start,), step=(size + 1,))
+    return op.reshape(flat, (size, size))
+
+
+@function()
+def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
+    """The coordinates of the grid that vectors span, one array per vector.
+
+    ``indexing="xy"`` lets the first vector run along axis 1 and the second along axis 0, as in a
+    plot; ``"ij"`` gives every vector its own axis in order.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ShapeError(f"meshgrid: indexing {indexing!r} was given; it is 'xy' or 'ij'. Use one.")
+    vectors = [op.reshape(op.asarray(x), (-1,)) for x in arrays]
+    count = len(vectors)
+    order = [1, 0, *range(2, count)] if indexing == "xy" and count > 1 else list(range(count))
+    shaped = [
+        op.reshape(x, tuple(-1 if axis == place else 1 for axis in range(count)))
+        for x, place in zip(vectors, order, strict=True)
+    ]
+    return list(op.broadcast_arrays(*shaped))

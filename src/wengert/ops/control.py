@@ -1,0 +1,156 @@
+"""Branches and recomputed regions: ops whose parameters are graphs.
+
+Bodies are recorded once. Outer values a body uses become operands, so every derivative of these ops
+is again one of these ops with the derivative of the body inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.define import primitive
+from wengert.core.graph import Graph
+from wengert.core.table import op
+from wengert.core.tensor import Tensor
+from wengert.core.types import ArrayType, Value, type_of
+from wengert.errors import ShapeError
+from wengert.interpret.body import (
+    close,
+    filled,
+    float_wanted,
+    gradient_of,
+    scatter,
+    spread,
+    tangent_of,
+    with_captured,
+)
+from wengert.interpret.replay import replay
+
+# A region: a body that is run as it is, and run again instead of kept when it is differentiated.
+
+
+def _region_vjp(
+    g: Any, out: Any, operands: Sequence[Value], params: dict[str, Any], wanted: Sequence[bool]
+) -> Sequence[Value]:
+    body: Graph = params["body"]
+    want = float_wanted(body.input_types(), wanted)
+    gradient = gradient_of(body, want)
+    gs = filled(g, body.output_types())
+    return scatter(region.rebind([*operands, *gs], {"body": gradient}), want)
+
+
+def _region_jvp(
+    tangents: Sequence[Value], out: Any, operands: Sequence[Value], params: dict[str, Any]
+) -> Sequence[Value]:
+    body: Graph = params["body"]
+    tangent = tangent_of(body)
+    ds = filled(tangents, body.input_types())
+    return spread(region.rebind([*operands, *ds], {"body": tangent}), body.output_types())
+
+
+def _front_region(function: Callable[..., Any], *args: Any) -> Any:
+    """Run `function` as a region: nothing inside it is kept for the backward pass."""
+    leaves, structure = tree.flatten(tree.arrays(args))
+    body, returned, captured = close(function, structure, [type_of(x) for x in leaves])
+    return tree.unflatten(returned, region.rebind([*captured, *leaves], {"body": body}))
+
+
+@primitive(
+    numpy=lambda *operands, body: tuple(replay(body, operands)),
+    type=lambda *operands, body: tuple(body.output_types()),
+    front=_front_region,
+    vjp_flat=_region_vjp,
+    jvp_flat=_region_jvp,
+    space="hidden",
+)
+def region(*operands: Any, body: Graph) -> None:
+    """A part of the program whose values are recomputed, not kept, for its backward pass."""
+
+
+# A branch: one of two bodies with the same operands and outputs of the same types.
+
+
+def _cond_numpy(condition: Any, *operands: Any, then: Graph, orelse: Graph) -> Any:
+    return tuple(replay(then if bool(condition) else orelse, operands))
+
+
+def _cond_type(condition: Any, *operands: Any, then: Graph, orelse: Graph) -> tuple[ArrayType, ...]:
+    ours, theirs = then.output_types(), orelse.output_types()
+    if ours != theirs:
+        raise ShapeError(
+            f"cond: the branches return {ours} and {theirs}; both must return the same types. "
+            "Convert one with reshape or astype."
+        )
+    return tuple(ours)
+
+
+def _cond_vjp(
+    g: Any, out: Any, operands: Sequence[Value], params: dict[str, Any], wanted: Sequence[bool]
+) -> Sequence[Value]:
+    then = params["then"]
+    want = float_wanted(then.input_types(), wanted[1:])
+    bodies = {name: gradient_of(body, want) for name, body in params.items()}
+    gs = filled(g, then.output_types())
+    return [None, *scatter(cond.rebind([*operands, *gs], bodies), want)]
+
+
+def _cond_jvp(
+    tangents: Sequence[Value], out: Any, operands: Sequence[Value], params: dict[str, Any]
+) -> Sequence[Value]:
+    bodies = {name: tangent_of(body) for name, body in params.items()}
+    ds = filled(tangents[1:], params["then"].input_types())
+    return spread(cond.rebind([*operands, *ds], bodies), params["then"].output_types())
+
+
+def _front_cond(
+    condition: Any, then: Callable[..., Any], orelse: Callable[..., Any], *args: Any
+) -> Any:
+    """Branch on a 0-d condition: `then(*args)` where it holds, else `orelse(*args)`."""
+    if not isinstance(condition, Tensor):
+        return (then if bool(np.asarray(condition).reshape(())) else orelse)(*args)
+    if condition.shape != ():
+        raise ShapeError(
+            f"cond: the condition has shape {condition.shape}; it must be one bool. "
+            "Use wg.where to choose element by element."
+        )
+    leaves, structure = tree.flatten(tree.arrays(args))
+    (first, ours, used), (second, theirs, used_too) = (
+        close(function, structure, [type_of(x) for x in leaves]) for function in (then, orelse)
+    )
+    if ours != theirs or first.output_types() != second.output_types():
+        raise ShapeError(
+            f"cond: the branches return {_types(ours, first)} and {_types(theirs, second)}; both "
+            "must "
+            "return the same tree of the same types. Convert one with reshape or astype."
+        )
+    captured = list({id(x): x for x in (*used, *used_too)}.values())
+    bodies = {
+        "then": with_captured(first, used, captured),
+        "orelse": with_captured(second, used_too, captured),
+    }
+    return tree.unflatten(
+        ours, cond.rebind([op.astype(condition, bool), *captured, *leaves], bodies)
+    )
+
+
+def _types(structure: tree.Structure, graph: Graph) -> Any:
+    return tree.unflatten(structure, graph.output_types())
+
+
+@primitive(
+    numpy=_cond_numpy,
+    type=_cond_type,
+    front=_front_cond,
+    vjp_flat=_cond_vjp,
+    jvp_flat=_cond_jvp,
+)
+def cond(*operands: Any, then: Graph, orelse: Graph) -> None:
+    """One of two functions of the same arguments, chosen by a condition at run time.
+
+    >>> cond(np.bool_(True), lambda x: x + 1, lambda x: x - 1, 2.0)
+    3.0
+    """

@@ -1,0 +1,265 @@
+"""Sources of values: inputs, parameters, constants, sizes, and arrays filled by a rule."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wengert.core import dtypes
+from wengert.core.define import elementwise, function, linear, primitive
+from wengert.core.dims import Dim, Shape, Size, divide_exactly
+from wengert.core.samples import sample, uniform
+from wengert.core.shapes import canonical_shape
+from wengert.core.table import op
+from wengert.core.tensor import Tensor
+from wengert.core.types import ArrayType
+from wengert.errors import CheckError, ShapeError, TraceError
+
+
+def _needs_value(**params: Any) -> Any:
+    raise CheckError(
+        f"{params.get('name')}: an input was run; its value must be given. Please report this."
+    )
+
+
+@primitive(numpy=_needs_value, type=lambda name, type: type, flat=True, space="hidden")
+def input(*, name: str, type: ArrayType) -> None:
+    """An input of a graph: a value given at every run. No gradient is accumulated in it."""
+
+
+@primitive(numpy=_needs_value, type=lambda name, type: type, flat=True, space="hidden")
+def parameter(*, name: str, type: ArrayType) -> None:
+    """A parameter of a graph: a value that stays between runs and receives a gradient."""
+
+
+@primitive(
+    numpy=lambda value: value,
+    type=lambda value: ArrayType(value.shape, value.dtype),
+    flat=True,
+    space="hidden",
+)
+def constant(*, value: Any) -> None:
+    """An array that is part of the program."""
+
+
+@primitive(
+    numpy=lambda dim, dtype: np.asarray(dim, dtype),
+    type=lambda dim, dtype: ArrayType((), dtype),
+    flat=True,
+    sized=True,
+    space="hidden",
+)
+def size(*, dim: Size, dtype: Any) -> None:
+    """The number behind a Dim, as a 0-d array."""
+
+
+@linear(
+    numpy=lambda x, index: x[index],
+    type=lambda x, index: x[index],
+    transpose=lambda g, _x, index: g,  # the tape gives each output of a call a slot of its own
+    space="hidden",
+)
+def pick(x: Any, /, index: int) -> None:
+    """One output of an op that has several."""
+
+
+def _astype_vjp(g: Any, _out: Any, _x: Any, dtype: Any) -> Any:
+    floats = dtypes.is_float(_x.dtype) and dtypes.is_float(dtype)
+    return op.astype(g, _x.dtype) if floats else None
+
+
+@primitive(
+    numpy=lambda x, dtype: np.asarray(x).astype(dtype),
+    type=lambda x, dtype: ArrayType(tuple(x.shape), dtype),
+    canonical=lambda x, dtype: {"dtype": dtypes.canonical("astype", dtype)},
+    vjp=_astype_vjp,
+    # An integer has no tangent: rounding is flat.
+    jvp=lambda d, _out, _x, dtype: op.astype(d[0], dtype) if dtypes.is_float(dtype) else None,
+    samples=(
+        sample((3, 4), dtype=np.float64),
+        sample((), dtype=np.float64),
+        sample((2, 3), dtype=np.int32),
+        sample((0, 3), dtype=np.bool_),
+    ),
+)
+def astype(x: Any, /, dtype: Any) -> None:
+    """The same numbers in another dtype."""
+
+
+@elementwise(
+    numpy=np.array,
+    dtypes=lambda name, operands: ([operands[0].dtype], operands[0].dtype),
+    flat=True,
+    emit=lambda e, x: x,
+    samples=uniform((-2, 2)),
+)
+def stop_gradient(x: Any, /) -> None:
+    """The same value, cut out of every derivative. The one way to detach."""
+
+
+def _static_number(name: str, value: Any) -> Any:
+    """A Python number or a Dim; a value that is computed is refused."""
+    if isinstance(value, Tensor):
+        raise TraceError(
+            f"{name}: a Tensor was given; a number known beforehand is needed. "
+            "Compute with wg.arange(n) or wg.broadcast_to(x, shape) instead."
+        )
+    if isinstance(value, np.ndarray | np.generic):
+        return value.item()
+    return value
+
+
+def _full_params(shape: Any, fill_value: Any, dtype: Any) -> dict[str, Any]:
+    value = _static_number("full", fill_value)
+    if dtype is None:
+        dtype = fill_value.dtype if value is not fill_value else np.result_type(value)
+    return {
+        "shape": canonical_shape("full", shape),
+        "fill_value": value,
+        "dtype": dtypes.canonical("full", dtype),
+    }
+
+
+@primitive(
+    numpy=lambda shape, fill_value, dtype: np.full(shape, fill_value, dtype),
+    type=lambda shape, fill_value, dtype: ArrayType(shape, dtype),
+    canonical=_full_params,
+    flat=True,
+    sized=True,
+    samples=(
+        sample(shape=(2, 3), fill_value=1.5),
+        sample(shape=(), fill_value=2),
+        sample(shape=4, fill_value=True),
+        sample(shape=(0, 2), fill_value=1, dtype=np.float32),
+    ),
+)
+def full(*, shape: Shape, fill_value: float, dtype: Any = None) -> None:
+    """An array of one repeated number."""
+
+
+@function()
+def zeros(shape: Any, dtype: Any = None) -> Any:
+    """An array of zeros; float64 by default."""
+    return op.full(shape, 0, dtype=np.float64 if dtype is None else dtype)
+
+
+@function()
+def ones(shape: Any, dtype: Any = None) -> Any:
+    """An array of ones; float64 by default."""
+    return op.full(shape, 1, dtype=np.float64 if dtype is None else dtype)
+
+
+@function()
+def empty(shape: Any, dtype: Any = None) -> Any:
+    """An array to be filled later. It holds zeros, so that no result depends on chance."""
+    return op.zeros(shape, dtype)
+
+
+@function()
+def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """An array of one repeated number with the shape, and by default the dtype, of another."""
+    x = op.asarray(x)
+    return op.full(tuple(x.shape), fill_value, dtype=x.dtype if dtype is None else dtype)
+
+
+@function()
+def zeros_like(x: Any, dtype: Any = None) -> Any:
+    """Zeros with the shape, and by default the dtype, of another array."""
+    return op.full_like(x, 0, dtype)
+
+
+@function()
+def ones_like(x: Any, dtype: Any = None) -> Any:
+    """Ones with the shape, and by default the dtype, of another array."""
+    return op.full_like(x, 1, dtype)
+
+
+@function()
+def empty_like(x: Any, dtype: Any = None) -> Any:
+    """An array to be filled later, like another one. It holds zeros."""
+    return op.full_like(x, 0, dtype)
+
+
+def _arange_params(start: Any, stop: Any, step: Any, dtype: Any) -> dict[str, Any]:
+    if stop is None:
+        start, stop = 0, start
+    start, stop, step = (_static_number("arange", each) for each in (start, stop, step))
+    numbers = [n for n in (start, stop, step) if not isinstance(n, Dim)]
+    if step == 0 or not all(map(math.isfinite, numbers)):
+        raise ShapeError(
+            f"arange: start {start}, stop {stop} and step {step} were given; they must be finite, "
+            "and the step not 0. Change them."
+        )
+    if dtype is None:
+        dtype = np.result_type(*(1 if isinstance(n, Dim) else n for n in (start, stop, step)))
+    dtype = dtypes.canonical("arange", dtype)
+    return {"start": start, "stop": stop, "step": step, "dtype": dtype}
+
+
+def _arange_type(start: Any, stop: Any, step: Any, dtype: Any) -> ArrayType:
+    if any(isinstance(n, Dim) for n in (start, stop, step)):
+        length = divide_exactly(stop - start, step)
+        if length is None:
+            length = len(range(int(start), int(stop), int(step)))
+        return ArrayType((length,), dtype)
+    # NumPy's own count, with its rounding, and without filling the array
+    length = max(math.ceil((stop - start) / step), 0)
+    return ArrayType((length,), dtype)
+
+
+@primitive(
+    numpy=lambda start, stop, step, dtype: np.arange(start, stop, step, dtype=dtype),
+    type=_arange_type,
+    canonical=_arange_params,
+    flat=True,
+    sized=True,
+    samples=(
+        sample(start=5),
+        sample(start=1, stop=8, step=3),
+        sample(start=4, stop=-3, step=-2, dtype=np.float32),
+        sample(start=0.5, stop=2.1, step=0.2),
+        sample(start=3, stop=3),
+        sample(start=3, stop=0),
+    ),
+)
+def arange(*, start: float, stop: float | None = None, step: float = 1, dtype: Any = None) -> None:
+    """Numbers from start up to stop, a step apart, without stop; one number alone is the stop."""
+
+
+@function()
+def linspace(start: Any, stop: Any, num: int, dtype: Any = None, endpoint: bool = True) -> Any:
+    """So many numbers at equal distances from start to stop, as a new first axis.
+
+    The ends may be arrays or Tensors; gradients flow to both.
+    """
+    if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
+        line = np.linspace(start, stop, int(num), endpoint=endpoint)
+        return line.astype(dtypes.canonical("linspace", dtype or np.float64))
+    start, stop = op.broadcast_arrays(start, stop)
+    kind = dtypes.floating(dtypes.promote(start, stop))
+    gaps = int(num) - 1 if endpoint else int(num)
+    places = np.arange(int(num)).astype(kind).reshape(-1, *[1] * start.ndim)
+    out = places * ((stop - start) / max(gaps, 1)) + start
+    if endpoint and gaps > 0:  # the end is reached exactly, whatever the step was rounded to
+        end = op.astype(op.expand_dims(stop, 0), out.dtype)
+        out = op.concat([out[:-1], end])
+    return out if dtype is None else op.astype(out, dtype)
+
+
+@function()
+def eye(n_rows: Size, n_cols: Size | None = None, k: int = 0, dtype: Any = None) -> Any:
+    """A matrix of zeros with ones on diagonal k; float64 by default."""
+    rows, cols = canonical_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    lines = op.reshape(op.arange(rows), (rows, 1))
+    return op.astype(op.equal(lines + k, op.arange(cols)), np.float64 if dtype is None else dtype)
+
+
+@function()
+def asarray(x: Any, dtype: Any = None) -> Any:
+    """A number, list or array as an array; a Tensor stays what it is."""
+    if not isinstance(x, Tensor):
+        x = np.asarray(x)
+        dtypes.require_supported("asarray", 0, x.dtype)
+    return x if dtype is None or x.dtype == np.dtype(dtype) else op.astype(x, dtype)

@@ -1,0 +1,308 @@
+"""Exponentials, logarithms, and the functions of angles, one scalar at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wengert.core import promotion
+from wengert.core.define import elementwise
+from wengert.core.dtypes import floating
+from wengert.core.samples import uniform
+from wengert.core.table import op
+
+
+@elementwise(
+    numpy=np.exp,
+    dtypes=promotion.inexact,
+    partials=lambda out, _x: out,
+    emit=lambda e, x: e.exp(x),
+    samples=uniform((-2, 2)),
+)
+def exp(x: Any, /) -> None:
+    """e to the power of each element."""
+
+
+@elementwise(
+    numpy=np.exp2,
+    dtypes=promotion.inexact,
+    partials=lambda out, _x: out * math.log(2),
+    emit=lambda e, x: e.exp2(x),
+    samples=uniform((-2, 2)),
+)
+def exp2(x: Any, /) -> None:
+    """2 to the power of each element."""
+
+
+@elementwise(
+    numpy=np.expm1,
+    dtypes=promotion.inexact,
+    partials=lambda out, _x: out + 1,
+    emit=lambda e, x: e.expm1(x),
+    samples=uniform((-2, 2)),
+)
+def expm1(x: Any, /) -> None:
+    """exp(x) - 1 of each element, accurate near 0."""
+
+
+@elementwise(
+    numpy=np.log,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: 1 / x,
+    emit=lambda e, x: e.log(x),
+    samples=uniform((0.2, 3)),
+    at=[((0.0,), -math.inf, (math.inf,), "the limit from the right")],
+)
+def log(x: Any, /) -> None:
+    """Natural logarithm of each element."""
+
+
+@elementwise(
+    numpy=np.log1p,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: 1 / (1 + x),
+    emit=lambda e, x: e.log1p(x),
+    samples=uniform((-0.8, 2)),
+)
+def log1p(x: Any, /) -> None:
+    """log(1 + x) of each element, accurate near 0."""
+
+
+@elementwise(
+    numpy=np.log2,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: 1 / (x * math.log(2)),
+    emit=lambda e, x: e.log2(x),
+    samples=uniform((0.2, 3)),
+)
+def log2(x: Any, /) -> None:
+    """Logarithm of each element to base 2."""
+
+
+@elementwise(
+    numpy=np.log10,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: 1 / (x * math.log(10)),
+    emit=lambda e, x: e.log10(x),
+    samples=uniform((0.2, 3)),
+)
+def log10(x: Any, /) -> None:
+    """Logarithm of each element to base 10."""
+
+
+def _emit_logaddexp(e: Any, x: Any, y: Any) -> Any:
+    distance = e.neg(e.abs(e.sub(x, y)))
+    total = e.add(e.max(x, y), e.log1p(e.exp(distance)))
+    # Of two equal infinities the distance is NaN.
+    return e.select(e.eq(x, y), e.add(x, e.const(math.log(2))), total)
+
+
+def _lead(x: Any, y: Any) -> Any:
+    """x - y, and 0 for two equal infinities, which share the gradient evenly."""
+    same = op.logical_and(op.equal(x, y), op.isinf(x))
+    return op.where(same, 0, op.subtract(x, y))
+
+
+@elementwise(
+    numpy=np.logaddexp,
+    dtypes=promotion.inexact,
+    commutative=True,
+    partials=lambda _out, x, y: (
+        lambda: op.sigmoid(_lead(x, y)),
+        lambda: op.sigmoid(_lead(y, x)),
+    ),
+    emit=_emit_logaddexp,
+    samples=uniform((-2, 2), (-2, 2)),
+    at=[
+        ((-math.inf, -math.inf), -math.inf, (0.5, 0.5), "equals share the gradient evenly"),
+        ((-math.inf, 1.0), 1.0, (0.0, 1.0), "exp(-inf) adds nothing"),
+        ((1000.0, 1000.0), 1000 + math.log(2), (0.5, 0.5), "no overflow on the way"),
+    ],
+)
+def logaddexp(x: Any, y: Any, /) -> None:
+    """log(exp(x) + exp(y)) of each pair of elements, without overflow on the way."""
+
+
+def _sigmoid(x: Any) -> Any:
+    x = np.asarray(x)
+    x = x.astype(floating(x.dtype), copy=False)
+    small = np.exp(-np.abs(x))  # in (0, 1]: never overflows
+    return np.where(x >= 0, x.dtype.type(1), small) / (1 + small)
+
+
+def _emit_sigmoid(e: Any, x: Any) -> Any:
+    small = e.exp(e.neg(e.abs(x)))
+    one = e.const(1)
+    return e.div(e.select(e.ge(x, e.const(0)), one, small), e.add(one, small))
+
+
+@elementwise(
+    numpy=_sigmoid,
+    dtypes=promotion.inexact,
+    partials=lambda out, _x: out * (1 - out),
+    emit=_emit_sigmoid,
+    samples=uniform((-3, 3)),
+    at=[
+        ((-1000.0,), 0.0, (0.0,), "no overflow on the way"),
+        ((1000.0,), 1.0, (0.0,), "no overflow on the way"),
+    ],
+)
+def sigmoid(x: Any, /) -> None:
+    """1 / (1 + exp(-x)) of each element, without overflow on the way."""
+
+
+@elementwise(
+    numpy=np.sin,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: op.cos(x),
+    emit=lambda e, x: e.sin(x),
+    samples=uniform((-4, 4)),
+)
+def sin(x: Any, /) -> None:
+    """Sine of each element, in radians."""
+
+
+@elementwise(
+    numpy=np.cos,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: -op.sin(x),
+    emit=lambda e, x: e.cos(x),
+    samples=uniform((-4, 4)),
+)
+def cos(x: Any, /) -> None:
+    """Cosine of each element, in radians."""
+
+
+@elementwise(
+    numpy=np.tan,
+    dtypes=promotion.inexact,
+    partials=lambda out, _x: 1 + out * out,
+    emit=lambda e, x: e.tan(x),
+    samples=uniform((-1.2, 1.2)),
+)
+def tan(x: Any, /) -> None:
+    """Tangent of each element, in radians."""
+
+
+def _cofactor(x: Any) -> Any:
+    """1 - x², without the rounding error of x² near ±1."""
+    return (1 - x) * (1 + x)
+
+
+@elementwise(
+    numpy=np.asin,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: 1 / op.sqrt(_cofactor(x)),
+    emit=lambda e, x: e.asin(x),
+    samples=uniform((-0.8, 0.8)),
+)
+def asin(x: Any, /) -> None:
+    """Inverse sine of each element, in [-π/2, π/2]."""
+
+
+@elementwise(
+    numpy=np.acos,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: -1 / op.sqrt(_cofactor(x)),
+    emit=lambda e, x: e.acos(x),
+    samples=uniform((-0.8, 0.8)),
+)
+def acos(x: Any, /) -> None:
+    """Inverse cosine of each element, in [0, π]."""
+
+
+@elementwise(
+    numpy=np.atan,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: 1 / (1 + x * x),
+    emit=lambda e, x: e.atan(x),
+    samples=uniform((-3, 3)),
+)
+def atan(x: Any, /) -> None:
+    """Inverse tangent of each element, in [-π/2, π/2]."""
+
+
+def _turn(a: Any, y: Any, x: Any) -> Any:
+    """a / (x² + y²) without overflow on the way, and 0 at the origin, where there is no angle."""
+    length = op.hypot(x, y)
+    return op.where(op.equal(length, 0), 0, a / length / length)
+
+
+@elementwise(
+    numpy=np.atan2,
+    dtypes=promotion.inexact,
+    partials=lambda _out, y, x: (lambda: _turn(x, y, x), lambda: -_turn(y, y, x)),
+    emit=lambda e, y, x: e.atan2(y, x),
+    samples=(*uniform((0.5, 2), (-2, 2)), *uniform((-2, -0.5), (-2, 2))),
+    at=[((0.0, 0.0), 0.0, (0.0, 0.0), "the origin has no angle to change")],
+)
+def atan2(y: Any, x: Any, /) -> None:
+    """Angle of each point (x, y), in [-π, π]."""
+
+
+@elementwise(
+    numpy=np.sinh,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: op.cosh(x),
+    emit=lambda e, x: e.sinh(x),
+    samples=uniform((-2, 2)),
+)
+def sinh(x: Any, /) -> None:
+    """Hyperbolic sine of each element."""
+
+
+@elementwise(
+    numpy=np.cosh,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: op.sinh(x),
+    emit=lambda e, x: e.cosh(x),
+    samples=uniform((-2, 2)),
+)
+def cosh(x: Any, /) -> None:
+    """Hyperbolic cosine of each element."""
+
+
+@elementwise(
+    numpy=np.tanh,
+    dtypes=promotion.inexact,
+    partials=lambda out, _x: 1 - out * out,
+    emit=lambda e, x: e.tanh(x),
+    samples=uniform((-2, 2)),
+)
+def tanh(x: Any, /) -> None:
+    """Hyperbolic tangent of each element."""
+
+
+@elementwise(
+    numpy=np.asinh,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: 1 / op.hypot(x, 1),  # x² may overflow
+    emit=lambda e, x: e.asinh(x),
+    samples=uniform((-3, 3)),
+)
+def asinh(x: Any, /) -> None:
+    """Inverse hyperbolic sine of each element."""
+
+
+@elementwise(
+    numpy=np.acosh,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: 1 / (op.sqrt(x - 1) * op.sqrt(x + 1)),
+    emit=lambda e, x: e.acosh(x),
+    samples=uniform((1.2, 3)),
+)
+def acosh(x: Any, /) -> None:
+    """Inverse hyperbolic cosine of each element; NaN below 1."""
+
+
+@elementwise(
+    numpy=np.atanh,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x: 1 / _cofactor(x),
+    emit=lambda e, x: e.atanh(x),
+    samples=uniform((-0.8, 0.8)),
+)
+def atanh(x: Any, /) -> None:
+    """Inverse hyperbolic tangent of each element, which lie in [-1, 1]."""

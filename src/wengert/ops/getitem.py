@@ -1,0 +1,345 @@
+"""x[key] with NumPy's meaning: slices here, integer arrays with gather."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index as as_integer
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from wengert.core.define import function, linear
+from wengert.core.dims import Dim, Shape, Size, divide_exactly
+from wengert.core.samples import sample
+from wengert.core.source import user_line
+from wengert.core.table import op
+from wengert.core.tensor import Tensor
+from wengert.core.types import ArrayType
+from wengert.errors import ShapeError, TraceError
+
+# Slices: a start, a size and a step per axis, each a number or a Dim.
+
+
+def _slices(name: str, shape: Any, start: Any, size: Any, step: Any) -> tuple[slice, ...]:
+    """The same as NumPy's slices, where they fit into the shape."""
+    _require_inside(name, shape, start, size, step)
+    found = []
+    for first, count, stride in zip(start, size, step, strict=True):
+        stop = first + count * stride
+        if count == 0:
+            found.append(slice(0, 0))
+        else:
+            found.append(slice(first, None if stop < 0 else stop, stride))
+    return tuple(found)
+
+
+def _require_inside(name: str, shape: Shape, start: Shape, size: Shape, step: Shape) -> None:
+    """Numbers must fit; what a Dim makes of them is checked when it has a value."""
+    for axis, (n, first, count, stride) in enumerate(zip(shape, start, size, step, strict=True)):
+        known = all(isinstance(each, int) for each in (n, first, count, stride))
+        if not known or count == 0:
+            continue
+        last = first + (count - 1) * stride
+        if count < 0 or not 0 <= first < n or not 0 <= last < n:
+            raise ShapeError(
+                f"{name}: axis {axis} has size {n}, and {count} elements from {first} in steps of "
+                f"{stride} were asked for; all must lie inside. A run-time size may be too small."
+            )
+
+
+def _slice_type(x: Any, start: Shape, size: Shape, step: Shape) -> ArrayType:
+    _require_inside("slice_axes", x.shape, start, size, step)
+    return ArrayType(tuple(size), x.dtype)
+
+
+@linear(
+    numpy=lambda x, start, size, step: x[_slices("slice_axes", x.shape, start, size, step)],
+    type=_slice_type,
+    transpose=lambda g, _x, start, size, step: op.place(
+        g, shape=tuple(_x.shape), start=start, step=step
+    ),
+    sized=True,
+    space="hidden",
+    samples=(
+        sample((4, 5), start=(1, 4), size=(2, 3), step=(2, -2)),
+        sample((3,), start=(2,), size=(3,), step=(-1,)),
+        sample((2, 3), start=(0, 1), size=(0, 2), step=(1, 1)),
+        sample((0, 3), start=(0, 0), size=(0, 3), step=(1, 1)),
+        sample((), start=(), size=(), step=()),
+    ),
+)
+def slice_axes(x: Any, /, start: Shape, size: Shape, step: Shape) -> None:
+    """Along each axis `size` elements from `start` on, `step` apart; a step may be negative.
+
+    Every element must exist: 0 <= start and start + (size - 1) * step inside, unless size is 0.
+    """
+
+
+def _place(x: Any, shape: Shape, start: Shape, step: Shape) -> Any:
+    out = np.zeros(shape, x.dtype)
+    out[_slices("place", shape, start, x.shape, step)] = x
+    return out
+
+
+def _place_type(x: Any, shape: Shape, start: Shape, step: Shape) -> ArrayType:
+    _require_inside("place", shape, start, x.shape, step)
+    return ArrayType(tuple(shape), x.dtype)
+
+
+@linear(
+    numpy=_place,
+    type=_place_type,
+    transpose=lambda g, _x, shape, start, step: op.slice_axes(
+        g, start=start, size=tuple(_x.shape), step=step
+    ),
+    sized=True,
+    space="hidden",
+    samples=(
+        sample((2, 3), shape=(4, 5), start=(1, 4), step=(2, -2)),
+        sample((2,), shape=(2,), start=(1,), step=(-1,)),
+        sample((0, 2), shape=(3, 2), start=(0, 0), step=(1, 1)),
+        sample((), shape=(), start=(), step=()),
+    ),
+)
+def place(x: Any, /, shape: Shape, start: Shape, step: Shape) -> None:
+    """Zeros of a shape with the array written into them at a slice; the transpose of slice_axes."""
+
+
+# Keys.
+
+
+class Entry(NamedTuple):
+    """What one part of a key does to the array."""
+
+    size: Size | None  # of the axis that the basic part leaves here; None where it removes the axis
+    span: tuple[Size, Size, Size] | None = None  # start, size, step along an axis of x
+    index: Any = None  # an integer array for that axis
+    advanced: bool = False  # counts as advanced where an integer array takes part
+
+
+@function(space="hidden")
+def getitem(x: Any, key: Any) -> Any:
+    """Part of an array, as NumPy's ``x[key]`` means it.
+
+    A key holds integers, slices, Ellipsis, None, integer arrays or Tensors, and masks of known
+    values. A traced mask has no known count: use ``wg.where(mask, x, 0)``.
+    """
+    x = op.asarray(x)
+    entries = _entries(x, key)
+    basic = _basic(x, entries)
+    if all(entry.index is None for entry in entries):
+        return basic
+    return _advanced(basic, entries)
+
+
+setattr(Tensor, "__getitem__", getitem)  # noqa: B010  (mypy reads x.__getitem__ as x[...])
+
+
+def _basic(x: Any, entries: Sequence[Entry]) -> Any:
+    """Slices, single positions and new axes; axes with an integer array stay whole."""
+    spans = [entry.span for entry in entries if entry.span is not None]
+    start, size, step = (tuple(each) for each in zip(*spans, strict=True)) if spans else ((),) * 3
+    if (
+        size != tuple(x.shape)
+        or any(each != 0 for each in start)
+        or any(each != 1 for each in step)
+    ):
+        x = op.slice_axes.rebind((x,), {"start": start, "size": size, "step": step})
+    shape = tuple(entry.size for entry in entries if entry.size is not None)
+    return x if shape == tuple(x.shape) else op.reshape.rebind((x,), {"shape": shape})
+
+
+def _advanced(x: Any, entries: Sequence[Entry]) -> Any:
+    """Integer arrays, broadcast together; where their axes go follows NumPy's rule."""
+    left = [entry for entry in entries if entry.size is not None]
+    axes = [axis for axis, entry in enumerate(left) if entry.index is not None]
+    indices = [entry.index for entry in left if entry.index is not None]
+    places = [place for place, entry in enumerate(entries) if entry.advanced]
+    if places[-1] - places[0] + 1 == len(places):  # side by side: the result's axes go there
+        return op.gather([x, *indices], axis=axes[0])
+    others = [axis for axis in range(x.ndim) if axis not in axes]  # apart: they go to the front
+    return op.gather([op.permute_dims(x, (*axes, *others)), *indices], axis=0)
+
+
+def _entries(x: Any, key: Any) -> list[Entry]:
+    """The parts of a key, one per axis of x or new axis, with Ellipsis written out."""
+    parts = [_array(x, part) for part in (key if isinstance(key, tuple) else (key,))]
+    used = sum(map(_consumed, parts))
+    ellipses = [place for place, part in enumerate(parts) if part is Ellipsis]
+    if len(ellipses) > 1:
+        _refuse(x, f"{len(ellipses)} Ellipses were given", "one at most is allowed", "Write slices")
+    if used > x.ndim:
+        _refuse(
+            x,
+            f"{used} indices were given for an array of {x.ndim} axes",
+            "each axis takes one",
+            "Remove some",
+        )
+    place = ellipses[0] if ellipses else len(parts)
+    parts[place : place + len(ellipses)] = [slice(None)] * (x.ndim - used)
+    entries: list[Entry] = []
+    axis = 0
+    for part in parts:
+        entries += _entry(x, axis, part)
+        axis += _consumed(part)
+    return entries
+
+
+def _array(x: Any, part: Any) -> Any:
+    """A part of a key with sequences and numbers of NumPy's as arrays."""
+    if part is None or part is Ellipsis or isinstance(part, bool | int | slice | Dim | np.ndarray):
+        return part
+    if isinstance(part, Tensor):
+        if part.dtype == np.bool_:
+            raise TraceError(
+                "getitem: a mask that is traced was given as an index; how many elements it "
+                "chooses is known only when the program runs. "
+                f"Use wg.where(mask, x, 0) instead.{_line(part)}"
+            )
+        if part.dtype.kind not in "iu":
+            _refuse_kind(x, f"an index of dtype {part.dtype}")
+        return part
+    if isinstance(part, np.generic | list | tuple):
+        if isinstance(part, list | tuple) and any(isinstance(each, Tensor) for each in part):
+            raise TraceError(
+                f"getitem: a {type(part).__name__} of Tensors was given as an index; an index is "
+                f"one array. Join them with wg.stack first.{_line(x)}"
+            )
+        return np.zeros(0, np.intp) if isinstance(part, list) and not part else np.asarray(part)
+    return _refuse_kind(x, f"index {part!r}")
+
+
+def _consumed(part: Any) -> int:
+    """How many axes of x a part speaks about."""
+    if part is None or part is Ellipsis or isinstance(part, bool):
+        return 0
+    if isinstance(part, np.ndarray) and part.dtype == np.bool_:
+        return part.ndim
+    return 1
+
+
+def _entry(x: Any, axis: int, part: Any) -> list[Entry]:
+    if part is None:
+        return [Entry(1)]
+    if isinstance(part, bool):
+        part = np.asarray(part)
+    if isinstance(part, np.ndarray) and part.dtype == np.bool_:
+        return _mask(x, axis, part)
+    size = x.shape[axis]
+    if isinstance(part, slice):
+        span = _span(size, part)
+        return [Entry(span[1], span)]
+    if isinstance(part, np.ndarray) and part.dtype.kind not in "iu":
+        _refuse_kind(x, f"an index of dtype {part.dtype}")
+    if isinstance(part, Tensor) or (isinstance(part, np.ndarray) and part.ndim):
+        return [Entry(size, (0, size, 1), part, advanced=True)]
+    return [Entry(None, (_position(x, axis, part), 1, 1), advanced=True)]
+
+
+def _mask(x: Any, axis: int, mask: Any) -> list[Entry]:
+    """A mask is the positions where it holds, one integer array per axis."""
+    if mask.ndim == 0:  # a truth value: a new axis, of size 1 or 0
+        return [Entry(1, index=np.zeros(int(mask), np.intp), advanced=True)]
+    shape = tuple(int(size) for size in x.shape[axis : axis + mask.ndim])
+    if mask.shape != shape:
+        _refuse(
+            x,
+            f"a mask of shape {mask.shape} was given for axes of shape {shape}",
+            "the shapes must be equal",
+            "Reshape the mask",
+        )
+    return [
+        Entry(size, (0, size, 1), index, advanced=True)
+        for size, index in zip(shape, np.nonzero(mask), strict=True)
+    ]
+
+
+def _position(x: Any, axis: int, part: Any) -> Size:
+    """A single position, counted from the front."""
+    size: Size = x.shape[axis]
+    if isinstance(part, Dim):
+        last = size - part - 1
+        if isinstance(last, int) and last >= 0:
+            return size - last - 1
+    number = as_integer(part)  # specialises a Dim
+    if isinstance(size, Dim):  # that the position exists is checked when the size has a value
+        return number if number >= 0 else size + number
+    if not -size <= number < size:
+        _refuse(
+            x,
+            f"index {number} was given for axis {axis} of size {size}",
+            f"an index must lie between {-size} and {size - 1}" if size else "the axis is empty",
+            "Choose a position the array has",
+        )
+    return number % size
+
+
+def _span(size: Size, part: slice) -> tuple[Size, Size, Size]:
+    """A slice of an axis as start, size and step, cut off at the ends as Python does."""
+    for bound in (part.start, part.stop, part.step):
+        if isinstance(bound, Tensor):
+            raise TraceError(
+                "getitem: a slice with a Tensor as a bound was given; how many elements it chooses "
+                "must be known beforehand. Use wg.take(x, start + wg.arange(size), axis) instead."
+                + _line(bound)
+            )
+    step = 1 if part.step is None else as_integer(part.step)
+    if step == 0:
+        raise ValueError("getitem: a slice with step 0 was given; a step moves. Use 1 or -1.")
+    if not any(isinstance(each, Dim) for each in (size, part.start, part.stop)):
+        start, stop, step = part.indices(size)
+        count = len(range(start, stop, step))
+        return (start if count else 0), count, step
+    low: Size
+    high: Size
+    if part.start is None and part.stop is None:
+        low, high = 0, size
+    elif step > 0:
+        low, high = _bound(size, part.start, 0), _bound(size, part.stop, size)
+    else:  # specialises
+        return _span(int(size), slice(_integer(part.start), _integer(part.stop), step))
+    whole = divide_exactly(high - low, abs(step))
+    if whole is None:
+        return _span(int(size), slice(int(low), int(high), step))
+    if isinstance(whole, int):
+        whole = max(whole, 0)
+    return (low if step > 0 else high - 1), whole, step
+
+
+def _bound(size: Size, bound: Any, default: Size) -> Size:
+    """An end of a slice of an axis of run-time size, where it can be said without the number."""
+    if bound is None:
+        return default
+    if isinstance(bound, Dim):
+        beyond = bound - size
+        if isinstance(beyond, int):
+            return size if beyond >= 0 else bound
+        return min(int(bound), int(size))
+    number = as_integer(bound)
+    if number < 0:
+        return size + number
+    if number and default != 0:  # the smaller of a number and a Dim
+        return min(number, int(size))
+    return number
+
+
+def _integer(bound: Any) -> int | None:
+    return None if bound is None else int(bound)
+
+
+def _line(x: Any) -> str:
+    line = user_line() if isinstance(x, Tensor) and x.level.symbolic else None
+    return f" ({line})" if line else ""
+
+
+def _refuse(x: Any, given: str, needed: str, repair: str) -> NoReturn:
+    raise IndexError(f"getitem: {given}; {needed}. {repair}.{_line(x)}")
+
+
+def _refuse_kind(x: Any, given: str) -> NoReturn:
+    _refuse(
+        x,
+        f"{given} was given",
+        "an index is an integer, a slice, Ellipsis, None, or an array of integers or bools",
+        "Convert it",
+    )

@@ -1,0 +1,331 @@
+"""Reading and adding at positions given as integer arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert.core import dtypes
+from wengert.core.broadcast import broadcast_shapes, canonical_axis
+from wengert.core.define import composite, function, linear
+from wengert.core.dims import Shape, product
+from wengert.core.samples import Exactly, Integers, sample
+from wengert.core.shapes import canonical_shape
+from wengert.core.source import user_line
+from wengert.core.table import op
+from wengert.core.tensor import Tensor
+from wengert.core.types import ArrayType
+from wengert.errors import DTypeError, ShapeError, TraceError
+
+# One integer array per indexed axis, broadcast together; negative indices count from the end.
+
+
+def _gathered(shape: Shape, indices: Any, axis: int) -> Shape:
+    block = broadcast_shapes("gather", [tuple(index.shape) for index in indices])
+    return (*shape[:axis], *block, *shape[axis + len(indices) :])
+
+
+def _require_integers(name: str, *indices: Any) -> None:
+    for index in indices:
+        if index.dtype.kind not in "iu":
+            raise DTypeError(
+                f"{name}: an index of dtype {index.dtype} was given; indices are integers. "
+                + (
+                    "Choose with wg.where(mask, x, 0) instead of a mask."
+                    if index.dtype == np.bool_
+                    else "Convert it with astype."
+                )
+            )
+
+
+def _gather_type(x: Any, *indices: Any, axis: int) -> ArrayType:
+    _require_integers("gather", *indices)
+    return ArrayType(_gathered(tuple(x.shape), indices, axis), x.dtype)
+
+
+def _gather(x: Any, *indices: Any, axis: int) -> Any:
+    _require_integers("gather", *indices)
+    try:
+        if len(indices) == 1:
+            return np.take(x, indices[0].astype(np.intp), axis=axis)
+        return x[(slice(None),) * axis + indices]
+    except IndexError:
+        _require_in_range("gather", x.shape, indices, axis)
+        raise
+
+
+def _require_in_range(name: str, shape: Shape, indices: Any, axis: int, place: str = "") -> None:
+    for position, index in enumerate(indices, axis):
+        size = shape[position]
+        if not isinstance(index, np.ndarray) or not isinstance(size, int):
+            continue
+        wrong = (index < -size) | (index >= size)
+        if wrong.any():
+            raise IndexError(
+                f"{name}: index {index[wrong][0]} was given for axis {position} of size {size}; "
+                f"an index must lie between {-size} and {size - 1}. Check where it comes from."
+                + place
+            )
+
+
+def _checked_indices(
+    x: Any, *indices: Any, axis: int, shape: Shape | None = None
+) -> dict[str, Any]:
+    """Refuse wrong constant indices while a program is traced, not when it runs."""
+    if isinstance(x, Tensor) and x.level.symbolic:
+        line = user_line()
+        _require_integers("gather", *indices)
+        whole = tuple(x.shape) if shape is None else shape
+        _require_in_range("gather", whole, indices, axis, f" ({line})" if line else "")
+    return {"axis": axis} if shape is None else {"shape": shape, "axis": axis}
+
+
+@linear(
+    numpy=_gather,
+    type=_gather_type,
+    canonical=_checked_indices,
+    transpose=lambda g, _x, *indices, axis: (
+        op.scatter([g, *indices], shape=tuple(_x.shape), axis=axis),
+        *[None] * len(indices),
+    ),
+    fixed=range(1, 65),
+    space="hidden",
+    samples=(
+        sample((4, 3), Integers((5,), -4, 4), axis=0),
+        sample((2, 4, 3), Integers((2, 2), 0, 4), Integers((2,), -3, 3), axis=1),
+        sample((2, 3, 2), Integers((3, 1), 0, 2), Integers((), 0, 3), axis=0),
+        sample((3, 2), Exactly([1, -2, 1, 1]), axis=0),
+        sample((3, 2), Exactly(np.zeros((0, 2), np.int64)), axis=1),
+        sample((3,), Exactly(np.int64(-1)), axis=0),
+    ),
+)
+def gather(*arrays: Any, axis: int) -> None:
+    """Elements of the first array at positions along one or more axes, from `axis` on.
+
+    The other arrays are integers, one per axis; the axes of their common shape replace those axes.
+    """
+
+
+def _scatter_type(updates: Any, *indices: Any, shape: Shape, axis: int) -> ArrayType:
+    _require_integers("scatter", *indices)
+    needed = _gathered(shape, indices, axis)
+    if tuple(updates.shape) != needed:
+        raise ShapeError(
+            f"scatter: updates of shape {tuple(updates.shape)} were given; these indices into "
+            f"shape {shape} need {needed}. Broadcast or reshape them first?"
+        )
+    return ArrayType(tuple(shape), updates.dtype)
+
+
+def _scatter(updates: Any, *indices: Any, shape: Shape, axis: int) -> Any:
+    _scatter_type(updates, *indices, shape=shape, axis=axis)
+    inner = tuple(int(size) for size in shape[axis : axis + len(indices)])
+    before, after = (int(product(part)) for part in (shape[:axis], shape[axis + len(indices) :]))
+    if before == after == 1:
+        out = np.zeros(inner, updates.dtype)
+        try:
+            np.add.at(
+                out, indices, updates.reshape(np.broadcast_shapes(*(i.shape for i in indices)))
+            )
+        except IndexError:
+            _require_in_range("scatter", shape, indices, axis)
+            raise
+        return out.reshape(shape)
+    # Rows: NumPy adds fastest at positions in one flat array, but checks those positions only.
+    _require_in_range("scatter", shape, indices, axis)
+    flat: Any = 0
+    for index, size in zip(indices, inner, strict=True):
+        wide = index.astype(np.intp)
+        flat = flat * size + np.where(wide < 0, wide + size, wide)
+    rows = np.arange(before)[:, None] * product(inner) + np.ravel(flat)
+    positions = rows[:, :, None] * after + np.arange(after)
+    out = np.zeros(before * int(product(inner)) * after, updates.dtype)
+    np.add.at(out, positions.ravel(), updates.ravel())
+    return out.reshape(shape)
+
+
+@linear(
+    numpy=_scatter,
+    type=_scatter_type,
+    canonical=_checked_indices,
+    transpose=lambda g, _updates, *indices, shape, axis: (
+        op.gather([g, *indices], axis=axis),
+        *[None] * len(indices),
+    ),
+    fixed=range(1, 65),
+    sized=True,
+    space="hidden",
+    samples=(
+        sample((5, 3), Integers((5,), -4, 4), shape=(4, 3), axis=0),
+        sample((2, 2, 2), Integers((2, 2), 0, 4), Integers((2,), -3, 3), shape=(2, 4, 3), axis=1),
+        sample((4, 2), Exactly([1, -2, 1, 1]), shape=(3, 2), axis=0),
+        sample((3, 0), Exactly(np.zeros(0, np.int64)), shape=(3, 2), axis=1),
+        sample((), Exactly(np.int64(-1)), shape=(3,), axis=0),
+    ),
+)
+def scatter(*arrays: Any, shape: Shape, axis: int) -> None:
+    """Zeros of a shape with the first array added at positions; the transpose of gather.
+
+    What lands on one position adds up.
+    """
+
+
+def _take_axis(name: str) -> Any:
+    def canonical(x: Any, *_: Any, axis: int | None) -> dict[str, Any]:
+        return {"axis": None if axis is None else canonical_axis(name, axis, x.ndim)}
+
+    return canonical
+
+
+def _take_type(x: Any, indices: Any, axis: int | None) -> ArrayType:
+    _require_integers("take", indices)
+    if axis is None:
+        return ArrayType(tuple(indices.shape), x.dtype)
+    return ArrayType(_gathered(tuple(x.shape), [indices], axis), x.dtype)
+
+
+@composite(
+    type=_take_type,
+    canonical=_take_axis("take"),
+    method=True,
+    samples=(
+        sample((4, 3), Integers((5,), -4, 4), axis=0),
+        sample((2, 4, 3), Integers((2, 2), 0, 3), axis=-1),
+        sample((4,), Exactly([1, 1, -1, 1]), axis=0),
+        sample((2, 3), Integers((4,), 0, 6)),
+        sample((2, 3), Exactly(np.int64(1)), axis=1),
+        sample((2, 3), Exactly(np.zeros(0, np.int64)), axis=0),
+    ),
+)
+def take(x: Any, indices: Any, /, axis: int | None = None) -> Any:
+    """Elements at integer positions along an axis; negative positions count from the end.
+
+    Without an axis, the array is read row by row as 1-d.
+    """
+    _require_integers("take", indices)
+    if axis is None:
+        return op.gather([op.reshape(x, (-1,)), indices], axis=0)
+    return op.gather([x, indices], axis=axis)
+
+
+def _along(x: Any, indices: Any, axis: int) -> list[Any]:
+    """An index per axis: `indices` along one, every position along the others."""
+    found = []
+    for i, size in enumerate(x.shape):
+        shape = tuple(size if i == j else 1 for j in range(x.ndim))
+        if i == axis:
+            found.append(indices)
+        elif isinstance(size, int):
+            found.append(np.arange(size).reshape(shape))
+        else:
+            found.append(op.reshape(op.arange(size), shape))
+    return found
+
+
+def _along_type(x: Any, indices: Any, axis: int) -> ArrayType:
+    _require_integers("take_along_axis", indices)
+    if len(indices.shape) != len(x.shape):
+        raise ShapeError(
+            f"take_along_axis: given shape {tuple(x.shape)} and indices of shape "
+            f"{tuple(indices.shape)}; both need as many axes. Add axes with expand_dims."
+        )
+    others = [
+        tuple(1 if i == axis else size for i, size in enumerate(each.shape))
+        for each in (x, indices)
+    ]
+    shape = broadcast_shapes("take_along_axis", others)
+    return ArrayType((*shape[:axis], indices.shape[axis], *shape[axis + 1 :]), x.dtype)
+
+
+@composite(
+    type=_along_type,
+    canonical=_take_axis("take_along_axis"),
+    array_function=(np.take_along_axis,),
+    samples=(
+        sample((3, 4), Integers((3, 2), -4, 4)),
+        sample((3, 4), Integers((1, 4), 0, 3), axis=0),
+        sample((2, 3, 4), Integers((2, 5, 1), -3, 3), axis=1),
+        sample((4,), Exactly([2, 2, 0, 2]), axis=-1),
+        sample((3, 4), Exactly(np.zeros((3, 0), np.int64))),
+    ),
+)
+def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Any:
+    """Along an axis, the elements at the positions that the same row of `indices` lists."""
+    _along_type(x, indices, axis)
+    return op.gather([x, *_along(x, indices, axis)], axis=0)
+
+
+def _scatter_add_type(x: Any, indices: Any, updates: Any, axis: int) -> ArrayType:
+    _require_integers("scatter_add", indices)
+    needed = _gathered(tuple(x.shape), [indices], axis)
+    if broadcast_shapes("scatter_add", [tuple(updates.shape), needed]) != needed:
+        raise ShapeError(
+            f"scatter_add: updates of shape {tuple(updates.shape)} were given; indices of shape "
+            f"{tuple(indices.shape)} along axis {axis} of shape {tuple(x.shape)} need {needed}. "
+            "Reshape them first?"
+        )
+    return ArrayType(tuple(x.shape), dtypes.promote(x, updates))
+
+
+@composite(
+    type=_scatter_add_type,
+    canonical=_take_axis("scatter_add"),
+    samples=(
+        sample((4, 3), Integers((5,), -4, 4), (5, 3)),
+        sample((2, 3), Integers((2, 2), 0, 3), (2, 2, 2), axis=-1),
+        sample((3,), Exactly([1, 1, -2]), (3,)),
+        sample((3, 2), Integers((4,), 0, 3), ()),
+        sample((3, 2), Exactly(np.zeros(0, np.int64)), (0, 2)),
+    ),
+)
+def scatter_add(x: Any, indices: Any, updates: Any, /, axis: int = 0) -> Any:
+    """The array with `updates` added at integer positions along an axis.
+
+    Updates of one position add up; negative positions count from the end.
+    """
+    _scatter_add_type(x, indices, updates, axis)
+    needed = _gathered(tuple(x.shape), [indices], axis)
+    wide = op.broadcast_to(updates, needed)
+    return x + op.scatter([wide, indices], shape=tuple(x.shape), axis=axis)
+
+
+def _one_hot_params(indices: Any, num_classes: Any, dtype: Any) -> dict[str, Any]:
+    (count,) = canonical_shape("one_hot", num_classes)
+    return {"num_classes": count, "dtype": dtypes.canonical("one_hot", dtype)}
+
+
+def _one_hot_type(indices: Any, num_classes: Any, dtype: Any) -> ArrayType:
+    _require_integers("one_hot", indices)
+    return ArrayType((*indices.shape, num_classes), dtype)
+
+
+@composite(
+    type=_one_hot_type,
+    canonical=_one_hot_params,
+    flat=True,
+    sized=True,
+    samples=(
+        sample(Integers((4,), -1, 4), num_classes=3),
+        sample(Integers((2, 0), 0, 3), num_classes=3, dtype=np.float64),
+        sample(Integers((), 0, 3, "int32"), num_classes=3, dtype=np.bool_),
+        sample(Integers((2,)), num_classes=0),
+    ),
+)
+def one_hot(indices: Any, /, num_classes: int, dtype: Any = np.float32) -> Any:
+    """A row of zeros for each index, with a one at that position; none for an index outside."""
+    _require_integers("one_hot", indices)
+    return op.astype(op.equal(op.expand_dims(indices, -1), op.arange(num_classes)), dtype)
+
+
+@function()
+def nonzero(x: Any) -> tuple[Any, ...]:
+    """Positions of the elements that are not zero, one array per axis; not for traced values."""
+    while isinstance(x, Tensor):
+        if x.level.symbolic:
+            raise TraceError(
+                "nonzero: given a Tensor that is traced; how many elements are not zero is known "
+                f"only when the program runs. Use wg.where(mask, x, 0) instead. ({user_line()})"
+            )
+        x = x.value
+    return np.nonzero(np.atleast_1d(x))

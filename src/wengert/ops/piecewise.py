@@ -1,0 +1,244 @@
+"""Functions with corners and steps: signs, rounding, the larger and the smaller, choices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.core import promotion
+from wengert.core.define import elementwise
+from wengert.core.dtypes import DType, promote
+from wengert.core.samples import Booleans, Exactly, Real, sample, uniform
+from wengert.core.table import op
+from wengert.core.types import Value
+
+
+@elementwise(
+    numpy=np.abs,
+    infix="__abs__",
+    partials=lambda _out, x: op.sign(x),
+    emit=lambda e, x: e.abs(x),
+    samples=(*uniform((0.2, 2)), *uniform((-2, -0.2))),
+    at=[((0.0,), 0.0, (0.0,), "the middle of the slopes -1 and 1")],
+)
+def abs(x: Any, /) -> None:
+    """Each element without its sign."""
+
+
+def _emit_sign(e: Any, x: Any) -> Any:
+    zero, one = e.const(0), e.const(1)
+    below = e.select(e.lt(x, zero), e.neg(one), x)  # 0 and NaN stay
+    return e.select(e.gt(x, zero), one, below)
+
+
+@elementwise(
+    numpy=np.sign,
+    dtypes=promotion.signed,
+    flat=True,
+    emit=_emit_sign,
+    samples=(*uniform((-2, 2)), sample(Exactly([-3.0, 0.0, 5.0]))),
+    at=[((0.0,), 0.0, (0.0,), "neither positive nor negative")],
+)
+def sign(x: Any, /) -> None:
+    """-1, 0 or 1, as each element is negative, zero or positive."""
+
+
+@elementwise(
+    numpy=np.copysign,
+    dtypes=promotion.inexact,
+    partials=lambda out, x, _y: (lambda: op.sign(x) * op.sign(out), 0),
+    emit=lambda e, x, y: e.copysign(x, y),
+    samples=(*uniform((0.2, 2), (-2, -0.2)), *uniform((-2, -0.2), (-2, -0.2))),
+    at=[((0.0, -1.0), -0.0, (0.0, 0.0), "like abs at 0")],
+)
+def copysign(x: Any, y: Any, /) -> None:
+    """The size of each x with the sign of y, a negative zero's included."""
+
+
+def _of_floats(ufunc: np.ufunc) -> Any:
+    """A rounding that leaves integers alone in every version of NumPy."""
+
+    def rounded(x: Any) -> Any:
+        x = np.asarray(x)
+        return np.array(x) if x.dtype.kind in "biu" else ufunc(x)
+
+    return rounded
+
+
+@elementwise(
+    numpy=_of_floats(np.floor),
+    aliases=(np.floor,),
+    flat=True,
+    emit=lambda e, x: e.floor(x),
+    samples=uniform((-9, 9)),
+)
+def floor(x: Any, /) -> None:
+    """The largest whole number that is not above each element."""
+
+
+@elementwise(
+    numpy=_of_floats(np.ceil),
+    aliases=(np.ceil,),
+    flat=True,
+    emit=lambda e, x: e.ceil(x),
+    samples=uniform((-9, 9)),
+)
+def ceil(x: Any, /) -> None:
+    """The smallest whole number that is not below each element."""
+
+
+@elementwise(
+    numpy=_of_floats(np.trunc),
+    aliases=(np.trunc,),
+    flat=True,
+    emit=lambda e, x: e.trunc(x),
+    samples=uniform((-9, 9)),
+)
+def trunc(x: Any, /) -> None:
+    """Each element without what follows the decimal point."""
+
+
+@elementwise(
+    numpy=_of_floats(np.rint),
+    aliases=(np.rint,),
+    flat=True,
+    emit=lambda e, x: e.round_even(x),
+    samples=(*uniform((-9, 9)), sample(Exactly([-1.5, -0.5, 0.5, 1.5, 2.5]))),
+    at=[((2.5,), 2.0, (0.0,), "of two nearest whole numbers, the even one")],
+)
+def round(x: Any, /) -> None:
+    """The whole number nearest to each element; of two, the even one."""
+
+
+def _share(wins: Any, x: Any, y: Any) -> Any:
+    """1 where x wins, 1/2 at a tie, else 0, in the dtype of the result."""
+    share = op.where(wins(x, y), 1.0, op.where(op.equal(x, y), 0.5, 0.0))
+    return op.astype(share, promote(x, y))
+
+
+@elementwise(
+    numpy=np.maximum,
+    commutative=True,
+    partials=lambda _out, x, y: (
+        lambda: _share(op.greater, x, y),
+        lambda: _share(op.less, x, y),
+    ),
+    emit=lambda e, x, y: e.max(x, y),
+    samples=uniform((-2, 2), (-2, 2)),
+    at=[((1.0, 1.0), 1.0, (0.5, 0.5), "a tie shares the gradient evenly")],
+)
+def maximum(x: Any, y: Any, /) -> None:
+    """The larger of each pair of elements; NaN if either is."""
+
+
+@elementwise(
+    numpy=np.minimum,
+    commutative=True,
+    partials=lambda _out, x, y: (
+        lambda: _share(op.less, x, y),
+        lambda: _share(op.greater, x, y),
+    ),
+    emit=lambda e, x, y: e.min(x, y),
+    samples=uniform((-2, 2), (-2, 2)),
+    at=[((1.0, 1.0), 1.0, (0.5, 0.5), "a tie shares the gradient evenly")],
+)
+def minimum(x: Any, y: Any, /) -> None:
+    """The smaller of each pair of elements; NaN if either is."""
+
+
+def _relu(x: Any) -> Any:
+    x = np.asarray(x)
+    return np.maximum(x, x.dtype.type(0))
+
+
+@elementwise(
+    numpy=_relu,
+    partials=lambda out, _x: op.greater(out, 0),
+    emit=lambda e, x: e.max(x, e.const(0)),
+    samples=(*uniform((0.2, 2)), *uniform((-2, -0.2))),
+    at=[((0.0,), 0.0, (0.0,), "a unit at rest stays at rest")],
+)
+def relu(x: Any, /) -> None:
+    """Each element where it is positive, else 0."""
+
+
+def _bounded(name: str, operands: Sequence[Value]) -> tuple[list[Any], DType]:
+    """A bound that is None has no dtype."""
+    common = promotion.any_number(name, [x for x in operands if x is not None])[1]
+    return [None if x is None else common for x in operands], common
+
+
+def _clip(x: Any, min: Any, max: Any) -> Any:
+    if isinstance(x, int | float):  # weak: the bounds decide the dtype
+        bounds = [
+            y if isinstance(y, int | float) else np.asarray(y) for y in (min, max) if y is not None
+        ]
+        x = np.asarray(x, promote(x, *bounds))
+    x = np.array(x) if min is None else np.maximum(x, min)
+    return x if max is None else np.minimum(x, max)
+
+
+def _emit_clip(e: Any, x: Any, min: Any, max: Any) -> Any:
+    x = x if min is None else e.max(x, min)
+    return x if max is None else e.min(x, max)
+
+
+def _clip_partials(_out: Any, x: Any, min: Any, max: Any) -> Any:
+    """Which of the three the result is: a bound only where x lies beyond it, and max before min."""
+    below = False if min is None else op.less(x, min)
+    above = False if max is None else op.greater(x, max)
+    crossed = False if min is None or max is None else op.greater(min, max)
+    outside = op.logical_or(op.logical_or(below, above), crossed)
+    return (
+        lambda: op.logical_not(outside),
+        lambda: op.logical_and(below, op.logical_not(crossed)),
+        lambda: op.logical_or(above, crossed),
+    )
+
+
+@elementwise(
+    numpy=_clip,
+    dtypes=_bounded,
+    partials=_clip_partials,
+    emit=_emit_clip,
+    samples=(
+        sample((3, 4), Exactly(-1.0), Exactly(1.0)),
+        sample((3, 4), Real((4,), -1.5, -0.5), Real((3, 1), 0.5, 1.5)),
+        sample((2, 1, 3), None, Real((2, 1), -1, 1)),
+        sample((), Exactly(0.0), None),
+        sample((0, 3), Exactly(-1.0), Exactly(1.0)),
+        sample((3,), None, None),
+    ),
+    at=[
+        ((1.0, -1.0, 1.0), 1.0, (1.0, 0.0, 0.0), "the gradient passes at the upper bound"),
+        ((-1.0, -1.0, 1.0), -1.0, (1.0, 0.0, 0.0), "the gradient passes at the lower bound"),
+        ((0.0, 2.0, 1.0), 1.0, (0.0, 0.0, 1.0), "where the bounds cross, the upper one holds"),
+    ],
+)
+def clip(x: Any, min: Any = None, max: Any = None, /) -> None:
+    """Each element, but not below min and not above max; None is no bound."""
+
+
+@elementwise(
+    numpy=np.where,
+    dtypes=promotion.selection,
+    vjp=lambda g, _out, condition, _x, _y: (
+        None,
+        op.where(condition, g, 0),
+        op.where(condition, 0, g),
+    ),
+    jvp=lambda d, _out, condition, _x, _y: op.where(
+        condition, 0 if d[1] is None else d[1], 0 if d[2] is None else d[2]
+    ),
+    emit=lambda e, condition, x, y: e.select(condition, x, y),
+    samples=(
+        sample(Booleans((3, 4)), (3, 4), (3, 4)),
+        sample(Booleans((2, 1, 4)), (3, 1), ()),
+        sample(Booleans(()), (), ()),
+        sample(Booleans((0, 3)), (3,), (0, 1)),
+    ),
+)
+def where(condition: Any, x: Any, y: Any, /) -> None:
+    """Elements of x where the condition holds, else of y."""

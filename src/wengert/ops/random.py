@@ -1,0 +1,309 @@
+"""Random numbers by counting: each is a function of a key and a position, and nothing is hidden.
+
+The generator is Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011):
+ten rounds that mix a counter of four 32-bit words under a key of two. The words of the counter are
+
+    (block, block >> 32, stream, purpose)
+
+where element i of an array is word i % 4 of block i // 4, `stream` tells apart several arrays drawn
+under one key, and `purpose` is 0 for numbers and 1 for new keys, so that a new key never repeats
+what its parent draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.core import dtypes
+from wengert.core.define import function, primitive
+from wengert.core.dims import Shape, Size
+from wengert.core.samples import Exactly, sample
+from wengert.core.shapes import canonical_shape
+from wengert.core.table import op
+from wengert.core.types import ArrayType
+from wengert.errors import DTypeError
+
+_MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+_KEY_STEPS = 0x9E3779B9, 0xBB67AE85  # the golden ratio and sqrt(3) - 1, as fractions of 2**32
+_ROUNDS = 10
+_LOW, _WORD = np.uint64(0xFFFFFFFF), np.uint64(32)
+_NUMBERS, _KEYS = 0, 1  # purposes
+
+Words = Sequence[Any]
+
+
+def philox(counter: Words, key: Words) -> list[Any]:
+    """Four random 32-bit words from four words of counter (numbers or arrays) and two of key."""
+    c0, c1, c2, c3 = (np.asarray(word, np.uint64) for word in counter)
+    k0, k1 = (int(word) for word in key)
+    for _ in range(_ROUNDS):
+        left, right = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
+        c0, c1 = (right >> _WORD) ^ c1 ^ np.uint64(k0), right & _LOW
+        c2, c3 = (left >> _WORD) ^ c3 ^ np.uint64(k1), left & _LOW
+        k0, k1 = (k0 + _KEY_STEPS[0]) % 2**32, (k1 + _KEY_STEPS[1]) % 2**32
+    return [word.astype(np.uint32) for word in (c0, c1, c2, c3)]
+
+
+def _require_key(name: str, key: Any) -> None:
+    if tuple(key.shape) != (2,) or key.dtype != dtypes.uint32:
+        raise DTypeError(
+            f"{name}: given a key of dtype {key.dtype} and shape {tuple(key.shape)}; a key is two "
+            "uint32 numbers. Make one with wg.random.key(seed)."
+        )
+
+
+def _bits(key: Any, shape: Shape, dtype: Any, stream: int) -> Any:
+    _require_key("random_bits", key)
+    count = math.prod(int(size) for size in shape) * (dtype.itemsize // 4)  # in words
+    block = np.arange(-(-count // 4), dtype=np.uint64)
+    words = philox((block & _LOW, block >> _WORD, stream, _NUMBERS), key)
+    flat = np.stack(words, axis=-1).reshape(-1)[:count].astype("<u4", copy=False)
+    return flat.view(dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape)
+
+
+def _bits_type(key: Any, shape: Shape, dtype: Any, stream: int) -> ArrayType:
+    _require_key("random_bits", key)
+    return ArrayType(shape, dtype)
+
+
+def _canonical_bits(_key: Any, shape: Any, dtype: Any, stream: int) -> dict[str, Any]:
+    if (found := dtypes.canonical("random_bits", dtype)) not in (dtypes.uint32, dtypes.uint64):
+        raise DTypeError(
+            f"random_bits: dtype {found} was given; it must be uint32 or uint64. "
+            "Convert the result with astype."
+        )
+    return {"shape": canonical_shape("random_bits", shape), "dtype": found, "stream": int(stream)}
+
+
+_SOME_KEY = Exactly(np.array([7, 11], np.uint32))
+
+
+@primitive(
+    numpy=_bits,
+    type=_bits_type,
+    canonical=_canonical_bits,
+    flat=True,
+    sized=True,
+    samples=(
+        sample(_SOME_KEY, shape=(3, 5)),
+        sample(_SOME_KEY, shape=(4,), dtype=np.uint64, stream=1),
+        sample(_SOME_KEY, shape=()),
+        sample(_SOME_KEY, shape=(0, 2)),
+    ),
+    space="random",
+)
+def random_bits(key: Any, /, shape: Shape, dtype: Any = np.uint32, stream: int = 0) -> None:
+    """Random unsigned integers; element i, counted row by row, depends on key, stream and i only.
+
+    >>> wg.random.random_bits(wg.random.key(0), (2, 2))
+    array([[1713891541, 3781805453],
+           [3159862348, 2600524760]], dtype=uint32)
+    """
+
+
+def _fold(key: Any, number: Any) -> Any:
+    number = np.asarray(number)
+    _fold_type(key, number)
+    n = int(number) % 2**64
+    return np.stack(philox((n % 2**32, n >> 32, 0, _KEYS), key)[:2])
+
+
+def _fold_type(key: Any, number: Any) -> ArrayType:
+    _require_key("fold_in", key)
+    if number.shape != () or number.dtype.kind not in "iu":
+        raise DTypeError(
+            f"fold_in: given a number of dtype {number.dtype} and shape {tuple(number.shape)}; "
+            "it must be one integer. Fold several in one after the other."
+        )
+    return ArrayType((2,), dtypes.uint32)
+
+
+@primitive(
+    numpy=_fold,
+    type=_fold_type,
+    flat=True,
+    samples=(sample(_SOME_KEY, Exactly(3)), sample(_SOME_KEY, Exactly(-1))),
+    space="random",
+)
+def fold_in(key: Any, number: Any, /) -> None:
+    """A new key from a key and a number: different numbers give unrelated keys.
+
+    The number may be a value of the program, such as the index of a training step.
+    """
+
+
+@function(space="random")
+def key(seed: int) -> Any:
+    """The key of a seed, an integer from 0 to 2**64 - 1.
+
+    >>> wg.random.key(2**32 + 5)
+    array([5, 1], dtype=uint32)
+    """
+    try:
+        number = int(seed.__index__())
+    except (AttributeError, TypeError):
+        raise DTypeError(f"key: seed {seed!r} was given; a seed is an integer. Pass one.") from None
+    if not 0 <= number < 2**64:
+        raise ValueError(
+            f"key: seed {number} was given; it must lie between 0 and 2**64 - 1. Choose another."
+        )
+    return np.array([number % 2**32, number >> 32], np.uint32)
+
+
+def _real(name: str, dtype: Any) -> Any:
+    found = dtypes.canonical(name, dtype)
+    if not dtypes.is_float(found):
+        raise DTypeError(
+            f"{name}: dtype {found} was given; it must be float32 or float64. Choose one of these."
+        )
+    return found
+
+
+def _words_for(dtype: Any) -> Any:
+    return dtypes.uint32 if dtype == dtypes.float32 else dtypes.uint64
+
+
+def _unit(key: Any, shape: Any, dtype: Any, stream: int = 0) -> Any:
+    """Multiples of 2**-24 (float32) or 2**-53 (float64) from 0 up to but not including 1."""
+    spare, scale = (8, 2.0**-24) if dtype == dtypes.float32 else (11, 2.0**-53)
+    bits = op.random_bits(key, shape, _words_for(dtype), stream)
+    return op.astype(op.bitwise_right_shift(bits, spare), dtype) * scale
+
+
+@function(space="random")
+def uniform(
+    key: Any, shape: Any = (), dtype: Any = np.float32, low: float = 0.0, high: float = 1.0
+) -> Any:
+    """Numbers drawn evenly from low (may occur) to high (never occurs).
+
+    >>> x = wg.random.uniform(wg.random.key(0), (1000,), low=-1.0, high=3.0)
+    >>> x.dtype, bool((x >= -1).all() and (x < 3).all())
+    (dtype('float32'), True)
+    """
+    found = _real("uniform", dtype)
+    if not (low < high and math.isfinite(high - low)):
+        raise ValueError(
+            f"uniform: low={low} and high={high} were given; low must be less than high, "
+            "and both finite. Exchange or change them."
+        )
+    unit = _unit(key, shape, found)
+    if (low, high) == (0, 1):
+        return unit
+    below_high = float(np.nextafter(found.type(high), found.type(low)))  # against rounding up
+    return op.minimum(unit * float(high - low) + float(low), below_high)
+
+
+@function(space="random")
+def normal(key: Any, shape: Any = (), dtype: Any = np.float32) -> Any:
+    """Numbers drawn from the normal distribution of mean 0 and variance 1.
+
+    >>> wg.random.normal(wg.random.key(0), (2, 3), np.float64).shape
+    (2, 3)
+    """
+    found = _real("normal", dtype)
+    # Box and Muller (1958): a radius from one number, an angle from another. The radius keeps every
+    # bit of a small number, so that the tails reach 6.7 in float32 and 9.4 in float64.
+    words = _words_for(found)
+    scale = 2.0 ** (-8 * words.itemsize)
+    positive = op.astype(op.random_bits(key, shape, words), found) * scale + scale / 2  # (0, 1]
+    radius = op.sqrt(op.log(positive) * -2.0)
+    return radius * op.cos(_unit(key, shape, found, stream=1) * (2 * math.pi))
+
+
+@function(space="random")
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
+    """True with probability p, which is a number or an array; the shape is that of p by default.
+
+    >>> wg.random.bernoulli(wg.random.key(0), np.array([0.0, 1.0]))
+    array([False,  True])
+    """
+    if isinstance(p, int | float) and not 0 <= p <= 1:
+        raise ValueError(
+            f"bernoulli: p={p} was given; a probability lies between 0 and 1. Choose one."
+        )
+    unit = _unit(key, np.shape(p) if shape is None else shape, dtypes.float32)
+    return op.less(unit, p)
+
+
+@function(space="random")
+def randint(key: Any, shape: Any, low: int, high: int, dtype: Any = np.int64) -> Any:
+    """Integers drawn evenly from low up to but not including high.
+
+    >>> sorted(set(wg.random.randint(wg.random.key(0), (100,), -1, 2).tolist()))
+    [-1, 0, 1]
+    """
+    found = dtypes.canonical("randint", dtype)
+    limits = np.iinfo(found) if found.kind in "iu" else None
+    if limits is None or not limits.min <= low < high <= limits.max + 1:
+        raise ValueError(
+            f"randint: low={low}, high={high} and dtype {found} were given; low must be less than "
+            "high, and an integer dtype must hold all between. Change one of them."
+        )
+    offset = op.random_bits(key, shape, np.uint64)
+    if high - low < 2**64:  # uneven by less than one part in 2**64 / (high - low)
+        offset = op.remainder(offset, int(high - low))
+    return op.astype(op.add(offset, int(low) % 2**64), found)  # modulo 2**64, as signs are
+
+
+@function(space="random")
+def permutation(key: Any, count: Size) -> Any:
+    """The integers from 0 up to but not including count, in random order.
+
+    >>> sorted(wg.random.permutation(wg.random.key(0), 5).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    return op.argsort(op.random_bits(key, (count,), np.uint64))
+
+
+@function(space="random")
+class Generator:
+    """Draws under one key; each call is a new site with a key of its own, numbered from 0.
+
+    In a traced program the sites are numbered once; every run repeats them under its own key.
+
+    >>> rng = wg.random.Generator(wg.random.key(0))
+    >>> bool((rng.normal((3,)) == rng.normal((3,))).any())
+    False
+    """
+
+    __slots__ = ("key", "sites")
+
+    def __init__(self, key: Any) -> None:
+        self.key = key
+        self.sites = 0
+
+    def next_key(self) -> Any:
+        """The key of the next site."""
+        self.sites += 1
+        return op.fold_in(self.key, self.sites - 1)
+
+    def fold_in(self, number: Any) -> Generator:
+        """A generator of its own for this number, for example the index of a step."""
+        return Generator(op.fold_in(self.key, number))
+
+    def bits(self, shape: Any = (), dtype: Any = np.uint32) -> Any:
+        return op.random_bits(self.next_key(), shape, dtype)
+
+    def uniform(
+        self, shape: Any = (), dtype: Any = np.float32, low: float = 0.0, high: float = 1.0
+    ) -> Any:
+        return uniform(self.next_key(), shape, dtype, low, high)
+
+    def normal(self, shape: Any = (), dtype: Any = np.float32) -> Any:
+        return normal(self.next_key(), shape, dtype)
+
+    def bernoulli(self, p: Any = 0.5, shape: Any = None) -> Any:
+        return bernoulli(self.next_key(), p, shape)
+
+    def randint(self, shape: Any, low: int, high: int, dtype: Any = np.int64) -> Any:
+        return randint(self.next_key(), shape, low, high, dtype)
+
+    def permutation(self, count: Size) -> Any:
+        return permutation(self.next_key(), count)
+
+    def __repr__(self) -> str:
+        return f"Generator({self.key!r}, sites={self.sites})"

@@ -1,0 +1,322 @@
+"""A loop over time with a recorded body, forwards and backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.define import primitive
+from wengert.core.dims import Dim, Size
+from wengert.core.dtypes import DType, is_float
+from wengert.core.graph import Graph
+from wengert.core.table import op
+from wengert.core.types import ArrayType, Value, type_of
+from wengert.errors import ShapeError, TraceError
+from wengert.interpret.body import (
+    close,
+    derive,
+    filled,
+    float_wanted,
+    floats,
+    record,
+    scatter,
+    split,
+    spread,
+    zeros,
+)
+from wengert.interpret.derive import jvp_flat, vjp_flat
+from wengert.interpret.replay import replay
+
+
+def _stacked(length: Size, types: Sequence[ArrayType]) -> list[ArrayType]:
+    return [ArrayType((length, *t.shape), t.dtype) for t in types]
+
+
+def _scan_type(*operands: Any, **params: Any) -> tuple[ArrayType, ...]:
+    body, count, length = params["body"], params["carry"], params["length"]
+    outputs = body.output_types()
+    carried = body.input_types()[params["consts"] : params["consts"] + count]
+    if outputs[:count] != carried:
+        raise ShapeError(
+            f"scan: the carry goes in as {carried} and comes out as {outputs[:count]}; its shapes "
+            "and dtypes must stay the same. Convert it with reshape or astype before returning it."
+        )
+    saved = _stacked(length, outputs[:count]) if params["save"] else []
+    return (*outputs[:count], *_stacked(length, outputs[count:]), *saved)
+
+
+def _scan_numpy(*operands: Any, **params: Any) -> tuple[Any, ...]:
+    body, consts, count = params["body"], params["consts"], params["carry"]
+    length = params["length"]
+    fixed, xs = operands[:consts], operands[consts + count :]
+    carry: Sequence[Any] = operands[consts : consts + count]
+    stacks = [np.empty(t.shape, t.dtype) for t in _scan_type(**params)[count:]]
+    ys, saved = stacks[: len(body.returns) - count], stacks[len(body.returns) - count :]
+    for t in reversed(range(length)) if params["reverse"] else range(length):
+        for stack, x in zip(saved, carry, strict=False):
+            stack[t] = x
+        out = replay(body, [*fixed, *carry, *(x[t] for x in xs)])
+        carry = out[:count]
+        for stack, y in zip(ys, out[count:], strict=True):
+            stack[t] = y
+    return (*map(np.asarray, carry), *stacks)
+
+
+class _Parts:
+    """Operands, outputs and types of a scan, by role."""
+
+    def __init__(self, params: dict[str, Any]) -> None:
+        self.body: Graph = params["body"]
+        self.consts, self.carry, self.length = params["consts"], params["carry"], params["length"]
+        types = self.body.input_types()
+        self.const_types = types[: self.consts]
+        self.carry_types = types[self.consts : self.consts + self.carry]
+        self.x_types = types[self.consts + self.carry :]
+        self.y_types = self.body.output_types()[self.carry :]
+
+    def operands(self, values: Sequence[Value]) -> tuple[Any, Any, Any]:
+        """(constants, first carry, xs)"""
+        end = self.consts + self.carry
+        return values[: self.consts], values[self.consts : end], values[end:]
+
+    def outputs(self, values: Sequence[Value]) -> tuple[Any, Any, Any]:
+        """(last carry, ys, saved carries)"""
+        end = self.carry + len(self.y_types)
+        return values[: self.carry], values[self.carry : end], values[end:]
+
+
+def _scan_vjp(
+    g: Any, out: Any, operands: Sequence[Value], params: dict[str, Any], wanted: Sequence[bool]
+) -> Sequence[Value]:
+    """The adjoint loop runs the other way: it carries the cotangents of the carry and of the
+    constants.
+    """
+    p = _Parts(params)
+    consts, _init, xs = p.operands(operands)
+    _last, _ys, saved = p.outputs(out)
+    g_last, g_ys, g_saved = p.outputs(g)
+    want = float_wanted(p.const_types, wanted[: p.consts])
+    body = derive(p.body, ("scan_vjp", want), lambda: _adjoint_step(p, want))
+    g_carry = filled(g_last, p.carry_types)
+    g_consts = [zeros(t) for t, w in zip(p.const_types, want, strict=True) if w]
+    out_types = _stacked(p.length, p.y_types), _stacked(p.length, p.carry_types)
+    per_step = [*saved, *xs, *filled(g_ys, out_types[0]), *filled(g_saved, out_types[1])]
+    found = scan.rebind(
+        [*consts, *g_carry, *g_consts, *per_step],
+        {
+            "body": body,
+            "consts": p.consts,
+            "carry": len(g_carry) + len(g_consts),
+            "length": p.length,
+            "reverse": not params["reverse"],
+            "save": False,
+        },
+    )
+    end = len(g_carry) + len(g_consts)
+    gx = spread(found[end:], p.x_types)
+    return [
+        *scatter(found[len(g_carry) : end], want),
+        *spread(found[: len(g_carry)], p.carry_types),
+        *gx,
+    ]
+
+
+def _adjoint_step(p: _Parts, want: Sequence[bool]) -> Graph:
+    """One step backwards: (consts, g_carry, g_consts, carry, x, g_y, g_saved) -> (g_carry,
+    g_consts, g_x).
+    """
+    groups = [
+        p.const_types,
+        floats(p.carry_types),
+        [t for t, w in zip(p.const_types, want, strict=True) if w],
+        p.carry_types,
+        p.x_types,
+        floats(p.y_types),
+        floats(p.carry_types),
+    ]
+
+    def run(*values: Value) -> Sequence[Value]:
+        consts, g_carry, g_consts, carry, x, g_y, g_saved = split(values, groups)
+        _, pullback = vjp_flat(lambda *xs: replay(p.body, xs), [*consts, *carry, *x])
+        found = pullback([*spread(g_carry, p.carry_types), *spread(g_y, p.y_types)])
+        found_consts, found_carry, found_x = p.operands(found)
+        summed = [c for c, w in zip(found_consts, want, strict=True) if w]
+        return [
+            *(a + b for a, b in zip(filled(found_carry, p.carry_types), g_saved, strict=True)),
+            *(a if b is None else a + b for a, b in zip(g_consts, summed, strict=True)),
+            *filled(found_x, p.x_types),
+        ]
+
+    return record(run, groups)
+
+
+def _scan_jvp(
+    tangents: Sequence[Value], out: Any, operands: Sequence[Value], params: dict[str, Any]
+) -> Sequence[Value]:
+    """One loop carries primals and tangents."""
+    p = _Parts(params)
+    consts, init, xs = p.operands(operands)
+    d_consts, d_init, d_xs = p.operands(tangents)
+    stacked = _stacked(p.length, p.x_types)
+    d_carry = filled(d_init, p.carry_types)
+    body = derive(p.body, ("scan_jvp", params["save"]), lambda: _tangent_step(p, params["save"]))
+    found = scan.rebind(
+        [*consts, *filled(d_consts, p.const_types), *init, *d_carry, *xs, *filled(d_xs, stacked)],
+        params
+        | {
+            "body": body,
+            "consts": p.consts + len(floats(p.const_types)),
+            "carry": p.carry + len(d_carry),
+            "save": False,
+        },
+    )
+    end = p.carry + len(d_carry)
+    d_y, d_saved = split(found[end:], [floats(p.y_types), found[end + len(floats(p.y_types)) :]])
+    return [
+        *spread(found[p.carry : end], p.carry_types),
+        *spread(d_y, p.y_types),
+        *(spread(d_saved, p.carry_types) if params["save"] else []),
+    ]
+
+
+def _tangent_step(p: _Parts, save: bool) -> Graph:
+    """(consts, d_consts, carry, d_carry, x, d_x) -> (carry, d_carry, d_y[, d_carry before the
+    step]).
+    """
+    groups = [
+        p.const_types,
+        floats(p.const_types),
+        p.carry_types,
+        floats(p.carry_types),
+        p.x_types,
+        floats(p.x_types),
+    ]
+
+    def run(*values: Value) -> Sequence[Value]:
+        consts, d_consts, carry, d_carry, x, d_x = split(values, groups)
+        tangents = [
+            *spread(d_consts, p.const_types),
+            *spread(d_carry, p.carry_types),
+            *spread(d_x, p.x_types),
+        ]
+        out, d_out = jvp_flat(lambda *xs: replay(p.body, xs), [*consts, *carry, *x], tangents)
+        return [
+            *out[: p.carry],
+            *filled(d_out[: p.carry], p.carry_types),
+            *filled(d_out[p.carry :], p.y_types),
+            *(d_carry if save else []),
+        ]
+
+    return record(run, groups)
+
+
+def _front_scan(
+    function: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+) -> tuple[Any, Any]:
+    """`function(carry, x) -> (carry, y)` along the first axis of `xs`; returns (last carry, stacked
+    ys).
+    """
+    rows, x_structure = tree.flatten(tree.arrays(xs))
+    steps = _scan_length(rows, length)
+    x_types = [ArrayType(tuple(x.shape[1:]), x.dtype) for x in rows]
+    weak = tree.weak(init)
+    carry, structure = tree.flatten(tree.arrays(init))
+    both = tree.flatten((tree.arrays(init), tree.unflatten(x_structure, x_types)))[1]
+    step = _step_of(function, structure)
+    for _ in range(4):  # a Python number takes the dtype that what it meets gives it
+        types = [type_of(x) for x in carry]
+        body, returned, captured = close(step, both, [*types, *x_types])
+        others = [*(x for x, w in zip(carry, weak, strict=True) if not w), *x_types, *captured]
+        wanted = [
+            _settled(x, t.dtype, others) if w else x.dtype
+            for x, t, w in zip(carry, body.output_types(), weak, strict=False)
+        ]
+        if wanted == [x.dtype for x in carry]:
+            break
+        carry = [x if x.dtype == d else op.astype(x, d) for x, d in zip(carry, wanted, strict=True)]
+    found = scan.rebind(
+        [*captured, *carry, *rows],
+        {
+            "body": body,
+            "consts": len(captured),
+            "carry": len(carry),
+            "length": steps,
+            "reverse": bool(reverse),
+            "save": False,
+        },
+    )
+    return tree.unflatten(returned, found[: len(body.returns)])  # type: ignore[no-any-return]
+
+
+def _settled(x: Value, returned: DType, others: Sequence[Any]) -> DType:
+    """The dtype of a carry that began as a Python number, given what the body returned for it.
+
+    Like the number itself it gives way to the floats around it.
+    """
+    floats_around = [y.dtype for y in others if is_float(y.dtype)]
+    if not is_float(returned) or not floats_around:
+        return returned
+    return np.result_type(*floats_around)
+
+
+def _step_of(function: Callable[..., Any], structure: tree.Structure) -> Callable[..., Any]:
+    def step(carry: Any, x: Any) -> Any:
+        result = function(carry, x)
+        if not isinstance(result, tuple) or len(result) != 2:
+            raise TraceError(
+                f"scan: the function returned {type(result).__name__}; it must return (carry, y). "
+                "Return y=None if there is nothing to collect."
+            )
+        found = tree.flatten(tree.arrays(result[0]))[1]
+        if found != structure:
+            raise TraceError(
+                f"scan: the carry goes in as {structure} and comes out as {found}; its structure "
+                "must stay "
+                "the same. Return a tree of the same form."
+            )
+        return result
+
+    return step
+
+
+def _scan_length(rows: Sequence[Value], length: int | None) -> Size:
+    sizes = {x.shape[0] if x.shape else None for x in rows} | (
+        {length} if length is not None else set()
+    )
+    if len(sizes) != 1 or None in sizes:
+        given = [tuple(x.shape) for x in rows]
+        raise ShapeError(
+            f"scan: xs have shapes {given} and length is {length}; all must agree on one number "
+            "of steps, the "
+            "size of axis 0. Pass xs of one length, or length= without xs."
+        )
+    (size,) = sizes
+    return size if isinstance(size, Dim) else int(size)  # type: ignore[arg-type]
+
+
+@primitive(
+    numpy=_scan_numpy,
+    type=_scan_type,
+    front=_front_scan,
+    vjp_flat=_scan_vjp,
+    jvp_flat=_scan_jvp,
+    saving=lambda params: params | {"save": True},
+    asked=lambda params: len(params["body"].returns),
+    sized=True,
+)
+def scan(
+    *operands: Any, body: Graph, consts: int, carry: int, length: Size, reverse: bool, save: bool
+) -> None:
+    """A loop over time with a recorded body: `scan(f, init, xs)` where `f(carry, x) -> (carry, y)`.
+
+    >>> last, partial_sums = scan(lambda total, x: (total + x, total + x), 0.0, np.arange(4.0))
+    >>> partial_sums
+    array([0., 1., 3., 6.])
+    """

@@ -1,0 +1,1 @@
+"""Graph → Graph, one public function per file."""

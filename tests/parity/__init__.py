@@ -1,0 +1,1 @@
+"""What the systems Wengert contains promise, and what is wrong in them, as tests."""

@@ -1,0 +1,1 @@
+"""Tests generated from the op table: one test per op and property."""

@@ -1,0 +1,44 @@
+"""Values and gradients against JAX in float64."""
+
+import pytest
+from oracle import check_reference
+
+from table.calls import calls, random_for, random_like
+from table.ops import OPS, has_samples, of_ops
+from table.references import NO_REFERENCE, REFERENCES, reference, with_gradients
+from table.reporting import float_outputs
+
+
+def compared(op):
+    """The calls worth compiling: an elementwise op is the same function at every plain shape."""
+    first, *rest = calls(op)
+    if op.kind != "elementwise":
+        return [first, *rest]
+    shapes = [{x.shape for x in call.operands if x is not None} for call in rest]
+    return [first] + [c for c, s in zip(rest, shapes, strict=True) if c.special or len(s) > 1]
+
+
+@of_ops(lambda op: has_samples(op) and op.name not in NO_REFERENCE)
+def test_agrees_with_jax(op):
+    f = reference(op)
+    if f is None:
+        pytest.fail(
+            f"{op.name}: JAX has no function of this name; enter one in REFERENCES, or the reason "
+            "why there is none in NO_REFERENCE (tests/table/references.py)."
+        )
+    every = compared(op)
+    rng = random_for(op, 10)
+    rows = [
+        (list(call.operands), random_like(rng, float_outputs(call)) if op.opaque is None else [])
+        for call in every
+    ]
+    found = with_gradients(f, every)(rows)
+    for call, (_, cotangents), (values, gradients) in zip(every, rows, found, strict=True):
+        check_reference(call, values, cotangents, gradients)
+
+
+def test_every_entry_has_an_op():
+    """No entry outlives its op."""
+    names = {op.name for op in OPS}
+    assert set(REFERENCES) | set(NO_REFERENCE) <= names
+    assert not set(REFERENCES) & set(NO_REFERENCE)

@@ -1,0 +1,127 @@
+"""Sizes known at call time only: Dims in traced programs, and where one is specialised."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from differences import require_close
+from programs import OPEN_FUNCTIONS
+
+import wengert as wg
+from wengert.errors import ShapeError, WengertError
+
+rng = np.random.default_rng(14)
+X, W = rng.uniform(0.5, 2.0, (4, 3)), rng.uniform(0.5, 2.0, (3, 3))
+BATCH = {"x": {0: wg.Dim("batch")}}
+
+
+def here() -> int:
+    """The line of the caller."""
+    frame = inspect.currentframe()
+    assert frame is not None
+    assert frame.f_back is not None
+    return frame.f_back.f_lineno
+
+
+def requires_no_specialisation(function: Any, *args: Any, dims: Any = BATCH) -> wg.Graph:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        graph = wg.trace(function, *args, dims=dims)
+    graph.check()
+    return graph
+
+
+@pytest.mark.parametrize("name", OPEN_FUNCTIONS)
+def test_an_open_axis_takes_any_size(name: str):
+    function = OPEN_FUNCTIONS[name]
+    graph = requires_no_specialisation(function, np.ones((4, 6)))
+    for size in (1, 2, 7) if name != "var" else (2, 7):
+        x = rng.standard_normal((size, 6))
+        require_close(graph.run(x=x)[0], function(x), 1e-13)
+
+
+def test_mean_divides_by_the_real_count():
+    graph = requires_no_specialisation(lambda x: x.mean(), np.ones(4))
+    assert float(graph.run(x=np.full(10, 3.0))[0]) == 3.0
+    loss = requires_no_specialisation(wg.grad(lambda x: x.mean()), np.ones(4))
+    np.testing.assert_array_equal(loss.run(x=np.ones(5))[0], np.full(5, 0.2))
+
+
+def test_a_size_is_a_weak_number():
+    """A float32 program stays one."""
+    graph = requires_no_specialisation(lambda x: x * x.shape[0], np.ones(4, np.float32))
+    assert graph.run(x=np.ones(3, np.float32))[0].dtype == np.float32
+
+
+def test_two_arguments_share_a_size():
+    dims = {"x": {0: wg.Dim("n")}, "y": {0: wg.Dim("n")}}
+    graph = requires_no_specialisation(lambda x, y: x * y, np.ones(4), np.ones(4), dims=dims)
+    require_close(graph.run(x=np.ones(3), y=np.full(3, 2.0))[0], [2.0, 2.0, 2.0], 0)
+    with pytest.raises(ShapeError, match="n"):
+        graph.run(x=np.ones(3), y=np.ones(2))
+
+
+def test_several_open_axes():
+    dims = {"x": {0: wg.Dim("rows"), 1: wg.Dim("columns")}}
+    graph = requires_no_specialisation(lambda x: x.reshape(-1) / x.size, np.ones((2, 3)), dims=dims)
+    x = rng.standard_normal((4, 5))
+    require_close(graph.run(x=x)[0], x.reshape(-1) / 20, 1e-15)
+
+
+def test_sizes_in_trees_are_open_too():
+    dims = {"batch.x": {0: wg.Dim("n")}}
+    graph = requires_no_specialisation(lambda batch: batch["x"] * 2, {"x": np.ones(3)}, dims=dims)
+    require_close(graph.run(**{"batch.x": np.ones(5)})[0], np.full(5, 2.0), 0)
+
+
+def test_an_axis_that_is_not_open_is_checked():
+    graph = wg.trace(lambda x: x * 2, np.ones((4, 6)), dims=BATCH)
+    with pytest.raises(ShapeError, match="x"):
+        graph.run(x=np.ones((4, 5)))
+
+
+def test_sizes_that_may_differ_do_not_fit():
+    with pytest.raises(ShapeError):
+        wg.trace(lambda x: x + np.ones(4), np.ones(4), dims=BATCH)
+
+
+def test_an_unknown_name_in_dims_is_an_error():
+    with pytest.raises((WengertError, ValueError), match="nope"):
+        wg.trace(lambda x: x, np.ones(3), dims={"nope": {0: wg.Dim("n")}})
+
+
+SPECIALISING = {
+    "len": lambda x: x * len(x),
+    "range": lambda x: sum(x[i] for i in range(x.shape[0])),
+    "int": lambda x: x * int(x.shape[0]),
+    "arange": lambda x: x * np.arange(x.shape[0]),
+    "creation": lambda x: x * np.ones(x.shape[0]),
+    "iteration": lambda x: sum(row for row in x),
+}
+
+
+@pytest.mark.parametrize("name", SPECIALISING)
+def test_a_size_that_python_needs_is_specialised_with_one_warning(name: str):
+    function = SPECIALISING[name]
+    with pytest.warns(UserWarning, match="batch") as caught:
+        graph = wg.trace(function, np.arange(3.0), dims=BATCH)
+    assert len(caught) == 1
+    message = str(caught[0].message)
+    line = inspect.getsourcelines(function)[1]
+    assert f"test_trace_sizes.py:{line}" in message, "the warning names the user's line"
+    graph.check()
+    x = np.array([1.0, 2.0, 4.0])
+    require_close(graph.run(x=x)[0], function(x), 1e-15)
+    with pytest.raises(ShapeError):
+        graph.run(x=np.ones(4))
+
+
+def test_specialising_one_size_leaves_the_other_open():
+    dims = {"x": {0: wg.Dim("rows"), 1: wg.Dim("columns")}}
+    with pytest.warns(UserWarning, match="rows"):
+        graph = wg.trace(lambda x: sum(x[i] for i in range(len(x))), np.ones((2, 3)), dims=dims)
+    require_close(graph.run(x=np.ones((2, 5)))[0], np.full(5, 2.0), 0)
