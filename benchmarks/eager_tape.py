@@ -16,35 +16,35 @@ from benchmarks.harness import best_times, report
 SIZES, BATCH = (4, 64, 64, 2), 32
 
 
-def data() -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray, np.ndarray]:
+def data() -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    layers = [
-        ((rng.standard_normal((i, o)) / np.sqrt(i)).astype(np.float32), np.zeros(o, np.float32))
-        for i, o in pairwise(SIZES)
-    ]
+    parameters: list[np.ndarray] = []
+    for i, o in pairwise(SIZES):
+        parameters.append((rng.standard_normal((i, o)) / np.sqrt(i)).astype(np.float32))
+        parameters.append(np.zeros(o, np.float32))
     x = rng.standard_normal((BATCH, SIZES[0])).astype(np.float32)
-    return layers, x, rng.integers(0, SIZES[-1], BATCH)
+    return parameters, x, rng.integers(0, SIZES[-1], BATCH)
 
 
-def loss(layers, x, y):
-    *hidden, (w_out, b_out) = layers
-    for w, b in hidden:
-        x = np.tanh(x @ w + b)
-    return wg.cross_entropy(x @ w_out + b_out, y)
+def loss(parameters, x, y):
+    w1, b1, w2, b2, w3, b3 = parameters
+    x = wg.tanh(x @ w1 + b1)
+    x = wg.tanh(x @ w2 + b2)
+    return wg.cross_entropy(x @ w3 + b3, y)
 
 
 def ours() -> Callable[[], object]:
-    layers, x, y = data()
+    parameters, x, y = data()
     step = wg.value_and_grad(loss)
-    return lambda: step(layers, x, y)
+    return lambda: step(parameters, x, y)
 
 
 def context_manager() -> Callable[[], object]:
-    layers, x, y = data()
+    parameters, x, y = data()
 
     def step() -> object:
         with wg.GradientTape() as tape:
-            watched = tape.watch(layers)
+            watched = tape.watch(parameters)
             out = loss(watched, x, y)
         return tape.gradient(out, watched)
 
@@ -55,15 +55,15 @@ def theirs() -> Callable[[], object]:
     import torch
 
     torch.set_num_threads(1)
-    layers, x, y = data()
-    parameters = [torch.tensor(p, requires_grad=True) for layer in layers for p in layer]
+    parameters, x, y = data()
+    parameters = [torch.tensor(p, requires_grad=True) for p in parameters]
     x_t, y_t = torch.tensor(x), torch.tensor(y)
 
     def step() -> object:
-        h = x_t
-        for i in range(0, len(parameters) - 2, 2):
-            h = torch.tanh(h @ parameters[i] + parameters[i + 1])
-        out = torch.nn.functional.cross_entropy(h @ parameters[-2] + parameters[-1], y_t)
+        w1, b1, w2, b2, w3, b3 = parameters
+        h = torch.tanh(x_t @ w1 + b1)
+        h = torch.tanh(h @ w2 + b2)
+        out = torch.nn.functional.cross_entropy(h @ w3 + b3, y_t)
         return torch.autograd.grad(out, parameters)
 
     return step

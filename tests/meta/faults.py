@@ -182,13 +182,13 @@ FAULTS = {
         "⟨g, Jv⟩",
     ),
     "operand read that is not kept": Plant(
-        square_with(partials=lambda _out, _x: 2 * _x), (X,), oracle.check_derivatives, "ShapeError"
+        square_with(partials=lambda _out, _x: 2 * _x), (X,), oracle.check_derivatives, "TypeError: unsupported operand"
     ),
     "output read that is not kept": Plant(
         elementwise(numpy=lambda x: np.exp(x), partials=lambda _out, _x: _out * 1),
         (X,),
         oracle.check_derivatives,
-        "ShapeError",
+        "TypeError: unsupported operand",
     ),
     "partial that is detached": Plant(
         square_with(partials=lambda _out, x: op.stop_gradient(2 * x)),

@@ -71,8 +71,7 @@ class Building(CoreGraph):
         if not leaves:
             raise DTypeError(
                 f"{kind}: given {type(value).__name__} without arrays; a value is an array or a "
-                "tree of "
-                "arrays. Pass one."
+                "tree of arrays. Pass one."
             )
         names = [f"{name}.{path}" for path in tree.paths(value)]
         kinds = [source if dtypes.is_float(x.dtype) else op.input for x in leaves]
@@ -84,12 +83,11 @@ class Building(CoreGraph):
 
     def _add_leaf(self, source: Op, value: Any, name: str, dtype: Any) -> Tensor:
         array = np.array(value, dtype=dtype)
-        dtypes.require_supported(source.name, 0, array.dtype)
+        dtypes.require_supported(source.name, repr(name), array.dtype)
         if source is op.parameter and not dtypes.is_float(array.dtype):
             raise DTypeError(
                 f"parameter: {name!r} has dtype {array.dtype}; a parameter must be a float to "
-                "have a "
-                "gradient. Convert it with astype(np.float64), or make it an input."
+                "have a gradient. Convert it with astype(np.float64), or make it an input."
             )
         return self._add_source(source, type_of(array), array, name)
 

@@ -36,8 +36,7 @@ def check_grads(
     if unknown or order < 1:
         raise ValueError(
             f"check_grads: given order {order} and modes {tuple(modes)}; the order must be at "
-            "least 1 and modes are "
-            "'fwd' and 'rev'. Correct them."
+            "least 1 and modes are 'fwd' and 'rev'. Correct them."
         )
     leaves, structure = tree.flatten(tree.arrays(tuple(args)))
     moving = [i for i, x in enumerate(leaves) if x.dtype.kind == "f"]
@@ -113,7 +112,7 @@ def _compare(mode: str, level: int, found: float, expected: float, rtol: float) 
     if not error <= rtol:  # NaN is a disagreement
         raise AssertionError(
             f"check_grads: the {mode} derivative of order {level} is {found:.12g} along a random "
-            "direction; "
-            f"differences give {expected:.12g} (relative error {error:.2g}, allowed {rtol:.2g}). "
-            "Look at custom derivatives and at points where the function is not smooth."
+            f"direction; differences give {expected:.12g} (relative error {error:.2g}, allowed "
+            f"{rtol:.2g}). Look at custom derivatives and at points where the function is not "
+            "smooth."
         )

@@ -62,8 +62,7 @@ class custom_vjp:
         if self.forward is None:
             raise NotDifferentiable(
                 f"{self.function.__name__}: has no reverse rule yet; a custom_vjp function needs "
-                "one. "
-                "Call defvjp(forward, backward) first."
+                "one. Call defvjp(forward, backward) first."
             )
         leaves, structure = tree.flatten(tree.arrays(args))
         call = _CustomCall(self, structure)
@@ -143,8 +142,8 @@ class _CustomCall:
         if not isinstance(found, tuple | list) or len(found) != len(args):
             raise ShapeError(
                 f"{name}: its backward rule returned {type(found).__name__} for {len(args)} "
-                "arguments; it must "
-                "return a tuple with one cotangent per argument. Use None for zero."
+                "arguments; it must return a tuple with one cotangent per argument. Use None for "
+                "zero."
             )
         flat: list[Value | None] = []
         for arg, gx in zip(args, found, strict=True):
@@ -156,9 +155,8 @@ class _CustomCall:
             ):
                 raise ShapeError(
                     f"{name}: its backward rule returned shapes "
-                    f"{[v.shape for v in values if v is not None]} for an "
-                    f"argument of shapes {[x.shape for x in leaves]}; they must be equal. Sum or "
-                    "reshape them."
+                    f"{[v.shape for v in values if v is not None]} for an argument of shapes "
+                    f"{[x.shape for x in leaves]}; they must be equal. Sum or reshape them."
                 )
             flat += [v if is_float(x.dtype) else None for v, x in zip(values, leaves, strict=True)]
         return flat

@@ -24,17 +24,16 @@ class _Arguments:
     """
 
     def __init__(self, name: str, args: Sequence[Any], argnums: Argnums) -> None:
-        self.numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         self.single = isinstance(argnums, int)
-        self.args = list(args)
-        for number in self.numbers:
+        self.args = args
+        numbers: Sequence[int] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        for number in numbers:
             if not -len(args) <= number < len(args):
                 raise ValueError(
                     f"{name}: argnums {argnums} was given for a call with {len(args)} positional "
-                    "arguments; it "
-                    "must name one of them. Pass that argument by position."
+                    "arguments; it must name one of them. Pass that argument by position."
                 )
-        self.numbers = tuple(n % len(args) for n in self.numbers)
+        self.numbers = [number % len(args) for number in numbers]
         self.leaves: list[Value] = []
         self._places: list[tuple[tree.Structure, list[int]]] = []
         for number in self.numbers:
@@ -72,9 +71,9 @@ class _Arguments:
 
 def _require_floats(name: str, leaves: Sequence[Value], arg: Any) -> None:
     if not any(x.dtype.kind == "f" for x in leaves):
-        what = f"dtype {leaves[0].dtype}" if leaves else type(arg).__name__
+        what = f"has dtype {leaves[0].dtype}" if leaves else f"is {type(arg).__name__}"
         raise DTypeError(
-            f"{name}: the argument to differentiate by has {what}; it must hold float arrays. "
+            f"{name}: the argument to differentiate by {what}; it must hold float arrays. "
             "Convert it with astype(np.float64), or choose another argument with argnums."
         )
 
@@ -91,8 +90,8 @@ def _owned(values: Sequence[Value], *borrowed: Sequence[Value]) -> list[Value]:
     taken = {id(x) for xs in borrowed for x in xs}
     out = []
     for x in values:
-        if isinstance(x, np.ndarray):
-            if id(x) in taken or not x.flags.owndata or not x.flags.writeable:
+        if type(x) is np.ndarray:
+            if id(x) in taken or x.base is not None or not x.flags.writeable:
                 x = np.array(x)
             taken.add(id(x))
         out.append(x)
@@ -244,8 +243,7 @@ def _with_aux(name: str, out: Any) -> tuple[Any, Any]:
     if not isinstance(out, tuple) or len(out) != 2:
         raise TraceError(
             f"{name}: the function returned {type(out).__name__}; with has_aux=True it must "
-            "return (value, aux). "
-            "Return both, or leave has_aux out."
+            "return (value, aux). Return both, or leave has_aux out."
         )
     return out
 
@@ -258,15 +256,13 @@ def _like(
     if found.spec != structure.spec or len(leaves) != len(values):
         raise TraceError(
             f"{name}: the {what} has structure {found}; it must have that of its value, "
-            f"{structure}. "
-            "Build it with wg.tree.map over the value."
+            f"{structure}. Build it with wg.tree.map over the value."
         )
     for g, x in zip(leaves, values, strict=True):
         if tuple(g.shape) != tuple(x.shape):
             raise ShapeError(
                 f"{name}: a {what} has shape {tuple(g.shape)}; it must have the shape of its "
-                "value, "
-                f"{tuple(x.shape)}. Broadcast or reshape it."
+                f"value, {tuple(x.shape)}. Broadcast or reshape it."
             )
     return [
         g if g.dtype == x.dtype else op.astype(g, x.dtype)

@@ -56,8 +56,7 @@ def grad_with_loss(
         if not is_float(graph.type(number).dtype):
             raise DTypeError(
                 f"grad_with_loss: wrt node {number} has dtype {graph.type(number).dtype}; only "
-                "floats have a "
-                "gradient. Leave it out of wrt."
+                "floats have a gradient. Leave it out of wrt."
             )
     loss = graph.returns[0]
     found = graph.type(loss)

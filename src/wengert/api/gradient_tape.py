@@ -38,8 +38,7 @@ class GradientTape(Recording):
     def __enter__(self) -> GradientTape:
         if self._entered:
             raise TraceError(
-                "GradientTape: was entered twice; one tape records one computation. Make a new "
-                "tape."
+                "GradientTape: entered twice; one tape records one computation. Make a new tape."
             )
         self._entered = True
         enter(self._tape)
@@ -58,15 +57,13 @@ class GradientTape(Recording):
         if not self._entered or self._tape.closed:
             raise TraceError(
                 "GradientTape: watch was called outside of its with block; the tape records "
-                "inside it only. "
-                "Write `with wg.GradientTape() as tape:` around it."
+                "inside it only. Write `with wg.GradientTape() as tape:` around it."
             )
         value = tree.arrays(value)
         if not any(x.dtype.kind == "f" for x in tree.leaves(value)):
             raise DTypeError(
                 f"GradientTape: watch was given {type(value).__name__} without float arrays; only "
-                "floats have "
-                "gradients. Convert it with astype(np.float64)."
+                "floats have gradients. Convert it with astype(np.float64)."
             )
         return tree.map(lambda x: self._tape.watch(x) if x.dtype.kind == "f" else x, value)
 
@@ -79,8 +76,7 @@ class GradientTape(Recording):
         if any(self._slot(x) is None for x in handles):
             raise MissingGradient(
                 "GradientTape: gradient was asked for a value this tape does not watch; sources "
-                "are what "
-                "tape.watch returned, or Tensors computed from it. Watch it before use."
+                "are what tape.watch returned, or Tensors computed from it. Watch it before use."
             )
         slots: list[Any] = [self._slot(x) for x in handles]
         start = self._slot(loss)
@@ -88,8 +84,7 @@ class GradientTape(Recording):
         if seed is None and tuple(value.shape) != ():
             raise ShapeError(
                 f"GradientTape: the loss has shape {tuple(value.shape)}; without a seed it must "
-                "be a scalar. "
-                "Pass seed=, an array of that shape, or sum it first."
+                "be a scalar. Pass seed=, an array of that shape, or sum it first."
             )
         seed = np.ones((), value.dtype) if seed is None else seed
         found: list[Value | None] = [None] * len(slots)
@@ -108,12 +103,11 @@ class GradientTape(Recording):
         self._tape.sweep(
             {start: seed},
             slots,
-            inspect=lambda record, slot, gx: require_finite(record.op.name, slot, gx),
+            inspect=lambda record, slot, gx: require_finite(record[0].name, slot, gx),
         )
         raise NonFiniteError(
             "GradientTape: a sum of gradients is not finite, though each term is; a gradient must "
-            "be finite. "
-            "Scale the loss down."
+            "be finite. Scale the loss down."
         )
 
     def _slot(self, x: Any) -> int | None:

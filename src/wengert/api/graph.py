@@ -104,16 +104,14 @@ class Graph(Variants):
         if node.op not in (op.input, op.parameter):
             raise ValueError(
                 f"set: given node {number}, the result of {node.op.name}; only inputs and "
-                "parameters have "
-                "a value of their own. Set one of those."
+                "parameters have a value of their own. Set one of those."
             )
         want = self.type(number)
         array = np.asarray(value)
         if not np.can_cast(array.dtype, want.dtype, "same_kind"):
             raise DTypeError(
                 f"{self.name(number)}: given dtype {array.dtype}; the graph was made for "
-                f"{want.dtype}. "
-                "Convert it with astype."
+                f"{want.dtype}. Convert it with astype."
             )
         sizes_of(self, {number: array})
         return number, np.array(array, want.dtype)
@@ -181,8 +179,7 @@ class Graph(Variants):
         if self.nodes[number].op is not op.parameter:
             raise MissingGradient(
                 f"gradient: node {number} ({self.nodes[number].op.name}) accumulates no gradient; "
-                "only "
-                "parameters do. Make it a parameter, or put it into wrt of wg.grad_with_loss."
+                "only parameters do. Make it a parameter, or put it into wrt of wg.grad_with_loss."
             )
         if number not in self._gradients:
             raise MissingGradient(
@@ -239,7 +236,6 @@ def _seed_for(value: Any, seed: Any) -> Any:
     if seed.shape != value.shape:
         raise ShapeError(
             f"backward: the seed has shape {seed.shape}; it must have the shape of the loss, "
-            f"{value.shape}. "
-            "Reshape it."
+            f"{value.shape}. Reshape it."
         )
     return seed

@@ -43,8 +43,9 @@ class Recording:
     def input(self, value: Any = None, *, shape: Any = None) -> int:
         """A new slot with a value, or with a shape only; its index."""
         if (value is None) == (shape is None):
+            given = "neither a value nor" if value is None else "both a value and"
             raise ShapeError(
-                "input: a value or a shape must be given, and not both. Pass tape.input(value) or "
+                f"input: given {given} a shape; exactly one is needed. Pass tape.input(value) or "
                 "tape.input(shape=(…))."
             )
         if value is None:
@@ -177,21 +178,19 @@ class Recording:
         if not isinstance(buffer, np.ndarray) or buffer.size != math.prod(slot.shape):
             raise ShapeError(
                 f"backward: buffer {index} has shape {np.shape(buffer)}; it must be an array with "
-                "the "
-                f"elements of slot {index}, {slot.shape}. Make it with np.zeros."
+                f"as many elements as slot {index}, {slot.shape}. Make it with np.zeros."
             )
         if buffer.dtype.kind != "f" or not buffer.flags.writeable:
             raise ValueError(
                 f"backward: buffer {index} has dtype {buffer.dtype} or is read-only; it receives "
-                "a sum of floats. "
-                "Make it with np.zeros."
+                "a sum of floats. Make it with np.zeros."
             )
 
     def _slot_at(self, name: str, index: Any) -> _Slot:
         if isinstance(index, bool) or not isinstance(index, int | np.integer):
             raise TypeError(
                 f"{name}: given {index!r} as a slot; a slot is the index a call of this tape "
-                "returned."
+                "returned. Pass that."
             )
         if not 0 <= index < len(self._slots):
             raise IndexError(
@@ -207,8 +206,7 @@ class Recording:
             if slot.value is None:
                 raise ValueError(
                     f"{name}: slot {index} has no value and no data was given for it; one is "
-                    "needed for the "
-                    "gradient. Pass the data argument."
+                    "needed for the gradient. Pass the data argument."
                 )
             return slot.value
         return self._shaped(name, f"data of slot {index}", data, slot.shape)
@@ -219,8 +217,7 @@ class Recording:
         if array.size != math.prod(shape) or array.ndim not in (1, len(shape)):
             raise ShapeError(
                 f"{name}: {what} has shape {array.shape}; it must have shape {shape}, or be flat "
-                "with as many "
-                "elements. Reshape it."
+                "with as many elements. Reshape it."
             )
         return array.reshape(shape)
 
@@ -288,6 +285,5 @@ def require_finite(name: str, slot: int, gx: Value) -> None:
     index = tuple(int(i) for i in np.argwhere(~np.isfinite(gx))[0])
     raise NonFiniteError(
         f"{name}: its backward step gave {gx[index]} for slot {slot} at index {index}; a gradient "
-        "must be finite. "
-        f"Look at the inputs of {name} there, or guard them with wg.where."
+        f"must be finite. Look at the inputs of {name} there, or guard them with wg.where."
     )

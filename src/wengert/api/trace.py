@@ -50,8 +50,7 @@ def trace(function: Callable[..., Any], *args: Any, dims: Dims | None = None) ->
         if captured:
             raise TraceError(
                 "trace: the function uses a Tensor of an enclosing transformation; a graph stands "
-                "on its own. "
-                "Pass it in as an argument."
+                "on its own. Pass it in as an argument."
             )
         graph.level.closed, graph.level.number = False, 0
         return graph
@@ -102,21 +101,19 @@ def _types(
     types: list[ArrayType] = []
     sizes: dict[str, int] = {}
     for x, name in zip(leaves, names, strict=True):
-        require_supported(name, 0, x.dtype)
+        require_supported("trace", f"argument {name!r}", x.dtype)
         shape: list[Size] = list(x.shape)
         for axis, dim in dims.get(name, {}).items():
             if not -len(shape) <= axis < len(shape):
                 raise ShapeError(
                     f"trace: dims names axis {axis} of {name!r}, which has shape {tuple(shape)}; "
-                    "the axis must "
-                    "exist. Choose another."
+                    "the axis must exist. Choose another."
                 )
             size = shape[axis]
             if isinstance(size, int) and sizes.setdefault(str(dim), size) != size:
                 raise ShapeError(
                     f"trace: {dim} is {sizes[str(dim)]} in one argument and {size} in {name!r}; "
-                    "one Dim has one "
-                    "size. Use two Dims, or arrays that agree."
+                    "one Dim has one size. Use two Dims, or arrays that agree."
                 )
             shape[axis] = dim
         types.append(ArrayType(tuple(shape), type_of(x).dtype))

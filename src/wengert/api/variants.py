@@ -77,7 +77,9 @@ def _of_op(kind: GradOp, name: str, count: int) -> Callable[..., Any]:
 
     def method(self: Variants, *operands: Any) -> Any:
         if len(operands) != count:
-            raise TypeError(f"{kind}() takes {count} operands, {len(operands)} were given")
+            raise TypeError(
+                f"{kind}: {len(operands)} operands were given; it takes {count}. Pass as many."
+            )
         return self._call(kind, op[name], operands)
 
     method.__name__ = str(kind)

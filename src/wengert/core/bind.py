@@ -7,10 +7,11 @@ evaluated by NumPy at once.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -48,8 +49,8 @@ class Level:
         if self.closed:
             raise TraceError(
                 "Tensor: given one that outlived its transformation; a Tensor lives only while "
-                "the function that "
-                "received it runs. Return it from that function instead of storing it."
+                "the function that received it runs. Return it from that function instead of "
+                "storing it."
             )
 
 
@@ -70,8 +71,9 @@ def enter(level: Level) -> None:
 
 def leave(level: Level) -> None:
     level.closed = True
-    while level in _stack.levels:
-        _stack.recording -= _stack.levels.pop().symbolic
+    levels = _stack.levels
+    while level in levels:  # with it goes what was left open inside
+        _stack.recording -= levels.pop().symbolic
 
 
 @contextmanager
@@ -114,16 +116,24 @@ def _recording_level(op: Op) -> Level:
     )
 
 
-def located(error: WengertError, operands: Sequence[Value]) -> WengertError:
+WORDED = (WengertError, ValueError, IndexError)  # what the errors we word are instances of
+_WORDING = re.compile(r"[\w.]+: .+; ")
+_PLACE = re.compile(r" \([^()]+:\d+\)$")
+_E = TypeVar("_E", bound=Exception)
+
+
+def located(error: _E, operands: Sequence[Value]) -> _E:
     """The error with the user's line where operands are traced; else the traceback has it."""
     return at_line(error, user_line()) if any(map(_is_traced, operands)) else error
 
 
-def at_line(error: WengertError, line: Line | None) -> WengertError:
-    """The error with a line of the user's program behind it, unless it has that already."""
-    if line is None or str(error).endswith(f"({line})"):
+def at_line(error: _E, line: Line | None) -> _E:
+    """The error with a line of the user's program behind it, unless it is another's or has one."""
+    text = str(error)
+    ours = isinstance(error, WengertError) or _WORDING.match(text)
+    if line is None or not ours or _PLACE.search(text):
         return error
-    return type(error)(f"{error} ({line})")
+    return type(error)(f"{text} ({line})")
 
 
 def _is_traced(x: Value) -> bool:
@@ -156,9 +166,8 @@ def evaluate(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value
 
 def _explain(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> None:
     """Raise the worded error for a call NumPy refused."""
-    arrays = [
-        x if x is None or isinstance(x, bool | int | float) else np.asarray(x) for x in operands
-    ]
+    weak = (bool, int, float) if op.kind == "elementwise" else ()
+    arrays = [x if x is None or isinstance(x, weak) else np.asarray(x) for x in operands]
     for position, x in enumerate(arrays):
         if isinstance(x, np.ndarray):
             require_supported(op.name, position, x.dtype)

@@ -26,10 +26,8 @@ def broadcast_shapes(name: str, shapes: Sequence[Shape]) -> Shape:
             elif size != 1 and size != out[axis]:
                 raise ShapeError(
                     f"{name}: operands have shapes {' and '.join(map(str, shapes))}; along each "
-                    "axis, counted from "
-                    f"the last, sizes must be equal or 1, but axis {axis - rank} has {out[axis]} "
-                    f"and {size}. "
-                    "Reshape or transpose one of them?"
+                    "axis, counted from the last, sizes must be equal or 1, but axis "
+                    f"{axis - rank} has {out[axis]} and {size}. Reshape or transpose one of them?"
                 )
     return tuple(out)
 
@@ -39,15 +37,18 @@ def unbroadcast(g: Value, like: Value) -> Value:
     shape = like.shape
     if g.shape != shape:
         extra = len(g.shape) - len(shape)
-        axes = tuple(range(extra)) + tuple(
-            axis + extra
-            for axis, size in enumerate(shape)
-            if size == 1 and g.shape[axis + extra] != 1
-        )
+        axes = tuple(range(extra))
+        ones = 1 in shape
+        if ones:
+            axes += tuple(
+                i + extra for i, n in enumerate(shape) if n == 1 and g.shape[i + extra] != 1
+            )
         if type(g) is np.ndarray:
-            g = np.add.reduce(g, axis=axes).reshape(shape)
+            g = np.asarray(np.add.reduce(g, axes))
         else:
-            g = op.reshape(op.sum(g, axis=axes), shape)
+            g = op.sum(g, axis=axes)
+        if ones:
+            g = op.reshape(g, shape)
     dtype = like.dtype
     return g if g.dtype is dtype or g.dtype == dtype else op.astype(g, dtype)
 

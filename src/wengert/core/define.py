@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from wengert.core import promotion
-from wengert.core.bind import located
+from wengert.core.bind import WORDED, bind, located
 from wengert.core.broadcast import broadcast_shapes
 from wengert.core.op import Call, Jvp, Op, Vjp
 from wengert.core.rules import (
@@ -31,7 +31,6 @@ from wengert.core.samples import Sample
 from wengert.core.table import FUNCTIONS, UFUNCS, op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
-from wengert.errors import WengertError
 
 
 def elementwise(
@@ -222,9 +221,8 @@ def _register(
     ]
     if fields["kind"] != "composite" and derivative.count(True) != 1:
         raise ValueError(
-            f"{name}: an op needs exactly one of a derivative, flat=True (zero almost everywhere) "
-            "or "
-            "opaque='reason' (none exists)."
+            f"{name}: {derivative.count(True)} of a derivative, flat=True (zero almost everywhere) "
+            "and opaque='reason' (none exists) were given; an op needs exactly one. Choose one."
         )
     call = Call.read(function)
     if reads:
@@ -259,7 +257,7 @@ def function(
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return definition(*args, **kwargs)
-            except WengertError as error:
+            except WORDED as error:
                 raise located(error, args) from None
 
         op.enter_function(definition.__name__, call, space)
@@ -286,10 +284,18 @@ def _install_operator(infix: str, definition: Op) -> None:
         return
 
     def operator(self: Tensor, other: Any) -> Value:
-        return NotImplemented if other is None or type(other) is str else definition(self, other)
+        kind = type(other)
+        level = self.level
+        if (kind is np.ndarray or (kind is Tensor and other.level is level)) and not level.closed:
+            return level.process(definition, (self, other), {})  # what bind would find out
+        if other is None or kind is str:
+            return NotImplemented
+        return bind(definition, (self, other), {})
 
     def reflection(self: Tensor, other: Any) -> Value:
-        return NotImplemented if other is None or type(other) is str else definition(other, self)
+        if other is None or type(other) is str:
+            return NotImplemented
+        return bind(definition, (other, self), {})
 
     setattr(Tensor, infix, operator)
     if infix not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):

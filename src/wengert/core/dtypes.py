@@ -29,12 +29,13 @@ def is_float(dtype: DType) -> bool:
     return dtype.kind == "f"
 
 
-def require_supported(name: str, position: int, dtype: DType) -> None:
+def require_supported(name: str, which: int | str, dtype: DType) -> None:
+    """Refuse an operand, given by position or in words, of a dtype that does not exist here."""
     if dtype not in SUPPORTED:
+        what = f"operand {which}" if isinstance(which, int) else which
         raise DTypeError(
-            f"{name}: operand {position} has dtype {dtype}; wengert computes with bool, integers, "
-            "float32 and "
-            "float64. Convert it first, for example with x.astype(np.float32)."
+            f"{name}: {what} has dtype {dtype}; bool, integers, float32 and float64 are computed "
+            "with. Convert it first, for example with x.astype(np.float32)."
         )
 
 

@@ -9,11 +9,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from wengert.core.bind import bind, located
+from wengert.core.bind import WORDED, bind, located
 from wengert.core.samples import Sample
 from wengert.core.tensor import Tensor
 from wengert.core.types import Type, Value
-from wengert.errors import DTypeError, TraceError, WengertError
+from wengert.errors import DTypeError, TraceError
 
 Kind: TypeAlias = Literal["source", "elementwise", "linear", "bilinear", "primitive", "composite"]
 # (g, out, operands, params, wanted) -> one cotangent or None per operand
@@ -42,18 +42,26 @@ class Call:
         """The arguments of a call as operands and parameters, as Python would bind them."""
         count = 1 if self.variadic else len(self.operands)
         if not kwargs and not self.variadic and self.least <= len(args) <= count + len(self.params):
-            params = self.params.copy()
-            params.update(zip(self.params, args[count:], strict=False))
-            return args[:count], params  # the common case, without the questions below
+            # The common case, without the questions below.
+            if len(args) == count:
+                return args, self.params.copy()
+            return args[:count], self.params | dict(zip(self.params, args[count:], strict=False))
         given, rest = args[:count], args[count:]
         if len(rest) > len(self.params):
-            raise TypeError(f"{name}() takes at most {count + len(self.params)} arguments")
+            raise TypeError(
+                f"{name}: {len(args)} arguments were given; it takes {count + len(self.params)} at "
+                "most. Leave some out."
+            )
         params = self.params | dict(zip(self.params, rest, strict=False))
         for key, value in kwargs.items():
             if key in self.params and key not in list(self.params)[: len(rest)]:
                 params[key] = value
             elif key not in self.operands[len(given) :] or self.variadic:
-                raise TypeError(f"{name}() got an unexpected or repeated argument {key!r}")
+                known = ", ".join((*self.operands, *self.params))
+                raise TypeError(
+                    f"{name}: argument {key!r} was given, unknown or twice; it takes {known}, each "
+                    "once. Use these names."
+                )
         if len(given) < count:
             given = (
                 *given,
@@ -61,13 +69,18 @@ class Call:
             )
         for key, value in params.items():
             if value is inspect.Parameter.empty:
-                raise TypeError(f"{name}() missing argument {key!r}")
+                raise TypeError(
+                    f"{name}: {key} was not given; it has no default. Pass {key}=."
+                )
         return list(given[0]) if self.variadic else given, params
 
     def _missing(self, name: str, key: str, kwargs: dict[str, Any]) -> Any:
         """An operand that was not given by position."""
         if key not in kwargs and key not in self.optional:
-            raise TypeError(f"{name}() missing operand {key!r}")
+            raise TypeError(
+                f"{name}: operand {key} was not given; it takes {', '.join(self.operands)}. "
+                f"Pass {key} too."
+            )
         return kwargs.get(key)
 
     @staticmethod
@@ -152,7 +165,7 @@ class Op:
         if self.canonical is not None:
             try:
                 params = self.canonical(*operands, **params)
-            except WengertError as error:
+            except WORDED as error:
                 raise located(error, operands) from None
         return operands, params
 
@@ -170,18 +183,17 @@ class Op:
         if self.kind == "elementwise" and isinstance(x, bool | int | float):
             return x
         if isinstance(x, list | tuple) and _holds_tensor(x):
-            raise TraceError(
-                f"{self.name}: given a {type(x).__name__} of Tensors as one operand; an operand "
-                "is one array. "
-                "Join them with wg.stack first."
+            error = TraceError(
+                f"{self.name}: given a {type(x).__name__} of Tensors as one operand; an operand is "
+                "one array. Join them with wg.stack first."
             )
+            raise located(error, [x])
         try:
             return np.asarray(x)
         except (ValueError, TypeError):
             raise DTypeError(
                 f"{self.name}: given {type(x).__name__} as an operand; an operand is a Tensor, an "
-                "array or a number. "
-                "Convert it first."
+                "array or a number. Convert it first."
             ) from None
 
     def operand_dtypes(self, operands: Sequence[Value]) -> Sequence[Any]:

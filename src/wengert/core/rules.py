@@ -52,7 +52,7 @@ def pull(g: Value, partial: Value) -> Value:
 
 
 def as_tuple(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, tuple | list) else (value,)
+    return value if type(value) is tuple or type(value) is list else (value,)
 
 
 def vjp_of_partials(partials: Rule) -> Vjp:
@@ -63,11 +63,16 @@ def vjp_of_partials(partials: Rule) -> Vjp:
         params: dict[str, Any],
         wanted: Sequence[bool],
     ) -> Sequence[Value]:
-        each = as_tuple(partials(out, *operands))
-        return [
-            unbroadcast(pull(g, p), x) if want else None
-            for p, x, want in zip(each, operands, wanted, strict=True)
-        ]
+        each = partials(out, *operands)
+        found: list[Value] = []
+        for p, x, want in zip(as_tuple(each), operands, wanted, strict=True):
+            if not want:
+                found.append(None)
+                continue
+            gx = g if type(p) is int and p == 1 else pull(g, p)
+            same = gx.shape == x.shape and gx.dtype is x.dtype
+            found.append(gx if same else unbroadcast(gx, x))
+        return found
 
     return vjp
 

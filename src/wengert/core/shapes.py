@@ -50,6 +50,5 @@ def solved_shape(name: str, before: Shape, shape: Any) -> Shape:
         return known
     raise ShapeError(
         f"{name}: given shape {before} with {total} elements; the new shape {sizes} must hold as "
-        "many. "
-        "Change one of its sizes, or write -1 for one."
+        "many. Change one of its sizes, or write -1 for one."
     )

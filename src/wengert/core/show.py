@@ -24,6 +24,7 @@ from wengert.core.graph import Graph, Node
 from wengert.core.literal import Writer, has_numbers, type_text
 from wengert.core.read import read
 from wengert.core.table import op
+from wengert.core.types import type_of
 
 __all__ = ["param_texts", "read", "show"]
 
@@ -136,4 +137,4 @@ def _is_constant(node: Node) -> bool:
     value = node.params.get("value")
     if not isinstance(value, np.ndarray) or len(node.params) != 1 or node.operands:
         return False
-    return node.type == (value.shape, value.dtype) and has_numbers(value)
+    return node.type == type_of(value) and has_numbers(value)

@@ -64,7 +64,9 @@ class Table:
         return len(self._ops)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"wg.op has no op {name!r}")
+        raise AttributeError(
+            f"op: {name} was asked for; the table has no op of that name. Look through wg.op."
+        )
 
 
 op = Table()

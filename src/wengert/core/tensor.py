@@ -60,7 +60,7 @@ class Tensor:
         return op.astype(self, dtype)
 
     def reshape(self, *shape: Any, order: str = "C") -> Value:
-        _require_c_order("reshape", order)
+        self._require_c_order("reshape", order)
         return op.reshape(self, shape[0] if len(shape) == 1 else shape)
 
     def transpose(self, *axes: Any) -> Value:
@@ -71,7 +71,7 @@ class Tensor:
         )
 
     def ravel(self, order: str = "C") -> Value:
-        _require_c_order("ravel", order)
+        self._require_c_order("ravel", order)
         return op.reshape(self, (-1,))
 
     flatten = ravel
@@ -97,7 +97,10 @@ class Tensor:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of a 0-d Tensor")
+            raise TypeError(
+                "len: given a Tensor of shape (); the length is the size of axis 0. Use x.size for "
+                f"the number of elements. ({user_line()})"
+            )
         return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Value]:
@@ -150,6 +153,14 @@ class Tensor:
             "a Tensor is never changed in place",
             "Build the new value with wg.where(mask, new, x), wg.concat or wg.scatter_add",
         )
+
+    def _require_c_order(self, name: str, order: str) -> None:
+        if order not in ("C", "K", "A"):
+            self._refuse(
+                name,
+                f"order={order!r} is not recorded, elements are read row by row ('C')",
+                "Use wg.permute_dims first",
+            )
 
     def _refuse_number(self, what: str) -> NoReturn:
         self._refuse(
@@ -209,9 +220,3 @@ class Tensor:
         return f"Tensor({type_of(self)}, %{self.handle})"
 
 
-def _require_c_order(name: str, order: str) -> None:
-    if order not in ("C", "K", "A"):
-        raise TraceError(
-            f"{name}: order={order!r} was given; elements are ordered row by row ('C'). Use "
-            "wg.permute_dims first."
-        )

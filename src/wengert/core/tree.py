@@ -17,8 +17,17 @@ from wengert.core.op import Op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 
+
+
+class _Leaf:
+    """Prints as * where a structure is shown."""
+
+    def __repr__(self) -> str:
+        return "*"
+
+
 _NAMESPACE = "wengert"
-_LEAF = object()  # stands where a leaf was taken out
+_LEAF = _Leaf()  # stands where a leaf was taken out
 _LEAF_TYPES = (np.ndarray, Tensor, np.generic, ArrayType)
 # Types that need no look: plain leaves, and the dataclasses optree has been told of. An op in a
 # tree is a callable, and static.
@@ -31,15 +40,24 @@ _insertion_order = optree.dict_insertion_ordered(True, namespace=_NAMESPACE)
 _insertion_order.__enter__()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class Structure:
     """A tree without its leaves; compares by shape of the tree and by its static values."""
 
-    spec: Any
-    static: tuple[Any, ...]
+    __slots__ = ("spec", "static")
+
+    def __init__(self, spec: Any, static: tuple[Any, ...]) -> None:
+        self.spec = spec
+        self.static = static  # per leaf of the spec: a static value, or _LEAF
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, Structure) and self.spec == other.spec
+        return same and self.static == other.static  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self.spec)
 
     def __str__(self) -> str:
-        return str(unflatten(self, ["*"] * self.static.count(_LEAF)))
+        return str(unflatten(self, [_LEAF] * self.static.count(_LEAF)))
 
 
 def is_leaf(x: Any) -> bool:
@@ -50,18 +68,19 @@ def is_leaf(x: Any) -> bool:
 def flatten(tree: Tree) -> tuple[list[Any], Structure]:
     """The leaves in order, and the structure that puts them back."""
     values, spec = _flatten(tree)
-    static = tuple([_LEAF if is_leaf(x) else x for x in values])
-    if static.count(_LEAF) == len(values):
-        return values, Structure(spec, static)
-    return [x for x in values if is_leaf(x)], Structure(spec, static)
+    found = [x for x in values if is_leaf(x)]
+    if len(found) == len(values):
+        return values, Structure(spec, (_LEAF,) * len(values))
+    return found, Structure(spec, tuple(_LEAF if is_leaf(x) else x for x in values))
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Tree:
     """The tree of this structure with these leaves."""
-    rest = iter(leaves)
-    return optree.tree_unflatten(
-        structure.spec, [next(rest) if x is _LEAF else x for x in structure.static]
-    )
+    static = structure.static
+    if len(leaves) != len(static):
+        rest = iter(leaves)
+        leaves = [next(rest) if x is _LEAF else x for x in static]
+    return optree.tree_unflatten(structure.spec, leaves)
 
 
 def leaves(tree: Tree) -> list[Any]:
@@ -93,8 +112,7 @@ def map(function: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
         if len(values) != len(first) or other_structure.spec != structure.spec:
             raise ValueError(
                 f"tree.map: given trees {structure} and {other_structure}; their structures must "
-                "be equal. "
-                "Build one from the other."
+                "be equal. Build one from the other."
             )
         columns.append(values)
     return unflatten(structure, [function(*row) for row in zip(*columns, strict=True)])
@@ -126,17 +144,13 @@ def _is_number(x: Any) -> bool:
 
 def _flatten(tree: Tree) -> tuple[list[Any], Any]:
     while True:
-        values, spec = optree.tree_flatten(tree, is_leaf=_is_array_type, namespace=_NAMESPACE)
+        values, spec = optree.tree_flatten(tree, namespace=_NAMESPACE)
         kinds = {type(x) for x in values} - _registered
         unknown = {kind for kind in kinds if dataclasses.is_dataclass(kind)}
         if not unknown:
             return values, spec
         for kind in unknown:
             _register(kind)
-
-
-def _is_array_type(x: Any) -> bool:
-    return type(x) is ArrayType  # a namedtuple, but a leaf
 
 
 def _register(kind: type) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,15 +13,26 @@ from wengert.core.dims import Shape, Size, product
 Value: TypeAlias = Any
 
 
-class ArrayType(NamedTuple):
+class ArrayType:
     """Shape and dtype. Prints as ``float32[batch, 4]``.
 
     >>> ArrayType((2, 3), np.dtype("float32"))
     float32[2, 3]
     """
 
-    shape: Shape
-    dtype: np.dtype[Any]
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: Shape, dtype: np.dtype[Any]) -> None:
+        self.shape = shape
+        self.dtype = dtype
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ArrayType) and self.shape == other.shape and self.dtype == other.dtype
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype))
 
     @property
     def ndim(self) -> int:

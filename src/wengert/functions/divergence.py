@@ -9,6 +9,8 @@ import numpy as np
 from wengert.core import dtypes
 from wengert.core.broadcast import canonical_axis, unbroadcast
 from wengert.core.define import composite
+from wengert.core.dims import product
+from wengert.core.rules import pull
 from wengert.core.samples import Integers, Real, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
@@ -72,8 +74,9 @@ def _column(x: Any, axis: int) -> Any:
 def _checked(targets: Any, classes: Any) -> Any:
     """Class indices, none of which may be negative: one that is does not mean the last class."""
     if isinstance(targets, np.ndarray) and isinstance(classes, int):
-        wrong = (targets < 0) | (targets >= classes)
-        if wrong.any():
+        as_positive = targets.view(f"u{targets.itemsize}")  # negative ones become huge
+        if np.maximum.reduce(as_positive, axis=None, initial=0) >= max(classes, 1):
+            wrong = (targets < 0) | (targets >= classes)
             raise IndexError(
                 f"cross_entropy: class {targets[wrong][0]} was given at position "
                 f"{tuple(int(i) for i in np.argwhere(wrong)[0])} for logits of {classes} classes; "
@@ -105,11 +108,11 @@ def _excess_type(logits: Any, targets: Any, axis: int, label_smoothing: float) -
 def _excess_of_arrays(logits: Any, targets: Any, axis: int, label_smoothing: float) -> Any:
     """`excess` of NumPy arrays in the plain case: class indices along the last axis."""
     plain = targets.dtype.kind in "iu" and label_smoothing == 0 and axis == logits.ndim - 1
-    if not plain or targets.shape != logits.shape[:-1]:
+    if not plain or targets.shape != logits.shape[:-1] or not logits.size:
         return op.excess.body(logits, targets, axis, label_smoothing)
-    out = softmax_of_array(logits, axis)
-    rows = out.reshape(targets.size, -1)
-    rows[np.arange(targets.size), targets.reshape(-1)] -= 1
+    out = np.ascontiguousarray(softmax_of_array(logits, axis))
+    flat, classes = out.reshape(-1), logits.shape[-1]
+    flat[np.arange(0, flat.size, classes) + targets.reshape(-1)] -= 1
     return out
 
 
@@ -137,6 +140,11 @@ def excess(logits: Any, targets: Any, /, axis: int, label_smoothing: float) -> A
     return found * (1 - label_smoothing) + (p - share) * label_smoothing
 
 
+def _excess(logits: Any, targets: Any, axis: int, label_smoothing: float) -> Any:
+    params = {"axis": axis, "label_smoothing": label_smoothing}
+    return excess.rebind((logits, targets), params)
+
+
 def _cross_entropy_vjp(
     g: Any,
     _out: Any,
@@ -146,13 +154,13 @@ def _cross_entropy_vjp(
     reduction: Reduction,
     label_smoothing: float,
 ) -> Any:
-    losses = reduced_shape(tuple(logits.shape), (axis,), False)
-    g = _column(cotangent_per_loss(g, reduction, losses), axis)
+    if reduction == "none":
+        g = _column(g, axis)
+    elif reduction == "mean":
+        g = g / product((*logits.shape[:axis], *logits.shape[axis + 1 :]))
     return (
-        lambda: unbroadcast(op.pull(g, op.excess(logits, targets, axis, label_smoothing)), logits),
-        lambda: unbroadcast(
-            op.pull(g, op.log_softmax(logits, axis) * (label_smoothing - 1)), targets
-        ),
+        lambda: unbroadcast(pull(g, _excess(logits, targets, axis, label_smoothing)), logits),
+        lambda: unbroadcast(pull(g, op.log_softmax(logits, axis) * (label_smoothing - 1)), targets),
     )
 
 
@@ -167,7 +175,7 @@ def _cross_entropy_jvp(
 ) -> Any:
     terms = []
     if d[0] is not None:
-        terms.append(op.pull(d[0], op.excess(logits, targets, axis, label_smoothing)))
+        terms.append(op.pull(d[0], _excess(logits, targets, axis, label_smoothing)))
     if d[1] is not None:
         terms.append(op.pull(d[1], op.log_softmax(logits, axis) * (label_smoothing - 1)))
     total = terms[0] if len(terms) == 1 else terms[0] + terms[1]
@@ -179,13 +187,22 @@ def _cross_entropy_of_arrays(
 ) -> Any:
     """`cross_entropy` of NumPy arrays in the plain case: class indices along the last axis."""
     plain = targets.dtype.kind in "iu" and logits.dtype.kind == "f" and label_smoothing == 0
-    if not plain or axis != logits.ndim - 1 or targets.shape != logits.shape[:-1]:
+    if (
+        not plain
+        or axis != logits.ndim - 1
+        or targets.shape != logits.shape[:-1]
+        or not logits.size
+    ):
         return op.cross_entropy.body(logits, targets, axis, reduction, label_smoothing)
     flat = _checked(targets, logits.shape[-1]).reshape(-1)
     shifted = logits - np.maximum.reduce(logits, axis=-1, keepdims=True)
-    chosen = shifted.reshape(flat.size, -1)[np.arange(flat.size), flat].reshape(targets.shape)
+    rows = np.arange(0, logits.size, logits.shape[-1])
+    chosen = shifted.reshape(-1)[rows + flat].reshape(targets.shape)
     losses = np.log(np.add.reduce(np.exp(shifted), axis=-1)) - chosen
-    return reduce_losses(losses, reduction)
+    if reduction == "none":
+        return losses
+    total = np.add.reduce(losses, axis=None)
+    return total / flat.size if reduction == "mean" else total
 
 
 @composite(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.bind import located
 from wengert.core.source import user_line
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
@@ -303,10 +304,11 @@ def polyval(p: Any, x: Any) -> Any:
 def convolve(x: Any, y: Any, mode: str = "full") -> Any:
     x, y = (op.asarray(each) for each in (x, y))
     if x.ndim != 1 or y.ndim != 1 or mode not in ("full", "same", "valid"):
-        raise ShapeError(
-            f"convolve: given shapes {tuple(x.shape)} and {tuple(y.shape)} and mode {mode!r}; two "
-            "vectors and one of 'full', 'same' and 'valid' are needed. Loop over other axes."
+        error = ShapeError(
+            f"np.convolve: given shapes {tuple(x.shape)} and {tuple(y.shape)} and mode {mode!r}; "
+            "two vectors and one of 'full', 'same' and 'valid' are needed. Loop over other axes."
         )
+        raise located(error, [x, y])
     if int(x.shape[0]) < int(y.shape[0]):
         x, y = y, x
     n, m = int(x.shape[0]), int(y.shape[0])

@@ -20,7 +20,7 @@ def reduce_losses(losses: Any, reduction: Reduction) -> Any:
 
 def cotangent_per_loss(g: Any, reduction: Reduction, losses: Shape) -> Any:
     """The cotangent of every single loss, from that of their reduction; of a shape or 0-d."""
-    return op.divide(g, product(losses)) if reduction == "mean" else g
+    return g / product(losses) if reduction == "mean" else g
 
 
 def reduced_type(losses: Shape, dtype: Any, reduction: Reduction) -> ArrayType:

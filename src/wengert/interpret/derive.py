@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from wengert.core.bind import opened
+from wengert.core.bind import enter, leave, opened
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.interpret.forward import Forward
@@ -24,9 +24,12 @@ def vjp_flat(function: Flat, primals: Sequence[Value]) -> tuple[list[Value], Pul
     None stands for a zero cotangent, given or returned; integers and bools always get None.
     """
     tape = Tape()
-    with opened(tape):
+    enter(tape)
+    try:
         watched = [tape.watch(x) if x.dtype.kind == "f" else x for x in primals]
         results = list(function(*watched))
+    finally:
+        leave(tape)
     mine = [type(y) is Tensor and y.level is tape for y in results]
     outputs = [y.value if m else y for y, m in zip(results, mine, strict=True)]
     slots = [y.handle if m else None for y, m in zip(results, mine, strict=True)]

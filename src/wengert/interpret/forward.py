@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.bind import Level, bind
+from wengert.core.bind import Level, bind, located
 from wengert.core.op import Op
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
@@ -30,9 +30,10 @@ class Forward(Level):
         if op.flat:
             return out
         if op.jvp is None:
-            raise NotDifferentiable(
+            error = NotDifferentiable(
                 f"{op.name}: given a tangent; {op.opaque}. Detach it with wg.stop_gradient."
             )
+            raise located(error, operands)
         with np.errstate(all="ignore"):
             tangent = op.jvp(tangents, out, primals, params)
         if not isinstance(out, tuple):

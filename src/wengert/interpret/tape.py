@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,20 +11,21 @@ from wengert.core.bind import Level, bind, evaluate
 from wengert.core.op import Op
 from wengert.core.source import Line, attribute
 from wengert.core.tensor import Tensor
-from wengert.core.types import Value, type_of
+from wengert.core.types import ArrayType, Value
 from wengert.errors import NotDifferentiable
 
-
-class Record(NamedTuple):
-    """One call on the tape. What its backward step does not read is replaced by its type."""
-
-    op: Op
-    params: dict[str, Any]
-    operands: Sequence[Value]
-    sources: Sequence[int | None]  # slot of each operand; None for a constant
-    out: Value  # None where it is not read
-    slots: int | tuple[int | None, ...]  # slot of the output, or of each output
-    line: Line | None = None  # where the call was made, known where it is being traced
+# One call on the tape: op, parameters, operands, the slot of each operand (None for a constant),
+# the output, the slot of the output or of each output, and the line of the call where it is traced.
+# What the backward step does not read is replaced: an operand by its type, the output by None.
+Record: TypeAlias = tuple[
+    Op,
+    dict[str, Any],
+    Sequence[Value],
+    Sequence[int | None],
+    Value,
+    int | tuple[int | None, ...],
+    Line | None,
+]
 
 
 class Tape(Level):
@@ -32,7 +33,8 @@ class Tape(Level):
 
     def __init__(self) -> None:
         self.records: list[Record] = []
-        self.count = 0
+        self.count = 0  # of slots
+        self.watched = 0  # of these, the ones that no record writes
 
     def new_slot(self) -> int:
         self.count += 1
@@ -40,57 +42,71 @@ class Tape(Level):
 
     def watch(self, value: Value) -> Tensor:
         """A Tensor of this level for a value of a lower one."""
+        self.watched += 1
         return Tensor(self, self.new_slot(), value)
 
     def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
+        given = params
         if op.body is not None and op.inlined(params, op.vjp):
             return op.body(*operands, **params)
-        given = params
         if op.saving is not None:
             params = op.saving(params)
-        values = list(operands)
-        sources: list[int | None] = [None] * len(values)
-        nested = False
-        for i, x in enumerate(operands):
+        values: list[Value] = []
+        sources: list[int | None] = []
+        nested = op.sized
+        for x in operands:
+            source = None
             if type(x) is Tensor:
                 if x.level is self:
-                    sources[i] = x.handle
-                    values[i] = x = x.value
-                nested = nested or type(x) is Tensor
-        out = bind(op, values, params) if nested or op.sized else evaluate(op, values, params)
+                    source = x.handle
+                    x = x.value
+                if type(x) is Tensor:
+                    nested = True
+            values.append(x)
+            sources.append(source)
+        out = bind(op, values, params) if nested else evaluate(op, values, params)
         if op.flat:
             return out
         wrapped = self.record(op, params, values, sources, out)
-        return wrapped if op.asked is None or given == params else wrapped[: op.asked(given)]
+        return wrapped if params is given or op.asked is None else wrapped[: op.asked(given)]
 
     def record(
         self,
         op: Op,
         params: dict[str, Any],
-        values: Sequence[Value],
-        sources: Sequence[int | None],
+        values: list[Value],
+        sources: list[int | None],
         out: Value,
     ) -> Value:
-        """Remember a call and wrap its output."""
-        kept = values
-        if op.keeps is not True:
-            kept = list(values)
-            for i in op.drops if op.keeps else range(len(kept)):
-                if sources[i] is not None:
-                    kept[i] = type_of(kept[i])
-        if isinstance(out, tuple):
-            wrapped = tuple(self.watch(y) if y.dtype.kind == "f" else y for y in out)
-            slots = tuple(
-                y.handle if type(y) is Tensor and y.level is self else None for y in wrapped
-            )
-            self.records.append(Record(op, params, kept, sources, out, slots, _line_of(out[0])))
-            return wrapped
+        """Remember a call and wrap its output; the tape keeps the list of values."""
+        for i in op.drops if op.keeps else range(len(values)):
+            if sources[i] is not None:
+                x = values[i]
+                values[i] = ArrayType(x.shape, x.dtype)
+        if type(out) is tuple:
+            return self._record_several(op, params, values, sources, out)
         if out.dtype.kind != "f":
             return out
-        tensor = self.watch(out)
-        saved = out if op.keeps_out else type_of(out)
-        self.records.append(Record(op, params, kept, sources, saved, tensor.handle, _line_of(out)))
-        return tensor
+        slot = self.count
+        self.count = slot + 1
+        line = out.level.line_of(out) if type(out) is Tensor else None
+        saved = out if op.keeps_out else None  # its cotangent has its shape and dtype
+        self.records.append((op, params, values, sources, saved, slot, line))
+        return Tensor(self, slot, out)
+
+    def _record_several(
+        self,
+        op: Op,
+        params: dict[str, Any],
+        values: list[Value],
+        sources: list[int | None],
+        out: tuple[Value, ...],
+    ) -> tuple[Value, ...]:
+        wrapped = tuple(Tensor(self, self.new_slot(), y) if y.dtype.kind == "f" else y for y in out)
+        slots = tuple(y.handle if type(y) is Tensor and y.level is self else None for y in wrapped)
+        line = out[0].level.line_of(out[0]) if type(out[0]) is Tensor else None
+        self.records.append((op, params, values, sources, out, slots, line))
+        return wrapped
 
     def sweep(
         self,
@@ -103,25 +119,31 @@ class Tape(Level):
 
         `inspect` is shown every contribution a record makes to a slot.
         """
-        reached = self._reaching(wanted)
         keep = frozenset(wanted)
+        # Where all that is watched is wanted, so is every slot; else only what depends on it is.
+        reached = None if len(keep) == self.watched else self._reaching(wanted)
         with np.errstate(all="ignore"):
             for record in reversed(self.records):
-                slots = record.slots
+                op, params, operands, sources, out, slots, line = record
                 if type(slots) is not int:
-                    g = _cotangents_of(slots, cotangents)
+                    g = _cotangents_of(slots, cotangents)  # type: ignore[arg-type]
                 elif slots in keep:
                     g = cotangents.get(slots)
                 else:
                     g = cotangents.pop(slots, None)
                 if g is None:
                     continue
-                want = [s in reached for s in record.sources]
-                if True not in want:
-                    continue
-                for source, gx in zip(
-                    record.sources, self._pull_back(record, g, want), strict=True
-                ):
+                if reached is None:
+                    want = [source is not None for source in sources]
+                else:
+                    want = [source in reached for source in sources]
+                    if True not in want:
+                        continue
+                if op.vjp is not None and line is None:
+                    found = op.vjp(g, out, operands, params, want)
+                else:
+                    found = _pull_back(record, g, want)
+                for source, gx in zip(sources, found, strict=True):
                     if gx is None or source is None:
                         continue
                     if inspect is not None:
@@ -130,34 +152,29 @@ class Tape(Level):
                     cotangents[source] = gx if before is None else before + gx
         return [cotangents.get(slot) for slot in wanted]
 
-    def _pull_back(self, record: Record, g: Value, want: list[bool]) -> Sequence[Value]:
-        if record.op.vjp is None:
-            raise NotDifferentiable(
-                f"{record.op.name}: was differentiated; {record.op.opaque}. "
-                "Detach it with wg.stop_gradient if no gradient should flow."
-            )
-        if record.line is None:
-            return record.op.vjp(g, record.out, record.operands, record.params, want)
-        before = attribute(record.line)
-        try:
-            return record.op.vjp(g, record.out, record.operands, record.params, want)
-        finally:
-            attribute(before)
-
-    def _reaching(self, wanted: Sequence[int]) -> set[int]:
+    def _reaching(self, wanted: Sequence[int]) -> set[int | None]:
         """The slots that depend on a wanted one: only these need cotangents."""
-        reached = set(wanted)
-        for record in self.records:
-            if not reached.isdisjoint(s for s in record.sources if s is not None):
-                if isinstance(record.slots, int):
-                    reached.add(record.slots)
-                else:
-                    reached.update(s for s in record.slots if s is not None)
+        reached: set[int | None] = set(wanted)
+        for _op, _params, _operands, sources, _out, slots, _line in self.records:
+            if not reached.isdisjoint(s for s in sources if s is not None):
+                reached.update((slots,) if isinstance(slots, int) else slots)
+        reached.discard(None)
         return reached
 
 
-def _line_of(out: Value) -> Line | None:
-    return out.level.line_of(out) if type(out) is Tensor else None
+def _pull_back(record: Record, g: Value, want: list[bool]) -> Sequence[Value]:
+    """The backward step of a record that cannot be differentiated, or belongs to a line."""
+    op, params, operands, _sources, out, _slots, line = record
+    if op.vjp is None:
+        raise NotDifferentiable(
+            f"{op.name}: was differentiated; {op.opaque}. "
+            "Detach it with wg.stop_gradient if no gradient should flow."
+        )
+    before = attribute(line)
+    try:
+        return op.vjp(g, out, operands, params, want)
+    finally:
+        attribute(before)
 
 
 def _cotangents_of(slots: tuple[int | None, ...], cotangents: dict[int, Value]) -> Value:

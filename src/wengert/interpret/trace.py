@@ -126,8 +126,7 @@ class Trace(Level):
         if x.level.number > self.number or (x.level.number == self.number and x.level is not self):
             raise TraceError(
                 "Tensor: given one of another graph or of a transformation inside this one; "
-                "operands must come "
-                "from this graph or from outside. Pass it in as an argument."
+                "operands must come from this graph or from outside. Pass it in as an argument."
             )
         if id(x) not in self.captured:
             tensor = self.input(type_of(x), f"captured{len(self.captured)}")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.bind import located
 from wengert.core.broadcast import canonical_axis
 from wengert.core.define import function, linear, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly, product
@@ -154,10 +155,11 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 def _pad_params(x: Any, pad_width: Any, constant_values: Any) -> dict[str, Any]:
     if isinstance(constant_values, Tensor):
-        raise TraceError(
+        error = TraceError(
             "pad: a Tensor was given as constant_values; a number is needed. "
             "Pad a mask of ones too, and choose with wg.where."
         )
+        raise located(error, [constant_values])
     with np.errstate(invalid="ignore"):
         value = np.asarray(constant_values).astype(x.dtype).item()
     if not dtypes.is_float(x.dtype) and value != constant_values:

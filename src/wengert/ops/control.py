@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.bind import located
 from wengert.core.define import primitive
 from wengert.core.graph import Graph
 from wengert.core.table import op
@@ -110,23 +111,24 @@ def _front_cond(
     condition: Any, then: Callable[..., Any], orelse: Callable[..., Any], *args: Any
 ) -> Any:
     """Branch on a 0-d condition: `then(*args)` where it holds, else `orelse(*args)`."""
-    if not isinstance(condition, Tensor):
-        return (then if bool(np.asarray(condition).reshape(())) else orelse)(*args)
-    if condition.shape != ():
-        raise ShapeError(
-            f"cond: the condition has shape {condition.shape}; it must be one bool. "
+    if np.shape(condition) != ():
+        error = ShapeError(
+            f"cond: the condition has shape {np.shape(condition)}; it must be one bool. "
             "Use wg.where to choose element by element."
         )
+        raise located(error, [condition])
+    if not isinstance(condition, Tensor):
+        return (then if bool(condition) else orelse)(*args)
     leaves, structure = tree.flatten(tree.arrays(args))
     (first, ours, used), (second, theirs, used_too) = (
         close(function, structure, [type_of(x) for x in leaves]) for function in (then, orelse)
     )
     if ours != theirs or first.output_types() != second.output_types():
-        raise ShapeError(
+        error = ShapeError(
             f"cond: the branches return {_types(ours, first)} and {_types(theirs, second)}; both "
-            "must "
-            "return the same tree of the same types. Convert one with reshape or astype."
+            "must return the same tree of the same types. Convert one with reshape or astype."
         )
+        raise located(error, [condition])
     captured = list({id(x): x for x in (*used, *used_too)}.values())
     bodies = {
         "then": with_captured(first, used, captured),

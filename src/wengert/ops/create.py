@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.bind import located
 from wengert.core.define import elementwise, function, linear, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
 from wengert.core.samples import sample, uniform
@@ -102,10 +103,11 @@ def stop_gradient(x: Any, /) -> None:
 def _static_number(name: str, value: Any) -> Any:
     """A Python number or a Dim; a value that is computed is refused."""
     if isinstance(value, Tensor):
-        raise TraceError(
+        error = TraceError(
             f"{name}: a Tensor was given; a number known beforehand is needed. "
             "Compute with wg.arange(n) or wg.broadcast_to(x, shape) instead."
         )
+        raise located(error, [value])
     if isinstance(value, np.ndarray | np.generic):
         return value.item()
     return value

@@ -256,10 +256,11 @@ def _as_numpy(definition: Callable[..., Any], default_axis: int | None) -> Calla
         x: Any, axis: int | None = default_axis, dtype: Any = None, out: Any = None
     ) -> Any:
         if out is not None:
-            raise TraceError(
+            error = TraceError(
                 f"np.{definition.__name__}: out was given; a Tensor is never written into an "
                 "array. Use the returned value."
             )
+            raise located(error, [x])
         x = op.reshape(x, (-1,)) if axis is None else x
         return _cumulative(definition, 0, x, axis, dtype, False)
 

@@ -42,8 +42,9 @@ def _require_inside(name: str, shape: Shape, start: Shape, size: Shape, step: Sh
         last = first + (count - 1) * stride
         if count < 0 or not 0 <= first < n or not 0 <= last < n:
             raise ShapeError(
-                f"{name}: axis {axis} has size {n}, and {count} elements from {first} in steps of "
-                f"{stride} were asked for; all must lie inside. A run-time size may be too small."
+                f"{name}: {count} elements from {first} in steps of {stride} were asked for along "
+                f"axis {axis} of size {n}; all must lie inside. Change the slice, or pass a larger "
+                "array."
             )
 
 
@@ -284,7 +285,7 @@ def _span(size: Size, part: slice) -> tuple[Size, Size, Size]:
                 + _line(bound)
             )
     step = 1 if part.step is None else as_integer(part.step)
-    if step == 0:
+    if step == 0:  # located by getitem, as other errors without a line
         raise ValueError("getitem: a slice with step 0 was given; a step moves. Use 1 or -1.")
     if not any(isinstance(each, Dim) for each in (size, part.start, part.stop)):
         start, stop, step = part.indices(size)

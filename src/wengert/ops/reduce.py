@@ -322,10 +322,11 @@ def _as_ufunc_reduce(ufunc: np.ufunc, reduction: Callable[..., Any]) -> Callable
     ) -> Any:
         given = [n for n, value in unrecorded.items() if not (n == "where" and value is True)]
         if given:
-            raise TraceError(
+            error = TraceError(
                 f"np.{ufunc.__name__}.reduce: {' and '.join(given)} was given; only axis, dtype "
                 "and keepdims are recorded. Use wg.where before reducing."
             )
+            raise located(error, [x])
         x = x if dtype is None else op.astype(x, dtype)
         return reduction(x, axis=axis, keepdims=keepdims)
 

@@ -278,8 +278,7 @@ def _step_of(function: Callable[..., Any], structure: tree.Structure) -> Callabl
         if found != structure:
             raise TraceError(
                 f"scan: the carry goes in as {structure} and comes out as {found}; its structure "
-                "must stay "
-                "the same. Return a tree of the same form."
+                "must stay the same. Return a tree of the same form."
             )
         return result
 
@@ -294,8 +293,7 @@ def _scan_length(rows: Sequence[Value], length: int | None) -> Size:
         given = [tuple(x.shape) for x in rows]
         raise ShapeError(
             f"scan: xs have shapes {given} and length is {length}; all must agree on one number "
-            "of steps, the "
-            "size of axis 0. Pass xs of one length, or length= without xs."
+            "of steps, the size of axis 0. Pass xs of one length, or length= without xs."
         )
     (size,) = sizes
     return size if isinstance(size, Dim) else int(size)  # type: ignore[arg-type]

@@ -35,10 +35,11 @@ def reshape(x: Any, /, shape: Shape) -> None:
 
 
 def _broadcast_type(x: Any, shape: Shape) -> ArrayType:
-    if broadcast_shapes("broadcast_to", [x.shape, shape]) != shape:
+    extra = len(shape) - len(x.shape)
+    if extra < 0 or any(n not in (1, size) for n, size in zip(x.shape, shape[extra:], strict=True)):
         raise ShapeError(
-            f"broadcast_to: given shape {x.shape} and target {shape}; each size must equal the "
-            "target's or be 1. Reshape it first?"
+            f"broadcast_to: given shape {x.shape} and target {shape}; each size, counted from the "
+            "last, must equal the target's or be 1. Reshape it first?"
         )
     return ArrayType(shape, x.dtype)
 

@@ -79,7 +79,7 @@ def _onto_tape(
             value = level.tensor(number)
         else:
             below = [x.value if _on(tape, x) else x for x in operands]
-            sources = [x.handle if _on(tape, x) else None for x in operands]
+            sources: list[int | None] = [x.handle if _on(tape, x) else None for x in operands]
             value = tape.record(node.op, node.params, below, sources, _value(level, number))
         if number in wrt and not _on(tape, value):
             value = tape.watch(value)

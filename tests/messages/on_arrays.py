@@ -1,0 +1,205 @@
+"""Bad input to the ops of the table: shapes, axes, dtypes and parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+from wengert.core.matrices import require_floats
+
+ones = np.ones
+line, square, block = ones(3), ones((3, 3)), ones((2, 3, 4))
+numbers = np.arange(3)
+
+
+def traced(function: Callable[..., Any], *args: Any) -> Any:
+    """Record a function: its values have shapes and dtypes, but no numbers."""
+    return wg.trace(function, *args)
+
+
+ELEMENTWISE: dict[str, Callable[[], Any]] = {
+    "add: shapes that do not broadcast": lambda: wg.add(ones((2, 3)), ones((2, 4))),
+    "add: shapes that do not broadcast, traced": lambda: traced(
+        lambda x, y: x + y, ones((2, 3)), ones((2, 4))
+    ),
+    "add: shapes that do not broadcast, differentiated": lambda: wg.grad(
+        lambda x: wg.sum(x + ones(4))
+    )(line),
+    "add: a run-time size and a number": lambda: wg.trace(
+        lambda x: x + ones(3), ones((2, 5)), dims={"x": {1: wg.Dim("n")}}
+    ),
+    "add: three operands": lambda: wg.add(line, line, line),
+    "add: one operand": lambda: wg.add(line),
+    "add: an unknown argument": lambda: wg.add(line, line, axis=0),
+    "add: a list of Tensors as an operand": lambda: wg.grad(lambda x: wg.sum(wg.add([x, x], x)))(
+        1.0
+    ),
+    "sum: a list of Tensors as an operand": lambda: wg.grad(lambda x: wg.sum([x, x]))(1.0),
+    "sum: a list of Tensors as an operand, traced": lambda: traced(lambda x: wg.sum([x, x]), line),
+    "sum: no arguments": lambda: wg.sum(),
+    "sum: too many arguments": lambda: wg.sum(line, 0, False, 1),
+    "sum: something that is no array": lambda: wg.sum([[1.0], [1.0, 2.0]]),
+    "reshape: no shape": lambda: wg.reshape(line),
+    "exp: a complex array": lambda: wg.exp(ones(2, complex)),
+    "exp: a text": lambda: wg.exp("one"),
+    "exp: half precision": lambda: wg.exp(ones(2, np.float16)),
+    "exp: a complex array, traced": lambda: traced(lambda x: wg.exp(ones(2, complex)) + x, ones(2)),
+    "subtract: bools": lambda: wg.subtract(line > 0, line > 1),
+    "negative: a bool, traced": lambda: traced(lambda x: -(x > 0), line),
+    "bitwise_and: floats": lambda: wg.bitwise_and(line, numbers),
+    "power: an integer to a negative one": lambda: wg.power(numbers, -1),
+    "polygamma: an order that is a float": lambda: wg.polygamma(1.5, line),
+    "astype: an unknown dtype": lambda: wg.astype(line, "complex64"),
+    "astype: no dtype at all": lambda: wg.astype(line, "wide"),
+}
+
+AXES: dict[str, Callable[[], Any]] = {
+    "sum: an axis that does not exist": lambda: wg.sum(block, axis=3),
+    "sum: an axis that does not exist, traced": lambda: traced(lambda x: wg.sum(x, axis=3), block),
+    "sum: an axis that does not exist, differentiated": lambda: wg.grad(lambda x: wg.sum(x, 3))(
+        block
+    ),
+    "sum: an axis of a number": lambda: wg.sum(1.0, axis=0),
+    "sum: an axis twice": lambda: wg.sum(block, axis=(0, -3)),
+    "sum: an axis that is no integer": lambda: wg.sum(block, axis=1.5),
+    "max: an empty axis": lambda: wg.max(ones((0, 3)), axis=0),
+    "argmax: an empty axis": lambda: wg.argmax(ones((0, 3)), axis=0),
+    "cumsum: no axis": lambda: wg.cumulative_sum(block),
+    "diff: a negative count": lambda: wg.diff(line, n=-1),
+    "vecdot: an axis one of them lacks": lambda: wg.vecdot(line, block, axis=0),
+    "vecdot: sizes that differ": lambda: wg.vecdot(line, ones(4)),
+    "squeeze: an axis of another size": lambda: wg.squeeze(block, axis=0),
+    "permute_dims: axes left out": lambda: wg.permute_dims(block, (0, 1)),
+    "moveaxis: more sources than destinations": lambda: wg.moveaxis(block, (0, 1), 0),
+    "roll: more shifts than axes": lambda: wg.roll(block, (1, 2, 3), (0, 1)),
+    "searchsorted: a matrix": lambda: wg.searchsorted(square, line),
+    "searchsorted: an unknown side": lambda: wg.searchsorted(line, line, side="middle"),
+}
+
+SHAPES: dict[str, Callable[[], Any]] = {
+    "broadcast_to: a shape it does not fit": lambda: wg.broadcast_to(line, (3, 2)),
+    "concat: nothing": lambda: wg.concat([]),
+    "concat: sizes that differ": lambda: wg.concat([ones((2, 3)), ones((2, 4))]),
+    "concat: sizes that differ, traced": lambda: traced(
+        lambda x: wg.concat([x, ones((2, 4))]), ones((2, 3))
+    ),
+    "stack: nothing": lambda: wg.stack([]),
+    "stack: shapes that differ": lambda: wg.stack([ones(2), ones(3)]),
+    "stack: shapes that differ, traced": lambda: traced(lambda x: wg.stack([x, ones(3)]), ones(2)),
+    "split: parts that do not fit": lambda: wg.split(ones(5), 2),
+    "pad: a pair too many": lambda: wg.pad(line, ((1, 1), (1, 1))),
+    "pad: a number the dtype lacks": lambda: wg.pad(numbers, 1, 0.5),
+    "pad: a Tensor as the number": lambda: wg.grad(lambda x: wg.sum(wg.pad(line, 1, x)))(1.0),
+    "repeat: a count per element": lambda: wg.repeat(line, [1, 2, 3]),
+    "tril: a vector": lambda: wg.tril(line),
+    "diagonal: a vector": lambda: wg.diagonal(line),
+    "diag: a block": lambda: wg.diag(block),
+    "meshgrid: an unknown indexing": lambda: wg.meshgrid(line, line, indexing="yx"),
+    "matrix_transpose: a vector": lambda: wg.matrix_transpose(line),
+    "reshape: a count that differs": lambda: wg.reshape(block, (5, 5)),
+    "reshape: a count that differs, traced": lambda: traced(lambda x: x.reshape(5, 5), block),
+    "reshape: a size that does not divide": lambda: wg.reshape(block, (-1, 5)),
+    "reshape: two open sizes": lambda: wg.reshape(block, (-1, -1)),
+    "reshape: a size that is a float": lambda: wg.reshape(block, (2.0, 12)),
+    "reshape: a negative size": lambda: wg.reshape(block, (-2, 12)),
+    "full: a Tensor as the number": lambda: wg.grad(lambda x: wg.sum(wg.full((2,), x)))(1.0),
+    "full: a Tensor as the number, traced": lambda: traced(lambda x: wg.full((2,), x), ones(())),
+    "arange: a step of 0": lambda: wg.arange(0, 3, 0),
+    "arange: no end": lambda: wg.arange(np.inf),
+}
+
+INDICES: dict[str, Callable[[], Any]] = {
+    "getitem: a position outside": lambda: wg.grad(lambda x: x[3])(line),
+    "getitem: a position outside, traced": lambda: traced(lambda x: x[3], line),
+    "getitem: a position of an empty axis": lambda: traced(lambda x: x[0], ones(0)),
+    "getitem: too many indices": lambda: traced(lambda x: x[0, 0], line),
+    "getitem: two Ellipses": lambda: traced(lambda x: x[..., 0, ...], block),
+    "getitem: a float": lambda: traced(lambda x: x[1.5], line),
+    "getitem: an array of floats": lambda: traced(lambda x: x[ones(2)], line),
+    "getitem: a Tensor of floats": lambda: traced(lambda x: x[x], line),
+    "getitem: a mask of another shape": lambda: traced(lambda x: x[ones(2, bool)], line),
+    "getitem: a traced mask": lambda: traced(lambda x: x[x > 0], line),
+    "getitem: a list of Tensors": lambda: traced(lambda x, i: x[[i, i]], line, np.int64(0)),
+    "getitem: a Tensor as a bound": lambda: traced(lambda x, i: x[i:], line, np.int64(0)),
+    "getitem: a step of 0": lambda: traced(lambda x: x[::0], line),
+    "getitem: a step of 0, differentiated": lambda: wg.grad(lambda x: wg.sum(x[::0]))(line),
+    "slice_axes: a run-time size too small": lambda: wg.trace(
+        lambda x: x[2], ones(5), dims={"x": {0: wg.Dim("n")}}
+    ).run(x=ones(1)),
+    "take: a position outside": lambda: wg.take(line, np.array([0, 5])),
+    "take: a position outside, traced": lambda: traced(lambda x: wg.take(x, np.array([5])), line),
+    "take: positions that are floats": lambda: wg.take(line, line),
+    "take: a mask": lambda: wg.take(line, line > 0, axis=0),
+    "take_along_axis: another number of axes": lambda: wg.take_along_axis(square, numbers),
+    "scatter: updates of another shape": lambda: wg.op.scatter(
+        [ones(2), numbers], shape=(5,), axis=0
+    ),
+    "scatter_add: updates of another shape": lambda: wg.scatter_add(
+        line, np.array([0, 1]), ones((2, 2))
+    ),
+    "scatter_add: a position outside": lambda: wg.scatter_add(line, np.array([7]), ones(1)),
+    "nonzero: a traced value": lambda: traced(lambda x: wg.nonzero(x), line),
+    "one_hot: floats": lambda: wg.one_hot(line, 3),
+}
+
+PRODUCTS: dict[str, Callable[[], Any]] = {
+    "matmul: sizes that differ": lambda: wg.matmul(ones((3, 4)), ones((5, 2))),
+    "matmul: sizes that differ, traced": lambda: traced(
+        lambda x, w: x @ w, ones((3, 4)), ones((5, 2))
+    ),
+    "matmul: a matrix and a vector that differ": lambda: wg.matmul(ones((3, 4)), ones(3)),
+    "matmul: a number": lambda: wg.matmul(square, 2.0),
+    "tensordot: more axes than there are": lambda: wg.tensordot(line, line, axes=2),
+    "tensordot: three lists": lambda: wg.tensordot(square, square, axes=(0, 1, 1)),
+    "tensordot: sizes that differ": lambda: wg.tensordot(ones((2, 3)), ones((2, 3)), axes=1),
+    "einsum: no text": lambda: wg.einsum(line, "i"),
+    "einsum: an operand too few": lambda: wg.einsum("i,j->ij", line),
+    "einsum: a letter too few": lambda: wg.einsum("i->i", square),
+    "einsum: a letter of the result that is nowhere": lambda: wg.einsum("i->j", line),
+    "einsum: an ellipsis left out": lambda: wg.einsum("...i->i", square),
+    "einsum: a digit": lambda: wg.einsum("i1->i", square),
+    "einsum: sizes that differ": lambda: wg.einsum("ij,jk->ik", ones((2, 3)), ones((4, 5))),
+    "einsum: sizes that differ, traced": lambda: traced(
+        lambda x: wg.einsum("ij,jk->ik", x, ones((4, 5))), ones((2, 3))
+    ),
+    "recurrence: shapes that differ": lambda: wg.op.recurrence(ones((2, 3)), line, axis=0),
+    "linalg.inv: a singular matrix": lambda: wg.linalg.inv(ones((2, 2))),
+    "linalg.inv: a matrix that is not square": lambda: wg.linalg.inv(ones((2, 3))),
+    "linalg.inv: a vector": lambda: wg.linalg.inv(line),
+    "linalg.inv: integers": lambda: wg.linalg.inv(np.eye(2, dtype=int)),
+    "linalg.solve: a singular matrix": lambda: wg.linalg.solve(ones((2, 2)), ones(2)),
+    "linalg.solve: sizes that differ": lambda: wg.linalg.solve(np.eye(2), line),
+    "linalg.triangular_solve: a zero on the diagonal": lambda: wg.linalg.triangular_solve(
+        np.diag([1.0, 0.0]), ones(2), lower=True
+    ),
+    "linalg.cholesky: not positive definite": lambda: wg.linalg.cholesky(-np.eye(2)),
+    "linalg.cholesky: an integer operand": partial(require_floats, "cholesky", square, numbers),
+    "linalg.matrix_power: half a power": lambda: wg.linalg.matrix_power(square, 0.5),
+    "linalg.cross: vectors of two": lambda: wg.linalg.cross(ones(2), ones(2)),
+    "linalg.vector_norm: an unknown order": lambda: wg.linalg.vector_norm(line, ord="fro"),
+    "linalg.matrix_norm: a norm of singular values": lambda: wg.linalg.matrix_norm(square, ord=2),
+    "linalg.norm: an order for a block": lambda: wg.linalg.norm(block, ord=1),
+    "linalg.norm: three axes": lambda: wg.linalg.norm(block, ord=1, axis=(0, 1, 2)),
+}
+
+RANDOM: dict[str, Callable[[], Any]] = {
+    "random.key: a float": lambda: wg.random.key(0.5),
+    "random.key: a negative seed": lambda: wg.random.key(-1),
+    "random.random_bits: no key": lambda: wg.random.random_bits(line, (2,)),
+    "random.random_bits: a signed dtype": lambda: wg.random.random_bits(
+        wg.random.key(0), (2,), np.int32
+    ),
+    "random.fold_in: two numbers": lambda: wg.random.fold_in(wg.random.key(0), np.arange(2)),
+    "random.normal: an integer dtype": lambda: wg.random.normal(wg.random.key(0), (2,), int),
+    "random.uniform: low above high": lambda: wg.random.uniform(
+        wg.random.key(0), (2,), low=1.0, high=0.0
+    ),
+    "random.bernoulli: a probability above 1": lambda: wg.random.bernoulli(wg.random.key(0), 1.5),
+    "random.randint: low above high": lambda: wg.random.randint(wg.random.key(0), (2,), 5, 1),
+}
+
+CASES = ELEMENTWISE | AXES | SHAPES | INDICES | PRODUCTS | RANDOM

@@ -1,0 +1,73 @@
+"""Bad input to the transformations of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+
+line, numbers = np.ones(3), np.arange(3)
+
+
+def _square(x: Any) -> Any:
+    return wg.sum(x * x)
+
+
+def _custom(backward: Callable[..., Any] | None) -> wg.custom_vjp:
+    """x², with this rule for the way back."""
+
+    def square(x: Any) -> Any:
+        return x * x
+
+    custom = wg.custom_vjp(square)
+    if backward is not None:
+        custom.defvjp(lambda x: (x * x, x), backward)
+    return custom
+
+
+def _sum_of_custom(backward: Callable[..., Any] | None) -> Callable[..., Any]:
+    custom = _custom(backward)
+    return lambda x: wg.sum(custom(x))
+
+
+FUNCTIONS: dict[str, Callable[[], Any]] = {
+    "grad: an argument of integers": lambda: wg.grad(_square)(numbers),
+    "grad: an argument without arrays": lambda: wg.grad(_square)("text"),
+    "grad: argnums of an argument that is not there": lambda: wg.grad(_square, argnums=1)(line),
+    "grad: a vector returned": lambda: wg.grad(lambda x: x * x)(line),
+    "grad: a tuple returned": lambda: wg.grad(lambda x: (x, x))(1.0),
+    "grad: nothing returned": lambda: wg.grad(lambda x: None)(1.0),
+    "grad: an integer returned": lambda: wg.grad(lambda x: wg.sum(x > 0))(line),
+    "grad: no aux returned": lambda: wg.grad(_square, has_aux=True)(line),
+    "grad: a vector returned, traced": lambda: wg.trace(wg.grad(lambda x: x * x), line),
+    "value_and_grad: a vector returned": lambda: wg.value_and_grad(lambda x: x * x)(line),
+    "vjp: a cotangent of another shape": lambda: wg.vjp(lambda x: x * x, line)[1](np.ones(4)),
+    "vjp: a cotangent of another structure": lambda: wg.vjp(lambda x: x * x, line)[1]((line, line)),
+    "jvp: a tangent of another shape": lambda: wg.jvp(_square, (line,), (np.ones(4),)),
+    "jvp: a tangent too few": lambda: wg.jvp(lambda x, y: x * y, (line, line), (line,)),
+    "jvp: a tangent of integers": lambda: wg.jvp(_square, (numbers,), (np.ones(3, int),)),
+    "jacobian: an argument of integers": lambda: wg.jacobian(_square)(numbers),
+    "hessian: a vector returned": lambda: wg.hessian(lambda x: x * x)(line),
+    "hvp: a tangent of another shape": lambda: wg.hvp(_square, (line,), (np.ones(4),)),
+    "check_grads: order 0": lambda: wg.check_grads(_square, [line], order=0),
+    "check_grads: an unknown mode": lambda: wg.check_grads(_square, [line], modes=("up",)),
+    "check_grads: no floats": lambda: wg.check_grads(_square, [numbers]),
+    "check_grads: a wrong derivative": lambda: wg.check_grads(
+        _sum_of_custom(lambda x, g: (3 * x * g,)), [line], order=1, modes=("rev",)
+    ),
+    "custom_vjp: no rule": lambda: wg.grad(_sum_of_custom(None))(line),
+    "custom_vjp: forward": lambda: wg.jvp(
+        _sum_of_custom(lambda x, g: (2 * x * g,)), (line,), (line,)
+    ),
+    "custom_vjp: one value instead of a tuple": lambda: wg.grad(
+        _sum_of_custom(lambda x, g: 2 * x * g)
+    )(line),
+    "custom_vjp: a cotangent of another shape": lambda: wg.grad(
+        _sum_of_custom(lambda x, g: (wg.sum(x * g),))
+    )(line),
+}
+
+CASES = FUNCTIONS

@@ -1,0 +1,124 @@
+"""Bad use of a value that is traced or differentiated: Python and NumPy would cut it out."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+from wengert.core.dims import Dim
+
+line, square = np.ones(3), np.ones((3, 3))
+
+
+def traced(function: Callable[..., Any], *args: Any) -> Any:
+    return wg.trace(function, *(args or (line,)))
+
+
+def differentiated(function: Callable[..., Any], *args: Any) -> Any:
+    return wg.grad(function)(*(args or (line,)))
+
+
+def _write(x: Any) -> Any:
+    x[0] = 5.0
+    return x
+
+
+def _write_into_array(x: Any) -> Any:
+    out = np.zeros(3)
+    out[0] = x[0]
+    return x
+
+
+def _add_to_array(x: Any) -> Any:
+    total = np.zeros(3)
+    total += x
+    return total
+
+
+def _branch(x: Any) -> Any:
+    if x > 0:
+        return x
+    return -x
+
+
+def _outlived() -> Any:
+    kept = []
+    wg.grad(lambda x: kept.append(x) or x * 1.0)(1.0)
+    return kept[0] + 1.0
+
+
+PYTHON: dict[str, Callable[[], Any]] = {
+    "assignment: in place, traced": lambda: traced(_write),
+    "assignment: in place, differentiated": lambda: differentiated(_write),
+    "float: into an array of NumPy, differentiated": lambda: differentiated(_write_into_array),
+    "np.add: in place, differentiated": lambda: differentiated(_add_to_array),
+    "np.add: in place, traced": lambda: traced(_add_to_array),
+    "bool: a branch, traced": lambda: traced(_branch, 1.0),
+    "bool: a branch on an array, traced": lambda: traced(_branch),
+    "float: differentiated": lambda: differentiated(lambda x: float(x) * 2.0, 1.0),
+    "float: traced": lambda: traced(lambda x: float(x) * 2.0, np.ones(())),
+    "int: traced": lambda: traced(lambda x: int(x), np.ones(())),
+    "item: differentiated": lambda: differentiated(lambda x: x.item() * 2.0, 1.0),
+    "tolist: differentiated": lambda: differentiated(lambda x: sum(x.tolist())),
+    "index: traced": lambda: traced(lambda i: [1, 2, 3][i], np.int64(1)),
+    "index: a range, traced": lambda: traced(lambda n: range(n), np.int64(3)),
+    "len: a number": lambda: traced(lambda x: len(x), np.ones(())),
+    "pickle: differentiated": lambda: differentiated(lambda x: pickle.dumps(x)),
+    "sort: in place": lambda: traced(lambda x: x.sort()),
+    "reshape: column by column": lambda: traced(lambda x: x.reshape(3, order="F")),
+    "ravel: column by column, differentiated": lambda: differentiated(
+        lambda x: wg.sum(x.ravel(order="F"))
+    ),
+    "Tensor: it outlived its transformation": _outlived,
+}
+
+NUMPY: dict[str, Callable[[], Any]] = {
+    "np.array: a list of Tensors, differentiated": lambda: differentiated(
+        lambda x: np.array([x[0], x[1]]).sum()
+    ),
+    "np.array: a list of Tensors, traced": lambda: traced(lambda x: np.array([x[0], x[1]])),
+    "np.asarray: a Tensor, differentiated": lambda: differentiated(lambda x: np.asarray(x).sum()),
+    "np.array: a Tensor of integers": lambda: traced(lambda i: line[i], np.arange(2)),
+    "np.fft.fft: an unknown function": lambda: differentiated(lambda x: np.fft.fft(x).sum()),
+    "np.frexp: an unknown ufunc": lambda: differentiated(lambda x: np.frexp(x)[0].sum()),
+    "np.subtract.reduce: an unknown method": lambda: traced(lambda x: np.subtract.reduce(x)),
+    "np.add: where=": lambda: traced(lambda x: np.add(x, x, where=line > 0)),
+    "np.add: out=": lambda: traced(lambda x: np.add(x, x, out=np.zeros(3))),
+    "np.add.reduce: initial=": lambda: traced(lambda x: np.add.reduce(x, initial=1.0)),
+    "np.cumsum: out=": lambda: traced(lambda x: np.cumsum(x, out=np.zeros(3))),
+    "np.sum: out=": lambda: traced(lambda x: np.sum(x, out=np.zeros(()))),
+    "np.sum: where=": lambda: traced(lambda x: np.sum(x, where=line > 0)),
+    "np.where: a condition alone": lambda: traced(lambda x: np.where(x > 0)),
+    "np.pad: an unknown mode": lambda: traced(lambda x: np.pad(x, 1, mode="median")),
+    "np.convolve: a matrix": lambda: traced(lambda x: np.convolve(x, square)),
+    "np.concatenate: sizes that differ": lambda: traced(lambda x: np.concatenate([x, square])),
+}
+
+SIZES: dict[str, Callable[[], Any]] = {
+    "Dim: a name with a space": lambda: Dim("batch size"),
+    "Dim: asked for its number": lambda: range(Dim("n")),
+    "Dim: a computation outside of a trace": lambda: wg.add(Dim("n"), 0.5),
+    "trace: dims of an unknown argument": lambda: wg.trace(
+        lambda x: x, line, dims={"y": {0: Dim("n")}}
+    ),
+    "trace: dims of an axis that does not exist": lambda: wg.trace(
+        lambda x: x, line, dims={"x": {1: Dim("n")}}
+    ),
+    "trace: one Dim, two sizes": lambda: wg.trace(
+        lambda x, y: x, line, np.ones(4), dims={"x": {0: Dim("n")}, "y": {0: Dim("n")}}
+    ),
+    "trace: a Tensor from outside": lambda: wg.grad(
+        lambda x: wg.trace(lambda y: x * y, line).run(y=line)[0][0]
+    )(1.0),
+    "trace: a complex argument": lambda: traced(lambda x: x, np.ones(2, complex)),
+    "replay: a size that differs": lambda: wg.trace(lambda x: x * 2.0, line).run(x=np.ones(4)),
+    "replay: a run-time size that differs": lambda: wg.trace(
+        lambda x, y: x + y, line, line, dims={"x": {0: Dim("n")}, "y": {0: Dim("n")}}
+    ).run(x=np.ones(4), y=np.ones(5)),
+}
+
+CASES = PYTHON | NUMPY | SIZES
