@@ -6,7 +6,7 @@ repeats the call. `tests/meta` plants a lie of every kind and holds the checkers
 
 from __future__ import annotations
 
-import copy
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -274,8 +274,7 @@ def check_body(call: Call) -> None:
     """A composite's own derivative is its body's."""
     op = call.op
     assert op.body is not None
-    plain = copy.copy(op)
-    plain.vjp = plain.jvp = None
+    plain = dataclasses.replace(op, vjp=None, jvp=None)
     operands, params = op.read(
         [list(call.operands)] if op.call.variadic else call.operands, call.params
     )
@@ -305,6 +304,22 @@ def check_reference(
         require_close(
             found, gradients, call.op.tolerance, "gradient (expected: the reference), operand"
         )
+
+
+@checker
+def check_second_reference(
+    call: Call, cotangents: Sequence[Any], seeds: Sequence[Any], gradients: Sequence[Any]
+) -> None:
+    """∂⟨h, Jᵀg⟩/∂x for these cotangents g and seeds h is another library's."""
+    count = len(call.primals)
+    derived = gradient_function(call.function(), count)
+    found = pullback(derived, [*call.primals, *cotangents], seeds, range(count))
+    require_close(
+        found,
+        gradients,
+        call.op.tolerance,
+        "gradient of the gradient (expected: the reference), operand",
+    )
 
 
 def derivatives(call: Call) -> list[Any]:

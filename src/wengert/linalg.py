@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 from wengert import functions, ops
 from wengert.core.table import op
 
-_functions = op.public("linalg")
+# The standard has these both here and beside the other array functions.
+_SHARED = ("diagonal", "matmul", "matrix_transpose", "outer", "tensordot", "vecdot")
+_functions = op.public("linalg") | {name: getattr(op, name) for name in _SHARED}
 globals().update(_functions)
 __all__ = [*_functions]  # noqa: PLE0604
 

@@ -33,9 +33,21 @@ def _sum_of_custom(backward: Callable[..., Any] | None) -> Callable[..., Any]:
     return lambda x: wg.sum(custom(x))
 
 
+def _uses_outer(x: Any) -> Any:
+    """A custom function that reads a Tensor it was not given."""
+
+    @wg.custom_vjp
+    def plus(y: Any) -> Any:
+        return x + y
+
+    plus.defvjp(lambda y: (x + y, None), lambda _, g: (g,))
+    return plus(2.0 * x)
+
+
 FUNCTIONS: dict[str, Callable[[], Any]] = {
     "grad: an argument of integers": lambda: wg.grad(_square)(numbers),
     "grad: an argument without arrays": lambda: wg.grad(_square)("text"),
+    "grad: a masked array": lambda: wg.grad(_square)(np.ma.masked_array(line, numbers > 0)),
     "grad: argnums of an argument that is not there": lambda: wg.grad(_square, argnums=1)(line),
     "grad: a vector returned": lambda: wg.grad(lambda x: x * x)(line),
     "grad: a tuple returned": lambda: wg.grad(lambda x: (x, x))(1.0),
@@ -43,10 +55,19 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "grad: an integer returned": lambda: wg.grad(lambda x: wg.sum(x > 0))(line),
     "grad: no aux returned": lambda: wg.grad(_square, has_aux=True)(line),
     "grad: a vector returned, traced": lambda: wg.trace(wg.grad(lambda x: x * x), line),
+    "grad: an argument of integers, traced": lambda: wg.trace(wg.grad(_square), numbers),
+    "grad: no aux returned, traced": lambda: wg.trace(wg.grad(_square, has_aux=True), line),
+    "vjp: a cotangent of another shape, traced": lambda: wg.trace(
+        lambda x: wg.vjp(_square, x)[1](x), line
+    ),
+    "vjp: a cotangent of another structure, traced": lambda: wg.trace(
+        lambda x: wg.vjp(_square, x)[1]((x, x)), line
+    ),
     "value_and_grad: a vector returned": lambda: wg.value_and_grad(lambda x: x * x)(line),
     "vjp: a cotangent of another shape": lambda: wg.vjp(lambda x: x * x, line)[1](np.ones(4)),
     "vjp: a cotangent of another structure": lambda: wg.vjp(lambda x: x * x, line)[1]((line, line)),
     "jvp: a tangent of another shape": lambda: wg.jvp(_square, (line,), (np.ones(4),)),
+    "jvp: primals that are no tuple": lambda: wg.jvp(_square, line, line),
     "jvp: a tangent too few": lambda: wg.jvp(lambda x, y: x * y, (line, line), (line,)),
     "jvp: a tangent of integers": lambda: wg.jvp(_square, (numbers,), (np.ones(3, int),)),
     "jacobian: an argument of integers": lambda: wg.jacobian(_square)(numbers),
@@ -59,6 +80,7 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
         _sum_of_custom(lambda x, g: (3 * x * g,)), [line], order=1, modes=("rev",)
     ),
     "custom_vjp: no rule": lambda: wg.grad(_sum_of_custom(None))(line),
+    "custom_vjp: a Tensor from outside, traced": lambda: wg.trace(_uses_outer, line),
     "custom_vjp: forward": lambda: wg.jvp(
         _sum_of_custom(lambda x, g: (2 * x * g,)), (line,), (line,)
     ),

@@ -50,6 +50,7 @@ LEARNING: dict[str, Callable[[], Any]] = {
     "layer_norm: a scale of integers": lambda: wg.layer_norm(logits, np.ones(3, int)),
     "layer_norm: a negative eps": lambda: wg.layer_norm(logits, eps=-1.0),
     "batch_norm: a shift of another size": lambda: wg.batch_norm(logits, shift=np.ones(2)),
+    "dropout: a rate of 1, traced": lambda: traced(lambda x: wg.dropout(x, 1.0), line),
     "dropout: a rate of 1": lambda: wg.dropout(line, 1.0),
     "var: a correction that is no number": lambda: wg.var(line, correction="one"),
 }
@@ -60,10 +61,11 @@ def _two_types(x: Any) -> Any:
 
 
 CONTROL: dict[str, Callable[[], Any]] = {
-    "cond: a condition per element": lambda: traced(
+    "cond: a condition per element, traced": lambda: traced(
         lambda x: wg.cond(x > 0, lambda: x, lambda: -x), line
     ),
-    "cond: branches that differ": lambda: traced(_two_types, line),
+    "cond: a condition per element": lambda: wg.cond(line > 0, lambda: 1.0, lambda: 2.0),
+    "cond: branches that differ, traced": lambda: traced(_two_types, line),
     "cond: a node whose branches differ": lambda: op.cond.type(
         np.True_, then=traced(lambda: line), orelse=traced(lambda: logits)
     ),
@@ -76,6 +78,9 @@ CONTROL: dict[str, Callable[[], Any]] = {
         lambda c, x: (c, None), 0.0, (line, np.ones(4))
     ),
     "scan: no length at all": lambda: wg.scan(lambda c, x: (c, None), 0.0),
+    "scan: xs that differ in length, traced": lambda: traced(
+        lambda x: wg.scan(lambda c, y: (c, None), 0.0, (x, np.ones(4))), line
+    ),
     "tree.map: trees that differ": lambda: wg.tree.map(
         lambda x, y: x + y, {"a": line}, {"b": line}
     ),

@@ -56,8 +56,10 @@ GRAPHS: dict[str, Callable[[], Any]] = {
     "Graph.add: a tree": lambda: using(lambda s: s.g.add(s.x, s.pair)),
     "Graph.sum: an axis that does not exist": lambda: using(lambda s: s.g.sum(s.x, axis=1)),
     "Graph.cat: an axis that does not exist": lambda: using(lambda s: s.g.cat([s.x, s.x], axis=1)),
+    "Graph.gather: a position outside": lambda: using(lambda s: s.g.gather(s.x, [0, 7])),
     "Graph.input: nothing": lambda: wg.Graph().input(),
     "Graph.input: no arrays": lambda: wg.Graph().input({"a": "text"}),
+    "Graph.add: None": lambda: using(lambda s: s.g.add(s.x, None)),
     "Graph.input: complex numbers": lambda: wg.Graph().input(np.ones(2, complex)),
     "Graph.input: a name that is taken": lambda: small().g.input(line, name="x"),
     "Graph.parameter: integers": lambda: wg.Graph().parameter(numbers, name="w"),
@@ -76,12 +78,14 @@ GRAPHS: dict[str, Callable[[], Any]] = {
     "Graph.backward: a seed of another shape": lambda: using(
         lambda s: s.g.backward(s.w, seed=np.ones(4))
     ),
+    "Graph.backward: a seed that is a text": lambda: using(lambda s: s.g.backward(s.w, seed="one")),
     "Graph.gradient: before backward": lambda: using(lambda s: s.g.gradient(s.w)),
     "Graph.gradient: a node that is computed": lambda: using(lambda s: s.g.gradient(s.loss)),
     "Graph.gradient: a tree of inputs": lambda: using(
         lambda s: s.g.gradient(s.g.input({"a": line}, name="given"))
     ),
     "grad_with_loss: no outputs": lambda: wg.grad_with_loss(without_outputs(), [0]),
+    "grad_with_loss: wrt one node": lambda: using(lambda s: wg.grad_with_loss(s.g, s.w)),
     "grad_with_loss: wrt an unknown node": lambda: wg.grad_with_loss(small().g, [99]),
     "grad_with_loss: wrt a node of another graph": lambda: wg.grad_with_loss(small().g, [OTHER]),
     "grad_with_loss: wrt not reached": lambda: using(
@@ -132,6 +136,12 @@ TAPES: dict[str, Callable[[], Any]] = {
     "GradientTape.gradient: a vector": lambda: taped(lambda tape, x: tape.gradient(x * x, x)),
     "GradientTape.gradient: a source it does not watch": lambda: taped(
         lambda tape, x: tape.gradient(wg.sum(x), line)
+    ),
+    "GradientTape.gradient: an integer": lambda: taped(
+        lambda tape, x: tape.gradient(wg.sum(x > 0), x)
+    ),
+    "GradientTape.gradient: a seed of another shape": lambda: taped(
+        lambda tape, x: tape.gradient(x * x, x, seed=np.ones(4))
     ),
     "GradientTape.gradient: infinite": lambda: taped(
         lambda tape, x: tape.gradient(wg.sum(wg.sqrt(x - 1.0)), x)

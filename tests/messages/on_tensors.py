@@ -54,22 +54,23 @@ def _outlived() -> Any:
 PYTHON: dict[str, Callable[[], Any]] = {
     "assignment: in place, traced": lambda: traced(_write),
     "assignment: in place, differentiated": lambda: differentiated(_write),
-    "float: into an array of NumPy, differentiated": lambda: differentiated(_write_into_array),
+    "assignment: into an array of NumPy, differentiated": lambda: differentiated(_write_into_array),
     "np.add: in place, differentiated": lambda: differentiated(_add_to_array),
     "np.add: in place, traced": lambda: traced(_add_to_array),
-    "bool: a branch, traced": lambda: traced(_branch, 1.0),
+    "bool: a branch, traced": lambda: traced(_branch, np.ones(())),
     "bool: a branch on an array, traced": lambda: traced(_branch),
     "float: differentiated": lambda: differentiated(lambda x: float(x) * 2.0, 1.0),
     "float: traced": lambda: traced(lambda x: float(x) * 2.0, np.ones(())),
     "int: traced": lambda: traced(lambda x: int(x), np.ones(())),
     "item: differentiated": lambda: differentiated(lambda x: x.item() * 2.0, 1.0),
     "tolist: differentiated": lambda: differentiated(lambda x: sum(x.tolist())),
+    "format: traced": lambda: traced(lambda x: f"{x:.3f}"),
     "index: traced": lambda: traced(lambda i: [1, 2, 3][i], np.int64(1)),
     "index: a range, traced": lambda: traced(lambda n: range(n), np.int64(3)),
-    "len: a number": lambda: traced(lambda x: len(x), np.ones(())),
+    "len: a number, traced": lambda: traced(lambda x: len(x), np.ones(())),
     "pickle: differentiated": lambda: differentiated(lambda x: pickle.dumps(x)),
-    "sort: in place": lambda: traced(lambda x: x.sort()),
-    "reshape: column by column": lambda: traced(lambda x: x.reshape(3, order="F")),
+    "sort: in place, traced": lambda: traced(lambda x: x.sort()),
+    "reshape: column by column, traced": lambda: traced(lambda x: x.reshape(3, order="F")),
     "ravel: column by column, differentiated": lambda: differentiated(
         lambda x: wg.sum(x.ravel(order="F"))
     ),
@@ -82,20 +83,24 @@ NUMPY: dict[str, Callable[[], Any]] = {
     ),
     "np.array: a list of Tensors, traced": lambda: traced(lambda x: np.array([x[0], x[1]])),
     "np.asarray: a Tensor, differentiated": lambda: differentiated(lambda x: np.asarray(x).sum()),
-    "np.array: a Tensor of integers": lambda: traced(lambda i: line[i], np.arange(2)),
+    "np.array: a Tensor of integers, traced": lambda: traced(lambda i: line[i], np.arange(2)),
     "np.fft.fft: an unknown function": lambda: differentiated(lambda x: np.fft.fft(x).sum()),
     "np.frexp: an unknown ufunc": lambda: differentiated(lambda x: np.frexp(x)[0].sum()),
-    "np.subtract.reduce: an unknown method": lambda: traced(lambda x: np.subtract.reduce(x)),
-    "np.add: where=": lambda: traced(lambda x: np.add(x, x, where=line > 0)),
-    "np.add: out=": lambda: traced(lambda x: np.add(x, x, out=np.zeros(3))),
-    "np.add.reduce: initial=": lambda: traced(lambda x: np.add.reduce(x, initial=1.0)),
-    "np.cumsum: out=": lambda: traced(lambda x: np.cumsum(x, out=np.zeros(3))),
-    "np.sum: out=": lambda: traced(lambda x: np.sum(x, out=np.zeros(()))),
-    "np.sum: where=": lambda: traced(lambda x: np.sum(x, where=line > 0)),
-    "np.where: a condition alone": lambda: traced(lambda x: np.where(x > 0)),
-    "np.pad: an unknown mode": lambda: traced(lambda x: np.pad(x, 1, mode="median")),
-    "np.convolve: a matrix": lambda: traced(lambda x: np.convolve(x, square)),
-    "np.concatenate: sizes that differ": lambda: traced(lambda x: np.concatenate([x, square])),
+    "np.subtract.reduce: an unknown method, traced": lambda: traced(
+        lambda x: np.subtract.reduce(x)
+    ),
+    "np.add: where=, traced": lambda: traced(lambda x: np.add(x, x, where=line > 0)),
+    "np.add: out=, traced": lambda: traced(lambda x: np.add(x, x, out=np.zeros(3))),
+    "np.add.reduce: initial=, traced": lambda: traced(lambda x: np.add.reduce(x, initial=1.0)),
+    "np.cumsum: out=, traced": lambda: traced(lambda x: np.cumsum(x, out=np.zeros(3))),
+    "np.sum: out=, traced": lambda: traced(lambda x: np.sum(x, out=np.zeros(()))),
+    "np.sum: where=, traced": lambda: traced(lambda x: np.sum(x, where=line > 0)),
+    "np.where: a condition alone, traced": lambda: traced(lambda x: np.where(x > 0)),
+    "np.pad: an unknown mode, traced": lambda: traced(lambda x: np.pad(x, 1, mode="median")),
+    "np.convolve: a matrix, traced": lambda: traced(lambda x: np.convolve(x, square)),
+    "np.concatenate: sizes that differ, traced": lambda: traced(
+        lambda x: np.concatenate([x, square])
+    ),
 }
 
 SIZES: dict[str, Callable[[], Any]] = {
@@ -105,6 +110,7 @@ SIZES: dict[str, Callable[[], Any]] = {
     "trace: dims of an unknown argument": lambda: wg.trace(
         lambda x: x, line, dims={"y": {0: Dim("n")}}
     ),
+    "trace: dims that are no Dims": lambda: wg.trace(lambda x: x, line, dims={"x": {0: "n"}}),
     "trace: dims of an axis that does not exist": lambda: wg.trace(
         lambda x: x, line, dims={"x": {1: Dim("n")}}
     ),

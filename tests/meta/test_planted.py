@@ -8,9 +8,19 @@ import pytest
 from table.calls import Call, calls
 from table.reporting import Fault
 
-from meta.faults import FAULTS, RIGHT, check_as_reference
-from meta.planted import MASK, MASKED, X, planted, square_with, unary
+from meta import faults
+from meta.faults import RIGHT, product_with
+from meta.planted import MASK, MASKED, X, Y, binary, planted, square_with, unary
+from meta.reference_faults import (
+    REFERENCE_FAULTS,
+    check_product,
+    check_product_twice,
+    check_square,
+    check_square_twice,
+)
 from wengert.core.table import op
+
+FAULTS = faults.FAULTS | REFERENCE_FAULTS
 
 
 def copied(operands):
@@ -38,6 +48,7 @@ ELSEWHERE = {  # what needs another op, or more arguments than a call
     "check_convention",
     "check_masked",
     "check_reference",
+    "check_second_reference",
 }
 
 
@@ -60,9 +71,13 @@ def test_a_right_op_passes(name):
 def test_a_right_op_passes_the_others():
     with planted(RIGHT, unary) as definition:
         call = Call(definition, (X.copy(),), {})
-        check_as_reference(call)
+        check_square(call)
+        check_square_twice(call)
         oracle.check_masked(Call(definition, (MASKED,), {}), MASK, op.where)
         oracle.check_convention(Call(definition, (np.zeros(()),), {}), 0.0, (0.0,), "flat there")
+    with planted(product_with(), binary) as definition:
+        check_product(Call(definition, (X.copy(), Y.copy()), {}))
+        check_product_twice(Call(definition, (X.copy(), Y.copy()), {}))
     x, y = X.copy(), X.T.copy().reshape(X.shape)
     oracle.check_commutes(Call(op.add, (x, y), {}))
     oracle.check_flat(Call(op.greater, (x, y), {}))

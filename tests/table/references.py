@@ -216,12 +216,13 @@ def reference(op: Op) -> Callable[..., Any] | None:
 
 
 def with_gradients(f: Callable[..., Any], calls: list[Any]) -> Callable[..., Any]:
-    """JAX's outputs and cotangents for all calls of one op, to be compiled at once.
+    """JAX's outputs, cotangents and cotangents of these for all calls of one op, compiled at once.
 
-    The function takes, per call, the operands and the cotangents of the float outputs.
+    The function takes, per call, the operands, the cotangents g of the float outputs (or none) and
+    the seeds h of the second order (or none). Where they are given, it finds Jᵀg and ∂⟨h, Jᵀg⟩/∂x.
     """
 
-    def one(call: Any, operands: list[Any], cotangents: list[Any]) -> Any:
+    def one(call: Any, operands: list[Any], cotangents: list[Any], seeds: list[Any]) -> Any:
         def of_floats(*primals: Any) -> Any:
             given = list(operands)
             for i, x in zip(call.floats, primals, strict=True):
@@ -230,11 +231,18 @@ def with_gradients(f: Callable[..., Any], calls: list[Any]) -> Callable[..., Any
             every = tuple(out) if isinstance(out, tuple | list) else (out,)
             return [y for y in every if y.dtype.kind == "f"], every
 
+        def gradients(*primals: Any) -> Any:
+            _, pull, every = jax.vjp(of_floats, *primals, has_aux=True)
+            return list(pull(cotangents)), every
+
         primals = [operands[i] for i in call.floats]
         if not primals or not cotangents:
-            return of_floats(*primals)[1], []
-        _, pull, every = jax.vjp(of_floats, *primals, has_aux=True)
-        return every, list(pull(cotangents))
+            return of_floats(*primals)[1], [], []
+        if not seeds:
+            first, every = gradients(*primals)
+            return every, first, []
+        first, pull, every = jax.vjp(gradients, *primals, has_aux=True)
+        return every, first, list(pull(seeds))
 
     def run(rows: Any) -> Any:
         return [one(call, *row) for call, row in zip(calls, rows, strict=True)]

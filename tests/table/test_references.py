@@ -1,7 +1,8 @@
-"""Values and gradients against JAX in float64."""
+"""Values, gradients and the gradients of these against JAX in float64."""
 
+import numpy as np
 import pytest
-from oracle import check_reference
+from oracle import check_reference, check_second_reference
 
 from table.calls import calls, random_for, random_like
 from table.ops import OPS, has_samples, of_ops
@@ -28,13 +29,23 @@ def test_agrees_with_jax(op):
         )
     every = compared(op)
     rng = random_for(op, 10)
-    rows = [
-        (list(call.operands), random_like(rng, float_outputs(call)) if op.opaque is None else [])
-        for call in every
-    ]
+    rows = []
+    for call in every:
+        cotangents = random_like(rng, float_outputs(call)) if op.opaque is None else []
+        seeds = random_like(rng, call.primals) if has_second_order(call) else []
+        rows.append((list(call.operands), cotangents, seeds))
     found = with_gradients(f, every)(rows)
-    for call, (_, cotangents), (values, gradients) in zip(every, rows, found, strict=True):
+    for call, (_, cotangents, seeds), answer in zip(every, rows, found, strict=True):
+        values, gradients, second = answer
         check_reference(call, values, cotangents, gradients)
+        if second and all(np.isfinite(gx).all() for gx in gradients):
+            check_second_reference(call, cotangents, seeds, second)
+
+
+def has_second_order(call):
+    """Whether the gradient depends on the primals, and there is an element to depend on."""
+    curved = call.op.differentiable and call.op.kind != "linear"
+    return curved and bool(float_outputs(call)) and all(x.size for x in call.primals)
 
 
 def test_every_entry_has_an_op():

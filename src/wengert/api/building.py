@@ -66,7 +66,8 @@ class Building(CoreGraph):
             value = np.asarray(value, np.float64)
         value = tree.arrays(value)
         if tree.is_leaf(value):
-            return self._add_leaf(source, value, name, wanted)
+            array = _checked(source, value, name, wanted)
+            return self._add_source(source, type_of(array), array, name)
         leaves, structure = tree.flatten(value)
         if not leaves:
             raise DTypeError(
@@ -75,21 +76,15 @@ class Building(CoreGraph):
             )
         names = [f"{name}.{path}" for path in tree.paths(value)]
         kinds = [source if dtypes.is_float(x.dtype) else op.input for x in leaves]
-        handles = [
-            self._add_leaf(each, x, path, wanted)
+        checked = [
+            _checked(each, x, path, wanted)
             for each, x, path in zip(kinds, leaves, names, strict=True)
         ]
+        handles = [
+            self._add_source(each, type_of(array), array, path)
+            for each, array, path in zip(kinds, checked, names, strict=True)
+        ]
         return Container(tree.unflatten(structure, handles), (kind, (), {}))
-
-    def _add_leaf(self, source: Op, value: Any, name: str, dtype: Any) -> Tensor:
-        array = np.array(value, dtype=dtype)
-        dtypes.require_supported(source.name, repr(name), array.dtype)
-        if source is op.parameter and not dtypes.is_float(array.dtype):
-            raise DTypeError(
-                f"parameter: {name!r} has dtype {array.dtype}; a parameter must be a float to "
-                "have a gradient. Convert it with astype(np.float64), or make it an input."
-            )
-        return self._add_source(source, type_of(array), array, name)
 
     def _add_source(self, source: Op, found: ArrayType, value: Any, name: str) -> Tensor:
         node = Node(source, (), {"name": name, "type": found}, found, user_line())
@@ -145,3 +140,15 @@ class Building(CoreGraph):
             f"Graph: given {node!r}; a node is a handle this graph returned, or a number below "
             f"{len(self.nodes)}. Check where it came from."
         )
+
+
+def _checked(source: Op, value: Any, name: str, dtype: Any) -> Any:
+    """A copy of a value for an input or a parameter."""
+    array = np.array(value, dtype=dtype)
+    dtypes.require_supported(source.name, repr(name), array.dtype)
+    if source is op.parameter and not dtypes.is_float(array.dtype):
+        raise DTypeError(
+            f"parameter: {name!r} has dtype {array.dtype}; a parameter must be a float to have a "
+            "gradient. Convert it with astype(np.float64), or make it an input."
+        )
+    return array

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import update_wrapper, wraps
 from typing import Any
 
+import numpy as np
+
 from wengert.core import tree
-from wengert.core.dtypes import is_float
+from wengert.core.dtypes import DType, is_float
 from wengert.core.op import Call, Op
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value
@@ -64,7 +66,7 @@ class custom_vjp:
                 f"{self.function.__name__}: has no reverse rule yet; a custom_vjp function needs "
                 "one. Call defvjp(forward, backward) first."
             )
-        leaves, structure = tree.flatten(tree.arrays(args))
+        leaves, structure = tree.flatten(args)
         call = _CustomCall(self, structure)
         out = call.op.rebind(leaves, {"save": False})
         return call.result(out)
@@ -104,8 +106,10 @@ class _CustomCall:
             out, residuals = self.custom.function(*args), None
         values, self.outputs = tree.flatten(tree.arrays(out))
         self.count = len(values)
+        if not save:
+            return tuple(values)
         kept, self.residuals = tree.flatten(residuals)
-        return (*values, *kept) if save else tuple(values)
+        return (*values, *kept)
 
     def type(self, *types: ArrayType, save: bool) -> tuple[ArrayType, ...]:
         return tuple(composite_body(self.op, types, {"save": save}).output_types())
@@ -148,6 +152,8 @@ class _CustomCall:
         flat: list[Value | None] = []
         for arg, gx in zip(args, found, strict=True):
             leaves = tree.leaves(arg)
+            if not leaves:  # a Python number or another static value
+                continue
             values = [None] * len(leaves) if gx is None else tree.leaves(tree.arrays(gx))
             if len(values) != len(leaves) or any(
                 v is not None and tuple(v.shape) != tuple(x.shape)
@@ -158,7 +164,10 @@ class _CustomCall:
                     f"{[v.shape for v in values if v is not None]} for an argument of shapes "
                     f"{[x.shape for x in leaves]}; they must be equal. Sum or reshape them."
                 )
-            flat += [v if is_float(x.dtype) else None for v, x in zip(values, leaves, strict=True)]
+            flat += [
+                _own(v, x.dtype) if is_float(x.dtype) else None
+                for v, x in zip(values, leaves, strict=True)
+            ]
         return flat
 
     def jvp(
@@ -168,3 +177,10 @@ class _CustomCall:
             f"{self.op.name}: given a tangent; a custom_vjp function has a reverse rule only. "
             "Differentiate it with wg.grad or wg.vjp."
         )
+
+
+def _own(gx: Value | None, dtype: DType) -> Value | None:
+    """A cotangent a user's rule returned, in the dtype of its argument and not the user's array."""
+    if gx is None or gx.dtype != dtype:
+        return gx if gx is None else op.astype(gx, dtype)
+    return np.array(gx) if isinstance(gx, np.ndarray) else gx

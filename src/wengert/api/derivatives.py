@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert.api.results import copied, owned
 from wengert.core import tree
+from wengert.core.bind import located
 from wengert.core.table import op
 from wengert.core.types import Value
-from wengert.errors import DTypeError, ShapeError, TraceError
+from wengert.errors import DTypeError, ShapeError, TraceError, WengertError
 from wengert.interpret.derive import Pullback, jvp_flat, vjp_flat
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
@@ -40,6 +42,7 @@ class _Arguments:
             arg = args[number]
             values, structure = tree.flatten(_as_float(arg))
             _require_floats(name, values, arg)
+            values = [_plain(name, x) for x in values]
             seen: dict[int, int] = {}
             places = []
             for x in values:
@@ -69,13 +72,26 @@ class _Arguments:
         return found[0] if self.single else tuple(found)
 
 
+def _plain(name: str, x: Value) -> Value:
+    """A leaf as an ordinary array in the machine's byte order."""
+    if isinstance(x, np.ma.MaskedArray | np.matrix):
+        raise DTypeError(
+            f"{name}: given {type(x).__name__}; derivatives take plain arrays. "
+            "Convert it with np.asarray, or with x.filled(value) if it is masked."
+        )
+    if isinstance(x, np.ndarray) and not x.dtype.isnative:
+        return x.astype(x.dtype.newbyteorder("="))
+    return x
+
+
 def _require_floats(name: str, leaves: Sequence[Value], arg: Any) -> None:
     if not any(x.dtype.kind == "f" for x in leaves):
         what = f"has dtype {leaves[0].dtype}" if leaves else f"is {type(arg).__name__}"
-        raise DTypeError(
+        error = DTypeError(
             f"{name}: the argument to differentiate by {what}; it must hold float arrays. "
             "Convert it with astype(np.float64), or choose another argument with argnums."
         )
+        raise located(error, leaves)
 
 
 def _zeros_where_none(found: Sequence[Value | None], leaves: Sequence[Value]) -> list[Value]:
@@ -85,21 +101,15 @@ def _zeros_where_none(found: Sequence[Value | None], leaves: Sequence[Value]) ->
     ]
 
 
-def _owned(values: Sequence[Value], *borrowed: Sequence[Value]) -> list[Value]:
-    """The values as arrays that share memory neither with each other nor with `borrowed`."""
-    taken = {id(x) for xs in borrowed for x in xs}
-    out = []
-    for x in values:
-        if type(x) is np.ndarray:
-            if id(x) in taken or x.base is not None or not x.flags.writeable:
-                x = np.array(x)
-            taken.add(id(x))
-        out.append(x)
-    return out
-
-
 def _scalar(name: str, out: Any) -> Value:
     """The loss a function returned, checked to be one float."""
+    try:
+        return _one_float(name, out)
+    except WengertError as error:
+        raise located(error, [out]) from None
+
+
+def _one_float(name: str, out: Any) -> Value:
     if isinstance(out, tuple):
         raise TraceError(
             f"{name}: the function returned a tuple; it must return one scalar. "
@@ -190,9 +200,9 @@ def _value_and_grad(
     outputs, pullback = vjp_flat(flat, arguments.leaves)
     one = np.ones((), outputs[0].dtype)
     found = pullback([one, *[None] * (len(outputs) - 1)])
-    value, *rest = _owned(outputs, arguments.leaves)
+    value, *rest = copied(outputs)
     aux = tree.unflatten(aux_structure[0], rest) if has_aux else None
-    gradients = _owned(_zeros_where_none(found, arguments.leaves), outputs, arguments.leaves)
+    gradients = owned(_zeros_where_none(found, arguments.leaves), outputs, arguments.leaves)
     return (value, aux), arguments.result(gradients)
 
 
@@ -211,9 +221,9 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         given = _like("vjp", "cotangent", cotangent, value, structure)
         found = _zeros_where_none(pull(given), arguments.leaves)
-        return tuple(arguments.trees(_owned(found, given, value, arguments.leaves)))
+        return tuple(arguments.trees(owned(found, given, value, arguments.leaves)))
 
-    result = tree.unflatten(structure, _owned(value, arguments.leaves))
+    result = tree.unflatten(structure, copied(value))
     return (result, pullback, aux) if has_aux else (result, pullback)
 
 
@@ -235,16 +245,17 @@ def _pullback(
 
     outputs, pull = vjp_flat(flat, arguments.leaves)
     extra = len(outputs) - count[0]
-    aux = tree.unflatten(structures[1], outputs[count[0] :])
+    aux = tree.unflatten(structures[1], copied(outputs[count[0] :]))
     return outputs[: count[0]], aux, structures[0], lambda gs: pull([*gs, *[None] * extra])
 
 
 def _with_aux(name: str, out: Any) -> tuple[Any, Any]:
     if not isinstance(out, tuple) or len(out) != 2:
-        raise TraceError(
+        error = TraceError(
             f"{name}: the function returned {type(out).__name__}; with has_aux=True it must "
             "return (value, aux). Return both, or leave has_aux out."
         )
+        raise located(error, [out])
     return out
 
 
@@ -254,16 +265,18 @@ def _like(
     """A cotangent or tangent as flat leaves, checked against what it belongs to."""
     leaves, found = tree.flatten(tree.arrays(given))
     if found.spec != structure.spec or len(leaves) != len(values):
-        raise TraceError(
+        error = TraceError(
             f"{name}: the {what} has structure {found}; it must have that of its value, "
             f"{structure}. Build it with wg.tree.map over the value."
         )
+        raise located(error, values)
     for g, x in zip(leaves, values, strict=True):
         if tuple(g.shape) != tuple(x.shape):
-            raise ShapeError(
+            mismatch = ShapeError(
                 f"{name}: a {what} has shape {tuple(g.shape)}; it must have the shape of its "
                 f"value, {tuple(x.shape)}. Broadcast or reshape it."
             )
+            raise located(mismatch, values)
     return [
         g if g.dtype == x.dtype else op.astype(g, x.dtype)
         for g, x in zip(leaves, values, strict=True)
@@ -279,6 +292,12 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
     >>> float(tangent)
     6.0
     """
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, tuple | list):
+            raise TypeError(
+                f"jvp: the {what} are {type(given).__name__}; a tuple with one value per argument "
+                "is needed. Write (x,)."
+            )
     leaves, structure = tree.flatten(tree.arrays(tuple(map(_as_float, primals))))
     ds = _like("jvp", "tangent", tuple(map(_as_float, tangents)), leaves, structure)
     moving = [_tangent_of(x, dx) for x, dx in zip(leaves, ds, strict=True)]
@@ -296,11 +315,11 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
 
     outputs, found = jvp_flat(flat, leaves, moving)
     n = count[0]
-    value = tree.unflatten(structures[0], _owned(outputs[:n], leaves))
-    tangents = _owned(_zeros_where_none(found[:n], outputs[:n]), outputs, leaves, ds)
+    value = tree.unflatten(structures[0], copied(outputs[:n]))
+    tangents = owned(_zeros_where_none(found[:n], outputs[:n]), outputs, leaves, ds)
     tangent = tree.unflatten(structures[0], tangents)
     return (
-        (value, tangent, tree.unflatten(structures[1], outputs[n:]))
+        (value, tangent, tree.unflatten(structures[1], copied(outputs[n:])))
         if has_aux
         else (value, tangent)
     )

@@ -51,6 +51,10 @@ def grad_with_loss(
             "grad_with_loss: the graph has no outputs; the first output is the loss. Call "
             "g.set_outputs first."
         )
+    if not isinstance(wrt, list | tuple):
+        raise TypeError(
+            f"grad_with_loss: wrt is {type(wrt).__name__}; a list of nodes is needed. Write [node]."
+        )
     numbers = [graph.number(node) for node in wrt]
     for number in numbers:
         if not is_float(graph.type(number).dtype):
@@ -86,6 +90,6 @@ def grad_with_loss(
 
 def _free_name(graph: Graph) -> str:
     """`d_output`; where the graph is itself a gradient and has one, `d_output2` and so on."""
-    taken = {graph.name(number) for number in graph.inputs}
+    taken = {graph.name(number).split(".")[0] for number in graph.inputs}
     names = ["d_output", *(f"d_output{i}" for i in range(2, len(taken) + 3))]
     return next(name for name in names if name not in taken)

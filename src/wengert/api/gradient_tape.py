@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from wengert.api.recording import Recording, require_finite
+from wengert.api.results import owned
+from wengert.api.seed import seed_for
 from wengert.core import tree
 from wengert.core.bind import enter, leave
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
-from wengert.errors import DTypeError, MissingGradient, NonFiniteError, ShapeError, TraceError
+from wengert.errors import DTypeError, MissingGradient, NonFiniteError, TraceError
 from wengert.interpret.tape import Tape
 
 
@@ -73,37 +75,40 @@ class GradientTape(Recording):
         `seed` is the cotangent of the loss: one by default, required where the loss is no scalar.
         """
         handles, structure = tree.flatten(sources)
-        if any(self._slot(x) is None for x in handles):
+        moving = [x for x in handles if x.dtype.kind == "f"]
+        if any(self._slot(x) is None for x in moving):
             raise MissingGradient(
                 "GradientTape: gradient was asked for a value this tape does not watch; sources "
                 "are what tape.watch returned, or Tensors computed from it. Watch it before use."
             )
-        slots: list[Any] = [self._slot(x) for x in handles]
+        loss = self._own(loss)
         start = self._slot(loss)
-        value = loss.value if start is not None else np.asarray(loss)
-        if seed is None and tuple(value.shape) != ():
-            raise ShapeError(
-                f"GradientTape: the loss has shape {tuple(value.shape)}; without a seed it must "
-                "be a scalar. Pass seed=, an array of that shape, or sum it first."
-            )
-        seed = np.ones((), value.dtype) if seed is None else seed
+        seed = seed_for("GradientTape", loss if start is None else loss.value, seed)
+        slots: list[Any] = [self._slot(x) for x in moving]
         found: list[Value | None] = [None] * len(slots)
         if start is not None:
             found = self._tape.sweep({start: seed}, slots)
             if not all(g is None or type(g) is Tensor or np.isfinite(g).all() for g in found):
                 self._explain(start, seed, slots)
-        zeros = [
-            np.zeros(x.shape, x.dtype) if g is None else g
-            for g, x in zip(found, handles, strict=True)
-        ]
-        return tree.unflatten(structure, zeros)
+        filled = [_or_zeros(g, x) for g, x in zip(found, moving, strict=True)]
+        gradients = iter(owned(filled, [seed], [x.value for x in moving]))
+        return tree.unflatten(
+            structure,
+            [next(gradients) if x.dtype.kind == "f" else _or_zeros(None, x) for x in handles],
+        )
+
+    def _own(self, loss: Any) -> Any:
+        """A loss as a Tensor of this tape, also where an inner tape computed it."""
+        while isinstance(loss, Tensor) and loss.level is not self._tape and loss.value is not None:
+            loss = loss.value
+        return loss if isinstance(loss, Tensor) else np.asarray(loss)
 
     def _explain(self, start: int, seed: Any, slots: list[int]) -> None:
         """Walk back again, looking at every step, to name the one that went non-finite."""
         self._tape.sweep(
             {start: seed},
             slots,
-            inspect=lambda record, slot, gx: require_finite(record[0].name, slot, gx),
+            inspect=lambda record, slot, gx: require_finite(record.op.name, slot, gx),
         )
         raise NonFiniteError(
             "GradientTape: a sum of gradients is not finite, though each term is; a gradient must "
@@ -113,3 +118,7 @@ class GradientTape(Recording):
     def _slot(self, x: Any) -> int | None:
         mine = isinstance(x, Tensor) and x.level is self._tape
         return x.handle if mine else None
+
+
+def _or_zeros(g: Value | None, x: Value) -> Value:
+    return np.zeros(x.shape, x.dtype) if g is None else g

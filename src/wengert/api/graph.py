@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from wengert.api.building import Container
+from wengert.api.seed import seed_for
 from wengert.api.variants import Variants
-from wengert.core import dtypes, tree
+from wengert.core import tree
 from wengert.core.bind import opened
 from wengert.core.check import check
 from wengert.core.graph import Graph as CoreGraph
@@ -18,8 +19,8 @@ from wengert.core.read import read
 from wengert.core.show import show
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
-from wengert.errors import DTypeError, MissingGradient, ShapeError, TraceError
-from wengert.interpret.replay import run_node, sizes_of
+from wengert.errors import DTypeError, MissingGradient, TraceError
+from wengert.interpret.replay import inside, run_node, sizes_of
 from wengert.interpret.tape import Tape
 
 
@@ -58,28 +59,27 @@ class Graph(Variants):
 
     def _compute(self, target: int, given: Mapping[int, Any], values: dict[int, Any]) -> Any:
         """The value of one node; what it needs is computed once and kept in `values`."""
-        sizes = sizes_of(self, dict(given))
-        pending = [target]
-        while pending:
-            number = pending[-1]
-            node = self.nodes[number]
-            missing = [i for i in node.operands if i is not None and i not in values]
-            if missing:
-                pending.extend(missing)
-                continue
-            pending.pop()
-            if number in values:
-                continue
-            if number in given:
-                values[number] = given[number]
-            elif node.op in (op.input, op.parameter):
-                name = self.name(number)
-                raise ValueError(
-                    f"{name}: has a shape but no value; a value is needed to run the graph. "
-                    f"Give one with g.set(node, value) or g.run({name}=value)."
-                )
-            else:
-                values[number] = run_node(node, values, sizes)
+        with inside(sizes_of(self, dict(given))) as sizes:
+            pending = [target]
+            while pending:
+                number = pending[-1]
+                node = self.nodes[number]
+                missing = [i for i in node.operands if i is not None and i not in values]
+                if missing:
+                    pending.extend(missing)
+                    continue
+                pending.pop()
+                if number in values:
+                    continue
+                if number in given:
+                    values[number] = given[number]
+                elif node.op in (op.input, op.parameter):
+                    raise ValueError(
+                        f"{self.name(number)}: has a shape but no value; a value is needed to run "
+                        "the graph. Give one with g.set(node, value) or as an argument of g.run."
+                    )
+                else:
+                    values[number] = run_node(node, values, sizes)
         return values[target]
 
     def set(self, node: Any, value: Any) -> None:
@@ -138,7 +138,7 @@ class Graph(Variants):
             given.update([self._fitting(names[name], value)])
         if not self.returns:
             raise ValueError(
-                "run: the graph has no outputs; it returns its outputs. Call g.set_outputs first."
+                "run: the graph has no outputs; they are what it returns. Call g.set_outputs first."
             )
         values: dict[int, Any] = {}
         return [np.array(self._compute(number, given, values)) for number in self.returns]
@@ -150,7 +150,7 @@ class Graph(Variants):
         """
         number = self.number(loss)
         value = self.value(number)
-        seed = _seed_for(value, seed)
+        seed = seed_for("backward", value, seed)
         parameters = [
             n for n in self.inputs if self.nodes[n].op is op.parameter and n in self._given
         ]
@@ -216,26 +216,3 @@ class Graph(Variants):
 
     def __repr__(self) -> str:
         return show(self)
-
-
-def _seed_for(value: Any, seed: Any) -> Any:
-    """The cotangent backward starts from, checked against the loss."""
-    if not dtypes.is_float(value.dtype):
-        raise DTypeError(
-            f"backward: the loss has dtype {value.dtype}; only floats are differentiated. "
-            "Convert it with astype."
-        )
-    if seed is None:
-        if value.shape != ():
-            raise ShapeError(
-                f"backward: the loss has shape {value.shape}; without a seed it must be a scalar. "
-                "Pass seed=, an array of that shape, or sum it first."
-            )
-        return np.ones((), value.dtype)
-    seed = np.asarray(seed, value.dtype)
-    if seed.shape != value.shape:
-        raise ShapeError(
-            f"backward: the seed has shape {seed.shape}; it must have the shape of the loss, "
-            f"{value.shape}. Reshape it."
-        )
-    return seed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from wengert.api.graph import Graph
@@ -70,7 +70,7 @@ def _arguments(
             if id(x) not in seen:
                 seen[id(x)] = len(leaves)
                 leaves.append(x)
-                names.append(f"{name}.{path}" if path else name)
+                names.append(_unique(f"{name}.{path}" if path else name, names))
         places.append((structure, [seen[id(x)] for x in values]))
 
     def call(values: Sequence[Value]) -> Any:
@@ -85,7 +85,16 @@ def _argument_names(function: Callable[..., Any], count: int) -> list[str]:
     except (TypeError, ValueError):
         parameters = []
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return [names[i] if i < len(names) else f"arg{i}" for i in range(count)]
+    found: list[str] = []
+    for i in range(count):
+        found.append(_unique(names[i] if i < len(names) else f"arg{i}", found))
+    return found
+
+
+def _unique(name: str, taken: Sequence[str]) -> str:
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _types(
@@ -103,7 +112,7 @@ def _types(
     for x, name in zip(leaves, names, strict=True):
         require_supported("trace", f"argument {name!r}", x.dtype)
         shape: list[Size] = list(x.shape)
-        for axis, dim in dims.get(name, {}).items():
+        for axis, dim in _open_axes(name, dims.get(name, {})):
             if not -len(shape) <= axis < len(shape):
                 raise ShapeError(
                     f"trace: dims names axis {axis} of {name!r}, which has shape {tuple(shape)}; "
@@ -118,6 +127,15 @@ def _types(
             shape[axis] = dim
         types.append(ArrayType(tuple(shape), type_of(x).dtype))
     return types, sizes
+
+
+def _open_axes(name: str, axes: Any) -> Iterable[tuple[int, Dim]]:
+    if not isinstance(axes, Mapping) or not all(isinstance(dim, Dim) for dim in axes.values()):
+        raise ShapeError(
+            f"trace: dims gives {axes!r} for {name!r}; it maps axes to Dims. "
+            f"Write {{0: wg.Dim('n')}}."
+        )
+    return axes.items()
 
 
 def _without(dims: Dims, names: frozenset[str]) -> dict[str, Mapping[int, Dim]]:

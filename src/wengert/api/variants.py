@@ -187,8 +187,13 @@ class Variants(Building):
         """Elements at positions along an axis; repeated positions add up in the gradient."""
         with self.level.all_or_nothing():
             source = self._operand(GradOp.gather, x)
-            out = op.take(source, self._operand(GradOp.gather, indices), axis=axis)
-        fields = {"indices": indices, "axis": canonical_axis("gather", axis, len(source.shape))}
+            known = not isinstance(indices, Tensor | Container)  # then they are checked at once
+            where = np.asarray(indices) if known else self._operand(GradOp.gather, indices)
+            out = op.take(source, where, axis=axis)
+        fields = {
+            "indices": np.array(indices) if not isinstance(indices, Tensor) else indices,
+            "axis": canonical_axis("gather", axis, len(source.shape)),
+        }
         return self._remember(out, GradOp.gather, [source], fields)
 
     def struct_field(self, struct: Container, field: str | int) -> Any:

@@ -11,12 +11,13 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from wengert.core.dims import Dim, has_dims
-from wengert.core.dtypes import CHARS, require_supported
+from wengert.core.dtypes import CHARS
 from wengert.core.source import Line, user_line
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
@@ -61,19 +62,41 @@ class _Stack(threading.local):
 
 
 _stack = _Stack()
+_numbers = count(1)
 
 
 def enter(level: Level) -> None:
+    """Open a level. Numbers are never used twice, so levels of two threads cannot be confused."""
+    level.number = next(_numbers)
     _stack.levels.append(level)
     _stack.recording += level.symbolic
-    level.number = len(_stack.levels)
 
 
 def leave(level: Level) -> None:
     level.closed = True
+    _take_off(level)
+
+
+def _take_off(level: Level) -> None:
     levels = _stack.levels
-    while level in levels:  # with it goes what was left open inside
-        _stack.recording -= levels.pop().symbolic
+    if levels and levels[-1] is level:
+        levels.pop()
+    elif level in levels:  # a generator or a tape that ends out of order
+        levels.remove(level)
+    else:
+        return
+    _stack.recording -= level.symbolic
+
+
+@contextmanager
+def recording(level: Level) -> Iterator[None]:
+    """Let a graph built by hand record calls whose only symbols are Dims."""
+    _stack.levels.append(level)
+    _stack.recording += level.symbolic
+    try:
+        yield
+    finally:
+        _take_off(level)
 
 
 @contextmanager
@@ -116,7 +139,6 @@ def _recording_level(op: Op) -> Level:
     )
 
 
-WORDED = (WengertError, ValueError, IndexError)  # what the errors we word are instances of
 _WORDING = re.compile(r"[\w.]+: .+; ")
 _PLACE = re.compile(r" \([^()]+:\d+\)$")
 _E = TypeVar("_E", bound=Exception)
@@ -129,11 +151,15 @@ def located(error: _E, operands: Sequence[Value]) -> _E:
 
 def at_line(error: _E, line: Line | None) -> _E:
     """The error with a line of the user's program behind it, unless it is another's or has one."""
-    text = str(error)
-    ours = isinstance(error, WengertError) or _WORDING.match(text)
-    if line is None or not ours or _PLACE.search(text):
+    if line is None or not is_worded(error) or _PLACE.search(str(error)):
         return error
-    return type(error)(f"{text} ({line})")
+    return type(error)(f"{error} ({line})")
+
+
+def is_worded(error: Exception) -> bool:
+    """Whether an error is one of ours, and not what Python or NumPy say."""
+    builtin = type(error) in (ValueError, IndexError, TypeError, np.linalg.LinAlgError)
+    return isinstance(error, WengertError) or (builtin and bool(_WORDING.match(str(error))))
 
 
 def _is_traced(x: Value) -> bool:
@@ -168,9 +194,7 @@ def _explain(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> None:
     """Raise the worded error for a call NumPy refused."""
     weak = (bool, int, float) if op.kind == "elementwise" else ()
     arrays = [x if x is None or isinstance(x, weak) else np.asarray(x) for x in operands]
-    for position, x in enumerate(arrays):
-        if isinstance(x, np.ndarray):
-            require_supported(op.name, position, x.dtype)
+    op.require_operands(arrays)
     if op.type is not None:
         op.type(*arrays, **params)
 

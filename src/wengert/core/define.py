@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from wengert.core import promotion
-from wengert.core.bind import WORDED, bind, located
+from wengert.core.bind import bind, located
 from wengert.core.broadcast import broadcast_shapes
 from wengert.core.op import Call, Jvp, Op, Vjp
 from wengert.core.rules import (
@@ -257,8 +257,11 @@ def function(
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return definition(*args, **kwargs)
-            except WORDED as error:
-                raise located(error, args) from None
+            except Exception as error:
+                found = located(error, args)
+                if found is error:
+                    raise
+                raise found from None
 
         op.enter_function(definition.__name__, call, space)
         _install(call, method, array_function)

@@ -10,10 +10,13 @@ True
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from wengert.core.source import Line, user_line
 from wengert.core.table import UFUNCS, op
@@ -77,6 +80,9 @@ class Dim:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NumPy's functions, and arithmetic with NumPy arrays: a Dim is a run-time scalar there."""
+        if all(isinstance(x, Dim | int | np.integer) for x in inputs) and ufunc in _ARITHMETIC:
+            left, right = (x if isinstance(x, Dim) else int(x) for x in inputs)
+            return _ARITHMETIC[ufunc](left, right)
         function = UFUNCS.get(ufunc)
         if function is None or method != "__call__" or kwargs:
             return NotImplemented
@@ -103,7 +109,7 @@ class Dim:
         return hash(self.terms)
 
     def __add__(self, other: Any) -> Any:
-        if not isinstance(other, int | Dim):
+        if not isinstance(other, int | np.integer | Dim):
             return op.add(self, other)
         total = dict(self.terms)
         for monomial, coefficient in _terms(other):
@@ -111,7 +117,7 @@ class Dim:
         return _canonical(total)
 
     def __mul__(self, other: Any) -> Any:
-        if not isinstance(other, int | Dim):
+        if not isinstance(other, int | np.integer | Dim):
             return op.multiply(self, other)
         total: dict[Monomial, int] = {}
         for left, a in self.terms:
@@ -186,11 +192,16 @@ class Dim:
         return text.removeprefix("+ ") if text[0] == "+" else "-" + text.removeprefix("- ")
 
 
+_ARITHMETIC: dict[Any, Any] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+}
 Size: TypeAlias = int | Dim
 Shape: TypeAlias = tuple[Size, ...]
 
 
-def _terms(size: Size) -> tuple[tuple[Monomial, int], ...]:
+def _terms(size: Size | np.integer[Any]) -> tuple[tuple[Monomial, int], ...]:
     if isinstance(size, Dim):
         return size.terms
     return (((), int(size)),) if size else ()
@@ -275,22 +286,17 @@ def substitute(value: Any, sizes: Mapping[str, Size]) -> Any:
     return value
 
 
-def solve(symbolic: Shape, actual: Shape, sizes: dict[str, Size]) -> bool:
-    """Add to `sizes` what `actual` says about the names in `symbolic`; False where the two
-    disagree.
+def solve(symbolic: Shape, actual: Shape, sizes: dict[str, Size]) -> None:
+    """Add to `sizes` what `actual` says about the names in `symbolic`, where it says it plainly.
 
     >>> sizes = {}
-    >>> solve((Dim("n"), 3), (5, 3), sizes), sizes
-    (True, {'n': 5})
+    >>> solve((Dim("n"), Dim("m") * 2), (5, 6), sizes)
+    >>> sizes
+    {'n': 5, 'm': 3}
     """
-    if len(symbolic) != len(actual):
-        return False
-    for want, have in zip(symbolic, actual, strict=True):
-        if isinstance(want, Dim) and len(want.terms) == 1 and len(want.names) == 1:
-            (monomial, coefficient), *_ = want.terms
-            if coefficient == 1 and len(monomial) == 1:
-                sizes.setdefault(monomial[0], have)
-    return all(
-        (want.substitute(sizes) if isinstance(want, Dim) else want) == have
-        for want, have in zip(symbolic, actual, strict=True)
-    )
+    for want, have in zip(symbolic, actual, strict=False):
+        if isinstance(want, Dim) and len(want.terms) == 1:
+            ((monomial, coefficient),) = want.terms
+            size = divide_exactly(have, coefficient)
+            if len(monomial) == 1 and size is not None:
+                sizes.setdefault(monomial[0], size)

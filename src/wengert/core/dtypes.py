@@ -34,8 +34,8 @@ def require_supported(name: str, which: int | str, dtype: DType) -> None:
     if dtype not in SUPPORTED:
         what = f"operand {which}" if isinstance(which, int) else which
         raise DTypeError(
-            f"{name}: {what} has dtype {dtype}; bool, integers, float32 and float64 are computed "
-            "with. Convert it first, for example with x.astype(np.float32)."
+            f"{name}: {what} has dtype {dtype}; it must be bool, an integer, float32 or float64. "
+            "Convert it first, for example with x.astype(np.float32)."
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from wengert.core.dims import Dim
+from wengert.core.dims import has_dims
 from wengert.core.op import Op
 from wengert.core.source import Line
 from wengert.core.types import ArrayType, Type
@@ -58,8 +58,9 @@ class Graph:
     @property
     def has_dims(self) -> bool:
         """Whether any size in the program is open."""
-        types = (t for node in self.nodes for t in _types(node.type))
-        return any(isinstance(size, Dim) for t in types for size in t.shape)
+        shapes = (t.shape for node in self.nodes for t in _types(node.type))
+        params = (tuple(node.params.values()) for node in self.nodes)
+        return any(map(has_dims, shapes)) or any(map(has_dims, params))
 
     def subgraphs(self) -> Iterator[Graph]:
         """The bodies of scans, branches and regions."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from wengert.core.bind import WORDED, bind, located
+from wengert.core.bind import bind, is_worded, located
+from wengert.core.dtypes import CHARS, require_supported
 from wengert.core.samples import Sample
+from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import Type, Value
 from wengert.errors import DTypeError, TraceError
@@ -69,9 +72,7 @@ class Call:
             )
         for key, value in params.items():
             if value is inspect.Parameter.empty:
-                raise TypeError(
-                    f"{name}: {key} was not given; it has no default. Pass {key}=."
-                )
+                raise TypeError(f"{name}: {key} was not given; it has no default. Pass {key}=.")
         return list(given[0]) if self.variadic else given, params
 
     def _missing(self, name: str, key: str, kwargs: dict[str, Any]) -> Any:
@@ -131,6 +132,13 @@ class Op:
         ""  # public namespace below wg: "" is wg itself, "linalg", "random"; "hidden" for none
     )
     commutative: bool = False
+    # Correctly rounded, or only moving and comparing: every target gives the bits NumPy gives.
+    exact: bool = False
+    # Of an op with several outputs: (params, which outputs are read) -> the parameters of a call
+    # that leaves out what it can of the others, and the numbers of the outputs it keeps.
+    narrow: Callable[[dict[str, Any], Sequence[bool]], tuple[dict[str, Any], list[int]]] | None = (
+        None
+    )
     emit: Callable[..., Any] | None = None
     samples: tuple[Sample, ...] = ()
     at: Sequence[tuple[Any, ...]] = ()
@@ -162,12 +170,34 @@ class Op:
         """The operands and canonical parameters of a call."""
         given, params = self.call.arrange(self.name, args, kwargs)
         operands = [self.operand(x) for x in given]
+        for x in operands:
+            if x is None or (type(x) is np.ndarray and x.dtype.char not in CHARS):
+                self.require_operands(operands)
         if self.canonical is not None:
             try:
                 params = self.canonical(*operands, **params)
-            except WORDED as error:
-                raise located(error, operands) from None
+            except Exception as error:
+                found = located(error if is_worded(error) else self._unreadable(params), operands)
+                if found is error:
+                    raise
+                raise found from (None if is_worded(error) else error)
         return operands, params
+
+    def _unreadable(self, params: dict[str, Any]) -> TypeError:
+        given = ", ".join(f"{name}={reprlib.repr(value)}" for name, value in params.items())
+        return TypeError(
+            f"{self.name}: given {given}; one of these is of another kind than it takes. "
+            "Compare its documentation."
+        )
+
+    def __copy__(self) -> Op:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Op:
+        return self  # an op is what it is by identity
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _by_name, (self.name,)
 
     def rebind(self, operands: Sequence[Value], params: dict[str, Any]) -> Value:
         """Call the op again with parameters that are canonical already."""
@@ -195,6 +225,19 @@ class Op:
                 f"{self.name}: given {type(x).__name__} as an operand; an operand is a Tensor, an "
                 "array or a number. Convert it first."
             ) from None
+
+    def require_operands(self, operands: Sequence[Value]) -> None:
+        """Refuse an operand that is missing or has a dtype we do not have."""
+        for position, x in enumerate(operands):
+            if isinstance(x, np.ndarray):
+                require_supported(self.name, position, x.dtype)
+            elif x is None and (
+                self.call.variadic or self.call.operands[position] not in self.call.optional
+            ):
+                raise DTypeError(
+                    f"{self.name}: given None as operand {position}; an operand is a Tensor, an "
+                    "array or a number. Pass one."
+                )
 
     def operand_dtypes(self, operands: Sequence[Value]) -> Sequence[Any]:
         """The dtype in which each operand enters the computation."""
@@ -226,3 +269,8 @@ def _holds_tensor(x: Any) -> bool:
     if isinstance(x, list | tuple):
         return any(map(_holds_tensor, x))
     return isinstance(x, Tensor)
+
+
+def _by_name(name: str) -> Any:
+    """An op that was pickled."""
+    return table[name]

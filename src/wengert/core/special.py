@@ -75,7 +75,7 @@ def _in_double(function: Callable[[Array], Array]) -> Callable[[Any], Array]:
     def converted(x: Any) -> Array:
         x = np.asarray(x)
         with np.errstate(all="ignore"):
-            result = function(x.astype(np.float64))
+            result = function(x.astype(np.float64, casting="same_kind"))
         return np.asarray(result, floating(x.dtype))
 
     return converted
@@ -201,7 +201,7 @@ def _digamma_of_small(x: Array) -> Array:
 def polygamma(n: Any, x: Any) -> Array:
     """The n-th derivative of ψ at x, for integers n ≥ 0; NaN for negative n."""
     dtype = floating(np.asarray(x).dtype)
-    n, x = np.broadcast_arrays(n, np.asarray(x, np.float64))
+    n, x = np.broadcast_arrays(n, np.asarray(x).astype(np.float64, casting="same_kind"))
     out = np.full(x.shape, np.nan)
     with np.errstate(all="ignore"):
         for order in map(int, np.unique(n[n >= 0])):

@@ -212,11 +212,11 @@ class Tensor:
     __hash__ = object.__hash__
 
     def __format__(self, spec: str) -> str:
+        if self.value is None and spec:
+            self._refuse("format", "its number is not known yet", "Print it where it has a value")
         return format(repr(self) if self.value is None else self.value, spec)
 
     def __repr__(self) -> str:
         if self.value is not None:
             return f"Tensor({self.value!r})"
         return f"Tensor({type_of(self)}, %{self.handle})"
-
-

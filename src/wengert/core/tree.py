@@ -7,6 +7,7 @@ Arrays are leaves; Python numbers, strings, None and callables are static, part 
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -16,7 +17,6 @@ import optree
 from wengert.core.op import Op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
-
 
 
 class _Leaf:
@@ -36,6 +36,7 @@ Tree: TypeAlias = Any
 
 # Dictionaries keep the order in which they were filled, here and only in this namespace. The
 # context lasts as long as this name: dropped, it would put the sorted order back.
+_registering = threading.Lock()
 _insertion_order = optree.dict_insertion_ordered(True, namespace=_NAMESPACE)
 _insertion_order.__enter__()
 
@@ -50,8 +51,9 @@ class Structure:
         self.static = static  # per leaf of the spec: a static value, or _LEAF
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Structure) and self.spec == other.spec
-        return same and self.static == other.static  # type: ignore[attr-defined]
+        if not isinstance(other, Structure):
+            return NotImplemented
+        return bool(self.spec == other.spec and self.static == other.static)
 
     def __hash__(self) -> int:
         return hash(self.spec)
@@ -153,19 +155,33 @@ def _flatten(tree: Tree) -> tuple[list[Any], Any]:
             _register(kind)
 
 
+class _Rest:
+    """What a dataclass instance holds beside its fields; it takes no part in comparisons."""
+
+    def __init__(self, attributes: dict[str, Any]) -> None:
+        self.attributes = attributes
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Rest)
+
+    def __hash__(self) -> int:
+        return 0
+
+
 def _register(kind: type) -> None:
     names = tuple(field.name for field in dataclasses.fields(kind))
 
-    def take(x: Any) -> tuple[tuple[Any, ...], None, tuple[str, ...]]:
-        return tuple(getattr(x, name, None) for name in names), None, names
+    def take(x: Any) -> tuple[tuple[Any, ...], _Rest, tuple[str, ...]]:
+        rest = {k: v for k, v in getattr(x, "__dict__", {}).items() if k not in names}
+        return tuple(getattr(x, name, None) for name in names), _Rest(rest), names
 
-    def build(_aux: Any, children: Any) -> Any:
-        x: Any = object.__new__(
-            kind
-        )  # not __init__: it may compute, or refuse what is not an array
-        for name, child in zip(names, children, strict=True):
+    def build(rest: Any, children: Any) -> Any:
+        x: Any = object.__new__(kind)  # not __init__: it may compute, or refuse what is no array
+        for name, child in (*zip(names, children, strict=True), *rest.attributes.items()):
             object.__setattr__(x, name, child)
         return x
 
-    optree.register_pytree_node(kind, take, build, namespace=_NAMESPACE)
-    _registered.add(kind)
+    with _registering:
+        if kind not in _registered:
+            optree.register_pytree_node(kind, take, build, namespace=_NAMESPACE)
+            _registered.add(kind)

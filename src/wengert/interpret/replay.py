@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from wengert.core.bind import bind
+from wengert.core.bind import at_line, bind
 from wengert.core.dims import Size, solve, substitute
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
@@ -32,15 +33,22 @@ def replay(graph: Graph, operands: Sequence[Value]) -> list[Value]:
 
 def replay_all(graph: Graph, given: dict[int, Value]) -> list[Value]:
     """The value of every node, where those of some nodes (all the inputs) are given."""
-    outer = _outer.sizes
-    sizes = _outer.sizes = outer | sizes_of(graph, given)
-    try:
+    with inside(sizes_of(graph, given, _outer.sizes)) as sizes:
         values: list[Value] = []
         for number, node in enumerate(graph.nodes):
             values.append(given[number] if number in given else run_node(node, values, sizes))
         return values
+
+
+@contextmanager
+def inside(sizes: dict[str, Size]) -> Iterator[dict[str, Size]]:
+    """While a program runs: the sizes it has, which its bodies may need too."""
+    before = _outer.sizes
+    _outer.sizes = sizes
+    try:
+        yield sizes
     finally:
-        _outer.sizes = outer
+        _outer.sizes = before
 
 
 def run_node(
@@ -54,20 +62,34 @@ def run_node(
     params = node.params
     if sizes and node.op.sized:
         params = {name: substitute(value, sizes) for name, value in params.items()}
-    return bind(node.op, [None if i is None else values[i] for i in node.operands], params)
+    try:
+        return bind(node.op, [None if i is None else values[i] for i in node.operands], params)
+    except Exception as error:
+        found = at_line(error, node.line)
+        if found is error:
+            raise
+        raise found from None
 
 
-def sizes_of(graph: Graph, given: dict[int, Value]) -> dict[str, Size]:
-    """What the given inputs say about the Dims of the graph."""
-    sizes: dict[str, Size] = {}
-    for number in graph.inputs:
-        if number in given:
-            want, have = graph.type(number).shape, tuple(given[number].shape)
-            if want != have and not solve(want, have, sizes):
-                raise ShapeError(
-                    f"{graph.name(number)}: given shape {have}; the graph was made for {want}"
-                    f"{_so_far(sizes)}. Pass an array of that shape."
-                )
+def sizes_of(
+    graph: Graph, given: dict[int, Value], outer: dict[str, Size] | None = None
+) -> dict[str, Size]:
+    """What the given inputs, and the program around the graph, say about its Dims."""
+    sizes = dict(outer or {})
+    pairs = [
+        (number, graph.type(number).shape, tuple(given[number].shape))
+        for number in graph.inputs
+        if number in given
+    ]
+    different = [(number, want, have) for number, want, have in pairs if want != have]
+    for _number, want, have in different:
+        solve(want, have, sizes)
+    for number, want, have in different:
+        if substitute(want, sizes) != have:
+            raise ShapeError(
+                f"{graph.name(number)}: given shape {have}; the graph was made for {want}"
+                f"{_so_far(sizes)}. Pass an array of that shape."
+            )
     return sizes
 
 

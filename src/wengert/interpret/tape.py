@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.core.bind import Level, bind, evaluate
+from wengert.core.bind import Level, at_line, bind, evaluate
 from wengert.core.op import Op
 from wengert.core.source import Line, attribute
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
 from wengert.errors import NotDifferentiable
 
-# One call on the tape: op, parameters, operands, the slot of each operand (None for a constant),
-# the output, the slot of the output or of each output, and the line of the call where it is traced.
-# What the backward step does not read is replaced: an operand by its type, the output by None.
-Record: TypeAlias = tuple[
-    Op,
-    dict[str, Any],
-    Sequence[Value],
-    Sequence[int | None],
-    Value,
-    int | tuple[int | None, ...],
-    Line | None,
-]
+
+class Record(NamedTuple):
+    """One call on the tape. What its backward step does not read is replaced."""
+
+    op: Op
+    params: dict[str, Any]
+    operands: Sequence[Value]  # one that is not read: by its type
+    sources: Sequence[int | None]  # slot of each operand; None for a constant
+    out: Value  # not read: None
+    slots: int | tuple[int | None, ...]  # slot of the output, or of each output
+    line: Line | None  # where the call was made, known where it is being traced
 
 
 class Tape(Level):
@@ -49,7 +48,7 @@ class Tape(Level):
         given = params
         if op.body is not None and op.inlined(params, op.vjp):
             return op.body(*operands, **params)
-        if op.saving is not None:
+        if op.saving is not None and not params.get("save"):
             params = op.saving(params)
         values: list[Value] = []
         sources: list[int | None] = []
@@ -91,7 +90,7 @@ class Tape(Level):
         self.count = slot + 1
         line = out.level.line_of(out) if type(out) is Tensor else None
         saved = out if op.keeps_out else None  # its cotangent has its shape and dtype
-        self.records.append((op, params, values, sources, saved, slot, line))
+        self.records.append(Record(op, params, values, sources, saved, slot, line))
         return Tensor(self, slot, out)
 
     def _record_several(
@@ -105,7 +104,7 @@ class Tape(Level):
         wrapped = tuple(Tensor(self, self.new_slot(), y) if y.dtype.kind == "f" else y for y in out)
         slots = tuple(y.handle if type(y) is Tensor and y.level is self else None for y in wrapped)
         line = out[0].level.line_of(out[0]) if type(out[0]) is Tensor else None
-        self.records.append((op, params, values, sources, out, slots, line))
+        self.records.append(Record(op, params, values, sources, out, slots, line))
         return wrapped
 
     def sweep(
@@ -126,7 +125,7 @@ class Tape(Level):
             for record in reversed(self.records):
                 op, params, operands, sources, out, slots, line = record
                 if type(slots) is not int:
-                    g = _cotangents_of(slots, cotangents)  # type: ignore[arg-type]
+                    g = _cotangents_of(slots, cotangents)
                 elif slots in keep:
                     g = cotangents.get(slots)
                 else:
@@ -166,10 +165,11 @@ def _pull_back(record: Record, g: Value, want: list[bool]) -> Sequence[Value]:
     """The backward step of a record that cannot be differentiated, or belongs to a line."""
     op, params, operands, _sources, out, _slots, line = record
     if op.vjp is None:
-        raise NotDifferentiable(
+        error = NotDifferentiable(
             f"{op.name}: was differentiated; {op.opaque}. "
             "Detach it with wg.stop_gradient if no gradient should flow."
         )
+        raise at_line(error, line)
     before = attribute(line)
     try:
         return op.vjp(g, out, operands, params, want)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.bind import Level, at_line, opened
+from wengert.core.bind import Level, at_line, opened, recording
 from wengert.core.dims import Dim
 from wengert.core.dtypes import DType
 from wengert.core.graph import Graph, Node
@@ -34,24 +34,32 @@ class Trace(Level):
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """Take back the nodes made inside where it raises: a refused call leaves no trace."""
+        """Record here, also what has no operand; where that raises, take the nodes back."""
         before = len(self.graph)
         try:
-            yield
+            with recording(self):
+                yield
         except BaseException:
-            del self.graph.nodes[before:]
-            for known in (self.captured, self._constants):
-                for key in [key for key, entry in known.items() if entry[0] >= before]:
-                    del known[key]
+            self._take_back(before)
             raise
 
+    def _take_back(self, before: int) -> None:
+        del self.graph.nodes[before:]
+        for known in (self.captured, self._constants):
+            for key in [key for key, entry in known.items() if entry[0] >= before]:
+                del known[key]
+
     def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
+        before = len(self.graph)
         try:
             lifted = self._lift_all(op, operands)
             types = [None if x is None else type_of(x) for x in lifted]
             found = node_type(op, types, params)
-        except WengertError as error:
-            raise at_line(error, user_line()) from None
+        except BaseException as error:
+            self._take_back(before)
+            if isinstance(error, WengertError):
+                raise at_line(error, user_line()) from None
+            raise
         numbers = tuple(x if x is None else x.handle for x in lifted)
         return self._record(Node(op, numbers, params, found, user_line()))
 
@@ -67,14 +75,16 @@ class Trace(Level):
 
     def sizes_behind(self, tensor: Tensor) -> frozenset[str]:
         names: set[str] = set()
-        pending = [tensor.handle]
+        pending, seen = [tensor.handle], {tensor.handle}
         while pending:
             node: Node = self.graph.nodes[pending.pop()]
             if node.op is op.size:
                 names |= node.params["dim"].names
             elif node.op is not op.constant and not any(i is not None for i in node.operands):
                 return frozenset()
-            pending.extend(i for i in node.operands if i is not None)
+            new = {i for i in node.operands if i is not None} - seen
+            seen |= new
+            pending.extend(new)
         return frozenset(names)
 
     def line_of(self, tensor: Tensor) -> Line | None:
@@ -106,13 +116,16 @@ class Trace(Level):
 
     def _lift_all(self, op: Op, operands: Sequence[Value]) -> list[Tensor | None]:
         ready = [x if x is None or _has_type(x) else np.asarray(x) for x in operands]
+        op.require_operands(ready)
         dtypes = op.operand_dtypes(ready)
         return [None if x is None else self.lift(x, d) for x, d in zip(ready, dtypes, strict=True)]
 
     def _constant(self, x: Value, dtype: DType | None) -> Tensor:
         known = self._constants.get(id(x))
         if known is not None and known[1] is x and isinstance(x, np.ndarray):
-            return self.tensor(known[0])
+            before = self.graph.nodes[known[0]].params["value"]
+            if before.dtype == x.dtype and before.tobytes() == x.tobytes():  # not changed since
+                return self.tensor(known[0])
         weak = isinstance(x, bool | int | float)
         value = np.array(x, dtype=dtype if weak else None)  # a copy: the user may change x later
         value.flags.writeable = False
@@ -182,7 +195,12 @@ def composite_body(op: Op, types: Sequence[ArrayType | None], params: dict[str, 
         return result if isinstance(result, tuple | list) else (result,)
 
     names = [f"x{i}" for i in range(len(types))] if op.call.variadic else op.call.operands
-    graph, _ = trace_flat(run, types, names)
+    graph, captured = trace_flat(run, types, names)
+    if captured:
+        raise TraceError(
+            f"{op.name}: its body uses a Tensor from outside; it may use its arguments only. "
+            "Pass that Tensor in as an argument."
+        )
     if (
         key is not None and op.name in table and table[op.name] is op
     ):  # not one made for a single call

@@ -90,6 +90,7 @@ def _piece(x: Any, axis: int, start: Size, count: Size) -> Any:
         sample((3,)),
         sample((2, 2), (3,), (), axis=None),
     ),
+    exact=True,
 )
 def concat(*arrays: Any, axis: int | None = 0) -> None:
     """The arrays of a sequence, one after the other along an axis they have.
@@ -223,6 +224,7 @@ def _pad(x: Any, pad_width: Any, constant_values: Any) -> Any:
         sample((0, 2), pad_width=((1, 1), (0, 0))),
         sample((), pad_width=0),
     ),
+    exact=True,
 )
 def pad(x: Any, /, pad_width: Any, constant_values: float = 0) -> None:
     """The array in a frame of one number; `pad_width` holds a pair (before, after) per axis."""
@@ -295,6 +297,7 @@ def _band(choose: Any, name: str) -> Any:
     transpose=lambda g, _x, k: op.tril(g, k),
     array_function=(np.tril,),
     samples=_BAND_SAMPLES,
+    exact=True,
 )
 def tril(x: Any, /, k: int = 0) -> None:
     """The lower triangle of each matrix, up to diagonal k, and zeros above it."""
@@ -307,6 +310,7 @@ def tril(x: Any, /, k: int = 0) -> None:
     transpose=lambda g, _x, k: op.triu(g, k),
     array_function=(np.triu,),
     samples=_BAND_SAMPLES,
+    exact=True,
 )
 def triu(x: Any, /, k: int = 0) -> None:
     """The upper triangle of each matrix, from diagonal k on, and zeros below it."""

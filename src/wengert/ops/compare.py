@@ -37,6 +37,7 @@ _SHIFTS = (
     flat=True,
     emit=lambda e, x, y: e.eq(x, y),
     samples=_ORDERED,
+    exact=True,
 )
 def equal(x: Any, y: Any, /) -> None:
     """Whether each x == y."""
@@ -50,6 +51,7 @@ def equal(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.ne(x, y),
     samples=_ORDERED,
+    exact=True,
 )
 def not_equal(x: Any, y: Any, /) -> None:
     """Whether each x != y."""
@@ -62,6 +64,7 @@ def not_equal(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.lt(x, y),
     samples=_ORDERED,
+    exact=True,
 )
 def less(x: Any, y: Any, /) -> None:
     """Whether each x < y."""
@@ -74,6 +77,7 @@ def less(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.le(x, y),
     samples=_ORDERED,
+    exact=True,
 )
 def less_equal(x: Any, y: Any, /) -> None:
     """Whether each x <= y."""
@@ -86,6 +90,7 @@ def less_equal(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.gt(x, y),
     samples=_ORDERED,
+    exact=True,
 )
 def greater(x: Any, y: Any, /) -> None:
     """Whether each x > y."""
@@ -98,6 +103,7 @@ def greater(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.ge(x, y),
     samples=_ORDERED,
+    exact=True,
 )
 def greater_equal(x: Any, y: Any, /) -> None:
     """Whether each x >= y."""
@@ -110,6 +116,7 @@ def greater_equal(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.and_(x, y),
     samples=_TRUTHS,
+    exact=True,
 )
 def logical_and(x: Any, y: Any, /) -> None:
     """Whether both are true; a number is true unless it is 0."""
@@ -122,6 +129,7 @@ def logical_and(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.or_(x, y),
     samples=_TRUTHS,
+    exact=True,
 )
 def logical_or(x: Any, y: Any, /) -> None:
     """Whether either is true; a number is true unless it is 0."""
@@ -134,6 +142,7 @@ def logical_or(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.xor(x, y),
     samples=_TRUTHS,
+    exact=True,
 )
 def logical_xor(x: Any, y: Any, /) -> None:
     """Whether exactly one is true; a number is true unless it is 0."""
@@ -145,6 +154,7 @@ def logical_xor(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x: e.not_(x),
     samples=(sample(Booleans((3, 4))), sample(Exactly([0.0, 2.0, math.nan]))),
+    exact=True,
 )
 def logical_not(x: Any, /) -> None:
     """Whether each element is false; a number is true unless it is 0."""
@@ -158,6 +168,7 @@ def logical_not(x: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.and_(x, y),
     samples=_BITS_OR_TRUTHS,
+    exact=True,
 )
 def bitwise_and(x: Any, y: Any, /) -> None:
     """The bits set in both, x & y."""
@@ -171,6 +182,7 @@ def bitwise_and(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.or_(x, y),
     samples=_BITS_OR_TRUTHS,
+    exact=True,
 )
 def bitwise_or(x: Any, y: Any, /) -> None:
     """The bits set in either, x | y."""
@@ -184,6 +196,7 @@ def bitwise_or(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.xor(x, y),
     samples=_BITS_OR_TRUTHS,
+    exact=True,
 )
 def bitwise_xor(x: Any, y: Any, /) -> None:
     """The bits set in one of them only, x ^ y."""
@@ -196,6 +209,7 @@ def bitwise_xor(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x: e.not_(x),
     samples=(sample(Integers((3, 4), -9, 9)), sample(Booleans((3,)))),
+    exact=True,
 )
 def bitwise_invert(x: Any, /) -> None:
     """Every bit turned, ~x; of a bool, its opposite."""
@@ -208,6 +222,7 @@ def bitwise_invert(x: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.shift_left(x, y),
     samples=_SHIFTS,
+    exact=True,
 )
 def bitwise_left_shift(x: Any, y: Any, /) -> None:
     """The bits of x moved up by y, x << y; 0 where y is negative or at least the width of x."""
@@ -220,6 +235,7 @@ def bitwise_left_shift(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x, y: e.shift_right(x, y),
     samples=_SHIFTS,
+    exact=True,
 )
 def bitwise_right_shift(x: Any, y: Any, /) -> None:
     """The bits of x moved down by y, x >> y; the sign stays, so that it rounds down."""
@@ -231,6 +247,7 @@ def bitwise_right_shift(x: Any, y: Any, /) -> None:
     flat=True,
     emit=lambda e, x: e.lt(e.abs(x), e.const(math.inf)),
     samples=(sample(Exactly([0.0, -1.0, math.inf, -math.inf, math.nan])), *uniform((-2, 2))),
+    exact=True,
 )
 def isfinite(x: Any, /) -> None:
     """Whether each element is neither infinite nor NaN."""
@@ -242,6 +259,7 @@ def isfinite(x: Any, /) -> None:
     flat=True,
     emit=lambda e, x: e.eq(e.abs(x), e.const(math.inf)),
     samples=(sample(Exactly([0.0, -1.0, math.inf, -math.inf, math.nan])), *uniform((-2, 2))),
+    exact=True,
 )
 def isinf(x: Any, /) -> None:
     """Whether each element is infinite, of either sign."""
@@ -253,6 +271,7 @@ def isinf(x: Any, /) -> None:
     flat=True,
     emit=lambda e, x: e.ne(x, x),
     samples=(sample(Exactly([0.0, -1.0, math.inf, -math.inf, math.nan])), *uniform((-2, 2))),
+    exact=True,
 )
 def isnan(x: Any, /) -> None:
     """Whether each element is not a number."""
@@ -264,6 +283,7 @@ def isnan(x: Any, /) -> None:
     flat=True,
     emit=lambda e, x: e.lt(e.copysign(e.const(1), x), e.const(0)),
     samples=(sample(Exactly([0.0, -0.0, -1.0, 1.0, -math.inf])), *uniform((-2, 2))),
+    exact=True,
 )
 def signbit(x: Any, /) -> None:
     """Whether the sign bit of each element is set: below zero, or a negative zero."""

@@ -31,6 +31,17 @@ from wengert.interpret.body import (
 )
 from wengert.interpret.replay import replay
 
+
+def _narrow(params: dict[str, Any], read: Sequence[bool]) -> tuple[dict[str, Any], list[int]]:
+    """Bodies that return only what is read."""
+    kept = [i for i, each in enumerate(read) if each]
+    bodies = {
+        name: Graph([*body.nodes], [*body.inputs], [body.returns[i] for i in kept])
+        for name, body in params.items()
+    }
+    return bodies, kept
+
+
 # A region: a body that is run as it is, and run again instead of kept when it is differentiated.
 
 
@@ -55,7 +66,7 @@ def _region_jvp(
 
 def _front_region(function: Callable[..., Any], *args: Any) -> Any:
     """Run `function` as a region: nothing inside it is kept for the backward pass."""
-    leaves, structure = tree.flatten(tree.arrays(args))
+    leaves, structure = tree.flatten(args)
     body, returned, captured = close(function, structure, [type_of(x) for x in leaves])
     return tree.unflatten(returned, region.rebind([*captured, *leaves], {"body": body}))
 
@@ -66,6 +77,7 @@ def _front_region(function: Callable[..., Any], *args: Any) -> Any:
     front=_front_region,
     vjp_flat=_region_vjp,
     jvp_flat=_region_jvp,
+    narrow=_narrow,
     space="hidden",
 )
 def region(*operands: Any, body: Graph) -> None:
@@ -119,7 +131,7 @@ def _front_cond(
         raise located(error, [condition])
     if not isinstance(condition, Tensor):
         return (then if bool(condition) else orelse)(*args)
-    leaves, structure = tree.flatten(tree.arrays(args))
+    leaves, structure = tree.flatten(args)
     (first, ours, used), (second, theirs, used_too) = (
         close(function, structure, [type_of(x) for x in leaves]) for function in (then, orelse)
     )
@@ -149,6 +161,7 @@ def _types(structure: tree.Structure, graph: Graph) -> Any:
     front=_front_cond,
     vjp_flat=_cond_vjp,
     jvp_flat=_cond_jvp,
+    narrow=_narrow,
 )
 def cond(*operands: Any, then: Graph, orelse: Graph) -> None:
     """One of two functions of the same arguments, chosen by a condition at run time.

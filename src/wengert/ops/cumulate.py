@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.bind import located
 from wengert.core.broadcast import canonical_axis
 from wengert.core.define import function, linear, primitive
 from wengert.core.samples import Exactly, Integers, sample
@@ -43,6 +44,7 @@ def _shift(x: Any, axis: int, step: int, fill: float) -> Any:
         sample((0, 2), axis=0),
     ),
     space="hidden",
+    exact=True,
 )
 def shift(x: Any, /, axis: int, step: int = 1, fill: float = 0) -> None:
     """Each element moved `step` places along the axis; `fill` takes the places left free."""

@@ -18,7 +18,7 @@ def _pull(g: Any, p: Any) -> Any:
     out = np.asarray(np.multiply(g, p))
     if math.isfinite(np.vdot(out, out)):  # one pass; an overflow only costs the slow path
         return out
-    return np.where(np.equal(g, 0), out.dtype.type(0), out)
+    return np.where(np.equal(g, 0), np.asarray(g, out.dtype), out)
 
 
 def _pull_jvp(tangents: Any, _out: Any, g: Any, p: Any) -> Any:
@@ -32,13 +32,13 @@ def _pull_jvp(tangents: Any, _out: Any, g: Any, p: Any) -> Any:
     numpy=_pull,
     vjp=lambda h, _out, g, p: (op.pull(h, p), op.couple(g, h)),
     jvp=_pull_jvp,
-    emit=lambda e, g, p: e.select(e.eq(g, e.const(0)), e.const(0), e.mul(g, p)),
+    emit=lambda e, g, p: e.select(e.eq(g, e.const(0)), g, e.mul(g, p)),
     samples=uniform((-2, 2), (-2, 2)),
     at=[((0.0, math.inf), 0.0, (math.inf, 0.0), "zero wins over anything non-finite")],
     space="hidden",
 )
 def pull(g: Any, p: Any, /) -> None:
-    """A cotangent times a partial derivative: 0 where g is 0, else g * p. Zero cotangents win."""
+    """A cotangent times a partial derivative: g where g is 0, else g * p. Zero cotangents win."""
 
 
 def _couple(g: Any, h: Any) -> Any:
@@ -84,6 +84,7 @@ def couple(g: Any, h: Any, /) -> None:
     partials=lambda _out, _x, _y: (1, 1),
     emit=lambda e, x, y: e.add(x, y),
     samples=uniform((-2, 2), (-2, 2)),
+    exact=True,
 )
 def add(x: Any, y: Any, /) -> None:
     """Sum of each pair of elements, x + y."""
@@ -96,6 +97,7 @@ def add(x: Any, y: Any, /) -> None:
     partials=lambda _out, _x, _y: (1, -1),
     emit=lambda e, x, y: e.sub(x, y),
     samples=uniform((-2, 2), (-2, 2)),
+    exact=True,
 )
 def subtract(x: Any, y: Any, /) -> None:
     """Difference of each pair of elements, x - y."""
@@ -108,6 +110,7 @@ def subtract(x: Any, y: Any, /) -> None:
     partials=lambda _out, x, y: (y, x),
     emit=lambda e, x, y: e.mul(x, y),
     samples=uniform((-2, 2), (-2, 2)),
+    exact=True,
 )
 def multiply(x: Any, y: Any, /) -> None:
     """Product of each pair of elements, x * y."""
@@ -125,6 +128,7 @@ def _inverse(y: Any) -> Any:
     partials=lambda out, _x, y: (lambda: _inverse(y), lambda: -out / y),
     emit=lambda e, x, y: e.div(x, y),
     samples=uniform((-2, 2), (1, 2)),
+    exact=True,
 )
 def divide(x: Any, y: Any, /) -> None:
     """Quotient of each pair of elements, x / y; that of integers is a float."""
@@ -165,6 +169,7 @@ def remainder(x: Any, y: Any, /) -> None:
     partials=lambda _out, _x: -1,
     emit=lambda e, x: e.neg(x),
     samples=uniform((-2, 2)),
+    exact=True,
 )
 def negative(x: Any, /) -> None:
     """Each element with its sign turned, -x."""
@@ -177,6 +182,7 @@ def negative(x: Any, /) -> None:
     partials=lambda _out, _x: 1,
     emit=lambda e, x: x,
     samples=uniform((-2, 2)),
+    exact=True,
 )
 def positive(x: Any, /) -> None:
     """Each element as it is, +x."""
@@ -189,6 +195,7 @@ def positive(x: Any, /) -> None:
     partials=lambda out, _x: -(out * out),
     emit=lambda e, x: e.div(e.const(1), x),
     samples=(*uniform((0.5, 2)), *uniform((-2, -0.5))),
+    exact=True,
 )
 def reciprocal(x: Any, /) -> None:
     """1 / x of each element."""
@@ -200,6 +207,7 @@ def reciprocal(x: Any, /) -> None:
     partials=lambda _out, x: 2 * x,
     emit=lambda e, x: e.mul(x, x),
     samples=uniform((-2, 2)),
+    exact=True,
 )
 def square(x: Any, /) -> None:
     """x * x of each element."""
@@ -212,6 +220,7 @@ def square(x: Any, /) -> None:
     emit=lambda e, x: e.sqrt(x),
     samples=uniform((0.2, 3)),
     at=[((0.0,), 0.0, (math.inf,), "the tangent of the root is vertical at 0, as in IEEE")],
+    exact=True,
 )
 def sqrt(x: Any, /) -> None:
     """Square root of each element."""

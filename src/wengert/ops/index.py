@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from wengert.core.define import composite, function, linear
 from wengert.core.dims import Shape, product
 from wengert.core.samples import Exactly, Integers, sample
 from wengert.core.shapes import canonical_shape
-from wengert.core.source import user_line
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
@@ -55,36 +55,50 @@ def _gather(x: Any, *indices: Any, axis: int) -> Any:
         raise
 
 
-def _require_in_range(name: str, shape: Shape, indices: Any, axis: int, place: str = "") -> None:
+def _require_in_range(name: str, shape: Shape, indices: Any, axis: int) -> None:
     for position, index in enumerate(indices, axis):
         size = shape[position]
         if not isinstance(index, np.ndarray) or not isinstance(size, int):
             continue
         wrong = (index < -size) | (index >= size)
         if wrong.any():
+            allowed = f"must lie between {-size} and {size - 1}" if size else "cannot exist there"
             raise IndexError(
                 f"{name}: index {index[wrong][0]} was given for axis {position} of size {size}; "
-                f"an index must lie between {-size} and {size - 1}. Check where it comes from."
-                + place
+                f"an index {allowed}. Check where it comes from."
             )
 
 
-def _checked_indices(
-    x: Any, *indices: Any, axis: int, shape: Shape | None = None
-) -> dict[str, Any]:
+def _check_constants(name: str, x: Any, indices: Any, shape: Shape, axis: int) -> None:
     """Refuse wrong constant indices while a program is traced, not when it runs."""
     if isinstance(x, Tensor) and x.level.symbolic:
-        line = user_line()
-        _require_integers("gather", *indices)
-        whole = tuple(x.shape) if shape is None else shape
-        _require_in_range("gather", whole, indices, axis, f" ({line})" if line else "")
-    return {"axis": axis} if shape is None else {"shape": shape, "axis": axis}
+        _require_integers(name, *indices)
+        _require_in_range(name, shape, indices, axis)
+
+
+def _gather_params(x: Any, *indices: Any, axis: int) -> dict[str, Any]:
+    _check_constants("gather", x, indices, tuple(x.shape), axis)
+    return {"axis": axis}
+
+
+def _scatter_params(x: Any, *indices: Any, shape: Shape, axis: int) -> dict[str, Any]:
+    _check_constants("scatter", x, indices, shape, axis)
+    return {"shape": shape, "axis": axis}
+
+
+def _calling(name: str, function: Any, arrays: Any, shape: Shape, **params: Any) -> Any:
+    """Call gather or scatter for an op of another name, under which a wrong index is refused."""
+    try:
+        return function(arrays, **params)
+    except IndexError:
+        _require_in_range(name, shape, arrays[1:], params["axis"])
+        raise
 
 
 @linear(
     numpy=_gather,
     type=_gather_type,
-    canonical=_checked_indices,
+    canonical=_gather_params,
     transpose=lambda g, _x, *indices, axis: (
         op.scatter([g, *indices], shape=tuple(_x.shape), axis=axis),
         *[None] * len(indices),
@@ -99,6 +113,7 @@ def _checked_indices(
         sample((3, 2), Exactly(np.zeros((0, 2), np.int64)), axis=1),
         sample((3,), Exactly(np.int64(-1)), axis=0),
     ),
+    exact=True,
 )
 def gather(*arrays: Any, axis: int) -> None:
     """Elements of the first array at positions along one or more axes, from `axis` on.
@@ -148,7 +163,7 @@ def _scatter(updates: Any, *indices: Any, shape: Shape, axis: int) -> Any:
 @linear(
     numpy=_scatter,
     type=_scatter_type,
-    canonical=_checked_indices,
+    canonical=_scatter_params,
     transpose=lambda g, _updates, *indices, shape, axis: (
         op.gather([g, *indices], axis=axis),
         *[None] * len(indices),
@@ -172,8 +187,13 @@ def scatter(*arrays: Any, shape: Shape, axis: int) -> None:
 
 
 def _take_axis(name: str) -> Any:
-    def canonical(x: Any, *_: Any, axis: int | None) -> dict[str, Any]:
-        return {"axis": None if axis is None else canonical_axis(name, axis, x.ndim)}
+    def canonical(x: Any, indices: Any, *_: Any, axis: int | None) -> dict[str, Any]:
+        if axis is None and name == "take":
+            _check_constants(name, x, [indices], (product(x.shape),), 0)
+            return {"axis": None}
+        axis = canonical_axis(name, axis, x.ndim)
+        _check_constants(name, x, [indices], tuple(x.shape), axis)
+        return {"axis": axis}
 
     return canonical
 
@@ -205,8 +225,8 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Any:
     """
     _require_integers("take", indices)
     if axis is None:
-        return op.gather([op.reshape(x, (-1,)), indices], axis=0)
-    return op.gather([x, indices], axis=axis)
+        x, axis = op.reshape(x, (-1,)), 0
+    return _calling("take", op.gather, [x, indices], tuple(x.shape), axis=axis)
 
 
 def _along(x: Any, indices: Any, axis: int) -> list[Any]:
@@ -253,7 +273,8 @@ def _along_type(x: Any, indices: Any, axis: int) -> ArrayType:
 def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Any:
     """Along an axis, the elements at the positions that the same row of `indices` lists."""
     _along_type(x, indices, axis)
-    return op.gather([x, *_along(x, indices, axis)], axis=0)
+    arrays = [x, *_along(x, indices, axis)]
+    return _calling("take_along_axis", op.gather, arrays, tuple(x.shape), axis=0)
 
 
 def _scatter_add_type(x: Any, indices: Any, updates: Any, axis: int) -> ArrayType:
@@ -286,8 +307,8 @@ def scatter_add(x: Any, indices: Any, updates: Any, /, axis: int = 0) -> Any:
     """
     _scatter_add_type(x, indices, updates, axis)
     needed = _gathered(tuple(x.shape), [indices], axis)
-    wide = op.broadcast_to(updates, needed)
-    return x + op.scatter([wide, indices], shape=tuple(x.shape), axis=axis)
+    arrays, shape = [op.broadcast_to(updates, needed), indices], tuple(x.shape)
+    return x + _calling("scatter_add", partial(op.scatter, shape=shape), arrays, shape, axis=axis)
 
 
 def _one_hot_params(indices: Any, num_classes: Any, dtype: Any) -> dict[str, Any]:
@@ -325,7 +346,7 @@ def nonzero(x: Any) -> tuple[Any, ...]:
         if x.level.symbolic:
             raise TraceError(
                 "nonzero: given a Tensor that is traced; how many elements are not zero is known "
-                f"only when the program runs. Use wg.where(mask, x, 0) instead. ({user_line()})"
+                "only when the program runs. Use wg.where(mask, x, 0) instead."
             )
         x = x.value
     return np.nonzero(np.atleast_1d(x))

@@ -22,6 +22,7 @@ from wengert.core.types import Value
     emit=lambda e, x: e.abs(x),
     samples=(*uniform((0.2, 2)), *uniform((-2, -0.2))),
     at=[((0.0,), 0.0, (0.0,), "the middle of the slopes -1 and 1")],
+    exact=True,
 )
 def abs(x: Any, /) -> None:
     """Each element without its sign."""
@@ -52,6 +53,7 @@ def sign(x: Any, /) -> None:
     emit=lambda e, x, y: e.copysign(x, y),
     samples=(*uniform((0.2, 2), (-2, -0.2)), *uniform((-2, -0.2), (-2, -0.2))),
     at=[((0.0, -1.0), -0.0, (0.0, 0.0), "like abs at 0")],
+    exact=True,
 )
 def copysign(x: Any, y: Any, /) -> None:
     """The size of each x with the sign of y, a negative zero's included."""
@@ -73,6 +75,7 @@ def _of_floats(ufunc: np.ufunc) -> Any:
     flat=True,
     emit=lambda e, x: e.floor(x),
     samples=uniform((-9, 9)),
+    exact=True,
 )
 def floor(x: Any, /) -> None:
     """The largest whole number that is not above each element."""
@@ -84,6 +87,7 @@ def floor(x: Any, /) -> None:
     flat=True,
     emit=lambda e, x: e.ceil(x),
     samples=uniform((-9, 9)),
+    exact=True,
 )
 def ceil(x: Any, /) -> None:
     """The smallest whole number that is not below each element."""
@@ -95,6 +99,7 @@ def ceil(x: Any, /) -> None:
     flat=True,
     emit=lambda e, x: e.trunc(x),
     samples=uniform((-9, 9)),
+    exact=True,
 )
 def trunc(x: Any, /) -> None:
     """Each element without what follows the decimal point."""
@@ -107,6 +112,7 @@ def trunc(x: Any, /) -> None:
     emit=lambda e, x: e.round_even(x),
     samples=(*uniform((-9, 9)), sample(Exactly([-1.5, -0.5, 0.5, 1.5, 2.5]))),
     at=[((2.5,), 2.0, (0.0,), "of two nearest whole numbers, the even one")],
+    exact=True,
 )
 def round(x: Any, /) -> None:
     """The whole number nearest to each element; of two, the even one."""
@@ -239,6 +245,7 @@ def clip(x: Any, min: Any = None, max: Any = None, /) -> None:
         sample(Booleans(()), (), ()),
         sample(Booleans((0, 3)), (3,), (0, 1)),
     ),
+    exact=True,
 )
 def where(condition: Any, x: Any, y: Any, /) -> None:
     """Elements of x where the condition holds, else of y."""

@@ -13,7 +13,7 @@ what its parent draws.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,12 @@ def _canonical_bits(_key: Any, shape: Any, dtype: Any, stream: int) -> dict[str,
             f"random_bits: dtype {found} was given; it must be uint32 or uint64. "
             "Convert the result with astype."
         )
-    return {"shape": canonical_shape("random_bits", shape), "dtype": found, "stream": int(stream)}
+    if not 0 <= (number := int(stream)) < 2**32:
+        raise ValueError(
+            f"random_bits: stream {stream} was given; it must lie between 0 and 2**32 - 1. Choose "
+            "another."
+        )
+    return {"shape": canonical_shape("random_bits", shape), "dtype": found, "stream": number}
 
 
 _SOME_KEY = Exactly(np.array([7, 11], np.uint32))
@@ -95,6 +100,7 @@ _SOME_KEY = Exactly(np.array([7, 11], np.uint32))
         sample(_SOME_KEY, shape=(0, 2)),
     ),
     space="random",
+    exact=True,
 )
 def random_bits(key: Any, /, shape: Shape, dtype: Any = np.uint32, stream: int = 0) -> None:
     """Random unsigned integers; element i, counted row by row, depends on key, stream and i only.
@@ -128,6 +134,7 @@ def _fold_type(key: Any, number: Any) -> ArrayType:
     flat=True,
     samples=(sample(_SOME_KEY, Exactly(3)), sample(_SOME_KEY, Exactly(-1))),
     space="random",
+    exact=True,
 )
 def fold_in(key: Any, number: Any, /) -> None:
     """A new key from a key and a number: different numbers give unrelated keys.
@@ -278,32 +285,37 @@ class Generator:
 
     def next_key(self) -> Any:
         """The key of the next site."""
+        return self._draw(lambda key: key)
+
+    def _draw(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call with the key of the next site, which is used up only if that succeeds."""
+        out = function(op.fold_in(self.key, self.sites), *args)
         self.sites += 1
-        return op.fold_in(self.key, self.sites - 1)
+        return out
 
     def fold_in(self, number: Any) -> Generator:
         """A generator of its own for this number, for example the index of a step."""
         return Generator(op.fold_in(self.key, number))
 
     def bits(self, shape: Any = (), dtype: Any = np.uint32) -> Any:
-        return op.random_bits(self.next_key(), shape, dtype)
+        return self._draw(op.random_bits, shape, dtype)
 
     def uniform(
         self, shape: Any = (), dtype: Any = np.float32, low: float = 0.0, high: float = 1.0
     ) -> Any:
-        return uniform(self.next_key(), shape, dtype, low, high)
+        return self._draw(uniform, shape, dtype, low, high)
 
     def normal(self, shape: Any = (), dtype: Any = np.float32) -> Any:
-        return normal(self.next_key(), shape, dtype)
+        return self._draw(normal, shape, dtype)
 
     def bernoulli(self, p: Any = 0.5, shape: Any = None) -> Any:
-        return bernoulli(self.next_key(), p, shape)
+        return self._draw(bernoulli, p, shape)
 
     def randint(self, shape: Any, low: int, high: int, dtype: Any = np.int64) -> Any:
-        return randint(self.next_key(), shape, low, high, dtype)
+        return self._draw(randint, shape, low, high, dtype)
 
     def permutation(self, count: Size) -> Any:
-        return permutation(self.next_key(), count)
+        return self._draw(permutation, count)
 
     def __repr__(self) -> str:
         return f"Generator({self.key!r}, sites={self.sites})"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.bind import located
 from wengert.core.broadcast import canonical_axes, canonical_axis
 from wengert.core.define import linear, primitive
 from wengert.core.dims import Shape, product
@@ -144,7 +145,8 @@ def _extremum_vjp(g: Any, out: Any, x: Any, axes: tuple[int, ...], keepdims: boo
 def _extremum_jvp(d: Any, out: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     best = op.equal(x, _restored(out, x, axes))
     count = op.astype(op.sum(best, axis=axes, keepdims=keepdims), x.dtype)
-    return op.sum(op.where(best, d[0], 0), axis=axes, keepdims=keepdims) / count
+    total = op.sum(op.where(best, d[0], 0), axis=axes, keepdims=keepdims)
+    return total / op.maximum(count, 1)  # none is best where NaN is: no tangent, as no cotangent
 
 
 @primitive(
@@ -200,6 +202,7 @@ _TRUTHS = (
     flat=True,
     samples=_TRUTHS,
     method=True,
+    exact=True,
 )
 def any(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Whether any element along the axes is not zero; False where there is none.
@@ -216,6 +219,7 @@ def any(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     flat=True,
     samples=_TRUTHS,
     method=True,
+    exact=True,
 )
 def all(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Whether every element along the axes is not zero; True where there is none.
@@ -234,6 +238,7 @@ def all(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     flat=True,
     samples=_TRUTHS,
     array_function=(np.count_nonzero,),
+    exact=True,
 )
 def count_nonzero(
     x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
@@ -280,6 +285,7 @@ _POSITIONS = (
     flat=True,
     samples=_POSITIONS,
     method=True,
+    exact=True,
 )
 def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
     """Where the largest element along the axis stands, the first of equals and of NaNs.
@@ -298,6 +304,7 @@ def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
     flat=True,
     samples=_POSITIONS,
     method=True,
+    exact=True,
 )
 def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
     """Where the smallest element along the axis stands, the first of equals and of NaNs.

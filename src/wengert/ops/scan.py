@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.bind import at_line, located
 from wengert.core.define import primitive
 from wengert.core.dims import Dim, Size
 from wengert.core.dtypes import DType, is_float
 from wengert.core.graph import Graph
+from wengert.core.source import user_line
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.errors import ShapeError, TraceError
@@ -63,6 +65,17 @@ def _scan_numpy(*operands: Any, **params: Any) -> tuple[Any, ...]:
         for stack, y in zip(ys, out[count:], strict=True):
             stack[t] = y
     return (*map(np.asarray, carry), *stacks)
+
+
+def _narrow(params: dict[str, Any], read: Sequence[bool]) -> tuple[dict[str, Any], list[int]]:
+    """The loop without the ys and saved carries that nobody reads; the carry goes round anyway."""
+    body, count = params["body"], params["carry"]
+    outputs = len(body.returns)
+    kept = [i for i in range(outputs) if i < count or read[i]]
+    shorter = Graph([*body.nodes], [*body.inputs], [body.returns[i] for i in kept])
+    save = any(read[outputs:])
+    saved = range(outputs, len(read)) if save else ()
+    return params | {"body": shorter, "save": save}, [*kept, *saved]
 
 
 class _Parts:
@@ -270,16 +283,18 @@ def _step_of(function: Callable[..., Any], structure: tree.Structure) -> Callabl
     def step(carry: Any, x: Any) -> Any:
         result = function(carry, x)
         if not isinstance(result, tuple) or len(result) != 2:
-            raise TraceError(
+            error = TraceError(
                 f"scan: the function returned {type(result).__name__}; it must return (carry, y). "
                 "Return y=None if there is nothing to collect."
             )
+            raise at_line(error, user_line())
         found = tree.flatten(tree.arrays(result[0]))[1]
         if found != structure:
-            raise TraceError(
+            error = TraceError(
                 f"scan: the carry goes in as {structure} and comes out as {found}; its structure "
                 "must stay the same. Return a tree of the same form."
             )
+            raise at_line(error, user_line())
         return result
 
     return step
@@ -291,10 +306,11 @@ def _scan_length(rows: Sequence[Value], length: int | None) -> Size:
     )
     if len(sizes) != 1 or None in sizes:
         given = [tuple(x.shape) for x in rows]
-        raise ShapeError(
+        error = ShapeError(
             f"scan: xs have shapes {given} and length is {length}; all must agree on one number "
             "of steps, the size of axis 0. Pass xs of one length, or length= without xs."
         )
+        raise located(error, rows)
     (size,) = sizes
     return size if isinstance(size, Dim) else int(size)  # type: ignore[arg-type]
 
@@ -305,6 +321,7 @@ def _scan_length(rows: Sequence[Value], length: int | None) -> Size:
     front=_front_scan,
     vjp_flat=_scan_vjp,
     jvp_flat=_scan_jvp,
+    narrow=_narrow,
     saving=lambda params: params | {"save": True},
     asked=lambda params: len(params["body"].returns),
     sized=True,

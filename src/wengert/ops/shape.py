@@ -29,6 +29,7 @@ from wengert.errors import ShapeError
         sample((), shape=(1, 1)),
         sample((0, 3), shape=(3, 0)),
     ),
+    exact=True,
 )
 def reshape(x: Any, /, shape: Shape) -> None:
     """The elements, row by row, in another shape; one size may be -1."""
@@ -58,6 +59,7 @@ def _broadcast_type(x: Any, shape: Shape) -> ArrayType:
         sample((3,), shape=(0, 3)),
         sample((1,), shape=(0,)),
     ),
+    exact=True,
 )
 def broadcast_to(x: Any, /, shape: Shape) -> None:
     """The array repeated along new axes and along axes of size 1."""
@@ -94,6 +96,7 @@ def _permutation(x: Any, axes: Any) -> dict[str, Any]:
         sample((3,), axes=(0,)),
         sample((), axes=()),
     ),
+    exact=True,
 )
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> None:
     """The array with its axes in another order."""
@@ -113,6 +116,7 @@ def _matrix_transpose_type(x: Any) -> ArrayType:
     transpose=lambda g, _x: op.matrix_transpose(g),
     array_function=(np.matrix_transpose,),
     samples=(sample((2, 3)), sample((2, 3, 4)), sample((3, 0))),
+    exact=True,
 )
 def matrix_transpose(x: Any, /) -> None:
     """The array with its last two axes swapped."""

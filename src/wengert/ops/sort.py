@@ -52,6 +52,7 @@ _SAMPLES = (
         sample(Exactly([2, 1, 2, 0, 1]), descending=True),
         sample(Exactly([False, True, False]), descending=True),
     ),
+    exact=True,
 )
 def argsort(x: Any, /, axis: int = -1, descending: bool = False, stable: bool = True) -> None:
     """The positions that put the elements along an axis in order; equal ones keep their order."""
@@ -100,6 +101,7 @@ def _side(x1: Any, x2: Any, side: str) -> dict[str, Any]:
         sample(Exactly([1.0]), ()),
         sample((0,), (3,)),
     ),
+    exact=True,
 )
 def searchsorted(x1: Any, x2: Any, /, side: str = "left") -> None:
     """Where each element of x2 would be inserted into the sorted x1.

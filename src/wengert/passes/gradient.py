@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.core.bind import opened
+from wengert.core.bind import opened, recording
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
@@ -42,6 +42,13 @@ def gradient(
 
     The graph of `level` begins with the prepared nodes of `source`.
     """
+    with recording(level):
+        return _gradient(level, source, loss, g, wrt)
+
+
+def _gradient(
+    level: Trace, source: Graph, loss: int, g: Tensor, wrt: Sequence[int]
+) -> list[Tensor | None]:
     tape = Tape()
     with opened(tape):
         values = _onto_tape(tape, level, source, loss, frozenset(wrt))
@@ -63,6 +70,11 @@ def _onto_tape(
 ) -> list[Value]:
     """The nodes up to the loss as values on a tape, without recording again what the graph has."""
     graph = level.graph
+    picks = {
+        (node.operands[0], node.params["index"]): number
+        for number, node in enumerate(graph.nodes)
+        if node.op is op.pick
+    }
     values: list[Any] = []
     for number in range(loss + 1):
         node = graph.nodes[number]
@@ -72,7 +84,7 @@ def _onto_tape(
                 operands[0][node.params["index"]] if isinstance(operands[0], tuple) else operands[0]
             )
         elif not any(_on(tape, x) for x in operands):
-            value = _value(level, number)
+            value = _value(level, number, picks)
         elif node.op.inlined(source.nodes[number].params, node.op.vjp):
             value = tape.process(node.op, operands, source.nodes[number].params)
         elif node.op.flat:
@@ -80,25 +92,21 @@ def _onto_tape(
         else:
             below = [x.value if _on(tape, x) else x for x in operands]
             sources: list[int | None] = [x.handle if _on(tape, x) else None for x in operands]
-            value = tape.record(node.op, node.params, below, sources, _value(level, number))
+            value = tape.record(node.op, node.params, below, sources, _value(level, number, picks))
         if number in wrt and not _on(tape, value):
             value = tape.watch(value)
         values.append(value)
     return values
 
 
-def _value(level: Trace, number: int) -> Value:
+def _value(level: Trace, number: int, picks: dict[tuple[int | None, int], int]) -> Value:
     """A node as a Tensor of the graph; one with several outputs as a tuple of its picks."""
     graph = level.graph
     node = graph.nodes[number]
     if isinstance(node.type, ArrayType):
         return level.tensor(number)
-    picks = {
-        user.params["index"]: i
-        for i, user in enumerate(graph.nodes)
-        if user.op is op.pick and user.operands[0] == number
-    }
     for i, each in enumerate(node.type):
-        if i not in picks:
-            picks[i] = graph.append(Node(op.pick, (number,), {"index": i}, each, node.line))
-    return tuple(level.tensor(picks[i]) for i in range(len(node.type)))
+        if (number, i) not in picks:
+            pick = Node(op.pick, (number,), {"index": i}, each, node.line)
+            picks[number, i] = graph.append(pick)
+    return tuple(level.tensor(picks[number, i]) for i in range(len(node.type)))

@@ -1,0 +1,102 @@
+"""Common subexpressions: equal nodes become one, the first.
+
+>>> from wengert.core.show import read, show
+>>> graph = read('''
+... graph(%0: float32[3] "x", %1: float32[3] "y") {
+...   %2: float32[3] = multiply(%0, %1)                         # model.py:5
+...   %3: float32[3] = multiply(%1, %0)                         # model.py:6
+...   %4: float32[3] = subtract(%2, %3)                         # model.py:7
+...   return %4
+... }''')
+>>> print(show(cse(graph)))
+graph(%0: float32[3] "x", %1: float32[3] "y") {
+  %2: float32[3] = multiply(%0, %1)                         # model.py:5
+  %3: float32[3] = subtract(%2, %2)                         # model.py:7
+  return %3
+}
+
+Nodes are equal if op, operands and parameters are, arrays and numbers by their bits. Swapped
+operands count as equal where the op is commutative and exact: the larger of -0.0 and 0.0, say,
+depends on which comes first. Of folds that differ only in `keepdims`, the second is a reshape of
+the first. Random numbers with different keys have different operands. Bodies are treated each for
+itself: nothing is merged across the border of a loop, a branch or a region.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert.core.graph import Graph, Node
+from wengert.core.table import op
+from wengert.core.types import ArrayType, Type
+from wengert.passes.rebuild import Placed, rebuild, with_bodies
+
+
+def cse(graph: Graph) -> Graph:
+    """The graph without repetitions, its bodies too."""
+    first: dict[Any, int] = {}
+
+    def place(out: Graph, node: Node) -> Placed:
+        node = with_bodies(node, cse)
+        key = _key(node)
+        if key is None:
+            return out.append(node)
+        if key not in first:
+            first[key] = out.append(node)
+        found = out.nodes[first[key]].type
+        if found == node.type or not isinstance(node.type, ArrayType):
+            return first[key]
+        params = {"shape": node.type.shape}
+        return place(out, Node(op.reshape, (first[key],), params, node.type, node.line))
+
+    return rebuild(graph, place)
+
+
+def _key(node: Node) -> Any:
+    """What equal nodes have in common; None for a node that is equal to no other."""
+    if node.op in (op.input, op.parameter):
+        return None
+    params = {name: value for name, value in node.params.items() if name != "keepdims"}
+    key = (node.op, _operands(node), _elements(node.type), _frozen(params))
+    try:
+        hash(key)
+    except TypeError:
+        return None  # a parameter that cannot be compared
+    return key
+
+
+def _elements(found: Type) -> Any:
+    """A type without its axes of size 1, which `keepdims` leaves."""
+    if isinstance(found, tuple):
+        return found
+    return found.with_shape(tuple(size for size in found.shape if size != 1))
+
+
+def _operands(node: Node) -> tuple[Any, ...]:
+    numbers = [i for i in node.operands if i is not None]
+    swappable = node.op.commutative and node.op.exact and len(numbers) == len(node.operands)
+    return tuple(sorted(numbers)) if swappable else node.operands
+
+
+def _frozen(value: Any) -> Any:
+    """A parameter as something that is equal only where every bit is; 0.0 == -0.0 is not enough."""
+    if isinstance(value, dict):
+        return tuple((name, _frozen(each)) for name, each in sorted(value.items()))
+    if isinstance(value, tuple):
+        return (type(value), *map(_frozen, value))
+    if isinstance(value, np.ndarray | np.generic):
+        return (type(value), value.dtype, value.shape, value.tobytes())
+    if isinstance(value, float):
+        return (float, value.hex())
+    if isinstance(value, slice):
+        return (slice, *map(_frozen, (value.start, value.stop, value.step)))
+    if isinstance(value, Graph):
+        return (Graph, *_frozen_graph(value))
+    return (type(value), value)  # 1 == True
+
+
+def _frozen_graph(graph: Graph) -> tuple[Any, ...]:
+    nodes = tuple((n.op, n.operands, n.type, _frozen(n.params)) for n in graph.nodes)
+    return nodes, tuple(graph.inputs), tuple(graph.returns)

@@ -1,0 +1,94 @@
+"""Expand: composites become the nodes of their bodies, and broadcasting becomes visible.
+
+>>> from wengert.core.show import read, show
+>>> graph = read('''
+... graph(%0: float32[2, 3] "x", %1: float32[3] "y") {
+...   %2: float32[2, 3] = multiply(%0, %1)                      # model.py:7
+...   %3: float32[2, 3] = softsign(%2)                          # model.py:8
+...   return %3
+... }''')
+>>> print(show(expand(graph)))
+graph(%0: float32[2, 3] "x", %1: float32[3] "y") {
+  %2: float32[2, 3] = broadcast_to(%1, shape=(2, 3))        # model.py:7
+  %3: float32[2, 3] = multiply(%0, %2)                      # model.py:7
+  %4: float32[2, 3] = abs(%3)                               # model.py:8
+  %5: float32[] = constant(1.0)                             # model.py:8
+  %6: float32[2, 3] = broadcast_to(%5, shape=(2, 3))        # model.py:8
+  %7: float32[2, 3] = add(%6, %4)                           # model.py:8
+  %8: float32[2, 3] = divide(%3, %7)                        # model.py:8
+  return %8
+}
+
+Afterwards no composite is left, the operands of every elementwise node have its shape, and an array
+of one repeated number is a broadcast constant. Each new node has the line of the call it is from.
+
+Regions stay nodes: their bodies are expanded in place. A body is a scope of its own, in which every
+pass works for itself, so nothing inside a region is ever merged with a node outside; what a
+backward region recomputes stays recomputed, and it comes where its cotangent operands are known. No
+node needs an id for that. Whoever dissolves regions does it after the last pass that merges nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from wengert.core.dims import Dim
+from wengert.core.graph import Graph, Node
+from wengert.core.table import op
+from wengert.core.types import ArrayType
+from wengert.interpret.trace import composite_body
+from wengert.passes.rebuild import (
+    Placed,
+    append_broadcast,
+    append_constant,
+    copy_into,
+    rebuild,
+    single,
+    with_bodies,
+)
+
+
+def expand(graph: Graph) -> Graph:
+    """The graph in terms of ops that are no composites, its bodies too."""
+    return rebuild(graph, _place)
+
+
+def _place(out: Graph, node: Node) -> Placed:
+    node = with_bodies(node, expand)
+    if node.op.body is not None:
+        return _place_body(out, node)
+    if node.op is op.full:
+        return _place_full(out, node)
+    if node.op.kind == "elementwise":
+        found = node.type
+        assert isinstance(found, ArrayType)
+        operands = tuple(
+            None if i is None else append_broadcast(out, i, found, node.line) for i in node.operands
+        )
+        node = replace(node, operands=operands)
+    return out.append(node)
+
+
+def _place_body(out: Graph, node: Node) -> Placed:
+    """The body of a composite, recorded for operands of these types; a missing one is no input."""
+    types = [None if i is None else out.type(i) for i in node.operands]
+    body = composite_body(node.op, types, node.params)
+    given = dict(zip(body.inputs, (i for i in node.operands if i is not None), strict=True))
+    numbers = copy_into(
+        out, body, given, lambda out, each: _place(out, replace(each, line=node.line))
+    )
+    outputs = tuple(single(numbers[i]) for i in body.returns)
+    return outputs if isinstance(node.type, tuple) else outputs[0]
+
+
+def _place_full(out: Graph, node: Node) -> Placed:
+    found, fill = node.type, node.params["fill_value"]
+    assert isinstance(found, ArrayType)
+    if isinstance(fill, Dim):
+        params = {"dim": fill, "dtype": found.dtype}
+        number = out.append(Node(op.size, (), params, found.with_shape(()), node.line))
+    else:
+        number = append_constant(out, np.full((), fill, found.dtype), node.line)
+    return append_broadcast(out, number, found, node.line)

@@ -1,0 +1,117 @@
+"""Every message a user can meet, on one page: messages.txt.
+
+A case is a small program with bad input. What it raises is compared with its entry on the page, its
+place in the user's program written as <file>:<line>. After a message was changed on purpose, write
+the page again and read the difference:
+
+    UPDATE_MESSAGES=1 python -m pytest tests/messages/test_messages.py
+
+Every statement of the source that words an error is reached by at least one case.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from messages.cases import CASES, FOLDER, FORM, SOURCE, Outcome, outcomes, written_at
+from messages.sites import Site, sites
+
+PAGE = FOLDER / "messages.txt"
+UPDATE = bool(os.environ.get("UPDATE_MESSAGES"))
+HEADER = """\
+Every error message, by the case that raises it. Written by tests/messages/test_messages.py, which
+says how to write it again.
+"""
+
+WORDED_BY_NUMPY = {"assignment: into an array of NumPy, differentiated"}  # ours is its cause
+
+# Files whose errors are about graphs that break their own rules, and the tests that reach them.
+REACHED_ELSEWHERE = {
+    "core/check.py": "test_check.py",
+    "core/read.py": "test_show.py",
+    "core/tokens.py": "test_show.py",
+}
+# Statements no user reaches, and why.
+UNREACHABLE = {
+    "core/bind.py: raise NotImplementedError": "every level has a process of its own",
+    "core/dims.py: raise SizeNeeded(names)": "a signal that trace catches, not an error",
+    "ops/special.py: raise TypeError": "leads to the worded error of the dtype rule",
+    "ops/create.py: raise CheckError(": "a fault of ours, should it ever be seen",
+}
+
+
+def page() -> str:
+    return "\n".join([HEADER, *(f"{outcome.entry}\n" for outcome in outcomes().values())])
+
+
+@pytest.mark.skipif(not UPDATE, reason="writes the page only when asked")
+def test_write_the_page():
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+@pytest.mark.skipif(UPDATE, reason="the page is being written")
+@pytest.mark.parametrize("name", CASES)
+def test_the_page_has_this_message(name):
+    entries = PAGE.read_text(encoding="utf-8").split("\n\n")
+    expected = {entry.strip("\n").partition("\n")[0]: entry.strip("\n") for entry in entries}
+    assert name in expected, f"{name}: not on the page; write it again"
+    assert outcomes()[name].entry == expected[name]
+
+
+@pytest.mark.skipif(UPDATE, reason="the page is being written")
+def test_the_page_has_nothing_else():
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - WORDED_BY_NUMPY))
+def test_a_message_says_what_was_given_what_is_needed_and_what_to_do(name):
+    text = outcomes()[name].text
+    assert FORM.fullmatch(text), text
+    assert "  " not in text, text
+
+
+@pytest.mark.parametrize("name", sorted(WORDED_BY_NUMPY))
+def test_where_numpy_words_the_error_ours_is_its_cause(name):
+    assert FORM.fullmatch(Outcome(name, outcomes()[name].error.__cause__).text)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.endswith("traced")])
+def test_in_traced_code_the_users_line_follows(name):
+    assert outcomes()[name].place is not None, outcomes()[name].text
+
+
+@pytest.mark.parametrize("name", [name for name, found in outcomes().items() if found.place])
+def test_the_line_is_one_of_the_users(name):
+    file, lines = written_at(CASES[name])
+    place = outcomes()[name].place
+    assert place[0] == file
+    assert place[1] in lines
+
+
+def _shown(site: Site) -> str:
+    return f"{site.path.relative_to(SOURCE).as_posix()}: {site.text}"
+
+
+def _is_excused(site: Site) -> bool:
+    elsewhere = site.path.relative_to(SOURCE).as_posix() in REACHED_ELSEWHERE
+    return elsewhere or any(_shown(site).startswith(text) for text in UNREACHABLE)
+
+
+def test_every_error_of_the_source_is_reached_by_a_case():
+    passed = {place for outcome in outcomes().values() for place in outcome.lines()}
+    missing = [
+        f"{_shown(site)} (line {site.first})"
+        for site in sites(SOURCE)
+        if not _is_excused(site) and not any(site.covers(*place) for place in passed)
+    ]
+    assert not missing, "no case in tests/messages reaches\n" + "\n".join(missing)
+
+
+def test_every_excuse_is_needed():
+    shown = [_shown(site) for site in sites(SOURCE)]
+    for text in (*REACHED_ELSEWHERE, *UNREACHABLE):
+        assert any(each.startswith(text) for each in shown), f"{text}: nothing to excuse"
+    for test in REACHED_ELSEWHERE.values():
+        assert (FOLDER.parent / test).exists(), test
