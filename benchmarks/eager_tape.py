@@ -69,8 +69,28 @@ def theirs() -> Callable[[], object]:
     return step
 
 
+def theirs_as_module() -> Callable[[], object]:
+    import torch
+
+    layers = [torch.nn.Linear(i, o) for i, o in pairwise(SIZES)]
+    net = torch.nn.Sequential(layers[0], torch.nn.Tanh(), layers[1], torch.nn.Tanh(), layers[2])
+    _, x, y = data()
+    x_t, y_t = torch.tensor(x), torch.tensor(y)
+
+    def step() -> None:
+        net.zero_grad()
+        torch.nn.functional.cross_entropy(net(x_t), y_t).backward()
+
+    return step
+
+
 def main() -> None:
-    cases = {"wengert": ours(), "wengert.GradientTape": context_manager(), "torch eager": theirs()}
+    cases = {
+        "wengert": ours(),
+        "wengert.GradientTape": context_manager(),
+        "torch, autograd.grad": theirs(),
+        "torch, nn.Module, backward": theirs_as_module(),
+    }
     report("Tiny MLP, forward + backward, eager:", best_times(cases))
 
 

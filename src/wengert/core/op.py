@@ -98,7 +98,7 @@ class Call:
         )
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, slots=True)  # slots: read in every call
 class Op:
     """One operation. Made by the constructors in `define`; called like the function it is."""
 
@@ -123,6 +123,9 @@ class Op:
         None  # how users call it, where that is not operands and parameters
     )
     body: Callable[..., Any] | None = None  # of a composite: what it means in terms of other ops
+    # On arrays alone: (output, what its backward step can use of the work already done, or None).
+    # The rule gets that in the place of the output, and None wherever there are no arrays.
+    remember: Callable[..., tuple[Any, Any]] | None = None
     # Where the backward pass reads more than the op returns: the parameters with which it returns
     # that too, behind its outputs, and the number of outputs without it.
     saving: Callable[[dict[str, Any]], dict[str, Any]] | None = None
@@ -149,7 +152,6 @@ class Op:
 
     def __post_init__(self) -> None:
         self.__name__ = self.name
-        self.__doc__ = self.doc
         each = self.keeps if isinstance(self.keeps, tuple) else ()
         self.drops = tuple(i for i, keep in enumerate(each) if not keep)
         # Operands alone can go to bind as they are, unless a body will ask them for their shapes.
@@ -263,6 +265,10 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+# help(wg.tanh) shows what tanh does; a slot cannot be called __doc__.
+Op.__doc__ = property(lambda self: self.doc)  # type: ignore[assignment]
 
 
 def _holds_tensor(x: Any) -> bool:

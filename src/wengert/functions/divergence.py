@@ -15,7 +15,6 @@ from wengert.core.samples import Integers, Real, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError
-from wengert.functions.normalize import softmax_of_array
 from wengert.functions.parameter import canonical_number
 from wengert.functions.reduction import (
     Reduction,
@@ -74,8 +73,8 @@ def _column(x: Any, axis: int) -> Any:
 def _checked(targets: Any, classes: Any) -> Any:
     """Class indices, none of which may be negative: one that is does not mean the last class."""
     if isinstance(targets, np.ndarray) and isinstance(classes, int):
-        as_positive = targets.view(f"u{targets.itemsize}")  # negative ones become huge
-        if np.maximum.reduce(as_positive, axis=None, initial=0) >= max(classes, 1):
+        extremes = (np.minimum, np.maximum) if targets.size else ()
+        if not all(0 <= each.reduce(targets, None) < classes for each in extremes):
             wrong = (targets < 0) | (targets >= classes)
             raise IndexError(
                 f"cross_entropy: class {targets[wrong][0]} was given at position "
@@ -105,19 +104,7 @@ def _excess_type(logits: Any, targets: Any, axis: int, label_smoothing: float) -
     return ArrayType(tuple(logits.shape), losses.dtype)
 
 
-def _excess_of_arrays(logits: Any, targets: Any, axis: int, label_smoothing: float) -> Any:
-    """`excess` of NumPy arrays in the plain case: class indices along the last axis."""
-    plain = targets.dtype.kind in "iu" and label_smoothing == 0 and axis == logits.ndim - 1
-    if not plain or targets.shape != logits.shape[:-1] or not logits.size:
-        return op.excess.body(logits, targets, axis, label_smoothing)
-    out = np.ascontiguousarray(softmax_of_array(logits, axis))
-    flat, classes = out.reshape(-1), logits.shape[-1]
-    flat[np.arange(0, flat.size, classes) + targets.reshape(-1)] -= 1
-    return out
-
-
 @composite(
-    numpy=_excess_of_arrays,
     type=_excess_type,
     samples=(
         sample((3, 4), Integers((3,), 0, 4), axis=1, label_smoothing=0.0),
@@ -147,19 +134,25 @@ def _excess(logits: Any, targets: Any, axis: int, label_smoothing: float) -> Any
 
 def _cross_entropy_vjp(
     g: Any,
-    _out: Any,
+    _remembered: Any,
     logits: Any,
     targets: Any,
     axis: int,
     reduction: Reduction,
     label_smoothing: float,
 ) -> Any:
+
+    def by_logits() -> Any:
+        if _remembered is not None:
+            return _remembered
+        return _excess(logits, targets, axis, label_smoothing)
+
     if reduction == "none":
         g = _column(g, axis)
     elif reduction == "mean":
         g = g / product((*logits.shape[:axis], *logits.shape[axis + 1 :]))
     return (
-        lambda: unbroadcast(pull(g, _excess(logits, targets, axis, label_smoothing)), logits),
+        lambda: unbroadcast(pull(g, by_logits()), logits),
         lambda: unbroadcast(pull(g, op.log_softmax(logits, axis) * (label_smoothing - 1)), targets),
     )
 
@@ -184,8 +177,11 @@ def _cross_entropy_jvp(
 
 def _cross_entropy_of_arrays(
     logits: Any, targets: Any, axis: int, reduction: Reduction, label_smoothing: float
-) -> Any:
-    """`cross_entropy` of NumPy arrays in the plain case: class indices along the last axis."""
+) -> tuple[Any, Any]:
+    """`cross_entropy` of NumPy arrays, and its `excess`, from the same exponentials.
+
+    That is the plain case, class indices along the last axis; in others there is no excess.
+    """
     plain = targets.dtype.kind in "iu" and logits.dtype.kind == "f" and label_smoothing == 0
     if (
         not plain
@@ -193,20 +189,25 @@ def _cross_entropy_of_arrays(
         or targets.shape != logits.shape[:-1]
         or not logits.size
     ):
-        return op.cross_entropy.body(logits, targets, axis, reduction, label_smoothing)
-    flat = _checked(targets, logits.shape[-1]).reshape(-1)
-    shifted = logits - np.maximum.reduce(logits, axis=-1, keepdims=True)
-    rows = np.arange(0, logits.size, logits.shape[-1])
-    chosen = shifted.reshape(-1)[rows + flat].reshape(targets.shape)
-    losses = np.log(np.add.reduce(np.exp(shifted), axis=-1)) - chosen
+        return op.cross_entropy.body(logits, targets, axis, reduction, label_smoothing), None
+    chosen = (np.arange(targets.size), _checked(targets, logits.shape[-1]).reshape(-1))
+    below = logits.reshape(targets.size, -1)
+    below = below - np.maximum.reduce(below, axis=1, keepdims=True)
+    powers = np.exp(below)
+    total = np.add.reduce(powers, 1)
+    losses = np.log(total) - below[chosen]
+    powers /= total[:, None]
+    powers[chosen] -= 1
+    found = powers.reshape(logits.shape)
     if reduction == "none":
-        return losses
-    total = np.add.reduce(losses, axis=None)
-    return total / flat.size if reduction == "mean" else total
+        return losses.reshape(targets.shape), found
+    loss = np.add.reduce(losses)
+    return np.asarray(loss / targets.size if reduction == "mean" else loss), found
 
 
 @composite(
-    numpy=_cross_entropy_of_arrays,
+    numpy=lambda *operands, **params: _cross_entropy_of_arrays(*operands, **params)[0],
+    remember=_cross_entropy_of_arrays,
     type=_class_type,
     canonical=_class_params,
     vjp=_cross_entropy_vjp,

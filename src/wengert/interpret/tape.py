@@ -22,7 +22,7 @@ class Record(NamedTuple):
     params: dict[str, Any]
     operands: Sequence[Value]  # one that is not read: by its type
     sources: Sequence[int | None]  # slot of each operand; None for a constant
-    out: Value  # not read: None
+    out: Value  # not read: None, or what the op remembers
     slots: int | tuple[int | None, ...]  # slot of the output, or of each output
     line: Line | None  # where the call was made, known where it is being traced
 
@@ -63,10 +63,16 @@ class Tape(Level):
                     nested = True
             values.append(x)
             sources.append(source)
-        out = bind(op, values, params) if nested else evaluate(op, values, params)
+        memory = None
+        if nested:
+            out = bind(op, values, params)
+        elif op.remember is None:
+            out = evaluate(op, values, params)
+        else:
+            out, memory = op.remember(*values, **params)
         if op.flat:
             return out
-        wrapped = self.record(op, params, values, sources, out)
+        wrapped = self.record(op, params, values, sources, out, memory)
         return wrapped if params is given or op.asked is None else wrapped[: op.asked(given)]
 
     def record(
@@ -76,6 +82,7 @@ class Tape(Level):
         values: list[Value],
         sources: list[int | None],
         out: Value,
+        memory: Value = None,
     ) -> Value:
         """Remember a call and wrap its output; the tape keeps the list of values."""
         for i in op.drops if op.keeps else range(len(values)):
@@ -89,7 +96,7 @@ class Tape(Level):
         slot = self.count
         self.count = slot + 1
         line = out.level.line_of(out) if type(out) is Tensor else None
-        saved = out if op.keeps_out else None  # its cotangent has its shape and dtype
+        saved = out if op.keeps_out else memory  # for shape and dtype there is its cotangent
         self.records.append(Record(op, params, values, sources, saved, slot, line))
         return Tensor(self, slot, out)
 
