@@ -230,6 +230,22 @@ def test_two_tapes_at_once():
     assert float(outer.gradient(dy, x)) == 12.0
 
 
+def test_a_way_back_that_is_not_wanted_is_not_gone():
+    """As many sources as are watched, but not the same: b leads into an op without derivative."""
+
+    @wg.op.primitive(numpy=np.floor, type=lambda x: x, opaque="it has none")
+    def planted_floor(x, /):
+        """Floor, for this test."""
+
+    with wg.GradientTape() as tape:
+        a, b = tape.watch(np.array(2.0)), tape.watch(np.array(3.5))
+        square = a * a
+        loss = square * planted_floor(b)
+    assert [float(g) for g in tape.gradient(loss, [a, square])] == [12.0, 3.0]
+    with pytest.raises(wg.errors.NotDifferentiable):
+        tape.gradient(loss, b)
+
+
 # Copies, trees and names.
 
 

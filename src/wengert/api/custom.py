@@ -181,6 +181,8 @@ class _CustomCall:
 
 def _own(gx: Value | None, dtype: DType) -> Value | None:
     """A cotangent a user's rule returned, in the dtype of its argument and not the user's array."""
-    if gx is None or gx.dtype != dtype:
-        return gx if gx is None else op.astype(gx, dtype)
-    return np.array(gx) if isinstance(gx, np.ndarray) else gx
+    if gx is None:
+        return None
+    if isinstance(gx, np.ndarray):
+        return np.array(gx, dtype)
+    return gx if gx.dtype == dtype else op.astype(gx, dtype)

@@ -191,7 +191,7 @@ class Variants(Building):
             where = np.asarray(indices) if known else self._operand(GradOp.gather, indices)
             out = op.take(source, where, axis=axis)
         fields = {
-            "indices": np.array(indices) if not isinstance(indices, Tensor) else indices,
+            "indices": np.array(where) if known else indices,
             "axis": canonical_axis("gather", axis, len(source.shape)),
         }
         return self._remember(out, GradOp.gather, [source], fields)

@@ -274,7 +274,10 @@ def _install(
     definition: Callable[..., Any], method: bool, array_function: Sequence[Callable[..., Any]]
 ) -> None:
     if method:
-        bound = lambda self, *args, **kwargs: definition(self, *args, **kwargs)  # noqa: E731
+
+        def bound(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+            return definition(self, *args, **kwargs)
+
         setattr(Tensor, definition.__name__, bound)
     for theirs in array_function:
         FUNCTIONS[theirs] = definition

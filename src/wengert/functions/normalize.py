@@ -248,7 +248,8 @@ def batch_norm_with_statistics(
 
 
 def _rms_type(x: Any, scale: Any, axis: Axes, eps: float) -> ArrayType:
-    return _affine_type("rms_norm", over_rest=False)(x, scale, None, axis, eps)  # type: ignore[no-any-return]
+    found: ArrayType = _affine_type("rms_norm", over_rest=False)(x, scale, None, axis, eps)
+    return found
 
 
 @composite(

@@ -105,20 +105,20 @@ def block(arrays: Any) -> Any:
     return join(arrays, levels, max(levels, highest(arrays)))
 
 
-def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     if isinstance(indices_or_sections, int):
         each, more = divmod(int(x.shape[axis]), indices_or_sections)
         sizes = [each + 1] * more + [each] * (indices_or_sections - more)
         indices_or_sections = np.cumsum(sizes)[:-1].tolist()
-    return op.split(x, indices_or_sections, axis)  # type: ignore[no-any-return]
+    return op.split(x, indices_or_sections, axis)
 
 
-def hsplit(x: Any, indices_or_sections: Any) -> list[Any]:
-    return op.split(x, indices_or_sections, min(1, x.ndim - 1))  # type: ignore[no-any-return]
+def hsplit(x: Any, indices_or_sections: Any) -> Any:
+    return op.split(x, indices_or_sections, min(1, x.ndim - 1))
 
 
-def vsplit(x: Any, indices_or_sections: Any) -> list[Any]:
-    return op.split(x, indices_or_sections, 0)  # type: ignore[no-any-return]
+def vsplit(x: Any, indices_or_sections: Any) -> Any:
+    return op.split(x, indices_or_sections, 0)
 
 
 def fliplr(x: Any) -> Any:

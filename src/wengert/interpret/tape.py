@@ -33,7 +33,7 @@ class Tape(Level):
     def __init__(self) -> None:
         self.records: list[Record] = []
         self.count = 0  # of slots
-        self.watched = 0  # of these, the ones that no record writes
+        self.watched: set[int] = set()  # of these, the ones that no record writes
 
     def new_slot(self) -> int:
         self.count += 1
@@ -41,8 +41,9 @@ class Tape(Level):
 
     def watch(self, value: Value) -> Tensor:
         """A Tensor of this level for a value of a lower one."""
-        self.watched += 1
-        return Tensor(self, self.new_slot(), value)
+        slot = self.new_slot()
+        self.watched.add(slot)
+        return Tensor(self, slot, value)
 
     def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
         given = params
@@ -127,7 +128,7 @@ class Tape(Level):
         """
         keep = frozenset(wanted)
         # Where all that is watched is wanted, so is every slot; else only what depends on it is.
-        reached = None if len(keep) == self.watched else self._reaching(wanted)
+        reached = None if keep >= self.watched else self._reaching(wanted)
         with np.errstate(all="ignore"):
             for record in reversed(self.records):
                 op, params, operands, sources, out, slots, line = record
