@@ -1,98 +1,67 @@
-"""Forward and backward of a tiny MLP, op by op: our eager tape beside eager PyTorch.
-
-4-64-64-2, tanh, softmax cross-entropy, batch 32, float32; one thread each.
-"""
+"""Forward and backward of the tiny MLP, op by op: our eager tape beside eager PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from itertools import pairwise
-
-import numpy as np
+from typing import Any
 
 import wengert as wg
-from benchmarks.harness import best_times, report
+from benchmarks.harness import OURS, Run, compare
+from benchmarks.mlp import with_torch
+from benchmarks.networks import NETWORKS, data, loss_with
+from benchmarks.peers import ALL, chosen, torch_tensors
 
-SIZES, BATCH = (4, 64, 64, 2), 32
-
-
-def data() -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    parameters: list[np.ndarray] = []
-    for i, o in pairwise(SIZES):
-        parameters.append((rng.standard_normal((i, o)) / np.sqrt(i)).astype(np.float32))
-        parameters.append(np.zeros(o, np.float32))
-    x = rng.standard_normal((BATCH, SIZES[0])).astype(np.float32)
-    return parameters, x, rng.integers(0, SIZES[-1], BATCH)
+TINY = NETWORKS["tiny"]
+loss = loss_with(wg.tanh, wg.cross_entropy)
 
 
-def loss(parameters, x, y):
-    w1, b1, w2, b2, w3, b3 = parameters
-    x = wg.tanh(x @ w1 + b1)
-    x = wg.tanh(x @ w2 + b2)
-    return wg.cross_entropy(x @ w3 + b3, y)
-
-
-def ours() -> Callable[[], object]:
-    parameters, x, y = data()
+def ours() -> Run:
+    parameters, x, y = data(TINY)
     step = wg.value_and_grad(loss)
     return lambda: step(parameters, x, y)
 
 
-def context_manager() -> Callable[[], object]:
-    parameters, x, y = data()
+def context_manager() -> Run:
+    parameters, x, y = data(TINY)
 
     def step() -> object:
         with wg.GradientTape() as tape:
             watched = tape.watch(parameters)
             out = loss(watched, x, y)
-        return tape.gradient(out, watched)
+            value = wg.stop_gradient(out)  # the loss as a number
+        return value, tape.gradient(out, watched)
 
     return step
 
 
-def theirs() -> Callable[[], object]:
-    import torch
-
-    torch.set_num_threads(1)
-    parameters, x, y = data()
-    parameters = [torch.tensor(p, requires_grad=True) for p in parameters]
-    x_t, y_t = torch.tensor(x), torch.tensor(y)
+def with_module(torch: Any) -> Run:
+    """As most people write it: layers that hold their parameters and gradients."""
+    arrays, *batch = data(TINY)
+    x, y = torch_tensors(torch, batch)
+    layers = [torch.nn.Linear(i, o) for i, o in pairwise(TINY.sizes)]
+    with torch.no_grad():
+        for layer, w, b in zip(layers, arrays[::2], arrays[1::2], strict=True):
+            layer.weight.copy_(torch.tensor(w.T))
+            layer.bias.copy_(torch.tensor(b))
+    net = torch.nn.Sequential(layers[0], torch.nn.Tanh(), layers[1], torch.nn.Tanh(), layers[2])
 
     def step() -> object:
-        w1, b1, w2, b2, w3, b3 = parameters
-        h = torch.tanh(x_t @ w1 + b1)
-        h = torch.tanh(h @ w2 + b2)
-        out = torch.nn.functional.cross_entropy(h @ w3 + b3, y_t)
-        return torch.autograd.grad(out, parameters)
-
-    return step
-
-
-def theirs_as_module() -> Callable[[], object]:
-    import torch
-
-    layers = [torch.nn.Linear(i, o) for i, o in pairwise(SIZES)]
-    net = torch.nn.Sequential(layers[0], torch.nn.Tanh(), layers[1], torch.nn.Tanh(), layers[2])
-    _, x, y = data()
-    x_t, y_t = torch.tensor(x), torch.tensor(y)
-
-    def step() -> None:
         net.zero_grad()
-        torch.nn.functional.cross_entropy(net(x_t), y_t).backward()
+        value = torch.nn.functional.cross_entropy(net(x), y)
+        value.backward()
+        return value, [g for each in layers for g in (each.weight.grad.T, each.bias.grad)]
 
     return step
+
+
+def contestants(peers: Sequence[str] = ALL) -> dict[str, Run]:
+    found = {OURS: ours(), "GradientTape": context_manager()}
+    if torch := chosen(peers, "torch"):
+        found["torch autograd.grad"] = with_torch(torch, TINY)
+        found["torch nn.Module"] = with_module(torch)
+    return found
 
 
 def main() -> None:
-    cases = {
-        "wengert": ours(),
-        "wengert.GradientTape": context_manager(),
-        "torch, autograd.grad": theirs(),
-        "torch, nn.Module, backward": theirs_as_module(),
-    }
-    report("Tiny MLP, forward + backward, eager:", best_times(cases))
-
-
-if __name__ == "__main__":
-    main()
+    compare("Eager value and gradient of an MLP", [(f"tiny {TINY}", contestants(), [])])

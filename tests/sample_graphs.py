@@ -89,7 +89,7 @@ def hand_made():
 def new_op(monkeypatch, function, found, **fields):
     """An op that is in the table while one test runs; `found` is its type rule."""
     name = function.__name__
-    call = Call.read(function)
+    call = Call.read(function, "primitive")
     made = Op(name, "primitive", call, "", numpy=None, type=found, **fields)
     monkeypatch.setitem(op._ops, name, made)
     return made

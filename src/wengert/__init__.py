@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert import errors, functions, ops
 from wengert.api.check_grads import check_grads
+from wengert.api.compile import compile
 from wengert.api.custom import checkpoint, custom_vjp
 from wengert.api.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from wengert.api.grad_with_loss import GradWithLossOptions, grad_with_loss
@@ -40,6 +41,7 @@ __all__ = [  # noqa: PLE0604
     "Tensor",
     "check_grads",
     "checkpoint",
+    "compile",
     "custom_vjp",
     "errors",
     "functions",

@@ -98,3 +98,20 @@ class NonFiniteError(WengertError, ArithmeticError):
 
 class CheckError(WengertError):
     """Internal: a graph breaks its own rules. Please report the program that caused it."""
+
+
+class CompileError(WengertError):
+    """A program cannot become machine code: an op of a user's that has none.
+
+    >>> @wg.op.primitive(
+    ...     numpy=np.flip, type=lambda x: x, opaque="no derivative is given", space="hidden"
+    ... )
+    ... def mirrored(x, /):
+    ...     "Elements from the last to the first."
+    >>> wg.compile(lambda x: mirrored(x))(np.arange(3.0))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.CompileError: mirrored: has no code of its own; ...
+    >>> wg.compile(lambda x: wg.flip(x))(np.arange(3.0))
+    array([2., 1., 0.])
+    """

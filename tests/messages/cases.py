@@ -14,7 +14,14 @@ from types import CodeType
 from typing import Any
 
 import wengert
-from messages import on_arrays, on_derivatives, on_functions, on_graphs, on_tensors
+from messages import (
+    on_arrays,
+    on_compiled,
+    on_derivatives,
+    on_functions,
+    on_graphs,
+    on_tensors,
+)
 
 FOLDER = Path(__file__).parent
 SOURCE = Path(wengert.__file__).parent
@@ -33,7 +40,10 @@ def _joined(*parts: dict[str, Callable[[], Any]]) -> dict[str, Callable[[], Any]
 
 
 CASES = _joined(
-    *(m.CASES for m in (on_arrays, on_derivatives, on_functions, on_graphs, on_tensors))
+    *(
+        m.CASES
+        for m in (on_arrays, on_compiled, on_derivatives, on_functions, on_graphs, on_tensors)
+    )
 )
 
 

@@ -37,6 +37,7 @@ REACHED_ELSEWHERE = {
 UNREACHABLE = {
     "core/bind.py: raise NotImplementedError": "every level has a process of its own",
     "core/dims.py: raise SizeNeeded(names)": "a signal that trace catches, not an error",
+    "runtime/entry_table.py: raise Unsupported": "a signal that Executable catches, not an error",
     "ops/special.py: raise TypeError": "leads to the worded error of the dtype rule",
     "ops/create.py: raise CheckError(": "a fault of ours, should it ever be seen",
 }

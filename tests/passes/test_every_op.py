@@ -19,7 +19,7 @@ from table.ops import differentiable, elementwise, has_samples, of_ops
 
 from passes.checking import check_pass, check_passes, meaning, recorded
 from wengert.core.graph import Graph
-from wengert.passes.pipeline import PIPELINE
+from wengert.passes.pipeline import EXACT
 
 
 def primitives_only(graph: Graph) -> bool:
@@ -41,7 +41,7 @@ def forward(call: Call) -> tuple[Graph, list[Any]]:
 @of_ops(has_samples)
 def test_forward(op):
     for call in calls(op, "float32"):
-        assert primitives_only(check_passes(PIPELINE, *forward(call)))
+        assert primitives_only(check_passes(EXACT, *forward(call)))
 
 
 @of_ops(differentiable)
@@ -51,7 +51,7 @@ def test_gradient(op):
             derived = gradient_function(call.function(), len(call.primals))
             values = [*call.primals, *random_like(random_for(op, 1), outs)]
             graph = recorded(derived, values)
-            assert primitives_only(check_passes(PIPELINE, graph, values))
+            assert primitives_only(check_passes(EXACT, graph, values))
 
 
 @of_ops(lambda op: differentiable(op) and calls(op)[0].floats)
@@ -60,7 +60,7 @@ def test_tangent(op):
     derived = tangent_function(call.function(), len(call.primals))
     values = [*call.primals, *random_like(random_for(op, 1), call.primals)]
     graph = recorded(derived, values)
-    assert primitives_only(check_passes(PIPELINE, graph, values))
+    assert primitives_only(check_passes(EXACT, graph, values))
 
 
 @of_ops(lambda op: elementwise(op) and has_samples(op))
@@ -68,7 +68,7 @@ def test_awkward_numbers(op):
     call = awkward(op)
     operands = list(call.operands)
     graph = recorded(lambda *xs: outputs(call(*xs)), operands)
-    check_passes(PIPELINE, graph, operands)
+    check_passes(EXACT, graph, operands)
 
 
 @of_ops(has_samples)
@@ -76,5 +76,5 @@ def test_every_pass_alone(op):
     """No pass needs another one before it."""
     graph, values = forward(calls(op)[-1])
     expected = meaning(graph, values)
-    for each in PIPELINE:
+    for each in EXACT:
         check_pass(each, graph, values, expected)

@@ -31,10 +31,17 @@ def trace(function: Callable[..., Any], *args: Any, dims: Dims | None = None) ->
     >>> graph.run(x=np.arange(3.0))
     [array([0., 2., 4.])]
     """
+    return trace_with_sizes(function, *args, dims=dims)[0]
+
+
+def trace_with_sizes(
+    function: Callable[..., Any], *args: Any, dims: Dims | None = None, by: str = "trace"
+) -> tuple[Graph, dict[str, int]]:
+    """The graph, and the sizes that its Dims have in this call; errors begin with `by`."""
     open_dims = dict(dims or {})
     while True:
         leaves, names, call = _arguments(function, args)
-        types, sizes = _types(leaves, names, open_dims)
+        types, sizes = _types(leaves, names, open_dims, by)
         graph = Graph()
 
         def flat(*values: Value, call: Callable[[Sequence[Value]], Any] = call) -> Sequence[Value]:
@@ -49,37 +56,55 @@ def trace(function: Callable[..., Any], *args: Any, dims: Dims | None = None) ->
             continue
         if captured:
             raise TraceError(
-                "trace: the function uses a Tensor of an enclosing transformation; a graph stands "
+                f"{by}: the function uses a Tensor of an enclosing transformation; a graph stands "
                 "on its own. Pass it in as an argument."
             )
         graph.level.closed, graph.level.number = False, 0
-        return graph
+        return graph, sizes
 
 
 def _arguments(
     function: Callable[..., Any], args: Sequence[Any]
 ) -> tuple[list[Any], list[str], Callable[[Sequence[Value]], Any]]:
     """Distinct leaves of the arguments, their names, and the call with other values there."""
-    leaves: list[Any] = []
+    structures = [tree.flatten(arg)[1] for arg in args]
+    paths = [
+        f"{name}.{path}" if path else name
+        for name, arg in zip(argument_names(function, len(args)), args, strict=True)
+        for path in tree.paths(arg)
+    ]
+    leaves, places = distinct_leaves(args)
     names: list[str] = []
-    places: list[tuple[tree.Structure, list[int]]] = []
-    for name, arg in zip(_argument_names(function, len(args)), args, strict=True):
-        values, structure = tree.flatten(arg)
-        seen: dict[int, int] = {}
-        for x, path in zip(values, tree.paths(arg), strict=True):
-            if id(x) not in seen:
-                seen[id(x)] = len(leaves)
-                leaves.append(x)
-                names.append(_unique(f"{name}.{path}" if path else name, names))
-        places.append((structure, [seen[id(x)] for x in values]))
+    for position, path in zip(places, paths, strict=True):
+        if position == len(names):
+            names.append(_unique(path, names))
 
     def call(values: Sequence[Value]) -> Any:
-        return function(*(tree.unflatten(s, [values[i] for i in where]) for s, where in places))
+        rest = iter(places)
+        return function(
+            *(tree.unflatten(s, [values[next(rest)] for _ in range(s.count)]) for s in structures)
+        )
 
     return leaves, names, call
 
 
-def _argument_names(function: Callable[..., Any], count: int) -> list[str]:
+def distinct_leaves(args: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
+    """The arrays in arguments, and which of them each leaf is. One array at two places of an
+    argument is one value; in two arguments it is two.
+    """
+    found: list[Any] = []
+    places: list[int] = []
+    for arg in args:
+        seen: dict[int, int] = {}
+        for x in tree.leaves(arg):
+            if id(x) not in seen:
+                seen[id(x)] = len(found)
+                found.append(x)
+            places.append(seen[id(x)])
+    return found, tuple(places)
+
+
+def argument_names(function: Callable[..., Any], count: int) -> list[str]:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -98,30 +123,30 @@ def _unique(name: str, taken: Sequence[str]) -> str:
 
 
 def _types(
-    leaves: Sequence[Any], names: Sequence[str], dims: Dims
+    leaves: Sequence[Any], names: Sequence[str], dims: Dims, by: str
 ) -> tuple[list[ArrayType], dict[str, int]]:
     """The types of the inputs with their open sizes, and the sizes these have in this call."""
     unknown = sorted(set(dims) - set(names))
     if unknown:
         raise ShapeError(
-            f"trace: dims names {', '.join(unknown)}; the array arguments are {', '.join(names)}. "
+            f"{by}: dims names {', '.join(unknown)}; the array arguments are {', '.join(names)}. "
             "Use one of these names."
         )
     types: list[ArrayType] = []
     sizes: dict[str, int] = {}
     for x, name in zip(leaves, names, strict=True):
-        require_supported("trace", f"argument {name!r}", x.dtype)
+        require_supported(by, f"argument {name!r}", x.dtype)
         shape: list[Size] = list(x.shape)
-        for axis, dim in _open_axes(name, dims.get(name, {})):
+        for axis, dim in _open_axes(by, name, dims.get(name, {})):
             if not -len(shape) <= axis < len(shape):
                 raise ShapeError(
-                    f"trace: dims names axis {axis} of {name!r}, which has shape {tuple(shape)}; "
+                    f"{by}: dims names axis {axis} of {name!r}, which has shape {tuple(shape)}; "
                     "the axis must exist. Choose another."
                 )
             size = shape[axis]
             if isinstance(size, int) and sizes.setdefault(str(dim), size) != size:
                 raise ShapeError(
-                    f"trace: {dim} is {sizes[str(dim)]} in one argument and {size} in {name!r}; "
+                    f"{by}: {dim} is {sizes[str(dim)]} in one argument and {size} in {name!r}; "
                     "one Dim has one size. Use two Dims, or arrays that agree."
                 )
             shape[axis] = dim
@@ -129,10 +154,10 @@ def _types(
     return types, sizes
 
 
-def _open_axes(name: str, axes: Any) -> Iterable[tuple[int, Dim]]:
+def _open_axes(by: str, name: str, axes: Any) -> Iterable[tuple[int, Dim]]:
     if not isinstance(axes, Mapping) or not all(isinstance(dim, Dim) for dim in axes.values()):
         raise ShapeError(
-            f"trace: dims gives {axes!r} for {name!r}; it maps axes to Dims. "
+            f"{by}: dims gives {axes!r} for {name!r}; it maps axes to Dims. "
             f"Write {{0: wg.Dim('n')}}."
         )
     return axes.items()

@@ -32,6 +32,7 @@ class Level:
 
     number: int = 0
     symbolic: bool = False  # Tensors of this level carry no values
+    whole: bool = False  # records every call made while it is open, also on outer Tensors
     closed: bool = False
 
     def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
@@ -61,7 +62,14 @@ class _Stack(threading.local):
         self.recording = 0  # how many of them are symbolic
 
 
+class _Open:
+    """How many levels of all threads record every call: mostly none, so asked first."""
+
+    whole = 0
+
+
 _stack = _Stack()
+_open = _Open()
 _numbers = count(1)
 
 
@@ -70,6 +78,7 @@ def enter(level: Level) -> None:
     level.number = next(_numbers)
     _stack.levels.append(level)
     _stack.recording += level.symbolic
+    _open.whole += level.whole
 
 
 def leave(level: Level) -> None:
@@ -86,6 +95,7 @@ def _take_off(level: Level) -> None:
     else:
         return
     _stack.recording -= level.symbolic
+    _open.whole -= level.whole
 
 
 @contextmanager
@@ -93,6 +103,7 @@ def recording(level: Level) -> Iterator[None]:
     """Let a graph built by hand record calls whose only symbols are Dims."""
     _stack.levels.append(level)
     _stack.recording += level.symbolic
+    _open.whole += level.whole
     try:
         yield
     finally:
@@ -122,10 +133,20 @@ def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
     if top is not None:
         if top.closed:
             top.require_open()
+        if _open.whole:
+            top = _innermost_whole(top)
         return top.process(op, operands, params)
     if sized or (op.sized and _stack.recording and has_dims(tuple(params.values()))):
         return _recording_level(op).process(op, operands, params)
     return evaluate(op, operands, params)
+
+
+def _innermost_whole(top: Level) -> Level:
+    """The innermost level that records every call, unless the call belongs further inside."""
+    for level in reversed(_stack.levels):
+        if level.whole:
+            return level if level.number > top.number else top
+    return top
 
 
 def _recording_level(op: Op) -> Level:

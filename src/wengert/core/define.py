@@ -224,7 +224,7 @@ def _register(
             f"{name}: {derivative.count(True)} of a derivative, flat=True (zero almost everywhere) "
             "and opaque='reason' (none exists) were given; an op needs exactly one. Choose one."
         )
-    call = Call.read(function)
+    call = Call.read(function, fields["kind"])
     if reads:
         fields |= keeps(reads, None if call.variadic else len(call.operands), reads_lead, reads_out)
     definition = Op(

@@ -290,13 +290,17 @@ def solve(symbolic: Shape, actual: Shape, sizes: dict[str, Size]) -> None:
     """Add to `sizes` what `actual` says about the names in `symbolic`, where it says it plainly.
 
     >>> sizes = {}
-    >>> solve((Dim("n"), Dim("m") * 2), (5, 6), sizes)
+    >>> solve((Dim("n"), Dim("m") * 2 + 1), (5, 7), sizes)
     >>> sizes
     {'n': 5, 'm': 3}
     """
     for want, have in zip(symbolic, actual, strict=False):
-        if isinstance(want, Dim) and len(want.terms) == 1:
-            ((monomial, coefficient),) = want.terms
+        if not isinstance(want, Dim):
+            continue
+        terms = dict(want.terms)
+        have = have - terms.pop((), 0)
+        if len(terms) == 1:
+            ((monomial, coefficient),) = terms.items()
             size = divide_exactly(have, coefficient)
             if len(monomial) == 1 and size is not None:
                 sizes.setdefault(monomial[0], size)

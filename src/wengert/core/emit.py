@@ -196,6 +196,9 @@ class Emit(Protocol):
     def atanh(self, x: Scalar) -> Scalar:
         """Inverse hyperbolic tangent; ±inf at ±1, NaN beyond."""
 
+    def sigmoid(self, x: Scalar) -> Scalar:
+        """1 / (1 + exp(-x)), without overflow on the way."""
+
     def erf(self, x: Scalar) -> Scalar:
         """The error function."""
 
@@ -254,6 +257,7 @@ class NumpyEmit:
     asin, acos, atan, atan2 = np.asin, np.acos, np.atan, np.atan2
     sinh, cosh, tanh = np.sinh, np.cosh, np.tanh
     asinh, acosh, atanh = np.asinh, np.acosh, np.atanh
+    sigmoid = staticmethod(special.sigmoid)
     erf, erfc = staticmethod(special.erf), staticmethod(special.erfc)
     lgamma, digamma = staticmethod(special.lgamma), staticmethod(special.digamma)
     polygamma = staticmethod(special.polygamma)

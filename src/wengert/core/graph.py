@@ -25,6 +25,7 @@ class Node:
     params: dict[str, Any]
     type: Type
     line: Line | None = None
+    order: str | None = None  # in which order a fold or contraction adds up; set by `passes.order`
 
 
 @dataclass(eq=False)

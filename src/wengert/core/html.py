@@ -38,19 +38,19 @@ KINDS = {
 
 def to_html(graph: Graph, title: str = "Graph") -> str:
     """One page with the graph and every graph inside it; it can be opened without a network."""
-    found = list(_all_graphs(graph, "g", ""))
+    found = list(all_graphs(graph, "g", ""))
     sections = [(heading, graph_view(each, key)) for each, key, heading in found]
     return page(title, sections, html_view.STYLE, html_view.SCRIPT)
 
 
-def _all_graphs(graph: Graph, key: str, heading: str) -> Iterator[tuple[Graph, str, str]]:
+def all_graphs(graph: Graph, key: str, heading: str) -> Iterator[tuple[Graph, str, str]]:
     """The graph and those in its parameters, each with a key for its links and a heading."""
     yield graph, key, heading
     for number, node in enumerate(graph.nodes):
         for name, body in param_texts(node)[1]:
             inside = f", {heading}" if heading else ""
             title = f"{name} of %{number} {node.op.name}{inside}"
-            yield from _all_graphs(body, _body_key(key, number, name), title)
+            yield from all_graphs(body, _body_key(key, number, name), title)
 
 
 def _body_key(key: str, number: int, name: str) -> str:

@@ -85,9 +85,12 @@ class Call:
         return kwargs.get(key)
 
     @staticmethod
-    def read(function: Callable[..., Any]) -> Call:
+    def read(function: Callable[..., Any], kind: Kind) -> Call:
+        """From a definition. One of an elementwise op needs no slash: all it takes are operands."""
         parameters = inspect.signature(function).parameters.values()
         before = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)]
+        if kind == "elementwise" and not before:
+            before = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         after = [p for p in parameters if p not in before]
         return Call(
             operands=tuple(p.name for p in before),

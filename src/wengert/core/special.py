@@ -71,6 +71,12 @@ _BERNOULLI = (
 )
 
 
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x)) of floats."""
+    small = np.exp(-np.abs(x))  # in (0, 1]: never overflows
+    return np.where(x >= 0, x.dtype.type(1), small) / (1 + small)
+
+
 def _in_double(function: Callable[[Array], Array]) -> Callable[[Any], Array]:
     def converted(x: Any) -> Array:
         x = np.asarray(x)

@@ -7,6 +7,7 @@ Arrays are leaves; Python numbers, strings, None and callables are static, part 
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -53,13 +54,30 @@ class Structure:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Structure):
             return NotImplemented
-        return bool(self.spec == other.spec and self.static == other.static)
+        if self.spec != other.spec or self.static != other.static:
+            return False
+        pairs = zip(self.static, other.static, strict=True)
+        return all(a is b or _same_number(a, b) for a, b in pairs)
 
     def __hash__(self) -> int:
         return hash(self.spec)
 
+    @property
+    def count(self) -> int:
+        """The number of leaves."""
+        return self.static.count(_LEAF)
+
     def __str__(self) -> str:
         return str(unflatten(self, [_LEAF] * self.static.count(_LEAF)))
+
+
+def _same_number(a: Any, b: Any) -> bool:
+    """Whether static values that compare equal are the same: 1, 1.0 and True, 0.0 and -0.0 are
+    not.
+    """
+    if type(a) is not type(b):
+        return False
+    return not isinstance(a, float) or math.copysign(1, a) == math.copysign(1, b)
 
 
 def is_leaf(x: Any) -> bool:

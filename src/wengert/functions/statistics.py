@@ -102,9 +102,8 @@ def _freedom(x: Any, axis: Axes, correction: float) -> Any:
     size = count(x, axis)
     if not isinstance(size, Dim):
         return max(size - correction, 0)
-    return (
-        size - correction if isinstance(correction, int) else op.astype(size - correction, x.dtype)
-    )
+    freedom = op.maximum(size - correction, 0)
+    return op.astype(freedom, x.dtype)
 
 
 def _deviation(x: Any, axis: Axes) -> Any:

@@ -95,10 +95,13 @@ def scatter(values: Sequence[Value], wanted: Sequence[bool]) -> list[Value | Non
 
 
 def close(
-    function: Callable[..., Any], structure: tree.Structure, types: Sequence[ArrayType]
+    function: Callable[..., Any],
+    structure: tree.Structure,
+    types: Sequence[ArrayType],
+    whole: bool = False,
 ) -> tuple[Graph, tree.Structure, list[Tensor]]:
     """Record `function` of a tree: its graph, the structure it returns and the outer Tensors it
-    uses.
+    uses. As a `whole`, nothing it does happens outside.
     """
     results: list[tree.Structure] = []
 
@@ -107,7 +110,8 @@ def close(
         results.append(shape)
         return out
 
-    graph, captured = trace_flat(run, types, [f"x{i}" for i in range(len(types))])
+    names = [f"x{i}" for i in range(len(types))]
+    graph, captured = trace_flat(run, types, names, whole=whole)
     return graph, results[-1], captured
 
 

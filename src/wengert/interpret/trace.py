@@ -157,13 +157,16 @@ def trace_flat(
     types: Sequence[ArrayType | None],
     names: Sequence[str],
     graph: Graph | None = None,
+    whole: bool = False,
 ) -> tuple[Graph, list[Tensor]]:
     """Record `function` called with one Tensor per type; return the graph and the outer Tensors it
     used.
 
-    The inputs of the graph are the captured Tensors first, then the arguments.
+    The inputs of the graph are the captured Tensors first, then the arguments. Calls on outer
+    Tensors alone happen outside, once; as a `whole`, the graph records those too.
     """
     level = Trace(Graph() if graph is None else graph)
+    level.whole = whole
     with opened(level):
         arguments = [
             None if t is None else level.input(t, name)
@@ -175,7 +178,8 @@ def trace_flat(
     return level.graph, [tensor for _, tensor in level.captured.values()]
 
 
-_bodies: dict[Any, Graph] = {}
+_bodies: dict[Any, Graph] = {}  # of composites; the oldest goes when there are too many
+REMEMBERED = 1024
 
 
 def composite_body(op: Op, types: Sequence[ArrayType | None], params: dict[str, Any]) -> Graph:
@@ -204,6 +208,8 @@ def composite_body(op: Op, types: Sequence[ArrayType | None], params: dict[str, 
     if (
         key is not None and op.name in table and table[op.name] is op
     ):  # not one made for a single call
+        if len(_bodies) >= REMEMBERED:
+            del _bodies[next(iter(_bodies))]
         _bodies[key] = graph
     return graph
 

@@ -133,7 +133,8 @@ def _front_cond(
         return (then if bool(condition) else orelse)(*args)
     leaves, structure = tree.flatten(args)
     (first, ours, used), (second, theirs, used_too) = (
-        close(function, structure, [type_of(x) for x in leaves]) for function in (then, orelse)
+        close(function, structure, [type_of(x) for x in leaves], whole=True)
+        for function in (then, orelse)
     )
     if ours != theirs or first.output_types() != second.output_types():
         error = ShapeError(

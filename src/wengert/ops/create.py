@@ -71,8 +71,27 @@ def _astype_vjp(g: Any, _out: Any, _x: Any, dtype: Any) -> Any:
     return op.astype(g, _x.dtype) if floats else None
 
 
+def _cast(x: Any, dtype: Any) -> Any:
+    """NumPy's cast, defined everywhere: a float beyond an integer's range is the end of that range,
+    and NaN is 0.
+    """
+    x = np.asarray(x)
+    if x.dtype.kind != "f" or dtype.kind not in "iu":
+        return x.astype(dtype)
+    limits = np.iinfo(dtype)
+    least, beyond = float(limits.min), float(limits.max) + 1  # exact for 8, 16 and 32 bits
+    with np.errstate(invalid="ignore"):
+        inside = (
+            (x > least - 1) & (x < beyond) if dtype.itemsize < 8 else (x >= least) & (x < beyond)
+        )
+        found = np.where(inside, x, 0).astype(dtype)
+    return np.where(inside | np.isnan(x), found, np.where(x < 0, limits.min, limits.max)).astype(
+        dtype
+    )
+
+
 @primitive(
-    numpy=lambda x, dtype: np.asarray(x).astype(dtype),
+    numpy=_cast,
     type=lambda x, dtype: ArrayType(tuple(x.shape), dtype),
     canonical=lambda x, dtype: {"dtype": dtypes.canonical("astype", dtype)},
     vjp=_astype_vjp,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import promotion
+from wengert.core import promotion, special
 from wengert.core.define import elementwise
 from wengert.core.dtypes import floating
 from wengert.core.samples import uniform
@@ -127,22 +127,14 @@ def logaddexp(x: Any, y: Any, /) -> None:
 
 def _sigmoid(x: Any) -> Any:
     x = np.asarray(x)
-    x = x.astype(floating(x.dtype), copy=False)
-    small = np.exp(-np.abs(x))  # in (0, 1]: never overflows
-    return np.where(x >= 0, x.dtype.type(1), small) / (1 + small)
-
-
-def _emit_sigmoid(e: Any, x: Any) -> Any:
-    small = e.exp(e.neg(e.abs(x)))
-    one = e.const(1)
-    return e.div(e.select(e.ge(x, e.const(0)), one, small), e.add(one, small))
+    return special.sigmoid(x.astype(floating(x.dtype), copy=False))
 
 
 @elementwise(
     numpy=_sigmoid,
     dtypes=promotion.inexact,
     partials=lambda out, _x: out * (1 - out),
-    emit=_emit_sigmoid,
+    emit=lambda e, x: e.sigmoid(x),
     samples=uniform((-3, 3)),
     at=[
         ((-1000.0,), 0.0, (0.0,), "no overflow on the way"),

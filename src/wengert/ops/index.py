@@ -47,6 +47,8 @@ def _gather_type(x: Any, *indices: Any, axis: int) -> ArrayType:
 def _gather(x: Any, *indices: Any, axis: int) -> Any:
     _require_integers("gather", *indices)
     try:
+        if dtypes.uint64 in [index.dtype for index in indices]:  # NumPy would wrap them around
+            _require_in_range("gather", x.shape, indices, axis)
         if len(indices) == 1:
             return np.take(x, indices[0].astype(np.intp), axis=axis)
         return x[(slice(None),) * axis + indices]
@@ -58,8 +60,9 @@ def _gather(x: Any, *indices: Any, axis: int) -> Any:
 def _require_in_range(name: str, shape: Shape, indices: Any, axis: int) -> None:
     for position, index in enumerate(indices, axis):
         size = shape[position]
-        if not isinstance(index, np.ndarray) or not isinstance(size, int):
+        if not isinstance(index, np.ndarray | np.generic) or not isinstance(size, int):
             continue
+        index = np.asarray(index)
         wrong = (index < -size) | (index >= size)
         if wrong.any():
             allowed = f"must lie between {-size} and {size - 1}" if size else "cannot exist there"

@@ -10,7 +10,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.bind import at_line, located
 from wengert.core.define import primitive
-from wengert.core.dims import Dim, Size
+from wengert.core.dims import Dim, Size, solve, substitute
 from wengert.core.dtypes import DType, is_float
 from wengert.core.graph import Graph
 from wengert.core.source import user_line
@@ -55,7 +55,9 @@ def _scan_numpy(*operands: Any, **params: Any) -> tuple[Any, ...]:
     length = params["length"]
     fixed, xs = operands[:consts], operands[consts + count :]
     carry: Sequence[Any] = operands[consts : consts + count]
-    stacks = [np.empty(t.shape, t.dtype) for t in _scan_type(**params)[count:]]
+    sizes = _sizes(body, [*fixed, *carry, *xs], consts + count)
+    types = _scan_type(**params)[count:]
+    stacks = [np.empty(substitute(t.shape, sizes), t.dtype) for t in types]
     ys, saved = stacks[: len(body.returns) - count], stacks[len(body.returns) - count :]
     for t in reversed(range(length)) if params["reverse"] else range(length):
         for stack, x in zip(saved, carry, strict=False):
@@ -65,6 +67,15 @@ def _scan_numpy(*operands: Any, **params: Any) -> tuple[Any, ...]:
         for stack, y in zip(ys, out[count:], strict=True):
             stack[t] = y
     return (*map(np.asarray, carry), *stacks)
+
+
+def _sizes(body: Graph, operands: Sequence[Any], whole: int) -> dict[str, Size]:
+    """The numbers behind the Dims of a body, from its operands: xs come with an axis in front."""
+    sizes: dict[str, Size] = {}
+    if body.has_dims:
+        for i, (found, x) in enumerate(zip(body.input_types(), operands, strict=True)):
+            solve(found.shape, x.shape if i < whole else x.shape[1:], sizes)
+    return sizes
 
 
 def _narrow(params: dict[str, Any], read: Sequence[bool]) -> tuple[dict[str, Any], list[int]]:
@@ -112,11 +123,12 @@ def _scan_vjp(
     _last, _ys, saved = p.outputs(out)
     g_last, g_ys, g_saved = p.outputs(g)
     want = float_wanted(p.const_types, wanted[: p.consts])
-    body = derive(p.body, ("scan_vjp", want), lambda: _adjoint_step(p, want))
+    used = any(g is not None for g in g_saved)  # mostly not: only rules of this op read them
+    body = derive(p.body, ("scan_vjp", want, used), lambda: _adjoint_step(p, want, used))
     g_carry = filled(g_last, p.carry_types)
     g_consts = [zeros(t) for t, w in zip(p.const_types, want, strict=True) if w]
-    out_types = _stacked(p.length, p.y_types), _stacked(p.length, p.carry_types)
-    per_step = [*saved, *xs, *filled(g_ys, out_types[0]), *filled(g_saved, out_types[1])]
+    per_step = [*saved, *xs, *filled(g_ys, _stacked(p.length, p.y_types))]
+    per_step += filled(g_saved, _stacked(p.length, p.carry_types)) if used else []
     found = scan.rebind(
         [*consts, *g_carry, *g_consts, *per_step],
         {
@@ -137,8 +149,8 @@ def _scan_vjp(
     ]
 
 
-def _adjoint_step(p: _Parts, want: Sequence[bool]) -> Graph:
-    """One step backwards: (consts, g_carry, g_consts, carry, x, g_y, g_saved) -> (g_carry,
+def _adjoint_step(p: _Parts, want: Sequence[bool], used: bool) -> Graph:
+    """One step backwards: (consts, g_carry, g_consts, carry, x, g_y[, g_saved]) -> (g_carry,
     g_consts, g_x).
     """
     groups = [
@@ -148,7 +160,7 @@ def _adjoint_step(p: _Parts, want: Sequence[bool]) -> Graph:
         p.carry_types,
         p.x_types,
         floats(p.y_types),
-        floats(p.carry_types),
+        floats(p.carry_types) if used else [],
     ]
 
     def run(*values: Value) -> Sequence[Value]:
@@ -157,8 +169,9 @@ def _adjoint_step(p: _Parts, want: Sequence[bool]) -> Graph:
         found = pullback([*spread(g_carry, p.carry_types), *spread(g_y, p.y_types)])
         found_consts, found_carry, found_x = p.operands(found)
         summed = [c for c, w in zip(found_consts, want, strict=True) if w]
+        g_before = filled(found_carry, p.carry_types)
         return [
-            *(a + b for a, b in zip(filled(found_carry, p.carry_types), g_saved, strict=True)),
+            *([a + b for a, b in zip(g_before, g_saved, strict=True)] if used else g_before),
             *(a if b is None else a + b for a, b in zip(g_consts, summed, strict=True)),
             *filled(found_x, p.x_types),
         ]

@@ -68,7 +68,24 @@ def _place(out: Graph, node: Node) -> Placed:
             None if i is None else append_broadcast(out, i, found, node.line) for i in node.operands
         )
         node = replace(node, operands=operands)
+    if node.op.kind == "bilinear" or node.op in (op.recurrence, op.solve, op.triangular_solve):
+        node = _with_one_dtype(out, node)
     return out.append(node)
+
+
+def _with_one_dtype(out: Graph, node: Node) -> Node:
+    """The node with operands in the dtype of its result."""
+    assert isinstance(node.type, ArrayType)
+    dtype = node.type.dtype
+    operands = []
+    for i in node.operands:
+        assert i is not None
+        found = out.type(i)
+        if found.dtype != dtype:
+            cast = Node(op.astype, (i,), {"dtype": dtype}, found.with_dtype(dtype), node.line)
+            i = out.append(cast)
+        operands.append(i)
+    return replace(node, operands=tuple(operands))
 
 
 def _place_body(out: Graph, node: Node) -> Placed:

@@ -23,8 +23,8 @@ graph(%0: float32[2] "x") {
 Only ops that say they are `exact` are computed, for only they give the same bits at run time on
 every target; exp is not one of them. A repeated number stays one number, broadcast, with open
 sizes too. Nothing larger than LIMIT elements is written into the program, and what cannot be
-computed without an invalid operation (0/0, a NaN as an integer, an index out of range) is left to
-run time. A branch whose condition is constant is the body it chooses.
+computed without an invalid operation (0/0, an index out of range) is left to run time. A branch
+whose condition is constant is the body it chooses.
 """
 
 from __future__ import annotations

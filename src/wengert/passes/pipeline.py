@@ -16,11 +16,15 @@ from wengert.passes.cse import cse
 from wengert.passes.dce import dce
 from wengert.passes.expand import expand
 from wengert.passes.fold import fold
+from wengert.passes.order import order
 from wengert.passes.simplify import simplify
+from wengert.passes.sink import sink
 
 Pass: TypeAlias = Callable[[Graph], Graph]
 
-PIPELINE: tuple[Pass, ...] = (expand, fold, simplify, cse, dce)
+# These keep every bit that NumPy computes; `order` then decides how sums are rounded.
+EXACT: tuple[Pass, ...] = (expand, fold, simplify, cse, sink, dce)
+PIPELINE: tuple[Pass, ...] = (*EXACT, order)
 
 
 def run(graph: Graph, passes: Sequence[Pass] = PIPELINE, check: bool = False) -> Graph:

@@ -50,7 +50,7 @@ def copy_into(out: Graph, graph: Graph, given: Mapping[int, int], place: Place) 
                 numbers.append(outputs[node.params["index"]])
                 continue
         operands = tuple(None if i is None else single(numbers[i]) for i in node.operands)
-        moved = Node(node.op, operands, node.params, node.type, node.line)
+        moved = replace(node, operands=operands)
         numbers.append(place(out, moved))
     return numbers
 

@@ -1,0 +1,1 @@
+"""From graphs to machine code: kernels, their memory, and the LLVM that runs them."""

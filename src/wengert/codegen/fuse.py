@@ -1,0 +1,308 @@
+"""Fuse: nodes become members of kernels.
+
+In the order of demand each node joins the newest kernel that loops over the same domain and reads
+nothing of it at other places than its own; else it begins a kernel. Nothing is computed twice but
+what needs no memory. Without fusion every node begins a kernel, and all bits are the same.
+"""
+
+from __future__ import annotations
+
+from wengert.codegen.elements import ELEMENTS, IN_PLACE
+from wengert.codegen.expense import is_costly
+from wengert.codegen.folds import FOLDS
+from wengert.codegen.kernel import COPY, Kernel, Program
+from wengert.codegen.prepare import prepared
+from wengert.codegen.views import LOOKS, Root, View, reshaped, row_major, without_gaps
+from wengert.core.dims import Shape, product
+from wengert.core.graph import Graph, Node
+from wengert.core.table import op
+from wengert.core.types import ArrayType
+
+MEMBERS = 96  # of one kernel at most: beyond, registers run out long before
+ROW = 1 << 16  # elements of a row that is read again after a fold: it should stay in cache
+SOURCES = (op.input, op.parameter)
+
+
+def fuse(graph: Graph, fused: bool = True) -> Program:
+    """The kernels of a graph that has been through the passes."""
+    return _Fusion(graph, fused).program
+
+
+class _Fusion:
+    def __init__(self, graph: Graph, fused: bool) -> None:
+        flat, regions = prepared(graph)
+        self.program = Program(flat, regions)
+        self.fused = fused
+        self.graph = flat
+        for number, node in enumerate(flat.nodes):
+            self.place(number, node)
+        self.note_memory()
+
+    # Where a node goes.
+
+    def place(self, number: int, node: Node) -> None:
+        program = self.program
+        if self.is_inline(node):
+            program.inline.add(number)
+            return
+        if node.op is op.pick:
+            assert node.operands[0] is not None
+            root = (node.operands[0], node.params["index"])
+            program.views[number] = View(root, 0, row_major(program.root_type(root).shape))
+            return
+        if node.op in LOOKS:
+            program.views[number] = self.look(number, node)
+            return
+        if isinstance(node.type, ArrayType):
+            program.views[number] = View((number, 0), 0, row_major(node.type.shape))
+        if node.op in SOURCES or node.op is op.constant:
+            return
+        if node.op in FOLDS:
+            self.place_fold(number, node)
+        elif node.op.emit is not None or node.op in ELEMENTS:
+            self.place_map(number, node)
+        else:
+            self.begin(number, node)
+
+    def is_inline(self, node: Node) -> bool:
+        if node.op is op.constant:
+            return bool(node.params["value"].size == 1)
+        if node.op in (op.size, op.arange):
+            return True
+        inline = self.program.inline
+        if not all(i in inline for i in node.operands) or not node.operands:
+            return False
+        if node.op is op.reshape:
+            shape = self.graph.type(self.single(node)).shape
+            assert isinstance(node.type, ArrayType)
+            return [n for n in shape if n != 1] == [n for n in node.type.shape if n != 1]
+        return node.op in LOOKS
+
+    def single(self, node: Node) -> int:
+        (source,) = node.operands
+        assert source is not None
+        return source
+
+    def look(self, number: int, node: Node) -> View:
+        """How a node that is another one, read in another order, is read."""
+        source = self.single(node)
+        shape = self.graph.type(source).shape
+        assert isinstance(node.type, ArrayType)
+        look, out = LOOKS[node.op], node.type.shape
+        view = self.program.views.get(source)
+        found = None if view is None else look(view, shape, node.params, out)
+        if found is None:
+            view = View(self.copy(source), 0, row_major(shape))
+            found = look(view, shape, node.params, out)
+        assert found is not None
+        return found
+
+    def copy(self, number: int) -> Root:
+        """Memory of its own for a node that has none, in which its elements lie in order."""
+        root = (number, COPY)
+        if root not in self.program.owner:
+            kernel = Kernel("map", self.graph.type(number).shape, [number])
+            kernel.region = self.program.regions[number]
+            self.program.owner[root] = len(self.program.kernels)
+            self.program.kernels.append(kernel)
+        return root
+
+    # Joining a kernel.
+
+    def begin(self, number: int, node: Node) -> Kernel:
+        kinds = {op.scan: "scan", op.cond: "cond", op.matmul: "gemm"}
+        kind = kinds.get(node.op, "special")
+        for i in node.operands:
+            if i is not None:
+                self.require_memory(i, whole=kind in ("scan", "cond"))
+        domain = node.type.shape if isinstance(node.type, ArrayType) else ()
+        return self.add(Kernel(kind, domain, [number]), number)  # type: ignore[arg-type]
+
+    def require_memory(self, number: int, whole: bool) -> None:
+        """Have an operand in memory; as a `whole`, with its elements in order."""
+        view, shape = self.program.views.get(number), self.graph.type(number).shape
+        if view is None:
+            self.program.views[number] = View(self.copy(number), 0, row_major(shape))
+        elif whole and not without_gaps(view, shape):
+            self.program.rerouted_whole[number] = View(self.copy(number), 0, row_major(shape))
+
+    def add(self, kernel: Kernel, number: int) -> Kernel:
+        program = self.program
+        kernel.region = program.regions[number]
+        program.kernels.append(kernel)
+        self.own(number, len(program.kernels) - 1)
+        return kernel
+
+    def own(self, number: int, kernel: int) -> None:
+        found = self.graph.nodes[number].type
+        count = 1 if isinstance(found, ArrayType) else len(found)
+        self.program.owner.update({(number, i): kernel for i in range(count)})
+
+    def candidates(self, number: int, node: Node) -> list[int]:
+        """Kernels a node may join, the newest first: those after everything it reads."""
+        program = self.program
+        if not self.fused or not program.kernels:
+            return []
+        owners = [program.owner.get(root, -1) for root in self.roots(node)]
+        latest, newest = max(owners, default=-1), len(program.kernels) - 1
+        found = [newest] if latest == newest else [newest, latest]
+        region = program.regions[number]
+        return [k for k in found if k >= 0 and program.kernels[k].region == region]
+
+    def roots(self, node: Node) -> list[Root]:
+        views = self.program.views
+        return [views[i].root for i in node.operands if i is not None and i in views]
+
+    def place_map(self, number: int, node: Node) -> None:
+        assert isinstance(node.type, ArrayType)
+        for k in self.candidates(number, node):
+            kernel = self.program.kernels[k]
+            if kernel.kind not in ("map", "rows", "columns", "gemm"):
+                continue
+            if len(kernel.members) < MEMBERS and self.fits(k, kernel, node, node.type.shape):
+                kernel.members.append(number)
+                self.own(number, k)
+                return
+        self.add(Kernel("map", node.type.shape, [number]), number)
+
+    def fits(self, k: int, kernel: Kernel, node: Node, shape: Shape) -> bool:
+        """Whether a node of this shape can be computed in a kernel where it loops."""
+        full = shape == kernel.domain
+        if not full and not (kernel.folded and _same(shape, kernel.outer)):
+            return False
+        if full and len(kernel.folded) > 1 and not self.flat(node, kernel):
+            return False
+        own_place = node.op not in ELEMENTS or node.op in IN_PLACE
+        for i in node.operands:
+            view = None if i is None else self.program.views.get(i)
+            if view is None or self.program.owner.get(view.root) != k:
+                continue
+            if not own_place or not self.read_in_place(kernel, view, full):
+                return False
+        return True
+
+    def flat(self, node: Node, kernel: Kernel) -> bool:
+        """Whether everything is read as if the folded axes were one."""
+        if node.op in ELEMENTS and node.op is not op.astype:
+            return False
+        views = self.program.views
+        return all(
+            self.flat_view(views[i], kernel.domain, len(kernel.folded))
+            for i in node.operands
+            if i is not None and i in views
+        )
+
+    def flat_view(self, view: View, domain: Shape, count: int) -> bool:
+        inner, strides = domain[-count:], view.strides[-count:]
+        return reshaped(inner, strides, (product(inner),)) is not None
+
+    def read_in_place(self, kernel: Kernel, view: View, full: bool) -> bool:
+        """Whether a member of the kernel is read at the place where the loop is."""
+        number = view.root[0]
+        shape = self.program.root_type(view.root).shape
+        computed_full = shape == kernel.domain and self.graph.nodes[number].op not in FOLDS
+        if view.offset != 0:
+            return False
+        if full and computed_full:
+            return view.strides == row_major(kernel.domain)
+        if not kernel.folded or computed_full:
+            return False
+        outer = row_major(kernel.outer)
+        if not full:
+            return _nonzero(view.strides) == _nonzero(outer)
+        if kernel.kind == "columns" or not self.short_row(kernel):
+            return False
+        kept = iter(outer)
+        wanted = tuple(
+            0 if axis in kernel.folded else next(kept) for axis in range(len(kernel.domain))
+        )
+        return view.strides == wanted
+
+    def short_row(self, kernel: Kernel) -> bool:
+        count = product(tuple(kernel.domain[axis] for axis in kernel.folded))
+        return not isinstance(count, int) or count <= ROW
+
+    def place_fold(self, number: int, node: Node) -> None:
+        source = self.single(node)
+        shape, axes = self.graph.type(source).shape, node.params["axes"]
+        kind = "rows" if node.order == "lanes" else "columns"
+        for k in self.candidates(number, node):
+            kernel = self.program.kernels[k]
+            if kernel.kind not in ("map", kind) or kernel.domain != shape:
+                continue
+            if kernel.folded not in ((), axes) or not self.can_fold(k, kernel, source, axes, kind):
+                continue
+            kernel.kind, kernel.folded = kind, axes  # type: ignore[assignment]
+            kernel.members.append(number)
+            self.own(number, k)
+            return
+        if kind == "rows" and len(axes) > 1 and not self.flat_source(source, shape, len(axes)):
+            root = self.copy(source)
+            self.program.rerouted[number] = View(root, 0, row_major(shape))
+        self.add(Kernel(kind, shape, [number], axes), number)  # type: ignore[arg-type]
+
+    def flat_source(self, source: int, shape: Shape, count: int) -> bool:
+        view = self.program.views.get(source)
+        return view is None or self.flat_view(view, shape, count)
+
+    def can_fold(
+        self, k: int, kernel: Kernel, source: int, axes: tuple[int, ...], kind: str
+    ) -> bool:
+        view = self.program.views.get(source)
+        if view is not None and self.program.owner.get(view.root) == k:
+            trial = Kernel(kernel.kind, kernel.domain, kernel.members, axes)
+            if not self.read_in_place(trial, view, True):
+                return False
+        if kind == "rows" and len(axes) > 1:
+            nodes = [self.graph.nodes[i] for i in kernel.members]
+            full = [n for n in nodes if n.op not in FOLDS and _shape(n) == kernel.domain]
+            trial = Kernel("rows", kernel.domain, [], axes)
+            return self.flat_source(source, kernel.domain, len(axes)) and all(
+                self.flat(n, trial) for n in full
+            )
+        return True
+
+    # What is in memory.
+
+    def note_memory(self) -> None:
+        """Which members are stored, and what each kernel reads: what others compute."""
+        program = self.program
+        needed = {program.views[i].root for i in self.graph.returns}
+        for k, kernel in enumerate(program.kernels):
+            roots = (view.root for i in kernel.members for view in program.operand_views(i))
+            kernel.reads = list(dict.fromkeys(r for r in roots if program.owner.get(r) != k))
+            needed.update(kernel.reads)
+        for root, k in program.owner.items():
+            kernel = program.kernels[k]
+            whole = kernel.kind in ("special", "scan", "cond")
+            if root in needed or whole or (kernel.kind == "gemm" and root[0] == kernel.members[0]):
+                kernel.stores.append(root)
+        for kernel in program.kernels:
+            if kernel.kind == "rows":
+                kernel.kept = self.read_again(kernel)
+
+    def read_again(self, kernel: Kernel) -> list[int]:
+        """Members that cost much and are needed both before and after a fold."""
+        depths = self.program.depths(kernel)
+        found: dict[int, None] = {}
+        for number in kernel.members:
+            for view in self.program.operand_views(number):
+                source = view.root[0]
+                if source in depths and depths[source] < depths[number]:
+                    node = self.graph.nodes[source]
+                    if is_costly(node.op) and view.root not in kernel.stores:
+                        found[source] = None
+        return list(found)
+
+
+def _same(shape: Shape, other: Shape) -> bool:
+    """Equal but for axes of size 1."""
+    return [n for n in shape if n != 1] == [n for n in other if n != 1]
+
+
+def _nonzero(strides: tuple[object, ...]) -> list[object]:
+    return [s for s in strides if s != 0]
+
+
+def _shape(node: Node) -> Shape | None:
+    return node.type.shape if isinstance(node.type, ArrayType) else None

@@ -1,0 +1,214 @@
+"""Plan: in which order kernels run, and where in the arena each array lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from wengert.codegen.flow import Task, flow_of
+from wengert.codegen.hosting import Guest, hosted
+from wengert.codegen.kernel import Kernel, Program
+from wengert.codegen.lower import Arena, Inner, Layout, Workspace, byte_size
+from wengert.codegen.memory import place
+from wengert.codegen.orders import by_number, orders, results_first
+from wengert.codegen.schedule import order, peak
+from wengert.codegen.views import Root
+from wengert.core.dims import Dim, Size
+
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Placed:
+    """An offset for each slot; behind the arena lies the workspace of contractions."""
+
+    offsets: dict[int, int]
+    arena: int  # bytes
+    workspace: int
+
+    @property
+    def size(self) -> int:
+        return self.arena + self.workspace
+
+
+def number_of(size: Size, sizes: Mapping[str, int]) -> int:
+    """A size as a number, with these numbers for its Dims."""
+    found = size.substitute(sizes) if isinstance(size, Dim) else size
+    assert isinstance(found, int)
+    return max(found, 0)
+
+
+def schedule(program: Program, layout: Layout, sizes: Mapping[str, int]) -> None:
+    """Set the order of the kernels, and let outputs take in what they can."""
+    _set_order(program, layout, sizes)
+    if not layout.dims:
+        _host(program, layout)
+
+
+def _set_order(program: Program, layout: Layout, sizes: Mapping[str, int]) -> None:
+    """An order in which little is alive at any time, inside loops and branches first."""
+    for kernel in program.kernels:
+        for body in kernel.bodies:
+            _set_order(body, layout, sizes)
+    program.order = list(range(len(program.kernels)))
+    tasks, buffers = tasks_of(program, layout, sizes)
+    kept = layout.kept & buffers.keys()
+    program.order = order(tasks, buffers, kept, in_place(program, layout))
+
+
+def _host(program: Program, layout: Layout) -> None:
+    """Of several orders, the one that needs the smallest arena when outputs take in what they can.
+
+    Only where all sizes are known: then arrays have fixed places in outputs.
+    """
+    tasks, buffers = tasks_of(program, layout, {})
+    alias, kept = in_place(program, layout), layout.kept & buffers.keys()
+    outputs = {
+        layout.outputs[i]: number_of(byte_size(found), {})
+        for i, found in enumerate(program.graph.output_types())
+        if layout.outputs[i] not in kept
+    }
+    flow = flow_of(tasks, buffers, kept, alias)
+    best: tuple[int, list[int], dict[int, Guest]] | None = None
+    for each in (program.order, results_first(flow), *orders(flow, by_number(flow))):
+        guests = hosted(tasks, buffers, kept, each, outputs)
+        left = {slot: size for slot, size in buffers.items() if slot not in guests}
+        size = peak(tasks, left, kept, each, alias)
+        if best is None or size < best[0]:
+            best = (size, each, guests)
+    assert best is not None
+    _, program.order, layout.hosted = best
+    for slot in layout.hosted:
+        layout.slots[slot - layout.first] = Inner()
+
+
+def plan(program: Program, layout: Layout, sizes: Mapping[str, int]) -> Placed:
+    """Where everything lies for these sizes."""
+    tasks, buffers = tasks_of(program, layout, sizes)
+    kept = layout.kept & buffers.keys()
+    found = place(tasks, buffers, kept, program.order, in_place(program, layout))
+    offsets = dict(found.offsets)
+    for number, kernel in enumerate(program.kernels):
+        base = found.scratch.get(number, 0)
+        for slot, size in kernel.scratch:
+            if not _is(layout, slot, Workspace):
+                offsets[slot] = base
+                base += _aligned(number_of(size, sizes))
+        for body in kernel.bodies:
+            inside = plan(body, layout, sizes)
+            offsets |= {slot: base + offset for slot, offset in inside.offsets.items()}
+            base += _aligned(inside.arena)
+    arena, workspace = _aligned(found.size), _workspace(program, layout, sizes)
+    offsets |= {
+        number: arena
+        for number, slot in enumerate(layout.slots, layout.first)
+        if isinstance(slot, Workspace)
+    }
+    return Placed(offsets, arena, workspace)
+
+
+def _workspace(program: Program, layout: Layout, sizes: Mapping[str, int]) -> int:
+    """The most that a contraction asks for; they run one after the other."""
+    own = [
+        number_of(size, sizes)
+        for kernel in program.kernels
+        for slot, size in kernel.scratch
+        if _is(layout, slot, Workspace)
+    ]
+    bodies = (body for kernel in program.kernels for body in kernel.bodies)
+    return max([*own, *(_workspace(body, layout, sizes) for body in bodies)], default=0)
+
+
+def _is(layout: Layout, slot: int, kind: type) -> bool:
+    return isinstance(layout.slots[slot - layout.first], kind)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def tasks_of(
+    program: Program, layout: Layout, sizes: Mapping[str, int]
+) -> tuple[list[Task], dict[int, int]]:
+    """Kernels as tasks, and the bytes of each slot that lies in the arena."""
+    slots, inside = program.slots, program.inside
+    longer = {saved: collected for collected, saved in program.inside.items()}
+    buffers = {
+        slots[root]: number_of(_bytes(program, root, root in longer), sizes)
+        for kernel in program.kernels
+        for root in kernel.stores
+        if _is(layout, slots[root], Arena)
+    }
+    writers = _regions(program)
+    tasks = [
+        Task(
+            reads=tuple(dict.fromkeys(slots[inside.get(root, root)] for root in kernel.reads)),
+            writes=tuple(dict.fromkeys(slots[inside.get(root, root)] for root in kernel.stores)),
+            after=writers[number],
+            scratch=_scratch(kernel, layout, sizes),
+        )
+        for number, kernel in enumerate(program.kernels)
+    ]
+    return tasks, buffers
+
+
+def _bytes(program: Program, root: Root, longer: bool) -> Size:
+    """The size of an array; one with another inside is longer by a step."""
+    found = program.root_type(root)
+    size = byte_size(found)
+    return size + byte_size(found.with_shape(found.shape[1:])) if longer else size
+
+
+def _scratch(kernel: Kernel, layout: Layout, sizes: Mapping[str, int]) -> int:
+    own = sum(
+        _aligned(number_of(size, sizes))
+        for slot, size in kernel.scratch
+        if not _is(layout, slot, Workspace)
+    )
+    return own + sum(_aligned(plan(body, layout, sizes).arena) for body in kernel.bodies)
+
+
+def _regions(program: Program) -> list[tuple[int, ...]]:
+    """What is recomputed waits for everything its region reads from outside."""
+    outside: dict[int, set[int]] = {}
+    for kernel in program.kernels:
+        if kernel.region:
+            for root in kernel.reads:
+                owner = program.owner.get(root)
+                if owner is not None and program.kernels[owner].region != kernel.region:
+                    outside.setdefault(kernel.region, set()).add(owner)
+    return [tuple(sorted(outside.get(kernel.region, ()))) for kernel in program.kernels]
+
+
+def in_place(program: Program, layout: Layout) -> dict[int, int]:
+    """Arrays that a map may write over one it reads: at the same place, of the same size."""
+    alias: dict[int, int] = {}
+    for kernel in program.kernels:
+        if kernel.kind != "map" or not kernel.stores:
+            continue
+        root = kernel.stores[-1]  # when it is written, all that is read here has been read
+        source = _source(program, kernel, root)
+        if source is not None:
+            alias[program.slots[root]] = program.slots[source]
+    return alias
+
+
+def _source(program: Program, kernel: Kernel, root: Root) -> Root | None:
+    found = program.root_type(root)
+    for read in kernel.reads:
+        if program.owner.get(read) is None:
+            continue
+        other = program.root_type(read)
+        same = byte_size(other) == byte_size(found) and other.dtype == found.dtype
+        if same and _read_in_place(program, kernel, read):
+            return read
+    return None
+
+
+def _read_in_place(program: Program, kernel: Kernel, root: Root) -> bool:
+    """Whether a kernel reads an array only where it is at the moment."""
+    views = [v for i in kernel.members for v in program.operand_views(i) if v.root == root]
+    plain = all(program.node(i).op.emit is not None for i in kernel.members)
+    return plain and all(
+        v.offset == 0 and v.strides == program.identity(kernel.domain) for v in views
+    )

@@ -1,0 +1,100 @@
+"""Order: every sum, product or extremum over axes gets the one order in which it is computed.
+
+`lanes` for folds over the last axes: element r of a row goes to lane r mod 16; each lane adds its
+elements in order, the lanes of a block join in a fixed tree, block sums are added in order. `rows`
+for folds over other axes: elements in order, in blocks. `k-blocks` for contractions. A fold over
+both the last and other axes becomes two; `vecdot` is a fold of products. What
+decides is shape and axes, never layout or machine.
+
+>>> from wengert.core.show import read, show
+>>> graph = read('''
+... graph(%0: float32[2, 3, 4] "x") {
+...   %1: float32[3] = sum(%0, axes=(0, 2), keepdims=False)     # model.py:5
+...   return %1
+... }''')
+>>> print(show(order(graph)))
+graph(%0: float32[2, 3, 4] "x") {
+  %1: float32[2, 3] = sum(%0, axes=(2,), keepdims=False)    # model.py:5
+  %2: float32[3] = sum(%1, axes=(0,), keepdims=False)       # model.py:5
+  return %2
+}
+>>> [node.order for node in order(graph).nodes]
+[None, 'lanes', 'rows']
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wengert.core.dtypes import accumulated, bool_
+from wengert.core.graph import Graph, Node
+from wengert.core.table import op
+from wengert.core.types import ArrayType
+from wengert.interpret.trace import node_type
+from wengert.passes.rebuild import Placed, append_broadcast, rebuild, single, with_bodies
+
+
+def order(graph: Graph) -> Graph:
+    """The graph with an order on every node that adds up, its bodies too."""
+    return rebuild(graph, _place)
+
+
+def _place(out: Graph, node: Node) -> Placed:
+    node = with_bodies(node, order)
+    if node.op is op.vecdot:
+        return _place_vecdot(out, node)
+    if node.op.kind == "bilinear":
+        return out.append(replace(node, order="k-blocks"))
+    if "axes" not in node.params or "keepdims" not in node.params:
+        return out.append(node)
+    (source,) = node.operands
+    assert source is not None
+    rank, axes = out.type(source).ndim, node.params["axes"]
+    last = _last_block(rank, axes)
+    others = tuple(axis for axis in axes if axis not in last)
+    if not last or not others:
+        return out.append(replace(node, order="lanes" if last else "rows"))
+    first = _appended(out, node, source, last, "lanes")
+    again = replace(node, op=op.sum) if node.op is op.count_nonzero else node
+    second = _appended(out, again, first, others, "rows")
+    if out.type(second) == node.type:
+        return second
+    assert isinstance(node.type, ArrayType)
+    shape = {"shape": node.type.shape}
+    return out.append(Node(op.reshape, (second,), shape, node.type, node.line))
+
+
+def _appended(out: Graph, node: Node, source: int, axes: tuple[int, ...], how: str) -> int:
+    params = {"axes": axes, "keepdims": False}
+    found = node_type(node.op, [out.type(source)], params)
+    return out.append(Node(node.op, (source,), params, found, node.line, how))
+
+
+def _last_block(rank: int, axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of the axes that are the last ones, without a gap."""
+    found = []
+    for axis in reversed(range(rank)):
+        if axis not in axes:
+            break
+        found.append(axis)
+    return tuple(reversed(found))
+
+
+def _place_vecdot(out: Graph, node: Node) -> Placed:
+    """A sum of products along one axis, which is a fold like others."""
+    left, right = (i for i in node.operands if i is not None)
+    found, axis = node.type, node.params["axis"]
+    assert isinstance(found, ArrayType)
+    shape = list(found.shape)
+    shape.insert(axis, out.type(left).shape[axis - len(found.shape) - 1])
+    wide = found.with_shape(tuple(shape))
+    pair = tuple(append_broadcast(out, i, wide, node.line) for i in (left, right))
+    products = out.append(Node(op.multiply, pair, {}, wide, node.line))
+    total = op.any if found.dtype == bool_ else op.sum
+    params = {"axes": (axis,), "keepdims": False}
+    counted = found.with_dtype(accumulated(found.dtype)) if total is op.sum else found
+    number = single(_place(out, Node(total, (products,), params, counted, node.line)))
+    if counted == found:
+        return number
+    cast = {"dtype": found.dtype}  # wrapped around in the end, as it would be on the way
+    return out.append(Node(op.astype, (number,), cast, found, node.line))

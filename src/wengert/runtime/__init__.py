@@ -1,0 +1,1 @@
+"""Running compiled programs: their memory, and what they are called with."""

@@ -1,0 +1,118 @@
+"""Entry: the function that calls of an executable go through, made for its arguments."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from wengert.codegen.llvm.native import Native, object_code
+from wengert.codegen.llvm.program import ENTRY
+from wengert.core import tree
+from wengert.core.types import ArrayType
+from wengert.runtime import objects
+from wengert.runtime.entry_code import CALL, CLAIM, entry_text
+from wengert.runtime.entry_table import Filled
+from wengert.runtime.memory import Memory
+from wengert.runtime.signature import Signature
+from wengert.runtime.table import HEAD
+
+Call = Callable[..., Any]
+_FASTCALL = 0x80  # Python's flag of a function that takes (self, arguments, count)
+
+
+def never(*_args: Any) -> Any:
+    """The entry of an executable that has none."""
+    return NotImplemented
+
+
+class Entry:
+    """The table of one executable. `call(*args)` gives the tree of results, or NotImplemented where
+    Python must look at the arguments.
+    """
+
+    def __init__(
+        self,
+        signature: Signature,
+        inputs: Sequence[ArrayType],
+        outputs: Sequence[ArrayType],
+        written: Mapping[int, int],  # which outputs go to which donated inputs
+        memory: Memory,
+        native: Native,  # the program as machine code
+    ) -> None:
+        filled = Filled(signature, memory)
+        filled.read_arguments(inputs)
+        filled.make_outputs(outputs, written)
+        rebuilt = filled.build(signature.returned)
+        filled.table.head |= {"frame": memory.address, "program": native.address(ENTRY)}
+        self._words = filled.table.words(objects.addresses())
+        self._address = self._words.ctypes.data
+        self._capacity = self._words[self._words[HEAD["capacity"]] :][: len(memory.layout.dims)]
+        self.memory = memory
+        made = _callable(self._words, (native, memory, filled.kept))
+        self.call: Call = made if rebuilt else _completed(made, signature.returned)
+
+    def claim(self) -> bool:
+        """Take the memory for a call of one's own, unless a call is using it."""
+        return bool(_claim(self._address))
+
+    def release(self, long: bool) -> None:
+        """Give the memory back after a call, which took long or not."""
+        known = self.memory.capacity
+        if known is not None:
+            self._capacity[:] = [known[name] for name in self.memory.layout.dims]
+        if long:
+            self._words[HEAD["releases"]] = 1
+        self._words[HEAD["busy"]] = 0
+
+
+class _Method(ctypes.Structure):
+    """Python's record of a function in machine code."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("text", ctypes.c_char_p),
+    )
+
+
+@cache
+def _native() -> tuple[Native, _Method, Any, Any]:
+    """The machine code of all entry points, Python's record of it, what makes a Python function of
+    that, and `claim`: once per process.
+    """
+    native = Native(object_code(entry_text()), (CALL, CLAIM))
+    method = _Method(CALL.encode(), native.address(CALL), _FASTCALL, None)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = (
+        ctypes.py_object,
+        (ctypes.c_void_p, ctypes.py_object, ctypes.py_object),
+    )
+    claim = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(native.address(CLAIM))
+    return native, method, make, claim
+
+
+def _callable(words: np.ndarray[Any, Any], used: tuple[Any, ...]) -> Call:
+    """The entry point for a table. The table and all that it uses live as long as the function."""
+    native, method, make, _ = _native()
+    # Python keeps a module for the function, whatever that is: the place for what it uses.
+    made: Call = make(ctypes.addressof(method), words, (native, method, *used))
+    return made
+
+
+def _claim(table: int) -> int:
+    return int(_native()[3](table))
+
+
+def _completed(call: Call, returned: tree.Structure) -> Call:
+    """A call whose results are put into a tree that machine code cannot build."""
+
+    def complete(*args: Any) -> Any:
+        found = call(*args)
+        return found if found is NotImplemented else tree.unflatten(returned, found)
+
+    return complete

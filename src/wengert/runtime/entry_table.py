@@ -1,0 +1,231 @@
+"""Fill the table of an entry point: from trees and types to words."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import optree
+
+from wengert.core import tree
+from wengert.core.dims import Dim, Size
+from wengert.core.types import ArrayType
+from wengert.runtime import objects
+from wengert.runtime.memory import Memory
+from wengert.runtime.signature import LEAF_MARK, Signature, Static
+from wengert.runtime.table import (
+    BLOCK,
+    BUILD,
+    CONSTANT,
+    DICT,
+    FIELDS,
+    LEAF,
+    LIST,
+    NODE,
+    NOTHING,
+    OUTPUT,
+    TERM,
+    TUPLE,
+    Table,
+)
+
+
+class Unsupported(Exception):
+    """The entry point cannot read arguments of these kinds; calls take the slow path."""
+
+
+class Filled:
+    """A table while it is filled, and the objects it has the addresses of."""
+
+    def __init__(self, signature: Signature, memory: Memory) -> None:
+        self.signature, self.memory = signature, memory
+        self.table = Table()
+        self.kept: list[Any] = []
+        self._count = 0  # objects there will be
+        self._leaves: list[tuple[int, int]] = []  # its object, and the first leaf of its argument
+        self._first: dict[int, int] = {}  # of each distinct array: its first leaf
+
+    def _address(self, thing: Any) -> int:
+        """Where an object is; it stays as long as the table."""
+        self.kept.append(thing)
+        return id(thing)
+
+    # Arguments.
+
+    def read_arguments(self, types: Sequence[ArrayType]) -> None:
+        arguments = self.signature.structure.spec.children()
+        self._count = len(arguments)
+        for i, argument in enumerate(arguments):
+            self._open(i, argument, len(self._leaves))
+        self.table.reserve("objects", self._count)
+        self.table.head["argument_count"] = len(arguments)
+        rest = iter(self.signature.places)
+        for i, value in enumerate(self.signature.structure.static):
+            if value is LEAF_MARK:
+                place = next(rest)
+                self._compare_array(i, place, types[place])
+            else:
+                self._compare_static(i, value)
+        self._compare_memory()
+        dims = len(self.memory.layout.dims)
+        self.table.add("capacity", *[-1] * dims)
+        self.table.head |= {"dim_count": dims, "leaf_count": len(self._leaves)}
+
+    def _open(self, thing: int, node: Any, group: int) -> None:
+        """Have the object taken apart, and then what is inside it."""
+        if node.is_leaf():
+            self._leaves.append((thing, group))
+            return
+        kind, children, first = _kind(node), node.children(), self._count
+        keys = node.entries() if kind in (DICT, FIELDS) else ()
+        self._count += len(children)
+        self.table.head["node_count"] = 1 + self.table.record(
+            "nodes",
+            NODE,
+            kind=kind,
+            type=self._address(node.type),
+            object=thing,
+            count=len(children),
+            children=first,
+            keys=self.table.add("keys", *map(self._address, keys)),
+        )
+        for i, child in enumerate(children, first):
+            self._open(i, child, group)
+
+    def _compare_array(self, i: int, place: int, wanted: ArrayType) -> None:
+        donated = place in self.signature.donated
+        flags = objects.CONTIGUOUS | objects.ALIGNED | (objects.WRITEABLE if donated else 0)
+        thing, group = self._leaves[i]
+        self.table.record(
+            "leaves",
+            LEAF,
+            object=thing,
+            dtype=objects.dtype_word(wanted.dtype),
+            scalar=0 if donated or wanted.shape else self._address(wanted.dtype.type),
+            flags=flags,
+            rank=wanted.ndim,
+            sizes=self.table.add("sizes", *map(self._size, wanted.shape)),
+            slot=self.memory.inputs[place],
+            first=self._first.setdefault(place, i),
+            group=group,
+            itemsize=wanted.dtype.itemsize,
+            donated=donated,
+        )
+
+    def _size(self, size: Size) -> int:
+        """The size of an axis, or the number of a Dim that is bound to it."""
+        if not isinstance(size, Dim):
+            return size
+        if len(size.terms) > 1 or size.terms[0][1] != 1 or len(size.terms[0][0]) != 1:
+            raise Unsupported
+        return -1 - self.memory.layout.dims.index(size.terms[0][0][0])
+
+    def _compare_static(self, i: int, value: Any) -> None:
+        given = value.value if isinstance(value, Static) else value
+        thing, group = self._leaves[i]
+        fields = dict.fromkeys(LEAF, 0) | {"object": thing, "first": i, "group": group}
+        self.table.record("leaves", LEAF, **fields | {"scalar": self._address(given)})
+
+    def _compare_memory(self) -> None:
+        """Where arrays are donated, have all distinct ones compared."""
+        table, count = self.table, len(self._leaves)
+        table.reserve("seen", count + BLOCK)
+        table.reserve("begins", count)
+        table.reserve("ends", count)
+        if self.signature.donated:
+            table.add("order", *self._first.values())
+        table.head["apart_count"] = len(table.sections["order"])
+
+    # Results.
+
+    def make_outputs(self, types: Sequence[ArrayType], written: Mapping[int, int]) -> None:
+        for j, made in enumerate(types):
+            self.table.record(
+                "outputs",
+                OUTPUT,
+                leaf=self._first[written[j]] if j in written else -1,
+                type_number=made.dtype.num,
+                rank=made.ndim,
+                shape=self._shape(made),
+                slot=self.memory.outputs[j],
+            )
+        self.table.head["output_count"] = len(types)
+        self.table.head["term_count"] = len(self.table.sections["terms"]) // len(TERM)
+        self.table.reserve("results", len(types))
+
+    def _shape(self, made: ArrayType) -> int:
+        """Words for the sizes: there already, or computed in every call."""
+        numbers = (0 if isinstance(size, Dim) else size for size in made.shape)
+        first = self.table.add("shapes", *numbers)
+        for word, size in enumerate(made.shape, first):
+            terms = size.terms if isinstance(size, Dim) else ()
+            for k, (monomial, coefficient) in enumerate(terms):
+                factors = [self.memory.layout.dims.index(name) for name in monomial]
+                self.table.record(
+                    "terms",
+                    TERM,
+                    word=word,
+                    coefficient=coefficient,
+                    factors=self.table.add("factors", *factors),
+                    count=len(factors),
+                    starts=not k,
+                )
+        return first
+
+    def build(self, returned: tree.Structure) -> bool:
+        """Have the tree of the results built; where that cannot be done, a list of them."""
+        known, outputs = _buildable(returned.spec), range(self.table.head["output_count"])
+        if known:
+            self._build(returned.spec, iter(outputs), iter(returned.static))
+        else:
+            self._add_build(LIST, outputs)
+        return known
+
+    def _build(self, node: Any, outputs: Iterator[int], statics: Iterator[Any]) -> int:
+        """The number of the result that a node of the tree is."""
+        if node.is_leaf():
+            value = next(statics)
+            return next(outputs) if value is LEAF_MARK else self._constant(value)
+        kind = _kind(node)
+        if kind == NOTHING:
+            return self._constant(None)
+        children = [self._build(child, outputs, statics) for child in node.children()]
+        return self._add_build(kind, children, node.entries() if kind == DICT else ())
+
+    def _constant(self, value: Any) -> int:
+        return self._add_build(CONSTANT, (), (value,))
+
+    def _add_build(self, kind: int, children: Sequence[int], keys: Sequence[Any] = ()) -> int:
+        number = self.table.record(
+            "builds",
+            BUILD,
+            kind=kind,
+            count=len(children),
+            children=self.table.add("children", *children),
+            keys=self.table.add("keys", *map(self._address, keys)),
+        )
+        self.table.reserve("results", 1)
+        self.table.head["build_count"] = number + 1
+        return self.table.head["output_count"] + number
+
+
+def _kind(node: Any) -> int:
+    """How a node of arguments is opened."""
+    known = {tuple: TUPLE, list: LIST, dict: DICT, type(None): NOTHING}
+    if node.type in known:
+        return known[node.type]
+    if optree.is_namedtuple_class(node.type):
+        return TUPLE
+    if dataclasses.is_dataclass(node.type):
+        names = [field.name for field in dataclasses.fields(node.type)]
+        if node.entries() == names:
+            return FIELDS
+    raise Unsupported
+
+
+def _buildable(node: Any) -> bool:
+    if node.is_leaf():
+        return True
+    known = node.type in (tuple, list, dict, type(None))
+    return known and all(map(_buildable, node.children()))

@@ -1,0 +1,1 @@
+"""Tests of compiled programs: against eager ones, against themselves, and against bad input."""

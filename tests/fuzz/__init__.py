@@ -1,0 +1,1 @@
+"""Random programs over the whole op table: eager against compiled, fused against unfused."""

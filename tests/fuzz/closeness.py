@@ -1,0 +1,172 @@
+"""How far a compiled result may lie from the eager one: as far as rounding carries it.
+
+Compiled code may round differently wherever an op is not exact: another order of a sum, another
+exp. What becomes of such a difference depends on the program that follows. So the program's graph
+is run a few times with noise: the result of every op that is not exact moves by about as much as
+two correct implementations differ, and exact ops carry that on. How far the outputs then scatter is
+how far compiled code may be off. A program of exact ops does not scatter at all, and must agree bit
+for bit; where an element jumps (a floor, a branch, a tie), noise makes it jump too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from wengert.core.bind import bind
+from wengert.core.dims import substitute
+from wengert.core.graph import Graph, Node
+from wengert.core.table import op
+from wengert.core.types import ArrayType, type_of
+from wengert.interpret.trace import composite_body
+
+Array = np.ndarray[Any, Any]
+RUNS = 6
+ULPS = 2.0  # how far two correct implementations of an op may differ, in units of the last place
+FACTOR = 8.0  # how much farther than the noisy runs a compiled program may go
+
+
+class Noise:
+    """One noisy evaluation of graphs: each op is moved at its operands or at its result."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.at_result = seed % 2 == 0
+
+    def outputs(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
+        values: dict[int, Any] = dict(zip(graph.inputs, given, strict=True))
+        for number, node in enumerate(graph.nodes):
+            if number not in values:
+                operands = [None if i is None else values[i] for i in node.operands]
+                values[number] = self._value(node, operands)
+        return [values[number] for number in graph.returns]
+
+    def _value(self, node: Node, operands: list[Any]) -> Any:
+        if node.op is op.pick:
+            return operands[0][node.params["index"]]
+        if node.op is op.constant:
+            return node.params["value"]
+        params = node.params
+        if node.op.body is not None:
+            types = [None if x is None else type_of(x) for x in operands]
+            body = composite_body(node.op, types, params)
+            found = self.outputs(body, [x for x in operands if x is not None])
+            return tuple(found) if isinstance(node.type, tuple) else found[0]
+        value = bind(node.op, operands, params)
+        if node.op.exact or isinstance(value, tuple) or value.dtype.kind != "f":
+            return value
+        return self._moved(node, operands, params, value)
+
+    def _moved(self, node: Node, operands: list[Any], params: dict[str, Any], value: Array) -> Any:
+        """The value as another implementation might find it."""
+        if self.at_result:
+            other = self._jittered(value, False)
+        else:
+            near = [self._jittered(x, node.op.kind == "primitive") for x in operands]
+            try:
+                other = bind(node.op, near, params)
+            except (ValueError, np.linalg.LinAlgError, IndexError):
+                other = value
+        zero = (other == 0) & (self.rng.random(value.shape) < 0.5)
+        other = np.where(zero, -other, other)  # the sign of a zero is not promised
+        chosen = _chosen(node, value, operands, params)
+        return np.where(chosen, value, other).astype(value.dtype)
+
+    def _jittered(self, x: Any, whole: bool) -> Any:
+        """An array moved by units of the last place, its own or (`whole`) the largest one's."""
+        if not _is_float(x) or x.size == 0:
+            return x
+        unit = ULPS * np.finfo(x.dtype).eps
+        size = (
+            np.max(np.abs(x), where=np.isfinite(x), initial=0)
+            if whole and x.ndim > 1
+            else np.abs(x)
+        )
+        by = self.rng.choice((-unit, unit), x.shape)  # never nothing: a run must tell
+        return np.where(np.isfinite(x), x + size * by, x).astype(x.dtype)
+
+
+def _is_float(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
+
+
+def _chosen(node: Node, value: Array, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Which elements were taken from an operand as they are, by max, clip, relu …: not rounded."""
+    arrays = [np.abs(x) for x in operands if isinstance(x, np.ndarray)]
+    size = np.abs(value)
+    if node.op.kind == "elementwise":
+        found = (size == 0) | (size == 1)
+        return np.logical_or.reduce(
+            [found, *(np.broadcast_to(size == x, found.shape) for x in arrays)]
+        )
+    found = np.isin(size, np.concatenate([[0.0, 1.0], *(x.reshape(-1) for x in arrays)]))
+    if node.op.kind in ("linear", "bilinear"):  # a sum is exact where one term alone is not 0
+        sizes = [np.abs(x) if _is_float(x) else x for x in operands]
+        found &= bind(node.op, sizes, params) == size
+    return found
+
+
+def with_sizes(graph: Graph, sizes: Mapping[str, int]) -> Graph:
+    """The graph, and the bodies in it, with numbers for its Dims."""
+
+    def change(value: Any) -> Any:
+        if isinstance(value, Graph):
+            return with_sizes(value, sizes)
+        if isinstance(value, ArrayType):
+            return ArrayType(substitute(value.shape, sizes), value.dtype)
+        return tuple(map(change, value)) if isinstance(value, tuple) else substitute(value, sizes)
+
+    nodes = [
+        replace(
+            node,
+            type=change(node.type),
+            params={name: change(each) for name, each in node.params.items()},
+        )
+        for node in graph.nodes
+    ]
+    return Graph(nodes, graph.inputs, graph.returns)
+
+
+def scatter(graph: Graph, given: Sequence[Any], expected: Sequence[Array]) -> list[Array]:
+    """How far each output element may be off; inf where noise decides whether it is finite."""
+    widths = [np.zeros(y.shape) for y in expected]
+    for seed in range(RUNS):
+        noise = Noise(seed)
+        with (
+            np.errstate(all="ignore"),
+            patch("wengert.ops.scan.replay", noise.outputs),
+            patch("wengert.ops.control.replay", noise.outputs),
+        ):
+            found = noise.outputs(graph, given)
+        for i, (x, y) in enumerate(zip(found, expected, strict=True)):
+            widths[i] = np.maximum(widths[i], distance(np.asarray(x), y))
+    return [_with_floor(FACTOR * width, y) for width, y in zip(widths, expected, strict=True)]
+
+
+def _with_floor(width: Array, y: Array) -> Any:
+    """Noise may cancel at an element: an output that is not exact may round anywhere."""
+    if y.dtype.kind != "f" or not width.any():
+        return width
+    size = np.where(np.isfinite(y), np.abs(y), 0.0)
+    return np.maximum(width, ULPS * float(np.finfo(y.dtype).eps) * size)
+
+
+def distance(x: Array, y: Array) -> Any:
+    """Per element; inf where only one is finite, or the two are infinite differently."""
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    same = (x == y) | (np.isnan(x) & np.isnan(y))
+    with np.errstate(all="ignore"):
+        apart = np.abs(x - y)
+    return np.where(same, 0.0, np.where(np.isnan(apart), np.inf, apart))
+
+
+def bits(x: Any) -> bytes:
+    """The bits of an array; all NaNs are one."""
+    found = np.array(x)
+    if found.dtype.kind == "f":
+        found[np.isnan(found)] = np.nan
+    return found.tobytes()

@@ -1,0 +1,101 @@
+"""Steps with contractions and matrices."""
+
+from __future__ import annotations
+
+from wengert.core.op import Op
+
+from .builder import Builder, Refused
+from .elementwise import spelled
+from .operands import draw_float, resized
+
+INNER = (3, 2, 1, 5, 7, 4, 0, 16, 17)
+MATRIX = (2, 3, 1, 4, 0)
+
+
+def matmul(b: Builder, op: Op) -> str:
+    """Matrices, stacks of them and vectors, in any transposition."""
+    name = draw_float(b, rank=(1, 3))
+    rows, last = b.shape(name)[:-1], b.shape(name)[-1]
+    if b.rank(name) - 1 in b.open_axes(name):
+        raise Refused
+    columns = b.choose(INNER)
+    form = b.choose(("matrix", "transposed", "vector", "stack", "left"))
+    if form == "matrix":
+        return b.emit(f"{name} @ {resized(b, (last, columns))}")
+    if form == "transposed":
+        return b.emit(f"{spelled(op)}({name}, {resized(b, (columns, last))}.T)")
+    if form == "vector":
+        return b.emit(f"{spelled(op)}({name}, {resized(b, (last,))})")
+    if form == "stack":
+        return b.emit(f"{spelled(op)}({name}, {resized(b, (2, last, columns))})")
+    first = rows[-1] if rows else last
+    if rows and b.rank(name) - 2 in b.open_axes(name):
+        return b.emit(f"wg.matmul(wg.matrix_transpose({name}), {name})")
+    return b.emit(f"np.matmul({resized(b, (columns, first))}, {name})")
+
+
+def vecdot(b: Builder, op: Op) -> str:
+    name = draw_float(b, rank=(1, 3), closed=True)
+    axis = b.integer(-b.rank(name), -1)
+    other = resized(b, b.shape(name)[axis:])
+    return b.emit(f"{spelled(op)}({name}, {other}, axis={axis})")
+
+
+def contraction(b: Builder, _op: Op | None = None) -> str:
+    """Functions that are written with matmul."""
+    name = draw_float(b, rank=(2, 2), closed=True)
+    columns = b.shape(name)[1]
+    other = resized(b, (columns, b.choose(INNER)))
+    vector = resized(b, (b.choose((3, 1, 2)),))
+    texts = [
+        f"wg.einsum('ij,jk->ik', {name}, {other})",
+        f"wg.einsum('ij,jk->ki', {name}, {other})",
+        f"np.einsum('ij,ij->i', {name}, {name})",
+        f"wg.tensordot({name}, {other}, axes=1)",
+        f"np.dot({name}, {other})",
+        f"wg.outer({vector}, {vector})",
+        f"wg.kron({vector}, {vector})",
+        f"wg.inner({name}, {name})",
+        f"wg.diagonal({name} @ wg.matrix_transpose({name}))",
+    ]
+    return b.emit(b.choose(texts))
+
+
+def square(b: Builder) -> str:
+    """Matrices that are far from singular: the diagonal outweighs the rest of each row."""
+    size = b.choose(MATRIX)
+    batch = b.choose(((), (), (2,), (3,), (0,), (2, 1)))
+    matrix = resized(b, (*batch, size, size), -0.5, 0.5)
+    return b.emit(
+        f"{matrix} + {b.choose(('2.5', '-3.0'))} * np.eye({size}, dtype=np.{b.dtype(matrix)})"
+    )
+
+
+def of_matrix(b: Builder, op: Op) -> str:
+    """det, inv and what their derivatives are made of."""
+    return b.emit(f"{spelled(op)}({square(b)})")
+
+
+def cofactors_tangent(b: Builder, op: Op) -> str:
+    matrix = square(b)
+    other = resized(b, b.shape(matrix))
+    if b.dtype(other) != b.dtype(matrix):
+        other = b.emit(f"wg.astype({other}, np.{b.dtype(matrix)})")
+    return b.emit(f"{spelled(op)}({matrix}, {other})")
+
+
+def cholesky(b: Builder, op: Op) -> str:
+    matrix = square(b)
+    product = b.emit(f"{matrix} @ wg.matrix_transpose({matrix})")
+    return b.emit(f"{spelled(op)}({product}, upper={b.chance(40)})")
+
+
+def solve(b: Builder, op: Op) -> str:
+    matrix = square(b)
+    size = b.shape(matrix)[-1]
+    vector = b.chance(30)
+    right = resized(b, (size,) if vector else (*b.shape(matrix)[:-2], size, b.choose((2, 1, 3, 0))))
+    more = ""
+    if "lower" in op.call.params:
+        more = f", lower={b.chance(50)}, trans={b.chance(50)}"
+    return b.emit(f"{spelled(op)}({matrix}, {right}{more})")

@@ -1,0 +1,1 @@
+"""Tests of how compiled programs are called: the entry point, memory, threads."""

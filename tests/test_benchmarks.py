@@ -1,0 +1,221 @@
+"""Every benchmark runs, on little work: contestants agree, and the tables print. Nothing is timed
+for its own sake.
+"""
+
+import importlib
+import re
+
+import numpy as np
+import pytest
+
+from benchmarks import (
+    __main__ as command,
+)
+from benchmarks import (
+    arena,
+    cold_start,
+    compile_time,
+    direct,
+    eager_tape,
+    elementwise,
+    gemm,
+    graph_building,
+    harness,
+    mlp,
+    networks,
+    scans,
+    setting,
+)
+from benchmarks.harness import OURS, Figure
+
+SMALL = networks.Network((3, 5, 4, 2), 6)
+
+
+def test_every_benchmark_of_the_command_has_a_main():
+    for name in command.ALL:
+        assert callable(importlib.import_module(f"benchmarks.{name}").main)
+
+
+def test_an_unknown_benchmark_is_refused(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["benchmarks", "mlp", "gem"])
+    with pytest.raises(SystemExit, match="no benchmark 'gem'; there are gemm, elementwise"):
+        command.main()
+
+
+def test_the_command_says_where_it_runs_and_runs_what_was_asked_for(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["benchmarks", "graph_building"])
+    monkeypatch.setattr(command, "one_thread", lambda: print("one thread"))
+    monkeypatch.setattr(graph_building, "CALLS", 3)
+    command.main()
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == "one thread"
+    assert "wengert 0.1.0" in said[1]
+    assert re.fullmatch(r"gemm [\d.]+ GF/s in float32, [\d.]+ in .* GB/s; one thread", said[2])
+    assert said[4] == "Trace, gradient and check of a graph"
+    assert len(said) == 6
+
+
+# The contestants
+
+
+def require_contestants(found: dict[str, harness.Run], *names: str) -> None:
+    assert list(found) == [OURS, *names]
+    harness.require_agreement(found)
+
+
+def test_networks():
+    require_contestants(mlp.contestants(SMALL, ()), "NumPy by hand")
+
+
+def test_networks_with_jax():
+    pytest.importorskip("jax")
+    require_contestants(mlp.contestants(SMALL, ("jax",)), "JAX jit", "NumPy by hand")
+
+
+def test_scans():
+    require_contestants(scans.space((5, 2, 3, 4), ()), "NumPy by hand")
+    require_contestants(scans.simulation(3, 7, ()), "NumPy by hand")
+
+
+def test_scans_with_jax():
+    pytest.importorskip("jax")
+    names = ("JAX lax.scan", "JAX associative", "NumPy by hand")
+    require_contestants(scans.space((5, 2, 3, 4), ("jax",)), *names)
+    found = scans.simulation(3, 7, ("jax",))
+    require_contestants(found, "JAX lax.scan", "NumPy by hand")
+    assert all(x.dtype == np.float64 for x in harness.numbers(found["JAX lax.scan"]()))
+    times = scans.first_calls(lambda: scans.simulation(2, 3, ("jax",)), repeats=1)
+    assert list(times) == [OURS, "JAX lax.scan"]
+
+
+@pytest.mark.parametrize("dtype", elementwise.DTYPES)
+@pytest.mark.parametrize("function", elementwise.FUNCTIONS)
+def test_elementwise(function, dtype):
+    for build in (elementwise.with_new_array, elementwise.with_old_array):
+        found = build(function, dtype, 100)
+        harness.require_agreement(found, 1e-6)
+        assert all(np.asarray(run()).dtype == dtype for run in found.values())
+
+
+@pytest.mark.parametrize("dtype", gemm.DTYPES)
+def test_products(dtype):
+    for size in (1, 7):
+        found = gemm.contestants(size, dtype)
+        require_contestants(found, "wengert into", "NumPy out=", "NumPy a @ b")
+        assert all(np.asarray(run()).dtype == dtype for run in found.values())
+
+
+def test_the_eager_tape():
+    require_contestants(eager_tape.contestants(()), "GradientTape")
+
+
+def test_cold_starts():
+    ours = cold_start.start_ours()(cold_start.arguments(SMALL))
+    times = cold_start.measure("wengert", SMALL)
+    assert list(times) == ["import", "first step", "its CPU time"]
+    pytest.importorskip("jax")
+    theirs = cold_start.start_jax()(cold_start.arguments(SMALL))
+    harness.require_agreement({OURS: lambda: ours, "JAX": lambda: theirs})
+
+
+def test_a_cold_start_in_a_process_of_its_own():
+    (row,) = compile_time.rows("tiny", (), repeats=1)
+    assert row[0] == "tiny, wengert"
+    assert row[4] == "1.00"
+    assert row[5].startswith("≤ 0.4 s: ")
+
+
+def test_arenas():
+    row = arena.network_row("mnist", SMALL, ())
+    assert row[0] == "mnist 3-5-4-2, batch 6"
+    assert row[-3:-1] == ["–", "–"]
+    assert row[-1].endswith("≤ 0.8 × JAX: not measured")
+    deep, shallow = (arena.checkpointed(layers, 3, 16).size for layers in (12, 6))
+    assert 0 < shallow <= deep < 12 * arena.BATCH * 16 * 4
+
+
+def test_arenas_with_jax():
+    pytest.importorskip("jax")
+    row = arena.network_row("large", networks.Network((8, 64, 32, 8), 64), ("jax",))
+    assert int(row[6].replace(",", "")) > 0
+    assert re.fullmatch(r"≤ 1.1 × bound: \w+, ≤ 0.8 × JAX: \w+", row[-1])
+
+
+def test_graph_building():
+    best, forward, total = graph_building.measure(calls=3, repeats=1)
+    assert best > 0
+    assert 10 < forward < total
+
+
+def test_a_program_that_writes_to_the_same_array():
+    x, y = np.ones((3, 2), np.float32), np.full((2, 3), 2, np.float32)
+    run = direct.into(lambda x, y: x @ y, x, y)
+    first = run()
+    assert (first == 4).all()
+    x[0] = 0  # the program reads the arrays themselves
+    assert run() is first
+    assert (first == [[0, 0, 0], [4, 4, 4], [4, 4, 4]]).all()
+
+
+# The harness
+
+
+def test_contestants_take_turns_and_count_their_calls():
+    called = {"quick": 0, "slow": 0}
+
+    def run(name):
+        called[name] += 1
+
+    best = harness.best_times({name: lambda name=name: run(name) for name in called}, 0.001)
+    assert list(best) == ["quick", "slow"]
+    assert all(0 < each < 1 for each in best.values())
+    assert all(count >= 4 + harness.LEAST for count in called.values())
+
+
+def test_disagreement_is_refused():
+    with pytest.raises(AssertionError, match="theirs"):
+        harness.require_agreement({OURS: lambda: np.ones(3), "theirs": lambda: np.zeros(3)})
+    with pytest.raises(AssertionError, match="theirs returns 2 arrays"):
+        harness.require_agreement({OURS: lambda: np.ones(3), "theirs": lambda: [1.0, 1.0]})
+
+
+def test_results_of_any_form_are_compared_in_one_order():
+    found = harness.numbers(({"b": 2, "a": [1.0, (np.arange(2),)]}, 3))
+    assert [x.tolist() for x in found] == [1.0, [0, 1], 2, 3]
+
+
+def test_figures():
+    assert Figure(5, "JAX").verdict(5.0) == "≥ 5 × JAX: yes"
+    assert Figure(5, "JAX").verdict(4.9) == "≥ 5 × JAX: NO"
+    assert Figure(0.8, "JAX", at_most=True).verdict(0.8) == "≤ 0.8 × JAX: yes"
+    assert Figure(0.8, "JAX", at_most=True).verdict(0.9) == "≤ 0.8 × JAX: NO"
+    assert Figure(0.8, "JAX").verdict(None) == "≥ 0.8 × JAX: not measured"
+
+
+def test_a_table_has_a_column_for_each_contestant(capsys):
+    rows = [
+        ("first", {OURS: lambda: 1.0, "NumPy": lambda: 1.0}, [Figure(0, "NumPy")]),
+        ("the second", {OURS: lambda: 2.0, "JAX": lambda: 2.0}, [Figure(1, "NumPy")]),
+    ]
+    harness.compare("Numbers", rows, seconds=0.001)
+    empty, title, head, first, second = capsys.readouterr().out.splitlines()
+    assert (empty, title) == ("", "Numbers")
+    assert head.split() == [OURS, "NumPy", "JAX", "×", "NumPy", "×", "JAX"]
+    assert first.endswith("≥ 0 × NumPy: yes")
+    assert second.endswith("≥ 1 × NumPy: not measured")
+    assert first.count("–") == second.count("–") == 2
+    assert first.index("≥") == second.index("≥")
+
+
+def test_the_setting_asks_for_one_thread(monkeypatch, capsys):
+    for name, value in setting.VARIABLES.items():
+        monkeypatch.setenv(name, "before")
+        assert value
+    monkeypatch.setattr(setting, "_pin", lambda: "pinned")
+    setting.one_thread()
+    said = capsys.readouterr().out
+    for name, value in setting.VARIABLES.items():
+        assert setting.os.environ[name] == value
+        assert f"{name}={value!r}" in said
+    assert "numpy" in said.splitlines()[0]  # imported before, and said so
+    assert "wengert 0.1.0" in setting.machine_line()
