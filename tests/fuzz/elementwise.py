@@ -203,7 +203,7 @@ def size_as_number(b: Builder, _op: Op | None = None) -> str:
     texts = [
         f"{name} / ({name}.shape[{axis}] + 1)",
         f"{name} * 0.1 * {name}.shape[{axis}]",
-        f"wg.sum({name}, axis={axis}) / ({name}.shape[{axis}] + 1.0)",
+        f"wg.sum({name}, axis={axis}) / ({name}.shape[{axis}] + 2)",
         f"wg.reshape({name}, (-1,)) + 0.5",
         f"wg.zeros_like({name}) + wg.ones(({name}.shape[{axis}],)).sum()",
     ]

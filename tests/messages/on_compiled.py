@@ -55,6 +55,9 @@ OPTIONS: dict[str, Callable[[], Any]] = {
     "compile: dims, a size that is no Dim": lambda: compiled(total, dims={"x": {0: 3}}),
     "compile: dims, an unknown name": lambda: compiled(total, line, line, dims={"z": {0: N}}),
     "compile: dims, two sizes of one Dim": lambda: compiled(total, line, np.ones(4), dims=COLUMNS),
+    "compile: dims, a slice that begins beyond the end": lambda: compiled(
+        lambda x: x[1:] * 2, line[:0], dims={"x": {0: N}}
+    ),
     "compile: dims, an odd size of two halves": lambda: compiled(
         lambda x: x * 2, line, dims={"x": {0: 2 * N}}
     ),

@@ -59,7 +59,10 @@ class Compiled:
         if kwargs:
             args = self._positional(args, kwargs)
         for executable in self._recent:
-            found = executable.entry(*args)
+            try:
+                found = executable.entry(*args)
+            except ValueError:  # NumPy cannot make a result of that size: the slow path says why
+                break
             if found is not NotImplemented:
                 return found
         return self._look_up_and_run(args)

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from wengert.codegen.elements import ELEMENTS
 from wengert.codegen.folds import FOLDS
-from wengert.codegen.views import Root, View, row_major
+from wengert.codegen.views import Root, View
 from wengert.core.dims import Shape, Size
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
@@ -68,11 +68,6 @@ class Program:
     def root_type(self, root: Root) -> ArrayType:
         found = self.graph.nodes[root[0]].type
         return found if isinstance(found, ArrayType) else found[root[1]]
-
-    @staticmethod
-    def identity(shape: Shape) -> tuple[Size, ...]:
-        """The strides of an array that is read where the loops over this domain are."""
-        return row_major(shape)
 
     def depths(self, kernel: Kernel) -> dict[int, int]:
         """How many folds of a kernel lie behind each of its members, one after the other."""

@@ -12,7 +12,7 @@ from wengert.codegen.lower import Arena, Inner, Layout, Workspace, byte_size
 from wengert.codegen.memory import place
 from wengert.codegen.orders import by_number, orders, results_first
 from wengert.codegen.schedule import order, peak
-from wengert.codegen.views import Root
+from wengert.codegen.views import Root, row_major
 from wengert.core.dims import Dim, Size
 
 ALIGNMENT = 64
@@ -209,6 +209,4 @@ def _read_in_place(program: Program, kernel: Kernel, root: Root) -> bool:
     """Whether a kernel reads an array only where it is at the moment."""
     views = [v for i in kernel.members for v in program.operand_views(i) if v.root == root]
     plain = all(program.node(i).op.emit is not None for i in kernel.members)
-    return plain and all(
-        v.offset == 0 and v.strides == program.identity(kernel.domain) for v in views
-    )
+    return plain and all(v.offset == 0 and v.strides == row_major(kernel.domain) for v in views)

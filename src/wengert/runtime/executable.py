@@ -133,9 +133,11 @@ class Executable:
         arrays = [np.asarray(x) for x in arrays]
         self._require_donatable(arrays)
         staged = [_staged(x) for x in arrays]
+        shapes = [substitute(t.shape, sizes) for t in self.output_types]
+        _require_no_negative(self.output_types, shapes)
         outputs = [
-            None if j in self.written else np.empty(substitute(t.shape, sizes), t.dtype)
-            for j, t in enumerate(self.output_types)
+            None if j in self.written else np.empty(shape, t.dtype)
+            for j, (shape, t) in enumerate(zip(shapes, self.output_types, strict=True))
         ]
         status, position = self._execute(staged, outputs, sizes)
         if status:
@@ -293,6 +295,16 @@ def _explain_emit(error: Exception, graph: Graph) -> None:
             ) from error
     for body in graph.subgraphs():
         _explain_emit(error, body)
+
+
+def _require_no_negative(types: Sequence[ArrayType], shapes: Sequence[Any]) -> None:
+    """A slice of an open axis may begin beyond its end."""
+    for found, shape in zip(types, shapes, strict=True):
+        if min(shape, default=0) < 0:
+            raise ShapeError(
+                f"compile: with these arguments a result of type {found} has shape {shape}; no "
+                "size may be negative. Pass longer arrays, or leave that axis out of dims."
+            )
 
 
 def _staged(x: Array) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from wengert.codegen.kernel import Program
-from wengert.codegen.lower import HEADER, Arena, Constant, Input, Layout
+from wengert.codegen.lower import HEADER, Constant, Input, Layout
 from wengert.codegen.plan import ALIGNMENT, plan
 
 
@@ -48,7 +48,3 @@ class Memory:
             self.frame[slot] = start + offset
         self.capacity = wanted
         self.size = placed.size
-
-    @property
-    def in_arena(self) -> int:
-        return sum(isinstance(s, Arena) for s in self.layout.slots)

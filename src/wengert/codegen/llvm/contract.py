@@ -89,7 +89,9 @@ def write_contraction(
         )
         code.do(f"call void @{multiply}({given})")
 
-    _each_matrix(code, sizes, one)
+    if 0 not in (rows, columns):  # a matrix without elements has no block to write
+        some = code.let(f"and i1 {code.compare('sgt', rows, 0)}, {code.compare('sgt', columns, 0)}")
+        code.when(some, lambda: _each_matrix(code, sizes, one))
     code.function(name, "ptr %frame")
 
 
