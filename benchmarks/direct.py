@@ -24,7 +24,7 @@ def into(function: Callable[..., Any], *arrays: np.ndarray) -> Callable[[], np.n
     time.
     """
     executable = wg.compile(function).executable(*arrays)
-    native = Native(executable.image, (ENTRY,))
+    native = Native(executable.images, (ENTRY,))
     memory = Memory(executable.program, executable.layout)
     memory.make_room(executable.sizes)
     (found,) = executable.output_types

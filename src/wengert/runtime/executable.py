@@ -63,8 +63,8 @@ class Executable:
         except Exception as error:
             _explain_emit(error, self.ready)
             raise
-        self.image = object_code(self.text)
-        self._native = Native(self.image, (ENTRY,))
+        self.images = object_code(self.text)
+        self._native = Native(self.images, (ENTRY,))
         self._function = self._native.function(ENTRY, ctypes.c_void_p)
         self._idle: list[Memory] = []  # memory that no call is using
         self._entry = self._make_entry()

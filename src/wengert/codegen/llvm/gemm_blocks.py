@@ -20,7 +20,7 @@ PARAMS = (
 LONGEST = 16  # lanes of a vector, at most
 _ROW_OF_A = INNER + LONGEST  # from row to row of packed A; no power of two, for the caches' sake
 _BYTES_OF_COLUMNS = 3072  # of one row of a block of B; whole strips, and half the second cache
-_BYTES_OF_ROWS = 256  # of one column of a block of A; whole tiles, and whole squares to transpose
+_BYTES_OF_ROWS = 128  # of one column of a block of A; whole tiles, and whole squares to transpose
 _MANY_ROWS, _MANY_COLUMNS = 64, 128  # from which on packing B and A pays
 _LARGE = 65536  # bytes of a block from which on it is packed
 

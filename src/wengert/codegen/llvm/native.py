@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import llvmlite.binding as llvm
+
+from wengert.codegen.llvm.common import split
+
+Images: TypeAlias = tuple[bytes, ...]  # object files that belong together
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
@@ -43,19 +47,32 @@ def assembly(text: str) -> str:
     return str(target().emit_assembly(_parsed(text)))
 
 
-def object_code(text: str) -> bytes:
-    """A module as an object file: what is kept, and linked again elsewhere."""
+def object_code(text: str) -> Images:
+    """A module as object files: what is kept, and linked again elsewhere.
+
+    Functions that many programs have in common are an object of their own, made once.
+    """
+    own, common = split(text)
+    return (_object(own), *([_common_object(common)] if common else []))
+
+
+def _object(text: str) -> bytes:
     return bytes(target().emit_object(_parsed(text)))
 
 
+_common_object = lru_cache(maxsize=16)(_object)
+
+
 class Native:
-    """An object file linked into this process, with a context and a linker of its own, so that
-    nothing is left of it when it goes.
+    """Object files linked into this process, with a context and a linker of their own, so that
+    nothing is left of them when they go.
     """
 
-    def __init__(self, image: bytes, names: tuple[str, ...]) -> None:
+    def __init__(self, images: Images, names: tuple[str, ...]) -> None:
         self._jit = llvm.create_lljit_compiler(target(), use_jit_link=False, suppress_errors=True)
-        builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
+        builder = llvm.JITLibraryBuilder().add_current_process()
+        for image in images:
+            builder.add_object_img(image)
         for name in names:
             builder.export_symbol(name)
         self._library = builder.link(self._jit, "program")
