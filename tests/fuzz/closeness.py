@@ -25,7 +25,7 @@ from wengert.core.types import ArrayType, type_of
 from wengert.interpret.trace import composite_body
 
 Array = np.ndarray[Any, Any]
-RUNS = 6
+RUNS = 10
 ULPS = 2.0  # how far two correct implementations of an op may differ, in units of the last place
 FACTOR = 8.0  # how much farther than the noisy runs a compiled program may go
 
@@ -57,9 +57,14 @@ class Noise:
             found = self.outputs(body, [x for x in operands if x is not None])
             return tuple(found) if isinstance(node.type, tuple) else found[0]
         value = bind(node.op, operands, params)
-        if node.op.exact or isinstance(value, tuple) or value.dtype.kind != "f":
+        if isinstance(value, tuple) or value.dtype.kind != "f":
             return value
-        return self._moved(node, operands, params, value)
+        return self._turned(value if node.op.exact else self._moved(node, operands, params, value))
+
+    def _turned(self, value: Array) -> Array:
+        """The sign of a zero that was computed is not promised."""
+        zero = (value == 0) & (self.rng.random(value.shape) < 0.5)
+        return np.where(zero, -value, value).astype(value.dtype)
 
     def _moved(self, node: Node, operands: list[Any], params: dict[str, Any], value: Array) -> Any:
         """The value as another implementation might find it."""
@@ -71,8 +76,6 @@ class Noise:
                 other = bind(node.op, near, params)
             except (ValueError, np.linalg.LinAlgError, IndexError):
                 other = value
-        zero = (other == 0) & (self.rng.random(value.shape) < 0.5)
-        other = np.where(zero, -other, other)  # the sign of a zero is not promised
         chosen = _chosen(node, value, operands, params)
         return np.where(chosen, value, other).astype(value.dtype)
 
@@ -86,7 +89,9 @@ class Noise:
             if whole and x.ndim > 1
             else np.abs(x)
         )
-        by = self.rng.choice((-unit, unit), x.shape)  # never nothing: a run must tell
+        # Never nothing, as a run must tell, and never twice the same: errors of two ops in a row
+        # could cancel in every run.
+        by = self.rng.choice((-unit, unit), x.shape) * self.rng.uniform(1, 2, x.shape)
         return np.where(np.isfinite(x), x + size * by, x).astype(x.dtype)
 
 
