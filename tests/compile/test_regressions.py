@@ -13,12 +13,62 @@ def test_a_product_without_rows_writes_nothing():
         assert compiled(x, y).shape == (9, 0, 33)
 
 
-def test_a_slice_beyond_the_end_of_an_open_axis_is_refused():
-    compiled = wg.compile(lambda x: x[1:] * 2, dims={"x": {0: wg.Dim("n")}})
-    assert compiled(np.ones((3, 2))).shape == (2, 2)
+N = wg.Dim("n")
+SLICES = {
+    "from the second on": lambda x: x[1:] * 2,
+    "the last five": lambda x: x[-5:] * 2,
+    "both axes": lambda x: wg.sum(x[3:, 3:] * 2),
+    "joined": lambda x: wg.concat([x[3:], x]),
+    "rolled": lambda x: wg.roll(x, 2, axis=0),
+    "backwards": lambda x: x[::-1] + 1,
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_of_an_open_axis_are_right_for_every_size(name):
+    f = SLICES[name]
+    compiled = wg.compile(f, dims={"x": {0: N, 1: N}})
+    for size in (7, 8, 2, 1, 7, 0, 5, 3, 9, 2):
+        x = np.arange(size * size, dtype=np.float64).reshape(size, size)
+        np.testing.assert_array_equal(compiled(x), f(x))
+
+
+def test_an_index_beyond_an_open_axis_is_refused():
+    compiled = wg.compile(lambda x: x[4] * 2, dims={"x": {0: N}})
+    assert compiled(np.arange(6.0)) == 8.0
     for _ in range(2):
-        with pytest.raises(wg.errors.ShapeError, match="no size may be negative"):
-            compiled(np.ones((0, 2)))
+        with pytest.raises(IndexError):
+            compiled(np.arange(3.0))
+
+
+def test_an_epilogue_that_is_broadcast_over_a_batch():
+    rng = np.random.default_rng(0)
+    x, y, z = rng.normal(size=(2, 3, 4, 5)), rng.normal(size=(5, 6)), rng.normal(size=(2, 1, 1, 6))
+    f = lambda x, y, z: np.tanh(x @ y + z)  # noqa: E731
+    np.testing.assert_allclose(wg.compile(f)(x, y, z), f(x, y, z), rtol=1e-12)
+    w = rng.normal(size=(3, 2, 4, 6))
+    g = lambda x, y, w: x @ y * w.transpose(1, 0, 2, 3)  # noqa: E731
+    np.testing.assert_allclose(wg.compile(g)(x, y, w), g(x, y, w), rtol=1e-12)
+
+
+def test_positions_as_results():
+    compiled = wg.compile(lambda x: (wg.arange(x.shape[0]), x), dims={"x": {0: N}})
+    np.testing.assert_array_equal(compiled(np.ones(5))[0], np.arange(5))
+
+
+@pytest.mark.parametrize("fuse", ["1", "0"])
+def test_a_collected_carry_of_a_kernel_of_its_own(fuse, monkeypatch):
+    monkeypatch.setenv("WENGERT_FUSE", fuse)
+
+    def loss(c, xs):
+        step = lambda c, x: (wg.cumulative_sum(c * x),) * 2  # noqa: E731
+        return wg.sum(wg.scan(step, c, xs)[1] ** 2)
+
+    rng = np.random.default_rng(0)
+    c, xs = rng.normal(size=3), rng.normal(size=(4, 3))
+    gradient = wg.grad(loss, argnums=(0, 1))
+    for found, expected in zip(wg.compile(gradient)(c, xs), gradient(c, xs), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-11)
 
 
 def test_variance_of_an_empty_open_axis():

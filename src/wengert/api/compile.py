@@ -59,10 +59,7 @@ class Compiled:
         if kwargs:
             args = self._positional(args, kwargs)
         for executable in self._recent:
-            try:
-                found = executable.entry(*args)
-            except ValueError:  # NumPy cannot make a result of that size: the slow path says why
-                break
+            found = executable.entry(*args)
             if found is not NotImplemented:
                 return found
         return self._look_up_and_run(args)
@@ -128,11 +125,13 @@ class Compiled:
         kind = (structure, places, dtypes, tuple(map(len, shapes)))
         for executable in self._executables.get(kind, ()):
             sizes = bound_sizes(executable.input_types, shapes)
-            if sizes is not None:
+            if sizes is not None and executable.suits(sizes):
                 break
         else:
             stand_ins = [ArrayType(*pair) for pair in zip(shapes, dtypes, strict=True)]
-            executable = self._compile(args, structure, places, stand_ins)
+            executable = self._compile(args, structure, places, stand_ins, self._dims)
+            if not executable.suits(executable.sizes):  # slices that are others for small sizes
+                executable = self._compile(args, structure, places, stand_ins, None)
             sizes = executable.sizes
             self._executables.setdefault(kind, []).append(executable)
         others = (x for x in self._recent if x is not executable)
@@ -179,6 +178,7 @@ class Compiled:
         structure: tree.Structure,
         places: tuple[int, ...],
         stand_ins: Sequence[ArrayType],  # for the arrays: recording needs no values
+        dims: Dims | None,
     ) -> Executable:
         returned: list[tree.Structure] = []
 
@@ -190,7 +190,7 @@ class Compiled:
             return found
 
         given = tree.unflatten(structure, [stand_ins[place] for place in places])
-        graph, _ = trace_with_sizes(recorded, *given, dims=self._dims, by="compile")
+        graph, _ = trace_with_sizes(recorded, *given, dims=dims, by="compile")
         sizes = _require_sizes(graph.input_types(), [x.shape for x in stand_ins])
         names = tuple(str(graph.nodes[i].params["name"]) for i in graph.inputs)
         static = self._static_places(args) if self._static else ()

@@ -180,13 +180,14 @@ def _share_stacks(program: Program, kernel: Kernel, layout: Layout) -> None:
         slots = [program.slots[root] - layout.first for root in (saved, collected)]
         if i in kernel.stacks or not all(isinstance(layout.slots[s], Arena) for s in slots):
             continue
+        writer = body.kernels[body.owner[returns[j], 0]]
+        if len(writer.members) == 1:  # a kernel for the copy alone: carry and copy are apart
+            continue
         kernel.stacks[i] = j
         program.inside[collected] = saved
         layout.slots[slots[1]] = Inner()
-        for other in body.kernels:
-            if (returns[j], 0) in other.stores:
-                other.stores.remove((returns[j], 0))
-                other.members.remove(returns[j])
+        writer.stores.remove((returns[j], 0))
+        writer.members.remove(returns[j])
 
 
 def byte_size(found: ArrayType) -> Size:

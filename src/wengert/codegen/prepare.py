@@ -15,6 +15,9 @@ from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.passes.rebuild import Placed, copy_into, single
 
+# Nodes that no kernel computes, or that are computed wherever they are read.
+WITHOUT_MEMORY = (op.input, op.parameter, op.constant, op.size, op.arange)
+
 
 def prepared(graph: Graph) -> tuple[Graph, list[int]]:
     """The graph without regions, in the order of demand, and the region of each node."""
@@ -58,7 +61,7 @@ def _copy_shared_outputs(graph: Graph, regions: list[int]) -> None:
     seen: set[int] = set()
     for position, number in enumerate(graph.returns):
         node = graph.nodes[number]
-        own = node.op not in LOOKS and node.op not in (op.input, op.parameter, op.constant)
+        own = node.op not in LOOKS and node.op not in WITHOUT_MEMORY
         if not own or number in seen:
             copy = Node(op.stop_gradient, (number,), {}, node.type, node.line)
             number = graph.append(copy)

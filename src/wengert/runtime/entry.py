@@ -51,6 +51,7 @@ class Entry:
         self._words = filled.table.words(objects.addresses())
         self._address = self._words.ctypes.data
         self._capacity = self._words[self._words[HEAD["capacity"]] :][: len(memory.layout.dims)]
+        self._least = self._words[self._words[HEAD["least"]] :][: len(memory.layout.dims)]
         self.memory = memory
         made = _callable(self._words, (native, memory, filled.kept))
         self.call: Call = made if rebuilt else _completed(made, signature.returned)
@@ -58,6 +59,12 @@ class Entry:
     def claim(self) -> bool:
         """Take the memory for a call of one's own, unless a call is using it."""
         return bool(_claim(self._address))
+
+    def accept_from(self, sizes: Mapping[str, int]) -> None:
+        """Take calls with these sizes and larger ones from now on."""
+        wanted = [sizes[name] for name in self.memory.layout.dims]
+        if all(new <= old for new, old in zip(wanted, self._least, strict=True)):
+            self._least[:] = wanted
 
     def release(self, long: bool) -> None:
         """Give the memory back after a call, which took long or not."""

@@ -230,7 +230,7 @@ def _check_sizes(code: Function, leaf: str, thing: str, rank: str, dims: str) ->
     """Compare the shape, binding each Dim where it is met first; the number of elements."""
     shape = code.inside(thing, objects.SHAPE, "ptr")
     sizes = code.at(code.section("sizes"), code.field(leaf, LEAF, "sizes"))
-    capacity = code.section("capacity")
+    least, capacity = code.section("least"), code.section("capacity")
 
     def axis(a: int | str, carried: list[str]) -> list[str]:
         size, wanted = code.load(shape, str(a)), code.load(sizes, str(a))
@@ -243,6 +243,7 @@ def _check_sizes(code: Function, leaf: str, thing: str, rank: str, dims: str) ->
             return [code.let(f"select i1 {new}, i64 {size}, i64 {before}")]
 
         def bind() -> None:
+            code.leave_if(code.compare("slt", size, code.load(least, dim)))
             code.leave_if(code.compare("sgt", size, code.load(capacity, dim)))
             code.store(size, dims, dim)
 

@@ -30,6 +30,8 @@ from wengert.runtime.table import (
     Table,
 )
 
+NEVER = 1 << 62  # more than any size
+
 
 class Unsupported(Exception):
     """The entry point cannot read arguments of these kinds; calls take the slow path."""
@@ -69,6 +71,7 @@ class Filled:
                 self._compare_static(i, value)
         self._compare_memory()
         dims = len(self.memory.layout.dims)
+        self.table.add("least", *[NEVER] * dims)
         self.table.add("capacity", *[-1] * dims)
         self.table.head |= {"dim_count": dims, "leaf_count": len(self._leaves)}
 

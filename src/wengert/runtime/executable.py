@@ -18,6 +18,7 @@ from wengert.codegen.llvm.native import Native, object_code
 from wengert.codegen.llvm.program import ENTRY, ask_for_scratch, write_program
 from wengert.codegen.lower import NONFINITE, POSITION, STATUS, lower
 from wengert.codegen.plan import schedule
+from wengert.codegen.requirements import Requirements
 from wengert.core import tree
 from wengert.core.dims import Dim, substitute
 from wengert.core.graph import Graph, Node
@@ -56,6 +57,7 @@ class Executable:
         self.sizes = dict(sizes)  # of the first call: what the order of kernels was chosen for
         self.fused = os.environ.get("WENGERT_FUSE") != "0"
         self.ready = run(graph)
+        self.requirements = Requirements(self.ready)
         self.input_types, self.output_types = graph.input_types(), self.ready.output_types()
         self.written = _matched(signature.donated, self.input_types, self.output_types)
         try:
@@ -133,8 +135,8 @@ class Executable:
         arrays = [np.asarray(x) for x in arrays]
         self._require_donatable(arrays)
         staged = [_staged(x) for x in arrays]
+        self._require_sizes(sizes)
         shapes = [substitute(t.shape, sizes) for t in self.output_types]
-        _require_no_negative(self.output_types, shapes)
         outputs = [
             None if j in self.written else np.empty(shape, t.dtype)
             for j, (shape, t) in enumerate(zip(shapes, self.output_types, strict=True))
@@ -160,6 +162,9 @@ class Executable:
         taken = 0
         try:
             found, taken = self._run_in(entry.memory, inputs, outputs, sizes)
+            least = self.requirements.least(sizes)
+            if least is not None:
+                entry.accept_from(least)
         finally:
             entry.release(long=taken > LONG)
         self.entry = entry.call
@@ -185,6 +190,19 @@ class Executable:
         self._function(memory.address)
         taken = time.perf_counter_ns() - begin
         return (int(frame[STATUS]), int(frame[POSITION])), taken
+
+    def suits(self, sizes: Mapping[str, int]) -> bool:
+        """Whether the program is right for these sizes of its Dims."""
+        return self.requirements.broken(sizes) is None
+
+    def _require_sizes(self, sizes: Mapping[str, int]) -> None:
+        node = self.requirements.broken(sizes)
+        if node is not None:
+            given = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+            raise ShapeError(
+                f"compile: given {given}; a slice in this executable ends beyond its axis then. "
+                f"Call the compiled function, which makes another one. ({node.line})"
+            )
 
     def _sizes_of(self, arrays: Sequence[Any]) -> dict[str, int]:
         shapes = [x.shape for x in arrays]
@@ -295,16 +313,6 @@ def _explain_emit(error: Exception, graph: Graph) -> None:
             ) from error
     for body in graph.subgraphs():
         _explain_emit(error, body)
-
-
-def _require_no_negative(types: Sequence[ArrayType], shapes: Sequence[Any]) -> None:
-    """A slice of an open axis may begin beyond its end."""
-    for found, shape in zip(types, shapes, strict=True):
-        if min(shape, default=0) < 0:
-            raise ShapeError(
-                f"compile: with these arguments a result of type {found} has shape {shape}; no "
-                "size may be negative. Pass longer arrays, or leave that axis out of dims."
-            )
 
 
 def _staged(x: Array) -> Array:

@@ -38,6 +38,7 @@ SECTIONS = (
     "leaves",
     "seen",  # the leaves of this call as addresses
     "sizes",  # of the axes of inputs: a number, or -1 - d for Dim d
+    "least",  # of each Dim: the smallest size that the program is known to be right for
     "capacity",  # of each Dim: the largest size there is memory for
     "begins",  # first byte of each leaf
     "ends",  # one past its last

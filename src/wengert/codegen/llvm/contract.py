@@ -122,15 +122,12 @@ def _write_finish(
     kernel = program.kernels[number]
     code = Code(module)
     frame = Frame(code, layout, program)
-    axes = list(range(len(it.out)))
-    groups: Groups = [tuple(axes[: len(it.batch)])] if it.batch else []
-    rest = axes[len(it.batch) :]
-    groups += [(axis,) for axis in rest]
+    groups: Groups = [(axis,) for axis in range(len(it.out))]
     values = Evaluator(frame, number, groups)
     product_root = (kernel.members[0], 0)
     if kernel.shared is not None:
         program.slots[product_root] = program.slots[kernel.shared]
-    batch = [Position("%batch")] if it.batch else []
+    batch = values.unravel(Position("%batch"), frame.shape(it.batch)) if it.batch else []
 
     def block(before: list[Position], low: str, high: str) -> None:
         """The last axis, in vectors."""

@@ -87,7 +87,7 @@ class _Blocks:
         self.vectors = shape.vectors
         self.width = shape.lanes * shape.vectors  # of a strip
         self.columns = block_columns(dtype)
-        self.rows = _BYTES_OF_ROWS // dtype.itemsize // shape.rows[0] * shape.rows[0]
+        self.rows = _BYTES_OF_ROWS // dtype.itemsize // shape.rows * shape.rows
         self.large = _LARGE // dtype.itemsize
 
     def block_of_columns(self, j: Index, _: list[str]) -> None:
@@ -169,8 +169,10 @@ class _Blocks:
         c = self._at("%c", code.add(code.mul(i, "%c_row"), j))
         first = code.compare("eq", p, 0)
 
+        step = self._strip_width(n)
+
         def strip(s: Index, _: list[str]) -> None:
-            width = code.min(code.sub(n, s), self.width)
+            width = code.min(code.sub(n, s), step)
             source = self._at(b[0], code.mul(code.div(s, code.lanes), b[2]))
             given = (
                 f"ptr {a[0]}, i64 {a[1]}, i64 {a[2]}, ptr {source}, i64 {b[1]}, i64 {b[2]}, "
@@ -178,10 +180,20 @@ class _Blocks:
             )
             self._strip(self.vectors, width, given)
 
-        code.loop(0, n, self.width, strip)
+        code.loop(0, n, step, strip)
         last = code.compare("sge", code.add(p, INNER), "%k")
         block = (i, code.add(i, m), j, code.add(j, n))
         code.when(last, lambda: call_finish(code, block))
+
+    def _strip_width(self, columns: Index) -> Index:
+        """All vectors of a strip; but of four, two and two are faster than three and one."""
+        code = self.code
+        if self.vectors < 3:
+            return self.width
+        few = code.compare("sle", columns, 4 * code.lanes)
+        many = code.compare("sgt", columns, 3 * code.lanes)
+        four = code.let(f"and i1 {few}, {many}")
+        return code.let(f"select i1 {four}, i64 {2 * code.lanes}, i64 {self.width}")
 
     def _strip(self, vectors: int, width: Index, given: str) -> None:
         """Call the function for strips of no more vectors than needed."""

@@ -22,7 +22,6 @@ STRIP_PARAMS = (
     "ptr %a, i64 %a_row, i64 %a_inner, ptr %b, i64 %b_inner, i64 %b_vector, "
     "ptr %c, i64 %c_row, i64 %rows, i64 %columns, i64 %inner, i1 %first"
 )
-_CHAINS = 8  # sums that hide the latency of one another's fma
 _ROWS_PER_POINTER = 4  # rows of A that one pointer serves, with the offsets 0, s, 2s and 3s
 _LONG = 128  # k from which on a tile lasts long enough to have its part of C fetched meanwhile
 
@@ -31,8 +30,19 @@ class Registers(NamedTuple):
     """What the vector registers hold of one dtype."""
 
     lanes: int  # of one register
-    rows: tuple[int, ...]  # heights of tiles, falling; the last is 1
-    vectors: int  # width of a strip
+    # Of strips of 1, 2 … vectors: the heights of tiles, falling; the last is 1. A tile is high
+    # enough for its sums to hide the latency of one another's fma.
+    heights: tuple[tuple[int, ...], ...]
+
+    @property
+    def vectors(self) -> int:
+        """Width of a strip, at most."""
+        return len(self.heights)
+
+    @property
+    def rows(self) -> int:
+        """Height of most tiles."""
+        return self.heights[-1][0]
 
 
 @lru_cache(maxsize=1)
@@ -47,8 +57,9 @@ def registers(module: Module, dtype: DType) -> Registers:
     Of the shapes that fit, those closest to a square load least for every fma.
     """
     if _has_avx512():
-        return Registers(min(module.width, 64 // dtype.itemsize), (8, 3, 1), 3)
-    return Registers(min(module.width, 32 // dtype.itemsize), (6, 2, 1), 2)
+        heights = (8, 3, 1), (14, 4, 1), (8, 3, 1)
+        return Registers(min(module.width, 64 // dtype.itemsize), heights)
+    return Registers(min(module.width, 32 // dtype.itemsize), ((8, 2, 1), (6, 2, 1)))
 
 
 def define_strip(module: Module, name: str, dtype: DType, vectors: int) -> None:
@@ -61,15 +72,14 @@ def define_strip(module: Module, name: str, dtype: DType, vectors: int) -> None:
     code = Code(module, shape.lanes)
     last = _kept(code, code.first_lanes(code.sub("%columns", (vectors - 1) * shape.lanes)), dtype)
     done: Index = 0
-    heights = shape.rows if vectors > 1 else (_CHAINS, *shape.rows[1:])
-    for rows in heights:
+    for rows in shape.heights[vectors - 1]:
         left = code.sub("%rows", done)
         end = code.sub("%rows", code.mod(left, rows))
 
         def tile(i: Index, _: list[str], rows: int = rows) -> None:
             a = code.address("%a", code.mul(i, "%a_row"), dtype)
             c = code.address("%c", code.mul(i, "%c_row"), dtype)
-            if rows == shape.rows[0] and vectors == shape.vectors:
+            if rows == shape.rows and vectors == shape.vectors:
                 _prefetch(code, c, dtype, rows, vectors)
             _write(code, _sums(code, a, dtype, rows, vectors, last), c, last)
 
