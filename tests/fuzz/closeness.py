@@ -104,11 +104,11 @@ def _chosen(node: Node, value: Array, operands: Sequence[Any], params: dict[str,
     arrays = [np.abs(x) for x in operands if isinstance(x, np.ndarray)]
     size = np.abs(value)
     if node.op.kind == "elementwise":
-        found = (size == 0) | (size == 1)
+        found = size == 0
         return np.logical_or.reduce(
             [found, *(np.broadcast_to(size == x, found.shape) for x in arrays)]
         )
-    found = np.isin(size, np.concatenate([[0.0, 1.0], *(x.reshape(-1) for x in arrays)]))
+    found = np.isin(size, np.concatenate([[0.0], *(x.reshape(-1) for x in arrays)]))
     if node.op.kind in ("linear", "bilinear"):  # a sum is exact where one term alone is not 0
         sizes = [np.abs(x) if _is_float(x) else x for x in operands]
         found &= bind(node.op, sizes, params) == size
