@@ -91,3 +91,46 @@ def test_a_carry_that_is_collected_too(length):
         wg.tree.leaves(wg.compile(both)(a, b)), wg.tree.leaves(both(a, b)), strict=True
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_memory_for_sizes_that_grow_where_others_shrink():
+    def f(x, y):
+        count = x.shape[0] - y.shape[0]
+        a = wg.cumulative_sum(wg.broadcast_to(wg.sum(x), (count,)))
+        return wg.cumulative_sum(a)
+
+    compiled = wg.compile(f, dims={"x": {0: wg.Dim("m")}, "y": {0: N}})
+    for rest in (99_990, 10, 50_000, 10, 99_999):
+        x, y = np.ones(100_000), np.ones(rest)
+        np.testing.assert_allclose(compiled(x, y), f(x, y))
+
+
+def test_what_a_region_reads_may_come_after_it_began():
+    def body(x, y):
+        return wg.sin(x) * 2, y * wg.cos(x)
+
+    def f(x, w):
+        first, second = wg.checkpoint(body)(x, wg.exp(w))
+        return wg.tanh(first), second
+
+    x = np.linspace(0, 1, 5)
+    for found, expected in zip(wg.compile(f)(x, x), f(x, x), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_a_fold_over_two_axes_beside_a_copy_of_a_permuted_array():
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(size=(2, 4, 3, 3))
+
+    def f(x, y):
+        z = wg.reshape(wg.permute_dims(x, (0, 2, 1)), (4, 9))
+        return z * wg.sum(y, axis=(1, 2))[:, None]
+
+    np.testing.assert_allclose(wg.compile(f)(x, y), f(x, y), rtol=1e-14)
+
+
+def test_an_index_into_an_open_axis_that_is_empty():
+    compiled = wg.compile(lambda x, i: x[i] * 2, dims={"x": {0: N}})
+    assert compiled(np.ones((1, 4)), np.array([0])).shape == (1, 4)
+    with pytest.raises(IndexError):
+        compiled(np.ones((0, 4)), np.array([0]))

@@ -159,18 +159,20 @@ class _Fusion:
             kernel = self.program.kernels[k]
             if kernel.kind not in ("map", "rows", "columns", "gemm"):
                 continue
-            if len(kernel.members) < MEMBERS and self.fits(k, kernel, node, node.type.shape):
+            if len(kernel.members) < MEMBERS and self.fits(k, kernel, number):
                 kernel.members.append(number)
                 self.own(number, k)
                 return
         self.add(Kernel("map", node.type.shape, [number]), number)
 
-    def fits(self, k: int, kernel: Kernel, node: Node, shape: Shape) -> bool:
-        """Whether a node of this shape can be computed in a kernel where it loops."""
+    def fits(self, k: int, kernel: Kernel, number: int) -> bool:
+        """Whether a node can be computed in a kernel where it loops."""
+        node = self.graph.nodes[number]
+        shape = self.graph.type(number).shape
         full = shape == kernel.domain
         if not full and not (kernel.folded and _same(shape, kernel.outer)):
             return False
-        if full and len(kernel.folded) > 1 and not self.flat(node, kernel):
+        if full and len(kernel.folded) > 1 and not self.flat(number, kernel):
             return False
         own_place = node.op not in ELEMENTS or node.op in IN_PLACE
         for i in node.operands:
@@ -181,15 +183,14 @@ class _Fusion:
                 return False
         return True
 
-    def flat(self, node: Node, kernel: Kernel) -> bool:
-        """Whether everything is read as if the folded axes were one."""
+    def flat(self, number: int, kernel: Kernel) -> bool:
+        """Whether a member reads everything as if the folded axes were one."""
+        node = self.graph.nodes[number]
         if node.op in ELEMENTS and node.op is not op.astype:
             return False
-        views = self.program.views
         return all(
-            self.flat_view(views[i], kernel.domain, len(kernel.folded))
-            for i in node.operands
-            if i is not None and i in views
+            self.flat_view(view, kernel.domain, len(kernel.folded))
+            for view in self.program.operand_views(number)
         )
 
     def flat_view(self, view: View, domain: Shape, count: int) -> bool:
@@ -254,11 +255,15 @@ class _Fusion:
             if not self.read_in_place(trial, view, True):
                 return False
         if kind == "rows" and len(axes) > 1:
-            nodes = [self.graph.nodes[i] for i in kernel.members]
-            full = [n for n in nodes if n.op not in FOLDS and _shape(n) == kernel.domain]
+            full = [
+                i
+                for i in kernel.members
+                if self.graph.nodes[i].op not in FOLDS
+                and _shape(self.graph.nodes[i]) == kernel.domain
+            ]
             trial = Kernel("rows", kernel.domain, [], axes)
             return self.flat_source(source, kernel.domain, len(axes)) and all(
-                self.flat(n, trial) for n in full
+                self.flat(i, trial) for i in full
             )
         return True
 

@@ -169,7 +169,9 @@ def _scratch(kernel: Kernel, layout: Layout, sizes: Mapping[str, int]) -> int:
 
 
 def _regions(program: Program) -> list[tuple[int, ...]]:
-    """What is recomputed waits for everything its region reads from outside."""
+    """What is recomputed waits for everything its region reads from outside, as far as that was
+    begun before it.
+    """
     outside: dict[int, set[int]] = {}
     for kernel in program.kernels:
         if kernel.region:
@@ -177,7 +179,10 @@ def _regions(program: Program) -> list[tuple[int, ...]]:
                 owner = program.owner.get(root)
                 if owner is not None and program.kernels[owner].region != kernel.region:
                     outside.setdefault(kernel.region, set()).add(owner)
-    return [tuple(sorted(outside.get(kernel.region, ()))) for kernel in program.kernels]
+    return [
+        tuple(sorted(k for k in outside.get(kernel.region, ()) if k < number))
+        for number, kernel in enumerate(program.kernels)
+    ]
 
 
 def in_place(program: Program, layout: Layout) -> dict[int, int]:

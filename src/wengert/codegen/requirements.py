@@ -51,6 +51,11 @@ class Requirements:
                 return span.node
         return None
 
+    @property
+    def grow(self) -> bool:
+        """Whether no array gets larger where a size gets smaller."""
+        return all(map(_grows, self.axes))
+
     def least(self, sizes: Mapping[str, int]) -> dict[str, int] | None:
         """Sizes up to these ones from which on all are right: none, one or these, if any."""
         for start in (0, 1, *sizes.values()):

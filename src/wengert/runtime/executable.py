@@ -89,7 +89,7 @@ class Executable:
     def _make_entry(self) -> Entry | None:
         if not objects.fits():
             return None
-        memory = Memory(self.program, self.layout)
+        memory = Memory(self.program, self.layout, self.requirements.grow)
         types = self.input_types, self.output_types
         try:
             return Entry(self.signature, *types, self.written, memory, self._native)
@@ -155,7 +155,11 @@ class Executable:
     ) -> tuple[int, int]:
         entry = self._entry
         if entry is None or not entry.claim():
-            memory = self._idle.pop() if self._idle else Memory(self.program, self.layout)
+            memory = (
+                self._idle.pop()
+                if self._idle
+                else Memory(self.program, self.layout, self.requirements.grow)
+            )
             found, _ = self._run_in(memory, inputs, outputs, sizes)
             self._idle.append(memory)
             return found

@@ -14,8 +14,9 @@ from wengert.codegen.plan import ALIGNMENT, plan
 class Memory:
     """Everything a program writes to while it runs, for sizes up to a capacity."""
 
-    def __init__(self, program: Program, layout: Layout) -> None:
+    def __init__(self, program: Program, layout: Layout, grows: bool = True) -> None:
         self.program, self.layout = program, layout
+        self.grows = grows  # whether room for some sizes is room for all smaller ones
         self.frame = np.zeros(layout.words, np.int64)
         self.inputs = [0] * sum(isinstance(s, Input) for s in layout.slots)
         self.outputs = layout.outputs
@@ -32,14 +33,18 @@ class Memory:
         """Set the Dims; where they outgrow the arena, plan a larger one."""
         self.frame[HEADER : self.layout.first] = [sizes[name] for name in self.layout.dims]
         known = self.capacity
-        if known is not None and all(sizes[name] <= known[name] for name in self.layout.dims):
+        if known is not None and (
+            all(sizes[name] <= known[name] for name in self.layout.dims)
+            if self.grows
+            else sizes == known
+        ):
             return
-        wanted = {
-            name: size
-            if known is None
-            else max(size, known[name] * (2 if size > known[name] else 1))
-            for name, size in sizes.items()
-        }
+        wanted = dict(sizes)
+        if known is not None and self.grows:
+            wanted = {
+                name: max(size, known[name] * (2 if size > known[name] else 1))
+                for name, size in sizes.items()
+            }
         placed = plan(self.program, self.layout, wanted)
         if placed.size > self.arena.nbytes - ALIGNMENT:
             self.arena = np.empty(placed.size + ALIGNMENT, np.uint8)

@@ -157,16 +157,22 @@ def _gather(v: Evaluator, node: Node, _number: int) -> Vector:
     rank = max(graph.type(i).ndim for i in indices)
     block = positions[axis : axis + rank]
     found = [*positions[:axis]]
+    masks: list[Vector] = []
     for i, size in zip(indices, shape[axis:], strict=False):
         own = graph.type(i).shape
         places = [
             Position(0) if n == 1 else p for p, n in zip(block[rank - len(own) :], own, strict=True)
         ]
         index = v.read_at(i, places)
-        found.append(_checked(v, node, index, v.frame.size(size), positions, places))
+        place, bad = _checked(v, node, index, v.frame.size(size), positions, places)
+        found.append(place)
+        if not isinstance(size, int):  # an open axis may be empty: then no element can be read
+            masks.append(v.at.e.not_(bad))
     found += positions[axis + rank :]
     empty = 0 in shape
-    return v.code.constant(0, _type(node).dtype) if empty else v.read_at(source, found)
+    return (
+        v.code.constant(0, _type(node).dtype) if empty else v.read_at(source, found, _and(v, masks))
+    )
 
 
 def _checked(
@@ -176,8 +182,10 @@ def _checked(
     size: Index,
     positions: list[Position],
     places: list[Position],
-) -> Position:
-    """An index that is inside: negative ones count from the end, wrong ones are noted."""
+) -> tuple[Position, Vector]:
+    """An index that is inside, and where it was not: negative ones count from the end, wrong ones
+    are noted.
+    """
     e = v.at.e
     limit, zero = v.at.lanes(Position(size)), v.code.constant(0, int64)
     counts_back = index.dtype.kind == "i"  # an unsigned one of 2**63 or more is just too large
@@ -187,8 +195,8 @@ def _checked(
     v.fail(bad, node, positions[0] if positions else Position(0))
     safe = e.select(bad, zero, wrapped)
     if all(p.uniform for p in places):
-        return Position(v.code.lane(safe, 0))
-    return Position(0, 0, safe)
+        return Position(v.code.lane(safe, 0)), bad
+    return Position(0, 0, safe), bad
 
 
 ELEMENT_CODE: dict[Op, ElementCode] = {
