@@ -132,5 +132,6 @@ def test_a_fold_over_two_axes_beside_a_copy_of_a_permuted_array():
 def test_an_index_into_an_open_axis_that_is_empty():
     compiled = wg.compile(lambda x, i: x[i] * 2, dims={"x": {0: N}})
     assert compiled(np.ones((1, 4)), np.array([0])).shape == (1, 4)
-    with pytest.raises(IndexError):
-        compiled(np.ones((0, 4)), np.array([0]))
+    for index in (np.array([0]), np.array(0)):
+        with pytest.raises(IndexError):
+            compiled(np.ones((0, 4)), index)

@@ -279,10 +279,12 @@ class Evaluator:
         for position, stride in zip(positions, view.strides, strict=True):
             total = self.at.add(total, self.at.scale(position, self.frame.size(stride)))
         total = self.at.shift(total, self.frame.size(view.offset))
-        if self.code.lanes == 1 and mask is not None:  # a scalar load has no mask
-            lanes = self.at.lanes(total)
-            safe = self.at.e.select(mask, lanes, self.code.constant(0, int64))
-            total, mask = Position(0, 0, safe), None
+        if self.code.lanes == 1 and mask is not None:
+            # A scalar load has no mask: it reads the frame, which always exists.
+            where = self.at.lanes(total).parts[0]
+            at = self.code.address(self.frame.pointer(view.root), where, dtype)
+            chosen = self.code.let(f"select i1 {mask.parts[0]}, ptr {at}, ptr %frame")
+            return self.code.load(chosen, dtype)
         return self.load(self.frame.pointer(view.root), total, dtype, self.both(mask))
 
     def both(self, mask: Vector | None) -> Vector | None:
