@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wengert.codegen.flow import Task, flow_of
@@ -84,7 +84,8 @@ def _host(program: Program, layout: Layout) -> None:
 
 def plan(program: Program, layout: Layout, sizes: Mapping[str, int]) -> Placed:
     """Where everything lies for these sizes."""
-    tasks, buffers = tasks_of(program, layout, sizes)
+    bodies = [[plan(body, layout, sizes) for body in k.bodies] for k in program.kernels]
+    tasks, buffers = tasks_of(program, layout, sizes, bodies)
     kept = layout.kept & buffers.keys()
     found = place(tasks, buffers, kept, program.order, in_place(program, layout))
     offsets = dict(found.offsets)
@@ -94,8 +95,7 @@ def plan(program: Program, layout: Layout, sizes: Mapping[str, int]) -> Placed:
             if not _is(layout, slot, Workspace):
                 offsets[slot] = base
                 base += _aligned(number_of(size, sizes))
-        for body in kernel.bodies:
-            inside = plan(body, layout, sizes)
+        for inside in bodies[number]:
             offsets |= {slot: base + offset for slot, offset in inside.offsets.items()}
             base += _aligned(inside.arena)
     arena, workspace = _aligned(found.size), _workspace(program, layout, sizes)
@@ -128,9 +128,14 @@ def _aligned(size: int) -> int:
 
 
 def tasks_of(
-    program: Program, layout: Layout, sizes: Mapping[str, int]
+    program: Program,
+    layout: Layout,
+    sizes: Mapping[str, int],
+    bodies: Sequence[Sequence[Placed]] | None = None,  # of each kernel, where they are known
 ) -> tuple[list[Task], dict[int, int]]:
     """Kernels as tasks, and the bytes of each slot that lies in the arena."""
+    if bodies is None:
+        bodies = [[plan(body, layout, sizes) for body in k.bodies] for k in program.kernels]
     slots, inside = program.slots, program.inside
     longer = {saved: collected for collected, saved in program.inside.items()}
     buffers = {
@@ -145,9 +150,9 @@ def tasks_of(
             reads=tuple(dict.fromkeys(slots[inside.get(root, root)] for root in kernel.reads)),
             writes=tuple(dict.fromkeys(slots[inside.get(root, root)] for root in kernel.stores)),
             after=writers[number],
-            scratch=_scratch(kernel, layout, sizes),
+            scratch=_scratch(kernel, layout, sizes) + sum(_aligned(b.arena) for b in placed),
         )
-        for number, kernel in enumerate(program.kernels)
+        for number, (kernel, placed) in enumerate(zip(program.kernels, bodies, strict=True))
     ]
     return tasks, buffers
 
@@ -160,12 +165,11 @@ def _bytes(program: Program, root: Root, longer: bool) -> Size:
 
 
 def _scratch(kernel: Kernel, layout: Layout, sizes: Mapping[str, int]) -> int:
-    own = sum(
+    return sum(
         _aligned(number_of(size, sizes))
         for slot, size in kernel.scratch
         if not _is(layout, slot, Workspace)
     )
-    return own + sum(_aligned(plan(body, layout, sizes).arena) for body in kernel.bodies)
 
 
 def _regions(program: Program) -> list[tuple[int, ...]]:

@@ -23,14 +23,7 @@ def write_commit(module: Module, layout: Layout, program: Program) -> None:
         for output, slot in layout.commits:
             target, source = frame.word(slot, "ptr"), frame.word(layout.outputs[output], "ptr")
             size = frame.size(byte_size(types[output]))
-            code.call(
-                "llvm.memcpy.p0.p0.i64",
-                "void",
-                ("ptr", target),
-                ("ptr", source),
-                ("i64", str(size)),
-                ("i1", "false"),
-            )
+            code.copy(target, source, size)
 
     code.when(code.compare("eq", status, 0), copy)
     code.function("commit", "ptr %frame")

@@ -4,6 +4,8 @@ the result while it is in cache.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from wengert.codegen.kernel import Program
 from wengert.codegen.llvm.code import Code, Index, Module
 from wengert.codegen.llvm.evaluate import Evaluator, Groups
@@ -95,10 +97,10 @@ def write_contraction(
     code.function(name, "ptr %frame")
 
 
-def _each_matrix(code: Code, sizes: tuple[Index, ...], body: object) -> None:
+def _each_matrix(code: Code, sizes: tuple[Index, ...], body: Callable[[list[Index]], None]) -> None:
     def level(found: list[Index]) -> None:
         if len(found) == len(sizes):
-            body(found)  # type: ignore[operator]
+            body(found)
             return
         size = sizes[len(found)]
         code.loop(0, size, 1, lambda i, _: level([*found, i]))

@@ -45,16 +45,6 @@ class _Control:
     def moved(self, pointer: str, step: Index, size: Index) -> str:
         return self.code.address(pointer, self.code.mul(step, size), int8)
 
-    def copy(self, target: str, source: str, size: Index) -> None:
-        self.code.call(
-            "llvm.memcpy.p0.p0.i64",
-            "void",
-            ("ptr", target),
-            ("ptr", source),
-            ("i64", str(size)),
-            ("i1", "false"),
-        )
-
     def choose(self, condition: str, x: str, y: str) -> str:
         return self.code.let(f"select i1 {condition}, ptr {x}, ptr {y}")
 
@@ -128,7 +118,7 @@ class _Scan:
         code.loop(0, self.length, 1, step, carry)
         for i in c.kernel.stacks:
             size = self.input_sizes[self.consts + i]
-            c.copy(last_outputs[i], c.moved(stacks[i], self.length, size), size)
+            code.copy(last_outputs[i], c.moved(stacks[i], self.length, size), size)
         if isinstance(self.length, int) and self.length > 0:
             return
         empty = code.compare("eq", self.length, 0)
@@ -137,7 +127,7 @@ class _Scan:
     def copy_all(self, targets: list[str], sources: list[str]) -> None:
         sizes = self.input_sizes[self.consts :]
         for target, source, size in zip(targets, sources, sizes, strict=False):
-            self.c.copy(target, source, size)
+            self.c.code.copy(target, source, size)
 
     def stacks(self) -> list[str]:
         """Where carries are saved."""

@@ -65,9 +65,10 @@ class Frame:
 
     def fail(self, condition: str, node: Any, position: Index) -> None:
         """Where the i1 holds, note the error, unless one has been noted before."""
-        if not any(each is node for each in self.layout.failing):
+        same = [each is node for each in self.layout.failing]
+        number = 1 + (same.index(True) if True in same else len(same))
+        if number > len(same):
             self.layout.failing.append(node)
-        number = [each is node for each in self.layout.failing].index(True) + 1
         code = self.code
 
         def note() -> None:

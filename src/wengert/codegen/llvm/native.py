@@ -69,7 +69,9 @@ class Native:
     """
 
     def __init__(self, images: Images, names: tuple[str, ...]) -> None:
-        self._jit = llvm.create_lljit_compiler(target(), use_jit_link=False, suppress_errors=True)
+        # JITLink lays the sections of an object side by side. The older linker maps each for
+        # itself, and in a process with much memory in use aborted after thousands of programs.
+        self._jit = llvm.create_lljit_compiler(target(), use_jit_link=True, suppress_errors=True)
         builder = llvm.JITLibraryBuilder().add_current_process()
         for image in images:
             builder.add_object_img(image)

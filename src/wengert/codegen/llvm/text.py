@@ -272,6 +272,12 @@ class Text:
             return base
         return self.let(f"getelementptr {memory_type(dtype)}, ptr {base}, i64 {position}")
 
+    def copy(self, target: str, source: str, size: Index) -> None:
+        """Copy so many bytes between places that do not overlap."""
+        pointers = ("ptr", target), ("ptr", source)
+        rest = ("i64", str(size)), ("i1", "false")
+        self.call("llvm.memcpy.p0.p0.i64", "void", *pointers, *rest)
+
     def room(self, dtype: DType, count: int) -> str:
         """Memory on the stack for so many numbers, for the whole call; keep it small."""
         return self.let_first(f"alloca [{count} x {memory_type(dtype)}], align 64")
