@@ -10,11 +10,12 @@ from __future__ import annotations
 from wengert.codegen.elements import ELEMENTS, IN_PLACE
 from wengert.codegen.expense import is_costly
 from wengert.codegen.folds import FOLDS
-from wengert.codegen.kernel import COPY, Kernel, Program
+from wengert.codegen.kernel import COPY, Kernel, Kind, Program
 from wengert.codegen.prepare import prepared
 from wengert.codegen.views import LOOKS, Root, View, reshaped, row_major, without_gaps
 from wengert.core.dims import Shape, product
 from wengert.core.graph import Graph, Node
+from wengert.core.op import Op
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 
@@ -110,13 +111,13 @@ class _Fusion:
     # Joining a kernel.
 
     def begin(self, number: int, node: Node) -> Kernel:
-        kinds = {op.scan: "scan", op.cond: "cond", op.matmul: "gemm"}
+        kinds: dict[Op, Kind] = {op.scan: "scan", op.cond: "cond", op.matmul: "gemm"}
         kind = kinds.get(node.op, "special")
         for i in node.operands:
             if i is not None:
                 self.require_memory(i, whole=kind in ("scan", "cond"))
         domain = node.type.shape if isinstance(node.type, ArrayType) else ()
-        return self.add(Kernel(kind, domain, [number]), number)  # type: ignore[arg-type]
+        return self.add(Kernel(kind, domain, [number]), number)
 
     def require_memory(self, number: int, whole: bool) -> None:
         """Have an operand in memory; as a `whole`, with its elements in order."""
@@ -134,8 +135,7 @@ class _Fusion:
         return kernel
 
     def own(self, number: int, kernel: int) -> None:
-        found = self.graph.nodes[number].type
-        count = 1 if isinstance(found, ArrayType) else len(found)
+        count = self.graph.nodes[number].outputs
         self.program.owner.update({(number, i): kernel for i in range(count)})
 
     def candidates(self, number: int, node: Node) -> list[int]:
@@ -226,21 +226,21 @@ class _Fusion:
     def place_fold(self, number: int, node: Node) -> None:
         source = self.single(node)
         shape, axes = self.graph.type(source).shape, node.params["axes"]
-        kind = "rows" if node.order == "lanes" else "columns"
+        kind: Kind = "rows" if node.order == "lanes" else "columns"
         for k in self.candidates(number, node):
             kernel = self.program.kernels[k]
             if kernel.kind not in ("map", kind) or kernel.domain != shape:
                 continue
             if kernel.folded not in ((), axes) or not self.can_fold(k, kernel, source, axes, kind):
                 continue
-            kernel.kind, kernel.folded = kind, axes  # type: ignore[assignment]
+            kernel.kind, kernel.folded = kind, axes
             kernel.members.append(number)
             self.own(number, k)
             return
         if kind == "rows" and len(axes) > 1 and not self.flat_source(source, shape, len(axes)):
             root = self.copy(source)
             self.program.rerouted[number] = View(root, 0, row_major(shape))
-        self.add(Kernel(kind, shape, [number], axes), number)  # type: ignore[arg-type]
+        self.add(Kernel(kind, shape, [number], axes), number)
 
     def flat_source(self, source: int, shape: Shape, count: int) -> bool:
         view = self.program.views.get(source)

@@ -27,6 +27,11 @@ class Node:
     line: Line | None = None
     order: str | None = None  # in which order a fold or contraction adds up; set by `passes.order`
 
+    @property
+    def outputs(self) -> int:
+        """How many outputs it has."""
+        return 1 if isinstance(self.type, ArrayType) else len(self.type)
+
 
 @dataclass(eq=False)
 class Graph:

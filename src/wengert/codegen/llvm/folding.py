@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from wengert.codegen.folds import BLOCK, FOLDS, GROUP, Fold
@@ -182,7 +183,8 @@ class FoldingLoops(Loops):
         return self.code.constant(self.fold_of(number).identity(dtype), dtype)
 
     def combine(self, number: int, x: Vector, y: Vector) -> Vector:
-        return self.fold_of(number).combine(Instructions(self.code, x.dtype), x, y)  # type: ignore[no-any-return]
+        found: Vector = self.fold_of(number).combine(Instructions(self.code, x.dtype), x, y)
+        return found
 
     # The order of folds: vectors or rows in blocks, blocks in groups.
 
@@ -194,7 +196,7 @@ class FoldingLoops(Loops):
         def block(begin: Index, end: Index) -> list[Vector]:
             sums = self.block_of_lanes(begin, end, folds, body)
             return [
-                self.code.join(x, lambda a, b, i=i: self.combine(i, a, b))  # type: ignore[misc]
+                self.code.join(x, partial(self.combine, i))
                 for i, x in zip(folds, sums, strict=True)
             ]
 

@@ -18,7 +18,6 @@ from wengert.codegen.llvm.special import Call
 from wengert.codegen.llvm.specials import SPECIALS
 from wengert.codegen.lower import Arena, Layout, Workspace
 from wengert.core.dtypes import int8
-from wengert.core.types import ArrayType
 from wengert.errors import CompileError
 
 ENTRY = "program"
@@ -103,7 +102,7 @@ class _Writer:
                     found.dtype,
                 )
             )
-        outputs = [self.output(frame, (kernel.members[0], i)) for i in range(_outputs(node.type))]
+        outputs = [self.output(frame, (kernel.members[0], i)) for i in range(node.outputs)]
         scratch = frame.word(kernel.scratch[0][0], "ptr") if kernel.scratch else "null"
         call = Call(
             code,
@@ -125,10 +124,6 @@ class _Writer:
             strides.append(frame.size(step))
             step = step * size
         return Array(frame.pointer(root), shape, tuple(reversed(strides)), found.dtype)
-
-
-def _outputs(found: object) -> int:
-    return 1 if isinstance(found, ArrayType) else len(found)  # type: ignore[arg-type]
 
 
 def ask_for_scratch(program: Program, layout: Layout) -> None:
