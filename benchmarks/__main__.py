@@ -1,18 +1,28 @@
-"""`python -m benchmarks [name …]`: run the benchmarks, all by default."""
+"""`python -m benchmarks [--threads N] [name …]`: run the benchmarks, all by default.
+
+With one thread for everybody, or with as many as are asked for.
+"""
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import sys
 
-from benchmarks.setting import machine_line, one_thread
+from benchmarks.setting import machine_line, use_threads
 
 ALL = (
     "gemm",
     "elementwise",
     "mlp",
     "scans",
+    "train_step",
+    "mlp_native",
+    "optimizers",
+    "nonfinite",
+    "threads",
     "compile_time",
+    "call_path",
     "arena",
     "eager_tape",
     "graph_building",
@@ -20,11 +30,15 @@ ALL = (
 
 
 def main() -> None:
-    names = sys.argv[1:] or ALL
+    parser = argparse.ArgumentParser(prog="benchmarks", description="Run benchmarks, or all.")
+    parser.add_argument("--threads", type=int, default=1, help="for every library (default: 1)")
+    parser.add_argument("name", nargs="*", help=", ".join(ALL))
+    asked = parser.parse_args()
+    names = asked.name or ALL
     for name in names:
         if name not in ALL:
             sys.exit(f"benchmarks: no benchmark {name!r}; there are {', '.join(ALL)}.")
-    one_thread()
+    use_threads(asked.threads)
     print(machine_line())
     # Not before: it imports NumPy.
     rates = importlib.import_module("benchmarks.rates")

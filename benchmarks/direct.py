@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 import wengert as wg
 from wengert.codegen.llvm.native import Native
 from wengert.codegen.llvm.program import ENTRY
+from wengert.codegen.plan import plan
 from wengert.core.dims import substitute
 from wengert.runtime.memory import Memory
 
@@ -25,7 +27,8 @@ def into(function: Callable[..., Any], *arrays: np.ndarray) -> Callable[[], np.n
     """
     executable = wg.compile(function).executable(*arrays)
     native = Native(executable.images, (ENTRY,))
-    memory = Memory(executable.program, executable.layout)
+    layout = executable.layout
+    memory = Memory(layout, partial(plan, executable.program, layout))
     memory.make_room(executable.sizes)
     (found,) = executable.output_types
     out = np.empty(substitute(found.shape, executable.sizes), found.dtype)

@@ -1,4 +1,4 @@
-"""The other libraries, each with one thread; None where one is not installed."""
+"""The other libraries, with as many threads as were asked for; None where one is not installed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+
+from benchmarks.setting import threads
 
 ALL = ("jax", "torch")
 
@@ -21,9 +23,9 @@ def peer(name: str) -> Any:
         print(f"{name}: not installed, skipped.")
         return None
     if name == "torch":
-        found.set_num_threads(1)
+        found.set_num_threads(threads())
     else:
-        # Work begins in the thread that asks for it: on one core, a second one only gets in the way
+        # Work begins in the thread that asks for it: another one only gets in the way.
         found.config.update("jax_cpu_enable_async_dispatch", False)
     return found
 

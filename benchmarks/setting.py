@@ -1,6 +1,6 @@
-"""The setting of a comparison: one thread for everybody, on one core.
+"""The setting of a comparison: so many threads for everybody, on as many cores.
 
-Libraries read this when they are imported. So `one_thread` comes first, and this module imports
+Libraries read this when they are imported. So `use_threads` comes first, and this module imports
 none of them.
 """
 
@@ -9,37 +9,68 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-VARIABLES = {
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "VECLIB_MAXIMUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-    "JAX_PLATFORMS": "cpu",
-}
+COUNTS = (
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "WENGERT_NUM_THREADS",
+)
+ALONE = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 LIBRARIES = ("numpy", "torch", "jax")
 
 
-def one_thread() -> None:
-    """Ask every library for one thread, and stay on one core where the system lets us."""
+def variables(threads: int) -> dict[str, str]:
+    """What tells libraries how many threads to use. JAX knows one, or as many as it has cores."""
+    flags = {"XLA_FLAGS": ALONE if threads == 1 else "", "JAX_PLATFORMS": "cpu"}
+    return dict.fromkeys(COUNTS, str(threads)) | flags
+
+
+VARIABLES = variables(1)
+
+
+def use_threads(count: int) -> None:
+    """Ask every library for so many threads, and stay on as many cores where the system lets us."""
     early = [name for name in LIBRARIES if name in sys.modules]
     if early:
         print(f"{', '.join(early)}: imported before; its number of threads is its own choice.")
-    os.environ.update(VARIABLES)
-    pinned = _pin()
-    print("set  " + "  ".join(f"{name}={value!r}" for name, value in VARIABLES.items()))
-    print(f"set  torch.set_num_threads(1)  {pinned}", flush=True)
+    chosen = variables(count)
+    os.environ.update(chosen)
+    pinned = _pin(count)
+    print("set  " + "  ".join(f"{name}={value!r}" for name, value in chosen.items()))
+    print(f"set  torch.set_num_threads({count})  {pinned}", flush=True)
 
 
-def _pin() -> str:
+def threads() -> int:
+    """How many threads were asked for; one where nobody asked."""
+    return int(os.environ.get("OMP_NUM_THREADS", "1"))
+
+
+def _pin(count: int) -> str:
     if not hasattr(os, "sched_setaffinity"):
         return "no core chosen: this system does not let us"
-    core = max(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {core})
-    return f"sched_setaffinity to core {core} of {os.cpu_count()}"
+    cores = sorted(os.sched_getaffinity(0))[-count:]
+    os.sched_setaffinity(0, cores)
+    return f"sched_setaffinity to {', '.join(map(str, cores))} of {os.cpu_count()} cores"
+
+
+@contextmanager
+def all_cores() -> Iterator[None]:
+    """Undo the choice of cores, for threads and processes that are started meanwhile."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def machine_line() -> str:

@@ -1,152 +1,189 @@
-"""Train a small classifier on scikit-learn's handwritten digits: `make demo`.
+"""Train a classifier of handwritten digits with `wg.TrainStep` and `wg.optim.Lars`: `make demo`.
 
-The model is a plain dataclass, the loss plain NumPy, the optimizer a few lines over `wg.tree.map`.
-Every step runs op by op in NumPy.
+Loss, gradient and update are one native call; `step.epochs` makes it for every batch of an epoch.
+Run it twice: the fingerprint at the end, of every bit that was trained, is the same.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from handwriting import CLASSES, PIXELS, Samples, accuracy, load, loss, split
+from picture import BLUE, ORANGE, Array, Curve, Panel, draw, linear_axis, log_axis
 
 import wengert as wg
 
-SIZES = (64, 64, 32, 10)  # pixels, two hidden layers, classes
-BATCH = 32
+HELD_OUT = 360  # a fifth of the digits
+HIDDEN = (256, 128)
+LEVELS = "▁▂▃▄▅▆▇█"
 
 
-@dataclass
-class Layer:
-    w: np.ndarray
-    b: np.ndarray
+class Learned(NamedTuple):
+    """What a training run leaves."""
+
+    losses: Array  # of every step
+    accuracies: list[float]  # on held-out data, before training and after each epoch
+    speed: float  # samples per second, without the epoch that compiles
+    fingerprint: str
 
 
-@dataclass
-class Mlp:
-    layers: list[Layer]
-
-    def __call__(self, x):
-        *hidden, last = self.layers
-        for layer in hidden:
-            x = np.tanh(x @ layer.w + layer.b)
-        return x @ last.w + last.b
-
-
-def new_model(rng: np.random.Generator) -> Mlp:
-    def layer(fan_in: int, fan_out: int) -> Layer:
-        w = rng.standard_normal((fan_in, fan_out)) / np.sqrt(fan_in)
-        return Layer(w.astype(np.float32), np.zeros(fan_out, np.float32))
-
-    return Mlp([layer(fan_in, fan_out) for fan_in, fan_out in pairwise(SIZES)])
+def new_step(options: argparse.Namespace, samples: int) -> wg.TrainStep:
+    """The model and how it learns: LARS with momentum, its rate first rising, then falling."""
+    per_epoch = -(-samples // options.batch)
+    warmup, total = 2 * per_epoch, options.epochs * per_epoch
+    rate = wg.optim.warmup_then(
+        wg.optim.Polynomial(options.rate, max(total - warmup, 1), power=2), warmup
+    )
+    return wg.TrainStep(
+        loss,
+        wg.nn.Mlp((PIXELS, *HIDDEN, CLASSES), "relu", init="he_uniform", seed=options.seed),
+        wg.optim.Lars(rate, momentum=0.9, weight_decay=1e-4, trust_coefficient=0.02),
+        threads=options.threads,
+    )
 
 
-def loss(model: Mlp, x, y):
-    return wg.cross_entropy(model(x), y)
+def train(step: wg.TrainStep, options: argparse.Namespace, data: Samples, held: Samples) -> Learned:
+    """All epochs, with a line of progress."""
+
+    def rate_of_right() -> float:
+        found: float = step.evaluate(accuracy, *held, batch_size=len(held.x))
+        return found
+
+    line = Progress(options.epochs)
+    losses, accuracies, seconds = [], [rate_of_right()], []
+    began = time.perf_counter()
+    for epoch in step.epochs(
+        *data, batch_size=options.batch, epochs=options.epochs, shuffle_seed=options.seed
+    ):
+        seconds.append(time.perf_counter() - began)
+        losses.append(epoch.history.loss)
+        accuracies.append(rate_of_right())
+        line.show(epoch.index + 1, f"loss {epoch.loss:.4f}  held-out accuracy {accuracies[-1]:.2%}")
+        began = time.perf_counter()
+    timed = seconds[1:] or seconds  # the first epoch compiles
+    speed = len(timed) * len(data.x) / sum(timed)
+    return Learned(np.concatenate(losses), accuracies, speed, step.fingerprint())
 
 
-class Adam(NamedTuple):
-    """Running means of gradients and of their squares (Kingma and Ba, 2015)."""
+class Progress:
+    """One line that is written over in a terminal; elsewhere, some plain lines."""
 
-    mean: Mlp
-    square: Mlp
-    count: int = 0
+    def __init__(self, epochs: int) -> None:
+        self.epochs = epochs
+        self.live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        self.shown_at = -1.0
 
-    @staticmethod
-    def start(model: Mlp) -> Adam:
-        return Adam(wg.tree.map(np.zeros_like, model), wg.tree.map(np.zeros_like, model))
-
-    def step(self, model: Mlp, gradient: Mlp, rate: float) -> tuple[Mlp, Adam]:
-        t = self.count + 1
-        mean = wg.tree.map(lambda m, g: 0.9 * m + 0.1 * g, self.mean, gradient)
-        square = wg.tree.map(lambda s, g: 0.999 * s + 0.001 * g * g, self.square, gradient)
-        rate *= (1 - 0.999**t) ** 0.5 / (1 - 0.9**t)  # both means begin at zero
-        model = wg.tree.map(lambda p, m, s: p - rate * m / (s**0.5 + 1e-8), model, mean, square)
-        return model, Adam(mean, square, t)
-
-
-class Data(NamedTuple):
-    x: np.ndarray  # (samples, 64), pixels from 0 to 1
-    y: np.ndarray  # (samples,), digits
-
-    def batches(self, rng: np.random.Generator) -> Iterator[Data]:
-        order = rng.permutation(len(self.x))
-        for start in range(0, len(order), BATCH):
-            chosen = order[start : start + BATCH]
-            yield Data(self.x[chosen], self.y[chosen])
+    def show(self, epoch: int, report: str) -> None:
+        last = epoch == self.epochs
+        if self.live:
+            now = time.perf_counter()
+            if last or now - self.shown_at > 0.03:  # faster than that cannot be read
+                self.shown_at = now
+                done = 24 * epoch // self.epochs
+                text = f"epoch {epoch:3}  [{'#' * done}{'.' * (24 - done)}]  {report}"
+                width = shutil.get_terminal_size().columns - 1
+                print(f"\r{text[:width]}\x1b[K", end="\n" if last else "", flush=True)
+        elif last or epoch == 1 or epoch % max(self.epochs // 10, 1) == 0:
+            print(f"epoch {epoch:3}  {report}", flush=True)
 
 
-def load(rng: np.random.Generator) -> tuple[Data, Data]:
-    """Training data and, every fifth sample, held-out data."""
+def sparkline(values: Array, width: int = 60) -> str:
+    """Means of the values, from left to right, as heights of characters."""
+    means = [part.mean() for part in np.array_split(values, min(width, len(values)))]
+    low, high = min(means), max(means)
+    levels = LEVELS if can_print(LEVELS) else "_.-=+*#"
+    share = np.subtract(means, low) / ((high - low) or 1)
+    return "".join(levels[round(s * (len(levels) - 1))] for s in share)
+
+
+def can_print(text: str) -> bool:
     try:
-        from sklearn.datasets import load_digits
-    except ModuleNotFoundError:
-        sys.exit("This demo needs scikit-learn for its data: pip install 'wengert[demo]'")
-    x, y = load_digits(return_X_y=True)
-    order = rng.permutation(len(x))
-    x, y = (x[order] / 16).astype(np.float32), y[order]
-    held_out = np.arange(len(x)) % 5 == 0
-    return Data(x[~held_out], y[~held_out]), Data(x[held_out], y[held_out])
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
-def accuracy(model: Mlp, data: Data) -> float:
-    return float(np.mean(np.argmax(model(data.x), axis=1) == data.y))
+def picture(learned: Learned) -> str:
+    """The loss of every step above the accuracy after every epoch, over the same epochs."""
+    epochs = len(learned.accuracies) - 1
+    steps = len(learned.losses)
+    time_axis = linear_axis("epoch", 0, epochs, count=10 if epochs >= 10 else epochs)
+    low, high = learned.losses.min(), learned.losses.max()
+    at = np.arange(1, steps + 1) * epochs / steps
+    right = 100 * np.array(learned.accuracies)
+    return draw(
+        [
+            Panel(
+                "Loss of each training step",
+                time_axis,
+                log_axis("cross-entropy", max(low, high * 1e-6), high),
+                [Curve("loss", BLUE, at, learned.losses)],
+            ),
+            Panel(
+                f"Held-out digits that are right: {right[-1]:.2f} % at the end",
+                time_axis,
+                linear_axis("accuracy, %", 0, 100),
+                [Curve("accuracy", ORANGE, np.arange(epochs + 1), right, dots=epochs <= 60)],
+            ),
+        ],
+        height=260,
+    )
 
 
-def bar(part: float) -> str:
-    done = round(part * 20)
-    return "[" + "#" * done + "." * (20 - done) + "]"
+def report(learned: Learned, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(picture(learned), encoding="utf-8")
+    right = learned.accuracies[-1]
+    print(f"\nloss      {sparkline(np.log(learned.losses))}")
+    print(f"accuracy  {sparkline(np.array(learned.accuracies))}\n")
+    print(f"{right:.2%} of the held-out digits are right; {learned.speed:,.0f} samples per second")
+    print(f"fingerprint {learned.fingerprint}")
+    print(f"curves in {path}")
 
 
-def train(epochs: int, seed: int) -> float:
-    """Train, report on the way, and return the accuracy on held-out data."""
-    rng = np.random.default_rng(seed)
-    data, held_out = load(rng)
-    model = new_model(rng)
-    optimizer = Adam.start(model)
-    step = wg.value_and_grad(loss)
-    count = sum(x.size for x in wg.tree.leaves(model))
-    print(f"{len(data.x)} digits to learn from, {len(held_out.x)} held out; {count} parameters")
-
-    live = sys.stdout.isatty()
-    seconds = 0.0
-    for epoch in range(1, epochs + 1):
-        seen, total, began = 0, 0.0, time.perf_counter()
-        for x, y in data.batches(rng):
-            value, gradient = step(model, x, y)
-            rate = 3e-3 * (1 - (epoch - 1) / epochs)
-            model, optimizer = optimizer.step(model, gradient, rate)
-            seen, total = seen + len(x), total + float(value) * len(x)
-            if live:
-                print(f"\repoch {epoch:2}  {bar(seen / len(data.x))}", end="", flush=True)
-        seconds += time.perf_counter() - began
-        report = f"loss {total / seen:.4f}  held-out accuracy {accuracy(model, held_out):6.2%}"
-        start = "\r" if live else ""
-        print(f"{start}epoch {epoch:2}  {bar(1)}  {report}", flush=True)
-
-    final = accuracy(model, held_out)
-    speed = epochs * len(data.x) / seconds
-    print(f"\n{final:.2%} of the held-out digits are right; {speed:,.0f} samples per second")
-    return final
+def read_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description="Train a classifier of handwritten digits with LARS, in seconds.",
+        epilog="with make: make demo ARGS='--epochs 10 --seed 1'",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    whole, real = {"type": int, "metavar": "N"}, {"type": float, "metavar": "X"}
+    parser.add_argument("--epochs", default=40, help="passes over the data", **whole)
+    parser.add_argument("--batch", default=64, help="samples per step", **whole)
+    parser.add_argument("--rate", default=1.0, help="the highest base learning rate", **real)
+    parser.add_argument("--seed", default=0, help="of the split, the weights, the order", **whole)
+    parser.add_argument("--threads", help="None: all cores; the bits are the same", **whole)
+    parser.add_argument(
+        "--picture", type=Path, default=Path("build/digits.svg"), help="where curves go"
+    )
+    options = parser.parse_args()
+    for name in ("epochs", "batch", "threads"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            parser.error(f"--{name} {value} was given; at least 1 is needed")
+    return options
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Train a small classifier on handwritten digits.")
-    parser.add_argument("--epochs", type=int, default=15)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    if options.epochs < 1:
-        parser.error(f"--epochs {options.epochs} was given; at least one is needed")
+    options = read_options()
+    samples = load()
+    held_out, data = split(samples, options.seed, HELD_OUT)
+    step = new_step(options, len(data.x))
+    print(f"{len(data.x)} digits to learn from, {len(held_out.x)} held out")
+    print(step, end="\n\n")
     try:
-        train(options.epochs, options.seed)
+        learned = train(step, options, data, held_out)
     except KeyboardInterrupt:
         sys.exit("\nstopped")
+    report(learned, options.picture)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,10 @@ from hypothesis import settings
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # JAX is the oracle in float64
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
+# Every program is made anew: no test passes because of what an earlier run left, and none writes to
+# the user's cache. Tests of the cache turn it on in folders of their own.
+os.environ["WENGERT_CACHE"] = "0"
+
 # A failure must repeat on the next run and on another machine, slow or fast.
 settings.register_profile("wengert", deadline=None, derandomize=True)
 settings.load_profile("wengert")

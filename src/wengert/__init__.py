@@ -9,11 +9,12 @@ array([-1., -1.])
 
 from typing import TYPE_CHECKING, Any
 
-from wengert import errors, functions, ops
+from wengert import errors, functions, nn, ops, optim, train
 from wengert.api.check_grads import check_grads
 from wengert.api.compile import compile
 from wengert.api.custom import checkpoint, custom_vjp
 from wengert.api.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from wengert.api.eager import eager
 from wengert.api.grad_with_loss import GradWithLossOptions, grad_with_loss
 from wengert.api.gradient_tape import GradientTape
 from wengert.api.graph import Graph
@@ -23,6 +24,8 @@ from wengert.core import tree
 from wengert.core.dims import Dim
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
+from wengert.train.files import load, save
+from wengert.train.step import TrainStep
 
 from wengert import linalg, random  # isort: skip  (they list what the imports above defined)
 
@@ -39,10 +42,12 @@ __all__ = [  # noqa: PLE0604
     "GradientTape",
     "Graph",
     "Tensor",
+    "TrainStep",
     "check_grads",
     "checkpoint",
     "compile",
     "custom_vjp",
+    "eager",
     "errors",
     "functions",
     "grad",
@@ -52,10 +57,15 @@ __all__ = [  # noqa: PLE0604
     "jacobian",
     "jvp",
     "linalg",
+    "load",
+    "nn",
     "op",
     "ops",
+    "optim",
     "random",
+    "save",
     "trace",
+    "train",
     "tree",
     "value_and_grad",
     "vjp",

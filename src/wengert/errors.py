@@ -93,6 +93,62 @@ class NonFiniteError(WengertError, ArithmeticError):
     ...     loss = wg.sum(wg.where(x > 0, wg.sqrt(x), 0.0))
     >>> tape.gradient(loss, x)
     array([0., 0.])
+
+    Where a compiled program raised it, fields say where that began: `op`, the op that made `value`
+    (nan, inf or -inf) of finite numbers, at `index` of what it returned; `phase` (forward, backward
+    or update); `file` and `line` of the user's program; `of`, the op whose backward step it was
+    part of, and `inside`, the function it belongs to, such as softmax; `steps` of the scans around;
+    `ranges`, a (name, least, largest) for each of its operands; `parameter`, the path of the
+    parameter whose gradient or new value is not finite, or of the argument that was not; and
+    `result_index`, the first element of the result that is not finite.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        op: str | None = None,
+        phase: str | None = None,
+        value: str | None = None,
+        index: tuple[int, ...] | None = None,
+        steps: tuple[int, ...] = (),
+        ranges: tuple[tuple[str, float, float], ...] = (),
+        file: str | None = None,
+        line: int | None = None,
+        of: str | None = None,
+        inside: str | None = None,
+        parameter: str | None = None,
+        result_index: tuple[int, ...] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.op, self.phase, self.value, self.index = op, phase, value, index
+        self.steps, self.ranges = steps, ranges
+        self.file, self.line, self.of, self.inside = file, line, of, inside
+        self.parameter, self.result_index = parameter, result_index
+
+
+class OptimError(WengertError, ValueError):
+    """An optimizer was given a setting, a parameter or a gradient it cannot work with.
+
+    >>> wg.optim.SGD(0.1, momentum=1.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.OptimError: SGD: momentum=1.0 was given; ...
+    >>> wg.optim.SGD(0.1, momentum=0.9)
+    SGD(lr=0.1, momentum=0.9)
+    """
+
+
+class CheckpointError(WengertError):
+    """A file cannot be written or read, or does not hold what was asked for.
+
+    >>> wg.save("model.safetensors", {"w": np.zeros((2, 3))})
+    >>> wg.load("model.safetensors", like={"w": np.zeros((2, 4))})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.CheckpointError: load: 'model.safetensors' does not fit `like`: ...
+    >>> wg.load("model.safetensors")["w"].shape
+    (2, 3)
     """
 
 

@@ -34,7 +34,7 @@ def explained(
     program, layout = lower(run(graph), fused, written)
     ask_for_scratch(program, layout)
     schedule(program, layout, sizes)
-    text = write_program(program, layout, Module()) if code else ""
+    text = write_program(program, layout, Module(), sizes) if code else ""
     return Explained(graph, program, layout, sizes, fused, text, "model")
 
 

@@ -18,7 +18,7 @@ from codegen.explained_programs import (
     recurrent,
 )
 from wengert.codegen.costs import Cost, kernel_cost, loads, program_cost
-from wengert.codegen.llvm.program import all_programs
+from wengert.codegen.plan import all_programs
 
 
 def costs(function, *args, **options):

@@ -428,7 +428,7 @@ def test_nonfinite_raise(value, path, position):
     compiled = wg.compile(logarithms, donate="p", nonfinite="raise")
     x[position] = value
     for _ in range(3):
-        refused(NonFiniteError, lambda: compiled(p, x), "compile: ", f"output {path} ")
+        refused(NonFiniteError, lambda: compiled(p, x), f"output {path} ", f"({position},)")
         assert np.array_equal(p, np.ones(37))
         found = compiled(p, np.ones(37))
         assert found["p"] is p

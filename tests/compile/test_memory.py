@@ -1,4 +1,4 @@
-"""Memory: results own theirs, arguments may lie anywhere, and a call allocates nothing natively."""
+"""Memory: results own theirs, it grows with open sizes, and a call allocates nothing natively."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from compile.running import bits
 
 # Results own their memory.
 
@@ -22,6 +21,7 @@ RETURNED: dict[str, Callable[[Any], Any]] = {
     "twice": lambda x: (x, x, x[:]),
     "a_part": lambda x: (x[1:], x[:-1], x[1:, ::2]),
     "reshaped": lambda x: (x.reshape(-1), x.T, wg.broadcast_to(x, (2, *x.shape))),
+    "numbers": lambda x: (wg.sum(x), wg.max(x, axis=0)),
     "detached": lambda x: wg.stop_gradient(x),
     "a_constant": lambda x: (np.arange(3.0), x * 0 + 1, wg.ones((2, 2)), 3.0),
     "one_result_twice": lambda x: [y := wg.exp(x), y, y.T, y[0]],
@@ -50,14 +50,6 @@ def test_results_are_new(what):
     for y, again in zip(second, wg.tree.leaves(compiled(x)), strict=True):
         assert np.array_equal(y, again), "writing to a result changed a later one"
     assert np.array_equal(x, before)
-
-
-def test_an_earlier_result_stays_as_it_is():
-    compiled = wg.compile(lambda x: (x * 2, wg.sum(x)))
-    kept = [compiled(np.full(100, float(i))) for i in range(20)]
-    for i, (y, total) in enumerate(kept):
-        assert np.array_equal(y, np.full(100, 2.0 * i))
-        assert total == 100.0 * i
 
 
 # Donated arrays.
@@ -121,120 +113,6 @@ def test_an_empty_donated_array(shape):
     assert wg.compile(lambda p: p + 1, donate=0)(np.zeros(shape)).shape == shape
 
 
-# Arguments may lie anywhere.
-
-
-def unaligned(x: Any) -> Any:
-    space = np.empty(x.nbytes + 1, np.uint8)
-    found = np.frombuffer(space.data, x.dtype, x.size, offset=1).reshape(x.shape)
-    found[...] = x
-    assert not found.flags.aligned or x.itemsize == 1
-    return found
-
-
-def strided(x: Any) -> Any:
-    wide = np.full([2 * n for n in x.shape], 77).astype(x.dtype)
-    wide[(slice(None, None, 2),) * x.ndim] = x
-    return wide[(slice(None, None, 2),) * x.ndim]
-
-
-def reversed_(x: Any) -> Any:
-    back = (slice(None, None, -1),) * x.ndim
-    return np.ascontiguousarray(x[back])[back]
-
-
-def padded(x: Any) -> Any:
-    wide = np.full([n + 3 for n in x.shape], 77).astype(x.dtype)
-    inner = (slice(1, -2),) * x.ndim
-    wide[inner] = x
-    return wide[inner]
-
-
-LAYOUTS: dict[str, Callable[[Any], Any]] = {
-    "fortran": np.asfortranarray,
-    "strided": strided,
-    "reversed": reversed_,
-    "padded": padded,
-    "unaligned": unaligned,
-    "swapped": lambda x: x.astype(x.dtype.newbyteorder()),
-    "broadcast": lambda x: np.broadcast_to(x[:1], x.shape),
-    "read_only": lambda x: np.require(x.copy(), requirements="C"),
-    "odd_address": lambda x: np.concatenate([x.reshape(-1)[:1], x.reshape(-1)])[1:].reshape(
-        x.shape
-    ),
-}
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int16", "int64", "bool"])
-def test_layouts(layout, dtype):
-    x = (np.random.default_rng(1).uniform(-4, 4, (6, 5)) * 3).astype(dtype)
-    given = LAYOUTS[layout](x)
-    plain = np.array(given, dtype, order="C")
-    given.flags.writeable = layout not in ("read_only", "broadcast")
-    compiled = wg.compile(lambda x: (x, wg.sum(x, axis=0), x.T + x.T, wg.cumulative_sum(x, axis=1)))
-    executable = compiled.executable(plain)
-    for _ in range(3):
-        expected = bits(compiled(plain))
-        assert bits(compiled(given)) == expected
-        assert compiled.executable(given) is executable, "code specialises on layout"
-        assert bits(executable(given)) == expected
-        assert np.array_equal(given, plain)
-
-
-@pytest.mark.parametrize(
-    "layout", ["fortran", "strided", "reversed", "padded", "unaligned", "swapped"]
-)
-def test_donated_layouts(layout):
-    x = np.random.default_rng(2).uniform(-4, 4, (6, 5))
-    p = LAYOUTS[layout](x)
-    compiled = wg.compile(lambda p: (p * 2 + 1, wg.sum(p)), donate=0)
-    for _ in range(3):
-        expected = np.array(p) * 2 + 1, np.sum(p)
-        found, total = compiled(p)
-        assert found is p
-        assert np.array_equal(p, expected[0])
-        np.testing.assert_allclose(total, expected[1], rtol=1e-14)
-
-
-def test_what_lies_around_an_array_is_not_touched():
-    for size in (1, 5, 15, 16, 17, 33):
-        space = np.full(size + 64, 77.0)
-        p = space[32 : 32 + size]
-        compiled = wg.compile(lambda p: p * 0, donate=0)
-        for _ in range(3):
-            p[...] = 1
-            compiled(p)
-            assert not p.any()
-        assert np.all(space[:32] == 77)
-        assert np.all(space[32 + size :] == 77)
-
-
-def test_scalars_and_numbers():
-    compiled = wg.compile(lambda x, y: x * y)
-    assert compiled(np.float32(2), np.float32(3)).dtype == np.float32
-    assert compiled(np.array(2.0), 3) == 6.0
-    assert compiled(2.0, np.array(4.0)) == 8.0
-
-
-SIZES_OF_NOTHING = [(0,), (0, 3), (3, 0), (2, 0, 3), (0, 0)]
-
-
-@pytest.mark.parametrize("shape", SIZES_OF_NOTHING, ids=str)
-def test_empty_arrays(shape):
-    def function(x: Any) -> Any:
-        flat = x.reshape(-1)
-        square = x.reshape(-1, shape[-1] or 1)
-        found = [x + 1, wg.sum(x), wg.prod(x), wg.sum(x, axis=0), wg.concat([flat, flat])]
-        found += [square.T @ square, square @ square.T, wg.cumulative_sum(flat), wg.sort(flat)]
-        return [*found, wg.grad(lambda x: wg.sum(wg.exp(x) * x))(x), wg.all(x > 0)]
-
-    x = np.zeros(shape)
-    for ours, theirs in zip(wg.compile(function)(x), function(x), strict=True):
-        assert ours.dtype == theirs.dtype
-        assert np.array_equal(ours, theirs)
-
-
 # Open sizes.
 
 
@@ -290,37 +168,6 @@ def test_an_open_size_inside_donation():
 
 
 # Calls at the same time, and many of them.
-
-
-def test_threads():
-    """Several Python threads in one executable; none sees another's numbers."""
-
-    def function(x: Any, w: Any) -> Any:
-        y = np.tanh(x @ w)
-        return wg.sum(y, axis=1), wg.scan(lambda c, row: (c + row, c), y[0], y)[0], y[::-1]
-
-    compiled = wg.compile(function, dims={"x": {0: wg.Dim("n")}})
-    rng = np.random.default_rng(4)
-    w = rng.uniform(-1, 1, (40, 40))
-    inputs = [rng.uniform(-1, 1, (3 + 17 * (i % 4), 40)) for i in range(8)]
-    expected = [bits(compiled(x, w)) for x in inputs]
-    wrong: list[Any] = []
-
-    def work(number: int) -> None:
-        for turn in range(40):
-            i = (number + turn) % len(inputs)
-            try:
-                if bits(compiled(inputs[i], w)) != expected[i]:
-                    wrong.append(i)
-            except Exception as error:
-                wrong.append(error)
-
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    assert not wrong, wrong[:3]
 
 
 def test_threads_that_compile_at_once():
@@ -401,4 +248,4 @@ def test_an_arena_is_made_once():
     assert executable.memory is memory
     assert memory.arena is arena
     assert memory.frame is frame
-    assert 20 * 20 * 8 <= memory.size < arena.nbytes < 64_000
+    assert 20 * 20 * 8 <= memory.size <= arena.nbytes < 64_000

@@ -135,3 +135,13 @@ def test_an_index_into_an_open_axis_that_is_empty():
     for index in (np.array([0]), np.array(0)):
         with pytest.raises(IndexError):
             compiled(np.ones((0, 4)), index)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "bool", "float32"])
+def test_clip_has_the_dtype_of_all_three(dtype):
+    x, high = np.array([0, 1, 1], dtype), np.array(0.5, np.float32)
+    f = lambda x, high: wg.clip(x, -1.0, high)  # noqa: E731
+    expected = np.clip(x, -1.0, high)
+    for found in (f(x, high), wg.compile(f)(x, high)):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)

@@ -200,7 +200,8 @@ def test_threads_with_long_and_short_calls():
 
     def function(x: Any, i: Any) -> Any:
         y = np.tanh(x @ x.T) @ x
-        return wg.sum(y, axis=0), y[i]
+        last, _ = wg.scan(lambda c, row: (c + row, None), y[0], y)
+        return wg.sum(y, axis=0), y[i], last, y[::-1]
 
     compiled = wg.compile(function, dims={"x": {0: wg.Dim("n")}})
     rng = np.random.default_rng(3)

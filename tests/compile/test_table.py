@@ -21,7 +21,9 @@ from wengert.core.samples import uniform
 from wengert.core.table import op as table
 
 # What no call of an op alone makes: they appear in programs.
-IN_PROGRAMS = {"input", "parameter", "constant", "size", "pick", "region", "cond", "scan"}
+IN_PROGRAMS = {
+    *("input", "parameter", "constant", "size", "pick", "region", "cond", "scan", "debug"),
+}
 
 
 def both_floats(op: Op) -> list[Call]:
@@ -80,7 +82,7 @@ def test_every_op_is_here():
 
 def of_everything(x: Any, flag: Any) -> Any:
     """A program with all the ops that no call makes."""
-    scaled = wg.checkpoint(lambda x: wg.tanh(x) * 2.0)(x)
+    scaled = wg.debug(wg.checkpoint(lambda x: wg.tanh(x) * 2.0)(x), "scaled")
     chosen = wg.cond(flag, lambda y: y * x, lambda y: y - x, scaled)
     last, partial = wg.scan(lambda c, row: (c + row, c * row), chosen[0], chosen)
     low, high = wg.cond(wg.sum(last) > 0, lambda: (last, x[0]), lambda: (x[0], last))

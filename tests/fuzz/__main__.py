@@ -1,7 +1,7 @@
 """The long run: `python -m tests.fuzz --programs 20000 --seed 7`.
 
-Programs run in chunks, each in a process of its own: a crash of native code ends one chunk, and the
-program that caused it is printed.
+Programs run in chunks, each in a process of its own: where native code crashes or hangs, one chunk
+ends, and the program that caused it is printed.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from .reducing import alike, cause, reduce
 from .search import visit
 
 APART = 10**7  # seeds are this far from each other in the numbers of programs
+STUCK = 600.0  # seconds without another program: it hangs
 KEPT = 5  # failures of one chunk that are made small; the others are counted
 
 
@@ -63,23 +64,44 @@ def run_process(first: int, count: int) -> list[dict[str, Any]]:
         folder = Path(name)
         command = [sys.executable, "-m", "tests.fuzz", "--first", str(first)]
         command += ["--programs", str(count), "--folder", name]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        kind, told = _ended(command, folder)
         if (folder / "chunk.json").exists():
             return [json.loads((folder / "chunk.json").read_text())]
-        told = f"exit code {done.returncode}\n{done.stderr[-2000:]}"
         if not (folder / "current").exists():
             raise RuntimeError(told)  # it did not come as far as a program
         number, program = pickle.loads((folder / "current").read_bytes())
-    crash = _told(reduce(Mismatch(program, "crashed", told), check_apart))
+    crash = _told(reduce(Mismatch(program, kind, told), check_apart))
     result = {"coverage": Coverage().to_dict(), "failures": [crash], "failed": 1}
     left = first + count - number - 1
     return [result, *(run_process(number + 1, left) if left else [])]
 
 
+def _ended(command: list[str], folder: Path) -> tuple[str, str]:
+    """Run a process to its end, or until it is at one program for too long: how it ended."""
+    with (
+        (folder / "errors").open("w+") as errors,
+        subprocess.Popen(command, stdout=errors, stderr=errors) as process,
+    ):
+        while True:
+            try:
+                process.wait(timeout=10.0)
+                break
+            except subprocess.TimeoutExpired:
+                current = folder / "current"
+                if current.exists() and time.time() - current.stat().st_mtime > STUCK:
+                    process.kill()
+                    return "hung", f"no end after {STUCK:.0f} s"
+        errors.seek(0)
+        return "crashed", f"exit code {process.returncode}\n{errors.read()[-2000:]}"
+
+
 def check_apart(program: Program) -> None:
     """Run a program in a process of its own, and see whether that survives."""
     command = [sys.executable, "-c", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60.0)
+    except subprocess.TimeoutExpired:
+        raise Mismatch(program, "hung", "no end after 60 s") from None
     if done.returncode < 0:
         told = f"exit code {done.returncode}\n{done.stderr[-500:]}"
         raise Mismatch(program, "crashed", told)

@@ -3,9 +3,11 @@
 Compiled code may round differently wherever an op is not exact: another order of a sum, another
 exp. What becomes of such a difference depends on the program that follows. So the program's graph
 is run a few times with noise: the result of every op that is not exact moves by about as much as
-two correct implementations differ, and exact ops carry that on. How far the outputs then scatter is
-how far compiled code may be off. A program of exact ops does not scatter at all, and must agree bit
-for bit; where an element jumps (a floor, a branch, a tie), noise makes it jump too.
+two correct implementations differ, and exact ops carry that on. Some runs begin at the result in a
+wider dtype, because NumPy's own may be far from it: it adds up rows one after the other. How far
+the outputs then scatter is how far compiled code may be off. A program of exact ops does not
+scatter at all, and must agree bit for bit; where an element jumps (a floor, a branch, a tie), noise
+makes it jump too.
 """
 
 from __future__ import annotations
@@ -25,17 +27,23 @@ from wengert.core.types import ArrayType, type_of
 from wengert.interpret.trace import composite_body
 
 Array = np.ndarray[Any, Any]
+SOURCES = (op.input, op.parameter, op.constant, op.size, op.full)  # nothing is computed
+REFUSALS = (ValueError, TypeError, IndexError, np.linalg.LinAlgError)  # of an op
 RUNS = 10
 ULPS = 2.0  # how far two correct implementations of an op may differ, in units of the last place
+THOUSANDTH = 1e-3  # so far that results do not meet operands by chance
 FACTOR = 8.0  # how much farther than the noisy runs a compiled program may go
 
 
 class Noise:
-    """One noisy evaluation of graphs: each op is moved at its operands or at its result."""
+    """One noisy evaluation of graphs: each op is moved at its operands or at its result, as NumPy
+    finds it or as it should be.
+    """
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.at_result = seed % 2 == 0
+        self.precise = seed % 4 == 0
 
     def outputs(self, graph: Graph, given: Sequence[Any]) -> list[Any]:
         values: dict[int, Any] = dict(zip(graph.inputs, given, strict=True))
@@ -57,7 +65,7 @@ class Noise:
             found = self.outputs(body, [x for x in operands if x is not None])
             return tuple(found) if isinstance(node.type, tuple) else found[0]
         value = bind(node.op, operands, params)
-        if isinstance(value, tuple) or value.dtype.kind != "f":
+        if isinstance(value, tuple) or value.dtype.kind != "f" or node.op in SOURCES:
             return value
         return self._turned(value if node.op.exact else self._moved(node, operands, params, value))
 
@@ -69,21 +77,37 @@ class Noise:
     def _moved(self, node: Node, operands: list[Any], params: dict[str, Any], value: Array) -> Any:
         """The value as another implementation might find it."""
         if self.at_result:
-            other = self._jittered(value, False)
+            found = _in_wider_dtype(node, operands, params, value) if self.precise else value
+            other = self._jittered(found, False)
         else:
             near = [self._jittered(x, node.op.kind == "primitive") for x in operands]
             try:
                 other = bind(node.op, near, params)
-            except (ValueError, np.linalg.LinAlgError, IndexError):
+            except REFUSALS:
                 other = value
         chosen = _chosen(node, value, operands, params)
+        if node.op.kind == "primitive" and chosen.any():
+            chosen &= self._chosen_elsewhere(node, operands, params)
         return np.where(chosen, value, other).astype(value.dtype)
 
-    def _jittered(self, x: Any, whole: bool) -> Any:
-        """An array moved by units of the last place, its own or (`whole`) the largest one's."""
+    def _chosen_elsewhere(self, node: Node, operands: list[Any], params: dict[str, Any]) -> Any:
+        """Which elements are elements of other operands, too: inv([[2, 1], [3, 2]]) is [[2, -1],
+        [-3, 2]] by chance, while max always takes one.
+        """
+        near = [self._jittered(x, True, THOUSANDTH) for x in operands]
+        try:
+            value = bind(node.op, near, params)
+        except REFUSALS:
+            return False
+        return _chosen(node, value, near, params)
+
+    def _jittered(self, x: Any, whole: bool, far: float = 0.0) -> Any:
+        """An array moved by units of the last place, its own or (`whole`) the largest one's; or
+        farther.
+        """
         if not _is_float(x) or x.size == 0:
             return x
-        unit = ULPS * np.finfo(x.dtype).eps
+        unit = max(ULPS * np.finfo(x.dtype).eps, far)
         size = (
             np.max(np.abs(x), where=np.isfinite(x), initial=0)
             if whole and x.ndim > 1
@@ -97,6 +121,20 @@ class Noise:
 
 def _is_float(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype.kind == "f"
+
+
+def _in_wider_dtype(
+    node: Node, operands: Sequence[Any], params: dict[str, Any], value: Array
+) -> Array:
+    """The value without the rounding inside of an op of many elements, where NumPy has that."""
+    if node.op.kind == "elementwise":
+        return value
+    wider = np.float64 if value.dtype == np.float32 else np.longdouble
+    try:
+        found = node.op.numpy(*(x.astype(wider) if _is_float(x) else x for x in operands), **params)
+    except REFUSALS:
+        return value
+    return np.asarray(found).astype(value.dtype)
 
 
 def _chosen(node: Node, value: Array, operands: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -160,8 +198,8 @@ def _rounded(graph: Graph) -> set[int]:
     """Nodes behind an op that is not exact."""
     found: set[int] = set()
     for number, node in enumerate(graph.nodes):
-        source = node.op in (op.input, op.parameter, op.constant, op.size, op.pick, op.full)
-        if not (source or node.op.exact) or any(i in found for i in node.operands):
+        exact = node.op.exact or node.op is op.pick or node.op in SOURCES
+        if not exact or any(i in found for i in node.operands):
             found.add(number)
     return found
 

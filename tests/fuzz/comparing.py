@@ -1,12 +1,16 @@
-"""The check: eager, compiled, compiled without fusion."""
+"""The check: eager, compiled, compiled without fusion, and for several threads."""
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -16,6 +20,7 @@ from .closeness import Array, bits, distance, scatter, with_sizes
 from .program import Program, Sizes
 
 Compile = Callable[..., Callable[..., Any]]
+_HEAD = re.compile(r"^here.*?(?= = )", re.M)  # of what wg.debug prints: where, and of which type
 
 
 class Mismatch(AssertionError):
@@ -28,43 +33,72 @@ class Mismatch(AssertionError):
         self.told = told
 
 
+@dataclass(frozen=True)
+class Way:
+    """Another build of a program, which must give the same bits as the plain one."""
+
+    kind: str  # of the mismatch
+    threads: int
+    settings: dict[str, str]  # of the environment while it is compiled
+
+
+WAYS = (
+    Way("fused and unfused differ", 1, {"WENGERT_FUSE": "0"}),
+    # Programs are small: without the setting each kernel would be one worker's.
+    Way("one and three threads differ", 3, {"WENGERT_GRAIN": "1"}),
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call gives, and what it prints on the way."""
+
+    results: list[Array]
+    printed: str
+
+
+def run(function: Callable[..., Any], arguments: Sequence[Any]) -> Outcome:
+    with redirect_stdout(io.StringIO()) as printed:
+        results = [np.asarray(x) for x in wg.tree.leaves(function(*arguments))]
+    return Outcome(results, printed.getvalue())
+
+
 def check(program: Program, compiler: Compile | None = None) -> None:
     """Raise Mismatch unless all ways to run a program agree in all its calls."""
-    compiler = compiler or wg.compile
-    function, fused, unfused = program.function(), None, None
+    compiler, dims = compiler or wg.compile, program.dims
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # sizes that are specialised, and NumPy's notices
+        with _reporting(program, "compile"):
+            plain = compiler(program.function(), dims=dims, threads=1)
+            others = [compiler(program.function(), dims=dims, threads=way.threads) for way in WAYS]
         for number, sizes in enumerate(program.sizes):
             arguments = program.arguments(sizes)
-            expected = _leaves(function(*program.arguments(sizes)))
+            expected = run(program.function(), program.arguments(sizes))
             with _reporting(program, f"call {number}"):
-                if fused is None or unfused is None:
-                    fused = compiler(program.function(), dims=program.dims)
-                    unfused = compiler(program.function(), dims=program.dims)
-                found = _leaves(fused(*arguments))
-                with fusion_off():
-                    plain = _leaves(unfused(*arguments))
+                found = run(plain, arguments)
             _require_types(program, found, expected)
-            _require_bits(program, "fused and unfused differ", found, plain)
+            _require_ways(program, number, others, arguments, found)
             _require_close(program, sizes, arguments, found, expected)
             _require_untouched(program, sizes, arguments)
             with _reporting(program, f"call {number} again"):
-                again = _leaves(fused(*arguments))
-            _require_bits(program, "a second call differs", again, found)
+                again = run(plain, arguments)
+            _require_equal(program, "a second call differs", again, found)
 
 
-@contextmanager
-def fusion_off() -> Iterator[None]:
-    """While a program is compiled for the first time: without fusion."""
-    before = os.environ.get("WENGERT_FUSE")
-    os.environ["WENGERT_FUSE"] = "0"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["WENGERT_FUSE"]
-        else:
-            os.environ["WENGERT_FUSE"] = before
+def _require_ways(
+    program: Program,
+    number: int,
+    others: Sequence[Callable[..., Any]],
+    arguments: list[Any],
+    found: Outcome,
+) -> None:
+    """Every other build gives these bits, and gives them again: workers may race."""
+    for way, other in zip(WAYS, others, strict=True):
+        with mock.patch.dict(os.environ, way.settings):
+            for _ in range(2):
+                with _reporting(program, f"call {number}"):
+                    outcome = run(other, arguments)
+                _require_equal(program, way.kind, outcome, found)
 
 
 @contextmanager
@@ -76,36 +110,34 @@ def _reporting(program: Program, where: str) -> Iterator[None]:
         raise Mismatch(program, f"raised {type(error).__name__}", told) from error
 
 
-def _leaves(result: Any) -> list[Array]:
-    return [np.asarray(x) for x in wg.tree.leaves(result)]
-
-
-def _require_types(program: Program, found: Sequence[Array], expected: Sequence[Array]) -> None:
-    have, want = [[(x.dtype.name, x.shape) for x in each] for each in (found, expected)]
+def _require_types(program: Program, found: Outcome, expected: Outcome) -> None:
+    outcomes = (found, expected)
+    have, want = [[(x.dtype.name, x.shape) for x in each.results] for each in outcomes]
     if have != want:
         raise Mismatch(program, "other types", f"compiled gives {have}, eager {want}")
+    have, want = [_HEAD.findall(each.printed) for each in outcomes]
+    if have != want and "wg.cond(" not in program.function_text:  # rounding may choose a branch
+        raise Mismatch(program, "other lines", f"compiled prints {have}, eager {want}")
 
 
-def _require_bits(
-    program: Program, kind: str, found: Sequence[Array], expected: Sequence[Array]
-) -> None:
-    for name, x, y in zip(program.returns, found, expected, strict=True):
+def _require_equal(program: Program, kind: str, found: Outcome, expected: Outcome) -> None:
+    for name, x, y in zip(program.returns, found.results, expected.results, strict=True):
         if bits(x) != bits(y):
             raise Mismatch(program, kind, f"{name} is\n{_shown(x, y, x != y)}")
+    if found.printed != expected.printed:
+        raise Mismatch(program, kind, f"printed is\n{found.printed}and not\n{expected.printed}")
 
 
 def _require_close(
-    program: Program,
-    sizes: Sizes,
-    arguments: list[Any],
-    found: Sequence[Array],
-    expected: Sequence[Array],
+    program: Program, sizes: Sizes, arguments: list[Any], found: Outcome, expected: Outcome
 ) -> None:
-    if all(bits(x) == bits(y) for x, y in zip(found, expected, strict=True)):
+    pairs = list(zip(program.returns, found.results, expected.results, strict=True))
+    if all(bits(x) == bits(y) for _, x, y in pairs):
         return
     graph = wg.trace(program.function(), *arguments, dims=program.dims)
-    allowed = scatter(with_sizes(graph, sizes), arguments, expected)
-    for name, x, y, width in zip(program.returns, found, expected, allowed, strict=True):
+    with redirect_stdout(io.StringIO()):
+        allowed = scatter(with_sizes(graph, sizes), arguments, expected.results)
+    for (name, x, y), width in zip(pairs, allowed, strict=True):
         wrong = distance(x, y) > width
         if wrong.any():
             told = f"{name} is\n{_shown(x, y, wrong, width)}"

@@ -168,6 +168,11 @@ def convert(b: Builder, op: Op) -> str:
     return b.emit(spelling)
 
 
+def debug(b: Builder, op: Op) -> str:
+    """The same array, which is printed whenever the program comes here."""
+    return b.emit(f'{spelled(op)}({draw_any(b)}, "here")')
+
+
 def numpy_functions(b: Builder, _op: Op | None = None) -> str:
     """Functions that are written with ops, spelled as NumPy spells them."""
     name = draw_float(b, rank=(1, 3))

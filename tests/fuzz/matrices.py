@@ -8,7 +8,8 @@ from .builder import Builder, Refused
 from .elementwise import spelled
 from .operands import draw_float, resized
 
-INNER = (3, 2, 1, 5, 7, 4, 0, 16, 17)
+INNER = (3, 2, 1, 5, 7, 4, 0, 16, 17, 33, 67, 130)
+STACK = (2, 5, 1, 0, 9)  # matrices
 MATRIX = (2, 3, 1, 4, 0)
 
 
@@ -27,7 +28,7 @@ def matmul(b: Builder, op: Op) -> str:
     if form == "vector":
         return b.emit(f"{spelled(op)}({name}, {resized(b, (last,))})")
     if form == "stack":
-        return b.emit(f"{spelled(op)}({name}, {resized(b, (2, last, columns))})")
+        return b.emit(f"{spelled(op)}({name}, {resized(b, (b.choose(STACK), last, columns))})")
     first = rows[-1] if rows else last
     if rows and b.rank(name) - 2 in b.open_axes(name):
         return b.emit(f"wg.matmul(wg.matrix_transpose({name}), {name})")

@@ -171,7 +171,7 @@ def scan(b: Builder, extend: Extend) -> None:
     """A loop that carries an array, along the rows of another or a number of times."""
     carry = draw_float(b, rank=(0, 2))
     rows = _rows(b) if b.chance(80) else None
-    if b.value(carry).size > 64:
+    if b.value(carry).size > 64 and b.chance(70):
         raise Refused
     params = [b.new_name() for _ in range(2)]
     first = [carry_row(x) for x in b.values(rows)] if rows else [np.zeros(())] * len(b.scopes)

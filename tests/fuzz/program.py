@@ -16,10 +16,15 @@ Sizes = Mapping[str, int]  # the sizes that Dims have in one call
 
 # What a printed program compares with. The fuzzer itself compares more closely (see closeness.py).
 _CHECK = """
+ways = {"fused": {}, "unfused": {"WENGERT_FUSE": "0"}, "three threads": {"WENGERT_GRAIN": "1"}}
+threads = {"three threads": 3}
+compiled = {x: wg.compile(program, dims=dims, threads=threads.get(x, 1)) for x in ways}
 for arguments in calls:
     expected = wg.tree.leaves(program(*arguments))
-    for name, found in (("fused", fused(*arguments)), ("unfused", unfused(*arguments))):
-        for number, (x, y) in enumerate(zip(wg.tree.leaves(found), expected, strict=True)):
+    for name, settings in ways.items():
+        with mock.patch.dict(os.environ, settings):
+            results = wg.tree.leaves(compiled[name](*arguments))
+        for number, (x, y) in enumerate(zip(results, expected, strict=True)):
             x, y = np.asarray(x), np.asarray(y)
             same = x.dtype == y.dtype and x.shape == y.shape
             print(name, number, x.dtype, x.shape, "as eager" if same else "WRONG TYPE", end=" ")
@@ -117,15 +122,14 @@ class Program:
         return [eval(x.text, scope) for x in self.inputs]
 
     def __str__(self) -> str:
-        """Python that runs the program in all three ways and prints what each gives."""
-        lines = ["import os", "", "import numpy as np", "", "import wengert as wg", ""]
+        """Python that runs the program in all ways and prints what each gives."""
+        lines = ["import os", "from unittest import mock", ""]
+        lines += ["import numpy as np", "", "import wengert as wg", ""]
         lines += ["", self.function_text, "", ""]
         lines += ["def draw(n=0, m=0):", "    return ["]
         lines += [*(f"        {x.text},  # {x.name}" for x in self.inputs), "    ]", "", ""]
         calls = ", ".join(f"draw({_keywords(sizes)})" for sizes in self.sizes)
         lines += [f"calls = [{calls}]", f"dims = {_written_dims(self.dims)}"]
-        lines += ["fused = wg.compile(program, dims=dims)", "fused(*calls[0])"]
-        lines += ['os.environ["WENGERT_FUSE"] = "0"', "unfused = wg.compile(program, dims=dims)"]
         return "\n".join(lines) + _CHECK
 
 

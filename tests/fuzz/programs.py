@@ -16,7 +16,7 @@ from wengert.core.samples import Real
 from wengert.core.table import op as table
 from wengert.core.types import ArrayType
 
-from . import elementwise, making, matrices, nesting, reductions, shaping
+from . import elementwise, large, making, matrices, nesting, reductions, shaping
 from .builder import FLOATS, Builder, Refused
 from .coverage import count_nodes, traced
 from .operands import draw_open_shape, new_input
@@ -59,6 +59,7 @@ _OWN: dict[str, Recipe] = {
     **dict.fromkeys(("det", "inv", "cofactors", "det_sign", "log_abs_det"), matrices.of_matrix),
     "astype": elementwise.convert,
     "size": elementwise.size_as_number,
+    "debug": elementwise.debug,
     "full": making.full,
     "arange": making.arange,
     "constant": making.constant,
@@ -110,7 +111,7 @@ def _as_sampled(b: Builder, op: Op) -> None:
 
 
 OPS = [op for op in table if recipe(op) is not None and not op.name.startswith("planted_")]
-OTHERS: list[Any] = [*_NESTED, *_FUNCTIONS, "gradient"]
+OTHERS: list[Any] = [*([*_NESTED, *_FUNCTIONS, "gradient"] * 3), large.large, large.large]
 SIZED = [table["size"], table["arange"], table["full"]]  # without open sizes they are constants
 
 
@@ -121,7 +122,7 @@ def extend(b: Builder, count: int) -> None:
         tries -= 1
         try:
             with b.attempt():
-                _step(b, b.choose([*OPS, *OTHERS * 3, *(SIZED * 3 if b.sizes[0] else ())]))
+                _step(b, b.choose([*OPS, *OTHERS, *(SIZED * 3 if b.sizes[0] else ())]))
         except Refused:
             continue
 
@@ -149,6 +150,7 @@ _CALLS = (
     ({"n": 6}, {"n": 13}),
     ({"n": 11}, {"n": 0}, {"n": 6}),
     ({"n": 6, "m": 11}, {"n": 19, "m": 6}),
+    ({"n": 47}, {"n": 2}, {"n": 103}),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -25,13 +26,13 @@ from .search import visit
 Change = Callable[[Any], Any]
 
 
-def changing(name: str, change: Change, fused_only: bool = False) -> Any:
-    """A compiler that gives what NumPy gives, but for one op."""
+def changing(name: str, change: Change, only: Callable[[int], bool] = lambda threads: True) -> Any:
+    """A compiler that gives what NumPy gives, but for one op, in the builds that `only` tells."""
 
-    def compiler(function: Any, dims: Any = None) -> Any:
+    def compiler(function: Any, dims: Any = None, threads: int = 1) -> Any:
         def call(*arguments: Any) -> Any:
             graph = run(wg.trace(function, *arguments))
-            plain = fused_only and os.environ.get("WENGERT_FUSE") == "0"
+            plain = not only(threads)
             with pytest.MonkeyPatch.context() as patch:
                 if not plain:
                     op = wg.op[name]
@@ -48,7 +49,7 @@ def _parts(graph: Graph) -> dict[str, Any]:
     return {name: getattr(graph, name) for name in ("nodes", "inputs", "returns")}
 
 
-def first_mismatch(compiler: Any, programs: int = 60) -> Mismatch:
+def first_mismatch(compiler: Any, programs: int = 100) -> Mismatch:
     """What the fuzzer finds in a few programs, made small."""
 
     def test(program: Program) -> None:
@@ -67,6 +68,11 @@ def nudged(y: Any) -> Any:
     y = np.array(y)
     y.reshape(-1)[-1:] *= 1 + 1e-5
     return y
+
+
+def last_bit(y: Any) -> Any:
+    """The next number of its dtype."""
+    return np.nextafter(y, np.inf).astype(y.dtype) if y.dtype.kind == "f" else y
 
 
 def test_nothing_is_found_where_nothing_is_wrong() -> None:
@@ -90,22 +96,28 @@ def test_rounding_is_not_a_fault() -> None:
 
 
 def test_an_exact_op_must_be_exact() -> None:
-    def last_bit(y: Any) -> Any:
-        return np.nextafter(y, np.inf).astype(y.dtype) if y.dtype.kind == "f" else y
-
     assert first_mismatch(changing("square", last_bit)).kind == "compiled and eager differ"
 
 
 def test_fusion_must_not_change_a_bit() -> None:
-    def last_bit(y: Any) -> Any:
-        return np.nextafter(y, np.inf).astype(y.dtype)
+    compiler = changing("tanh", last_bit, lambda threads: os.environ.get("WENGERT_FUSE") != "0")
+    assert first_mismatch(compiler).kind == "fused and unfused differ"
 
-    found = first_mismatch(changing("tanh", last_bit, fused_only=True))
-    assert found.kind == "fused and unfused differ"
+
+def test_threads_must_not_change_a_bit() -> None:
+    compiler = changing("tanh", last_bit, lambda threads: threads > 1)
+    assert first_mismatch(compiler).kind == "one and three threads differ"
+
+
+def test_a_race_is_found() -> None:
+    """Workers may be right once and wrong later."""
+    calls = itertools.count()
+    compiler = changing("tanh", last_bit, lambda threads: threads > 1 and next(calls) % 2 == 1)
+    assert first_mismatch(compiler).kind == "one and three threads differ"
 
 
 def test_a_wrong_dtype_is_found() -> None:
-    found = first_mismatch(changing("floor", lambda y: y.astype(np.float64)))
+    found = first_mismatch(changing("tanh", lambda y: y.astype(np.float64)))
     assert found.kind == "other types"
 
 
@@ -119,7 +131,7 @@ def test_an_error_is_found() -> None:
 
 
 def test_what_is_printed_runs(tmp_path: Any) -> None:
-    """A printed program stands on its own and shows the three results."""
+    """A printed program stands on its own and shows the results."""
     printed: list[Program] = []
     visit(3, printed.append)
     file = tmp_path / "program.py"

@@ -18,9 +18,15 @@ from messages import (
     on_arrays,
     on_compiled,
     on_derivatives,
+    on_files,
     on_functions,
     on_graphs,
+    on_layers,
+    on_looking,
+    on_optim,
+    on_schedules,
     on_tensors,
+    on_training,
 )
 
 FOLDER = Path(__file__).parent
@@ -39,12 +45,21 @@ def _joined(*parts: dict[str, Callable[[], Any]]) -> dict[str, Callable[[], Any]
     return {name: found[name] for name in sorted(found, key=str.casefold)}
 
 
-CASES = _joined(
-    *(
-        m.CASES
-        for m in (on_arrays, on_compiled, on_derivatives, on_functions, on_graphs, on_tensors)
-    )
+MODULES = (
+    on_arrays,
+    on_compiled,
+    on_derivatives,
+    on_files,
+    on_functions,
+    on_graphs,
+    on_layers,
+    on_looking,
+    on_optim,
+    on_schedules,
+    on_tensors,
+    on_training,
 )
+CASES = _joined(*(module.CASES for module in MODULES))
 
 
 @dataclass(frozen=True)

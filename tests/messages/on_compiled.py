@@ -64,9 +64,9 @@ OPTIONS: dict[str, Callable[[], Any]] = {
 }
 
 
-def with_lanes(lanes: str) -> Any:
-    """Compile where the environment asks for so many lanes."""
-    with mock.patch.dict(os.environ, WENGERT_LANES=lanes):
+def where(**variables: str) -> Any:
+    """Compile where the environment has these variables."""
+    with mock.patch.dict(os.environ, variables):
         return compiled(total, line, line)
 
 
@@ -82,9 +82,13 @@ CALLS: dict[str, Callable[[], Any]] = {
     "compile: arguments that have only a name": lambda: named(
         lambda x, *, y, **rest: x + y, line, y=line, z=2.0, w=3.0
     ),
-    "compile: lanes that are no number": lambda: with_lanes("many"),
-    "compile: lanes that do not exist": lambda: with_lanes("3"),
-    "compile: no lanes": lambda: with_lanes("0"),
+    "compile: lanes that are no number": lambda: where(WENGERT_LANES="many"),
+    "compile: lanes that do not exist": lambda: where(WENGERT_LANES="3"),
+    "compile: no lanes": lambda: where(WENGERT_LANES="0"),
+    "compile: a grain of no work": lambda: where(WENGERT_GRAIN="0"),
+    "compile: threads of the environment that are no number": lambda: where(
+        WENGERT_NUM_THREADS="all"
+    ),
     "compile: complex numbers": lambda: compiled(total, line, np.ones(3, complex)),
     "compile: complex numbers in a tree": lambda: compiled(
         lambda p, x: p["w"][1] * x, {"w": [line, np.ones(3, complex)]}, line
@@ -181,7 +185,33 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "compile: the only result is not finite": lambda: compiled(
         lambda x: wg.log(x), np.zeros(3), nonfinite="raise"
     ),
+    "compile: a gradient that is not finite": lambda: compiled(
+        wg.grad(lambda p: wg.sum(wg.sqrt(p["w"]))), {"w": np.arange(3.0)}, nonfinite="raise"
+    ),
+    "compile: a step of a scan that is not finite": lambda: compiled(
+        lambda xs: wg.scan(lambda c, x: (c + wg.log(x), None), 0.0, xs)[0],
+        np.array([1.0, -2.0]),
+        nonfinite="raise",
+    ),
+    "compile: a sum that overflows inside a function": lambda: compiled(
+        lambda x: wg.mse(x, -x), np.full((2, 3), 1e200), nonfinite="raise"
+    ),
+    "compile: an argument that is not finite": lambda: compiled(
+        lambda p, x: p["w"] @ x, {"w": square}, np.array([1.0, np.nan]), nonfinite="raise"
+    ),
+    "compile: a constant that is not finite": lambda: compiled(
+        lambda x: x + np.array([1.0, np.inf, 2.0]), line, nonfinite="raise"
+    ),
+    "compile: a result that is not finite, nobody knows why": lambda: _unexplained(
+        lambda x: wg.log(x), np.zeros(3)
+    ),
 }
+
+
+def _unexplained(function: Callable[..., Any], *args: Any) -> Any:
+    """Raise for a result whose values cannot be computed again."""
+    with mock.patch("wengert.runtime.provenance.locate", return_value=None):
+        return compiled(function, *args, nonfinite="raise")
 
 
 def _without_code(use: Callable[[Any], Any]) -> Any:

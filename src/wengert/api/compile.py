@@ -5,12 +5,21 @@ kind.
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from wengert.api.trace import Dims, argument_names, distinct_leaves, trace_with_sizes
+from wengert.api.eager import EagerCall, is_eager, is_inside
+from wengert.api.trace import (
+    Dims,
+    argument_names,
+    distinct_leaves,
+    input_types,
+    trace_with_sizes,
+)
 from wengert.core import tree
 from wengert.core.dims import Dim, Shape
 from wengert.core.dtypes import CHARS, DType, require_supported
@@ -25,6 +34,7 @@ from wengert.runtime.signature import (
     mark_static,
     structure_of,
 )
+from wengert.runtime.workers import LIMIT
 
 Named = int | str
 NONFINITE = ("ignore", "raise", "skip")
@@ -44,12 +54,14 @@ class Compiled:
         dims: Dims | None,
         donate: tuple[Named, ...],
         nonfinite: str,
+        threads: int | None,
+        early: tuple[Named, ...] = (),  # donated arguments that are written whatever happens
     ) -> None:
         functools.update_wrapper(self, function)
         self._function = function
         self._dims = dims
-        self._nonfinite = nonfinite
-        self._static, self._donate = static, donate
+        self._nonfinite, self._threads = nonfinite, threads
+        self._static, self._donate, self._early = static, (*donate, *early), early
         self._signature: inspect.Signature | None = None
         self._places: dict[int, tuple[int, ...]] = {}  # of static arguments, by how many there are
         self._executables: dict[Any, list[Executable]] = {}
@@ -58,6 +70,8 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             args = self._positional(args, kwargs)
+        if is_eager():
+            return self._run_eagerly(args)
         for executable in self._recent:
             found = executable.entry(*args)
             if found is not NotImplemented:
@@ -72,6 +86,23 @@ class Compiled:
             return self._function(*args)  # inside another transformation, which records it
         executable, arrays, sizes = self._find(given, leaves, structure)
         return executable.run(arrays, sizes)
+
+    def _run_eagerly(self, args: tuple[Any, ...]) -> Any:
+        """Op by op, in NumPy."""
+        given = mark_static(args, self._static_places(args))
+        leaves, structure = tree.flatten(given)
+        if is_inside() or any(isinstance(x, Tensor) for x in leaves):
+            return self._function(*args)
+        arrays, places = self._distinct(given, leaves)
+        if not all(x.dtype.char in CHARS for x in arrays):
+            self._require_dtypes(given, leaves)
+        donated = self._among(given, places, self._donate)
+        early = self._among(given, places, self._early)
+        call = EagerCall(self._function, structure, places, donated, self._nonfinite, early)
+        if self._dims:
+            types, _ = input_types(arrays, call.names(arrays), self._dims, "compile")
+            _require_sizes(types, [x.shape for x in arrays])
+        return call.run(arrays)
 
     def executable(self, *args: Any, **kwargs: Any) -> Executable:
         """The executable for arguments like these; it is called with the same arguments."""
@@ -129,9 +160,10 @@ class Compiled:
                 break
         else:
             stand_ins = [ArrayType(*pair) for pair in zip(shapes, dtypes, strict=True)]
-            executable = self._compile(args, structure, places, stand_ins, self._dims)
-            if not executable.suits(executable.sizes):  # slices that are others for small sizes
-                executable = self._compile(args, structure, places, stand_ins, None)
+            with _collector_paused():
+                executable = self._compile(args, structure, places, stand_ins, self._dims)
+                if not executable.suits(executable.sizes):  # slices are others for small sizes
+                    executable = self._compile(args, structure, places, stand_ins, None)
             sizes = executable.sizes
             self._executables.setdefault(kind, []).append(executable)
         others = (x for x in self._recent if x is not executable)
@@ -194,19 +226,36 @@ class Compiled:
         sizes = _require_sizes(graph.input_types(), [x.shape for x in stand_ins])
         names = tuple(str(graph.nodes[i].params["name"]) for i in graph.inputs)
         static = self._static_places(args) if self._static else ()
-        donated = self._donated(args, places)
-        signature = Signature(names, structure, places, returned[-1], donated, static)
-        return Executable(graph, signature, sizes, self._nonfinite)
+        donated = self._among(args, places, self._donate)
+        early = self._among(args, places, self._early)
+        signature = Signature(names, structure, places, returned[-1], donated, static, early)
+        return Executable(graph, signature, sizes, self._nonfinite, self._threads)
 
-    def _donated(self, args: Sequence[Any], places: Sequence[int]) -> tuple[int, ...]:
-        """Which of the distinct arrays belong to donated arguments."""
-        chosen = _positions(self._function, self._donate, len(args))
+    def _among(
+        self, args: Sequence[Any], places: Sequence[int], names: Sequence[Named]
+    ) -> tuple[int, ...]:
+        """Which of the distinct arrays belong to some of the arguments."""
+        chosen = _positions(self._function, names, len(args))
         counts = [len(tree.leaves(arg)) for arg in args]
         found: dict[int, None] = {}
         for i in chosen:
             begin = sum(counts[:i])
             found |= dict.fromkeys(places[begin : begin + counts[i]])
         return tuple(found)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """While a program is made: that takes many objects and leaves little garbage, and to search
+    all of Python's objects for it would take as long as to fetch a program from the cache.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _listed(option: str, given: Any) -> tuple[Named, ...]:
@@ -269,10 +318,10 @@ def _require_options(dims: Any, threads: Any, nonfinite: Any) -> None:
             f"compile: nonfinite={nonfinite!r} was given; it is one of {', '.join(NONFINITE)}. "
             "Choose one."
         )
-    if threads is not None and (type(threads) is not int or threads < 1):
+    if threads is not None and (type(threads) is not int or not 1 <= threads <= LIMIT):
         raise ValueError(
-            f"compile: threads={threads!r} was given; it is a whole number of at least 1, or None. "
-            "Choose one."
+            f"compile: threads={threads!r} was given; it is a whole number from 1 to {LIMIT}, or "
+            "None for as many as there are CPUs. Choose one."
         )
     if dims is not None and not _are_dims(dims):
         raise TypeError(
@@ -304,7 +353,8 @@ def compile(
 
     `static` names arguments, by position or name, that are part of the program. `dims` leaves sizes
     open, as in `trace`. `donate` names arguments whose arrays results may be written to; they are
-    written only when everything has succeeded. `nonfinite="raise"` refuses results that are not
+    written only when everything has succeeded. `threads` says how many threads may work on a call;
+    the bits do not depend on it. `nonfinite="raise"` refuses results that are not
     finite, `"skip"` leaves donated arrays as they are then.
 
     >>> @wg.compile
@@ -324,4 +374,4 @@ def compile(
             f"compile: given {type(f).__name__}; it compiles a function. Pass the function itself, "
             "not its result."
         )
-    return Compiled(f, static, dims, donate, nonfinite)
+    return Compiled(f, static, dims, donate, nonfinite, threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
@@ -74,7 +75,8 @@ class _Arguments:
 
 def _plain(name: str, x: Value) -> Value:
     """A leaf as an ordinary array in the machine's byte order."""
-    if isinstance(x, np.ma.MaskedArray | np.matrix):
+    masked = sys.modules.get("numpy.ma")  # importing it takes long, and who has masked arrays has
+    if isinstance(x, np.matrix) or (masked is not None and isinstance(x, masked.MaskedArray)):
         raise DTypeError(
             f"{name}: given {type(x).__name__}; derivatives take plain arrays. "
             "Convert it with np.asarray, or with x.filled(value) if it is masked."

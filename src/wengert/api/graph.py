@@ -20,6 +20,7 @@ from wengert.core.show import show
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.errors import DTypeError, MissingGradient, TraceError
+from wengert.interpret.looking import prints
 from wengert.interpret.replay import inside, run_node, sizes_of
 from wengert.interpret.tape import Tape
 
@@ -141,6 +142,9 @@ class Graph(Variants):
                 "run: the graph has no outputs; they are what it returns. Call g.set_outputs first."
             )
         values: dict[int, Any] = {}
+        for number, node in enumerate(self.nodes):
+            if prints(node):
+                self._compute(number, given, values)
         return [np.array(self._compute(number, given, values)) for number in self.returns]
 
     def backward(self, loss: Any, seed: Any = None) -> None:

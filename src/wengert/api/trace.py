@@ -41,7 +41,7 @@ def trace_with_sizes(
     open_dims = dict(dims or {})
     while True:
         leaves, names, call = _arguments(function, args)
-        types, sizes = _types(leaves, names, open_dims, by)
+        types, sizes = input_types(leaves, names, open_dims, by)
         graph = Graph()
 
         def flat(*values: Value, call: Callable[[Sequence[Value]], Any] = call) -> Sequence[Value]:
@@ -122,7 +122,7 @@ def _unique(name: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _types(
+def input_types(
     leaves: Sequence[Any], names: Sequence[str], dims: Dims, by: str
 ) -> tuple[list[ArrayType], dict[str, int]]:
     """The types of the inputs with their open sizes, and the sizes these have in this call."""

@@ -7,13 +7,16 @@ what needs no memory. Without fusion every node begins a kernel, and all bits ar
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from wengert.codegen.committing import commit_last
 from wengert.codegen.elements import ELEMENTS, IN_PLACE
 from wengert.codegen.expense import is_costly
 from wengert.codegen.folds import FOLDS
 from wengert.codegen.kernel import COPY, Kernel, Kind, Program
 from wengert.codegen.prepare import prepared
 from wengert.codegen.views import LOOKS, Root, View, reshaped, row_major, without_gaps
-from wengert.core.dims import Shape, product
+from wengert.core.dims import Shape, Size, product
 from wengert.core.graph import Graph, Node
 from wengert.core.op import Op
 from wengert.core.table import op
@@ -24,17 +27,27 @@ ROW = 1 << 16  # elements of a row that is read again after a fold: it should st
 SOURCES = (op.input, op.parameter)
 
 
-def fuse(graph: Graph, fused: bool = True) -> Program:
-    """The kernels of a graph that has been through the passes."""
-    return _Fusion(graph, fused).program
+def fuse(
+    graph: Graph,
+    fused: bool = True,
+    written: Collection[int] = (),
+    direct: Collection[int] = (),
+) -> Program:
+    """The kernels of a graph that has been through the passes. Outputs in `written` go over
+    arguments in the end; those in `direct` have their place from the beginning.
+    """
+    return _Fusion(graph, fused, written, direct).program
 
 
 class _Fusion:
-    def __init__(self, graph: Graph, fused: bool) -> None:
-        flat, regions = prepared(graph)
+    def __init__(
+        self, graph: Graph, fused: bool, written: Collection[int], direct: Collection[int]
+    ) -> None:
+        flat, regions = commit_last(*prepared(graph), written)
         self.program = Program(flat, regions)
         self.fused = fused
         self.graph = flat
+        self.direct = {flat.returns[position] for position in direct}
         for number, node in enumerate(flat.nodes):
             self.place(number, node)
         self.note_memory()
@@ -56,6 +69,8 @@ class _Fusion:
             return
         if isinstance(node.type, ArrayType):
             program.views[number] = View((number, 0), 0, row_major(node.type.shape))
+        if number in self.direct and node.op is op.concat and self.join(number, node):
+            return
         if node.op in SOURCES or node.op is op.constant:
             return
         if node.op in FOLDS:
@@ -64,6 +79,36 @@ class _Fusion:
             self.place_map(number, node)
         else:
             self.begin(number, node)
+
+    def join(self, number: int, node: Node) -> bool:
+        """Let what a concatenation consists of be computed right where it goes, if it lies there
+        piece by piece.
+        """
+        program = self.program
+        assert isinstance(node.type, ArrayType)
+        ahead = node.type.shape[: node.params["axis"]]
+        sources = [i for i in node.operands if i is not None]
+        if any(n != 1 for n in ahead) or len(set(sources)) < len(sources):
+            return False
+        place: Size = 0
+        pieces = []
+        for i in sources:
+            root = self.piece(i)
+            program.pieces[root] = ((number, 0), place)
+            pieces.append(root)
+            place = place + self.graph.type(i).size
+        program.joined[number, 0] = tuple(pieces)
+        return True
+
+    def piece(self, number: int) -> Root:
+        """An array of its own that holds these elements in order."""
+        view, found = self.program.views.get(number), self.graph.type(number)
+        if view is None or view.offset != 0 or view.root in self.program.pieces:
+            return self.copy(number)
+        owned = view.root in self.program.owner and view.root[0] not in self.graph.returns
+        whole = without_gaps(view, found.shape)
+        same = self.program.root_type(view.root).size == found.size
+        return view.root if owned and whole and same else self.copy(number)
 
     def is_inline(self, node: Node) -> bool:
         if node.op is op.constant:
@@ -143,11 +188,16 @@ class _Fusion:
         program = self.program
         if not self.fused or not program.kernels:
             return []
-        owners = [program.owner.get(root, -1) for root in self.roots(node)]
+        owners = [k for root in self.roots(node) for k in self.owners(root)]
         latest, newest = max(owners, default=-1), len(program.kernels) - 1
         found = [newest] if latest == newest else [newest, latest]
         region = program.regions[number]
         return [k for k in found if k >= 0 and program.kernels[k].region == region]
+
+    def owners(self, root: Root) -> list[int]:
+        """The kernels that compute an array, all its pieces."""
+        owner, joined = self.program.owner, self.program.joined
+        return [owner.get(each, -1) for each in joined.get(root, (root,))]
 
     def roots(self, node: Node) -> list[Root]:
         views = self.program.views
@@ -177,8 +227,10 @@ class _Fusion:
         own_place = node.op not in ELEMENTS or node.op in IN_PLACE
         for i in node.operands:
             view = None if i is None else self.program.views.get(i)
-            if view is None or self.program.owner.get(view.root) != k:
+            if view is None or k not in self.owners(view.root):
                 continue
+            if view.root in self.program.joined:
+                return False
             if not own_place or not self.read_in_place(kernel, view, full):
                 return False
         return True
@@ -250,7 +302,9 @@ class _Fusion:
         self, k: int, kernel: Kernel, source: int, axes: tuple[int, ...], kind: str
     ) -> bool:
         view = self.program.views.get(source)
-        if view is not None and self.program.owner.get(view.root) == k:
+        if view is not None and k in self.owners(view.root):
+            if view.root in self.program.joined:
+                return False
             trial = Kernel(kernel.kind, kernel.domain, kernel.members, axes)
             if not self.read_in_place(trial, view, True):
                 return False
@@ -272,9 +326,10 @@ class _Fusion:
     def note_memory(self) -> None:
         """Which members are stored, and what each kernel reads: what others compute."""
         program = self.program
-        needed = {program.views[i].root for i in self.graph.returns}
+        needed = {program.views[i].root for i in self.graph.returns} | program.pieces.keys()
         for k, kernel in enumerate(program.kernels):
-            roots = (view.root for i in kernel.members for view in program.operand_views(i))
+            views = [view for i in kernel.members for view in program.operand_views(i)]
+            roots = (r for v in views for r in (v.root, *program.joined.get(v.root, ())))
             kernel.reads = list(dict.fromkeys(r for r in roots if program.owner.get(r) != k))
             needed.update(kernel.reads)
         for root, k in program.owner.items():

@@ -14,6 +14,7 @@ from wengert.core.table import op
 from wengert.core.types import ArrayType
 
 COPY = -1  # the output number of a node that stands for a copy of it in memory
+COMMIT = -1  # the region of what happens when nothing has failed: nothing else is fused with it
 Kind: TypeAlias = Literal["map", "rows", "columns", "gemm", "special", "scan", "cond"]
 
 
@@ -39,6 +40,11 @@ class Kernel:
     shared: Root | None = None  # of a gemm: the member in whose memory it adds up
     stacks: dict[int, int] = field(default_factory=dict)  # of a scan: carry -> the same, collected
     scratch: list[tuple[int, Size]] = field(default_factory=list)  # (slot, bytes) while it runs
+    step: int | None = None  # of a scan that prints: the slot that has the number of the step
+    split: int | None = None  # the loop that workers divide between them; None: one does it all
+    partial: int | None = None  # of a fold that is split: the slot of what its parts come to
+    apart: bool = False  # whether another worker may run it while others run its neighbours
+    gated: bool = False  # whether it writes over arguments, and runs only if nothing has failed
 
     @property
     def outer(self) -> Shape:
@@ -57,10 +63,19 @@ class Program:
     kernels: list[Kernel] = field(default_factory=list)
     owner: dict[Root, int] = field(default_factory=dict)  # which kernel computes an array
     order: list[int] = field(default_factory=list)  # in which kernels run
+    steps: tuple[int, ...] = ()  # slots with the steps of the loops around, the outermost first
     slots: dict[Root, int] = field(default_factory=dict)  # where in the frame its pointer stands
     inside: dict[Root, Root] = field(default_factory=dict)  # arrays that lie in another one
+    joined: dict[Root, tuple[Root, ...]] = field(default_factory=dict)  # outputs in pieces, ...
+    pieces: dict[Root, tuple[Root, Size]] = field(default_factory=dict)  # ... and where each goes
+    waits: dict[int, set[int]] = field(default_factory=dict)  # kernels to wait for besides
     rerouted_whole: dict[int, View] = field(default_factory=dict)  # what loops and branches read
     rerouted: dict[int, View] = field(default_factory=dict)  # what a fold reads instead
+
+    @property
+    def divided(self) -> bool:
+        """Whether several workers have something to do in it."""
+        return any(kernel.split is not None or kernel.apart for kernel in self.kernels)
 
     def node(self, number: int) -> Node:
         return self.graph.nodes[number]

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from wengert.codegen.committing import gate
 from wengert.codegen.fuse import fuse
 from wengert.codegen.hosting import Guest
 from wengert.codegen.kernel import Kernel, Program
 from wengert.codegen.views import Root
 from wengert.core.dims import Dim, Size, product
+from wengert.core.dtypes import DType
 from wengert.core.graph import Graph
 from wengert.core.table import op
 from wengert.core.types import ArrayType
+from wengert.interpret.looking import any_prints
 
-STATUS, POSITION = 0, 1  # words: which node found an error (its place in `failing`, from 1), where
-HEADER = 2  # words before the Dims
+# The first words of a frame. STATUS: which node found an error (its place in `failing`, from 1);
+# POSITION: where. Workers have a frame each: WORKER is its number, WORKERS how many run this call,
+# MAIN the frame of worker 0, THREADS how many may run, POOL where they wait, ROOM the bytes of
+# workspace that each of them has. FIRST_ROW, FIRST_COLUMN: where its part of a contraction begins.
+STATUS, POSITION, WORKER, WORKERS, MAIN, THREADS, POOL, ROOM, FIRST_ROW, FIRST_COLUMN = range(10)
+HEADER = 10  # words before the Dims
 NONFINITE = -1  # the status where an output is not finite; the position says which
 
 
@@ -58,7 +65,22 @@ class Inner:
     """A pointer that loops and branches set themselves."""
 
 
-Slot: TypeAlias = Input | Output | Constant | Arena | Workspace | Inner
+@dataclass(frozen=True)
+class Printer:
+    """A pointer to the function that prints what is shown; null where nobody looks."""
+
+
+Slot: TypeAlias = Input | Output | Constant | Arena | Workspace | Inner | Printer
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is known of a value that `wg.debug` prints, before there is one."""
+
+    name: str
+    dtype: DType
+    rank: int
+    loops: int  # around it
 
 
 @dataclass
@@ -72,6 +94,8 @@ class Layout:
     kept: set[int] = field(default_factory=set)  # slots in the arena that live to the end
     hosted: dict[int, Guest] = field(default_factory=dict)  # slots whose arrays lie in outputs
     commits: list[tuple[int, int]] = field(default_factory=list)  # (output, slot it is copied to)
+    shown: list[Shown] = field(default_factory=list)
+    printer: int | None = None  # the slot of the function that prints, if anything is shown
 
     @property
     def first(self) -> int:
@@ -84,36 +108,76 @@ class Layout:
 
     @property
     def words(self) -> int:
-        return self.first + len(self.slots)
+        """Of a frame; a whole number of cache lines, for the frames of workers lie side by side."""
+        return -(-(self.first + len(self.slots)) // 8) * 8
 
 
 def lower(
-    graph: Graph, fused: bool = True, written: Mapping[int, int] | None = None
+    graph: Graph,
+    fused: bool = True,
+    written: Mapping[int, int] | None = None,
+    early: Collection[int] = (),
 ) -> tuple[Program, Layout]:
     """The program of a graph that has been through the passes.
 
-    `written` says which outputs go to the memory of an input in the end: they are computed apart,
-    and committed when everything else is done and nothing has failed.
+    `written` says which outputs go to the memory of an input in the end, when nothing has failed:
+    behind a boundary they are written there by kernels that run last, else they are computed apart
+    and copied. Outputs in `early` are written there at once.
     """
+    given = written or {}
+    late = {output: source for output, source in given.items() if output not in early}
     layout = Layout(sorted(_names(graph)))
-    program = _lowered(graph, fused, layout, outermost=True)
+    program, in_place = _fused_program(graph, fused, late)
+    _set_slots(program, fused, layout, outermost=True)
     layout.outputs = [program.slots[program.views[i].root] for i in program.graph.returns]
-    for output, source in (written or {}).items():
-        slot = layout.outputs[output]
+    for output, source in given.items():
+        slot, target = layout.outputs[output], program.slots[program.graph.inputs[source], 0]
+        if output in early or output in in_place:
+            program.slots[program.views[program.graph.returns[output]].root] = target
+            layout.outputs[output] = target
+            continue
         layout.slots[slot - layout.first] = Arena()
         layout.kept.add(slot)
-        layout.commits.append((output, program.slots[program.graph.inputs[source], 0]))
+        layout.commits.append((output, target))
     return program, layout
 
 
-def _lowered(graph: Graph, fused: bool, layout: Layout, outermost: bool) -> Program:
+def _fused_program(
+    graph: Graph, fused: bool, late: Mapping[int, int]
+) -> tuple[Program, Collection[int]]:
+    """The kernels, and which outputs those of the commit write over arguments.
+
+    Outputs that are copied in the end cannot be computed in pieces: where some turn out to be, all
+    is fused again without them.
+    """
+    direct = set(range(len(graph.returns)))
+    while True:
+        program = fuse(graph, fused, late, direct)
+        in_place = gate(program, late)
+        roots = {at: program.views[program.graph.returns[at]].root for at in late}
+        joined = {at for at in late if at not in in_place and roots[at] in program.joined}
+        if not joined:
+            return program, in_place
+        direct -= joined
+
+
+def _body(graph: Graph, fused: bool, layout: Layout, steps: tuple[int, ...]) -> Program:
     program = fuse(graph, fused)
+    program.steps = steps
+    _set_slots(program, fused, layout, outermost=False)
+    return program
+
+
+def _set_slots(program: Program, fused: bool, layout: Layout, outermost: bool) -> None:
+    """A place in the frame for every array of a program and of the bodies inside it."""
     flat = program.graph
     for position, number in enumerate(flat.inputs):
         program.slots[number, 0] = layout.slot(Input(position) if outermost else Inner())
     for position, number in enumerate(flat.returns):
         root = program.views[number].root
         program.slots[root] = layout.slot(Output(position) if outermost else Inner())
+    for root in program.pieces:
+        program.slots[root] = layout.slot(Inner())
     for kernel in program.kernels:
         for root in kernel.reads:
             node = flat.nodes[root[0]]
@@ -125,7 +189,25 @@ def _lowered(graph: Graph, fused: bool, layout: Layout, outermost: bool) -> Prog
             if root not in program.slots:
                 program.slots[root] = layout.slot(Arena())
         _lower_bodies(program, kernel, fused, layout)
-    return program
+        if flat.nodes[kernel.members[0]].op is op.debug:
+            _show(program, kernel, layout)
+
+
+def _show(program: Program, kernel: Kernel, layout: Layout) -> None:
+    if layout.printer is None:
+        layout.printer = layout.slot(Printer())
+    found = shown(program, kernel)
+    if found not in layout.shown:
+        layout.shown.append(found)
+
+
+def shown(program: Program, kernel: Kernel) -> Shown:
+    """What a kernel of `wg.debug` prints."""
+    node = program.node(kernel.members[0])
+    (number,) = node.operands
+    assert number is not None
+    found = program.graph.type(number)
+    return Shown(node.params["name"], found.dtype, found.ndim, len(program.steps))
 
 
 def _share_memory(program: Program, kernel: Kernel) -> None:
@@ -153,14 +235,18 @@ def _lower_bodies(program: Program, kernel: Kernel, fused: bool, layout: Layout)
         size = row * program.root_type((number, 0)).dtype.itemsize
         kernel.scratch.append((layout.slot(Arena()), size))
     if kernel.kind == "scan":
-        kernel.bodies = [_lowered(params["body"], fused, layout, outermost=False)]
+        if any_prints(params["body"]):
+            kernel.step = layout.slot(Inner())
+        steps = program.steps if kernel.step is None else (*program.steps, kernel.step)
+        kernel.bodies = [_body(params["body"], fused, layout, steps)]
         _share_stacks(program, kernel, layout)
         count = params["carry"]
         for found in params["body"].output_types()[:count]:
             kernel.scratch += [(layout.slot(Arena()), byte_size(found)) for _ in range(2)]
     elif kernel.kind == "cond":
         bodies = (params["then"], params["orelse"])
-        kernel.bodies = [_lowered(body, fused, layout, outermost=False) for body in bodies]
+        steps = program.steps
+        kernel.bodies = [_body(body, fused, layout, steps) for body in bodies]
 
 
 def _share_stacks(program: Program, kernel: Kernel, layout: Layout) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from wengert.codegen.flow import Task, flow_of
 from wengert.codegen.hosting import Guest, hosted
@@ -14,21 +15,25 @@ from wengert.codegen.orders import by_number, orders, results_first
 from wengert.codegen.schedule import order, peak
 from wengert.codegen.views import Root, row_major
 from wengert.core.dims import Dim, Size
+from wengert.interpret.looking import prints
 
 ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
 class Placed:
-    """An offset for each slot; behind the arena lies the workspace of contractions."""
+    """An offset for each slot; behind the arena lies the workspace of contractions, one for each
+    thread.
+    """
 
     offsets: dict[int, int]
     arena: int  # bytes
     workspace: int
+    threads: int = 1
 
     @property
     def size(self) -> int:
-        return self.arena + self.workspace
+        return self.arena + self.threads * self.workspace
 
 
 def number_of(size: Size, sizes: Mapping[str, int]) -> int:
@@ -82,10 +87,10 @@ def _host(program: Program, layout: Layout) -> None:
         layout.slots[slot - layout.first] = Inner()
 
 
-def plan(program: Program, layout: Layout, sizes: Mapping[str, int]) -> Placed:
-    """Where everything lies for these sizes."""
-    bodies = [[plan(body, layout, sizes) for body in k.bodies] for k in program.kernels]
-    tasks, buffers = tasks_of(program, layout, sizes, bodies)
+def plan(program: Program, layout: Layout, sizes: Mapping[str, int], threads: int = 1) -> Placed:
+    """Where everything lies for these sizes, with room for so many threads."""
+    bodies = [[plan(body, layout, sizes, threads) for body in k.bodies] for k in program.kernels]
+    tasks, buffers = tasks_of(program, layout, sizes, bodies, threads)
     kept = layout.kept & buffers.keys()
     found = place(tasks, buffers, kept, program.order, in_place(program, layout))
     offsets = dict(found.offsets)
@@ -94,17 +99,18 @@ def plan(program: Program, layout: Layout, sizes: Mapping[str, int]) -> Placed:
         for slot, size in kernel.scratch:
             if not _is(layout, slot, Workspace):
                 offsets[slot] = base
-                base += _aligned(number_of(size, sizes))
+                copies = threads if is_own(layout, kernel, slot) else 1
+                base += copies * _aligned(number_of(size, sizes))
         for inside in bodies[number]:
             offsets |= {slot: base + offset for slot, offset in inside.offsets.items()}
             base += _aligned(inside.arena)
-    arena, workspace = _aligned(found.size), _workspace(program, layout, sizes)
+    arena, workspace = _aligned(found.size), _aligned(_workspace(program, layout, sizes))
     offsets |= {
         number: arena
         for number, slot in enumerate(layout.slots, layout.first)
         if isinstance(slot, Workspace)
     }
-    return Placed(offsets, arena, workspace)
+    return Placed(offsets, arena, workspace, threads)
 
 
 def _workspace(program: Program, layout: Layout, sizes: Mapping[str, int]) -> int:
@@ -132,6 +138,7 @@ def tasks_of(
     layout: Layout,
     sizes: Mapping[str, int],
     bodies: Sequence[Sequence[Placed]] | None = None,  # of each kernel, where they are known
+    threads: int = 1,
 ) -> tuple[list[Task], dict[int, int]]:
     """Kernels as tasks, and the bytes of each slot that lies in the arena."""
     if bodies is None:
@@ -145,16 +152,26 @@ def tasks_of(
         if _is(layout, slots[root], Arena)
     }
     writers = _regions(program)
+    before = _printing(program)
     tasks = [
         Task(
             reads=tuple(dict.fromkeys(slots[inside.get(root, root)] for root in kernel.reads)),
-            writes=tuple(dict.fromkeys(slots[inside.get(root, root)] for root in kernel.stores)),
-            after=writers[number],
-            scratch=_scratch(kernel, layout, sizes) + sum(_aligned(b.arena) for b in placed),
+            writes=_writes(program, kernel),
+            after=(*writers[number], *before.get(number, ())),
+            scratch=_scratch(kernel, layout, sizes, threads)
+            + sum(_aligned(b.arena) for b in placed),
         )
         for number, (kernel, placed) in enumerate(zip(program.kernels, bodies, strict=True))
     ]
     return tasks, buffers
+
+
+def _writes(program: Program, kernel: Kernel) -> tuple[int, ...]:
+    """What a kernel writes for others; arguments are written when nobody reads them any more."""
+    if kernel.gated:
+        return ()
+    roots = (program.inside.get(root, root) for root in kernel.stores)
+    return tuple(dict.fromkeys(program.slots[root] for root in roots))
 
 
 def _bytes(program: Program, root: Root, longer: bool) -> Size:
@@ -164,12 +181,27 @@ def _bytes(program: Program, root: Root, longer: bool) -> Size:
     return size + byte_size(found.with_shape(found.shape[1:])) if longer else size
 
 
-def _scratch(kernel: Kernel, layout: Layout, sizes: Mapping[str, int]) -> int:
+def _scratch(kernel: Kernel, layout: Layout, sizes: Mapping[str, int], threads: int) -> int:
     return sum(
-        _aligned(number_of(size, sizes))
+        (threads if is_own(layout, kernel, slot) else 1) * _aligned(number_of(size, sizes))
         for slot, size in kernel.scratch
         if not _is(layout, slot, Workspace)
     )
+
+
+def is_own(layout: Layout, kernel: Kernel, slot: int) -> bool:
+    """Whether each worker has a place in the arena of its own for what a kernel keeps there."""
+    loops = kernel.kind in ("map", "rows", "columns") and slot != kernel.partial
+    return loops and kernel.split is not None and not _is(layout, slot, Workspace)
+
+
+def all_programs(program: Program) -> Sequence[Program]:
+    """A program and the bodies inside it."""
+    found = [program]
+    for kernel in program.kernels:
+        for body in kernel.bodies:
+            found += all_programs(body)
+    return found
 
 
 def _regions(program: Program) -> list[tuple[int, ...]]:
@@ -183,10 +215,23 @@ def _regions(program: Program) -> list[tuple[int, ...]]:
                 owner = program.owner.get(root)
                 if owner is not None and program.kernels[owner].region != kernel.region:
                     outside.setdefault(kernel.region, set()).add(owner)
-    return [
+    found = [
         tuple(sorted(k for k in outside.get(kernel.region, ()) if k < number))
         for number, kernel in enumerate(program.kernels)
     ]
+    others = [k for k, kernel in enumerate(program.kernels) if not kernel.gated]
+    for number, kernel in enumerate(program.kernels):
+        if kernel.gated:
+            found[number] = (*others, *sorted(program.waits.get(number, set()) - set(others)))
+    return found
+
+
+def _printing(program: Program) -> dict[int, tuple[int]]:
+    """Which kernel each kernel that prints comes after: the one that prints before it."""
+    found = [
+        k for k, kernel in enumerate(program.kernels) if prints(program.node(kernel.members[0]))
+    ]
+    return {later: (earlier,) for earlier, later in pairwise(found)}
 
 
 def in_place(program: Program, layout: Layout) -> dict[int, int]:

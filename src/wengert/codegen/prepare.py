@@ -13,6 +13,7 @@ from typing import Any
 from wengert.codegen.views import LOOKS
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
+from wengert.interpret.looking import prints
 from wengert.passes.rebuild import Placed, copy_into, single
 
 # Nodes that no kernel computes, or that are computed wherever they are read.
@@ -71,10 +72,13 @@ def _copy_shared_outputs(graph: Graph, regions: list[int]) -> None:
 
 
 def _by_demand(graph: Graph, regions: Sequence[int]) -> tuple[Graph, list[int]]:
-    """Operands right before what reads them first, from the first output to the last."""
+    """Operands right before what reads them first, from the first output to the last. What prints
+    comes before these, in the order of the program: then kernels can run in that order.
+    """
     out, found = Graph(), []
     numbers: dict[int, int] = {}
-    for start in (*graph.inputs, *graph.returns):
+    printing = [number for number, node in enumerate(graph.nodes) if prints(node)]
+    for start in (*graph.inputs, *printing, *graph.returns):
         stack = [start]
         while stack:
             number = stack[-1]

@@ -47,6 +47,9 @@ class Level:
         value = tensor.value
         return value.level.line_of(value) if type(value) is Tensor else None
 
+    def note_gradient(self, g: Tensor, of: Tensor) -> None:
+        """Remember, for messages, that a Tensor of this level is the cotangent of another."""
+
     def require_open(self) -> None:
         if self.closed:
             raise TraceError(
@@ -149,11 +152,20 @@ def _innermost_whole(top: Level) -> Level:
     return top
 
 
+def recording_level() -> Level | None:
+    """The innermost level that records, if one does."""
+    if _stack.recording:
+        for level in reversed(_stack.levels):
+            if level.symbolic:
+                return level
+    return None
+
+
 def _recording_level(op: Op) -> Level:
     """Where a call goes whose only symbols are Dims: the innermost level that records."""
-    for level in reversed(_stack.levels):
-        if level.symbolic:
-            return level
+    level = recording_level()
+    if level is not None:
+        return level
     raise TraceError(
         f"{op.name}: given a Dim outside of a trace; a Dim has a value only in a traced program. "
         "Use the number itself here."

@@ -40,6 +40,8 @@ class Graph:
     nodes: list[Node] = field(default_factory=list)
     inputs: list[int] = field(default_factory=list)
     returns: list[int] = field(default_factory=list)
+    # Notes of the recording, for messages: node -> the inputs whose cotangent it is.
+    gradient_of: dict[int, list[int]] = field(default_factory=dict, repr=False)
 
     def append(self, node: Node) -> int:
         self.nodes.append(node)

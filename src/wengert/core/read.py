@@ -34,8 +34,8 @@ def read(text: str) -> Graph:
     ...   %1: float32[3] = tanh(%0)   # model.py:12
     ...   return %1
     ... }''')
-    >>> graph.nodes[1].op, graph.nodes[1].type, graph.nodes[1].line
-    (<op tanh>, float32[3], Line(file='model.py', number=12))
+    >>> graph.nodes[1].op, graph.nodes[1].type, str(graph.nodes[1].line)
+    (<op tanh>, float32[3], 'model.py:12')
     """
     reader = _Reader(text)
     graph = reader.program()

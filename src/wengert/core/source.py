@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -13,10 +15,13 @@ _foreign: dict[CodeType, bool] = {}
 
 
 class Line(NamedTuple):
-    """A line of a file. Prints as ``model.py:12``."""
+    """A line of a file, and what nodes that belong to it are for. Prints as ``model.py:12``."""
 
     file: str
     number: int
+    phase: str = "forward"  # or "backward", or "update": of parameters by an optimizer
+    of: str = ""  # the op whose backward step it is part of
+    inside: str = ""  # the composite whose body it is part of
 
     def __str__(self) -> str:
         return f"{os.path.basename(self.file)}:{self.number}"
@@ -31,6 +36,8 @@ def _is_foreign(code: CodeType) -> bool:
 
 class _Attributed(threading.local):
     line: Line | None = None
+    phase: str = "forward"
+    inside: str = ""
 
 
 _attributed = _Attributed()
@@ -47,17 +54,57 @@ def attribute(line: Line | None) -> Line | None:
     return before
 
 
+def attributed() -> Line | None:
+    """The line that nodes belong to now, where `attribute` said so."""
+    return _attributed.line
+
+
+def begin_phase(name: str) -> str:
+    """Let lines found from now on belong to this phase; return the one before."""
+    before = _attributed.phase
+    _attributed.phase = name
+    return before
+
+
+@contextmanager
+def in_phase(name: str) -> Iterator[None]:
+    """What is recorded meanwhile belongs to this phase."""
+    before = begin_phase(name)
+    try:
+        yield
+    finally:
+        begin_phase(before)
+
+
+def begin_body(name: str) -> str:
+    """Let nodes made from now on be part of the body of this composite (an outer one goes first);
+    return the one before.
+    """
+    before = _attributed.inside
+    _attributed.inside = before or name
+    return before
+
+
+def end_body(before: str) -> None:
+    _attributed.inside = before
+
+
 def user_line() -> Line | None:
     """The line a node belongs to: the innermost one outside Wengert and NumPy."""
-    if _attributed.line is not None:
-        return _attributed.line
-    frame: FrameType | None = sys._getframe(1)
+    line = _attributed.line or _caller()
+    if line is None or not _attributed.inside or line.inside or line.of:
+        return line
+    return line._replace(inside=_attributed.inside)
+
+
+def _caller() -> Line | None:
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
         foreign = _foreign.get(code)
         if foreign is None:
             foreign = _foreign[code] = _is_foreign(code)
         if foreign:
-            return Line(code.co_filename, frame.f_lineno)
+            return Line(code.co_filename, frame.f_lineno, _attributed.phase)
         frame = frame.f_back
     return None

@@ -13,6 +13,7 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.interpret.derive import jvp_flat, vjp_flat
+from wengert.interpret.looking import quiet
 from wengert.interpret.replay import replay
 from wengert.interpret.trace import trace_flat
 
@@ -78,11 +79,11 @@ def _body_tangent(body: Graph) -> Graph:
 
 
 def gradient_of(body: Graph, want: Sequence[bool]) -> Graph:
-    return derive(body, ("vjp", want), lambda: _body_gradient(body, want))
+    return derive(body, ("vjp", want), lambda: _body_gradient(quiet(body), want))
 
 
 def tangent_of(body: Graph) -> Graph:
-    return derive(body, "jvp", lambda: _body_tangent(body))
+    return derive(body, "jvp", lambda: _body_tangent(quiet(body)))
 
 
 def float_wanted(types: Sequence[Any], wanted: Sequence[bool]) -> tuple[bool, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from wengert.core.bind import Level, bind, located
 from wengert.core.op import Op
+from wengert.core.source import begin_body, end_body
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.errors import NotDifferentiable
@@ -22,7 +23,11 @@ class Forward(Level):
 
     def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
         if op.body is not None and op.inlined(params, op.jvp):
-            return op.body(*operands, **params)
+            outer = begin_body(op.name)
+            try:
+                return op.body(*operands, **params)
+            finally:
+                end_body(outer)
         mine = [type(x) is Tensor and x.level is self for x in operands]
         primals = [x.value if m else x for x, m in zip(operands, mine, strict=True)]
         tangents = [x.handle if m else None for x, m in zip(operands, mine, strict=True)]

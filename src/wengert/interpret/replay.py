@@ -10,7 +10,9 @@ from typing import Any
 from wengert.core.bind import at_line, bind
 from wengert.core.dims import Size, solve, substitute
 from wengert.core.graph import Graph, Node
+from wengert.core.source import attribute, attributed
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.errors import ShapeError
 
@@ -35,8 +37,15 @@ def replay_all(graph: Graph, given: dict[int, Value]) -> list[Value]:
     """The value of every node, where those of some nodes (all the inputs) are given."""
     with inside(sizes_of(graph, given, _outer.sizes)) as sizes:
         values: list[Value] = []
-        for number, node in enumerate(graph.nodes):
-            values.append(given[number] if number in given else run_node(node, values, sizes))
+        traced = any(type(x) is Tensor for x in given.values())
+        before = attributed()
+        try:
+            for number, node in enumerate(graph.nodes):
+                if traced:  # what is recorded anew belongs to the line it was written in
+                    attribute(node.line or before)
+                values.append(given[number] if number in given else run_node(node, values, sizes))
+        finally:
+            attribute(before)
         return values
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.core.bind import Level, at_line, bind, evaluate
 from wengert.core.op import Op
-from wengert.core.source import Line, attribute
+from wengert.core.source import Line, attribute, begin_body, begin_phase, end_body
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
 from wengert.errors import NotDifferentiable
@@ -34,6 +34,7 @@ class Tape(Level):
         self.records: list[Record] = []
         self.count = 0  # of slots
         self.watched: set[int] = set()  # of these, the ones that no record writes
+        self._traced: dict[int, Tensor] = {}  # of these, the ones whose values are being traced
 
     def new_slot(self) -> int:
         self.count += 1
@@ -43,12 +44,18 @@ class Tape(Level):
         """A Tensor of this level for a value of a lower one."""
         slot = self.new_slot()
         self.watched.add(slot)
+        if type(value) is Tensor:
+            self._traced[slot] = value
         return Tensor(self, slot, value)
 
     def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
         given = params
         if op.body is not None and op.inlined(params, op.vjp):
-            return op.body(*operands, **params)
+            outer = begin_body(op.name)
+            try:
+                return op.body(*operands, **params)
+            finally:
+                end_body(outer)
         if op.saving is not None and not params.get("save"):
             params = op.saving(params)
         values: list[Value] = []
@@ -126,6 +133,24 @@ class Tape(Level):
 
         `inspect` is shown every contribution a record makes to a slot.
         """
+        before = begin_phase("backward")
+        try:
+            found = self._sweep(cotangents, wanted, inspect)
+        finally:
+            begin_phase(before)
+        if self._traced:
+            for slot, g in zip(wanted, found, strict=True):
+                source = self._traced.get(slot)
+                if source is not None and type(g) is Tensor and g.level is source.level:
+                    g.level.note_gradient(g, source)
+        return found
+
+    def _sweep(
+        self,
+        cotangents: dict[int, Value],
+        wanted: Sequence[int],
+        inspect: Callable[[Record, int, Value], None] | None,
+    ) -> list[Value | None]:
         keep = frozenset(wanted)
         # Where all that is watched is wanted, so is every slot; else only what depends on it is.
         reached = None if keep >= self.watched else self._reaching(wanted)
@@ -178,7 +203,8 @@ def _pull_back(record: Record, g: Value, want: list[bool]) -> Sequence[Value]:
             "Detach it with wg.stop_gradient if no gradient should flow."
         )
         raise at_line(error, line)
-    before = attribute(line)
+    of = None if line is None else line._replace(phase="backward", of=line.of or op.name)
+    before = attribute(of)
     try:
         return op.vjp(g, out, operands, params, want)
     finally:

@@ -45,6 +45,8 @@ class Trace(Level):
 
     def _take_back(self, before: int) -> None:
         del self.graph.nodes[before:]
+        for number in [number for number in self.graph.gradient_of if number >= before]:
+            del self.graph.gradient_of[number]
         for known in (self.captured, self._constants):
             for key in [key for key, entry in known.items() if entry[0] >= before]:
                 del known[key]
@@ -90,6 +92,10 @@ class Trace(Level):
     def line_of(self, tensor: Tensor) -> Line | None:
         node: Node = self.graph.nodes[tensor.handle]
         return node.line
+
+    def note_gradient(self, g: Tensor, of: Tensor) -> None:
+        if self.graph.nodes[of.handle].op is op.input:
+            self.graph.gradient_of.setdefault(g.handle, []).append(of.handle)
 
     def tensor(self, number: int) -> Tensor:
         return Tensor(self, number, None, self.graph.type(number))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.bind import located
+from wengert.core.bind import located, recording_level
 from wengert.core.define import primitive
 from wengert.core.graph import Graph
 from wengert.core.table import op
@@ -29,6 +29,7 @@ from wengert.interpret.body import (
     tangent_of,
     with_captured,
 )
+from wengert.interpret.eagerness import is_eager
 from wengert.interpret.replay import replay
 
 
@@ -65,7 +66,11 @@ def _region_jvp(
 
 
 def _front_region(function: Callable[..., Any], *args: Any) -> Any:
-    """Run `function` as a region: nothing inside it is kept for the backward pass."""
+    """Run `function` as a region: nothing inside it is kept for the backward pass. In eager mode it
+    is just called, so that it sees values.
+    """
+    if is_eager() and recording_level() is None:
+        return tree.arrays(function(*args))
     leaves, structure = tree.flatten(args)
     body, returned, captured = close(function, structure, [type_of(x) for x in leaves])
     return tree.unflatten(returned, region.rebind([*captured, *leaves], {"body": body}))

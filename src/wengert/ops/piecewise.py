@@ -177,7 +177,9 @@ def _bounded(name: str, operands: Sequence[Value]) -> tuple[list[Any], DType]:
 
 
 def _clip(x: Any, min: Any, max: Any) -> Any:
-    if isinstance(x, int | float):  # weak: the bounds decide the dtype
+    # The dtype of all three: of a weak x, or of an integer one and a weak bound, it is not that of
+    # two and then the third.
+    if isinstance(x, int | float) or (x.dtype.kind != "f" and not (min is None or max is None)):
         bounds = [
             y if isinstance(y, int | float) else np.asarray(y) for y in (min, max) if y is not None
         ]

@@ -26,6 +26,7 @@ from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError
+from wengert.interpret.loops import indices, open_loops
 
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _KEY_STEPS = 0x9E3779B9, 0xBB67AE85  # the golden ratio and sqrt(3) - 1, as fractions of 2**32
@@ -271,17 +272,19 @@ class Generator:
     """Draws under one key; each call is a new site with a key of its own, numbered from 0.
 
     In a traced program the sites are numbered once; every run repeats them under its own key.
+    Inside a scan, the numbers of a generator from outside also depend on the index of the step.
 
     >>> rng = wg.random.Generator(wg.random.key(0))
     >>> bool((rng.normal((3,)) == rng.normal((3,))).any())
     False
     """
 
-    __slots__ = ("key", "sites")
+    __slots__ = ("_around", "key", "sites")
 
     def __init__(self, key: Any) -> None:
         self.key = key
         self.sites = 0
+        self._around = open_loops()  # its key may depend on these
 
     def next_key(self) -> Any:
         """The key of the next site."""
@@ -289,8 +292,15 @@ class Generator:
 
     def _draw(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call with the key of the next site, which is used up only if that succeeds."""
-        out = function(op.fold_in(self.key, self.sites), *args)
-        self.sites += 1
+        inside = [loop for loop in open_loops() if loop not in self._around]
+        site = self.sites
+        for loop in inside:
+            site = loop.site(self, site)
+        key = op.fold_in(self.key, site)
+        for index in indices(inside):
+            key = op.fold_in(key, index)
+        out = function(key, *args)
+        self.sites = site + 1
         return out
 
     def fold_in(self, number: Any) -> Generator:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.bind import at_line, located
+from wengert.core.bind import at_line, located, recording_level
 from wengert.core.define import primitive
 from wengert.core.dims import Dim, Size, solve, substitute
 from wengert.core.dtypes import DType, is_float
@@ -30,7 +30,11 @@ from wengert.interpret.body import (
     zeros,
 )
 from wengert.interpret.derive import jvp_flat, vjp_flat
+from wengert.interpret.eagerness import is_eager
+from wengert.interpret.looking import at_step, quiet
+from wengert.interpret.loops import IndexNeeded, Loop
 from wengert.interpret.replay import replay
+from wengert.interpret.stepwise import run_steps
 
 
 def _stacked(length: Size, types: Sequence[ArrayType]) -> list[ArrayType]:
@@ -41,13 +45,17 @@ def _scan_type(*operands: Any, **params: Any) -> tuple[ArrayType, ...]:
     body, count, length = params["body"], params["carry"], params["length"]
     outputs = body.output_types()
     carried = body.input_types()[params["consts"] : params["consts"] + count]
-    if outputs[:count] != carried:
-        raise ShapeError(
-            f"scan: the carry goes in as {carried} and comes out as {outputs[:count]}; its shapes "
-            "and dtypes must stay the same. Convert it with reshape or astype before returning it."
-        )
+    _require_carry(carried, outputs[:count])
     saved = _stacked(length, outputs[:count]) if params["save"] else []
     return (*outputs[:count], *_stacked(length, outputs[count:]), *saved)
+
+
+def _require_carry(before: Sequence[ArrayType], after: Sequence[ArrayType]) -> None:
+    if list(before) != list(after):
+        raise ShapeError(
+            f"scan: the carry goes in as {before} and comes out as {after}; its shapes "
+            "and dtypes must stay the same. Convert it with reshape or astype before returning it."
+        )
 
 
 def _scan_numpy(*operands: Any, **params: Any) -> tuple[Any, ...]:
@@ -62,7 +70,8 @@ def _scan_numpy(*operands: Any, **params: Any) -> tuple[Any, ...]:
     for t in reversed(range(length)) if params["reverse"] else range(length):
         for stack, x in zip(saved, carry, strict=False):
             stack[t] = x
-        out = replay(body, [*fixed, *carry, *(x[t] for x in xs)])
+        with at_step(t):
+            out = replay(body, [*fixed, *carry, *(x[t] for x in xs)])
         carry = out[:count]
         for stack, y in zip(ys, out[count:], strict=True):
             stack[t] = y
@@ -162,10 +171,11 @@ def _adjoint_step(p: _Parts, want: Sequence[bool], used: bool) -> Graph:
         floats(p.y_types),
         floats(p.carry_types) if used else [],
     ]
+    body = quiet(p.body)
 
     def run(*values: Value) -> Sequence[Value]:
         consts, g_carry, g_consts, carry, x, g_y, g_saved = split(values, groups)
-        _, pullback = vjp_flat(lambda *xs: replay(p.body, xs), [*consts, *carry, *x])
+        _, pullback = vjp_flat(lambda *xs: replay(body, xs), [*consts, *carry, *x])
         found = pullback([*spread(g_carry, p.carry_types), *spread(g_y, p.y_types)])
         found_consts, found_carry, found_x = p.operands(found)
         summed = [c for c, w in zip(found_consts, want, strict=True) if w]
@@ -220,6 +230,7 @@ def _tangent_step(p: _Parts, save: bool) -> Graph:
         p.x_types,
         floats(p.x_types),
     ]
+    body = quiet(p.body)
 
     def run(*values: Value) -> Sequence[Value]:
         consts, d_consts, carry, d_carry, x, d_x = split(values, groups)
@@ -228,7 +239,7 @@ def _tangent_step(p: _Parts, save: bool) -> Graph:
             *spread(d_carry, p.carry_types),
             *spread(d_x, p.x_types),
         ]
-        out, d_out = jvp_flat(lambda *xs: replay(p.body, xs), [*consts, *carry, *x], tangents)
+        out, d_out = jvp_flat(lambda *xs: replay(body, xs), [*consts, *carry, *x], tangents)
         return [
             *out[: p.carry],
             *filled(d_out[: p.carry], p.carry_types),
@@ -249,6 +260,24 @@ def _front_scan(
     """`function(carry, x) -> (carry, y)` along the first axis of `xs`; returns (last carry, stacked
     ys).
     """
+    loop = Loop()
+    try:
+        return _scanned(loop.body(function, indexed=False), init, xs, length, reverse)
+    except IndexNeeded as needed:
+        if needed.loop is not loop:
+            raise
+    steps = _scan_length(tree.leaves(tree.arrays(xs)), length)
+    pairs = (tree.arrays(xs), op.arange(steps))
+    return _scanned(loop.body(function, indexed=True), init, pairs, length, reverse)
+
+
+def _scanned(
+    function: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any,
+    length: int | None,
+    reverse: bool,
+) -> tuple[Any, Any]:
     rows, x_structure = tree.flatten(tree.arrays(xs))
     steps = _scan_length(rows, length)
     x_types = [ArrayType(tuple(x.shape[1:]), x.dtype) for x in rows]
@@ -256,6 +285,16 @@ def _front_scan(
     carry, structure = tree.flatten(tree.arrays(init))
     both = tree.flatten((tree.arrays(init), tree.unflatten(x_structure, x_types)))[1]
     step = _step_of(function, structure)
+    if is_eager() and recording_level() is None and steps:
+        assert isinstance(steps, int)
+        around = [*(x for x, w in zip(carry, weak, strict=True) if not w), *x_types]
+
+        def settle(returned: Sequence[DType]) -> list[DType]:
+            triples = zip(carry, returned, weak, strict=True)
+            return [_settled(x, dtype, around) if w else x.dtype for x, dtype, w in triples]
+
+        times = range(steps)[::-1] if reverse else range(steps)
+        return run_steps(step, tree.arrays(init), tree.arrays(xs), times, settle, _require_carry)
     for _ in range(4):  # a Python number takes the dtype that what it meets gives it
         types = [type_of(x) for x in carry]
         body, returned, captured = close(step, both, [*types, *x_types])

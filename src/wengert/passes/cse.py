@@ -31,6 +31,7 @@ import numpy as np
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Type
+from wengert.interpret.looking import prints
 from wengert.passes.rebuild import Placed, rebuild, with_bodies
 
 
@@ -56,7 +57,7 @@ def cse(graph: Graph) -> Graph:
 
 def _key(node: Node) -> Any:
     """What equal nodes have in common; None for a node that is equal to no other."""
-    if node.op in (op.input, op.parameter):
+    if node.op in (op.input, op.parameter) or prints(node):
         return None
     params = {name: value for name, value in node.params.items() if name != "keepdims"}
     key = (node.op, _operands(node), _elements(node.type), _frozen(params))

@@ -13,8 +13,9 @@ graph(%0: float32[3] "x", %1: float32[3] "unused") {
   return %2
 }
 
-Inputs and parameters stay: callers count on them. Loops, branches and regions leave out outputs
-that nobody reads, as far as they can, and their bodies are treated in the same way.
+Inputs and parameters stay: callers count on them; so does what prints. Loops, branches and regions
+leave out outputs that nobody reads, as far as they can, and their bodies are treated in the same
+way.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from dataclasses import replace
 
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
+from wengert.interpret.looking import prints
 from wengert.passes.rebuild import with_bodies
 
 
@@ -50,7 +52,9 @@ def dce(graph: Graph) -> Graph:
 def _needed(graph: Graph) -> dict[int, set[int]]:
     """The nodes that are needed, and which of the outputs where one has several."""
     sources = [i for i, node in enumerate(graph.nodes) if node.op in (op.input, op.parameter)]
-    needed: dict[int, set[int]] = {i: set() for i in (*sources, *graph.inputs, *graph.returns)}
+    printing = [i for i, node in enumerate(graph.nodes) if prints(node)]
+    always = (*sources, *graph.inputs, *graph.returns, *printing)
+    needed: dict[int, set[int]] = {i: set() for i in always}
     for number in reversed(range(len(graph.nodes))):
         node = graph.nodes[number]
         if number in needed:

@@ -93,9 +93,10 @@ def _place_body(out: Graph, node: Node) -> Placed:
     types = [None if i is None else out.type(i) for i in node.operands]
     body = composite_body(node.op, types, node.params)
     given = dict(zip(body.inputs, (i for i in node.operands if i is not None), strict=True))
-    numbers = copy_into(
-        out, body, given, lambda out, each: _place(out, replace(each, line=node.line))
-    )
+    line = node.line
+    if line is not None and not line.inside and not line.of:
+        line = line._replace(inside=node.op.name)
+    numbers = copy_into(out, body, given, lambda out, each: _place(out, replace(each, line=line)))
     outputs = tuple(single(numbers[i]) for i in body.returns)
     return outputs if isinstance(node.type, tuple) else outputs[0]
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from wengert.core.bind import opened, recording
 from wengert.core.graph import Graph, Node
+from wengert.core.source import attribute
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
@@ -86,7 +87,9 @@ def _onto_tape(
         elif not any(_on(tape, x) for x in operands):
             value = _value(level, number, picks)
         elif node.op.inlined(source.nodes[number].params, node.op.vjp):
+            before = attribute(node.line)
             value = tape.process(node.op, operands, source.nodes[number].params)
+            attribute(before)
         elif node.op.flat:
             value = level.tensor(number)
         else:

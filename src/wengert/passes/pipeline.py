@@ -19,12 +19,14 @@ from wengert.passes.fold import fold
 from wengert.passes.order import order
 from wengert.passes.simplify import simplify
 from wengert.passes.sink import sink
+from wengert.passes.turn import turn
 
 Pass: TypeAlias = Callable[[Graph], Graph]
 
-# These keep every bit that NumPy computes; `order` then decides how sums are rounded.
+# These keep every bit that NumPy computes; `order` then decides how sums are rounded. `turn` leaves
+# the transposes of transposes and products without readers, which these clean up.
 EXACT: tuple[Pass, ...] = (expand, fold, simplify, cse, sink, dce)
-PIPELINE: tuple[Pass, ...] = (*EXACT, order)
+PIPELINE: tuple[Pass, ...] = (*EXACT, turn, simplify, dce, order)
 
 
 def run(graph: Graph, passes: Sequence[Pass] = PIPELINE, check: bool = False) -> Graph:

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.codegen.llvm.native import Native, object_code
+from wengert.codegen.llvm.native import Native
 from wengert.codegen.llvm.program import ENTRY
 from wengert.core import tree
 from wengert.core.types import ArrayType
 from wengert.runtime import objects
+from wengert.runtime.cache import begin_object, cached_object
 from wengert.runtime.entry_code import CALL, CLAIM, entry_text
 from wengert.runtime.entry_table import Filled
 from wengert.runtime.memory import Memory
@@ -27,6 +28,12 @@ _FASTCALL = 0x80  # Python's flag of a function that takes (self, arguments, cou
 def never(*_args: Any) -> Any:
     """The entry of an executable that has none."""
     return NotImplemented
+
+
+def begin() -> None:
+    """Have the machine code of entries made beside other work, if there is none yet."""
+    if objects.fits() and not _native.cache_info().currsize:
+        begin_object(entry_text())
 
 
 class Entry:
@@ -92,7 +99,7 @@ def _native() -> tuple[Native, _Method, Any, Any]:
     """The machine code of all entry points, Python's record of it, what makes a Python function of
     that, and `claim`: once per process.
     """
-    native = Native(object_code(entry_text()), (CALL, CLAIM))
+    native = Native((cached_object(entry_text()),), (CALL, CLAIM))
     method = _Method(CALL.encode(), native.address(CALL), _FASTCALL, None)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = (

@@ -6,18 +6,23 @@ import ctypes
 import os
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from wengert.codegen.explain import Explained, explain_text
 from wengert.codegen.explain_html import explain_html
+from wengert.codegen.kernel import Program
 from wengert.codegen.llvm.code import Module
 from wengert.codegen.llvm.native import Native, object_code
 from wengert.codegen.llvm.program import ENTRY, ask_for_scratch, write_program
-from wengert.codegen.lower import NONFINITE, POSITION, STATUS, lower
-from wengert.codegen.plan import schedule
+from wengert.codegen.llvm.shares import grain, split_kernels
+from wengert.codegen.llvm.text import hardware_width
+from wengert.codegen.lower import NONFINITE, POSITION, STATUS, THREADS, Layout, lower
+from wengert.codegen.plan import Placed, plan, schedule
 from wengert.codegen.requirements import Requirements
 from wengert.core import tree
 from wengert.core.dims import Dim, substitute
@@ -25,15 +30,22 @@ from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
-from wengert.errors import CompileError, DTypeError, NonFiniteError, ShapeError, TraceError
+from wengert.errors import CompileError, DTypeError, ShapeError, TraceError
+from wengert.interpret.looking import quiet
 from wengert.interpret.replay import replay
 from wengert.passes.pipeline import run
 from wengert.runtime import objects
-from wengert.runtime.entry import Entry, never
+from wengert.runtime.cache import cached_object, recall
+from wengert.runtime.cache_recipe import Recipe
+from wengert.runtime.donation import matched, require_donatable
+from wengert.runtime.entry import Entry, begin, never
 from wengert.runtime.entry_table import Unsupported
 from wengert.runtime.memory import Memory
+from wengert.runtime.printer import Printer
 from wengert.runtime.profile import Profile, profile
+from wengert.runtime.provenance import explained
 from wengert.runtime.signature import Signature, bound_sizes, output_names
+from wengert.runtime.workers import default_threads, pool
 
 Array: TypeAlias = np.ndarray[Any, Any]
 LONG = 20_000  # nanoseconds that make it worth while to let other Python threads run meanwhile
@@ -52,32 +64,120 @@ class Executable:
         signature: Signature,
         sizes: Mapping[str, int],
         nonfinite: str = "ignore",
+        threads: int | None = None,  # as many as there are CPUs
     ) -> None:
         self.graph, self.signature, self.nonfinite = graph, signature, nonfinite
+        self.threads = default_threads() if threads is None else threads
+        self.grain = grain()
         self.sizes = dict(sizes)  # of the first call: what the order of kernels was chosen for
         self.fused = os.environ.get("WENGERT_FUSE") != "0"
-        self.ready = run(graph)
-        self.requirements = Requirements(self.ready)
-        self.input_types, self.output_types = graph.input_types(), self.ready.output_types()
-        self.written = _matched(signature.donated, self.input_types, self.output_types)
-        try:
-            self._write()
-        except Exception as error:
-            _explain_emit(error, self.ready)
-            raise
-        self.images = object_code(self.text)
+        self.lanes = hardware_width()
+        self.input_types, self.output_types = graph.input_types(), graph.output_types()
+        self.written = matched(signature.donated, self.input_types, self.output_types)
+        # `cached` says whether it came from the cache, and if not, why.
+        self.recipe, self.cached = recall(graph, self._options(), self._make_recipe)
+        self.images = self.recipe.images
         self._native = Native(self.images, (ENTRY,))
         self._function = self._native.function(ENTRY, ctypes.c_void_p)
         self._idle: list[Memory] = []  # memory that no call is using
+        shown = self.recipe.layout.shown
+        self._printer = Printer(shown) if shown else None
         self._entry = self._make_entry()
         self.entry: Any = never  # until the first call has found out how much memory it takes
 
-    def _write(self) -> None:
+    # How it is made. An executable from the cache has its recipe, and the rest is made where
+    # somebody asks for it.
+
+    def _options(self) -> dict[str, Any]:
+        """What decides about the code beside the graph: part of the key in the cache."""
+        return {
+            "fused": self.fused,
+            "lanes": self.lanes,
+            "nonfinite": self.nonfinite,
+            "threads": self.threads,
+            "grain": self.grain,
+            "written": sorted(self.written.items()),
+            "early": sorted(self.signature.early),
+            "sizes": self.sizes,
+        }
+
+    def _make_recipe(self) -> Recipe:
+        begin()
+        return Recipe(
+            images=object_code(self.text, cached_object),
+            layout=replace(self.layout, failing=[]),
+            placed=self._plan(self.sizes),
+            grows=self.requirements.grow,
+            least=self.requirements.least(self.sizes),
+            suits=self.requirements.broken(self.sizes) is None,
+            divided=self._is_divided,
+        )
+
+    @cached_property
+    def ready(self) -> Graph:
+        """The graph after the passes."""
+        return run(self.graph)
+
+    @cached_property
+    def requirements(self) -> Requirements:
+        return Requirements(self.ready)
+
+    @cached_property
+    def _written(self) -> tuple[Program, Layout, str]:
         """The graph as kernels, and these as LLVM."""
-        self.program, self.layout = lower(self.ready, self.fused, self.written)
-        ask_for_scratch(self.program, self.layout)
-        schedule(self.program, self.layout, self.sizes)
-        self.text = write_program(self.program, self.layout, Module(), self.nonfinite != "ignore")
+        try:
+            early = [j for j, i in self.written.items() if i in self.signature.early]
+            program, layout = lower(self.ready, self.fused, self.written, early)
+            split_kernels(program, self.sizes, self.grain)
+            ask_for_scratch(program, layout)
+            schedule(program, layout, self.sizes)
+            finite = self.nonfinite != "ignore"
+            return (
+                program,
+                layout,
+                write_program(program, layout, Module(self.lanes), self.sizes, finite),
+            )
+        except Exception as error:
+            _explain_emit(error, self.ready)
+            raise
+
+    @property
+    def program(self) -> Program:
+        return self._written[0]
+
+    @property
+    def layout(self) -> Layout:
+        return self._written[1]
+
+    @property
+    def text(self) -> str:
+        return self._written[2]
+
+    def _place(self, sizes: Mapping[str, int]) -> Placed:
+        """Where everything lies for these sizes."""
+        known = sizes == self.sizes
+        if known:
+            return self.recipe.placed
+        return self._plan(sizes)
+
+    def _plan(self, sizes: Mapping[str, int]) -> Placed:
+        threads = self.threads if self._is_divided else 1
+        return plan(self.program, self.layout, sizes, threads)
+
+    @property
+    def _is_divided(self) -> bool:
+        """Whether several workers can run it."""
+        return self.program.divided
+
+    def _new_memory(self) -> Memory:
+        recipe = self.recipe
+        if self.threads == 1 or not recipe.divided:
+            return Memory(recipe.layout, self._place, recipe.grows)
+        return Memory(recipe.layout, self._place, recipe.grows, self.threads, pool().address)
+
+    def after_fork(self) -> None:
+        """The next call asks for workers: a new process has none."""
+        self.entry = never
 
     @property
     def memory(self) -> Memory | None:
@@ -87,9 +187,9 @@ class Executable:
         return self._idle[0] if self._idle else None
 
     def _make_entry(self) -> Entry | None:
-        if not objects.fits():
+        if not objects.fits() or self._printer is not None:  # `run` raises what printing raises
             return None
-        memory = Memory(self.program, self.layout, self.requirements.grow)
+        memory = self._new_memory()
         types = self.input_types, self.output_types
         try:
             return Entry(self.signature, *types, self.written, memory, self._native)
@@ -133,7 +233,7 @@ class Executable:
         and for the sizes that the Dims have in them.
         """
         arrays = [np.asarray(x) for x in arrays]
-        self._require_donatable(arrays)
+        require_donatable(self.signature.names, self.signature.donated, arrays)
         staged = [_staged(x) for x in arrays]
         self._require_sizes(sizes)
         shapes = [substitute(t.shape, sizes) for t in self.output_types]
@@ -142,12 +242,15 @@ class Executable:
             for j, (shape, t) in enumerate(zip(shapes, self.output_types, strict=True))
         ]
         status, position = self._execute(staged, outputs, sizes)
+        error = None if self._printer is None else self._printer.take_error()
         if status:
             self._explain_failure(status, position, arrays)
         for j, i in self.written.items():
             if staged[i] is not arrays[i] and not status:
                 arrays[i][...] = staged[i]
             outputs[j] = arrays[i]
+        if error is not None:
+            raise error
         return tree.unflatten(self.signature.returned, outputs)
 
     def _execute(
@@ -155,18 +258,14 @@ class Executable:
     ) -> tuple[int, int]:
         entry = self._entry
         if entry is None or not entry.claim():
-            memory = (
-                self._idle.pop()
-                if self._idle
-                else Memory(self.program, self.layout, self.requirements.grow)
-            )
+            memory = self._idle.pop() if self._idle else self._new_memory()
             found, _ = self._run_in(memory, inputs, outputs, sizes)
             self._idle.append(memory)
             return found
         taken = 0
         try:
             found, taken = self._run_in(entry.memory, inputs, outputs, sizes)
-            least = self.requirements.least(sizes)
+            least = self._least(sizes)
             if least is not None:
                 entry.accept_from(least)
         finally:
@@ -190,6 +289,10 @@ class Executable:
             if out is not None:
                 frame[slot] = objects.data(out)
         frame[STATUS] = 0
+        if self._printer is not None:
+            frame[self.recipe.layout.printer] = self._printer.address
+        if frame[THREADS] > 1:
+            pool().serve(self, self.threads)
         begin = time.perf_counter_ns()
         self._function(memory.address)
         taken = time.perf_counter_ns() - begin
@@ -197,10 +300,17 @@ class Executable:
 
     def suits(self, sizes: Mapping[str, int]) -> bool:
         """Whether the program is right for these sizes of its Dims."""
-        return self.requirements.broken(sizes) is None
+        if sizes == self.sizes:
+            return self.recipe.suits
+        return self.recipe.covers(sizes) or self.requirements.broken(sizes) is None
+
+    def _least(self, sizes: Mapping[str, int]) -> dict[str, int] | None:
+        """Sizes up to these ones from which on all are right, if there are any."""
+        known = sizes == self.sizes or self.recipe.covers(sizes)
+        return self.recipe.least if known else self.requirements.least(sizes)
 
     def _require_sizes(self, sizes: Mapping[str, int]) -> None:
-        node = self.requirements.broken(sizes)
+        node = None if self.suits(sizes) else self.requirements.broken(sizes)
         if node is not None:
             given = ", ".join(f"{name} = {size}" for name, size in sizes.items())
             raise ShapeError(
@@ -251,39 +361,15 @@ class Executable:
                 f"for {wanted.shape}. Call the compiled function, which makes one for each."
             )
 
-    def _require_donatable(self, arrays: Sequence[Array]) -> None:
-        names, donated = self.signature.names, set(self.signature.donated)
-        for i in self.signature.donated:
-            if not arrays[i].flags.writeable:
-                raise ValueError(
-                    f"compile: argument {names[i]!r} was donated and is read-only; a donated array "
-                    "is written to. Pass a copy, or do not donate it."
-                )
-        for i, j in _overlapping(arrays) if donated else ():
-            if i == j and i in donated:
-                raise ValueError(
-                    f"compile: argument {names[i]!r} was donated and overlaps itself; a donated "
-                    "array is written to, and each element needs its own place. Pass a copy."
-                )
-            if i in donated or j in donated:
-                i, j = (i, j) if i in donated else (j, i)
-                raise ValueError(
-                    f"compile: argument {names[i]!r} was donated and shares memory with "
-                    f"{names[j]!r}; a donated array is written to, and must be alone. Pass a copy "
-                    "of one of them."
-                )
-
     def _explain_failure(self, status: int, position: int, arrays: Sequence[Array]) -> None:
         if status == NONFINITE:
             if self.nonfinite == "skip":
                 return
             marks = [np.empty(0) for _ in self.output_types]
-            names = output_names(tree.unflatten(self.signature.returned, marks))
-            raise NonFiniteError(
-                f"compile: {names[position]} is not finite; nonfinite='raise' refuses that. "
-                "Check the arguments, or pass nonfinite='ignore'."
-            )
-        replay(self.graph, arrays)  # raises what the op says about these very numbers
+            results = output_names(tree.unflatten(self.signature.returned, marks))
+            names, sizes = self.signature.names, self._sizes_of(arrays)
+            raise explained(self.graph, arrays, names, sizes, results, self.written, position)
+        replay(quiet(self.graph), arrays)  # raises what the op says about these very numbers
         _refuse_unseen(self.layout.failing[status - 1])
 
 
@@ -325,42 +411,3 @@ def _staged(x: Array) -> Array:
     if flags.c_contiguous and flags.aligned and x.dtype.isnative:
         return x
     return np.require(x, x.dtype.newbyteorder("="), requirements=["C", "A"])
-
-
-def _overlapping(arrays: Sequence[Array]) -> Iterator[tuple[int, int]]:
-    """Pairs of arrays that share memory; an array may do so with itself."""
-    bounds = ((*np.lib.array_utils.byte_bounds(x), i) for i, x in enumerate(arrays) if x.size)
-    open_until: list[tuple[int, int]] = []  # (end, array) of those that reach this far
-    for begin, end, j in sorted(bounds):
-        if not _simple(arrays[j]):
-            yield j, j
-        open_until = [(e, i) for e, i in open_until if e > begin]
-        for _, i in open_until:
-            if np.shares_memory(arrays[i], arrays[j]):
-                yield i, j
-        open_until.append((end, j))
-
-
-def _simple(x: Array) -> bool:
-    """Whether no two elements lie in the same place: each stride steps over all that the smaller
-    ones reach.
-    """
-    reach = x.itemsize
-    for stride, size in sorted((abs(s), n) for s, n in zip(x.strides, x.shape, strict=True)):
-        if size > 1 and stride < reach:
-            return False
-        reach += stride * (size - 1)
-    return True
-
-
-def _matched(
-    donated: Sequence[int], inputs: Sequence[ArrayType], outputs: Sequence[ArrayType]
-) -> dict[int, int]:
-    """Which outputs go into donated arrays: each into the first of its type that is left."""
-    found: dict[int, int] = {}
-    for i in donated:
-        for j, t in enumerate(outputs):
-            if j not in found and t == inputs[i]:
-                found[j] = i
-                break
-    return found

@@ -12,7 +12,7 @@ import ctypes
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -21,11 +21,11 @@ from wengert.codegen.costs import Cost, kernel_cost
 from wengert.codegen.kernel import Kernel, Program
 from wengert.codegen.llvm.code import Module
 from wengert.codegen.llvm.native import Native, object_code
-from wengert.codegen.llvm.program import ask_for_scratch, write_program
+from wengert.codegen.llvm.program import SET_POINTERS, ask_for_scratch, write_program
 from wengert.codegen.llvm.rounding import restore_rounding, set_rounding
 from wengert.codegen.llvm.text import Text
 from wengert.codegen.lower import STATUS, Layout, byte_size, lower
-from wengert.codegen.plan import number_of, schedule
+from wengert.codegen.plan import number_of, plan, schedule
 from wengert.core.dims import substitute
 from wengert.core.dtypes import DType, float32, is_float
 from wengert.core.read import read
@@ -228,34 +228,31 @@ class _Bench:
         names: Sequence[str],
     ) -> None:
         module = Module()
-        write_program(program, layout, module, "check_finite" in names)
+        write_program(program, layout, module, sizes, "check_finite" in names)
         kernels = [name for name in names if name not in ("check_finite", "commit")]
         _write_clocked(module, "apart", kernels, [[name] for name in names])
         _write_clocked(module, "whole", kernels, [names])
         self._native = Native(object_code(module.text()), ("apart", "whole"))
         self._stamps = np.zeros((len(names) + 2, 2), np.int64)
-        self._memory = Memory(program, layout)
+        self._memory = Memory(layout, partial(plan, program, layout))
         self._memory.make_room(sizes)
         self._given = [np.asarray(x) for x in arrays]
         self._inputs = [_copied(x) for x in arrays]
         types = program.graph.output_types()
         self._outputs = [np.empty(substitute(t.shape, sizes), t.dtype) for t in types]
-        self._donated = [
-            i for i, slot in enumerate(self._memory.inputs) if slot in dict(layout.commits).values()
-        ]
+        written = {*dict(layout.commits).values(), *layout.outputs}
+        self._donated = [i for i, slot in enumerate(self._memory.inputs) if slot in written]
         self._point(layout)
 
     def _point(self, layout: Layout) -> None:
-        """Fill the frame: inputs, outputs that are not in the arena, and what lies in outputs."""
+        """Fill the frame: inputs, and outputs that are neither in the arena nor in inputs."""
         frame = self._memory.frame
-        for slot, x in zip(self._memory.inputs, self._inputs, strict=True):
-            frame[slot] = x.ctypes.data
         committed = {output for output, _ in layout.commits}
         for i, (slot, out) in enumerate(zip(layout.outputs, self._outputs, strict=True)):
             if i not in committed:
                 frame[slot] = out.ctypes.data
-        for slot, guest in layout.hosted.items():
-            frame[slot] = frame[guest.host] + guest.offset
+        for slot, x in zip(self._memory.inputs, self._inputs, strict=True):
+            frame[slot] = x.ctypes.data
 
     def write_over_input(self) -> None:
         """Let the first output lie where the first input does."""
@@ -296,6 +293,7 @@ def _write_clocked(
     """
     code = Text(module)
     before = set_rounding(code)
+    code.do(f"call void @{SET_POINTERS}(ptr %frame)")
     for each in kernels:
         code.do(f"call void @{each}(ptr %frame)")
     _read_clock(code, 0)

@@ -68,6 +68,7 @@ class Signature:
     returned: tree.Structure
     donated: tuple[int, ...] = ()  # positions among the distinct arrays
     static: tuple[int, ...] = ()  # positions of the arguments that are part of the program
+    early: tuple[int, ...] = ()  # those of the donated that are written whatever happens
 
     def with_static(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments, with those that are part of the program marked."""

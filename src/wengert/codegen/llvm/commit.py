@@ -8,11 +8,18 @@ from wengert.codegen.kernel import Program
 from wengert.codegen.llvm.code import LANES, Code, Index, Module, Vector
 from wengert.codegen.llvm.emit import Arithmetic
 from wengert.codegen.llvm.frame import Frame
-from wengert.codegen.lower import NONFINITE, POSITION, Layout, byte_size
-from wengert.core.dtypes import bool_, is_float
+from wengert.codegen.llvm.shares import share
+from wengert.codegen.lower import NONFINITE, POSITION, Input, Layout, byte_size
+from wengert.core.dtypes import bool_, int8, is_float
+
+LINE = 64  # bytes of a cache line, which no two workers write to
 
 
-def write_commit(module: Module, layout: Layout, program: Program) -> None:
+def _part(code: Code, extent: Index, unit: int, split: bool) -> tuple[Index, Index]:
+    return share(code, extent, unit) if split else (0, extent)
+
+
+def write_commit(module: Module, layout: Layout, program: Program, split: bool) -> None:
     """void @commit(frame): where the status is 0, copy outputs to the arrays donated for them."""
     code = Code(module, 1)
     frame = Frame(code, layout, program)
@@ -22,21 +29,28 @@ def write_commit(module: Module, layout: Layout, program: Program) -> None:
     def copy() -> None:
         for output, slot in layout.commits:
             target, source = frame.word(slot, "ptr"), frame.word(layout.outputs[output], "ptr")
-            size = frame.size(byte_size(types[output]))
-            code.copy(target, source, size)
+            begin, end = _part(code, frame.size(byte_size(types[output])), LINE, split)
+            code.copy(
+                code.address(target, begin, int8),
+                code.address(source, begin, int8),
+                code.sub(end, begin),
+            )
 
     code.when(code.compare("eq", status, 0), copy)
     code.function("commit", "ptr %frame")
 
 
-def write_finite_check(module: Module, layout: Layout, program: Program) -> None:
+def write_finite_check(module: Module, layout: Layout, program: Program, split: bool) -> None:
     """void @check_finite(frame): where an output is not finite, the status says so."""
     code = Code(module)
     frame = Frame(code, layout, program)
     for output, found in enumerate(program.graph.output_types()):
         if not is_float(found.dtype):
             continue
-        pointer, count = frame.word(layout.outputs[output], "ptr"), frame.size(found.size)
+        if isinstance(layout.slots[layout.outputs[output] - layout.first], Input):
+            continue  # written over an argument: what does so has been asked, or is a scratch array
+        pointer = frame.word(layout.outputs[output], "ptr")
+        begin, count = _part(code, frame.size(found.size), LANES, split)
         e = Arithmetic(code, found.dtype)
 
         def step(
@@ -53,7 +67,7 @@ def write_finite_check(module: Module, layout: Layout, program: Program) -> None
 
         none = code.constant(False, bool_)
         carry = [(code.type(bool_), part) for part in none.parts]
-        seen = code.loop(0, count, LANES, step, carry)
+        seen = code.loop(begin, count, LANES, step, carry)
         _note(code, e.any_lane(Vector(tuple(seen), bool_)), output)
     code.function("check_finite", "ptr %frame")
 

@@ -8,54 +8,16 @@ from collections.abc import Callable
 
 from wengert.codegen.kernel import Program
 from wengert.codegen.llvm.code import Code, Index, Module
+from wengert.codegen.llvm.contraction import Contraction
 from wengert.codegen.llvm.evaluate import Evaluator, Groups
 from wengert.codegen.llvm.frame import Frame
-from wengert.codegen.llvm.gemm import gemm, scratch_bytes
+from wengert.codegen.llvm.gemm import gemm
+from wengert.codegen.llvm.pool import word
 from wengert.codegen.llvm.position import Position
-from wengert.codegen.lower import Layout
-from wengert.codegen.views import Strides, View, row_major
-from wengert.core.dims import Shape, Size
+from wengert.codegen.llvm.shares import BLOCK, COLUMNS, MATRICES, ROWS, share
+from wengert.codegen.lower import FIRST_COLUMN, FIRST_ROW, Layout
+from wengert.codegen.views import row_major
 from wengert.core.dtypes import DType
-from wengert.core.types import ArrayType
-
-
-class Contraction:
-    """The sizes and operands of one matrix product."""
-
-    def __init__(self, program: Program, number: int) -> None:
-        self.program, self.kernel = program, program.kernels[number]
-        node = program.node(self.kernel.members[0])
-        left, right = (i for i in node.operands if i is not None)
-        graph = program.graph
-        self.left, self.right = program.views[left], program.views[right]
-        x, y = graph.type(left).shape, graph.type(right).shape
-        assert isinstance(node.type, ArrayType)
-        self.out, self.dtype = node.type.shape, node.type.dtype
-        self.has_rows, self.has_columns = len(x) > 1, len(y) > 1
-        self.rows: Size = x[-2] if self.has_rows else 1
-        self.columns: Size = y[-1] if self.has_columns else 1
-        self.inner: Size = x[-1]
-        self.batch: Shape = self.out[: len(self.out) - self.has_rows - self.has_columns]
-        self.left_batch = self._batch_strides(self.left, len(x) - 2)
-        self.right_batch = self._batch_strides(self.right, len(y) - 2)
-
-    def _batch_strides(self, view: View, rank: int) -> Strides:
-        return (0,) * (len(self.batch) - max(rank, 0)) + view.strides[: max(rank, 0)]
-
-    @property
-    def left_strides(self) -> tuple[Size, Size]:
-        *_, inner = self.left.strides
-        return (self.left.strides[-2] if self.has_rows else 0), inner
-
-    @property
-    def right_strides(self) -> tuple[Size, Size]:
-        if self.has_columns:
-            return self.right.strides[-2], self.right.strides[-1]
-        return self.right.strides[-1], 0
-
-    def scratch(self) -> Size:
-        sizes = (self.rows, self.columns, self.inner)
-        return scratch_bytes(*sizes, self.dtype, self.right_strides)
 
 
 def write_contraction(
@@ -77,35 +39,66 @@ def write_contraction(
     strides = [frame.size(s) for s in (*it.left_strides, *it.right_strides)]
     sizes = frame.shape(it.batch)
     left, right = (tuple(map(frame.size, s)) for s in (it.left_batch, it.right_batch))
+    r0, r1, c0, c1 = _block(code, kernel.split, rows, columns)
 
-    def one(positions: list[Index]) -> None:
-        flat: Index = 0
-        for position, size in zip(positions, sizes, strict=True):
-            flat = code.add(code.mul(flat, size), position)
-        at_a, at_b = (_moved(code, p, positions, s, it.dtype) for p, s in ((a, left), (b, right)))
-        at_c = code.address(c, code.mul(flat, code.mul(rows, columns)), it.dtype)
+    def one(positions: list[Index], flat: Index) -> None:
+        at_a = _moved(code, a, [*positions, r0], (*left, strides[0]), it.dtype)
+        at_b = _moved(code, b, [*positions, c0], (*right, strides[3]), it.dtype)
+        first = code.add(code.mul(code.add(code.mul(flat, rows), r0), columns), c0)
+        at_c = code.address(c, first, it.dtype)
         given = (
             f"ptr {at_a}, i64 {strides[0]}, i64 {strides[1]}, ptr {at_b}, i64 {strides[2]}, "
-            f"i64 {strides[3]}, ptr {at_c}, i64 {columns}, i64 {rows}, i64 {columns}, i64 {inner}, "
+            f"i64 {strides[3]}, ptr {at_c}, i64 {columns}, i64 {code.sub(r1, r0)}, "
+            f"i64 {code.sub(c1, c0)}, i64 {inner}, "
             f"ptr {scratch}, ptr {finish}, ptr %frame, i64 {flat}"
         )
         code.do(f"call void @{multiply}({given})")
 
     if 0 not in (rows, columns):  # a matrix without elements has no block to write
-        some = code.let(f"and i1 {code.compare('sgt', rows, 0)}, {code.compare('sgt', columns, 0)}")
-        code.when(some, lambda: _each_matrix(code, sizes, one))
+        some = code.let(f"and i1 {code.compare('sgt', r1, r0)}, {code.compare('sgt', c1, c0)}")
+        code.when(some, lambda: _each_matrix(code, sizes, kernel.split == MATRICES, one))
     code.function(name, "ptr %frame")
 
 
-def _each_matrix(code: Code, sizes: tuple[Index, ...], body: Callable[[list[Index]], None]) -> None:
-    def level(found: list[Index]) -> None:
-        if len(found) == len(sizes):
-            body(found)
-            return
-        size = sizes[len(found)]
-        code.loop(0, size, 1, lambda i, _: level([*found, i]))
+def _block(
+    code: Code, split: int | None, rows: Index, columns: Index
+) -> tuple[Index, Index, Index, Index]:
+    """The rows and columns of the result that this worker computes. `finish` learns from the frame
+    where they begin.
+    """
+    r0, r1 = share(code, rows, BLOCK) if split == ROWS else (0, rows)
+    c0, c1 = share(code, columns, BLOCK) if split == COLUMNS else (0, columns)
+    if split in (ROWS, COLUMNS):
+        for word, value in ((FIRST_ROW, r0), (FIRST_COLUMN, c0)):
+            at = code.let(f"getelementptr i64, ptr %frame, i64 {word}")
+            code.do(f"store i64 {value}, ptr {at}, align 8")
+    return r0, r1, c0, c1
 
-    level([])
+
+def _each_matrix(
+    code: Code,
+    sizes: tuple[Index, ...],
+    divided: bool,  # between workers
+    body: Callable[[list[Index], Index], None],
+) -> None:
+    """`body(positions, number)` for each matrix of a batch."""
+    if not sizes:
+        body([], 0)
+        return
+    count: Index = 1
+    for size in sizes:
+        count = code.mul(count, size)
+
+    def one(flat: Index, _: list[str]) -> None:
+        positions: list[Index] = []
+        rest = flat
+        for size in reversed(sizes[1:]):
+            positions.append(code.mod(rest, size))
+            rest = code.div(rest, size)
+        body([rest, *positions[::-1]], flat)
+
+    begin, end = share(code, count) if divided else (0, count)
+    code.loop(begin, end, 1, one)
 
 
 def _moved(
@@ -124,6 +117,11 @@ def _write_finish(
     kernel = program.kernels[number]
     code = Code(module)
     frame = Frame(code, layout, program)
+    r0, r1, c0, c1 = "%r0", "%r1", "%c0", "%c1"
+    if kernel.split in (ROWS, COLUMNS):
+        row, column = word(code, FIRST_ROW), word(code, FIRST_COLUMN)
+        r0, r1 = (str(code.add(x, row)) for x in (r0, r1))
+        c0, c1 = (str(code.add(x, column)) for x in (c0, c1))
     groups: Groups = [(axis,) for axis in range(len(it.out))]
     values = Evaluator(frame, number, groups)
     product_root = (kernel.members[0], 0)
@@ -146,9 +144,9 @@ def _write_finish(
         code.loop(low, high, code.lanes, chunk)
 
     if it.has_rows and it.has_columns:
-        code.loop("%r0", "%r1", 1, lambda r, _: block([*batch, Position(r)], "%c0", "%c1"))
+        code.loop(r0, r1, 1, lambda r, _: block([*batch, Position(r)], c0, c1))
     elif it.has_rows or it.has_columns:
-        block(batch, *(("%r0", "%r1") if it.has_rows else ("%c0", "%c1")))
+        block(batch, *((r0, r1) if it.has_rows else (c0, c1)))
     else:
         values.enter(batch, None)
         values.in_memory = {product_root}

@@ -10,7 +10,8 @@ from typing import Any
 from wengert.codegen.kernel import Kernel, Program
 from wengert.codegen.llvm.code import Code, Index, Module
 from wengert.codegen.llvm.frame import Frame
-from wengert.codegen.lower import Layout, byte_size
+from wengert.codegen.llvm.pool import WAIT_FOR_ALL, word
+from wengert.codegen.lower import WORKER, Layout, byte_size
 from wengert.codegen.views import Root
 from wengert.core.dims import Size
 from wengert.core.dtypes import int8
@@ -45,6 +46,14 @@ class _Control:
     def moved(self, pointer: str, step: Index, size: Index) -> str:
         return self.code.address(pointer, self.code.mul(step, size), int8)
 
+    def alone(self, write: Callable[[], None]) -> None:
+        """What one worker does when the others have done their part."""
+        if self.kernel.split is None:
+            write()
+            return
+        self.code.do(f"call void @{WAIT_FOR_ALL}(ptr %frame)")
+        self.code.when(self.code.compare("eq", word(self.code, WORKER), 0), write)
+
     def choose(self, condition: str, x: str, y: str) -> str:
         return self.code.let(f"select i1 {condition}, ptr {x}, ptr {y}")
 
@@ -55,6 +64,22 @@ def input_slot(body: Program, position: int) -> int:
 
 def return_root(body: Program, position: int) -> Root:
     return body.views[body.graph.returns[position]].root
+
+
+def set_collected(code: Code, layout: Layout, program: Program) -> None:
+    """Pointers to arrays that begin one step after the array of saved carries they lie in."""
+    frame = Frame(code, layout, program)
+    for kernel in program.kernels:
+        for i, j in kernel.stacks.items():
+            node, body = program.node(kernel.members[0]), kernel.bodies[0].graph
+            found = body.input_types()[node.params["consts"] + i]
+            # Read here, not at the beginning: it may lie in an output, whose place was just set.
+            saved = word(code, program.slots[kernel.members[0], len(body.returns) + i], "ptr")
+            place = code.address(saved, frame.size(byte_size(found)), int8)
+            at = code.let(
+                f"getelementptr i64, ptr %frame, i64 {program.slots[kernel.members[0], j]}"
+            )
+            code.do(f"store ptr {place}, ptr {at}, align 8")
 
 
 def write_scan(
@@ -100,10 +125,7 @@ class _Scan:
         turns = [c.frame.word(slot, "ptr") for slot, _ in c.kernel.scratch[: 2 * self.carry]]
         stacks = self.stacks()
         if self.save:
-            self.save_first(first, stacks)
-        for i, j in c.kernel.stacks.items():
-            collected = c.moved(stacks[i], 1, self.input_sizes[self.consts + i])
-            c.set_slot(c.program.slots[c.number, j], collected)
+            c.alone(lambda: self.save_first(first, stacks))
 
         def step(n: Index, carried: list[str]) -> list[str]:
             ins, spare = carried[: self.carry], carried[self.carry :]
@@ -116,6 +138,11 @@ class _Scan:
 
         carry = [("ptr", p) for p in (*first, *turns[::2])]
         code.loop(0, self.length, 1, step, carry)
+        c.alone(lambda: self.finish(first, last_outputs, stacks))
+
+    def finish(self, first: list[str], last_outputs: list[str], stacks: list[str]) -> None:
+        """The results that no step has written."""
+        c, code = self.c, self.c.code
         for i in c.kernel.stacks:
             size = self.input_sizes[self.consts + i]
             code.copy(last_outputs[i], c.moved(stacks[i], self.length, size), size)
@@ -174,6 +201,9 @@ class _Scan:
 
     def set_pointers(self, t: Index, ins: list[str], outs: list[str]) -> None:
         c, body = self.c, self.body
+        if c.kernel.step is not None:
+            at = c.code.let(f"getelementptr i64, ptr %frame, i64 {c.kernel.step}")
+            c.code.do(f"store i64 {t}, ptr {at}, align 8")
         for i in range(self.carry):
             c.set_slot(input_slot(body, self.consts + i), ins[i])
             c.set_slot(body.slots[return_root(body, i)], outs[i])

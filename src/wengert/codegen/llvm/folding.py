@@ -10,12 +10,13 @@ from wengert.codegen.folds import BLOCK, FOLDS, GROUP, Fold
 from wengert.codegen.llvm.code import LANES, Index, Vector
 from wengert.codegen.llvm.instructions import Instructions
 from wengert.codegen.llvm.loops import Loops
+from wengert.codegen.llvm.pool import WAIT_FOR_ALL, word
 from wengert.codegen.llvm.position import Position
+from wengert.codegen.llvm.shares import PART, is_partial, is_short, vector_group
+from wengert.codegen.lower import WORKER
 from wengert.core.dtypes import bool_
 from wengert.core.graph import Node
 from wengert.core.types import ArrayType
-
-UNROLLED = 192  # members times elements of rows that are computed side by side
 
 
 class FoldingLoops(Loops):
@@ -37,8 +38,11 @@ class FoldingLoops(Loops):
     def rows(self) -> None:
         inner = [g for g, group in enumerate(self.groups) if group[0] in self.kernel.folded]
         (last,) = inner
-        if self.short(last):
+        if is_short(self.kernel, self.groups):
             self.rows_as_lanes(last)
+            return
+        if is_partial(self.kernel, self.groups):
+            self.row_in_parts(last)
             return
         depths = self.program.depths(self.kernel)
         deepest = max(depths[i] + (i in self.folds) for i in self.kernel.members)
@@ -53,12 +57,47 @@ class FoldingLoops(Loops):
 
         self.nest([g for g in range(len(self.groups)) if g not in inner], row)
 
-    def short(self, last: int) -> bool:
-        """Whether rows are so short that 16 of them are better computed side by side."""
-        size = self.extents[last]
-        if not isinstance(size, int) or not 0 < size <= LANES:
-            return False
-        return len(self.groups) > 1 and size * len(self.kernel.members) <= UNROLLED
+    def row_in_parts(self, last: int) -> None:
+        """One long row: workers add up parts of it, and one of them adds the sums of the parts, in
+        the order in which a single worker does.
+        """
+        code, depths = self.code, self.program.depths(self.kernel)
+        folds, width = self.folds, LANES * 8  # bytes of a sum, in every lane
+        self.finish_row({}, last, depths, 0)
+        self.values.enter_row(code.place())
+        stores = [root for root in self.kernel.stores if self.is_full(root[0])]
+        assert self.kernel.partial is not None
+        room = self.frame.word(self.kernel.partial, "ptr")
+
+        def place(begin: Index, fold: int) -> str:
+            number = code.add(code.mul(code.div(begin, PART), len(folds)), fold)
+            return code.let(f"getelementptr i8, ptr {room}, i64 {code.mul(number, width)}")
+
+        def vector(begin: Index, mask: Vector | None) -> list[Vector]:
+            self.values.enter(self.positions({}, last, begin), mask)
+            self.store_all(stores)
+            return [self.element(i) for i in folds]
+
+        def part(begin: Index, _: list[str]) -> None:
+            end = code.min(code.add(begin, PART), self.extents[last])
+            for n, total in enumerate(self.blocks_of_lanes(begin, end, folds, vector)):
+                code.store(total, place(begin, n))
+
+        begin, end = self.bounds[last]
+        code.loop(begin, end, PART, part)
+        code.do(f"call void @{WAIT_FOR_ALL}(ptr %frame)")
+
+        def add(at: Index, sums: list[Vector]) -> list[Vector]:
+            parts = [code.load(place(at, n), x.dtype) for n, x in enumerate(sums)]
+            return self.taken_in(folds, sums, parts)
+
+        def finish() -> None:
+            first = [self.identity(i) for i in folds]
+            sums = self.carrying(0, self.extents[last], PART, first, add)
+            self.values.fixed = dict(zip(folds, sums, strict=True))
+            self.finish_row({}, last, depths, 1)
+
+        code.when(code.compare("eq", word(code, WORKER), 0), finish)
 
     def rows_as_lanes(self, last: int) -> None:
         """Short rows: every lane has a row of its own. Each row is added up in the tree in which
@@ -66,7 +105,8 @@ class FoldingLoops(Loops):
         """
         (count,) = (n for g, n in enumerate(self.extents) if g == last)
         assert isinstance(count, int)
-        vector = max(g for g in range(len(self.groups)) if g != last)
+        vector = vector_group(self.kernel, self.groups)
+        assert vector is not None
 
         def body(found: dict[int, Index], begin: Index, mask: Vector | None) -> None:
             remembered: list[dict[int, Vector]] = [{} for _ in range(count)]
@@ -86,14 +126,14 @@ class FoldingLoops(Loops):
                 elif not self.is_full(number):
                     at(0)
                     self.values.fixed[number] = self.values.value(number)
-            for root in self.kernel.stores:
-                for r in range(count if self.is_full(root[0]) else 1):
-                    at(r)
-                    self.store(root, self.values.value(root[0]))
+            for r in range(count):
+                at(r)
+                full = [root for root in self.kernel.stores if r == 0 or self.is_full(root[0])]
+                self.store_all(full)
 
         def row(found: dict[int, Index]) -> None:
             self.values.enter_row(self.code.place())
-            self.chunks(self.extents[vector], lambda begin, mask: body(found, begin, mask))
+            self.chunks(vector, lambda begin, mask: body(found, begin, mask))
 
         self.nest([g for g in range(len(self.groups)) if g not in (last, vector)], row)
 
@@ -146,8 +186,7 @@ class FoldingLoops(Loops):
 
         def body(begin: Index, mask: Vector | None) -> list[Vector]:
             self.values.enter(self.positions(found, last, begin), mask)
-            for root in stores:
-                self.store(root, self.values.value(root[0]))
+            self.store_all(stores)
             for i, pointer in kept.items():
                 self.values.store_along_row(i, pointer)
             return [self.element(i) for i in folds]
@@ -194,13 +233,38 @@ class FoldingLoops(Loops):
         """The lanes order: the results, in every lane."""
 
         def block(begin: Index, end: Index) -> list[Vector]:
-            sums = self.block_of_lanes(begin, end, folds, body)
-            return [
-                self.code.join(x, partial(self.combine, i))
-                for i, x in zip(folds, sums, strict=True)
-            ]
+            return self.joined_block(begin, end, folds, body)
 
         return self.in_blocks(extent, BLOCK * LANES, folds, block)
+
+    def joined_block(
+        self,
+        begin: Index,
+        end: Index,
+        folds: list[int],
+        body: Callable[[Index, Vector | None], list[Vector]],
+    ) -> list[Vector]:
+        """A block, its lanes joined."""
+        sums = self.block_of_lanes(begin, end, folds, body)
+        return [
+            self.code.join(x, partial(self.combine, i)) for i, x in zip(folds, sums, strict=True)
+        ]
+
+    def blocks_of_lanes(
+        self,
+        begin: Index,
+        end: Index,
+        folds: list[int],
+        body: Callable[[Index, Vector | None], list[Vector]],
+    ) -> list[Vector]:
+        """A group of blocks, added up in order."""
+        code, size = self.code, BLOCK * LANES
+
+        def step(i: Index, sums: list[Vector]) -> list[Vector]:
+            last = code.min(code.add(i, size), end)
+            return self.taken_in(folds, sums, self.joined_block(i, last, folds, body))
+
+        return self.carrying(begin, end, size, [self.identity(i) for i in folds], step)
 
     def block_of_lanes(
         self,
@@ -303,8 +367,7 @@ class FoldingLoops(Loops):
             self.finish_columns(found | dict.fromkeys(folded, 0), last, begin, mask, results)
 
         def row(found: dict[int, Index]) -> None:
-            extent = 1 if last is None else self.extents[last]
-            self.chunks(extent, lambda begin, mask: chunk(found, begin, mask))
+            self.chunks(last, lambda begin, mask: chunk(found, begin, mask))
 
         self.nest([g for g in kept if g != last], row)
 

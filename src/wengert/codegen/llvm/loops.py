@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from wengert.codegen.folds import FOLDS
 from wengert.codegen.kernel import Program
 from wengert.codegen.llvm.code import LANES, Code, Index, Module, Vector
+from wengert.codegen.llvm.emit import Arithmetic
 from wengert.codegen.llvm.evaluate import Evaluator
 from wengert.codegen.llvm.frame import Frame
 from wengert.codegen.llvm.groups import collapsed
 from wengert.codegen.llvm.position import Position
-from wengert.codegen.lower import Layout
+from wengert.codegen.llvm.shares import PART, is_partial, share, vector_group
+from wengert.codegen.lower import NONFINITE, POSITION, Layout
 from wengert.codegen.views import Root, Strides, row_major
 from wengert.core.dims import product
+from wengert.core.dtypes import is_float
 
 LONG = 24  # members from which on a body is written once, with a mask, instead of twice
 
@@ -21,7 +24,15 @@ LONG = 24  # members from which on a body is written once, with a mask, instead 
 class Loops:
     """One function for one kernel that loops over its domain."""
 
-    def __init__(self, module: Module, layout: Layout, program: Program, number: int) -> None:
+    def __init__(
+        self,
+        module: Module,
+        layout: Layout,
+        program: Program,
+        number: int,
+        checking: bool = False,  # whether what would be written is finite, and writing nothing
+    ) -> None:
+        self.checking = checking
         self.program, self.kernel = program, program.kernels[number]
         self.groups = collapsed(program, self.kernel)
         whole = product(self.kernel.domain)
@@ -33,6 +44,13 @@ class Loops:
             for group in self.groups
         ]
         self.folds = [i for i in self.kernel.members if program.node(i).op in FOLDS]
+        self.bounds: list[tuple[Index, Index]] = [(0, n) for n in self.extents]
+        if self.kernel.split is not None:
+            extent = self.extents[self.kernel.split]
+            along = self.kernel.split == vector_group(self.kernel, self.groups)
+            partial = PART if is_partial(self.kernel, self.groups) else 1
+            unit = LANES if along else partial
+            self.bounds[self.kernel.split] = share(self.code, extent, unit)
 
     # Loops over groups of axes.
 
@@ -47,22 +65,19 @@ class Loops:
             if self.extents[group] == 1:
                 level(depth + 1, found | {group: 0})
                 return
-            self.code.loop(
-                0,
-                self.extents[group],
-                1,
-                lambda i, _: level(depth + 1, found | {group: i}),
-            )
+            begin, end = self.bounds[group]
+            self.code.loop(begin, end, 1, lambda i, _: level(depth + 1, found | {group: i}))
 
         level(0, {})
 
-    def chunks(self, extent: Index, body: Callable[[Index, Vector | None], None]) -> None:
-        """`body(begin, mask)` for every vector along an axis."""
+    def chunks(self, group: int | None, body: Callable[[Index, Vector | None], None]) -> None:
+        """`body(begin, mask)` for every vector along a group of axes, or once without one."""
         code = self.code
         if code.lanes == 1:
             body(0, None)
             return
-        if isinstance(extent, int):
+        first, extent = (0, 1) if group is None else self.bounds[group]
+        if first == 0 and isinstance(extent, int):
             whole = extent // LANES * LANES
             if extent > LANES and len(self.kernel.members) >= LONG and extent != whole:
                 self.masked_chunks(extent, body)
@@ -75,16 +90,18 @@ class Loops:
                 body(whole, code.first_lanes(extent - whole))
             return
         if len(self.kernel.members) >= LONG:
-            self.masked_chunks(extent, body)
+            self.masked_chunks(extent, body, first)
             return
         main = code.let(f"and i64 {extent}, {-LANES}")
-        code.loop(0, main, LANES, lambda i, _: body(i, None))
+        code.loop(first, main, LANES, lambda i, _: body(i, None))
         rest = code.sub(extent, main)
         code.when(code.compare("sgt", rest, 0), lambda: body(main, code.first_lanes(rest)))
 
-    def masked_chunks(self, extent: Index, body: Callable[[Index, Vector | None], None]) -> None:
+    def masked_chunks(
+        self, extent: Index, body: Callable[[Index, Vector | None], None], first: Index = 0
+    ) -> None:
         code = self.code
-        code.loop(0, extent, LANES, lambda i, _: body(i, code.first_lanes(code.sub(extent, i))))
+        code.loop(first, extent, LANES, lambda i, _: body(i, code.first_lanes(code.sub(extent, i))))
 
     def positions(self, found: dict[int, Index], inner: int | None, begin: Index) -> list[Position]:
         return [
@@ -104,12 +121,44 @@ class Loops:
 
             def body(begin: Index, mask: Vector | None) -> None:
                 self.values.enter(self.positions(found, last, begin), mask)
-                for root in stores:
-                    self.store(root, self.values.value(root[0]))
+                self.store_all(stores)
 
-            self.chunks(self.extents[last] if self.groups else 1, body)
+            self.chunks(last if self.groups else None, body)
 
         self.nest(range(max(last, 0)), row)
+
+    def store_all(self, roots: Sequence[Root]) -> None:
+        """Write members where the loops are. What goes over an argument is written when all that
+        is read there has been read.
+        """
+        if not self.kernel.gated:
+            for root in roots:
+                self.store(root, self.values.value(root[0]))
+            return
+        for root, value in [(root, self.values.value(root[0])) for root in roots]:
+            if self.checking:
+                self.check(root, value)
+            else:
+                self.store(root, value)
+
+    def check(self, root: Root, value: Vector) -> None:
+        """Note a failure where a number that would be written is not finite."""
+        if not is_float(value.dtype):
+            return
+        whole = self.program.pieces[root][0] if root in self.program.pieces else root
+        output = self.program.graph.returns.index(whole[0])
+        e = Arithmetic(self.code, value.dtype)
+        gap = e.sub(value, value)  # NaN for what is not finite
+        bad = e.ne(gap, gap)
+        if self.values.mask is not None:
+            bad = e.and_(bad, self.values.mask)
+
+        def note() -> None:
+            self.code.do(f"store i64 {NONFINITE}, ptr %frame, align 8")
+            at = self.code.let(f"getelementptr i64, ptr %frame, i64 {POSITION}")
+            self.code.do(f"store i64 {output}, ptr {at}, align 8")
+
+        self.code.when(e.any_lane(bad), note)
 
     def store(self, root: Root, value: Vector) -> None:
         """Write a member where the loops are."""

@@ -3,30 +3,59 @@
 from __future__ import annotations
 
 import ctypes
-from functools import lru_cache
+import threading
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
+import llvmlite
 import llvmlite.binding as llvm
+from llvmlite.binding import ffi
 
-from wengert.codegen.llvm.common import split
+from wengert.codegen.llvm.beside import Beside
+from wengert.codegen.llvm.common import halves, split
+from wengert.errors import CompileError
 
 Images: TypeAlias = tuple[bytes, ...]  # object files that belong together
+Make: TypeAlias = Callable[[str], bytes]  # the text of a module -> its object file
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 
 
-@lru_cache(maxsize=1)
+OPTIONS: dict[str, Any] = {"opt": 2, "reloc": "pic", "codemodel": "small", "jit": True}
+
+
+class _Targets(threading.local):
+    """LLVM works for one thread at a time with each of them."""
+
+    found: Any = None
+
+
+_targets = _Targets()
+
+
 def target() -> Any:
     """The machine that code is made for: this one."""
-    return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
-        opt=2,
-        reloc="pic",
-        codemodel="small",
-        jit=True,
-    )
+    if _targets.found is None:
+        known = machine()
+        _targets.found = llvm.Target.from_default_triple().create_target_machine(
+            cpu=known["cpu"], features=known["features"], **OPTIONS
+        )
+    return _targets.found
+
+
+@lru_cache(maxsize=1)
+def machine() -> dict[str, str]:
+    """All that machine code depends on beside the text it is made from."""
+    return {
+        "cpu": llvm.get_host_cpu_name(),
+        "features": llvm.get_host_cpu_features().flatten(),
+        "triple": llvm.get_process_triple(),
+        "options": repr(OPTIONS),
+        "llvm": ".".join(map(str, llvm.llvm_version_info)),
+        "llvmlite": llvmlite.__version__,
+    }
 
 
 def architecture() -> str:
@@ -34,12 +63,17 @@ def architecture() -> str:
     return str(target().triple).partition("-")[0]
 
 
-def _parsed(text: str) -> Any:
-    machine = target()
-    head = f'target triple = "{machine.triple}"\ntarget datalayout = "{machine.target_data}"\n'
+def complete(text: str) -> str:
+    """The text of a module with what LLVM wants to know before and after it."""
+    found = target()
+    head = f'target triple = "{found.triple}"\ntarget datalayout = "{found.target_data}"\n'
     # Vectors are as wide as the text says: no preference of the CPU's for narrower ones.
     foot = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
-    return llvm.parse_assembly(head + text + foot + "\n", llvm.create_context())
+    return head + text + foot + "\n"
+
+
+def _parsed(text: str) -> Any:
+    return llvm.parse_assembly(complete(text), llvm.create_context())
 
 
 def assembly(text: str) -> str:
@@ -47,20 +81,50 @@ def assembly(text: str) -> str:
     return str(target().emit_assembly(_parsed(text)))
 
 
-def object_code(text: str) -> Images:
-    """A module as object files: what is kept, and linked again elsewhere.
+def make_object(text: str) -> bytes:
+    """A module as an object file."""
+    return _emitted(target(), _parsed(text))
+
+
+def _emitted(machine: Any, module: Any) -> bytes:
+    """The same as `machine.emit_object(module)`, for several threads at once.
+
+    llvmlite lets one thread after the other into LLVM. LLVM itself asks for that only where threads
+    share a context or a target machine, and here each has its own.
+    """
+    emit = getattr(ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
+    if emit is None:
+        return bytes(machine.emit_object(module))
+    with ffi.OutputString() as fault:
+        buffer = emit(machine, module, 1, fault)
+        if not buffer:
+            raise CompileError(
+                f"compile: LLVM refused a module ({fault}); it takes all that Wengert writes. "
+                "Please report this."
+            )
+    try:
+        size = ffi.lib.LLVMPY_GetBufferSize(buffer)
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), size)
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def object_code(text: str, make: Make = make_object) -> Images:
+    """A module as object files, made with `make`: what is kept, and linked again elsewhere.
 
     Functions that many programs have in common are an object of their own, made once.
     """
     own, common = split(text)
-    return (_object(own), *([_common_object(common)] if common else []))
+    first, *rest = halves(own)
+    beside = [Beside(partial(make, part)) for part in rest]
+    if common:
+        beside.append(Beside(partial(_common_object, common, make)))
+    return (make(first), *(each.result() for each in beside))
 
 
-def _object(text: str) -> bytes:
-    return bytes(target().emit_object(_parsed(text)))
-
-
-_common_object = lru_cache(maxsize=16)(_object)
+@lru_cache(maxsize=16)
+def _common_object(text: str, make: Make) -> bytes:
+    return make(text)
 
 
 class Native:
@@ -71,7 +135,10 @@ class Native:
     def __init__(self, images: Images, names: tuple[str, ...]) -> None:
         # JITLink lays the sections of an object side by side. The older linker maps each for
         # itself, and in a process with much memory in use aborted after thousands of programs.
-        self._jit = llvm.create_lljit_compiler(target(), use_jit_link=True, suppress_errors=True)
+        self._target = target()  # of this thread, and needed when it has ended
+        self._jit = llvm.create_lljit_compiler(
+            self._target, use_jit_link=True, suppress_errors=True
+        )
         builder = llvm.JITLibraryBuilder().add_current_process()
         for image in images:
             builder.add_object_img(image)

@@ -2,46 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from wengert.codegen.folds import FOLDS
 from wengert.codegen.kernel import Kernel, Program
 from wengert.codegen.llvm.array import Array
-from wengert.codegen.llvm.code import Code, Module
+from wengert.codegen.llvm.code import LANES, Code, Index, Module
 from wengert.codegen.llvm.commit import write_commit, write_finite_check
-from wengert.codegen.llvm.contract import Contraction, write_contraction
-from wengert.codegen.llvm.control import write_cond, write_scan
+from wengert.codegen.llvm.contract import write_contraction
+from wengert.codegen.llvm.contraction import Contraction
+from wengert.codegen.llvm.control import set_collected, write_cond, write_scan
 from wengert.codegen.llvm.folding import FoldingLoops
 from wengert.codegen.llvm.frame import Frame
+from wengert.codegen.llvm.groups import collapsed
 from wengert.codegen.llvm.loops import Loops
+from wengert.codegen.llvm.pool import WAIT_FOR_ALL, call_workers, define_program_barrier, word
 from wengert.codegen.llvm.rounding import restore_rounding, set_rounding
+from wengert.codegen.llvm.shares import PART, is_partial, places_apart
 from wengert.codegen.llvm.special import Call
+from wengert.codegen.llvm.special_debug import write_report
 from wengert.codegen.llvm.specials import SPECIALS
-from wengert.codegen.lower import Arena, Layout, Workspace
+from wengert.codegen.llvm.team import GATHER, WORKER_MAIN, wanted_workers, write_worker
+from wengert.codegen.lower import STATUS, WORKER, WORKERS, Arena, Layout, Workspace, shown
+from wengert.codegen.plan import all_programs
+from wengert.core.dims import product
 from wengert.core.dtypes import int8
 from wengert.errors import CompileError
 
-ENTRY = "program"
+ENTRY, WORK, SET_POINTERS = "program", "work", "set_pointers"
 
 
-def write_program(program: Program, layout: Layout, module: Module, finite: bool = False) -> str:
+def write_program(
+    program: Program,
+    layout: Layout,
+    module: Module,
+    sizes: Mapping[str, int],
+    finite: bool = False,
+) -> str:
     """The module's text: the kernels in their order compute; then what was donated is written, if
     nothing has failed and, where `finite` is asked for, every output is finite.
     """
-    writer = _Writer(module, layout)
-    writer.define_all(program, "k")
+    split = program.divided
+    writer = _Writer(module, layout, program, sizes)
+    if split:
+        define_program_barrier(module)
+    writer.define_all(program, "k", split)
+    _write_work(writer, program, finite, split)
     code = Code(module, 1)
-    before = set_rounding(code)
-    _set_guests(code, layout)
-    writer.call_kernels(code, program)
-    if finite:
-        write_finite_check(module, layout, program)
-        code.do("call void @check_finite(ptr %frame)")
-    if layout.commits:
-        write_commit(module, layout, program)
-        code.do("call void @commit(ptr %frame)")
-    restore_rounding(code, before)
+    if split:
+        write_worker(module, layout, program, WORK)
+        call_workers(
+            code, WORKER_MAIN, wanted_workers(Frame(code, layout, program), program, sizes)
+        )
+        code.do(f"call void @{GATHER}(ptr %frame)")
+    else:
+        code.do(f"call void @{WORK}(ptr %frame)")
     code.function(ENTRY, "ptr %frame", linkage="")
     return module.text()
+
+
+def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) -> None:
+    """void @work(frame): what each worker does of a call."""
+    module, layout = writer.module, writer.layout
+    _write_set_pointers(module, layout, program)
+    code = Code(module, 1)
+    before = set_rounding(code)
+    code.do(f"call void @{SET_POINTERS}(ptr %frame)")
+    gated = [k for k in program.order if program.kernels[k].gated]
+    writer.call_kernels(code, program, [k for k in program.order if k not in gated])
+    if finite:
+        write_finite_check(module, layout, program, split)
+        writer.wait(code)
+        writer.check_kernels(code, program, gated)
+        code.do("call void @check_finite(ptr %frame)")
+    if layout.commits or gated:
+        write_commit(module, layout, program, split)
+        writer.wait(code)
+        if split:
+            code.do(f"call void @{GATHER}(ptr %frame)")
+        good = code.compare("eq", word(code, STATUS), 0)
+        code.when(good, lambda: writer.call_kernels(code, program, gated))
+        code.do("call void @commit(ptr %frame)")
+    restore_rounding(code, before)
+    code.function(WORK, "ptr %frame")
+
+
+def _write_set_pointers(module: Module, layout: Layout, program: Program) -> None:
+    """void @set_pointers(frame): pointers to arrays that lie in others."""
+    code = Code(module, 1)
+    _set_guests(code, layout)
+    for each in all_programs(program):
+        set_collected(code, layout, each)
+    _set_pieces(code, layout, program)
+    code.function(SET_POINTERS, "ptr %frame")
+
+
+def _set_pieces(code: Code, layout: Layout, program: Program) -> None:
+    """Pointers to where the pieces of outputs go."""
+    frame = Frame(code, layout, program)
+    for root, (whole, place) in program.pieces.items():
+        found = program.root_type(whole)
+        begin = code.address(frame.pointer(whole), frame.size(place), found.dtype)
+        at = code.let(f"getelementptr i64, ptr %frame, i64 {program.slots[root]}")
+        code.do(f"store ptr {begin}, ptr {at}, align 8")
 
 
 def _set_guests(code: Code, layout: Layout) -> None:
@@ -55,16 +118,25 @@ def _set_guests(code: Code, layout: Layout) -> None:
 
 
 class _Writer:
-    def __init__(self, module: Module, layout: Layout) -> None:
-        self.module, self.layout = module, layout
+    def __init__(
+        self, module: Module, layout: Layout, outermost: Program, sizes: Mapping[str, int]
+    ) -> None:
+        self.module, self.layout, self.outermost = module, layout, outermost
+        self.sizes = sizes
         self.names: dict[int, list[str]] = {}
+        self.split: set[int] = set()  # programs that several workers run
 
-    def define_all(self, program: Program, prefix: str) -> None:
+    def define_all(self, program: Program, prefix: str, split: bool) -> None:
+        """The functions of all kernels; where a program is split, all workers call those that are,
+        and one of them the others.
+        """
         names = [f"{prefix}{k}" for k in range(len(program.kernels))]
         self.names[id(program)] = names
+        if split:
+            self.split.add(id(program))
         for k, (kernel, name) in enumerate(zip(program.kernels, names, strict=True)):
             for b, body in enumerate(kernel.bodies):
-                self.define_all(body, f"{name}_{'abc'[b]}")
+                self.define_all(body, f"{name}_{'abc'[b]}", kernel.split is not None)
             self.define(program, k, kernel, name)
 
     def define(self, program: Program, k: int, kernel: Kernel, name: str) -> None:
@@ -77,13 +149,80 @@ class _Writer:
         elif kernel.kind == "special":
             self.write_special(program, kernel, name)
         else:
-            loops = Loops if kernel.kind == "map" else FoldingLoops
-            loops(self.module, self.layout, program, k).write(name)
+            _loops(kernel)(self.module, self.layout, program, k).write(name)
 
-    def call_kernels(self, code: Code, program: Program) -> None:
+    def call_kernels(
+        self, code: Code, program: Program, numbers: Sequence[int] | None = None
+    ) -> None:
+        """Call kernels of a program, all of them or some, in their order."""
+        chosen = program.order if numbers is None else numbers
         names = self.names[id(program)]
-        for k in program.order:
-            code.do(f"call void @{names[k]}(ptr %frame)")
+        if id(program) not in self.split:
+            for k in chosen:
+                code.do(f"call void @{names[k]}(ptr %frame)")
+            return
+        begun = program is not self.outermost  # the body of a loop: others may be a step behind
+        for together in self.runs(program, chosen):
+            if begun:
+                self.wait(code)
+            begun = True
+            self.call_together(code, program, together, [names[k] for k in together])
+
+    def runs(self, program: Program, numbers: Sequence[int]) -> list[list[int]]:
+        """Kernels between which workers need not wait for each other."""
+        found: list[list[int]] = []
+        for k in numbers:
+            kernel = program.kernels[k]
+            last = program.kernels[found[-1][0]] if found else None
+            alike = last is not None and kernel.split is None and last.split is None
+            if alike and last is not None and kernel.apart == last.apart:
+                found[-1].append(k)
+            else:
+                found.append([k])
+        return found
+
+    def call_together(
+        self, code: Code, program: Program, numbers: Sequence[int], names: Sequence[str]
+    ) -> None:
+        """All workers divide a kernel; or each runs some; or the first runs all."""
+        kernel = program.kernels[numbers[0]]
+        if kernel.split is not None:
+            code.do(f"call void @{names[0]}(ptr %frame)")
+        elif not kernel.apart:
+            self.one_worker(code, 0, names)
+        else:
+            workers = word(code, WORKERS)
+            places = places_apart(program, numbers, self.sizes)
+            for place, name in zip(places, names, strict=True):
+                at = code.div(code.mul(workers, int(1024 * place)), 1024)
+                self.one_worker(code, at, [name])
+
+    def check_kernels(self, code: Code, program: Program, gated: Sequence[int]) -> None:
+        """Ask kernels that write over arguments whether what they would write is finite."""
+        names = {k: f"{self.names[id(program)][k]}_check" for k in gated}
+        for k, name in names.items():
+            loops = _loops(program.kernels[k])
+            loops(self.module, self.layout, program, k, checking=True).write(name)
+        if not self.split:
+            for name in names.values():
+                code.do(f"call void @{name}(ptr %frame)")
+            return
+        for together in self.runs(program, gated):
+            self.call_together(code, program, together, [names[k] for k in together])
+
+    def one_worker(self, code: Code, number: Index, names: Sequence[str]) -> None:
+        """Worker so-and-so calls these."""
+
+        def write() -> None:
+            for name in names:
+                code.do(f"call void @{name}(ptr %frame)")
+
+        code.when(code.compare("eq", word(code, WORKER), number), write)
+
+    def wait(self, code: Code) -> None:
+        """Where several workers run a program, they wait here for each other."""
+        if self.split:
+            code.do(f"call void @{WAIT_FOR_ALL}(ptr %frame)")
 
     def write_special(self, program: Program, kernel: Kernel, name: str) -> None:
         node = program.node(kernel.members[0])
@@ -111,9 +250,15 @@ class _Writer:
             node.params,
             scratch,
             lambda condition, position: frame.fail(condition, node, position),
+            lambda x: self.report(frame, kernel, x),
         )
         special.emit(call)
         code.function(name, "ptr %frame")
+
+    def report(self, frame: Frame, kernel: Kernel, x: Array) -> None:
+        """Show an array to who looks."""
+        number = self.layout.shown.index(shown(frame.program, kernel))
+        write_report(frame, number, x, frame.program.steps)
 
     def output(self, frame: Frame, root: tuple[int, int]) -> Array:
         found = frame.program.root_type(root)
@@ -124,6 +269,10 @@ class _Writer:
             strides.append(frame.size(step))
             step = step * size
         return Array(frame.pointer(root), shape, tuple(reversed(strides)), found.dtype)
+
+
+def _loops(kernel: Kernel) -> type[Loops]:
+    return Loops if kernel.kind == "map" else FoldingLoops
 
 
 def ask_for_scratch(program: Program, layout: Layout) -> None:
@@ -143,14 +292,10 @@ def ask_for_scratch(program: Program, layout: Layout) -> None:
             types = [program.graph.type(i) for i in node.operands if i is not None]
             size = SPECIALS[node.op.name].scratch(types, node.params)
             kernel.scratch.append((layout.slot(Arena()), size))
+        elif kernel.kind == "rows" and is_partial(kernel, collapsed(program, kernel)):
+            kernel.partial = layout.slot(Arena())
+            count = sum(program.node(i).op in FOLDS for i in kernel.members)
+            parts = -(-product(kernel.domain) // PART)
+            kernel.scratch.append((kernel.partial, parts * count * LANES * 8))
         for body in kernel.bodies:
             ask_for_scratch(body, layout)
-
-
-def all_programs(program: Program) -> Sequence[Program]:
-    """A program and the bodies inside it."""
-    found = [program]
-    for kernel in program.kernels:
-        for body in kernel.bodies:
-            found += all_programs(body)
-    return found

@@ -15,6 +15,7 @@ from wengert.core.dims import Size
 from wengert.core.types import ArrayType
 
 Fail: TypeAlias = Callable[[str, Index], None]
+Report: TypeAlias = Callable[[Array], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Call:
     params: dict[str, Any]
     scratch: str  # pointer to the bytes that `Special.scratch` asked for, aligned to 64
     fail: Fail  # fail(i1, position): where the i1 holds, note an error at this position
+    report: Report | None = None  # report(array): show it to who looks, of the op that prints
 
 
 def no_scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wengert.codegen.llvm.linalg_kernels import FACTORISATIONS
 from wengert.codegen.llvm.special import Special
 from wengert.codegen.llvm.special_cumulate import CUMULATE
+from wengert.codegen.llvm.special_debug import DEBUG
 from wengert.codegen.llvm.special_position import POSITION
 from wengert.codegen.llvm.special_random import RANDOM
 from wengert.codegen.llvm.special_scatter import SCATTER
@@ -13,6 +14,7 @@ from wengert.codegen.llvm.special_sort import SORT
 
 SPECIALS: dict[str, Special] = {
     **CUMULATE,
+    **DEBUG,
     **FACTORISATIONS,
     **POSITION,
     **RANDOM,

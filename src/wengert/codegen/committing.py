@@ -1,0 +1,177 @@
+"""Committing: the end of a program, which writes over its arguments when nothing has failed.
+
+What lies behind a `boundary` in the graph and leads only to outputs that go over arguments is the
+commit: kernels of their own, which write in place. All others have run before, and what they found
+decides whether these run at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from wengert.codegen.elements import ELEMENTS
+from wengert.codegen.folds import FOLDS
+from wengert.codegen.kernel import COMMIT, Kernel, Program
+from wengert.codegen.prepare import WITHOUT_MEMORY
+from wengert.codegen.views import LOOKS, Root, row_major
+from wengert.core.dims import Size
+from wengert.core.graph import Graph, Node
+from wengert.core.table import op
+
+
+def committed(graph: Graph, regions: Sequence[int], written: Collection[int]) -> set[int]:
+    """The nodes of the commit: behind a boundary, or made of arguments alone, computed in loops,
+    and of use for outputs in `written` only.
+    """
+    behind: set[int] = set()
+    plain: set[int] = set()
+    users: list[list[int]] = [[] for _ in graph.nodes]
+    for number, node in enumerate(graph.nodes):
+        operands = [i for i in node.operands if i is not None]
+        for i in operands:
+            users[i].append(number)
+        if node.op is op.boundary or any(i in behind for i in operands):
+            behind.add(number)
+        elif node.op in WITHOUT_MEMORY or (_in_loops(node) and all(i in plain for i in operands)):
+            plain.add(number)
+    if not behind:
+        return set()
+    early = {number for at, number in enumerate(graph.returns) if at not in written}
+    found: set[int] = set()
+    for number in sorted(behind | plain, reverse=True):
+        useful = bool(users[number]) or number in graph.returns
+        alone = number not in early and all(i in found for i in users[number])
+        if useful and alone and regions[number] == 0 and _in_loops(graph.nodes[number]):
+            found.add(number)
+    return found
+
+
+def commit_last(
+    graph: Graph, regions: Sequence[int], written: Collection[int]
+) -> tuple[Graph, list[int]]:
+    """The graph with the nodes of the commit behind all others, in a region of their own."""
+    last = committed(graph, regions, written)
+    if not last:
+        return graph, list(regions)
+    order = sorted(range(len(graph.nodes)), key=lambda number: (number in last, number))
+    numbers = {old: new for new, old in enumerate(order)}
+    out = Graph()
+    for old in order:
+        node = graph.nodes[old]
+        operands = tuple(None if i is None else numbers[i] for i in node.operands)
+        out.append(replace(node, operands=operands))
+    out.inputs[:] = [numbers[i] for i in graph.inputs]
+    out.returns[:] = [numbers[i] for i in graph.returns]
+    return out, [COMMIT if old in last else regions[old] for old in order]
+
+
+def _in_loops(node: Node) -> bool:
+    return node.op.emit is not None or node.op in ELEMENTS or node.op in FOLDS or node.op in LOOKS
+
+
+def gate(program: Program, written: Mapping[int, int]) -> set[int]:
+    """Find the kernels of the commit that can write right over arguments, and mark them; which
+    outputs they write. `written` says which output goes over which input.
+    """
+    inputs = {at: (program.graph.inputs[source], 0) for at, source in written.items()}
+    targets: dict[Root, tuple[int, Root, Size]] = {}  # (output, input, place in it)
+    for at in written:
+        root = program.views[program.graph.returns[at]].root
+        for each in program.joined.get(root, (root,)):
+            place = program.pieces[each][1] if root in program.joined else 0
+            targets[each] = (at, inputs[at], place)
+    able = {
+        k
+        for k, kernel in enumerate(program.kernels)
+        if kernel.region == COMMIT
+        and kernel.kind in ("map", "rows")
+        and _writes_in_place(program, k, kernel, targets)
+    }
+    missing = {at for root, (at, *_) in targets.items() if program.owner.get(root) not in able}
+    while True:  # a kernel that writes an output of which another cannot write its piece
+        spoilt = {
+            k
+            for k in able
+            if any(targets[root][0] in missing for root in program.kernels[k].stores)
+        }
+        if not spoilt and _can_wait(program, able, targets):
+            break
+        able -= spoilt or able
+        missing |= {targets[r][0] for k in spoilt for r in program.kernels[k].stores}
+        missing |= set() if able else set(written)
+    for k in able:
+        program.kernels[k].gated = True
+    return set(written) - missing
+
+
+def _writes_in_place(
+    program: Program, number: int, kernel: Kernel, targets: Mapping[Root, tuple[int, Root, Size]]
+) -> bool:
+    """Whether everything it stores goes over an argument that it reads at the same place only, and
+    nobody else reads that afterwards.
+    """
+    if not kernel.stores or any(root not in targets for root in kernel.stores):
+        return False
+    read_by_others = {
+        root for k, each in enumerate(program.kernels) if k != number for root in each.reads
+    }
+    full = row_major(kernel.domain)
+    views = [view for i in kernel.members for view in program.operand_views(i)]
+    for root in kernel.stores:
+        _, source, place = targets[root]
+        if root in read_by_others or program.root_type(root).shape != kernel.domain:
+            return False
+        if root in program.pieces and program.pieces[root][0] in read_by_others:
+            return False
+        for view in views:
+            if view.root == source and (view.offset != place or view.strides != full):
+                return False
+    return True
+
+
+def _can_wait(
+    program: Program, able: Collection[int], targets: Mapping[Root, tuple[int, Root, Size]]
+) -> bool:
+    """Have each kernel that writes over an argument wait for the others that read it; whether they
+    can, without waiting for each other.
+    """
+    program.waits = {}
+    for k in able:
+        sources = {targets[root][1] for root in program.kernels[k].stores}
+        readers = {
+            other
+            for other, kernel in enumerate(program.kernels)
+            if other != k and kernel.region == COMMIT and sources & set(kernel.reads)
+        }
+        if readers & set(able):
+            readers = {r for r in readers if not _apart(program, k, r, targets)}
+        if readers:
+            program.waits[k] = readers
+    return not any(_reaches(program, k, k) for k in program.waits)
+
+
+def _apart(
+    program: Program, k: int, other: int, targets: Mapping[Root, tuple[int, Root, Size]]
+) -> bool:
+    """Whether both write pieces of the same arguments: each reads its own piece only."""
+    mine = {targets[root][1] for root in program.kernels[k].stores}
+    theirs = {targets[root][1] for root in program.kernels[other].stores if root in targets}
+    read = mine & set(program.kernels[other].reads)
+    return read <= theirs
+
+
+def _reaches(program: Program, start: int, goal: int) -> bool:
+    """Whether a kernel waits, through others, for itself."""
+    seen: set[int] = set()
+    left = list(program.waits.get(start, ()))
+    while left:
+        k = left.pop()
+        if k == goal:
+            return True
+        if k not in seen:
+            seen.add(k)
+            owners = (program.owner.get(root) for root in program.kernels[k].reads)
+            left += [n for n in owners if n is not None]
+            left += program.waits.get(k, ())
+    return False

@@ -1,0 +1,38 @@
+"""Eager mode: whether compiled functions run op by op, in NumPy."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+# Of this thread or task, and of what it calls. The environment is read once, at import.
+_eager: ContextVar[bool] = ContextVar(
+    "wengert_eager", default=os.environ.get("WENGERT_EAGER", "") not in ("", "0")
+)
+
+# Whether compiled functions run op by op here. Every call asks: no function of ours around it.
+is_eager: Callable[[], bool] = _eager.get
+
+
+@contextmanager
+def eager() -> Iterator[None]:
+    """While this is open, compiled functions run op by op in NumPy: `print` and a debugger see the
+    values. It holds for the thread or task that opens it. `WENGERT_EAGER=1` in the environment is
+    the same for a whole process.
+
+    >>> @wg.compile
+    ... def f(x):
+    ...     y = x * 2.0
+    ...     print(y)
+    ...     return y + 1.0
+    >>> with wg.eager():
+    ...     z = f(np.arange(3.0))
+    [0. 2. 4.]
+    """
+    token = _eager.set(True)
+    try:
+        yield
+    finally:
+        _eager.reset(token)

@@ -1,0 +1,73 @@
+"""Which loops are being recorded or run: what is drawn inside one must differ from step to step.
+
+A generator that is older than a loop folds the loop's index into its keys. The loop then has its
+index as one more of its xs; loops in which nothing is drawn have none.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class IndexNeeded(BaseException):
+    """Something inside a loop needs its index; the loop catches this and begins again with one.
+
+    A BaseException so that a user's ``except Exception`` cannot swallow it.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        super().__init__(loop)
+        self.loop = loop
+
+
+class Loop:
+    """A loop whose body runs, or is recorded, now."""
+
+    def __init__(self) -> None:
+        self.index: Any = None  # of the step, where the loop has it
+        self._starts: dict[int, tuple[Any, int]] = {}  # sites of generators before the body
+        self._begun: set[int] = set()  # generators that have drawn in this run of the body
+
+    def body(self, function: Callable[..., Any], indexed: bool) -> Callable[[Any, Any], Any]:
+        """The function of a loop, with this loop around it."""
+
+        def run(carry: Any, x: Any) -> Any:
+            x, self.index = x if indexed else (x, None)
+            self._begun.clear()
+            _open.loops.append(self)
+            try:
+                return function(carry, x)
+            finally:
+                _open.loops.remove(self)
+
+        return run
+
+    def site(self, generator: Any, sites: int) -> int:
+        """The site a generator goes on from: every run of the body begins with the same one."""
+        if id(generator) not in self._begun:
+            self._begun.add(id(generator))
+            sites = self._starts.setdefault(id(generator), (generator, sites))[1]
+        return sites
+
+
+class _Open(threading.local):
+    def __init__(self) -> None:
+        self.loops: list[Loop] = []
+
+
+_open = _Open()
+
+
+def open_loops() -> list[Loop]:
+    """The loops around this place, the outermost first."""
+    return list(_open.loops)
+
+
+def indices(loops: list[Loop]) -> list[Any]:
+    """Their indices; a loop that has none begins again."""
+    for loop in loops:
+        if loop.index is None:
+            raise IndexNeeded(loop)
+    return [loop.index for loop in loops]

@@ -1,0 +1,47 @@
+"""Embedding: a row of numbers for each of a count of things."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.core.table import op
+from wengert.core.types import Value
+from wengert.nn.arguments import require_float, require_size
+from wengert.nn.init import Initialiser, Seed, initialise
+
+
+@dataclass(init=False, eq=False)
+class Embedding:
+    """Rows of `weight`, (count, size), at integer indices of any shape; each index becomes a row.
+
+    Negative indices count from the end, and those that do not exist raise IndexError. Rows that are
+    asked for several times add up their gradients. The weights begin normal with variance 1.
+
+    >>> layer = wg.nn.Embedding(10, 3)
+    >>> layer(np.array([[0, 9], [1, 1]])).shape
+    (2, 2, 3)
+    """
+
+    weight: Any  # (count, size)
+
+    def __init__(
+        self,
+        count: int,
+        size: int,
+        *,
+        init: str | Initialiser = "normal",
+        seed: Seed = 0,
+        dtype: Any = np.float32,
+    ) -> None:
+        shape = (
+            require_size("Embedding", "count", count),
+            require_size("Embedding", "size", size),
+        )
+        found = require_float("Embedding", dtype)
+        self.weight = initialise("Embedding", init, shape, seed, found)
+
+    def __call__(self, indices: Value) -> Value:
+        return op.take(self.weight, indices, 0)

@@ -1,0 +1,57 @@
+"""Linear: a matrix product and a bias."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.core.table import op
+from wengert.core.types import Value
+from wengert.nn.arguments import require_float, require_size
+from wengert.nn.init import Initialiser, Seed, initialise
+
+
+@dataclass(init=False, eq=False)
+class Linear:
+    """x @ weight.T + bias, along the last axis of x.
+
+    `weight` is (out, in), `bias` (out,) and zero at first, or None without one.
+
+    >>> layer = wg.nn.Linear(3, 2, seed=0)
+    >>> layer(np.ones((5, 3), np.float32)).shape
+    (5, 2)
+    """
+
+    weight: Any  # (out, in)
+    bias: Any  # (out,)
+
+    def __init__(
+        self,
+        in_size: int,
+        out_size: int,
+        *,
+        bias: bool = True,
+        init: str | Initialiser = "xavier_uniform",
+        seed: Seed = 0,
+        dtype: Any = np.float32,
+    ) -> None:
+        shape = (
+            require_size("Linear", "out_size", out_size),
+            require_size("Linear", "in_size", in_size),
+        )
+        found = require_float("Linear", dtype)
+        self.weight = initialise("Linear", init, shape, seed, found)
+        self.bias = np.zeros(shape[0], found) if bias else None
+
+    @classmethod
+    def of(cls, weight: Value, bias: Value = None) -> Linear:
+        """The layer with these arrays: (out, in) and (out,)."""
+        layer = cls.__new__(cls)
+        layer.weight, layer.bias = weight, bias
+        return layer
+
+    def __call__(self, x: Value) -> Value:
+        y = op.matmul(x, op.matrix_transpose(self.weight))
+        return y if self.bias is None else y + self.bias

@@ -1,0 +1,119 @@
+"""LayerNorm and BatchNorm: mean 0 and variance 1, along features or over a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.core.table import op
+from wengert.core.types import Value
+from wengert.errors import ShapeError
+from wengert.functions.parameter import canonical_number
+from wengert.nn.arguments import require_float, require_size
+
+
+def _eps(by: str, eps: Any) -> float:
+    return canonical_number(by, "eps", eps, lambda number: number >= 0, "a number >= 0")
+
+
+def _sizes(by: str, size: Any) -> tuple[int, ...]:
+    sizes = tuple(size) if isinstance(size, Sequence) else (size,)
+    return tuple(require_size(by, "size", each) for each in sizes)
+
+
+@dataclass(init=False, eq=False)
+class LayerNorm:
+    """The last axes of x brought to mean 0 and variance 1, then times `scale` plus `shift`.
+
+    `size` is that of the last axis, or the sizes of several. The variance is that of all elements,
+    and what is divided by is sqrt(variance + eps), as in `wg.layer_norm`.
+
+    >>> norm = wg.nn.LayerNorm(2, eps=0.0, dtype=np.float64)
+    >>> norm(np.array([[1.0, 3.0]]))
+    array([[-1.,  1.]])
+    """
+
+    scale: Any  # of the size, ones at first
+    shift: Any  # zeros at first
+    eps: float
+
+    def __init__(
+        self, size: int | Sequence[int], *, eps: float = 1e-5, dtype: Any = np.float32
+    ) -> None:
+        sizes, found = _sizes("LayerNorm", size), require_float("LayerNorm", dtype)
+        self.scale, self.shift = np.ones(sizes, found), np.zeros(sizes, found)
+        self.eps = _eps("LayerNorm", eps)
+
+    def __call__(self, x: Value) -> Value:
+        axes = tuple(range(-len(self.scale.shape), 0))
+        return op.layer_norm(x, self.scale, self.shift, axes, self.eps)
+
+
+@dataclass(init=False, eq=False)
+class BatchNorm:
+    """Features brought to mean 0 and variance 1 over the batch, then times `scale` plus `shift`.
+
+    The last axis of x is that of the features, all others are the batch. It is called as
+    `y, state = norm(x, state, training=…)`. While training, mean and variance are those of the
+    batch, and the new state is (1 - momentum) · old + momentum · new, without a gradient. Otherwise
+    they are those of the state, which stays as it is. `initial_state()` is what to begin with, and
+    what `TrainStep(state=…)` can carry. All variances are those of all elements (correction 0).
+
+    >>> norm = wg.nn.BatchNorm(1, momentum=0.5, eps=0.0, dtype=np.float64)
+    >>> y, state = norm(np.array([[1.0], [3.0]]), norm.initial_state(), training=True)
+    >>> y.ravel(), state
+    (array([-1.,  1.]), {'mean': array([1.]), 'var': array([1.])})
+    """
+
+    scale: Any  # (features,), ones at first
+    shift: Any  # (features,), zeros at first
+    momentum: float
+    eps: float
+
+    def __init__(
+        self, size: int, *, momentum: float = 0.1, eps: float = 1e-5, dtype: Any = np.float32
+    ) -> None:
+        features = require_size("BatchNorm", "size", size)
+        found = require_float("BatchNorm", dtype)
+        self.scale, self.shift = np.ones(features, found), np.zeros(features, found)
+        self.momentum = canonical_number(
+            "BatchNorm", "momentum", momentum, lambda m: 0 <= m <= 1, "in [0, 1]"
+        )
+        self.eps = _eps("BatchNorm", eps)
+
+    def initial_state(self) -> dict[str, Any]:
+        """Running statistics before the first batch: mean 0 and variance 1."""
+        like = self.scale
+        return {"mean": np.zeros(like.shape, like.dtype), "var": np.ones(like.shape, like.dtype)}
+
+    def __call__(
+        self, x: Value, state: dict[str, Any], *, training: bool
+    ) -> tuple[Value, dict[str, Any]]:
+        self._require(x, state)
+        if not training:
+            root = op.sqrt(state["var"] + self.eps)
+            return (x - state["mean"]) / root * self.scale + self.shift, state
+        axes = tuple(range(len(x.shape) - 1))
+        y = op.batch_norm(x, self.scale, self.shift, axes, self.eps)
+        found = {"mean": op.mean(x, axes), "var": op.var(x, axes)}
+        return y, {name: self._mixed(state[name], found[name]) for name in found}
+
+    def _mixed(self, old: Value, new: Value) -> Value:
+        return (1 - self.momentum) * old + self.momentum * op.stop_gradient(new)
+
+    def _require(self, x: Any, state: Any) -> None:
+        if not isinstance(state, dict) or state.keys() != {"mean", "var"}:
+            raise TypeError(
+                f"BatchNorm: state is {type(state).__name__}; it must be a dict of mean and var. "
+                "Begin with norm.initial_state(), and pass on what each call returns."
+            )
+        shape, features = tuple(x.shape), self.scale.shape[0]
+        if len(shape) < 2 or shape[-1] != features:
+            error = ShapeError(
+                f"BatchNorm: x has shape {shape}; its last axis must be the {features} features, "
+                "and there must be others, the batch. Reshape it."
+            )
+            raise located(error, [x])

@@ -1,0 +1,100 @@
+"""GRU: a gated recurrent layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.core.table import op
+from wengert.core.types import Value
+from wengert.errors import ShapeError
+from wengert.nn.arguments import require_float, require_size
+from wengert.nn.init import Initialiser, Seed, initialise
+
+
+@dataclass(init=False, eq=False)
+class GRU:
+    """A gated recurrent unit over axis 0 of xs, which is (time, in) or (time, batch, in).
+
+        r = sigmoid(W_r x + b_r + U_r h + c_r)          (Cho et al. 2014, in the form of cuDNN)
+        z = sigmoid(W_z x + b_z + U_z h + c_z)
+        n = tanh(W_n x + b_n + r · (U_n h + c_n))
+        h' = (1 - z) · n + z · h
+
+    `input_weight` holds W_r, W_z, W_n below each other, (3 hidden, in), `hidden_weight` the U,
+    (3 hidden, hidden), `input_bias` the b and `hidden_bias` the c, both (3 hidden,) and zero at
+    first. `gru(xs, h)` gives all h' and the last one; without h it begins with zeros.
+    `gru.step(x, h)` is one step.
+
+    >>> gru = wg.nn.GRU(3, 5)
+    >>> hs, last = gru(np.ones((7, 2, 3), np.float32))
+    >>> hs.shape, last.shape
+    ((7, 2, 5), (2, 5))
+    """
+
+    input_weight: Any  # (3 hidden, in)
+    hidden_weight: Any  # (3 hidden, hidden)
+    input_bias: Any  # (3 hidden,)
+    hidden_bias: Any  # (3 hidden,)
+
+    def __init__(
+        self,
+        in_size: int,
+        hidden_size: int,
+        *,
+        init: str | Initialiser = "xavier_uniform",
+        hidden_init: str | Initialiser = "orthogonal",
+        seed: Seed = 0,
+        dtype: Any = np.float32,
+    ) -> None:
+        width = require_size("GRU", "in_size", in_size)
+        hidden = require_size("GRU", "hidden_size", hidden_size)
+        found, rng = require_float("GRU", dtype), np.random.default_rng(seed)
+
+        def gates(how: str | Initialiser, columns: int) -> Any:
+            shape = (hidden, columns)  # the fans are those of one gate
+            return np.concatenate([initialise("GRU", how, shape, rng, found) for _ in range(3)])
+
+        self.input_weight, self.hidden_weight = gates(init, width), gates(hidden_init, hidden)
+        self.input_bias, self.hidden_bias = np.zeros(3 * hidden, found), np.zeros(3 * hidden, found)
+
+    def step(self, x: Value, h: Value) -> Value:
+        """The next h, from x (…, in) and h (…, hidden)."""
+        return self._next(self._project(x), h)
+
+    def _project(self, x: Value) -> Value:
+        """What x adds to the three gates: of all times at once."""
+        return op.matmul(x, op.matrix_transpose(self.input_weight)) + self.input_bias
+
+    def _next(self, from_x: Value, h: Value) -> Value:
+        from_h = op.matmul(h, op.matrix_transpose(self.hidden_weight)) + self.hidden_bias
+        size = self.hidden_weight.shape[1]
+        (xr, xz, xn), (hr, hz, hn) = (
+            (part[..., :size], part[..., size : 2 * size], part[..., 2 * size :])
+            for part in (from_x, from_h)
+        )
+        z = op.sigmoid(xz + hz)
+        n = op.tanh(xn + op.sigmoid(xr + hr) * hn)
+        return (1 - z) * n + z * h
+
+    def __call__(self, xs: Value, h: Value = None) -> tuple[Value, Value]:
+        xs = op.asarray(xs)
+        if xs.ndim not in (2, 3) or xs.shape[-1] != self.input_weight.shape[1]:
+            error = ShapeError(
+                f"GRU: xs has shape {tuple(xs.shape)}; it must be (time, in) or (time, batch, in), "
+                f"where in is {self.input_weight.shape[1]}. Reshape or transpose it."
+            )
+            raise located(error, [xs])
+        projected = self._project(xs)
+        if h is None:
+            shape = (*xs.shape[1:-1], self.hidden_weight.shape[1])
+            h = op.zeros(shape, projected.dtype)
+
+        def step(before: Value, x: Value) -> tuple[Value, Value]:
+            after = self._next(x, before)
+            return after, after
+
+        last, hs = op.scan(step, h, projected)
+        return hs, last

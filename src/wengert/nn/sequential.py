@@ -1,0 +1,71 @@
+"""Sequential: layers and functions, one after the other."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from wengert.core.types import Value
+from wengert.nn.activations import find_activation
+
+
+@dataclass(init=False, eq=False)
+class Sequential:
+    """Layers that are applied one after the other.
+
+    A layer is anything that is called with one array and returns one: a layer of `wg.nn`, a
+    dataclass of your own, a function such as `np.tanh`, or the name of an activation. `rng` goes to
+    those that have an argument of that name. A layer that returns more than one array (BatchNorm,
+    GRU) has no place here: call it in a function of your own.
+
+    >>> model = wg.nn.Sequential(wg.nn.Linear(3, 8), "relu", wg.nn.Dropout(0.1), wg.nn.Linear(8, 2))
+    >>> model(np.ones((5, 3), np.float32)).shape
+    (5, 2)
+    """
+
+    layers: tuple[Callable[..., Any], ...]
+
+    def __init__(self, *layers: Callable[..., Any] | str) -> None:
+        found: list[Callable[..., Any]] = []
+        for i, layer in enumerate(layers):
+            if isinstance(layer, str):
+                layer = find_activation(layer, "Sequential", f"layers[{i}]")
+            if not callable(layer):
+                raise TypeError(
+                    f"Sequential: layers[{i}] is {type(layer).__name__}; a layer is called with an "
+                    "array. Pass a layer, a function, or the name of an activation."
+                )
+            found.append(layer)
+        self.layers = tuple(found)
+
+    def __call__(self, x: Value, rng: Any = None) -> Value:
+        for i, layer in enumerate(self.layers):
+            x = layer(x, rng=rng) if rng is not None and _takes_rng(layer) else layer(x)
+            if isinstance(x, tuple):
+                raise TypeError(
+                    f"Sequential: layers[{i}], {type(layer).__name__}, returned {len(x)} values; a "
+                    "layer returns one array. Call it in a function of your own."
+                )
+        return x
+
+    def __getitem__(self, number: int) -> Callable[..., Any]:
+        return self.layers[number]
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+
+def _takes_rng(layer: Callable[..., Any]) -> bool:
+    """Whether a layer has an argument `rng`. Layers of one class share the answer."""
+    return _has_rng(layer if inspect.isroutine(layer) else type(layer).__call__)
+
+
+@lru_cache(256)
+def _has_rng(function: Any) -> bool:
+    try:
+        return "rng" in inspect.signature(function).parameters
+    except (TypeError, ValueError):  # of functions in C that do not say
+        return False

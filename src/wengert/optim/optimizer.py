@@ -1,0 +1,320 @@
+"""Optimizer: one rule, run in place on arrays, on graph nodes, over trees and in compiled steps."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wengert.api.graph import Graph
+from wengert.core.table import op
+from wengert.core.tensor import Tensor
+from wengert.errors import OptimError, WengertError
+from wengert.optim import saving
+from wengert.optim.eager import (
+    ParameterState,
+    graph_parameters,
+    nonfinite_part,
+    owned,
+    require_policy,
+    require_weights,
+    usable_gradient,
+)
+from wengert.optim.parameters import gradients_for, parameters_of, replaced
+from wengert.optim.schedules_base import Schedule
+from wengert.optim.settings import not_negative
+
+Rate: TypeAlias = float | Callable[[int], float]
+Arrays: TypeAlias = dict[str, Any]
+
+
+class Optimizer:
+    """Base of all optimizers. A subclass says what it keeps (`initial`), which numbers an update
+    needs (`numbers`), and how weights move (`rule`); all ways of use follow from these.
+
+    >>> class SignDescent(wg.optim.Optimizer):
+    ...     "Steps of one length, against the sign of the gradient."
+    ...     def rule(self, weights, grad, state, s, path=None):
+    ...         return weights - s["lr"] * wg.sign(grad), state
+    >>> w = np.array([1.0, -2.0])
+    >>> SignDescent(0.5).step("w", w, grad=np.array([3.0, -0.1]))
+    >>> w
+    array([ 0.5, -1.5])
+    """
+
+    rate_name = "lr"  # what the constructor calls the learning rate
+
+    def __init__(self, lr: Rate) -> None:
+        """To be called last: from here on settings only change if the state stays of one form."""
+        self.lr = lr
+        saving.require_attributes(self)
+        self._plain = saving.plain_numbers(self)
+        self._states: dict[Hashable, ParameterState] = {}
+        self._kept: tuple[str, ...] = tuple(self.initial(np.zeros(())))
+        self.require_consistent()
+
+    # What a subclass defines.
+
+    def initial(self, weights: Any) -> Arrays:
+        """The state of a parameter before its first update: arrays of its shape, by name."""
+        return {}
+
+    def numbers(self, count: Any) -> dict[str, Any]:
+        """What the rule needs to know of update number `count`, from 1: the learning rate and every
+        number among the settings. A subclass adds what follows from them, such as corrections.
+        `count` is an int, an array of them (see `table`) or, in recorded code, a Tensor.
+        """
+        return {"lr": self.rate(count)} | {name: getattr(self, name) for name in self._plain}
+
+    def rule(
+        self, weights: Any, grad: Any, state: Arrays, s: Mapping[str, Any], path: str | None = None
+    ) -> tuple[Any, Arrays]:
+        """New weights and new state. Pure, written with functions that can be recorded; `s` holds
+        the numbers of this update, and `path` says which parameter it is.
+        """
+        raise OptimError(
+            f"{type(self).__name__}: has no rule; one is needed to update weights. "
+            "Define rule(self, weights, grad, state, s, path=None)."
+        )
+
+    @property
+    def flat(self) -> bool:
+        """Whether the rule is elementwise, so that several parameters can be updated as one."""
+        return True
+
+    def require_consistent(self) -> None:
+        """Refuse settings that do not go together."""
+
+    # The learning rate and other settings.
+
+    @property
+    def lr(self) -> Rate:
+        """The learning rate as it was given: a number, or a schedule."""
+        return self._rate
+
+    @lr.setter
+    def lr(self, value: Any) -> None:
+        self._rate = value if callable(value) else not_negative(type(self).__name__, "lr", value)
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the next update; a schedule is asked for the updates done by `step`.
+        Setting it replaces a schedule.
+        """
+        count = max((state.count for state in self._states.values()), default=0)
+        return float(self.rate(count + 1))
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        self.lr = value
+
+    def rate(self, count: Any) -> Any:
+        """The learning rate of update number `count`, from 1; a schedule counts from 0."""
+        if not callable(self.lr):
+            return self.lr
+        name = type(self).__name__
+        if isinstance(count, np.ndarray):
+            if isinstance(self.lr, Schedule):
+                return self.lr.table(int(count[0]) - 1, len(count))
+            return np.array([self.rate(int(each)) for each in count])
+        if not isinstance(count, Tensor):
+            return not_negative(name, f"lr({count - 1})", self.lr(count - 1))
+        try:
+            return self.lr(op.subtract(count, 1))  # recorded, if it can be
+        except (WengertError, TypeError, ValueError) as error:
+            raise OptimError(
+                f"{name}: its schedule was asked for an update whose number is known at call time "
+                "only; it computes with Python numbers. Pass scalars(count) into the compiled "
+                "function, and on to update."
+            ) from error
+
+    def scalars(self, count: int) -> dict[str, float]:
+        """The numbers of update number `count`, from 1, computed on the host in float64."""
+        return {name: float(x) for name, x in self.numbers(count).items()}
+
+    def table(self, begin: int, count: int) -> dict[str, NDArray[np.float64]]:
+        """The numbers of `count` updates from number `begin` on; the same bits as `scalars`, and
+        quicker for many.
+        """
+        found = self.numbers(np.arange(begin, begin + count))
+        return {name: np.full(count, x, np.float64) for name, x in found.items()}
+
+    def change(self, name: str, value: Any, fixed: bool) -> None:
+        """Give a setting a checked value; refused where compiled code or state would not fit."""
+        before = self.__dict__.get(name)
+        if "_kept" in self.__dict__ and fixed and value != before:
+            raise OptimError(
+                f"{type(self).__name__}: {name}={value!r} was set; it is {before!r} for the life "
+                "of the optimizer. Make a new one."
+            )
+        self.__dict__[name] = value
+        if "_kept" not in self.__dict__:
+            return
+        try:
+            self.require_consistent()
+            self._require_same_state(name, value, tuple(self.initial(np.zeros(()))))
+        except OptimError:
+            self.__dict__[name] = before
+            raise
+
+    def _require_same_state(self, name: str, value: Any, kept: tuple[str, ...]) -> None:
+        if kept != self._kept:
+            raise OptimError(
+                f"{type(self).__name__}: {name}={value!r} was set; it needs state "
+                f"{', '.join(kept) or 'of no kind'}, and this optimizer keeps "
+                f"{', '.join(self._kept) or 'none'}. Make a new one."
+            )
+
+    # One parameter at a time, in place.
+
+    def step(
+        self, parameter_id: Hashable, weights: Any, grad: Any, *, nonfinite: str = "raise"
+    ) -> None:
+        """Update an array in place. Its state is kept under any hashable id; an id that is a string
+        is the path that `exclude` looks at.
+
+        A gradient that is not finite, or an update that leads there, raises NonFiniteError; with
+        nonfinite="skip" nothing happens instead, with "ignore" the update is made. A step that is
+        refused changes nothing.
+        """
+        require_policy(type(self).__name__, nonfinite)
+        require_weights(type(self).__name__, parameter_id, weights)
+        found = self._updated(parameter_id, weights, grad, nonfinite)
+        if found is not None:
+            np.copyto(weights, found[0])
+            self._states[parameter_id] = found[1]
+
+    def step_graph_node(self, graph: Graph, node: Any, *, nonfinite: str = "raise") -> None:
+        """Update a parameter of a graph by the gradient it has accumulated, or all parameters of a
+        tree of them. State is kept under the parameter's name.
+        """
+        require_policy(type(self).__name__, nonfinite)
+        parameters = graph_parameters(type(self).__name__, graph, node)
+        gradients = {number: graph.gradient(number) for number in parameters}
+        found = {
+            number: self._updated(graph.name(number), graph.value(number), grad, nonfinite)
+            for number, grad in gradients.items()
+        }
+        if None in found.values():
+            return  # of a tree, all parameters are updated or none
+        for number, update in found.items():
+            if update is not None:
+                graph.set(number, update[0])
+                self._states[graph.name(number)] = update[1]
+
+    def _updated(
+        self, parameter_id: Hashable, weights: Any, grad: Any, nonfinite: str
+    ) -> tuple[Any, ParameterState] | None:
+        """Weights and state after an update; None if it is to be skipped."""
+        name = type(self).__name__
+        grad = usable_gradient(name, parameter_id, weights, grad)
+        state = self._states.get(parameter_id)
+        if state is None:
+            state = ParameterState(0, owned(self.initial(weights), weights))
+        state.require_fitting(name, parameter_id, weights)
+        path = parameter_id if isinstance(parameter_id, str) else str(parameter_id)
+        with np.errstate(all="ignore"):  # what is not finite is found below
+            s = cast_all(self.scalars(state.count + 1), weights.dtype)
+            new, arrays = self.rule(weights, grad, state.arrays, s, path)
+        if nonfinite != "ignore":
+            fault = nonfinite_part(name, parameter_id, grad, new, arrays)
+            if fault is not None and nonfinite == "raise":
+                raise fault
+            if fault is not None:
+                return None
+        return new, ParameterState(state.count + 1, owned(arrays, weights, grad))
+
+    def clear_state(self) -> None:
+        """Forget what `step` has kept, as for a new training run; settings stay."""
+        self._states.clear()
+
+    # Trees.
+
+    def init(self, model: Any) -> dict[str, Any]:
+        """The state of all parameters of a tree before the first update: itself a tree."""
+        by = f"{type(self).__name__}.init"
+        return {
+            "count": np.array(0),
+            "parameters": {
+                path: owned(self.initial(weights), weights)
+                for path, weights in parameters_of(by, model).items()
+            },
+        }
+
+    def update(
+        self, model: Any, grads: Any, state: Mapping[str, Any], scalars: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """A new tree and a new state from a tree, its gradients and the state. Pure: it can be
+        compiled and recorded.
+
+        Float leaves are parameters; all else stays as it is. It does not look for what is not
+        finite; `wg.compile` does so where asked. A compiled update holds the settings
+        of the moment it was compiled. To change them, or to use a schedule there, make `scalars` an
+        argument of the compiled function: `wg.tree.arrays(optimizer.scalars(count))`, from 1.
+
+        >>> optimizer = wg.optim.SGD(0.1, momentum=0.9)
+        >>> model = {"w": np.ones(2), "steps": np.array([3])}
+        >>> state = optimizer.init(model)
+        >>> model, state = optimizer.update(model, {"w": np.ones(2)}, state)
+        >>> model
+        {'w': array([0.9, 0.9]), 'steps': array([3])}
+        """
+        by = f"{type(self).__name__}.update"
+        parameters = parameters_of(by, model)
+        gradients = gradients_for(by, parameters, grads)
+        kept = saving.kept_for(by, parameters, state, self._kept)
+        count = state["count"] + 1
+        if scalars is None:
+            recorded = isinstance(count, Tensor)
+            scalars = self.numbers(count) if recorded else self.scalars(int(count))
+        new: dict[str, Any] = {}
+        arrays: dict[str, Arrays] = {}
+        for path, weights in parameters.items():
+            grad = op.astype(gradients[path], weights.dtype)
+            s = cast_all(scalars, weights.dtype)
+            new[path], arrays[path] = self.rule(weights, grad, kept[path], s, path)
+        return replaced(model, new), {"count": count, "parameters": arrays}
+
+    # Saving and copying.
+
+    def state_dict(self) -> dict[str, Any]:
+        """Settings, and what `step` has kept: copies of arrays, and plain numbers."""
+        return saving.state_dict(self, self._states)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` gave. State of another kind of optimizer is refused, and
+        then nothing changes.
+        """
+        states = saving.saved_states(self, state, self._kept)
+        made = self.remade(state["settings"])
+        self._require_same_state("settings", dict(state["settings"]), made._kept)
+        rate = saving.saved_rate(self, state)
+        self.__dict__.update(made.__dict__)
+        self.lr, self._states = rate, states
+        saving.load_schedule(rate, state)
+
+    def copy(self) -> Self:
+        """An optimizer of its own, with its own copy of the state and of the schedule."""
+        return copy.deepcopy(self)
+
+    def remade(self, settings: Mapping[str, Any]) -> Self:
+        """A new optimizer without state, with these settings in place of its own."""
+        given = {name: getattr(self, name) for name in saving.names_of(self)}
+        return type(self)(**given | dict(settings))
+
+    def __repr__(self) -> str:
+        return saving.shown(self)
+
+
+def cast_all(scalars: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
+    """The numbers of an update in the dtype of the weights."""
+    return {
+        name: op.astype(x, dtype) if isinstance(x, Tensor) else np.asarray(x, dtype)
+        for name, x in scalars.items()
+    }
+
+
+__all__ = ["Arrays", "Optimizer", "Rate", "cast_all"]

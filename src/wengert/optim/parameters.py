@@ -1,0 +1,63 @@
+"""The parameters of a tree: float leaves by path, of which a tied one counts once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert.core import dtypes, tree
+from wengert.errors import MissingGradient, OptimError
+
+
+def _is_parameter(leaf: Any) -> bool:
+    return dtypes.is_float(leaf.dtype)
+
+
+def parameters_of(by: str, model: Any) -> dict[str, Any]:
+    """The float leaves by path; an array at several paths has the first of them."""
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+    for path, leaf in zip(tree.paths(model), tree.leaves(model), strict=True):
+        if not _is_parameter(leaf) or id(leaf) in seen:
+            continue
+        if path in found:
+            raise OptimError(
+                f"{by}: the path {path!r} was given twice; a parameter is known by its path. "
+                "Rename a key that has a dot in it."
+            )
+        dtypes.require_supported(by, repr(path), leaf.dtype)
+        seen.add(id(leaf))
+        found[path] = leaf
+    return found
+
+
+def replaced(model: Any, values: dict[str, Any]) -> Any:
+    """The tree with other values for its parameters; what was tied stays tied."""
+    leaves, structure = tree.flatten(model)
+    by_leaf: dict[int, Any] = {}
+    for path, leaf in zip(tree.paths(model), leaves, strict=True):
+        if path in values and _is_parameter(leaf):
+            by_leaf.setdefault(id(leaf), values[path])
+    return tree.unflatten(structure, [by_leaf.get(id(leaf), leaf) for leaf in leaves])
+
+
+def gradients_for(by: str, parameters: dict[str, Any], grads: Any) -> dict[str, Any]:
+    """The gradient of every parameter, by path, checked for its shape."""
+    found = dict(zip(tree.paths(grads), tree.leaves(grads), strict=True))
+    for path, weights in parameters.items():
+        if path not in found:
+            raise MissingGradient(
+                f"{by}: the gradients have no array at {path!r}; every parameter needs one. "
+                "Pass what wg.grad returns for this tree."
+            )
+        require_shape(by, path, weights, found[path])
+    return {path: found[path] for path in parameters}
+
+
+def require_shape(by: str, name: Any, weights: Any, grad: Any) -> None:
+    """Refuse a gradient of another shape than its parameter's."""
+    if tuple(grad.shape) != tuple(weights.shape):
+        raise OptimError(
+            f"{by}: the gradient of {name!r} has shape {tuple(grad.shape)} and its weights have "
+            f"shape {tuple(weights.shape)}; the two must be equal. Pass the gradient of these "
+            "weights."
+        )

@@ -1,0 +1,102 @@
+"""What a schedule is: the learning rate of every update, known before training begins."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wengert.errors import OptimError
+from wengert.optim import schedules_checks as checks
+
+
+class Schedule(ABC):
+    """A learning rate for each update, by its index: 0 is the first update.
+
+    Called with an index it gives one rate; `table` gives many. Both come from `values`, so they
+    agree in every bit, and both are computed on the host in float64. To write a schedule of your
+    own, subclass and define `values`, or use `Lambda`.
+
+    >>> class Halving(wg.optim.Schedule):
+    ...     def values(self, indices):
+    ...         return [0.5 ** (index // 100) for index in indices]
+    >>> Halving()(250), Halving().table(199, 2)
+    (0.25, array([0.5 , 0.25]))
+    """
+
+    @abstractmethod
+    def values(self, indices: range) -> Sequence[float]:
+        """The rates of these updates; what a subclass defines."""
+
+    def __call__(self, index: int) -> float:
+        """The rate of one update; 0 is the first."""
+        try:
+            (value,) = self.values(range(index, index + 1))
+        except (TypeError, OverflowError) as error:
+            raise self._explained(error, index) from error
+        if index < 0 or not 0.0 <= value < math.inf:
+            raise self._refused(index, value)
+        return value
+
+    def table(self, begin: int, count: int) -> NDArray[np.float64]:
+        """The rates of `count` updates from index `begin` on."""
+        begin = checks.index(f"{type(self).__name__}.table", "begin", begin)
+        count = checks.index(f"{type(self).__name__}.table", "count", count)
+        try:
+            found = np.array(self.values(range(begin, begin + count)), dtype=np.float64)
+        except OverflowError as error:
+            raise self._explained(error, f"{begin} to {begin + count - 1}") from error
+        good = (found >= 0) & (found < math.inf)
+        if not good.all():
+            at = int(np.argmin(good))
+            raise self._refused(begin + at, float(found[at]))
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a schedule must be given to go on where it was; empty for one without state."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
+        if state:
+            raise OptimError(
+                f"{type(self).__name__}.load_state_dict: given state {sorted(state)}; this "
+                "schedule has none. Load it into the schedule it was taken from."
+            )
+
+    def copy(self) -> Schedule:
+        """A schedule that goes on alone; one without state is its own copy."""
+        return self
+
+    def _explained(self, error: Exception, index: Any) -> OptimError:
+        name = type(self).__name__
+        if isinstance(error, OverflowError):
+            return OptimError(
+                f"{name}: the rate of update {index} is beyond the largest float; it must be "
+                "finite. Choose a gamma, or factor, of at most 1."
+            )
+        if isinstance(index, int | np.integer):  # then the fault lies in the schedule's own code
+            return OptimError(
+                f"{name}: computing the rate of update {index} raised TypeError ({error}); "
+                "it must give a number. Correct the function."
+            )
+        return OptimError(
+            f"{name}: index {index!r} was given; it must be a whole number, 0 for the first "
+            "update. Pass an int."
+        )
+
+    def _refused(self, index: int, value: float) -> OptimError:
+        name = type(self).__name__
+        if index < 0:
+            return OptimError(
+                f"{name}: index {index} was given; the first update has index 0. "
+                "Count updates from 0."
+            )
+        return OptimError(
+            f"{name}: the rate of update {index} is {value}; it must be finite and not negative. "
+            "Correct the schedule."
+        )

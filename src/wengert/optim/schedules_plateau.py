@@ -1,0 +1,131 @@
+"""The one schedule with state: it lowers the rate when a metric no longer improves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from wengert.errors import OptimError
+from wengert.optim import schedules_checks as checks
+from wengert.optim import settings
+from wengert.optim.schedules_base import Schedule
+
+_STATE = ("rate", "best", "bad_count", "cooldown_left")
+
+
+@dataclass
+class ReduceOnPlateau(Schedule):
+    """The rate times `factor` whenever a metric has not improved for more than `patience` calls of
+    `observe`. Parameters and defaults are those of torch's ReduceLROnPlateau.
+
+    The rate of an update is the one after the latest `observe`. An observation better than the best
+    by `threshold` (relative: "rel", or "abs") is an improvement; a NaN never is. After a reduction
+    `cooldown` observations are not counted. The rate never goes below `min_lr`, and a change
+    smaller than `eps` is not made.
+
+    >>> rate = wg.optim.ReduceOnPlateau(1.0, factor=0.5, patience=1)
+    >>> [rate.observe(loss) for loss in (3.0, 2.0, 2.0, 2.0)]
+    [1.0, 1.0, 1.0, 0.5]
+    """
+
+    lr: float
+    mode: str = "min"
+    factor: float = 0.1
+    patience: int = 10
+    threshold: float = 1e-4
+    threshold_mode: str = "rel"
+    cooldown: int = 0
+    min_lr: float = 0.0
+    eps: float = 1e-8
+    rate: float = field(init=False)
+    best: float = field(init=False)
+    bad_count: int = field(init=False, default=0)
+    cooldown_left: int = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        checks.fields(
+            self,
+            lr=settings.not_negative,
+            mode=checks.one_of("min", "max"),
+            factor=settings.below_one,
+            patience=checks.index,
+            threshold=settings.not_negative,
+            threshold_mode=checks.one_of("rel", "abs"),
+            cooldown=checks.index,
+            min_lr=settings.not_negative,
+            eps=settings.not_negative,
+        )
+        self.rate, self.best = self.lr, self._worst
+
+    @property
+    def _worst(self) -> float:
+        return math.inf if self.mode == "min" else -math.inf
+
+    def values(self, indices: range) -> Sequence[float]:
+        return [self.rate] * len(indices)
+
+    def observe(self, metric: Any) -> float:
+        """Take one value of the metric and return the rate from now on."""
+        try:
+            value = float(metric)
+        except (TypeError, ValueError):
+            raise OptimError(
+                f"ReduceOnPlateau.observe: given {metric!r}; it must be one number. "
+                "Pass the loss or another metric as a float."
+            ) from None
+        if self._improves(value):
+            self.best, self.bad_count = value, 0
+        else:
+            self.bad_count += 1
+        if self.cooldown_left > 0:
+            self.cooldown_left -= 1
+            self.bad_count = 0
+        if self.bad_count > self.patience:
+            reduced = max(self.rate * self.factor, self.min_lr)
+            if self.rate - reduced > self.eps:
+                self.rate = reduced
+            self.cooldown_left, self.bad_count = self.cooldown, 0
+        return self.rate
+
+    def _improves(self, value: float) -> bool:
+        """Whether the value is better than the best by more than the threshold.
+
+        torch multiplies the best by 1 ∓ threshold. For negative metrics that moves the bar the
+        wrong way, and a plateau below zero is taken for improvement; here the size of the best
+        counts.
+        """
+        if not math.isfinite(self.best):
+            return value < self.best if self.mode == "min" else value > self.best
+        margin = self.threshold * (abs(self.best) if self.threshold_mode == "rel" else 1.0)
+        return value < self.best - margin if self.mode == "min" else value > self.best + margin
+
+    def state_dict(self) -> dict[str, Any]:
+        """The rate, the best metric, and the two counters."""
+        return {name: getattr(self, name) for name in _STATE}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` gave; nothing is changed if it does not fit."""
+        name = "ReduceOnPlateau.load_state_dict"
+        if set(state) != set(_STATE):
+            raise OptimError(
+                f"{name}: given a state with {sorted(state)}; it must hold {sorted(_STATE)}. "
+                "Load what state_dict() gave."
+            )
+        rate = settings.not_negative(name, "rate", state["rate"])
+        best = state["best"]
+        if not isinstance(best, float) or math.isnan(best):
+            raise OptimError(
+                f"{name}: best={best!r} was given; it must be a float and not NaN. "
+                "Load what state_dict() gave."
+            )
+        bad = checks.index(name, "bad_count", state["bad_count"])
+        left = checks.index(name, "cooldown_left", state["cooldown_left"])
+        self.rate, self.best, self.bad_count, self.cooldown_left = rate, best, bad, left
+
+    def copy(self) -> ReduceOnPlateau:
+        """One with the same state, which goes on alone."""
+        twin = replace(self)
+        twin.load_state_dict(self.state_dict())
+        return twin

@@ -1,0 +1,181 @@
+"""Workers: the threads that compiled programs are divided between. A process has one pool of them,
+made when the first program asks for it, made anew after a fork, and stopped at exit.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+import time
+import weakref
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from wengert.codegen.llvm.native import Native
+from wengert.codegen.llvm.pool import (
+    BARRIER,
+    BARRIER_AT,
+    BUSY,
+    CLAIM,
+    GENERATION,
+    RUN,
+    RUN_AT,
+    SIZE,
+    SPINS,
+    STOP,
+    WAIT,
+    WORDS,
+    pool_text,
+)
+from wengert.runtime.cache import cached_object
+
+LIMIT = 256  # threads, whatever is asked for
+TURNS = 1000  # of a loop that a worker waits in before it sleeps: some 50 µs
+PATIENCE = 2.0  # seconds to wait for calls and workers to end
+
+
+def available() -> int:
+    """How many threads this process can run at once: CPUs it may use, and its share of them."""
+    try:
+        count = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        count = os.cpu_count() or 1
+    quota = _quota()
+    return max(1, count if quota is None else min(count, quota))
+
+
+def _quota() -> int | None:
+    """Whole CPUs that a container may use, where it says so."""
+    try:
+        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return None if limit == "max" else max(1, int(limit) // int(period))
+    except (OSError, ValueError):
+        pass
+    try:
+        folder = Path("/sys/fs/cgroup/cpu")
+        limit, period = (
+            (folder / name).read_text() for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        )
+        return None if int(limit) <= 0 else max(1, int(limit) // int(period))
+    except (OSError, ValueError):
+        return None
+
+
+def default_threads() -> int:
+    """How many threads a program may use that does not say it: `WENGERT_NUM_THREADS`, or as many
+    as can run.
+    """
+    asked = os.environ.get("WENGERT_NUM_THREADS")
+    if not asked:
+        return min(available(), LIMIT)
+    if not asked.isdigit() or int(asked) < 1:
+        raise ValueError(
+            f"compile: the environment has WENGERT_NUM_THREADS={asked}; it must be a whole number "
+            "of at least 1. Set one, or unset it."
+        )
+    return min(int(asked), LIMIT)
+
+
+class Uses(Protocol):
+    """Something that runs programs in the pool."""
+
+    def after_fork(self) -> None:
+        """Ask for workers again before the next call: there are none in this process."""
+
+
+class Pool:
+    """The threads, and the words through which machine code reaches them."""
+
+    def __init__(self) -> None:
+        self._native = Native((cached_object(pool_text()),), (RUN, BARRIER, WAIT, CLAIM, STOP))
+        self._words = np.zeros(WORDS + 16, np.int64)
+        skipped = -self._words.ctypes.data % 128 // 8
+        self.words = self._words[skipped : skipped + WORDS]
+        self.address: int = self.words.ctypes.data
+        kinds = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
+        self._wait = self._native.function(WAIT, *kinds)
+        self._take = self._native.function(CLAIM, ctypes.c_void_p, ctypes.c_void_p)
+        self._stop = self._native.function(STOP, ctypes.c_void_p)
+        self._lock = threading.Lock()
+        self.threads: list[threading.Thread] = []
+        self._users: weakref.WeakSet[Uses] = weakref.WeakSet()
+        self._reset()
+
+    def _reset(self) -> None:
+        """A pool without threads."""
+        self.words[:] = 0
+        self.words[RUN_AT] = self._native.address(RUN)
+        self.words[BARRIER_AT] = self._native.address(BARRIER)
+        self.threads = []
+
+    def serve(self, user: Uses, threads: int) -> None:
+        """Have workers for programs that so many threads may run, the caller among them."""
+        self._users.add(user)
+        if len(self.threads) + 1 >= threads:
+            return
+        with self._lock:
+            if not self._claim():
+                return
+            try:
+                for number in range(len(self.threads) + 1, threads):
+                    self._start(number)
+            except RuntimeError:  # the system has no more threads, or the interpreter is at its end
+                pass
+            finally:
+                enough = len(self.threads) + 1 <= available()
+                self.words[SPINS] = TURNS if enough else 0
+                self.words[SIZE] = len(self.threads)
+                self.words[BUSY] = 0
+
+    def _claim(self) -> bool:
+        """Take the pool, as soon as no call has it; whether that came to pass."""
+        answer = ctypes.c_int64()
+        until = time.monotonic() + PATIENCE
+        while True:
+            self._take(self.address, ctypes.addressof(answer))
+            if answer.value or time.monotonic() > until:
+                return bool(answer.value)
+            time.sleep(0.0005)
+
+    def _start(self, number: int) -> None:
+        seen = int(self.words[GENERATION : GENERATION + 1].view(np.int32)[0])
+        arguments = (self.address, number, seen)
+        thread = threading.Thread(
+            target=self._wait, args=arguments, name=f"wengert-{number}", daemon=True
+        )
+        thread.start()
+        self.threads.append(thread)
+
+    def after_fork(self) -> None:
+        """In a new process: no thread has come along."""
+        self._lock = threading.Lock()
+        self._reset()
+        for user in list(self._users):
+            user.after_fork()
+
+    def stop(self) -> None:
+        """Let all threads return."""
+        with self._lock:
+            if not self.threads or not self._claim():
+                return
+            self.words[SIZE] = 0
+            self._stop(self.address)
+            for thread in self.threads:
+                thread.join(PATIENCE)
+            self.threads = []
+            self.words[BUSY] = 0
+
+
+@cache
+def pool() -> Pool:
+    """The pool of this process."""
+    made = Pool()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=made.after_fork)
+    atexit.register(made.stop)
+    return made

@@ -1,0 +1,139 @@
+"""Data for a run: trees of arrays whose rows are gathered into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.api.compile import compile
+from wengert.core import tree
+from wengert.core.dims import Dim
+from wengert.errors import ShapeError
+from wengert.ops.random import fold_in, key, permutation
+from wengert.train.storage import Array, is_live
+
+
+class Data:
+    """The arguments of a run. Their arrays have one row per sample; live arrays of another training
+    step are passed on whole.
+    """
+
+    def __init__(self, by: str, names: Sequence[str], arguments: Sequence[Any], size: Any) -> None:
+        self._names = names
+        leaves, self._structure = tree.flatten(tuple(arguments))
+        self._leaves = [np.asarray(x) for x in leaves]
+        self._whole = [is_live(x) for x in leaves]
+        self.rows = self._count_rows(by, arguments)
+        self.size = _batch_size(by, size, self.rows)
+        self._places = [
+            None if whole else np.empty((self.size, *x.shape[1:]), x.dtype.newbyteorder("="))
+            for x, whole in zip(self._leaves, self._whole, strict=True)
+        ]
+        self._full = self._batch([x if p is None else p for x, p in self._pairs()])
+
+    def _pairs(self) -> Iterator[tuple[Array, Array | None]]:
+        return zip(self._leaves, self._places, strict=True)
+
+    def _batch(self, leaves: Sequence[Array]) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = tree.unflatten(self._structure, leaves)
+        return found
+
+    def _count_rows(self, by: str, arguments: Sequence[Any]) -> int:
+        paths = [
+            ".".join(filter(None, (name, path)))
+            for name, x in zip(self._names, arguments, strict=True)
+            for path in tree.paths(x)
+        ]
+        counts = {
+            path: x.shape[0] if x.ndim else None
+            for path, x, whole in zip(paths, self._leaves, self._whole, strict=True)
+            if not whole
+        }
+        if not counts:
+            raise ShapeError(
+                f"{by}: given no arrays with rows; data are arrays with one row per sample. Pass "
+                "at least one."
+            )
+        if len(set(counts.values())) > 1 or None in counts.values():
+            given = ", ".join(f"{path}: {n or 'no rows'}" for path, n in counts.items())
+            raise ShapeError(
+                f"{by}: the arrays have different numbers of rows ({given}); each sample is one "
+                "row of every array. Cut them to one length."
+            )
+        rows = next(iter(counts.values())) or 0
+        if not rows:
+            raise ShapeError(f"{by}: the data are empty; at least one row is needed. Pass some.")
+        return rows
+
+    def batches(self, order: Array | None, drop_last: bool) -> Iterator[tuple[int, Any]]:
+        """(rows, batch) one after the other. The arrays of a batch are valid until the next."""
+        for begin in range(0, self.rows, self.size):
+            end = min(begin + self.size, self.rows)
+            count = end - begin
+            if count < self.size and drop_last:
+                return
+            if order is None:
+                yield count, self._slices(begin, end)
+            else:
+                yield count, self._gathered(order[begin:end])
+
+    def steps(self, drop_last: bool) -> int:
+        """How many batches there are."""
+        return self.rows // self.size if drop_last else -(-self.rows // self.size)
+
+    def _slices(self, begin: int, end: int) -> tuple[Any, ...]:
+        parts = []
+        for x, place in self._pairs():
+            part = x if place is None else x[begin:end]
+            if place is not None and not _is_plain(x):  # programs read plain arrays only
+                part = place[: end - begin]
+                part[...] = x[begin:end]
+            parts.append(part)
+        return self._batch(parts)
+
+    def _gathered(self, rows: Array) -> tuple[Any, ...]:
+        parts = []
+        for x, place in self._pairs():
+            if place is not None:
+                part = place[: len(rows)]
+                np.take(x, rows, axis=0, out=part, mode="clip")  # in range: "raise" would copy
+                parts.append(part)
+            else:
+                parts.append(x)
+        return self._full if len(rows) == self.size else self._batch(parts)
+
+
+def _is_plain(x: Array) -> bool:
+    return x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative
+
+
+def shuffled(rows: int, seed: int | None, epoch: int) -> Array | None:
+    """The order of the rows in an epoch, from seed and epoch alone; None for their own order."""
+    if seed is None:
+        return None
+    found: Array = _order(fold_in(key(seed), epoch), np.empty(rows, np.bool_))
+    return found
+
+
+# Native code, made when it is first called, for any number of rows.
+_order = compile(
+    lambda key, rows: permutation(key, rows.shape[0]),
+    dims={"rows": {0: Dim("rows")}},
+    threads=1,
+)
+
+
+def _batch_size(by: str, size: Any, rows: int) -> int:
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+        raise ValueError(
+            f"{by}: batch_size={size!r} was given; it is a whole number of rows, at least 1. "
+            "Choose one."
+        )
+    if size > rows:
+        raise ShapeError(
+            f"{by}: batch_size={size} was given for {rows} rows; a batch must fit into the data. "
+            f"Choose {rows} or less."
+        )
+    return int(size)

@@ -1,0 +1,62 @@
+"""A training step in words: what is trained, by what, and what no gradient reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wengert.train.engine import Engine
+from wengert.train.storage import Parameter, Segment
+
+SHOWN = 40  # parameters that are listed
+
+
+def described(engine: Engine, several: bool) -> str:
+    """The text of `repr(step)`."""
+    plan = engine.plan
+    storage = plan.storage
+    trained = sum(segment.size for segment in storage.trained)
+    frozen = sum(segment.size for segment in storage.frozen)
+    name = getattr(plan.loss, "__name__", type(plan.loss).__name__)
+    head = f"TrainStep({name}, {trained:,} parameters"
+    head += f" and {frozen:,} frozen" if frozen else ""
+    head += f", {engine.calls:,} calls)"
+    optimizers = [
+        f"  {group.glob!r}: {group.optimizer!r}" if several else f"  {group.optimizer!r}"
+        for group in plan.groups
+    ]
+    rows = [_row(engine, segment, p) for segment in storage.segments for p in segment.parameters]
+    rows += [
+        (storage.paths[place][0], f"{x.dtype.name}{_shape(x.shape)}", f"{x.size:,}", "data")
+        for place, x in storage.data.items()
+    ]
+    order = {path[0]: place for place, path in enumerate(storage.paths)}
+    rows.sort(key=lambda row: order[row[0]])
+    lines = _table(rows[:SHOWN])
+    if len(rows) > SHOWN:
+        lines.append(f"  and {len(rows) - SHOWN} more")
+    return "\n".join([head, *optimizers, *lines])
+
+
+def _row(engine: Engine, segment: Segment, p: Parameter) -> tuple[str, str, str, str]:
+    notes = []
+    if segment.gradients is None:
+        notes.append("frozen")
+    if p.path in engine.plan.unreached:
+        notes.append("no gradient reaches it")
+    if len(p.paths) > 1:
+        notes.append(f"tied to {', '.join(p.paths[1:])}")
+    kind = f"{p.dtype.name}{_shape(p.shape)}"
+    return p.path, kind, f"{p.size:,}", ", ".join(notes)
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[k]) for row in rows) for k in range(3)]
+    lines = []
+    for path, kind, count, note in rows:
+        columns = f"{path:{widths[0]}}", f"{kind:{widths[1]}}", f"{count:>{widths[2]}}", note
+        lines.append(f"  {'  '.join(columns)}".rstrip())
+    return lines

@@ -1,0 +1,227 @@
+"""wg.save and wg.load: trees of arrays in safetensors files.
+
+The arrays lie in the file under their paths, such as `layers.0.w`, where any program that reads
+safetensors finds them. What stands around them (dictionaries and lists, numbers, ties) is JSON in
+the header; `files_structure` says how. Nothing is pickled: a file is data, and loading it runs no
+code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import stat
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from wengert.core.types import ArrayType
+from wengert.errors import CheckpointError
+from wengert.train.files_fitting import Entry, Fitting
+from wengert.train.files_structure import (
+    Encoder,
+    Missing,
+    decode,
+    decode_terminal,
+    terminals,
+    to_text,
+    unused,
+)
+
+_KEY = "wengert"  # the one entry of the metadata: several would stand in random order
+File = str | os.PathLike[str]
+
+
+def save(path: File, tree: Any) -> None:
+    """Write a tree to a safetensors file, which then holds all of it or is as it was before.
+
+    Arrays keep dtype and shape, dictionaries their order; Python numbers, strings, None and bools
+    are kept, and an array at two places stays one array. Byte order and strides are not kept. Of a
+    function only the name is kept.
+
+    >>> wg.save("model.safetensors", {"layers": [{"w": np.ones((2, 3))}], "steps": 7})
+    >>> wg.load("model.safetensors")["steps"]
+    7
+    """
+    target = _target("save", path)
+    encoder = Encoder()
+    encoded = encoder.encode(tree)
+    sums = {name: zlib.crc32(_bytes(x)) for name, x in encoder.arrays.items()}
+    try:
+        _replace(target, encoder.arrays, {_KEY: to_text(encoded, sums)})
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(
+            f"save: {os.fspath(path)!r} could not be written ({error}); a folder that can be "
+            "written to, with room for the file, is needed. The file that was there is unchanged."
+        ) from error
+
+
+def load(path: File, like: Any = None) -> Any:
+    """Read a tree that `save` wrote.
+
+    Without `like`, dataclasses and named tuples come back as dictionaries of their fields. With it,
+    the tree has the form and the types of `like`, whose arrays (or ArrayTypes) say what is
+    expected: every path must be there with its shape and dtype, and none besides. Numbers and
+    strings come from the file, functions from `like`.
+
+    A safetensors file of another program is a flat dictionary of its arrays, or is fitted to `like`
+    by their names.
+
+    >>> wg.save("model.safetensors", {"w": np.zeros((2, 3), np.float32)})
+    >>> wg.load("model.safetensors", like={"w": wg.zeros((2, 3), dtype=np.float32)})["w"].dtype
+    dtype('float32')
+    """
+    target = _target("load", path)
+    content = _Content(os.fspath(path), target)
+    return content.tree() if like is None else content.fitted(like)
+
+
+class _Content:
+    """What a file holds: arrays by name, checked, and the encoded tree around them."""
+
+    def __init__(self, shown: str, target: Path) -> None:
+        self.shown = shown
+        self.arrays = self._read(target)
+        self.encoded, sums = self._structure()
+        for name, expected in sums.items():
+            if name not in self.arrays or zlib.crc32(_bytes(self.arrays[name])) != expected:
+                raise self._corrupt(f"the bytes of {name} are not those that were saved")
+
+    def _read(self, target: Path) -> dict[str, np.ndarray[Any, Any]]:
+        try:
+            with safe_open(target, framework="np") as file:
+                self.text = (file.metadata() or {}).get(_KEY)
+                return {name: _owned(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
+        except FileNotFoundError:
+            raise CheckpointError(
+                f"load: {self.shown!r} does not exist; a file that wg.save wrote is needed. "
+                "Check the path."
+            ) from None
+        except OSError as error:
+            raise CheckpointError(
+                f"load: {self.shown!r} could not be read ({error}); a file that can be read is "
+                "needed. Check the path and its permissions."
+            ) from error
+        except SafetensorError as error:
+            raise CheckpointError(
+                f"load: {self.shown!r} is no safetensors file, or one that was cut short "
+                f"({error}); a whole file that wg.save wrote is needed. Save it again."
+            ) from error
+        except (TypeError, KeyError, AttributeError, ImportError) as error:
+            raise CheckpointError(
+                f"load: {self.shown!r} holds arrays of a dtype that NumPy does not have ({error}); "
+                "bool, integers and floats of 16, 32 and 64 bits can be loaded. Convert the file."
+            ) from error
+
+    def _structure(self) -> tuple[Any, dict[str, int]]:
+        """The encoded tree and the checksums; of a file of another program, a flat dictionary."""
+        if self.text is None:
+            return {"dict": [[name, {"array": name}] for name in self.arrays]}, {}
+        try:
+            content = json.loads(self.text)
+            version, tree, sums = content["version"], content["tree"], dict(content["crc32"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._corrupt(f"its description of the tree is broken: {error}") from error
+        if version != 1:
+            raise CheckpointError(
+                f"load: {self.shown!r} has version {version!r} of the format; this is a program "
+                "for version 1. Load it with a newer release."
+            )
+        return tree, sums
+
+    def tree(self) -> Any:
+        try:
+            return decode(self.encoded, self._array)
+        except Missing as missing:
+            raise CheckpointError(
+                f"load: {self.shown!r} was saved with a function at {missing}; functions are not "
+                "kept in files. Pass the tree they come from as `like`."
+            ) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._corrupt(f"its description of the tree is broken: {error}") from error
+
+    def fitted(self, like: Any) -> Any:
+        entries: dict[str, Entry] = {}
+        try:
+            for path, encoded in terminals(self.encoded):
+                entries[unused(path, entries)] = self._entry(encoded, path)
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._corrupt(f"its description of the tree is broken: {error}") from error
+        return Fitting(self.shown, entries, foreign=self.text is None).fit(like)
+
+    def _entry(self, encoded: Any, path: str) -> Entry:
+        if isinstance(encoded, dict) and "function" in encoded:
+            return Entry(lambda: None, None, is_function=True)
+        value = decode_terminal(encoded, self._array, path)
+        is_array = isinstance(value, np.ndarray | np.generic)
+        return Entry(lambda: value, ArrayType(value.shape, value.dtype) if is_array else None)
+
+    def _array(self, name: str) -> np.ndarray[Any, Any]:
+        return self.arrays[name]
+
+    def _corrupt(self, how: str) -> CheckpointError:
+        return CheckpointError(
+            f"load: {self.shown!r} is damaged ({how}); a file as wg.save wrote it is needed. "
+            "Use an earlier one."
+        )
+
+
+def _target(name: str, path: Any) -> Path:
+    """The file itself: where a link is given, what it leads to, so that links stay links."""
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise CheckpointError(
+            f"{name}: path={path!r} was given; it must name a file. Pass a string or a Path."
+        )
+    return Path(os.path.realpath(path))
+
+
+def _replace(
+    target: Path, arrays: dict[str, np.ndarray[Any, Any]], metadata: dict[str, str]
+) -> None:
+    """Write a file beside the target, make sure it is on the disk, and put it in its place."""
+    if target.is_dir():
+        raise IsADirectoryError("it is a folder")
+    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    # Created here, for the permissions a new file gets; the library may create it anew.
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    try:
+        mode = stat.S_IMODE((target if target.exists() else draft).stat().st_mode)
+        save_file(arrays, draft, metadata=metadata)
+        os.chmod(draft, mode)
+        _flush(draft, os.O_RDWR)
+        os.replace(draft, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
+        raise
+    with contextlib.suppress(OSError):  # not every file system can flush a folder
+        _flush(target.parent, os.O_RDONLY)
+
+
+def _flush(path: Path, flags: int) -> None:
+    """Wait until a file, or the entries of a folder, are on the disk."""
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _owned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array that can be written to and that nothing else looks at; of NumPy's own dtypes only,
+    whatever other packages have added to them.
+    """
+    if array.dtype.kind not in "?biuf":
+        raise TypeError(f"{array.dtype}")
+    return array if array.flags.writeable else array.copy()
+
+
+def _bytes(array: np.ndarray[Any, Any]) -> Any:
+    """The bytes of a C-ordered array, without copying them."""
+    return array.reshape(-1).view(np.uint8).data

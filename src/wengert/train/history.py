@@ -1,0 +1,123 @@
+"""What a training step reports: the last call, the calls of a run, and its epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.train.engine import Engine
+from wengert.train.program import LOSS, NORM
+
+Array = np.ndarray[Any, Any]
+RATE = "lr"  # what every optimizer calls its learning rate among its scalars
+
+
+@dataclass(frozen=True)
+class Last:
+    """The last call of a step."""
+
+    loss: float
+    grad_norm: float  # of all gradients as one vector, before clipping
+    learning_rate: float | dict[str, float]  # by glob, where there are several optimizers
+    index: int  # of the call, from 0
+    skipped: bool  # whether something was not finite, so that nothing was changed
+
+
+@dataclass(frozen=True)
+class History:
+    """Loss, norm of the gradients and learning rate of every call of a run, in float64."""
+
+    loss: Array
+    grad_norm: Array
+    learning_rate: Array | dict[str, Array]  # by glob, where there are several optimizers
+    skipped: Array
+
+    def __len__(self) -> int:
+        return len(self.loss)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "History(0 steps)"
+        return f"History({len(self)} steps, loss {self.loss[0]:.6g} → {self.loss[-1]:.6g})"
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One pass over the data."""
+
+    index: int  # of all epochs this step has had, from 0
+    loss: float  # the mean over its steps
+    history: History
+
+    def __repr__(self) -> str:
+        return f"Epoch({self.index}: {len(self.history)} steps, loss {self.loss:.6g})"
+
+
+class Rates:
+    """Where learning rates stand in a row of scalars."""
+
+    def __init__(self, engine: Engine, several: bool) -> None:
+        groups = engine.plan.groups
+        self.several = several
+        self.columns = {
+            groups[group].glob: column
+            for (group, name), column in engine.scalars.columns.items()
+            if name == RATE
+        }
+
+    def of(self, row: Array) -> float | dict[str, float]:
+        found = {glob: float(row[column]) for glob, column in self.columns.items()}
+        return found if self.several else next(iter(found.values()))
+
+
+class Recorder:
+    """Collects the reports of a number of calls."""
+
+    def __init__(self, steps: int, rates: Rates) -> None:
+        self._rates = rates
+        self._reports = np.empty((steps, 2))
+        self._rows: list[Array] = []  # of scalars, which many calls share a table of
+        self._skipped = np.zeros(steps, bool)
+        self._count = 0
+
+    def note(self, engine: Engine) -> None:
+        """Take the report of the call that was made last."""
+        i = self._count
+        self._reports[i] = engine.report
+        assert engine.row is not None
+        self._rows.append(engine.row)
+        self._skipped[i] = engine.skipped
+        self._count = i + 1
+
+    def history(self) -> History:
+        n = self._count
+        rows = np.array(self._rows).reshape(n, -1)
+        rates: Mapping[str, Array] = {
+            glob: rows[:, column].copy() for glob, column in self._rates.columns.items()
+        }
+        return History(
+            self._reports[:n, LOSS].copy(),
+            self._reports[:n, NORM].copy(),
+            dict(rates) if self._rates.several else next(iter(rates.values())),
+            self._skipped[:n],
+        )
+
+
+def joined(parts: list[History]) -> History:
+    """Several histories as one."""
+    if isinstance(parts[0].learning_rate, dict):
+        rates: Any = {
+            glob: np.concatenate([part.learning_rate[glob] for part in parts])
+            for glob in parts[0].learning_rate
+        }
+    else:
+        rates = np.concatenate([part.learning_rate for part in parts])
+    return History(
+        np.concatenate([part.loss for part in parts]),
+        np.concatenate([part.grad_norm for part in parts]),
+        rates,
+        np.concatenate([part.skipped for part in parts]),
+    )

@@ -1,0 +1,281 @@
+"""The whole step as one traced function: loss, gradients, clipping and update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.dtypes import DType, float64, is_float
+from wengert.core.source import in_phase
+from wengert.core.table import op
+from wengert.core.types import Value
+from wengert.errors import MissingGradient
+from wengert.interpret.derive import vjp_flat
+from wengert.ops.random import Generator
+from wengert.train.groups import Group
+from wengert.train.norms import clip_by_norm, global_norm
+from wengert.train.results import read_results
+from wengert.train.storage import Parameter, Segment, Storage
+
+LOSS, NORM = 0, 1  # places in the report
+REPORT, AUX = 2, 3  # places in what a step returns
+
+
+@dataclass
+class Plan:
+    """What a step consists of, before it is traced."""
+
+    loss: Callable[..., Any]
+    groups: Sequence[Group]
+    storage: Storage
+    carried: tree.Structure | None  # the form of the state that is carried, if there is one
+    wants_rng: bool  # whether the loss takes a generator
+    rng_place: int | None  # where the loss takes its generator, if by position
+    has_aux: bool
+    strict: bool
+    accumulate: int
+    cast: DType | None  # the dtype floating batch arguments are cast to
+    columns: Mapping[tuple[int, str], int] = field(default_factory=dict)  # of a group's scalars
+    limits: Mapping[str, int] = field(default_factory=dict)  # columns of clip_norm, clip_value
+    unreached: list[str] = field(default_factory=list)  # paths that no gradient reaches
+
+    @property
+    def states(self) -> list[tuple[Segment, str]]:
+        """All states of the optimizers, in the order in which the program has them."""
+        return [(segment, name) for segment in self.storage.trained for name in segment.states]
+
+
+@dataclass
+class Live:
+    """The arrays that a step updates, by what they are."""
+
+    weights: Sequence[Value]
+    states: Sequence[Mapping[str, Value]]
+    carried: Sequence[Value]
+    counter: Value
+    gradients: Sequence[Value]
+
+    def committed(self, plan: Plan) -> tuple[Value, ...]:
+        """What is written when nothing has failed. Gradients that accumulate are."""
+        states = [x for each in self.states for x in each.values()]
+        gradients = self.gradients if plan.accumulate > 1 else ()
+        return (*self.weights, *states, *self.carried, self.counter, *gradients)
+
+    def early(self, plan: Plan) -> tuple[Value, ...]:
+        """What is written whatever happens."""
+        return () if plan.accumulate > 1 else tuple(self.gradients)
+
+
+def read_live(plan: Plan, committed: Sequence[Value], early: Sequence[Value]) -> Live:
+    """The same from the sequences that a program takes and returns."""
+    rest = iter(committed)
+    trained = plan.storage.trained
+    weights = [next(rest) for _ in trained]
+    states = [{name: next(rest) for name in segment.states} for segment in trained]
+    carried = [next(rest) for _ in range(plan.carried.count if plan.carried else 0)]
+    return Live(weights, states, carried, next(rest), [*rest, *early])
+
+
+def whole_step(plan: Plan, update: bool) -> Callable[..., Any]:
+    """The function (live, early, fixed, scalars, *batch) -> (live, early, report, aux): one call.
+
+    `live` is written when nothing has failed, `early` in any case. `fixed` holds frozen segments,
+    data, how many calls an accumulation has had, and a key. The report is (loss, norm of the
+    gradients) in float64. Without `update` the call only adds to the gradients.
+    """
+
+    def step(live: Any, early: Any, fixed: Any, scalars: Any, *batch: Any) -> Any:
+        before = read_live(plan, live, early)
+        loss, carried, aux, found = _differentiated(plan, before, fixed, batch)
+        gradients = _flat_gradients(plan, found)
+        if plan.accumulate > 1:
+            gradients = _accumulated(plan, gradients, before.gradients, fixed[2])
+        norm = global_norm(gradients)
+        weights, states = before.weights, before.states
+        if update:
+            with in_phase("update"):  # behind the boundary: written in place, if nothing failed
+                clipped = _clipped(plan, [op.boundary(g) for g in gradients], norm, scalars)
+                weights, states = _updated(plan, before, clipped, scalars)
+        after = Live(weights, states, carried, before.counter + 1, gradients)
+        report = op.stack([op.astype(loss, float64), norm])
+        return after.committed(plan), after.early(plan), report, aux
+
+    return step
+
+
+def leaves_of(storage: Storage, weights: Sequence[Value], fixed: Any) -> list[Value]:
+    """The distinct leaves of the model, as parts of their segments."""
+    frozen, data = fixed[0], fixed[1]
+    leaves: list[Value] = [None] * len(storage.leaves)
+    for segments, flats in ((storage.trained, weights), (storage.frozen, frozen)):
+        for segment, flat in zip(segments, flats, strict=True):
+            for parameter in segment.parameters:
+                leaves[parameter.place] = parameter.view(flat)
+    for place, x in zip(storage.data, data, strict=True):
+        leaves[place] = x
+    return leaves
+
+
+def _differentiated(
+    plan: Plan, live: Live, fixed: Any, batch: Sequence[Any]
+) -> tuple[Value, list[Value], Any, list[Value | None]]:
+    """Loss, carried state, aux, and the gradients of the trained parameters."""
+    leaves = leaves_of(plan.storage, live.weights, fixed)
+    wanted = [p for segment in plan.storage.trained for p in segment.parameters]
+    batch = [cast_floats(plan.cast, x) for x in batch]
+    aux_structure: list[tree.Structure] = []
+
+    def flat(*values: Value) -> Sequence[Value]:
+        full = list(leaves)
+        for parameter, x in zip(wanted, values, strict=True):
+            full[parameter.place] = x
+        returned = call_loss(plan, plan.storage.tree(full), live, fixed, batch)
+        loss, carried, aux = read_results(returned, plan.carried, live.carried, plan.has_aux)
+        aux_leaves, structure = tree.flatten(tree.arrays(aux))
+        aux_structure.append(structure)
+        return [loss, *carried, *aux_leaves]
+
+    outputs, pullback = vjp_flat(flat, [leaves[p.place] for p in wanted])
+    seeds: list[Value | None] = [None] * len(outputs)
+    seeds[0] = np.ones((), outputs[0].dtype)
+    found = pullback(seeds)
+    _note_unreached(plan, wanted, found)
+    count = 1 + len(live.carried)
+    aux = tree.unflatten(aux_structure[-1], outputs[count:])
+    return outputs[0], outputs[1:count], aux, found
+
+
+def call_loss(plan: Plan, model: Any, live: Live, fixed: Any, batch: Sequence[Any]) -> Any:
+    state = () if plan.carried is None else (tree.unflatten(plan.carried, live.carried),)
+    args = [model, *state, *batch]
+    if not plan.wants_rng:
+        return plan.loss(*args)
+    rng = Generator(op.fold_in(fixed[3], op.reshape(live.counter, ())))
+    if plan.rng_place is None or plan.rng_place > len(args):
+        return plan.loss(*args, rng=rng)
+    args.insert(plan.rng_place, rng)
+    return plan.loss(*args)
+
+
+def cast_floats(dtype: DType | None, x: Any) -> Any:
+    """A batch argument with its floats in the model's dtype."""
+    if dtype is None:
+        return x
+    return tree.map(lambda v: op.astype(v, dtype) if _is_other_float(v, dtype) else v, x)
+
+
+def _is_other_float(x: Any, dtype: DType) -> bool:
+    return is_float(x.dtype) and x.dtype != dtype
+
+
+def _note_unreached(plan: Plan, wanted: Sequence[Parameter], found: Sequence[Value | None]) -> None:
+    plan.unreached[:] = [p.path for p, g in zip(wanted, found, strict=True) if g is None]
+    if plan.strict and plan.unreached:
+        raise MissingGradient(
+            f"TrainStep: no gradient reaches {', '.join(map(repr, plan.unreached))}; strict=True "
+            "asks that each parameter has one. Use them in the loss, freeze them with None, or "
+            "leave strict out."
+        )
+
+
+def _flat_gradients(plan: Plan, found: Sequence[Value | None]) -> list[Value]:
+    """One vector per segment; zeros where no gradient came."""
+    rest = iter(found)
+    flat = []
+    for segment in plan.storage.trained:
+        rows = []
+        for parameter in segment.parameters:
+            g = next(rest)
+            if g is None:
+                g = op.full(parameter.shape, 0, dtype=segment.dtype)
+            elif g.dtype != segment.dtype:
+                g = op.astype(g, segment.dtype)
+            rows.append(op.reshape(g, (parameter.size,)))
+        flat.append(rows[0] if len(rows) == 1 else op.concat(rows))
+    return flat
+
+
+def _accumulated(
+    plan: Plan, gradients: Sequence[Value], before: Sequence[Value], phase: Value
+) -> list[Value]:
+    """The mean over the calls of an accumulation, as far as they have come. The first call leaves
+    nothing of what was there.
+    """
+    first = op.equal(op.reshape(phase, ()), 0)
+    shares = [g / plan.accumulate for g in gradients]
+    return [op.where(first, g, old + g) for g, old in zip(shares, before, strict=True)]
+
+
+def _clipped(
+    plan: Plan, gradients: Sequence[Value], norm: Value, scalars: Value
+) -> Sequence[Value]:
+    """Each element between -clip_value and clip_value, then all of them to clip_norm."""
+    if "clip_value" in plan.limits:
+        limit = scalars[plan.limits["clip_value"]]
+        gradients = [_within(g, op.astype(limit, g.dtype)) for g in gradients]
+        norm = global_norm(gradients)
+    if "clip_norm" in plan.limits:
+        gradients = clip_by_norm(gradients, norm, scalars[plan.limits["clip_norm"]])
+    return gradients
+
+
+def _within(g: Value, limit: Value) -> Value:
+    return op.minimum(op.maximum(g, -limit), limit)
+
+
+def _updated(
+    plan: Plan, live: Live, gradients: Sequence[Value], scalars: Value
+) -> tuple[list[Value], list[Mapping[str, Value]]]:
+    """New weights and states, segment by segment."""
+    weights: list[Value] = []
+    states: list[Mapping[str, Value]] = []
+    rounded = {s.dtype: op.astype(scalars, s.dtype) for s in plan.storage.trained}
+    for i, segment in enumerate(plan.storage.trained):
+        optimizer = plan.groups[segment.group].trainer
+        numbers = {
+            name: rounded[segment.dtype][column]
+            for (group, name), column in plan.columns.items()
+            if group == segment.group
+        }
+        given = live.weights[i], gradients[i], live.states[i]
+        rule = _flat_rule if optimizer.flat else _rule_by_parameter
+        found, state = rule(optimizer, segment, given, numbers)
+        weights.append(found)
+        states.append({name: state[name] for name in segment.states})
+    return weights, states
+
+
+Given = tuple[Value, Value, Mapping[str, Value]]  # weights, gradients, states
+
+
+def _flat_rule(
+    optimizer: Any, _segment: Segment, given: Given, numbers: Mapping[str, Value]
+) -> tuple[Value, Mapping[str, Value]]:
+    weights, gradients, states = given
+    found: tuple[Value, Mapping[str, Value]] = optimizer.rule(
+        weights, gradients, dict(states), numbers
+    )
+    return found
+
+
+def _rule_by_parameter(
+    optimizer: Any, segment: Segment, given: Given, numbers: Mapping[str, Value]
+) -> tuple[Value, Mapping[str, Value]]:
+    weights, gradients, states = given
+    new_weights = []
+    new_states: dict[str, list[Value]] = {name: [] for name in states}
+    for p in segment.parameters:
+        state = {name: p.view(x) for name, x in states.items()}
+        w, found = optimizer.rule(p.view(weights), p.view(gradients), state, numbers, p.path)
+        new_weights.append(op.reshape(w, (p.size,)))
+        for name, rows in new_states.items():
+            rows.append(op.reshape(found[name], (p.size,)))
+    return _joined(new_weights), {name: _joined(rows) for name, rows in new_states.items()}
+
+
+def _joined(rows: Sequence[Value]) -> Value:
+    return rows[0] if len(rows) == 1 else op.concat(rows)

@@ -1,0 +1,82 @@
+"""The run-time numbers of a step: one row of a table per update, computed on the host in float64.
+
+Learning rates, betas, bias corrections and limits stand here and not in the program, so changing
+them never compiles anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.optim.optimizer import Optimizer
+from wengert.optim.schedules_base import Schedule
+from wengert.train.groups import Group
+
+Row = np.ndarray[Any, Any]
+AHEAD = 256  # rows that are computed at once, where nothing can change them on the way
+
+
+class Scalars:
+    """Rows of numbers by update, and where each number stands in them."""
+
+    def __init__(self, groups: Sequence[Group], limits: Mapping[str, float]) -> None:
+        self._optimizers = [(i, g.trainer) for i, g in enumerate(groups) if not g.frozen]
+        self.limits = dict(limits)
+        self.columns: dict[tuple[int, str], int] = {}
+        for i, optimizer in self._optimizers:
+            for name in optimizer.scalars(1):
+                self.columns[i, name] = len(self.columns)
+        first = len(self.columns)
+        self.places = {name: first + k for k, name in enumerate(self.limits)}
+        self._settings: list[dict[str, Any]] = []  # of all optimizers: live, and as they were
+        self._seen: list[dict[str, Any]] = []
+        self._rows: list[Row] = []
+        self._begin = 0
+
+    def row(self, count: int) -> Row:
+        """The numbers of update `count`, from 1, for the settings as they are now."""
+        place = count - self._begin
+        if 0 <= place < len(self._rows) and not self._changed():
+            return self._rows[place]
+        return self._compute(count)
+
+    def forget(self) -> None:
+        """Compute the next rows anew."""
+        self._rows = []
+
+    def _changed(self) -> bool:
+        """Whether a setting is another than when the rows were computed."""
+        return self._settings != self._seen
+
+    def _compute(self, count: int) -> Row:
+        known = [part for _, optimizer in self._optimizers for part in _parts(optimizer)]
+        ahead = AHEAD if all(map(_is_known_ahead, known)) else 1
+        table = np.empty((ahead, len(self.columns) + len(self.limits)))
+        for i, optimizer in self._optimizers:
+            for name, numbers in optimizer.table(count, ahead).items():
+                table[:, self.columns[i, name]] = numbers
+        table[:, len(self.columns) :] = list(self.limits.values())
+        self._begin, self._rows = count, list(table) if ahead > 1 else []
+        self._settings = [part.__dict__ for part in known]
+        self._seen = [dict(settings) for settings in self._settings]
+        first: Row = table[0]
+        return first
+
+
+def _parts(optimizer: Optimizer) -> Iterator[Optimizer]:
+    """An optimizer and those inside it."""
+    yield optimizer
+    for x in vars(optimizer).values():
+        if isinstance(x, Optimizer):
+            yield from _parts(x)
+
+
+def _is_known_ahead(optimizer: Optimizer) -> bool:
+    """Whether its rates are known before the updates: numbers, or a schedule without state, which
+    is its own copy.
+    """
+    rate = optimizer.lr
+    return not callable(rate) or (isinstance(rate, Schedule) and rate.copy() is rate)

@@ -1,0 +1,36 @@
+"""A step op by op, in NumPy: `print` and a debugger see its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.api.eager import eager
+from wengert.core import tree
+from wengert.core.dtypes import is_float
+
+
+def run_eagerly(
+    function: Callable[..., Any], own: Sequence[Any], batch: Sequence[Any], always: bool
+) -> Any:
+    """Call a step's function and write what it returns to its live arrays: those that are written
+    early in any case, the others if all is finite, or `always`.
+    """
+    with eager(), np.errstate(all="ignore"):
+        found = function(*own, *batch)
+    live, early, report, aux = tree.copy(found)
+    _write(own[1], early)
+    if always or all(map(_is_finite, (*live, *early, report, *tree.leaves(aux)))):
+        _write(own[0], live)
+    return own[0], own[1], report, aux
+
+
+def _write(targets: Iterable[Any], values: Iterable[Any]) -> None:
+    for target, value in zip(targets, values, strict=True):
+        target[...] = value
+
+
+def _is_finite(x: Any) -> bool:
+    return not is_float(x.dtype) or bool(np.isfinite(x).all())

@@ -1,0 +1,283 @@
+"""Storage: the live arrays of a training step.
+
+All parameters of a dtype lie in one block of memory, ordered by group; so do their gradients, and
+each state of the optimizers. A segment is the run of parameters of one group and dtype: one slice
+of each block, which a flat rule updates at once.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.dtypes import DType, is_float, require_supported
+from wengert.errors import OptimError, ShapeError
+from wengert.train.groups import Group, group_of
+
+Array: TypeAlias = np.ndarray[Any, Any]
+ALIGNMENT = 64  # bytes; segments begin at multiples of it
+_blocks: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
+
+
+def aligned(count: int, dtype: DType) -> Array:
+    """Zeros whose first byte lies at a multiple of the alignment."""
+    block = np.zeros(count * dtype.itemsize + ALIGNMENT, np.uint8)
+    start = -block.ctypes.data % ALIGNMENT
+    made = block[start : start + count * dtype.itemsize].view(dtype)
+    _blocks[id(block)] = block
+    return made
+
+
+def is_live(x: Any) -> bool:
+    """Whether an array is a view of the live arrays of a training step."""
+    while isinstance(x, np.ndarray) and isinstance(x.base, np.ndarray):
+        x = x.base
+    return _blocks.get(id(x)) is x
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One array of floats in a model, at one path or tied at several."""
+
+    place: int  # among the distinct leaves of the model
+    paths: tuple[str, ...]
+    shape: tuple[int, ...]
+    dtype: DType
+    offset: int = 0  # in its segment, in elements
+
+    @property
+    def path(self) -> str:
+        return self.paths[0]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    def view(self, flat: Any) -> Any:
+        """Its part of its segment, in its shape: a view of an array, or a Tensor."""
+        part = flat[self.offset : self.offset + self.size]
+        return part.reshape(self.shape)
+
+
+@dataclass
+class Segment:
+    """The parameters of one group and dtype, with their arrays: weights, gradients, states."""
+
+    group: int
+    dtype: DType
+    parameters: list[Parameter]
+    weights: Array
+    gradients: Array | None  # None where the group is frozen
+    states: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return sum(p.size for p in self.parameters)
+
+
+class Storage:
+    """A model's parameters, data and optimizer state, and the trees that show them."""
+
+    def __init__(self, model: Any, groups: Sequence[Group]) -> None:
+        leaves, self.structure = tree.flatten(model)
+        paths = tree.paths(model)
+        self.places: list[int] = []  # which of the distinct leaves each leaf is
+        distinct: dict[int, int] = {}
+        for x in leaves:
+            self.places.append(distinct.setdefault(id(x), len(distinct)))
+        self.paths: list[tuple[str, ...]] = [
+            tuple(path for path, k in zip(paths, self.places, strict=True) if k == place)
+            for place in range(len(distinct))
+        ]
+        first = [self.places.index(place) for place in range(len(distinct))]
+        values = [_checked(path[0], leaves[i]) for path, i in zip(self.paths, first, strict=True)]
+        self.segments = _segments(values, self.paths, groups)
+        self.data = {  # integers and bools by place: saved and never updated
+            place: _copied(x) for place, x in enumerate(values) if not is_float(x.dtype)
+        }
+        self.leaves = [self.data.get(place) for place in range(len(values))]
+        for segment in self.segments:
+            for parameter in segment.parameters:
+                view = parameter.view(segment.weights)
+                view[...] = values[parameter.place]
+                self.leaves[parameter.place] = view
+        self._initialise(groups)
+
+    def _initialise(self, groups: Sequence[Group]) -> None:
+        """The first states of the optimizers, each in a block per name and dtype."""
+        found: dict[tuple[str, DType], list[tuple[Segment, list[Array]]]] = {}
+        for segment in self.trained:
+            optimizer = groups[segment.group].trainer
+            states = [optimizer.initial(p.view(segment.weights)) for p in segment.parameters]
+            for name in states[0]:
+                rows = [np.asarray(state[name]) for state in states]
+                _require_states(name, optimizer, segment.parameters, rows)
+                found.setdefault((name, segment.dtype), []).append((segment, rows))
+        for (name, dtype), entries in found.items():
+            blocks = _slices(dtype, [segment.size for segment, _ in entries])
+            for (segment, rows), block in zip(entries, blocks, strict=True):
+                segment.states[name] = block
+                for parameter, row in zip(segment.parameters, rows, strict=True):
+                    parameter.view(block)[...] = row
+
+    @property
+    def trained(self) -> list[Segment]:
+        return [segment for segment in self.segments if segment.gradients is not None]
+
+    @property
+    def frozen(self) -> list[Segment]:
+        return [segment for segment in self.segments if segment.gradients is None]
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the model: that of its parameters, the widest where they differ."""
+        return np.result_type(*{segment.dtype for segment in self.segments})
+
+    def tree(self, leaves: Sequence[Any]) -> Any:
+        """A tree of the model's form with these values for its distinct leaves."""
+        return tree.unflatten(self.structure, [leaves[place] for place in self.places])
+
+    def views(self, choose: Callable[[Segment], Array | None]) -> Any:
+        """A tree of the model's form with views of one array per segment; None elsewhere."""
+        found: list[Any] = [None] * len(self.leaves)
+        for segment in self.segments:
+            flat = choose(segment)
+            if flat is not None:
+                for parameter in segment.parameters:
+                    found[parameter.place] = parameter.view(flat)
+        return self.tree(found)
+
+    def assign(self, model: Any) -> None:
+        """Copy the leaves of a tree of the model's form into the live arrays."""
+        leaves, structure = tree.flatten(model)
+        if structure.spec != self.structure.spec or len(leaves) != len(self.places):
+            raise ShapeError(
+                f"TrainStep: the model was assigned {structure}; a tree of the form "
+                f"{self.structure} is needed. Build it with wg.tree.map over step.model."
+            )
+        given: dict[int, Array] = {}
+        for x, place in zip(leaves, self.places, strict=True):
+            value = np.asarray(x)
+            self._require_like(place, value)
+            if place in given and not np.array_equal(given[place], value, equal_nan=True):
+                raise ShapeError(
+                    f"TrainStep: the tied paths {', '.join(self.paths[place])} were assigned "
+                    "different values; they are one parameter. Assign one array to all of them."
+                )
+            given[place] = value
+        copies = {place: np.array(x) for place, x in given.items()}  # they may be our own views
+        for place, x in copies.items():
+            self.leaves[place][...] = x  # type: ignore[index]
+
+    def _require_like(self, place: int, value: Array) -> None:
+        live = self.leaves[place]
+        assert live is not None
+        if value.shape != live.shape or not np.can_cast(value.dtype, live.dtype, "same_kind"):
+            raise ShapeError(
+                f"TrainStep: {self.paths[place][0]!r} was assigned {value.dtype}{value.shape}; "
+                f"the parameter is {live.dtype}{live.shape}. Reshape or convert it."
+            )
+
+
+def _checked(path: str, x: Any) -> Array:
+    native = x.dtype.newbyteorder("=")
+    require_supported("TrainStep", f"the leaf {path!r} of the model", native)
+    return np.asarray(x)
+
+
+def _copied(x: Array) -> Array:
+    """A live copy of an array that is no parameter."""
+    made = aligned(x.size, x.dtype.newbyteorder("=")).reshape(x.shape)
+    made[...] = x
+    return made
+
+
+def _segments(
+    values: Sequence[Array], paths: Sequence[tuple[str, ...]], groups: Sequence[Group]
+) -> list[Segment]:
+    members: dict[tuple[int, DType], list[Parameter]] = {}
+    for place, (x, names) in enumerate(zip(values, paths, strict=True)):
+        if is_float(x.dtype):
+            key = (group_of(groups, names), x.dtype.newbyteorder("="))
+            found = members.setdefault(key, [])
+            offset = found[-1].offset + found[-1].size if found else 0
+            found.append(Parameter(place, names, x.shape, key[1], offset))
+    if not members:
+        raise OptimError(
+            "TrainStep: the model has no float arrays; these are its parameters. Make them with "
+            "np.zeros, or convert them with astype(np.float32)."
+        )
+    if all(groups[group].frozen for group, _ in members):
+        raise OptimError(
+            "TrainStep: every parameter is frozen; at least one must have an optimizer. Change "
+            f"the globs {', '.join(repr(g.glob) for g in groups if g.frozen)}."
+        )
+    order = sorted(members, key=lambda key: (groups[key[0]].frozen, key[0]))  # the trained first
+    made: list[Segment] = []
+    for dtype in dict.fromkeys(dtype for _, dtype in order):
+        mine = [key for key in order if key[1] == dtype]
+        sizes = [sum(p.size for p in members[key]) for key in mine]
+        trained = [size for key, size in zip(mine, sizes, strict=True) if not groups[key[0]].frozen]
+        gradients: Iterable[Array | None] = [*_slices(dtype, trained), *[None] * len(mine)]
+        for key, weights, gradient in zip(mine, _slices(dtype, sizes), gradients, strict=False):
+            made.append(Segment(key[0], dtype, members[key], weights, gradient))
+    return made
+
+
+def _slices(dtype: DType, sizes: Sequence[int]) -> list[Array]:
+    """Slices of one block, each of which begins at a multiple of the alignment."""
+    unit = ALIGNMENT // dtype.itemsize
+    room = [-(-size // unit) * unit for size in sizes]
+    block = aligned(sum(room), dtype)
+    starts = [sum(room[:i]) for i in range(len(room))]
+    return [block[start : start + size] for start, size in zip(starts, sizes, strict=True)]
+
+
+def _require_states(
+    name: str, optimizer: Any, parameters: Sequence[Parameter], rows: Sequence[Array]
+) -> None:
+    for parameter, row in zip(parameters, rows, strict=True):
+        if row.shape != parameter.shape:
+            raise OptimError(
+                f"TrainStep: {type(optimizer).__name__} begins with a state {name!r} of shape "
+                f"{row.shape} for {parameter.path!r}; states have the shape of their parameter, "
+                f"{parameter.shape}. Correct its `initial`."
+            )
+
+
+def carried_arrays(state: Any) -> tuple[list[Array], tree.Structure]:
+    """Live copies of a state that is carried, and its form; Python numbers become arrays."""
+    leaves, structure = tree.flatten(tree.arrays(state))
+    paths = tree.paths(tree.arrays(state))
+    if len({id(x) for x in leaves}) < len(leaves):
+        raise ShapeError(
+            "TrainStep: one array stands at two places of the state; each place is updated on its "
+            "own. Copy one of them."
+        )
+    return [_copied(_checked(path, x)) for path, x in zip(paths, leaves, strict=True)], structure
+
+
+def assign_state(arrays: Sequence[Array], carried: tree.Structure | None, state: Any) -> None:
+    """Copy a tree of the form of the carried state into its live arrays."""
+    leaves, structure = tree.flatten(tree.arrays(state))
+    if carried is None or structure.spec != carried.spec or len(leaves) != len(arrays):
+        raise ShapeError(
+            f"TrainStep: the state was assigned {structure}; "
+            f"{'this step carries none' if carried is None else f'its form is {carried}'}. Build "
+            "it with wg.tree.map over step.state."
+        )
+    values = [np.array(x) for x in leaves]
+    for path, live, x in zip(tree.paths(tree.arrays(state)), arrays, values, strict=True):
+        if x.shape != live.shape or not np.can_cast(x.dtype, live.dtype, "same_kind"):
+            raise ShapeError(
+                f"TrainStep: {path or 'the state'!r} was assigned {x.dtype}{x.shape}; it is "
+                f"{live.dtype}{live.shape}. Reshape or convert it."
+            )
+    for live, x in zip(arrays, values, strict=True):
+        live[...] = x

@@ -1,0 +1,188 @@
+"""The end of a program: what lies behind a boundary is written over arguments, all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.api.compile import Compiled
+from wengert.core.table import op
+
+SIZES = ((5, 7), (7,), (7, 3))
+COUNT = sum(int(np.prod(shape)) for shape in SIZES)
+RNG = np.random.default_rng(8)
+
+
+def parts(flat: Any) -> list[Any]:
+    found, begin = [], 0
+    for shape in SIZES:
+        end = begin + int(np.prod(shape))
+        found.append(wg.reshape(flat[begin:end], shape))
+        begin = end
+    return found
+
+
+def gradients(flat: Any, x: Any, y: Any) -> tuple[Any, list[Any]]:
+    def loss(weights: Any) -> Any:
+        a, b, c = weights
+        return np.mean((np.tanh(x @ a + b) @ c - y) ** 2)
+
+    value, found = wg.value_and_grad(loss)(parts(flat))
+    return value, found
+
+
+def adam(w: Any, m: Any, v: Any, buffer: Any, x: Any, y: Any) -> Any:
+    value, found = gradients(w, x, y)
+    flat = wg.concat([wg.reshape(g, (-1,)) for g in found])
+    g = op.boundary(flat)
+    m = 0.9 * m + 0.1 * g
+    v = 0.99 * v + 0.01 * g * g
+    return w - 0.01 * m / (np.sqrt(v) + 1e-8), m, v, flat, value
+
+
+def lars(w: Any, m: Any, v: Any, buffer: Any, x: Any, y: Any) -> Any:
+    """A rule that takes norms, parameter by parameter; v is left as it is."""
+    value, found = gradients(w, x, y)
+    flat = wg.concat([wg.reshape(g, (-1,)) for g in found])
+    new_w, new_m = [], []
+    g = op.boundary(flat)
+    for p, q, r in zip(parts(w), parts(g), parts(m), strict=True):
+        scale = np.sqrt(np.sum(p * p)) / (np.sqrt(np.sum(q * q)) + 1e-6)
+        q = 0.9 * r + 0.01 * scale * q
+        new_m.append(wg.reshape(q, (-1,)))
+        new_w.append(wg.reshape(p - q, (-1,)))
+    return wg.concat(new_w), wg.concat(new_m), v * 1.0, flat, value
+
+
+def compiled(function: Callable[..., Any], nonfinite: str, threads: int = 1) -> Compiled:
+    return Compiled(function, (), None, ("w", "m", "v"), nonfinite, threads, ("buffer",))
+
+
+def arguments() -> list[Any]:
+    rng = np.random.default_rng(4)
+    state = [rng.normal(size=COUNT), rng.normal(size=COUNT), rng.uniform(size=COUNT)]
+    return [*state, np.zeros(COUNT), rng.normal(size=(6, 5)), rng.normal(size=(6, 3))]
+
+
+def kernels(function: Compiled, args: list[Any]) -> list[Any]:
+    program = function.executable(*args).program
+    return [program.kernels[k] for k in program.order]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("fused", ["1", "0"])
+@pytest.mark.parametrize("nonfinite", ["ignore", "skip", "raise"])
+@pytest.mark.parametrize("rule", [adam, lars])
+def test_the_commit_writes_what_plain_programs_return(
+    rule: Any, nonfinite: str, fused: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WENGERT_FUSE", fused)
+    monkeypatch.setenv("WENGERT_GRAIN", "1")
+    plain = wg.compile(rule, threads=1)
+    step = compiled(rule, nonfinite, threads)
+    args, other = arguments(), arguments()
+    for _ in range(3):
+        wanted = plain(*other)
+        other[:4] = wanted[:4]
+        found = step(*args)
+        assert all(a is b for a, b in zip(found[:4], args[:4], strict=True))
+        for a, b in zip(found, wanted, strict=True):
+            assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("rule", [adam, lars])
+def test_kernels_of_the_commit_come_last_and_write_in_place(rule: Any) -> None:
+    args = arguments()
+    step = compiled(rule, "raise")
+    found = kernels(step, args)
+    gates = [kernel.gated for kernel in found]
+    assert any(gates)
+    assert gates == sorted(gates)
+    count = len(SIZES) if rule is lars else 1
+    assert sum(gates) == count + (rule is lars)  # and v, which is as it was
+
+
+def test_gradients_are_written_where_they_go() -> None:
+    """No kernel copies the pieces of a concatenation together."""
+    args = arguments()
+    step = compiled(adam, "raise")
+    program = step.executable(*args).program
+    (joined,) = program.joined
+    assert len(program.joined[joined]) == len(SIZES)
+    assert all(joined not in kernel.stores for kernel in program.kernels)
+    step(*args)
+    value, wanted = gradients(*arguments()[:1], *arguments()[4:])
+    flat = np.concatenate([np.ravel(g) for g in wanted])
+    assert np.allclose(args[3], flat, rtol=1e-12)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("rule", [adam, lars])
+def test_nothing_is_written_where_something_is_not_finite(
+    rule: Any, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WENGERT_GRAIN", "1")
+    for nonfinite in ("raise", "skip"):
+        step = compiled(rule, nonfinite, threads)
+        args = arguments()
+        step(*args)
+        before = [x.copy() for x in args[:3]]
+        args[4][2, 3] = np.inf
+        if nonfinite == "raise":
+            with pytest.raises(wg.errors.NonFiniteError):
+                step(*args)
+        else:
+            step(*args)
+        assert all(np.array_equal(a, b) for a, b in zip(args[:3], before, strict=True))
+
+
+def test_an_update_that_overflows_is_not_written() -> None:
+    """The gradients are finite; what would be written is not."""
+    step = compiled(adam, "skip")
+    args = arguments()
+    step(*args)
+    args[2][COUNT - 1] = 1.7e308
+    args[0][1] = np.finfo(float).max
+    args[1][1] = -np.finfo(float).max
+    before = [x.copy() for x in args[:3]]
+    step(*args)
+    assert np.all(np.isfinite(args[3]))
+    assert all(np.array_equal(a, b) for a, b in zip(args[:3], before, strict=True))
+
+
+def test_a_result_that_others_read_is_copied_in_the_end() -> None:
+    """m is read again for another output: it cannot be written over before."""
+
+    def f(w: Any, m: Any, buffer: Any, x: Any) -> Any:
+        g = op.boundary(x)
+        m2 = m + g
+        return w + m2 * m, m2, np.sum(m2) * x
+
+    one = Compiled(f, (), None, ("w", "m"), "ignore", 1)
+    w, m, x = RNG.normal(size=(3, 20))
+    want = [w + (m + x) * m, m + x, np.sum(m + x) * x]
+    found = one(w, m, np.zeros(1), x)
+    assert all(np.allclose(a, b) for a, b in zip(found, want, strict=True))
+    assert np.allclose(w, want[0])
+    assert np.allclose(m, want[1])
+
+
+def test_arguments_that_read_each_other() -> None:
+    """a and b change places: neither can be written while the other has not been read."""
+
+    def swap(a: Any, b: Any, x: Any) -> Any:
+        g = op.boundary(x)
+        return b[::-1] * g, a[::-1] * g
+
+    for fused in ("1", "0"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("WENGERT_FUSE", fused)
+            a, b, x = RNG.normal(size=(3, 33))
+            want = b[::-1] * x, a[::-1] * x
+            Compiled(swap, (), None, ("a", "b"), "raise", 1)(a, b, x)
+            assert np.allclose(a, want[0])
+            assert np.allclose(b, want[1])

@@ -1,0 +1,110 @@
+"""Bad input to wg.save and wg.load, and files that they cannot use."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import struct
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from safetensors.numpy import save_file
+
+import wengert as wg
+
+FILE = "model.safetensors"
+line = np.ones(3)
+
+
+def in_a_folder(use: Callable[[], Any]) -> Any:
+    """Do something where the current folder is an empty one, so that paths are short."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return use()
+
+
+def saving(tree: Any, path: Any = FILE) -> Any:
+    return in_a_folder(lambda: wg.save(path, tree))
+
+
+def loading(tree: Any, like: Any = None) -> Any:
+    """Save a tree, and load it."""
+
+    def use() -> Any:
+        wg.save(FILE, tree)
+        return wg.load(FILE, like)
+
+    return in_a_folder(use)
+
+
+def damaged(change: Callable[[bytes], bytes]) -> Any:
+    """Load a file whose bytes were changed."""
+
+    def use() -> Any:
+        wg.save(FILE, {"w": line})
+        path = Path(FILE)
+        path.write_bytes(change(path.read_bytes()))
+        return wg.load(FILE)
+
+    return in_a_folder(use)
+
+
+def described(text: str, like: Any = None) -> Any:
+    """Load a file with this description of the tree."""
+
+    def use() -> Any:
+        save_file({"w": line}, FILE, metadata={"wengert": text})
+        return wg.load(FILE, like)
+
+    return in_a_folder(use)
+
+
+def structured(tree: Any, like: Any = None) -> Any:
+    return described(json.dumps({"version": 1, "crc32": {}, "tree": tree}), like)
+
+
+def of_a_dtype_without_a_name_in_numpy() -> Any:
+    header = json.dumps({"x": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}).encode()
+    return damaged(lambda whole: struct.pack("<Q", len(header)) + header + b"abcd")
+
+
+def without_room() -> Any:
+    with mock.patch("wengert.train.files.save_file", side_effect=OSError("no space left")):
+        return saving({"w": line})
+
+
+def unreadable() -> Any:
+    with mock.patch("wengert.train.files.safe_open", side_effect=PermissionError("not allowed")):
+        return loading({"w": line})
+
+
+CASES: dict[str, Callable[[], Any]] = {
+    "save: no path": lambda: saving({}, 3),
+    "save: a folder": lambda: saving({}, "."),
+    "save: a disk without room": without_room,
+    "save: a set": lambda: saving({"w": {1, 2}}),
+    "save: complex numbers": lambda: saving({"w": line * 1j}),
+    "save: a masked array": lambda: saving(np.ma.masked_array(line)),
+    "save: a key that is no name": lambda: saving({frozenset(): line}),
+    "save: a Tensor": lambda: wg.grad(lambda x: saving({"w": x}))(line),
+    "load: no path": lambda: wg.load(None),  # type: ignore[arg-type]
+    "load: a file that does not exist": lambda: in_a_folder(lambda: wg.load(FILE)),
+    "load: a file that may not be read": unreadable,
+    "load: a file cut short": lambda: damaged(lambda whole: whole[:-1]),
+    "load: a dtype that NumPy does not have": of_a_dtype_without_a_name_in_numpy,
+    "load: a changed byte": lambda: damaged(lambda whole: whole[:-1] + b"\1"),
+    "load: a later version": lambda: described('{"version": 2, "crc32": {}, "tree": 1}'),
+    "load: a description without a tree": lambda: described('{"version": 1}'),
+    "load: a description of a list without its kind": lambda: structured([1]),
+    "load: a description of an unknown kind": lambda: structured({"set": []}),
+    "load: a description of an unknown kind, with like": lambda: structured({"set": []}, line),
+    "load: a function without like": lambda: loading({"f": np.tanh}),
+    "load: like, other paths": lambda: loading({"w": line}, {"v": line, "b": line}),
+    "load: like, another shape": lambda: loading({"w": line}, {"w": np.ones(4)}),
+    "load: like, tied arrays that differ": lambda: loading(
+        {"a": line, "b": 2 * line}, {"a": line, "b": line}
+    ),
+}

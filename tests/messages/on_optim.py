@@ -1,0 +1,109 @@
+"""Bad input to optimizers and clipping."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+
+o = wg.optim
+line = np.ones(3)
+nan = np.array([1.0, np.nan, 1.0])
+
+
+def setting(**changes: Any) -> Any:
+    """Change settings of an optimizer that has been made."""
+    optimizer = o.SGD(0.1)
+    for name, value in changes.items():
+        setattr(optimizer, name, value)
+
+
+def twice(first: Any, second: Any) -> Any:
+    """Two steps under one id."""
+    optimizer = o.SGD(0.1, momentum=0.9)
+    optimizer.step("w", first, first)
+    optimizer.step("w", second, second)
+
+
+def node(kind: str) -> Any:
+    g = wg.Graph()
+    o.SGD(0.1).step_graph_node(g, getattr(g, kind)(line, name="w"))
+
+
+def loading(**changes: Any) -> Any:
+    optimizer = o.SGD(0.1, momentum=0.9)
+    optimizer.step("w", np.ones(3), line)
+    optimizer.load_state_dict(optimizer.state_dict() | changes)
+
+
+def state(**changes: Any) -> dict[str, Any]:
+    return {"w": {"count": 1, "momentum": line} | changes}
+
+
+class Forgetful(o.Optimizer):
+    """Does not keep what it was made with."""
+
+    def __init__(self, lr: float, power: float) -> None:
+        super().__init__(lr)
+
+
+def update(model: Any, grads: Any, kept: Any = None) -> Any:
+    optimizer = o.Adam(0.1)
+    return optimizer.update(model, grads, optimizer.init(model) if kept is None else kept)
+
+
+def scheduled() -> Any:
+    optimizer = o.SGD(o.Cosine(0.1, total_steps=10))
+    return wg.compile(optimizer.update)(line, line, optimizer.init(line))
+
+
+CASES: dict[str, Callable[[], Any]] = {
+    "Adam: a bad pair": lambda: o.Adam(0.1, betas=0.9),
+    "Adam: a choice that is none": lambda: o.Adam(0.1, amsgrad=1),
+    "clip_by_global_norm: a bad bound": lambda: o.clip_by_global_norm(line, 0.0),
+    "clip_by_global_norm: a bad policy": lambda: o.clip_by_global_norm(line, 1.0, nonfinite="stop"),
+    "clip_by_value: not finite": lambda: o.clip_by_value({"w": nan}, 1.0),
+    "EMA: an average before any update": lambda: o.EMA(o.SGD(0.1)).average("w"),
+    "Lars: a bad exclude": lambda: o.Lars(0.1, exclude=3),
+    "Lars: a bad variant": lambda: o.Lars(0.1, variant="jax"),
+    "Lars: nesterov without momentum": lambda: o.Lars(0.1, nesterov=True),
+    "load_state_dict: a bad count": lambda: loading(parameters=state(count=-1)),
+    "load_state_dict: a schedule before": lambda: o.SGD(0.1).load_state_dict(
+        o.SGD(lambda step: 0.1).state_dict()
+    ),
+    "load_state_dict: integers": lambda: loading(parameters=state(momentum=np.arange(3))),
+    "load_state_dict: no dictionary": lambda: o.SGD(0.1).load_state_dict(None),  # type: ignore[arg-type]
+    "load_state_dict: other settings": lambda: o.SGD(0.1).load_state_dict(o.Adam().state_dict()),
+    "load_state_dict: settings that need state": lambda: o.SGD(0.1).load_state_dict(
+        o.SGD(0.1, momentum=0.9).state_dict()
+    ),
+    "Lookahead: around no optimizer": lambda: o.Lookahead(0.1),  # type: ignore[arg-type]
+    "optimizer: a schedule in a compiled update": scheduled,
+    "optimizer: a schedule that gives no rate": lambda: o.SGD(lambda step: -1.0).step(
+        "w", np.ones(3), line
+    ),
+    "optimizer: a setting that is not kept": lambda: Forgetful(0.1, 2.0),
+    "optimizer: no rule": lambda: o.Optimizer(0.1).step("w", np.ones(3), line),
+    "SGD: a bad learning rate": lambda: o.SGD(-0.1),
+    "SGD: a bad momentum": lambda: o.SGD(0.1, momentum=1.0),
+    "SGD: a setting that cannot change": lambda: setting(nesterov=True),
+    "SGD: a setting that needs other state": lambda: setting(momentum=0.9),
+    "SGD: nesterov without momentum": lambda: o.SGD(0.1, nesterov=True),
+    "step: a bad policy": lambda: o.SGD(0.1).step("w", np.ones(3), line, nonfinite="stop"),
+    "step: a gradient of complex numbers": lambda: o.SGD(0.1).step("w", np.ones(3), line * 1j),
+    "step: a gradient of another shape": lambda: o.SGD(0.1).step("w", np.ones(3), np.ones(4)),
+    "step: a gradient that is not finite": lambda: o.SGD(0.1).step("w", np.ones(3), nan),
+    "step: an id without a hash": lambda: o.SGD(0.1).step([], np.ones(3), line),  # type: ignore[arg-type]
+    "step: other weights under one id": lambda: twice(np.ones(3), np.ones(4)),
+    "step: weights that are a list": lambda: o.SGD(0.1).step("w", [1.0], [1.0]),
+    "step_graph_node: an input": lambda: node("input"),
+    "step_graph_node: no gradient": lambda: node("parameter"),
+    "step_graph_node: no graph": lambda: o.SGD(0.1).step_graph_node(None, 0),  # type: ignore[arg-type]
+    "update: a missing gradient": lambda: update({"w": line}, {}),
+    "update: one path twice": lambda: update({"a.b": line, "a": {"b": np.ones(3)}}, {}),
+    "update: state of another shape": lambda: update(line, line, o.Adam().init(np.ones(4))),
+    "update: state of another tree": lambda: update({"w": line}, {"w": line}, o.Adam().init({})),
+}

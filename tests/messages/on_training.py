@@ -1,0 +1,164 @@
+"""Bad input to training steps, their options, batches, data and saved states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+
+X, Y = np.ones((4, 3)), np.ones(4)
+MODEL = {"w": np.ones(3), "b": np.zeros(())}
+SGD = wg.optim.SGD(0.1)
+SHARED = np.ones(2)
+
+
+def loss(model: Any, x: Any, y: Any) -> Any:
+    return wg.mean((x @ model["w"] + model["b"] - y) ** 2)
+
+
+def with_state(model: Any, state: Any, x: Any, y: Any) -> Any:
+    return loss(model, x, y), {"n": state["n"][:1]}
+
+
+def step(function: Any = None, model: Any = None, optimizer: Any = SGD, **options: Any) -> Any:
+    function = loss if function is None else function
+    return wg.TrainStep(function, MODEL if model is None else model, optimizer, **options)
+
+
+def called(*batch: Any, **options: Any) -> Any:
+    """Make a step and call it with a good batch and then with this one."""
+    made = step(**options)
+    made(X, Y)
+    return made(*batch)
+
+
+def first(*batch: Any, function: Any = None, **options: Any) -> Any:
+    """Make a step and call it."""
+    return step(function, **options)(*batch)
+
+
+def with_own_model() -> Any:
+    made = step(lambda m, other: wg.sum(m["w"] * other["w"]))
+    return made(made.model)
+
+
+def checked(function: Any, x: Any) -> Any:
+    return wg.TrainStep(function, np.ones(3), SGD).check(x)
+
+
+@wg.custom_vjp
+def square(x: Any) -> Any:
+    return x * x
+
+
+square.defvjp(lambda x: (x * x, x), lambda x, g: (3 * x * g,))  # it should be 2
+
+
+def assigned(name: str, value: Any, **options: Any) -> None:
+    setattr(step(**options), name, value)
+
+
+def loaded(change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change a state and load it."""
+    made = step(optimizer=wg.optim.Adam(0.1))
+    state = made.state_dict()
+    made.load_state_dict(change(state) or state)
+
+
+class WrongState(wg.optim.Optimizer):
+    def initial(self, weights: Any) -> dict[str, Any]:
+        return {"norm": np.zeros(())}
+
+
+MAKING: dict[str, Callable[[], Any]] = {
+    "TrainStep: no loss": lambda: step(3),
+    "TrainStep: no optimizer": lambda: step(optimizer="adam"),
+    "TrainStep: a class of optimizers": lambda: step(optimizer=wg.optim.Adam),
+    "TrainStep: an empty dict of optimizers": lambda: step(optimizer={}),
+    "TrainStep: a glob that is no string": lambda: step(optimizer={3: SGD}),
+    "TrainStep: a parameter that no glob matches": lambda: step(optimizer={"w": SGD}),
+    "TrainStep: everything frozen": lambda: step(optimizer={"w": None, "b": None}),
+    "TrainStep: a model without parameters": lambda: step(model={"n": np.arange(3)}),
+    "TrainStep: a model of complex numbers": lambda: step(model={"w": np.ones(2, complex)}),
+    "TrainStep: an optimizer whose state has a shape of its own": lambda: step(
+        optimizer=WrongState(0.1)
+    ),
+    "TrainStep: accumulate": lambda: step(accumulate=0),
+    "TrainStep: nonfinite": lambda: step(nonfinite="warn"),
+    "TrainStep: threads": lambda: step(threads=0),
+    "TrainStep: clip_norm": lambda: step(clip_norm=-1.0),
+    "TrainStep: clip_value, no number": lambda: step(clip_value="small"),
+    "TrainStep: one array twice in the state": lambda: step(state=[SHARED, SHARED]),
+}
+
+CALLING: dict[str, Callable[[], Any]] = {
+    "TrainStep: batches of two sizes": lambda: called(X, Y[:3]),
+    "TrainStep: a dtype that changes": lambda: called(X, Y.astype(np.int64)),
+    "TrainStep: a batch of Python numbers": lambda: called([[1.0, 2.0, 3.0]], Y),
+    "TrainStep: a batch of complex numbers": lambda: called(X * 1j, Y),
+    "TrainStep: its own model as a batch": lambda: with_own_model(),
+    "TrainStep: a loss with an axis": lambda: first(
+        X, Y, function=lambda m, x, y: (x @ m["w"] - y) ** 2
+    ),
+    "TrainStep: a loss that is an integer": lambda: first(
+        X, Y, function=lambda m, x, y: wg.sum(x > 0)
+    ),
+    "TrainStep: a loss that is a list": lambda: first(X, Y, function=lambda m, x, y: [m["w"]]),
+    "TrainStep: aux without has_aux": lambda: first(
+        X, Y, function=lambda m, x, y: (loss(m, x, y), x)
+    ),
+    "TrainStep: has_aux without aux": lambda: first(X, Y, has_aux=True),
+    "TrainStep: a state of another form": lambda: first(
+        X, Y, function=with_state, state={"n": np.zeros(2), "m": np.zeros(2)}
+    ),
+    "TrainStep: a state whose shape changes": lambda: first(
+        X, Y, function=with_state, state={"n": np.zeros(2)}
+    ),
+    "TrainStep: strict, a parameter without a gradient": lambda: first(
+        X, Y, function=lambda m, x, y: wg.mean(x @ m["w"] - y), strict=True
+    ),
+    "TrainStep: a batch that is not finite": lambda: first(X * np.nan, Y),
+}
+
+RUNNING: dict[str, Callable[[], Any]] = {
+    "TrainStep.run: no data": lambda: step().run(batch_size=2),
+    "TrainStep.run: empty data": lambda: step().run(X[:0], Y[:0], batch_size=2),
+    "TrainStep.run: data of two lengths": lambda: step().run(X, Y[:3], batch_size=2),
+    "TrainStep.run: batch_size": lambda: step().run(X, Y, batch_size=0),
+    "TrainStep.run: a batch larger than the data": lambda: step().run(X, Y, batch_size=5),
+    "TrainStep.run: epochs": lambda: step().run(X, Y, batch_size=2, epochs=0),
+    "TrainStep.run: shuffle_seed": lambda: step().run(X, Y, batch_size=2, shuffle_seed=-1),
+}
+
+SETTING: dict[str, Callable[[], Any]] = {
+    "TrainStep.model: another tree": lambda: assigned("model", {"w": np.ones(3)}),
+    "TrainStep.model: another shape": lambda: assigned("model", {"w": np.ones(4), "b": Y[0]}),
+    "TrainStep.model: tied parameters that differ": lambda: assigned(
+        "model", {"a": np.ones(2), "b": np.zeros(2)}, model={"a": SHARED, "b": SHARED}
+    ),
+    "TrainStep.state: another tree": lambda: assigned("state", {"n": np.ones(3)}),
+    "TrainStep.state: another shape": lambda: assigned(
+        "state", {"n": np.ones(3)}, state={"n": np.zeros(2)}
+    ),
+    "TrainStep.load_state_dict: no dict": lambda: loaded(lambda state: 3),
+    "TrainStep.load_state_dict: something else": lambda: loaded(lambda state: {"w": X}),
+    "TrainStep.load_state_dict: another shape": lambda: loaded(
+        lambda state: state["arrays"]["model"].update(w=np.ones(4))
+    ),
+    "TrainStep.load_state_dict: a count that is none": lambda: loaded(
+        lambda state: state["counts"].update(epoch=-1)
+    ),
+    "TrainStep.load_state_dict: settings of another optimizer": lambda: loaded(
+        lambda state: state["settings"]["*"].update(settings={})
+    ),
+}
+
+CHECKING: dict[str, Callable[[], Any]] = {
+    "TrainStep.check: a wrong gradient": lambda: checked(lambda w, x: wg.sum(square(w * x)), X[0]),
+    "TrainStep.check: not finite": lambda: checked(lambda w, x: wg.sum(w * x), X[0] * np.inf),
+}
+
+CASES = MAKING | CALLING | RUNNING | SETTING | CHECKING

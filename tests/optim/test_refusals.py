@@ -1,0 +1,167 @@
+"""What an optimizer is given and cannot use: refused, with nothing changed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from optim.all_optimizers import EVERY
+from wengert.errors import MissingGradient, OptimError
+
+o = wg.optim
+EACH = pytest.mark.parametrize("name", EVERY)
+
+
+@pytest.mark.parametrize("value", [-1.0, np.nan, "fast", None])
+def test_a_schedule_that_gives_no_rate_is_refused_when_it_does(value):
+    optimizer = o.SGD(lambda step: 0.1 if step < 1 else value, momentum=0.9)
+    weights = np.ones(2)
+    optimizer.step("w", weights, np.ones(2))
+    before = weights.copy()
+    with pytest.raises(OptimError, match=r"lr\(1\)"):
+        optimizer.step("w", weights, np.ones(2))
+    np.testing.assert_array_equal(weights, before)
+    assert optimizer.state_dict()["parameters"]["w"]["count"] == 1
+
+
+BAD_STEPS = {
+    "shape": lambda w: ("w", w, np.ones(4)),
+    "broadcast": lambda w: ("w", w, np.ones(())),
+    "complex": lambda w: ("w", w, np.ones(3, complex)),
+    "text": lambda w: ("w", w, np.array(["a", "b", "c"])),
+    "none": lambda w: ("w", w, None),
+    "list weights": lambda w: ("w", [1.0, 1.0, 1.0], np.ones(3)),
+    "integer weights": lambda w: ("w", np.ones(3, int), np.ones(3)),
+    "half weights": lambda w: ("w", np.ones(3, np.float16), np.ones(3)),
+    "read-only": lambda w: ("w", np.broadcast_to(1.0, (3,)), np.ones(3)),
+    "no hash": lambda w: (["w"], w, np.ones(3)),
+    "other shape": lambda w: ("w", np.ones(5), np.ones(5)),
+    "other dtype": lambda w: ("w", np.ones(3, np.float32), np.ones(3)),
+}
+
+
+@pytest.mark.parametrize("case", BAD_STEPS)
+@pytest.mark.parametrize("name", ["SGD momentum", "Lars", "Adam", "Lookahead"])
+def test_a_bad_step_changes_nothing(name, case):
+    optimizer, weights = EVERY[name](), np.ones(3)
+    optimizer.step("w", weights, np.ones(3))
+    before, kept = weights.copy(), optimizer.state_dict()
+    parameter_id, given, grad = BAD_STEPS[case](weights)
+    with pytest.raises(OptimError, match=f"{type(optimizer).__name__}: "):
+        optimizer.step(parameter_id, given, grad)
+    np.testing.assert_array_equal(weights, before)
+    now = optimizer.state_dict()
+    assert list(now["parameters"]) == ["w"]
+    for key, value in kept["parameters"]["w"].items():
+        np.testing.assert_array_equal(now["parameters"]["w"][key], value)
+
+
+def test_a_bad_policy_is_refused():
+    with pytest.raises(OptimError, match="raise, skip, ignore"):
+        o.SGD(0.1).step("w", np.ones(2), np.ones(2), nonfinite="stop")
+
+
+def test_gradients_may_be_lists_and_of_other_dtypes():
+    weights = np.ones(2, np.float32)
+    o.SGD(0.5).step(0, weights, [1, 2])
+    o.SGD(0.5).step(0, weights, np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(weights, np.float32([0, -1]))
+    assert weights.dtype == np.float32
+
+
+class TestGraphNodes:
+    def graph(self):
+        g = wg.Graph()
+        x, w = g.input(np.ones(2), name="x"), g.parameter(np.ones(2), name="w")
+        return g, x, w, g.sum(g.mul(x, w))
+
+    @EACH
+    def test_what_is_no_parameter_is_refused(self, name):
+        g, x, w, loss = self.graph()
+        g.backward(loss)
+        for node in (x, loss, g.input({"a": np.ones(2)}, name="tree")):
+            with pytest.raises(OptimError, match="only parameters are trained"):
+                EVERY[name]().step_graph_node(g, node)
+        np.testing.assert_array_equal(g.value(w), 1)
+
+    @EACH
+    def test_a_missing_gradient(self, name):
+        g, _, w, _ = self.graph()
+        optimizer = EVERY[name]()
+        with pytest.raises(MissingGradient, match="'w' has no gradient"):
+            optimizer.step_graph_node(g, w)
+        assert optimizer.state_dict()["parameters"] == {}
+
+    def test_what_is_no_graph_is_refused(self):
+        with pytest.raises(OptimError, match=r"works on a wg\.Graph"):
+            o.SGD(0.1).step_graph_node({"w": 1}, 0)
+
+    def test_integers_in_a_tree_are_data(self):
+        g = wg.Graph()
+        tree = g.parameter({"w": np.ones(2), "n": np.array([1, 2])}, name="t")
+        g.backward(g.sum(g.struct_field(tree, "w")))
+        o.SGD(0.5).step_graph_node(g, tree)
+        np.testing.assert_array_equal(g.value(tree)["w"], 0.5)
+        np.testing.assert_array_equal(g.value(tree)["n"], [1, 2])
+
+
+class TestTrees:
+    @property
+    def model(self):
+        return {"w": np.ones((2, 3)), "layers": [{"b": np.zeros(3)}]}
+
+    def test_a_missing_gradient_is_named(self):
+        optimizer = o.Adam(0.1)
+        state = optimizer.init(self.model)
+        for grads in ({"w": np.ones((2, 3))}, {"w": np.ones((2, 3)), "layers": [{"b": None}]}):
+            with pytest.raises(MissingGradient, match=r"no array at 'layers\.0\.b'"):
+                optimizer.update(self.model, grads, state)
+
+    def test_a_gradient_of_another_shape_is_named(self):
+        optimizer = o.Adam(0.1)
+        grads = {"w": np.ones((3, 2)), "layers": [{"b": np.zeros(3)}]}
+        with pytest.raises(OptimError, match="gradient of 'w' has shape"):
+            optimizer.update(self.model, grads, optimizer.init(self.model))
+
+    def test_the_state_of_another_tree_or_optimizer_is_refused(self):
+        optimizer = o.Adam(0.1)
+        for state in (
+            optimizer.init({"w": np.ones((2, 3))}),
+            o.SGD(0.1).init(self.model),
+            {"count": np.array(0)},
+            3,
+            optimizer.init({"w": np.ones(3), "layers": [{"b": np.zeros(3)}]}),
+        ):
+            with pytest.raises(OptimError):
+                optimizer.update(self.model, self.model, state)
+
+    def test_two_leaves_of_one_path_are_refused(self):
+        with pytest.raises(OptimError, match=r"path 'a\.b' was given twice"):
+            o.SGD(0.1).init({"a.b": np.ones(2), "a": {"b": np.ones(2)}})
+
+    def test_half_precision_is_refused(self):
+        with pytest.raises(wg.errors.DTypeError, match="float16"):
+            o.SGD(0.1).init({"w": np.ones(2, np.float16)})
+
+    def test_a_rule_sees_the_path(self):
+        optimizer = o.Lars(1.0, exclude=lambda path: path == "layers.0.b")
+        grads = {"w": np.ones((2, 3)), "layers": [{"b": np.ones(3)}]}
+        new, _ = optimizer.update(self.model, grads, optimizer.init(self.model))
+        np.testing.assert_allclose(new["layers"][0]["b"], -1.0)
+        np.testing.assert_allclose(new["w"], 1 - 0.001)
+
+    def test_averages_as_a_tree(self):
+        optimizer = o.EMA(o.SGD(1.0), decay=0.75)
+        state = optimizer.init(self.model)
+        grads = {"w": np.full((2, 3), 4.0), "layers": [{"b": np.full(3, 4.0)}]}
+        new, state = optimizer.update(self.model, grads, state)
+        averages = optimizer.averaged(new, state)
+        np.testing.assert_array_equal(averages["w"], 0.75 * 1 + 0.25 * -3)
+        np.testing.assert_array_equal(averages["layers"][0]["b"], -1)
+        model = wg.tree.copy(self.model)
+        with pytest.raises(OptimError, match="average of 'w'"):
+            optimizer.averaged(model)
+        optimizer.step("w", model["w"], grads["w"])
+        optimizer.step("layers.0.b", model["layers"][0]["b"], grads["layers"][0]["b"])
+        np.testing.assert_array_equal(optimizer.averaged(model)["w"], averages["w"])

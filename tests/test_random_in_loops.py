@@ -1,0 +1,53 @@
+"""Random numbers inside a scan: they differ from step to step, and are the same in every mode."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+KEY = wg.random.key(3)
+
+
+def draws(key, reverse=False):
+    rng = wg.random.Generator(key)
+    before = rng.normal((2,))
+
+    def body(c, x):
+        return c, (rng.normal((2,)), rng.uniform((2,)))
+
+    _, inside = wg.scan(body, 0.0, np.arange(5.0), reverse=reverse)
+    return before, inside, rng.normal((2,))
+
+
+def nested(key):
+    rng = wg.random.Generator(key)
+
+    def outer(c, _):
+        return c, wg.scan(lambda d, _: (d, rng.normal(())), 0.0, None, length=3)[1]
+
+    return wg.scan(outer, 0.0, None, length=4)[1]
+
+
+def test_every_step_and_site_has_its_own():
+    before, (normal, uniform), after = draws(KEY)
+    numbers = np.concatenate([np.ravel(x) for x in (before, normal, uniform, after)])
+    assert len(np.unique(numbers)) == numbers.size
+    assert len(np.unique(nested(KEY))) == 12
+
+
+@pytest.mark.parametrize("function", [draws, nested])
+def test_compiled_and_step_by_step(function):
+    expected = wg.tree.leaves(function(KEY))
+    compiled = wg.compile(function)
+    for found in (compiled(KEY), eagerly(compiled)):
+        for a, b in zip(wg.tree.leaves(found), expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def eagerly(compiled):
+    with wg.eager():
+        return compiled(KEY)
+
+
+def test_the_index_counts_not_the_order():
+    np.testing.assert_array_equal(draws(KEY, reverse=True)[1][0], draws(KEY)[1][0])

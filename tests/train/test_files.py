@@ -1,0 +1,564 @@
+"""wg.save and wg.load: what comes back, what is refused, and that a failure leaves the old file."""
+
+import json
+import math
+import os
+import pickle
+import re
+import stat
+import struct
+import subprocess
+import sys
+import textwrap
+from collections import OrderedDict, namedtuple
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+import wengert as wg
+from wengert.errors import CheckpointError
+from wengert.train import files
+
+Point = namedtuple("Point", ["x", "y"])
+
+
+@dataclass
+class Layer:
+    w: np.ndarray
+    b: np.ndarray
+    activation: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    w: np.ndarray
+    rate: float = 0.5
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "tree.safetensors"
+
+
+def same(a, b):
+    """Whether two trees are equal in every type, order, dtype, shape and bit."""
+    if isinstance(a, np.ndarray | np.generic):
+        return (
+            type(a) is type(b)
+            and a.dtype == b.dtype
+            and a.shape == b.shape
+            and a.tobytes() == b.tobytes()
+        )
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, float):
+        return struct.pack("d", a) == struct.pack("d", b)
+    return a == b
+
+
+def returned(path, tree, like=None):
+    wg.save(path, tree)
+    return wg.load(path, like)
+
+
+# What comes back.
+
+DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 4), (2, 3, 4)])
+def test_dtype_and_shape_are_kept(path, dtype, shape):
+    x = (np.arange(math.prod(shape)) % 2).reshape(shape).astype(dtype)
+    found = returned(path, {"x": x})["x"]
+    assert same(found, x)
+    assert found.flags.writeable
+    assert found.flags.c_contiguous
+
+
+def test_every_bit_is_kept(path):
+    bits = np.random.default_rng(0).integers(0, 2**64, 1000, dtype=np.uint64)
+    x = np.concatenate([bits.view(np.float64), [np.nan, -np.nan, np.inf, -np.inf, -0.0, 5e-324]])
+    assert same(returned(path, x), x)
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        {},
+        [],
+        (),
+        {"a": {}, "b": [[], ()]},
+        {"z": 1, "a": 2, "m": {"y": 1, "b": 2}},
+        {"list": [1, [2, (3, None)]], "none": None, "text": "äß→\n\"'\0", "": "empty"},
+        {"bool": True, "int": 1, "float": 1.0, "zero": -0.0, "large": 10**40, "small": 5e-324},
+        [math.nan, math.inf, -math.inf, 0.1, 1e308, -1],
+        {1: "int", "1": "text", None: 0, False: 1, 2.5: 2, ("a", 3, (None,)): 4},
+        {"a.b": np.zeros(1), "a": {"b": np.ones(2)}, "a~1": np.ones(3)},
+        {"": np.zeros(2), "value": np.ones(2)},
+        np.float32(2.5),
+        [np.int64(3), np.bool_(True), np.float64(math.nan)],
+        np.arange(3),
+        7,
+        None,
+        {"dtype": np.dtype("float32")},
+    ],
+    ids=str,
+)
+def test_trees_come_back_as_they_were(path, tree):
+    found = returned(path, tree)
+    assert same(found, tree)
+    assert same(returned(path, found, like=tree), tree)
+
+
+def test_insertion_order_is_kept(path):
+    keys = [str(i) for i in np.random.default_rng(1).permutation(200)]
+    assert list(returned(path, {key: np.zeros(1) for key in keys})) == keys
+
+
+def test_dataclasses_and_named_tuples_come_back_as_dictionaries(path):
+    tree = {"layer": Layer(np.ones(2), np.zeros(1)), "point": Point(1, np.ones(1))}
+    found = returned(path, tree)
+    expected = {
+        "layer": {"w": np.ones(2), "b": np.zeros(1), "activation": None},
+        "point": {"x": 1, "y": np.ones(1)},
+    }
+    assert same(found, expected)
+
+
+def test_with_like_they_come_back_as_what_they_were(path):
+    tree = [Layer(np.ones(2), np.zeros(1), np.tanh), Point(1, np.ones(1)), Fixed(np.ones(3), 0.1)]
+    like = [Layer(np.zeros(2), np.ones(1), np.tanh), Point(7, np.zeros(1)), Fixed(np.zeros(3))]
+    layer, point, fixed = returned(path, tree, like)
+    assert type(layer) is Layer
+    assert same(layer.w, np.ones(2))
+    assert layer.activation is np.tanh
+    assert same(point, tree[1])
+    assert isinstance(point, Point)
+    assert same(fixed.w, np.ones(3))
+    assert fixed.rate == 0.1
+    assert same(like[0].w, np.zeros(2)), "like itself is not changed"
+
+
+def test_the_form_is_that_of_like_and_the_values_are_those_of_the_file(path):
+    wg.save(path, {"w": np.ones(2), "b": np.zeros(1), "activation": "relu"})
+    layer = wg.load(path, like=Layer(np.zeros(2), np.zeros(1), "tanh"))
+    assert type(layer) is Layer
+    assert layer.activation == "relu"
+    ordered = OrderedDict(b=np.zeros(1), activation=None, w=np.zeros(2))
+    assert list(wg.load(path, like=ordered)) == ["b", "activation", "w"]
+    assert type(wg.load(path, like=ordered)) is OrderedDict
+
+
+def test_like_may_describe_arrays(path):
+    tree = {"w": np.ones((2, 3), np.float32), "n": np.array(3)}
+    like = wg.tree.map(lambda x: wg.trace(np.sum, x).nodes[0].type, tree)
+    assert repr(like["w"]) == "float32[2, 3]"
+    assert same(returned(path, tree, like), tree)
+
+
+def test_functions_need_like(path):
+    wg.save(path, {"w": np.ones(2), "f": np.tanh, "kind": np.float32})
+    with pytest.raises(CheckpointError, match="with a function at f; functions are not kept"):
+        wg.load(path)
+    found = wg.load(path, like={"w": np.zeros(2), "f": np.cos, "kind": np.float32})
+    assert found["f"] is np.cos
+    assert same(found["w"], np.ones(2))
+
+
+def test_an_optimizer_and_a_schedule_can_be_saved(path):
+    optimizer = wg.optim.SGD(wg.optim.ReduceOnPlateau(0.1), momentum=0.9)
+    w = np.ones(3)
+    optimizer.step("w", w, np.ones(3))
+    twin = wg.optim.SGD(wg.optim.ReduceOnPlateau(0.1), momentum=0.9)
+    twin.load_state_dict(returned(path, optimizer.state_dict()))
+    v = w.copy()
+    optimizer.step("w", w, np.ones(3))
+    twin.step("w", v, np.ones(3))
+    assert same(v, w)
+
+
+# Ties.
+
+
+def test_tied_arrays_stay_tied(path):
+    shared = np.arange(4.0)
+    tree = {"a": shared, "b": [shared, shared.copy()]}
+    found = returned(path, tree)
+    assert found["a"] is found["b"][0]
+    assert found["a"] is not found["b"][1]
+    assert len(load_file(path)) == 2
+    found = wg.load(path, like=tree)
+    assert found["a"] is found["b"][0]
+    assert found["a"] is not found["b"][1]
+
+
+def test_like_decides_about_ties(path):
+    shared = np.arange(4.0)
+    wg.save(path, {"a": shared, "b": shared, "c": shared})
+    found = wg.load(path, like={"a": np.zeros(4), "b": np.zeros(4), "c": np.zeros(4)})
+    assert all(same(x, shared) for x in found.values())
+    assert len({id(x) for x in found.values()}) == 3
+    assert not np.shares_memory(found["a"], found["b"])
+    wg.save(path, {"a": shared, "b": shared.copy()})
+    zeros = np.zeros(4)
+    found = wg.load(path, like={"a": zeros, "b": zeros})
+    assert found["a"] is found["b"]
+    wg.save(path, {"a": shared, "b": shared + 1})
+    with pytest.raises(CheckpointError, match="a and b differ where `like` has one array at both"):
+        wg.load(path, like={"a": zeros, "b": zeros})
+
+
+# Layouts.
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x.T,
+        lambda x: x[::2, ::-1],
+        lambda x: np.asfortranarray(x),
+        lambda x: x.astype(">f8"),
+        lambda x: x.astype(">f8").T,
+        lambda x: np.broadcast_to(x[0], (3, 6)),
+        lambda x: x[0, 0:1].reshape(()),
+    ],
+)
+def test_strides_and_byte_order_do_not_matter(path, make):
+    x = make(np.arange(24.0).reshape(4, 6))
+    found = returned(path, {"x": x}, like={"x": x})["x"]
+    assert found.dtype == np.dtype("f8")
+    assert found.dtype.isnative
+    np.testing.assert_array_equal(found, x)
+    assert same(load_file(path)["x"], found)
+
+
+def test_what_is_loaded_owns_its_memory(path):
+    x = np.arange(3.0)
+    wg.save(path, x)
+    first, second = wg.load(path), wg.load(path)
+    first[:] = 7
+    assert same(second, x)
+    assert same(wg.load(path), x)
+
+
+# The file.
+
+
+def test_other_programs_find_the_arrays_by_their_paths(path):
+    wg.save(path, {"layers": [{"w": np.ones((2, 3)), "b": np.zeros(3)}], "steps": 3})
+    found = load_file(path)
+    assert set(found) == {"layers.0.w", "layers.0.b"}
+    assert same(found["layers.0.w"], np.ones((2, 3)))
+
+
+def test_files_of_other_programs_can_be_read(path):
+    arrays = {"layers.0.w": np.ones((2, 3)), "layers.0.b": np.zeros(3)}
+    save_file(arrays, path, metadata={"format": "pt"})
+    found = wg.load(path)
+    assert found.keys() == arrays.keys()
+    assert all(same(found[name], x) for name, x in arrays.items())
+    like = {"layers": [Layer(b=np.ones(3), w=np.zeros((2, 3)), activation=np.tanh)], "heads": 4}
+    model = wg.load(path, like)
+    assert same(model["layers"][0].w, np.ones((2, 3)))
+    assert model["layers"][0].activation is np.tanh
+    assert model["heads"] == 4
+
+
+def test_equal_trees_give_equal_files(path, tmp_path):
+    tree = {"b": np.ones(3), "a": [np.zeros(2, np.int8), 1.5, "x"], "c": {"d": np.ones((2, 2))}}
+    wg.save(path, tree)
+    wg.save(tmp_path / "again", wg.load(path))
+    assert path.read_bytes() == (tmp_path / "again").read_bytes()
+
+
+def test_paths_may_be_strings_and_links_stay_links(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    wg.save(str(target), {"x": 1})
+    link.symlink_to(target)
+    wg.save(link, {"x": 2})
+    assert link.is_symlink()
+    assert wg.load(target) == wg.load(str(link)) == {"x": 2}
+
+
+def test_a_new_file_has_usual_permissions_and_an_old_one_keeps_its_own(path, tmp_path):
+    (tmp_path / "usual").touch()
+    wg.save(path, {})
+    usual = stat.S_IMODE((tmp_path / "usual").stat().st_mode)
+    assert stat.S_IMODE(path.stat().st_mode) == usual
+    path.chmod(0o640)
+    wg.save(path, {"x": 1})
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+# Failures while writing.
+
+OLD, NEW = {"w": np.arange(5.0)}, {"w": np.zeros(9)}
+
+
+def raises(error):
+    def failing(*_args, **_options):
+        raise error
+
+    return failing
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ("save_file", raises(SafetensorError("I/O error: no space left"))),
+        ("save_file", raises(OSError(28, "No space left on device"))),
+        ("os.fsync", raises(OSError(5, "Input/output error"))),
+        ("os.replace", raises(PermissionError(1, "Operation not permitted"))),
+    ],
+    ids=["library", "space", "flush", "replace"],
+)
+def test_a_failure_leaves_the_old_file_and_nothing_else(path, monkeypatch, fault):
+    wg.save(path, OLD)
+    before = path.read_bytes()
+    name, failing = fault
+    with monkeypatch.context() as patched:
+        patched.setattr(f"wengert.train.files.{name}", failing)
+        with pytest.raises(CheckpointError, match=r"^save: '.*' could not be written \(.*unchang"):
+            wg.save(path, NEW)
+    assert path.read_bytes() == before
+    assert os.listdir(path.parent) == [path.name]
+    wg.save(path, NEW)
+    assert same(wg.load(path), NEW)
+
+
+def test_an_interrupt_half_way_leaves_the_old_file(path, monkeypatch):
+    wg.save(path, OLD)
+
+    def half(_arrays, draft, metadata):
+        Path(draft).write_bytes(b"half of a fi")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "save_file", half)
+    with pytest.raises(KeyboardInterrupt):
+        wg.save(path, NEW)
+    assert os.listdir(path.parent) == [path.name]
+    assert same(wg.load(path), OLD)
+
+
+@pytest.mark.parametrize("moment", ["save_file", "os.fsync", "os.replace"])
+def test_a_process_that_dies_leaves_the_old_file(path, moment):
+    wg.save(path, OLD)
+    script = f"""
+        import os, sys
+        import numpy as np
+        from wengert.train import files
+
+        def die(*args, **options):
+            if {moment!r} == "save_file":
+                open(args[1], "wb").write(b"half of a fi")
+            os._exit(9)
+
+        {"files.save_file" if moment == "save_file" else moment} = die
+        files.save(sys.argv[1], {{"w": np.zeros(9)}})
+        """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script), str(path)], check=False)
+    assert done.returncode == 9
+    assert same(wg.load(path), OLD)
+    wg.save(path, NEW)
+    assert same(wg.load(path), NEW)
+
+
+def test_a_refused_tree_leaves_the_old_file(path):
+    wg.save(path, OLD)
+    with pytest.raises(CheckpointError):
+        wg.save(path, {"w": np.zeros(9), "bad": object()})
+    assert same(wg.load(path), OLD)
+    assert os.listdir(path.parent) == [path.name]
+
+
+# Refusals.
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        ({"a": [1, {2, 3}]}, r"a\.1 is of type set \(\{2, 3\}\); trees of arrays"),
+        ({"a": b"bytes"}, "a is of type bytes"),
+        ({"a": 1j}, "a is of type complex"),
+        (object(), "the tree is of type object"),
+        ({"a": np.array([None])}, "a has dtype object; bool, integers and floats"),
+        ({"a": np.array(["x"])}, "a has dtype <U1"),
+        ({"a": np.zeros(2, complex)}, "a has dtype complex128"),
+        ({"a": np.zeros(2, "M8[s]")}, r"a has dtype datetime64\[s\]"),
+        ({"a": np.zeros(2, "f4,i4")}, "a has dtype"),
+        ({"a": np.ma.masked_array([1.0], [True])}, "a is MaskedArray; only plain arrays"),
+        ({"a": {b"key": 1}}, "a has the key b'key'; keys must be strings"),
+        ({"a": {(1, b"key"): 1}}, "a has the key b'key'"),
+        ({"a": {math.nan: 1}}, "a has the key nan"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_with_its_path(path, tree, words):
+    with pytest.raises(CheckpointError, match=f"^save: {words}"):
+        wg.save(path, tree)
+    assert not path.exists()
+
+
+def test_a_tensor_of_a_transformation_is_refused(path):
+    def loss(w):
+        wg.save(path, {"w": w})
+        return np.sum(w)
+
+    with pytest.raises(CheckpointError, match=r"^save: w is a Tensor of a transformation"):
+        wg.grad(loss)(np.ones(2))
+
+
+@pytest.mark.parametrize("bad", [None, 3, "", b"x", ["x"]])
+def test_a_path_must_name_a_file(bad):
+    for call in (lambda: wg.save(bad, {}), lambda: wg.load(bad)):
+        with pytest.raises(CheckpointError, match="it must name a file"):
+            call()
+
+
+def test_folders_and_missing_folders_are_refused(tmp_path):
+    with pytest.raises(CheckpointError, match=r"could not be written \(it is a folder\)"):
+        wg.save(tmp_path, {})
+    with pytest.raises(CheckpointError, match=r"could not be written \(.*No such file"):
+        wg.save(tmp_path / "no" / "folder", {})
+    with pytest.raises(CheckpointError, match="could not be read"):
+        wg.load(tmp_path)
+    with pytest.raises(CheckpointError, match="does not exist; a file that"):
+        wg.load(tmp_path / "nothing")
+
+
+def test_a_file_cut_short_is_refused_wherever_it_ends(path):
+    wg.save(path, {"a": np.arange(5.0), "b": [1, np.ones(3, np.float32)]})
+    whole = path.read_bytes()
+    for end in range(len(whole)):
+        path.write_bytes(whole[:end])
+        with pytest.raises(CheckpointError, match="no safetensors file, or one that was cut short"):
+            wg.load(path)
+    path.write_bytes(whole + b"\0")
+    with pytest.raises(CheckpointError, match="cut short"):
+        wg.load(path)
+
+
+def test_any_changed_byte_is_noticed_or_changes_nothing(path):
+    tree = {"a": np.arange(5.0), "b": [1, np.ones(3, np.float32)], "t": "text"}
+    wg.save(path, tree)
+    whole = path.read_bytes()
+    refused = 0
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x15]) + whole[place + 1 :])
+        try:
+            wg.load(path, like=tree)
+        except CheckpointError:
+            refused += 1
+        else:  # numbers, strings and the spaces that end the header carry no checksum
+            assert place < struct.unpack("<Q", whole[:8])[0] + 8
+    assert refused > 0.9 * len(whole)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"PK\x03\x04 a zip file, for example of np.savez", pickle.dumps({"w": 1}), b"\xff" * 64],
+)
+def test_files_of_other_formats_are_refused(path, content):
+    path.write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"^load: .* is no safetensors file, or one that"):
+        wg.load(path)
+
+
+def write_raw(path, header, data=b""):
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def test_a_dtype_that_numpy_lacks_is_refused(path):
+    write_raw(path, {"x": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}, b"abcd")
+    with pytest.raises(CheckpointError, match="holds arrays of a dtype that NumPy does not have"):
+        wg.load(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        "3",
+        '{"version": 1}',
+        '{"version": 1, "crc32": {}, "tree": [1]}',
+        '{"version": 1, "crc32": {}, "tree": {"array": "gone"}}',
+        '{"version": 1, "crc32": {"gone": 3}, "tree": 1}',
+        '{"version": 1, "crc32": {}, "tree": {"set": []}}',
+        '{"version": 1, "crc32": {}, "tree": {"dict": [1, 2]}}',
+        '{"version": 1, "crc32": {}, "tree": {"float": "much"}}',
+        '{"version": 1, "crc32": {}, "tree": {"dtype": "no such"}}',
+    ],
+)
+def test_a_broken_description_is_refused(path, text):
+    save_file({"w": np.ones(2)}, path, metadata={"wengert": text})
+    for like in (None, {"w": np.ones(2)}):
+        with pytest.raises(CheckpointError, match=r"^load: .* is damaged \("):
+            wg.load(path, like)
+
+
+def test_a_later_version_is_refused(path):
+    text = '{"version": 2, "crc32": {}, "tree": 1}'
+    save_file({"w": np.ones(2)}, path, metadata={"wengert": text})
+    with pytest.raises(CheckpointError, match="has version 2 of the format"):
+        wg.load(path)
+
+
+# What does not fit `like`.
+
+
+@pytest.mark.parametrize(
+    ("like", "words"),
+    [
+        ({"w": np.zeros((2, 3)), "n": 1}, "it also holds layers.0"),
+        ({"w": np.zeros((2, 3)), "layers": [np.zeros(1), np.zeros(2)], "n": 1},
+         r"it lacks layers\.1"),
+        ({"v": np.zeros((2, 3)), "layers": [np.zeros(1)], "n": 1},
+         "it lacks v; it also holds w"),
+        ({"w": np.zeros((3, 2)), "layers": [np.zeros(1)], "n": 1},
+         r"w is float64\[2, 3\] where `like` has float64\[3, 2\]"),
+        ({"w": np.zeros((2, 3), "f4"), "layers": [np.zeros(1, int)], "n": 1},
+         r"w is float64\[2, 3\] where `like` has float32\[2, 3\]; "
+         r"layers\.0 is float64\[1\] where `like` has int64\[1\]"),
+        ({"w": 3, "layers": [np.zeros(1)], "n": 1},
+         r"w is float64\[2, 3\] where `like` has a Python value"),
+        ({"w": np.zeros((2, 3)), "layers": [np.zeros(1)], "n": np.array(1)},
+         r"n is a Python value where `like` has int64\[\]"),
+        ({"w": np.zeros((2, 3)), "layers": [np.zeros(1)], "n": np.tanh},
+         "n is a Python value where `like` has a function"),
+        (np.zeros(3), "it lacks the tree; it also holds w"),
+        ({}, r"it also holds w, layers\.0, n"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_listed(path, like, words):
+    wg.save(path, {"w": np.zeros((2, 3)), "layers": [np.zeros(1)], "n": 1})
+    with pytest.raises(CheckpointError) as caught:
+        wg.load(path, like)
+    message = str(caught.value)
+    assert message.startswith(f"load: {str(path)!r} does not fit `like`: ")
+    assert message.endswith("Pass a tree of the form that was saved, or leave out `like`.")
+    assert re.search(words, message), message
+
+
+def test_long_lists_are_cut(path):
+    wg.save(path, {f"x{i}": np.zeros(i) for i in range(100)})
+    with pytest.raises(CheckpointError, match=r"x7 and 92 more") as caught:
+        wg.load(path, like={})
+    assert len(str(caught.value)) < 600
+    with pytest.raises(CheckpointError, match=r"; and 92 more;"):
+        wg.load(path, like={f"x{i}": np.zeros(i + 1) for i in range(100)})
+
+
+def test_a_function_cannot_become_an_array(path):
+    wg.save(path, {"w": np.tanh})
+    with pytest.raises(CheckpointError, match=r"w is a function where `like` has float64\[2\]"):
+        wg.load(path, like={"w": np.zeros(2)})

@@ -1,0 +1,237 @@
+"""Bad input: each a clear error, and nothing changed."""
+
+import re
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from train.models import data, forward, net, squared_error
+
+SHAPE, DTYPE, TRACE = wg.errors.ShapeError, wg.errors.DTypeError, wg.errors.TraceError
+OPTIM = wg.errors.OptimError
+WORDING = re.compile(r"[\w.]+: .+; .+\. .+\.|.+; .+", re.DOTALL)
+
+
+def sgd(loss=squared_error, model=None, optimizer=None, **options):
+    model = net() if model is None else model
+    return wg.TrainStep(loss, model, optimizer or wg.optim.SGD(0.1), **options)
+
+
+MAKING = {
+    "loss": (TypeError, lambda: sgd(loss=3)),
+    "optimizer": (OPTIM, lambda: sgd(optimizer="adam")),
+    "optimizer class": (OPTIM, lambda: sgd(optimizer=wg.optim.Adam)),
+    "no optimizers": (OPTIM, lambda: wg.TrainStep(squared_error, net(), {})),
+    "key": (OPTIM, lambda: sgd(optimizer={3: wg.optim.SGD(0.1)})),
+    "unmatched": (OPTIM, lambda: sgd(optimizer={"*.w": wg.optim.SGD(0.1)})),
+    "all frozen": (OPTIM, lambda: sgd(optimizer={"*.w": None, "*.b": None})),
+    "none": (OPTIM, lambda: wg.TrainStep(squared_error, net(), None)),
+    "no parameters": (OPTIM, lambda: sgd(model={"n": np.arange(3)})),
+    "complex": (DTYPE, lambda: sgd(model={"w": np.ones(2, complex)})),
+    "half": (DTYPE, lambda: sgd(model={"w": np.ones(2, np.float16)})),
+    "accumulate": (ValueError, lambda: sgd(accumulate=0)),
+    "accumulate float": (ValueError, lambda: sgd(accumulate=2.0)),
+    "nonfinite": (ValueError, lambda: sgd(nonfinite="warn")),
+    "threads": (ValueError, lambda: sgd(threads=0)),
+    "clip_norm": (ValueError, lambda: sgd(clip_norm=-1.0)),
+    "clip_norm nan": (ValueError, lambda: sgd(clip_norm=float("nan"))),
+    "clip_value": (ValueError, lambda: sgd(clip_value=0)),
+    "seed": (ValueError, lambda: sgd(seed=-1)),
+    "seed float": (DTYPE, lambda: sgd(seed=1.5)),
+    "state tied": (SHAPE, lambda: sgd(state=[np.zeros(1)] * 2)),
+}
+
+
+@pytest.mark.parametrize("name", MAKING)
+def test_refused_when_it_is_made(name):
+    kind, make = MAKING[name]
+    with pytest.raises(kind) as caught:
+        make()
+    assert WORDING.fullmatch(str(caught.value))
+
+
+def test_messages_name_what_is_meant():
+    with pytest.raises(OPTIM, match=r"no glob matches the parameter 'layers\.0\.b'"):
+        sgd(optimizer={"*.w": wg.optim.SGD(0.1)})
+    with pytest.raises(OPTIM, match=r"every parameter is frozen.*'\*\.w', '\*\.b'"):
+        sgd(optimizer={"*.w": None, "*.b": None})
+
+
+X, Y = data()
+CALLS = {
+    "rows": (SHAPE, squared_error, {}, lambda step: step(X, Y[:7]), r"\(8, 2\).*\(7, 2\)"),
+    "columns": (SHAPE, squared_error, {}, lambda step: step(X[:, :2], Y), r"\(8, 2\)"),
+    "not scalar": (
+        SHAPE,
+        lambda m, x, y: wg.mean((forward(m, x) - y) ** 2, axis=0),
+        {},
+        lambda step: step(X, Y),
+        r"the loss has shape \(2,\)",
+    ),
+    "integer": (
+        DTYPE,
+        lambda m, x, y: wg.sum(x > 0),
+        {},
+        lambda step: step(X, Y),
+        "dtype int64",
+    ),
+    "none": (TRACE, lambda m, x, y: None, {}, lambda step: step(X, Y), "NoneType"),
+    "aux": (
+        TRACE,
+        lambda m, x, y: (squared_error(m, x, y), 1.0),
+        {},
+        lambda step: step(X, Y),
+        "has_aux=True",
+    ),
+    "no aux": (TRACE, squared_error, {"has_aux": True}, lambda step: step(X, Y), "one array"),
+    "no state": (
+        TRACE,
+        lambda m, s, x, y: squared_error(m, x, y),
+        {"state": np.zeros(2)},
+        lambda step: step(X, Y),
+        r"\(loss, state\)",
+    ),
+    "state form": (
+        TRACE,
+        lambda m, s, x, y: (squared_error(m, x, y), s["n"][:1]),
+        {"state": {"n": np.zeros(2)}},
+        lambda step: step(X, Y),
+        "goes in as .*n.* and comes out",
+    ),
+    "state leaf": (
+        SHAPE,
+        lambda m, s, x, y: (squared_error(m, x, y), {"n": s["n"][:1]}),
+        {"state": {"n": np.zeros(2)}},
+        lambda step: step(X, Y),
+        r"'n' of the state goes in as float64\(2,\) and comes out as float64\(1,\)",
+    ),
+    "state dtype": (
+        SHAPE,
+        lambda m, s, x, y: (squared_error(m, x, y), s + 0.5),
+        {"state": np.zeros(2, np.int64)},
+        lambda step: step(X, Y),
+        "int64.*float64",
+    ),
+    "dtype": (
+        DTYPE,
+        squared_error,
+        {},
+        lambda step: (step(X, Y), step(X, Y.astype(np.int64))),
+        "'y' has dtype int64; it had float64",
+    ),
+    "uncast": (
+        DTYPE,
+        squared_error,
+        {"cast": False},
+        lambda step: (step(X, Y), step(X.astype(np.float32), Y)),
+        "'x' has dtype float32; it had float64",
+    ),
+    "lists": (TRACE, squared_error, {}, lambda step: step(X.tolist(), Y), "np.array"),
+    "complex": (DTYPE, squared_error, {}, lambda step: step(X * 1j, Y), "complex128"),
+    "own model": (
+        ValueError,
+        lambda m, x: wg.sum(m.layers[0].w * x.layers[0].w),
+        {},
+        lambda step: step(step.model),
+        "live array of this step",
+    ),
+    "too few": (TypeError, squared_error, {}, lambda step: step(X), "argument"),
+    "rows of data": (
+        SHAPE,
+        squared_error,
+        {},
+        lambda step: step.run(X, Y[:7], batch_size=4),
+        "x: 8, y: 7",
+    ),
+    "empty data": (
+        SHAPE,
+        squared_error,
+        {},
+        lambda step: step.run(X[:0], Y[:0], batch_size=4),
+        "empty",
+    ),
+    "no data": (SHAPE, squared_error, {}, lambda step: step.run(batch_size=4), "no arrays"),
+    "large batch": (
+        SHAPE,
+        squared_error,
+        {},
+        lambda step: step.run(X, Y, batch_size=9),
+        "for 8 rows",
+    ),
+    "batch size": (ValueError, squared_error, {}, lambda step: step.run(X, Y, batch_size=0), "0"),
+    "epochs": (
+        ValueError,
+        squared_error,
+        {},
+        lambda step: step.run(X, Y, batch_size=4, epochs=0),
+        "0",
+    ),
+    "shuffle": (
+        ValueError,
+        squared_error,
+        {},
+        lambda step: step.epochs(X, Y, batch_size=4, shuffle_seed=-1),
+        "-1",
+    ),
+    "evaluate": (
+        SHAPE,
+        squared_error,
+        {},
+        lambda step: step.evaluate(squared_error, X, Y, batch_size=9),
+        "for 8 rows",
+    ),
+    "assigned tree": (
+        SHAPE,
+        squared_error,
+        {},
+        lambda step: setattr(step, "model", net((3, 5, 5, 2))),
+        "form",
+    ),
+    "assigned shape": (
+        SHAPE,
+        squared_error,
+        {},
+        lambda step: setattr(step, "model", net((3, 6, 2))),
+        r"'layers\.0\.w'.*\(3, 6\)",
+    ),
+    "assigned state": (
+        SHAPE,
+        squared_error,
+        {},
+        lambda step: setattr(step, "state", np.zeros(2)),
+        "state",
+    ),
+    "index": (
+        IndexError,
+        lambda m, x, y: wg.sum(wg.take(forward(m, x), y, axis=0)),
+        {},
+        lambda step: step(X, np.array([0, 8])),
+        "8",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_refused_when_it_is_called(name):
+    kind, loss, options, call, pattern = CALLS[name]
+    step = sgd(loss, **options)
+    if name in ("dtype", "uncast"):
+        before = None
+    else:
+        before = step.fingerprint()
+    with pytest.raises(kind) as caught:
+        call(step)
+    if pattern is not None:
+        assert re.search(pattern, str(caught.value)), str(caught.value)
+    if before is not None:
+        assert step.fingerprint() == before
+        assert step.last is None
+
+
+def test_tied_parameters_cannot_be_assigned_different_values():
+    shared = np.ones(2)
+    step = sgd(lambda m, x: wg.sum(m["a"] * x), {"a": shared, "b": shared})
+    with pytest.raises(SHAPE, match="tied paths a, b"):
+        step.model = {"a": np.ones(2), "b": np.zeros(2)}
+    np.testing.assert_array_equal(step.model["a"], [1.0, 1.0])

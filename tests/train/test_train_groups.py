@@ -1,0 +1,193 @@
+"""Which parameters are trained by what: globs, frozen groups, ties, data."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from train.models import by_hand, data, distance, net, squared_error
+
+
+def test_the_first_glob_that_matches_wins():
+    x, y = data()
+    model = net((3, 4, 4, 2))
+    optimizer = {"layers.0.*": None, "*.b": wg.optim.SGD(1e-3), "*": wg.optim.Adam(3e-4)}
+    step = wg.TrainStep(squared_error, model, optimizer)
+    for _ in range(5):
+        step(x, y)
+    expected = wg.tree.copy(model)
+    slow, adam = wg.optim.SGD(1e-3), wg.optim.Adam(3e-4)
+    for _ in range(5):
+        gradient = wg.grad(squared_error)(expected, x, y)
+        for i in (1, 2):
+            slow.step(f"{i}.b", expected.layers[i].b, gradient.layers[i].b)
+            adam.step(f"{i}.w", expected.layers[i].w, gradient.layers[i].w)
+    assert distance(step.model, expected) < 1e-13
+    assert distance(step.model.layers[0], model.layers[0]) == 0
+
+
+def test_frozen_parameters_have_no_gradient_and_no_state():
+    step = wg.TrainStep(squared_error, net(), {"*.0.*": None, "*": wg.optim.Adam(0.1)})
+    step(*data())
+    assert step.gradients.layers[0].w is None
+    assert step.gradients.layers[1].w is not None
+    assert step.optimizer_states["mean"].layers[0].w is None
+    assert "frozen" in repr(step)
+    # The norm does not count them.
+    gradient = wg.grad(squared_error)(net(), *data())
+    norm = np.sqrt(np.sum(gradient.layers[1].w ** 2) + np.sum(gradient.layers[1].b ** 2))
+    assert step.last.grad_norm == pytest.approx(norm)
+
+
+def test_frozen_parameters_are_live_too():
+    x, y = data()
+    step = wg.TrainStep(squared_error, net(), {"*.0.*": None, "*": wg.optim.SGD(0.0)})
+    before = step(x, y)
+    step.model.layers[0].w[...] = 0.0
+    assert step(x, y) != before
+
+
+def test_tied_parameters_are_one():
+    shared = np.full((2, 2), 0.5)
+    model = {"encoder": shared, "decoder": shared, "b": np.zeros(2)}
+
+    def loss(m, x):
+        return wg.mean((np.tanh(x @ m["encoder"]) @ m["decoder"].T + m["b"] - x) ** 2)
+
+    x = np.random.default_rng(0).normal(size=(6, 2))
+    step = wg.TrainStep(loss, model, wg.optim.SGD(0.1, momentum=0.9))
+    assert step.model["encoder"] is step.model["decoder"]
+    w, b = {"w": shared.copy()}, np.zeros(2)
+    optimizer = wg.optim.SGD(0.1, momentum=0.9)
+    for _ in range(4):
+        step(x)
+        g, gb = wg.grad(
+            lambda m, b: loss({"encoder": m["w"], "decoder": m["w"], "b": b}, x), argnums=(0, 1)
+        )(w, b)
+        optimizer.step("w", w["w"], g["w"])
+        optimizer.step("b", b, gb)
+    np.testing.assert_allclose(step.model["encoder"], w["w"], rtol=1e-12)
+    gradients = step.gradients
+    assert gradients["encoder"] is gradients["decoder"]
+    assert "tied to decoder" in repr(step)
+    copied = wg.tree.copy(step.model)
+    assert copied["encoder"] is copied["decoder"]
+
+
+def test_a_tied_parameter_is_matched_by_any_of_its_paths():
+    shared = np.ones(2)
+    model = {"a": shared, "b": shared, "c": np.ones(2)}
+    step = wg.TrainStep(
+        lambda m, x: wg.sum(m["a"] * x) + wg.sum(m["c"]), model, {"b": None, "*": wg.optim.SGD(1.0)}
+    )
+    step(np.ones(2))
+    np.testing.assert_array_equal(step.model["a"], [1.0, 1.0])
+    np.testing.assert_array_equal(step.model["c"], [0.0, 0.0])
+
+
+def test_integers_and_bools_are_data():
+    model = {"w": np.ones(3), "index": np.array([2, 0]), "mask": np.array([True, False])}
+
+    def loss(m, x):
+        return wg.sum(wg.take(m["w"], m["index"]) * x * m["mask"])
+
+    step = wg.TrainStep(loss, model, wg.optim.SGD(0.5))
+    step(np.ones(2))
+    np.testing.assert_array_equal(step.model["w"], [1.0, 1.0, 0.5])
+    np.testing.assert_array_equal(step.model["index"], [2, 0])
+    assert step.gradients["index"] is None
+    step.model["index"][0] = 1  # live, like all of it
+    step(np.ones(2))
+    np.testing.assert_array_equal(step.model["w"], [1.0, 0.5, 0.5])
+
+
+def test_a_bare_array_and_a_scalar_are_models():
+    step = wg.TrainStep(lambda t, x: wg.exp(t) * wg.mean(x), np.array(0.0), wg.optim.SGD(0.1))
+    step(np.ones(3))
+    assert step.model.shape == ()
+    assert float(step.model) == pytest.approx(-0.1)
+
+
+def test_unreached_parameters():
+    model = {"used": np.ones(2), "unused": np.ones(3)}
+
+    def loss(m, x):
+        return wg.sum(m["used"] * x)
+
+    step = wg.TrainStep(loss, model, wg.optim.SGD(0.1))
+    step(np.ones(2))
+    np.testing.assert_array_equal(step.gradients["unused"], np.zeros(3))
+    assert "no gradient reaches it" in repr(step)
+    strict = wg.TrainStep(loss, model, wg.optim.SGD(0.1), strict=True)
+    with pytest.raises(wg.errors.MissingGradient, match="'unused'"):
+        strict(np.ones(2))
+    frozen = wg.TrainStep(loss, model, {"unused": None, "*": wg.optim.SGD(0.1)}, strict=True)
+    frozen(np.ones(2))
+
+
+def test_the_optimizer_is_a_copy_and_acts_on_the_next_call():
+    x, y = data()
+    given = wg.optim.SGD(0.1)
+    step = wg.TrainStep(squared_error, net(), given)
+    step(x, y)
+    given.learning_rate = 7.0
+    step(x, y)
+    assert step.last.learning_rate == 0.1
+    step.optimizer.learning_rate = 0.0
+    before = wg.tree.copy(step.model)
+    step(x, y)
+    assert step.last.learning_rate == 0.0
+    assert distance(step.model, before) == 0
+
+
+def test_settings_of_a_wrapped_optimizer_act_on_the_next_call():
+    step = wg.TrainStep(
+        lambda w, x: wg.sum(w * x), np.zeros(2), wg.optim.Lookahead(wg.optim.SGD(1.0), k=100)
+    )
+    x = np.ones(2)
+    step(x)
+    step.optimizer.optimizer.learning_rate = 0.5
+    step(x)
+    np.testing.assert_array_equal(step.model, [-1.5, -1.5])
+
+
+def test_several_learning_rates():
+    optimizer = {"*.w": wg.optim.SGD(0.1), "*": wg.optim.SGD(0.2)}
+    step = wg.TrainStep(squared_error, net(), optimizer)
+    step(*data())
+    assert step.last.learning_rate == {"*.w": 0.1, "*": 0.2}
+    step.optimizer["*"].learning_rate = 0.3
+    history = step.run(*data(), batch_size=4)
+    np.testing.assert_array_equal(history.learning_rate["*"], [0.3, 0.3])
+
+
+def test_an_average_of_the_weights():
+    x, y = data()
+    step = wg.TrainStep(squared_error, net(), wg.optim.EMA(wg.optim.SGD(0.1), decay=0.5))
+    average = net()
+    for _ in range(3):
+        step(x, y)
+        average = wg.tree.map(lambda a, w: 0.5 * a + 0.5 * w, average, step.model)
+    assert distance(step.optimizer_states["average"], average) < 1e-14
+
+
+def test_groups_of_several_dtypes():
+    model = {"a": np.ones(2, np.float32), "b": np.ones(3), "c": np.ones(4, np.float32)}
+
+    def loss(m):
+        return sum(wg.sum(x) for x in m.values())
+
+    step = wg.TrainStep(loss, model, {"b": wg.optim.SGD(0.5), "*": wg.optim.SGD(0.25)})
+    step()
+    expected = {"a": 0.75, "b": 0.5, "c": 0.75}
+    for name, value in expected.items():
+        np.testing.assert_array_equal(step.model[name], np.full_like(model[name], value))
+
+
+def test_one_loop_by_hand_for_two_optimizers():
+    """A dict with one glob is the optimizer itself."""
+    batches = [data(seed=s) for s in range(3)]
+    _, expected = by_hand(squared_error, net(), wg.optim.Adam(0.1), batches)
+    step = wg.TrainStep(squared_error, net(), {"*": wg.optim.Adam(0.1)})
+    for batch in batches:
+        step(*batch)
+    assert distance(step.model, expected) < 1e-12

@@ -1,0 +1,229 @@
+"""State that is carried, random numbers, accumulation, sizes of batches, other steps."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from train.models import data, distance, forward, net, squared_error
+
+
+def test_carried_state():
+    def loss(w, state, x):
+        mean = 0.9 * state["mean"] + 0.1 * wg.mean(x, axis=0)
+        return wg.mean((x - mean) * w), {"mean": mean, "count": state["count"] + 1}
+
+    state = {"mean": np.zeros(2), "count": np.array(0)}
+    step = wg.TrainStep(loss, np.ones(2), wg.optim.SGD(0.1), state=state)
+    live = step.state["mean"]
+    mean = np.zeros(2)
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=(4, 2))
+        step(x)
+        mean = 0.9 * mean + 0.1 * x.mean(axis=0)
+        np.testing.assert_allclose(live, mean, rtol=1e-13)
+    assert step.state["count"] == 3
+    assert state["count"] == 0
+    step.state = {"mean": np.ones(2), "count": np.array(7)}
+    np.testing.assert_array_equal(live, [1.0, 1.0])
+
+
+def test_state_is_not_differentiated():
+    def loss(w, state, x):
+        return wg.sum(w * state * x), state * w  # what is carried on depends on w
+
+    step = wg.TrainStep(loss, np.full(2, 3.0), wg.optim.SGD(0.0), state=np.full(2, 2.0))
+    step(np.ones(2))
+    np.testing.assert_array_equal(step.gradients, [2.0, 2.0])
+    step(np.ones(2))
+    np.testing.assert_array_equal(step.gradients, [6.0, 6.0])
+
+
+def test_state_and_aux():
+    def loss(w, state, x):
+        return wg.sum(w * x), state + 1.0, {"state": state}
+
+    step = wg.TrainStep(loss, np.ones(2), wg.optim.SGD(0.1), state=np.zeros(()), has_aux=True)
+    step(np.ones(2))
+    value, aux = step(np.ones(2))
+    assert isinstance(value, float)
+    assert aux["state"] == 1.0
+    assert step.state == 2.0
+
+
+def test_a_carry_with_the_size_of_the_batch():
+    """The batch size is then part of the program."""
+
+    def loss(w, h, x):
+        h = np.tanh(x @ w + h)
+        return wg.mean(h**2), wg.stop_gradient(h)
+
+    step = wg.TrainStep(loss, np.eye(2), wg.optim.SGD(0.1), state=np.zeros((4, 2)))
+    x = np.random.default_rng(0).normal(size=(4, 2))
+    step(x)
+    np.testing.assert_allclose(step.state, np.tanh(x), rtol=1e-12)
+
+
+def noisy(model, x, y, rng):
+    x = x + 0.1 * rng.normal(x.shape, x.dtype)
+    return wg.mean((wg.dropout(forward(model, x), 0.5, rng) - y) ** 2)
+
+
+def test_random_numbers_repeat_with_the_seed():
+    x, y = data()
+    one, two = (wg.TrainStep(noisy, net(), wg.optim.SGD(0.1), seed=3) for _ in range(2))
+    losses = [one(x, y) for _ in range(4)]
+    assert losses == [two(x, y) for _ in range(4)]
+    assert one.fingerprint() == two.fingerprint()
+    other = wg.TrainStep(noisy, net(), wg.optim.SGD(0.1), seed=4)
+    assert other(x, y) != losses[0]
+
+
+def test_random_numbers_differ_between_steps_and_sites():
+    def loss(w, x, rng):
+        first, second = rng.normal(x.shape, x.dtype), rng.normal(x.shape, x.dtype)
+        return wg.sum(w) * 0.0 + wg.sum(x), (first, second)
+
+    step = wg.TrainStep(loss, np.ones(2), wg.optim.SGD(0.1), has_aux=True)
+    x = np.ones(5)
+    draws = [draw for _ in range(3) for draw in step(x)[1]]
+    for i, a in enumerate(draws):
+        assert not any(np.any(a == b) for b in draws[:i])
+
+
+def test_the_generator_may_stand_anywhere():
+    x, y = data()
+    first = wg.TrainStep(lambda m, rng, x, y: noisy(m, x, y, rng), net(), wg.optim.SGD(0.1))
+    last = wg.TrainStep(lambda m, x, y, *, rng: noisy(m, x, y, rng), net(), wg.optim.SGD(0.1))
+    plain = wg.TrainStep(noisy, net(), wg.optim.SGD(0.1))
+    assert first(x, y) == last(x, y) == plain(x, y)
+
+
+def test_eager_random_numbers_are_the_same():
+    x, y = data()
+    compiled = wg.TrainStep(noisy, net(), wg.optim.SGD(0.1))
+    eager = wg.TrainStep(noisy, net(), wg.optim.SGD(0.1), compiled=False)
+    for _ in range(3):
+        assert eager(x, y) == pytest.approx(compiled(x, y), rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: wg.optim.SGD(0.1, momentum=0.9), lambda: wg.optim.Adam(0.1)]
+)
+def test_accumulation_equals_a_big_batch(make):
+    x, y = data(rows=12)
+    whole = wg.TrainStep(squared_error, net(), make())
+    parts = wg.TrainStep(squared_error, net(), make(), accumulate=3)
+    for _ in range(3):
+        expected = whole(x, y)
+        before = wg.tree.copy(parts.model)
+        losses = []
+        for i in range(0, 12, 4):
+            assert distance(parts.model, before) == 0  # nothing moves in between
+            losses.append(parts(x[i : i + 4], y[i : i + 4]))
+        assert np.mean(losses) == pytest.approx(expected, rel=1e-12)
+        assert distance(parts.gradients, whole.gradients) < 1e-14
+        assert parts.last.grad_norm == pytest.approx(whole.last.grad_norm, rel=1e-12)
+    assert distance(parts.model, whole.model) < 1e-13
+
+
+def test_accumulation_with_a_schedule_counts_updates():
+    step = wg.TrainStep(
+        lambda w, x: wg.sum(w * x),
+        np.zeros(1),
+        wg.optim.SGD(wg.optim.Exponential(1.0, 0.5)),
+        accumulate=2,
+    )
+    rates = []
+    for _ in range(6):
+        step(np.ones(1))
+        rates.append(step.last.learning_rate)
+    assert rates == [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
+    np.testing.assert_array_equal(step.model, [-1.75])
+
+
+def count_traces(function):
+    calls = []
+
+    def counted(*args):
+        calls.append(len(args))
+        return function(*args)
+
+    return counted, calls
+
+
+def test_a_last_smaller_batch_compiles_nothing():
+    loss, traces = count_traces(squared_error)
+    x, y = data(rows=10)
+    step = wg.TrainStep(loss, net(), wg.optim.SGD(0.1))
+    other = wg.TrainStep(squared_error, net(), wg.optim.SGD(0.1))
+    for begin in range(0, 10, 4):
+        batch = x[begin : begin + 4], y[begin : begin + 4]
+        assert step(*batch) == other(*batch)
+    assert len(traces) == 1
+
+
+def test_sizes_that_were_equal_by_chance():
+    """A call that breaks a tie is traced again."""
+
+    def loss(w, x, extra):
+        return wg.mean(x * w) + wg.mean(extra * w)
+
+    loss, traces = count_traces(loss)
+    step = wg.TrainStep(loss, np.array(1.0), wg.optim.SGD(0.0))
+    assert step(np.full(4, 2.0), np.full(4, 3.0)) == 5.0
+    assert step(np.full(4, 2.0), np.full(6, 3.0)) == 5.0
+    assert len(traces) == 2
+    assert step(np.full(3, 2.0), np.full(7, 3.0)) == 5.0
+    assert step(np.full(7, 2.0), np.full(7, 3.0)) == 5.0
+    assert len(traces) == 2
+
+
+def test_schedules_limits_and_settings_compile_nothing():
+    loss, traces = count_traces(squared_error)
+    x, y = data()
+    rate = wg.optim.Cosine(0.1, 300)
+    step = wg.TrainStep(loss, net(), wg.optim.Adam(rate), clip_norm=1.0)
+    for i in range(300):
+        step(x, y)
+        if i % 100 == 50:
+            step.clip_norm = 0.5 + i
+            step.optimizer.betas = (0.8, 0.99 - i / 1000)
+    assert len(traces) == 1
+    step.optimizer.learning_rate = 0.5
+    step(x, y)
+    assert step.last.learning_rate == 0.5
+    assert len(traces) == 1
+
+
+def test_steps_read_each_others_live_parameters():
+    """A critic that follows a target network, which reads the critic."""
+
+    def critic_loss(critic, x, target):
+        return wg.mean((x @ critic - wg.stop_gradient(x @ target)) ** 2)
+
+    def follow(target, critic):
+        return 0.5 * wg.sum((target - wg.stop_gradient(critic)) ** 2)
+
+    x = np.random.default_rng(0).normal(size=(3, 3))  # as many rows as weights
+    critic = wg.TrainStep(critic_loss, np.zeros(3), wg.optim.SGD(0.1))
+    target = wg.TrainStep(follow, np.ones(3), wg.optim.SGD(0.5))
+    c, t = np.zeros(3), np.ones(3)
+    for rows in (3, 3, 2):
+        critic(x[:rows], target.model)
+        target(critic.model)
+        c = c - 0.1 * 2 / rows * x[:rows].T @ (x[:rows] @ c - x[:rows] @ t)
+        t = t - 0.5 * (t - c)
+    np.testing.assert_allclose(critic.model, c, rtol=1e-12)
+    np.testing.assert_allclose(target.model, t, rtol=1e-12)
+
+
+def test_threads_give_the_same_bits():
+    x, y = data(rows=64)
+    steps = [
+        wg.TrainStep(squared_error, net((3, 40, 2)), wg.optim.Adam(0.01), threads=threads)
+        for threads in (1, 2)
+    ]
+    for _ in range(5):
+        a, b = (step(x, y) for step in steps)
+        assert a == b
+    assert steps[0].fingerprint() == steps[1].fingerprint()

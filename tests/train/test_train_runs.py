@@ -1,0 +1,198 @@
+"""Runs over data: batches, shuffles, epochs, evaluation and bound functions."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from train.models import data, distance, forward, net, squared_error
+from train.test_train_options import noisy
+
+
+def make(loss=squared_error, **options):
+    return wg.TrainStep(loss, net(), wg.optim.Adam(0.01), **options)
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_run_equals_its_steps(drop_last, accumulate):
+    x, y = data(rows=10)
+    run, steps = make(noisy, accumulate=accumulate), make(noisy, accumulate=accumulate)
+    history = run.run(x, y, batch_size=4, epochs=2, drop_last=drop_last)
+    losses, norms = [], []
+    for _ in range(2):
+        for begin in range(0, 8 if drop_last else 10, 4):
+            losses.append(steps(x[begin : begin + 4], y[begin : begin + 4]))
+            norms.append(steps.last.grad_norm)
+    assert run.fingerprint() == steps.fingerprint()
+    np.testing.assert_array_equal(history.loss, losses)
+    np.testing.assert_array_equal(history.grad_norm, norms)
+    assert len(history) == len(losses)
+    assert run.epoch == 2
+
+
+def test_a_shuffled_epoch_has_every_row_once():
+    seen = []
+
+    def loss(w, x):
+        return wg.sum(w) * 0.0 + wg.sum(x)
+
+    x = 2.0 ** np.arange(10)
+    step = wg.TrainStep(loss, np.zeros(1), wg.optim.SGD(0.0))
+    for epoch in step.epochs(x, batch_size=1, epochs=2, shuffle_seed=1):
+        assert sorted(epoch.history.loss) == sorted(x)
+        seen.append(list(epoch.history.loss))
+    assert seen[0] != seen[1]
+    assert seen[0] != list(x)
+
+
+def test_the_order_depends_on_seed_and_epoch_alone():
+    x, y = data(rows=12)
+    one, two, other = make(), make(), make()
+    a = one.run(x, y, batch_size=4, epochs=3, shuffle_seed=5)
+    two.run(x, y, batch_size=4, epochs=1, shuffle_seed=5)
+    b = two.run(x, y, batch_size=4, epochs=2, shuffle_seed=5)
+    np.testing.assert_array_equal(a.loss[3:], b.loss)
+    assert one.fingerprint() == two.fingerprint()
+    c = other.run(x, y, batch_size=4, epochs=3, shuffle_seed=6)
+    assert not np.array_equal(a.loss, c.loss)
+
+
+def test_gathered_batches_keep_rows_together():
+    x = np.arange(20.0).reshape(10, 2)
+    labels = np.arange(10)
+
+    def loss(w, batch):
+        gap = batch["x"][:, 0] / 2 - batch["label"]
+        return wg.sum(w) * 0.0 + wg.sum(gap**2)
+
+    step = wg.TrainStep(loss, np.zeros(1), wg.optim.SGD(0.0))
+    batch = {"x": x, "label": labels}
+    history = step.run(batch, batch_size=3, epochs=2, shuffle_seed=0)
+    np.testing.assert_array_equal(history.loss, np.zeros(8))
+
+
+def test_epochs_can_be_left():
+    x, y = data(rows=8)
+    step = make()
+    for epoch in step.epochs(x, y, batch_size=4, epochs=100):
+        assert epoch.loss == pytest.approx(np.mean(epoch.history.loss))
+        if epoch.index == 2:
+            break
+    assert step.epoch == 3
+    assert step.last.index == 5
+
+
+def test_a_run_lowers_the_loss():
+    x, y = data(rows=32)
+    history = make().run(x, y, batch_size=8, epochs=50, shuffle_seed=0)
+    assert history.loss[-4:].mean() < 0.7 * history.loss[:4].mean()
+    assert repr(history).startswith("History(200 steps")
+
+
+def test_runs_take_live_parameters_of_other_steps_whole():
+    def loss(w, x, other):
+        return wg.mean((x @ w - x @ other) ** 2)
+
+    teacher = wg.TrainStep(lambda w, x: wg.sum(w), np.arange(3.0), wg.optim.SGD(0.0))
+    student = wg.TrainStep(loss, np.zeros(3), wg.optim.SGD(0.3))
+    x = np.random.default_rng(0).normal(size=(30, 3))
+    student.run(x, teacher.model, batch_size=10, epochs=60, shuffle_seed=0)
+    np.testing.assert_allclose(student.model, np.arange(3.0), atol=1e-6)
+
+
+def test_evaluate_weights_by_rows():
+    x, y = data(rows=10)
+    step = make()
+
+    def measures(model, x, y):
+        error = forward(model, x) - y
+        return {"loss": wg.mean(error**2), "bias": wg.mean(error, axis=0)}
+
+    before = step.fingerprint()
+    found = step.evaluate(measures, x, y, batch_size=4)
+    expected = measures(step.model, x, y)
+    assert found["loss"] == pytest.approx(float(expected["loss"]), rel=1e-12)
+    np.testing.assert_allclose(found["bias"], expected["bias"], rtol=1e-10)
+    assert step.fingerprint() == before
+
+
+def test_evaluating_in_a_loop_compiles_once():
+    traces = []
+    x, y = data(rows=10)
+    step = make()
+    for _ in range(4):
+        step.evaluate(
+            lambda m, x, y: traces.append(1) or squared_error(m, x, y), x, y, batch_size=4
+        )
+    assert len(traces) == 1
+    scales = [
+        step.evaluate(lambda m, x, y, k=k: k * squared_error(m, x, y), x, y, batch_size=4)
+        for k in (1.0, 2.0)
+    ]
+    assert scales[1] == pytest.approx(2 * scales[0])
+
+
+def test_strided_data():
+    x, y = data(rows=10)
+    run, steps = make(), make()
+    wide = np.repeat(x, 2, axis=1)[:, ::2]
+    run.run(wide, y.astype(">f8"), batch_size=4)
+    steps.run(x, y, batch_size=4)
+    assert run.fingerprint() == steps.fingerprint()
+
+
+def test_bound_functions_see_the_live_parameters():
+    x, y = data()
+    step = make()
+    act = step.bind(forward)
+    for _ in range(3):
+        np.testing.assert_allclose(act(x), forward(step.model, x), rtol=1e-12)
+        np.testing.assert_allclose(act(x[0]), forward(step.model, x[0]), rtol=1e-12)
+        step(x, y)
+    with wg.eager():
+        np.testing.assert_allclose(act(x), forward(step.model, x), rtol=1e-12)
+
+
+def test_bound_functions_do_not_compile_again():
+    traces = []
+
+    def counted(model, x):
+        traces.append(x.shape)
+        return forward(model, x)
+
+    x, y = data()
+    step = make()
+    act = step.bind(counted)
+    for rows in (8, 5, 3, 8):
+        act(x[:rows])
+        step(x, y)
+    assert len(traces) == 1
+
+
+def test_what_a_bound_function_returns_is_ours():
+    step = make()
+    weights = step.bind(lambda model: model.layers[0].w)
+    taken = weights()
+    before = taken.copy()
+    step(*data())
+    np.testing.assert_array_equal(taken, before)
+    taken[...] = 0.0
+    assert np.any(step.model.layers[0].w != 0)
+
+
+def test_bound_functions_cast_and_take_trees():
+    step = wg.TrainStep(squared_error, net(dtype=np.float32), wg.optim.SGD(0.1))
+    act = step.bind(lambda model, batch: {"out": forward(model, batch["x"]), "n": 3})
+    found = act({"x": data()[0]})
+    assert found["out"].dtype == np.float32
+    assert found["n"] == 3
+    assert distance(found["out"], forward(step.model, data(dtype=np.float32)[0])) < 1e-5
+
+
+def test_a_run_with_skipped_steps():
+    x, y = data(rows=8)
+    x[5] = np.nan
+    step = make(nonfinite="skip")
+    history = step.run(x, y, batch_size=4)
+    assert history.skipped.tolist() == [False, True]
+    assert np.isnan(history.loss[1])

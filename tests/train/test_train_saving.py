@@ -1,0 +1,180 @@
+"""State dicts, files and fingerprints: going on with the same bits."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from train.models import data, distance, net, squared_error
+from train.test_train_options import noisy
+
+OPTIMIZERS = {
+    "adam": lambda: wg.optim.Adam(wg.optim.Cosine(0.1, 30)),
+    "lars": lambda: wg.optim.Lars(0.5, momentum=0.9),
+    "lookahead": lambda: wg.optim.Lookahead(wg.optim.SGD(0.1, momentum=0.9), k=3),
+    "groups": lambda: {"*.0.w": None, "*.b": wg.optim.SGD(0.1), "*": wg.optim.RAdam(0.01)},
+}
+
+
+def make(name="adam", **options):
+    return wg.TrainStep(noisy, net(), OPTIMIZERS[name](), **options)
+
+
+@pytest.mark.parametrize(("name", "after"), [*((name, 3) for name in OPTIMIZERS), ("adam", 4)])
+def test_going_on_gives_the_same_bits(name, after, tmp_path):
+    x, y = data()
+    whole = make(name, accumulate=2)
+    for _ in range(8):
+        whole(x, y)
+    first = make(name, accumulate=2)
+    for _ in range(after):
+        first(x, y)
+    first.save(tmp_path / "step.safetensors")
+    from_dict, from_file = make(name, accumulate=2, seed=9), make(name, accumulate=2)
+    from_dict.load_state_dict(first.state_dict())
+    from_file.load(tmp_path / "step.safetensors")
+    for second in (from_dict, from_file):
+        assert second.fingerprint() == first.fingerprint()
+        for _ in range(8 - after):
+            second(x, y)
+        assert second.fingerprint() == whole.fingerprint()
+
+
+def test_going_on_with_runs():
+    x, y = data(rows=10)
+    options = {"batch_size": 4, "shuffle_seed": 2}
+    whole, first, second = make(), make(), make()
+    whole.run(x, y, epochs=4, **options)
+    first.run(x, y, epochs=2, **options)
+    second.load_state_dict(first.state_dict())
+    second.run(x, y, epochs=2, **options)
+    assert second.fingerprint() == whole.fingerprint()
+    assert second.epoch == 4
+
+
+def test_changed_settings_are_part_of_the_state():
+    x, y = data()
+    one = wg.TrainStep(squared_error, net(), wg.optim.SGD(0.1))
+    one.optimizer.learning_rate = 0.01
+    two = wg.TrainStep(squared_error, net(), wg.optim.SGD(0.1))
+    two.load_state_dict(one.state_dict())
+    one(x, y)
+    two(x, y)
+    assert two.last.learning_rate == 0.01
+    assert one.fingerprint() == two.fingerprint()
+
+
+def test_a_plateau_is_part_of_the_state():
+    def step():
+        return wg.TrainStep(
+            squared_error, net(), wg.optim.SGD(wg.optim.ReduceOnPlateau(0.1, patience=0))
+        )
+
+    one, two = step(), step()
+    x, y = data()
+    one(x, y)
+    for metric in (1.0, 2.0):
+        one.optimizer.lr.observe(metric)
+    two.load_state_dict(one.state_dict())
+    for each in (one, two):
+        each(x, y)
+        assert each.last.learning_rate == pytest.approx(0.01)
+
+
+def test_a_state_dict_is_a_copy():
+    x, y = data()
+    step = make()
+    state = step.state_dict()
+    before = step.fingerprint()
+    step(x, y)
+    assert step.fingerprint() != before
+    step.load_state_dict(state)
+    assert step.fingerprint() == before
+
+
+def test_carried_state_is_saved():
+    def loss(w, state, x):
+        return wg.sum(w * x * state["n"]), {"n": state["n"] + 1}
+
+    def make():
+        return wg.TrainStep(loss, np.ones(2), wg.optim.SGD(0.1), state={"n": np.array(1.0)})
+
+    one, two = make(), make()
+    one(np.ones(2))
+    assert one.fingerprint() != two.fingerprint()
+    two.load_state_dict(one.state_dict())
+    assert two.state["n"] == 2.0
+    assert one.fingerprint() == two.fingerprint()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda step: step.model.layers[0].w.__setitem__((0, 0), 9.0),
+        lambda step: step.optimizer_states["mean"].layers[0].w.__setitem__((0, 0), 9.0),
+        lambda step: step(*data()),
+    ],
+)
+def test_fingerprints_notice_changes(change):
+    one, two = make(), make()
+    assert one.fingerprint() == two.fingerprint()
+    change(one)
+    assert one.fingerprint() != two.fingerprint()
+
+
+def test_fingerprints_take_all_nans_for_one():
+    one, two = make(), make()
+    payload = np.array([0x7FF8000000000001], np.uint64).view(np.float64)[0]
+    one.model.layers[0].w[0, 0] = np.nan
+    two.model.layers[0].w[0, 0] = payload
+    assert one.fingerprint() == two.fingerprint()
+    two.model.layers[0].w[0, 0] = np.inf
+    assert one.fingerprint() != two.fingerprint()
+
+
+def test_skipped_calls_and_seeds_count():
+    x, y = data()
+    bad = np.full_like(x, np.nan)
+    one, two = make(nonfinite="skip"), make(nonfinite="skip")
+    one(bad, y)
+    assert one.fingerprint() != two.fingerprint()  # the next random numbers are others
+    assert make(seed=1).fingerprint() != make(seed=2).fingerprint()
+
+
+def test_tied_parameters_stay_tied(tmp_path):
+    shared = np.ones(2)
+    model = {"a": shared, "b": shared}
+
+    def make():
+        return wg.TrainStep(lambda m, x: wg.sum(m["a"] * m["b"] * x), model, wg.optim.SGD(0.1))
+
+    one, two = make(), make()
+    one(np.ones(2))
+    one.save(tmp_path / "tied.safetensors")
+    two.load(tmp_path / "tied.safetensors")
+    assert two.model["a"] is two.model["b"]
+    assert distance(one.model, two.model) == 0
+
+
+REFUSED = {
+    "another model": lambda: wg.TrainStep(squared_error, net((3, 6, 2)), wg.optim.Adam(0.1)),
+    "more layers": lambda: wg.TrainStep(squared_error, net((3, 5, 5, 2)), wg.optim.Adam(0.1)),
+    "another dtype": lambda: wg.TrainStep(squared_error, net(dtype=np.float32), wg.optim.Adam(0.1)),
+    "another optimizer": lambda: wg.TrainStep(squared_error, net(), wg.optim.SGD(0.1)),
+    "accumulation": lambda: wg.TrainStep(squared_error, net(), wg.optim.Adam(0.1), accumulate=2),
+}
+
+
+@pytest.mark.parametrize("other", REFUSED)
+def test_the_state_of_another_step_is_refused(other):
+    step = wg.TrainStep(squared_error, net(), wg.optim.Adam(0.1))
+    step(*data())
+    before = step.fingerprint()
+    with pytest.raises(wg.errors.CheckpointError, match="TrainStep: "):
+        step.load_state_dict(REFUSED[other]().state_dict())
+    assert step.fingerprint() == before
+
+
+@pytest.mark.parametrize("given", [None, {}, {"arrays": {}}, 3])
+def test_what_is_no_state_is_refused(given):
+    with pytest.raises(wg.errors.CheckpointError, match="TrainStep: "):
+        make().load_state_dict(given)
