@@ -1,13 +1,14 @@
 # Each target creates .venv and installs what it needs; needs only Python 3.11 or later and make.
 PYTHON ?= python3
 ARGS ?=
+EXAMPLE ?= digits
 BIN := .venv/bin
 
 .NOTPARALLEL:
 .PHONY: demo test check bench format clean
 
-demo: .venv/.installed-demo  ## train a small classifier on handwritten digits
-	$(BIN)/python examples/digits.py $(ARGS)
+demo: .venv/.installed-demo  ## train a classifier of handwritten digits; EXAMPLE=lars: an experiment
+	$(BIN)/python examples/$(EXAMPLE).py $(ARGS)
 
 test: .venv/.installed-test  ## run the tests; ARGS="-k tanh" passes options to pytest
 	$(BIN)/python -m pytest $(ARGS)

@@ -82,7 +82,8 @@ def by_hand(network: Network) -> Run:
     depth = len(parameters) // 2
 
     def run() -> list[np.ndarray]:
-        into, d_output, found = [x], g, []
+        into, d_output = [x], g
+        found: list[np.ndarray] = []
         for i in range(depth):
             y = into[-1] @ parameters[2 * i].T + parameters[2 * i + 1]
             into.append(np.tanh(y) if i < depth - 1 else y)

@@ -19,6 +19,7 @@ from benchmarks.peers import ALL, chosen
 from benchmarks.training import (
     FIRST,
     by_hand,
+    executable_of,
     jax_state,
     jax_step,
     our_step,
@@ -26,6 +27,7 @@ from benchmarks.training import (
     with_jax,
     with_torch,
 )
+from wengert.runtime.executable import Executable
 
 FIGURES = {"tiny": [Figure(4, "JAX jit")]}
 STEPS = 64  # in one call
@@ -61,13 +63,12 @@ def many(network: Network, steps: int) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([x] * steps), np.concatenate([y] * steps)
 
 
-def with_run(network: Network, steps: int, shuffle_seed: int | None = None) -> Run:
+def with_run(network: Network, steps: int) -> Run:
     step, arrays = our_step(network), many(network, steps)
-    options = {"batch_size": network.batch, "shuffle_seed": shuffle_seed}
-    first = step.run(*arrays, **options).loss[:FIRST]
+    first = step.run(*arrays, batch_size=network.batch).loss[:FIRST]
 
     def run() -> Any:
-        step.run(*arrays, **options)
+        step.run(*arrays, batch_size=network.batch)
         return first
 
     return run
@@ -75,7 +76,7 @@ def with_run(network: Network, steps: int, shuffle_seed: int | None = None) -> R
 
 def with_calls(network: Network, steps: int) -> Run:
     step, (_, x, y) = our_step(network), data(network)
-    first = [step(x, y) for _ in range(steps)][:FIRST]
+    first = np.array([step(x, y) for _ in range(steps)][:FIRST])
 
     def run() -> Any:
         for _ in range(steps):
@@ -87,8 +88,9 @@ def with_calls(network: Network, steps: int) -> Run:
 
 def in_one_jit(jax: Any, network: Network, steps: int) -> Run:
     state, _ = jax_state(jax, network)
-    batches = jax.device_put([x.reshape(steps, network.batch, *x.shape[1:]) for x in many(
-        network, steps)])
+    batches = jax.device_put(
+        [x.reshape(steps, network.batch, *x.shape[1:]) for x in many(network, steps)]
+    )
     step = jax_step(jax)
     compiled = jax.jit(lambda state, xs: jax.lax.scan(step, state, tuple(xs)), donate_argnums=0)
 
@@ -146,13 +148,13 @@ def memory_row(name: str, network: Network, calls: int = CALLS) -> list[str]:
     """Python's bytes, which allocators the program calls, and the arena before and after."""
     step, (_, x, y) = our_step(network), data(network)
     bytes_ = allocated(lambda: step(x, y))
-    executable = step.executable(x, y)
+    executable = executable_of(step, x, y)
     declared = re.findall(r"^declare .*@(\w+)\(", executable.text, re.MULTILINE)
     called = [each for each in declared if each in ALLOCATORS]
-    before = executable.arena
+    before = _arena(executable)
     for _ in range(calls):
         step(x, y)
-    kept = executable.arena == before
+    kept = _arena(executable) == before
     return [
         f"{name} {network}",
         f"{bytes_}",
@@ -161,6 +163,12 @@ def memory_row(name: str, network: Network, calls: int = CALLS) -> list[str]:
         f"≤ {BYTES} bytes: {'yes' if bytes_ <= BYTES else 'NO'}, "
         f"0 in native code: {'yes' if kept and not called else 'NO'}",
     ]
+
+
+def _arena(executable: Executable) -> tuple[int, int]:
+    """Where it lies, and its bytes."""
+    assert executable.memory is not None, "it has been called"
+    return executable.memory.arena.ctypes.data, executable.memory.arena.nbytes
 
 
 def main() -> None:

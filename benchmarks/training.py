@@ -13,6 +13,7 @@ import wengert as wg
 from benchmarks.harness import Run
 from benchmarks.networks import Network, data, jax_loss, loss_with, numpy_value_and_grad
 from benchmarks.peers import torch_tensors
+from wengert.runtime.executable import Executable
 
 RATE, BETA1, BETA2, EPS = 1e-3, 0.9, 0.999, 1e-8
 CLIP = 1.0
@@ -51,13 +52,20 @@ def ours(network: Network, **options: Any) -> Run:
     return steady(lambda: step(x, y))
 
 
+def executable_of(step: wg.TrainStep, *batch: Any) -> Executable:
+    """The program that a step runs for a batch, to look into: `profile`, `explain`, `memory`."""
+    engine = step._engine
+    own = engine.live, engine.early, engine.fixed, engine.scalars.row(engine.updates + 1)
+    return engine.programs[True].find(own, batch).executable(*own, *batch)
+
+
 # JAX
 
 
 def jax_state(jax: Any, network: Network) -> tuple[JaxState, Batch]:
     parameters, x, y = jax.device_put(data(network))
     zeros = [[jax.numpy.zeros_like(p) for p in parameters] for _ in range(2)]
-    return (parameters, zeros[0], zeros[1], jax.numpy.zeros((), jax.numpy.int32)), (x, y)
+    return (parameters, zeros[0], zeros[1], jax.numpy.float32(0)), (x, y)
 
 
 def jax_adam(jax: Any, state: JaxState, gradients: Sequence[Any]) -> JaxState:

@@ -7,6 +7,7 @@ Run it twice: the fingerprint at the end, of every bit that was trained, is the 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shutil
 import sys
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 from handwriting import CLASSES, PIXELS, Samples, accuracy, load, loss, split
-from picture import BLUE, ORANGE, Array, Curve, Panel, draw, linear_axis, log_axis
+from picture import BLUE, ORANGE, PALE_BLUE, Array, Curve, Panel, draw, linear_axis, log_axis
 
 import wengert as wg
 
@@ -29,7 +30,7 @@ class Learned(NamedTuple):
     """What a training run leaves."""
 
     losses: Array  # of every step
-    accuracies: list[float]  # on held-out data, before training and after each epoch
+    accuracies: list[float]  # on held-out data, after each epoch
     speed: float  # samples per second, without the epoch that compiles
     fingerprint: str
 
@@ -57,7 +58,10 @@ def train(step: wg.TrainStep, options: argparse.Namespace, data: Samples, held: 
         return found
 
     line = Progress(options.epochs)
-    losses, accuracies, seconds = [], [rate_of_right()], []
+    line.show(0, "recording and compiling")
+    losses: list[Array] = []
+    accuracies: list[float] = []
+    seconds: list[float] = []
     began = time.perf_counter()
     for epoch in step.epochs(
         *data, batch_size=options.batch, epochs=options.epochs, shuffle_seed=options.seed
@@ -90,7 +94,7 @@ class Progress:
                 text = f"epoch {epoch:3}  [{'#' * done}{'.' * (24 - done)}]  {report}"
                 width = shutil.get_terminal_size().columns - 1
                 print(f"\r{text[:width]}\x1b[K", end="\n" if last else "", flush=True)
-        elif last or epoch == 1 or epoch % max(self.epochs // 10, 1) == 0:
+        elif last or epoch == 1 or (epoch and epoch % max(self.epochs // 10, 1) == 0):
             print(f"epoch {epoch:3}  {report}", flush=True)
 
 
@@ -111,38 +115,43 @@ def can_print(text: str) -> bool:
     return True
 
 
+def above_zero(losses: Array) -> Array:
+    """Losses for a logarithmic scale, where one of 0 has no place."""
+    found: Array = np.maximum(losses, losses.max() * 1e-6)
+    return found
+
+
 def picture(learned: Learned) -> str:
-    """The loss of every step above the accuracy after every epoch, over the same epochs."""
-    epochs = len(learned.accuracies) - 1
-    steps = len(learned.losses)
-    time_axis = linear_axis("epoch", 0, epochs, count=10 if epochs >= 10 else epochs)
-    low, high = learned.losses.min(), learned.losses.max()
-    at = np.arange(1, steps + 1) * epochs / steps
+    """The losses above the accuracy after every epoch, over the same epochs."""
+    epochs = len(learned.accuracies)
+    ends = np.arange(1, epochs + 1)
     right = 100 * np.array(learned.accuracies)
-    return draw(
+    epoch_axis = linear_axis("epoch", 0, epochs, count=min(epochs, 10))
+    shown = above_zero(learned.losses)
+    each = np.linspace(0, epochs, shown.size + 1)[1:]
+    losses = Panel(
+        "Loss",
+        epoch_axis,
+        log_axis("cross-entropy", shown.min(), shown.max()),
         [
-            Panel(
-                "Loss of each training step",
-                time_axis,
-                log_axis("cross-entropy", max(low, high * 1e-6), high),
-                [Curve("loss", BLUE, at, learned.losses)],
-            ),
-            Panel(
-                f"Held-out digits that are right: {right[-1]:.2f} % at the end",
-                time_axis,
-                linear_axis("accuracy, %", 0, 100),
-                [Curve("accuracy", ORANGE, np.arange(epochs + 1), right, dots=epochs <= 60)],
-            ),
+            Curve("of each step", PALE_BLUE, each, shown, width=1),
+            Curve("mean of an epoch", BLUE, ends, shown.reshape(epochs, -1).mean(axis=1)),
         ],
-        height=260,
     )
+    accuracies = Panel(
+        f"Held-out digits that are right: {right[-1]:.2f} % at the end",
+        epoch_axis,
+        linear_axis("accuracy, %", min(90, 10 * int(right.min() // 10)), 100),
+        [Curve("accuracy", ORANGE, ends, right, dots=True)],
+    )
+    return draw([losses, accuracies], height=260)
 
 
 def report(learned: Learned, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(picture(learned), encoding="utf-8")
     right = learned.accuracies[-1]
-    print(f"\nloss      {sparkline(np.log(learned.losses))}")
+    print(f"\nloss      {sparkline(np.log(above_zero(learned.losses)))}")
     print(f"accuracy  {sparkline(np.array(learned.accuracies))}\n")
     print(f"{right:.2%} of the held-out digits are right; {learned.speed:,.0f} samples per second")
     print(f"fingerprint {learned.fingerprint}")
@@ -155,34 +164,35 @@ def read_options() -> argparse.Namespace:
         epilog="with make: make demo ARGS='--epochs 10 --seed 1'",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    whole, real = {"type": int, "metavar": "N"}, {"type": float, "metavar": "X"}
-    parser.add_argument("--epochs", default=40, help="passes over the data", **whole)
-    parser.add_argument("--batch", default=64, help="samples per step", **whole)
-    parser.add_argument("--rate", default=1.0, help="the highest base learning rate", **real)
-    parser.add_argument("--seed", default=0, help="of the split, the weights, the order", **whole)
-    parser.add_argument("--threads", help="None: all cores; the bits are the same", **whole)
-    parser.add_argument(
-        "--picture", type=Path, default=Path("build/digits.svg"), help="where curves go"
-    )
+    add = parser.add_argument
+    add("--epochs", type=int, default=40, metavar="N", help="passes over the data")
+    add("--batch", type=int, default=64, metavar="N", help="samples per step")
+    add("--rate", type=float, default=0.125, metavar="X", help="the highest base learning rate")
+    add("--seed", type=int, default=0, metavar="N", help="of the split, the weights, the order")
+    add("--threads", type=int, metavar="N", help="None: all cores; the bits are the same")
+    add("--picture", type=Path, default="build/digits.svg", metavar="FILE", help="for the curves")
     options = parser.parse_args()
-    for name in ("epochs", "batch", "threads"):
+    least = {"epochs": 1, "batch": 1, "seed": 0, "threads": 1, "rate": 0}
+    for name, limit in least.items():
         value = getattr(options, name)
-        if value is not None and value < 1:
-            parser.error(f"--{name} {value} was given; at least 1 is needed")
+        if value is not None and not limit <= value < math.inf:
+            parser.error(f"--{name} {value} was given; it must be finite, and at least {limit}")
     return options
 
 
 def main() -> None:
     options = read_options()
-    samples = load()
-    held_out, data = split(samples, options.seed, HELD_OUT)
+    held_out, data = split(load(), options.seed, HELD_OUT)
+    if options.batch > len(data.x):
+        sys.exit(f"--batch {options.batch} was given; there are {len(data.x)} digits to learn from")
     step = new_step(options, len(data.x))
-    print(f"{len(data.x)} digits to learn from, {len(held_out.x)} held out")
-    print(step, end="\n\n")
+    print(f"{len(data.x)} digits to learn from, {len(held_out.x)} held out\n{step.model}")
     try:
         learned = train(step, options, data, held_out)
     except KeyboardInterrupt:
         sys.exit("\nstopped")
+    except wg.errors.NonFiniteError as error:
+        sys.exit(f"\n{error}\nA lower --rate may help.")
     report(learned, options.picture)
 
 

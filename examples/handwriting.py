@@ -34,9 +34,9 @@ def split(samples: Samples, seed: int, *sizes: int) -> list[Samples]:
     return [Samples(samples.x[rows], samples.y[rows]) for rows in np.split(order, np.cumsum(sizes))]
 
 
-def loss(model: wg.nn.Mlp, x: Array, y: Array) -> Array:
+def loss(model: wg.nn.Mlp, x: Array, y: Array) -> Any:
     return wg.cross_entropy(model(x), y)
 
 
-def accuracy(model: wg.nn.Mlp, x: Array, y: Array) -> Array:
+def accuracy(model: wg.nn.Mlp, x: Array, y: Array) -> Any:
     return wg.mean(wg.argmax(model(x), axis=1) == y)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-BLUE, ORANGE, GREEN = "#1f6fb4", "#d9660a", "#2a8f4f"
+BLUE, ORANGE, GREEN, PALE_BLUE = "#1f6fb4", "#d9660a", "#2a8f4f", "#b5d3ea"
 INK, GRID = "#333333", "#e2e2e2"
 
 
@@ -42,6 +42,7 @@ class Curve:
     y: Any
     spread: Any = None
     dots: bool = False
+    width: float = 1.8
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,13 @@ def log_axis(label: str, low: float, high: float) -> Axis:
     """An axis over whole powers of ten that hold all values from low to high."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     last = max(last, first + 1)
-    ticks = [(10.0**power, f"{10.0**power:g}") for power in range(first, last + 1)]
+    ticks = [(10.0**power, _power_of_ten(power)) for power in range(first, last + 1)]
     return Axis(label, 10.0**first, 10.0**last, ticks, log=True)
+
+
+def _power_of_ten(power: int) -> str:
+    raised = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return {0: "1", 1: "10"}.get(power, f"10{raised}")
 
 
 def draw(panels: Sequence[Panel], width: int = 720, height: int = 300) -> str:
@@ -125,7 +131,8 @@ def _curves(panel: Panel, box: Box) -> Iterator[str]:
     for curve in panel.curves:
         xs, ys = box.place(panel, curve.x, curve.y)
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
-        yield f'<polyline points="{points}" fill="none" stroke="{curve.color}" stroke-width="1.6"/>'
+        stroke = f'stroke="{curve.color}" stroke-width="{curve.width:g}"'
+        yield f'<polyline points="{points}" fill="none" {stroke}/>'
         if curve.spread is not None:
             _, low = box.place(panel, curve.x, np.subtract(curve.y, curve.spread))
             _, high = box.place(panel, curve.x, np.add(curve.y, curve.spread))

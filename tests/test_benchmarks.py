@@ -3,6 +3,7 @@ for its own sake.
 """
 
 import importlib
+import os
 import re
 
 import numpy as np
@@ -16,6 +17,7 @@ from benchmarks import (
     call_path,
     cold_start,
     compile_time,
+    digests,
     direct,
     eager_tape,
     elementwise,
@@ -23,9 +25,16 @@ from benchmarks import (
     graph_building,
     harness,
     mlp,
+    mlp_native,
     networks,
+    nonfinite,
+    optimizers,
+    policy,
     scans,
     setting,
+    threads,
+    train_step,
+    training,
 )
 from benchmarks.harness import OURS, Figure
 
@@ -44,12 +53,12 @@ def test_an_unknown_benchmark_is_refused(monkeypatch):
 
 
 def test_the_command_says_where_it_runs_and_runs_what_was_asked_for(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["benchmarks", "graph_building"])
-    monkeypatch.setattr(command, "one_thread", lambda: print("one thread"))
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--threads", "3", "graph_building"])
+    monkeypatch.setattr(command, "use_threads", lambda count: print(f"{count} threads"))
     monkeypatch.setattr(graph_building, "CALLS", 3)
     command.main()
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == "one thread"
+    assert said[0] == "3 threads"
     assert "wengert 0.1.0" in said[1]
     assert re.fullmatch(r"gemm [\d.]+ GF/s in float32, [\d.]+ in .* GB/s; one thread", said[2])
     assert said[4] == "Trace, gradient and check of a graph"
@@ -156,6 +165,134 @@ def test_calls_with_jax():
     require_contestants(call_path.nested(10, ("jax",)), "JAX jit")
 
 
+# Training
+
+
+def test_training_steps():
+    require_contestants(train_step.contestants(SMALL, ()), "NumPy by hand")
+    require_contestants(train_step.of_many(SMALL, 7, ()), "step()")
+
+
+def test_training_steps_with_jax():
+    pytest.importorskip("jax")
+    require_contestants(train_step.contestants(SMALL, ("jax",)), "JAX jit", "NumPy by hand")
+    require_contestants(train_step.of_many(SMALL, 7, ("jax",)), "step()", "JAX, one jit")
+
+
+def test_training_steps_with_torch():
+    pytest.importorskip("torch")
+    names = ("torch eager", "torch fused", "NumPy by hand")
+    require_contestants(train_step.contestants(SMALL, ("torch",)), *names)
+
+
+def test_a_contestant_that_trains_goes_on_and_returns_its_first_losses():
+    losses = iter(range(100))
+    run = training.steady(lambda: next(losses))
+    assert run() == run() == [0, 1, 2, 3, 4]
+    assert next(losses) == 7
+
+
+def test_what_a_training_step_allocates():
+    row = train_step.memory_row("small", SMALL, calls=3)
+    assert row[0] == "small 3-5-4-2, batch 6"
+    assert row[2] == "none"
+    assert row[-1] == "≤ 400 bytes: yes, 0 in native code: yes"
+    assert train_step.allocated(lambda: bytes(5000)) >= 5000
+
+
+@pytest.mark.parametrize("peers", [(), ("jax",), ("torch",)])
+def test_policies(peers):
+    for peer in peers:
+        pytest.importorskip(peer)
+    names = {"jax": "JAX jit", "torch": "torch"}
+    own = policy.contestants(SMALL, False, peers)
+    require_contestants(own, *(names[peer] for peer in peers))
+    from_numpy = policy.contestants(SMALL, True, peers)
+    assert set(from_numpy) - set(own) == ({"torch nn.Module"} if peers == ("torch",) else set())
+    harness.require_agreement(from_numpy)
+    assert all(run().shape == (1, 2) for run in from_numpy.values())
+
+
+@pytest.mark.parametrize("peers", [(), ("jax",)])
+def test_native_networks(peers):
+    for peer in peers:
+        pytest.importorskip(peer)
+    names = ["JAX jit"] if peers else []
+    require_contestants(
+        mlp_native.contestants(SMALL, peers), mlp_native.STEP, *names, "NumPy by hand"
+    )
+
+
+@pytest.mark.parametrize("in_step", [False, True])
+@pytest.mark.parametrize("of", [optimizers.of_adam, optimizers.of_momentum])
+def test_optimizers(monkeypatch, of, in_step):
+    monkeypatch.setattr(optimizers, "SHAPE", (3, 4))
+    require_contestants(of(in_step, 3, ()))
+    pytest.importorskip("torch")
+    require_contestants(of(in_step, 3, ("torch",)), "torch foreach", "torch fused")
+
+
+def test_optimizers_with_jax():
+    pytest.importorskip("jax")
+    require_contestants(optimizers.of_adam(False, 3, ("jax",)), "JAX jit")
+
+
+@pytest.mark.parametrize("in_step", [False, True])
+def test_lars_is_another_optimizer(in_step):
+    found = optimizers.of_lars(in_step, 2)
+    assert list(found) == [OURS, "Lars"]
+    with pytest.raises(AssertionError, match="Lars"):
+        harness.require_agreement(found, 1e-6)
+
+
+def test_looking_for_what_is_not_finite_changes_nothing():
+    for build in (nonfinite.of_step, nonfinite.of_gradient):
+        found = build(SMALL)
+        assert list(found) == [OURS, "raise", "skip"]
+        harness.require_agreement(found, 0)
+
+
+# Threads
+
+
+def test_two_threads_give_the_bits_of_one(monkeypatch):
+    monkeypatch.setenv("WENGERT_GRAIN", "1")  # divide however little there is to do
+    for make in (threads.value_and_grad, threads.training_step):
+        found = threads.both(lambda count, make=make: make(SMALL, count))
+        assert list(found) == [OURS, threads.ALONE]
+        harness.require_agreement(found, 0)
+
+
+@pytest.mark.parametrize("name", threads.PROGRAMS)
+def test_programs_of_rows(name):
+    found = threads.both(lambda count: threads.on_rows(name, (9, 5), count))
+    harness.require_agreement(found, 0)
+    assert found[OURS]() is found[OURS]()  # it writes to one array
+
+
+def test_the_gradient_of_cross_entropy():
+    x = np.random.default_rng(0).standard_normal((7, 3))
+    found = threads.cross_entropy_gradient(x)
+    expected = np.exp(x) / np.exp(x).sum(1, keepdims=True)
+    expected[np.arange(7), np.arange(7) % 3] -= 1
+    np.testing.assert_allclose(found, expected / 7, rtol=1e-12)
+
+
+def test_digests():
+    one, other = (digests.digest(SMALL, 3, count) for count in (1, 2))
+    assert one == other
+    assert digests.digest(SMALL, 4, 1) != one
+
+
+def test_digests_of_processes(monkeypatch):
+    monkeypatch.setattr(threads, "THREADS", (1, 3))
+    rows = threads.digest_rows("tiny", 2)
+    ways = ["no cache", "no cache, again", "empty cache", "warm cache"]
+    assert [row[0] for row in rows] == [f"tiny, {way}" for way in ways]
+    assert {row[-1] for row in rows} == {"the same everywhere: yes"}
+    assert len({digest for row in rows for digest in row[1:-1]}) == 1
+
+
 def test_graph_building():
     best, forward, total = graph_building.measure(calls=3, repeats=1)
     assert best > 0
@@ -207,6 +344,14 @@ def test_figures():
     assert Figure(0.8, "JAX").verdict(None) == "≥ 0.8 × JAX: not measured"
 
 
+def test_contestants_that_do_different_work_are_compared_without_tolerance(capsys):
+    runs = {OURS: lambda: 1.0, "other": lambda: 2.0}
+    with pytest.raises(AssertionError):
+        harness.compare("Same", [("", runs, [])], seconds=0.001)
+    harness.compare("Different", [("", runs, [])], seconds=0.001, tolerance=None)
+    assert "× other" in capsys.readouterr().out
+
+
 def test_a_table_has_a_column_for_each_contestant(capsys):
     rows = [
         ("first", {OURS: lambda: 1.0, "NumPy": lambda: 1.0}, [Figure(0, "NumPy")]),
@@ -222,15 +367,31 @@ def test_a_table_has_a_column_for_each_contestant(capsys):
     assert first.index("≥") == second.index("≥")
 
 
-def test_the_setting_asks_for_one_thread(monkeypatch, capsys):
-    for name, value in setting.VARIABLES.items():
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_setting_asks_for_threads(monkeypatch, capsys, count):
+    for name in setting.VARIABLES:
         monkeypatch.setenv(name, "before")
-        assert value
-    monkeypatch.setattr(setting, "_pin", lambda: "pinned")
-    setting.one_thread()
+    monkeypatch.setattr(setting, "_pin", lambda count: f"pinned to {count}")
+    setting.use_threads(count)
     said = capsys.readouterr().out
-    for name, value in setting.VARIABLES.items():
+    for name, value in setting.variables(count).items():
         assert setting.os.environ[name] == value
         assert f"{name}={value!r}" in said
+    assert setting.threads() == count
+    assert ("multi_thread_eigen=false" in said) == (count == 1)
+    assert f"pinned to {count}" in said
     assert "numpy" in said.splitlines()[0]  # imported before, and said so
     assert "wengert 0.1.0" in setting.machine_line()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
+def test_cores_are_chosen_and_given_back():
+    before = os.sched_getaffinity(0)
+    try:
+        setting._pin(1)
+        assert os.sched_getaffinity(0) == {max(before)}
+        with setting.all_cores():
+            assert os.sched_getaffinity(0) == set(range(os.cpu_count())) & before
+        assert os.sched_getaffinity(0) == {max(before)}
+    finally:
+        os.sched_setaffinity(0, before)

@@ -81,6 +81,8 @@ def test_all_of_a_small_program():
             return %9
           }
 
+        turn: unchanged
+
         fold: unchanged
 
         simplify: unchanged

@@ -38,7 +38,7 @@ def gradients(flat: Any, x: Any, y: Any) -> tuple[Any, list[Any]]:
 def adam(w: Any, m: Any, v: Any, buffer: Any, x: Any, y: Any) -> Any:
     value, found = gradients(w, x, y)
     flat = wg.concat([wg.reshape(g, (-1,)) for g in found])
-    g = op.boundary(flat)
+    g = op.boundary(flat, False)
     m = 0.9 * m + 0.1 * g
     v = 0.99 * v + 0.01 * g * g
     return w - 0.01 * m / (np.sqrt(v) + 1e-8), m, v, flat, value
@@ -49,7 +49,7 @@ def lars(w: Any, m: Any, v: Any, buffer: Any, x: Any, y: Any) -> Any:
     value, found = gradients(w, x, y)
     flat = wg.concat([wg.reshape(g, (-1,)) for g in found])
     new_w, new_m = [], []
-    g = op.boundary(flat)
+    g = op.boundary(flat, False)
     for p, q, r in zip(parts(w), parts(g), parts(m), strict=True):
         scale = np.sqrt(np.sum(p * p)) / (np.sqrt(np.sum(q * q)) + 1e-6)
         q = 0.9 * r + 0.01 * scale * q
@@ -115,7 +115,7 @@ def test_gradients_are_written_where_they_go() -> None:
     assert len(program.joined[joined]) == len(SIZES)
     assert all(joined not in kernel.stores for kernel in program.kernels)
     step(*args)
-    value, wanted = gradients(*arguments()[:1], *arguments()[4:])
+    _, wanted = gradients(*arguments()[:1], *arguments()[4:])
     flat = np.concatenate([np.ravel(g) for g in wanted])
     assert np.allclose(args[3], flat, rtol=1e-12)
 
@@ -158,7 +158,7 @@ def test_a_result_that_others_read_is_copied_in_the_end() -> None:
     """m is read again for another output: it cannot be written over before."""
 
     def f(w: Any, m: Any, buffer: Any, x: Any) -> Any:
-        g = op.boundary(x)
+        g = op.boundary(x, False)
         m2 = m + g
         return w + m2 * m, m2, np.sum(m2) * x
 
@@ -175,7 +175,7 @@ def test_arguments_that_read_each_other() -> None:
     """a and b change places: neither can be written while the other has not been read."""
 
     def swap(a: Any, b: Any, x: Any) -> Any:
-        g = op.boundary(x)
+        g = op.boundary(x, False)
         return b[::-1] * g, a[::-1] * g
 
     for fused in ("1", "0"):
@@ -186,3 +186,23 @@ def test_arguments_that_read_each_other() -> None:
             Compiled(swap, (), None, ("a", "b"), "raise", 1)(a, b, x)
             assert np.allclose(a, want[0])
             assert np.allclose(b, want[1])
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_is_known_to_be_finite_is_not_looked_at(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The flag of a boundary is believed: only so can the test tell that nothing looked."""
+    monkeypatch.setenv("WENGERT_GRAIN", "1")
+
+    def f(w: Any, x: Any, flag: Any) -> Any:
+        return w + op.boundary(x, np.sum(flag) > 0), np.sum(x)
+
+    step = Compiled(f, (), None, ("w",), "skip", threads)
+    w, x = np.full(400, 3e38, np.float32), np.zeros(400, np.float32)
+    x[-1] = 3e38
+    before = w.copy()
+    step(w, x, np.zeros(2))
+    assert np.array_equal(w, before)
+    step(w, x, np.ones(2))
+    assert np.isinf(w[-1])

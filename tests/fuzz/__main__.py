@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -135,6 +136,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, help="number of the first program, instead of a seed")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    os.environ["WENGERT_CACHE"] = "0"  # no program is met twice
     first = given.seed * APART if given.first is None else given.first
     if given.folder is not None:
         run_chunk(first, given.programs, given.folder)

@@ -73,7 +73,7 @@ class Outcome:
     def text(self) -> str:
         """The message, with the user's place as <file>:<line> and no digits that may vary."""
         text = _PLACE.sub("(<file>:<line>)", message(self.error))
-        return re.sub(r"\d+\.\d{9,}", "<number>", text)
+        return re.sub(r"\d+\.\d{8,}", "<number>", text)
 
     @property
     def place(self) -> tuple[str, int] | None:

@@ -65,6 +65,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "Adam: a choice that is none": lambda: o.Adam(0.1, amsgrad=1),
     "clip_by_global_norm: a bad bound": lambda: o.clip_by_global_norm(line, 0.0),
     "clip_by_global_norm: a bad policy": lambda: o.clip_by_global_norm(line, 1.0, nonfinite="stop"),
+    "clip_by_norm: not finite, one array": lambda: o.clip_by_norm(nan, 1.0),
     "clip_by_value: not finite": lambda: o.clip_by_value({"w": nan}, 1.0),
     "EMA: an average before any update": lambda: o.EMA(o.SGD(0.1)).average("w"),
     "Lars: a bad exclude": lambda: o.Lars(0.1, exclude=3),
@@ -102,6 +103,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "step_graph_node: an input": lambda: node("input"),
     "step_graph_node: no gradient": lambda: node("parameter"),
     "step_graph_node: no graph": lambda: o.SGD(0.1).step_graph_node(None, 0),  # type: ignore[arg-type]
+    "update: a missing gradient, one array": lambda: update(line, {"w": line}),
+    "update: a gradient of another shape": lambda: update({"w": line}, {"w": np.ones(4)}),
     "update: a missing gradient": lambda: update({"w": line}, {}),
     "update: one path twice": lambda: update({"a.b": line, "a": {"b": np.ones(3)}}, {}),
     "update: state of another shape": lambda: update(line, line, o.Adam().init(np.ones(4))),

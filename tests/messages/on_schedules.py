@@ -57,6 +57,7 @@ SCHEDULES: dict[str, Callable[[], Any]] = {
     "schedule: a table with a negative rate": lambda: Written(-1.0).table(5, 3),
     "schedule: a table beyond all floats": lambda: o.Exponential(1.0, 1e200).table(0, 5),
     "schedule: state for one without any": lambda: HALVES.load_state_dict({"rate": 1.0}),
+    "schedule: state that is no dictionary": lambda: HALVES.load_state_dict(None),  # type: ignore[arg-type]
     "Chain: a number among the schedules": lambda: o.Chain([0.1, HALVES], [5]),  # type: ignore[arg-type]
     "Chain: too many milestones": lambda: o.Chain([HALVES], [5]),  # type: ignore[arg-type]
     "Chain: state of other members": lambda: o.Chain([HALVES], []).load_state_dict({"0": {}}),  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from meta.planted import planted, square_with, unary
 
 import wengert as wg
 
@@ -57,6 +58,13 @@ def square(x: Any) -> Any:
 square.defvjp(lambda x: (x * x, x), lambda x, g: (3 * x * g,))  # it should be 2
 
 
+def with_wrong_code() -> Any:
+    """Check a loss with an op whose code computes something else than its meaning."""
+    wrong = square_with(emit=lambda e, x: e.add(x, x), opaque="nobody has derived it")
+    with planted(wrong, unary) as definition:
+        return checked(lambda w, x: wg.sum(w * x + definition(x)), 3 * X[0])
+
+
 def assigned(name: str, value: Any, **options: Any) -> None:
     setattr(step(**options), name, value)
 
@@ -91,6 +99,7 @@ MAKING: dict[str, Callable[[], Any]] = {
     "TrainStep: threads": lambda: step(threads=0),
     "TrainStep: clip_norm": lambda: step(clip_norm=-1.0),
     "TrainStep: clip_value, no number": lambda: step(clip_value="small"),
+    "TrainStep: a state of complex numbers": lambda: step(state={"n": np.ones(2, complex)}),
     "TrainStep: one array twice in the state": lambda: step(state=[SHARED, SHARED]),
 }
 
@@ -139,6 +148,9 @@ SETTING: dict[str, Callable[[], Any]] = {
     "TrainStep.model: tied parameters that differ": lambda: assigned(
         "model", {"a": np.ones(2), "b": np.zeros(2)}, model={"a": SHARED, "b": SHARED}
     ),
+    "TrainStep.model: one array, of another shape": lambda: assigned(
+        "model", np.ones(4), model=np.ones(3)
+    ),
     "TrainStep.state: another tree": lambda: assigned("state", {"n": np.ones(3)}),
     "TrainStep.state: another shape": lambda: assigned(
         "state", {"n": np.ones(3)}, state={"n": np.zeros(2)}
@@ -147,6 +159,9 @@ SETTING: dict[str, Callable[[], Any]] = {
     "TrainStep.load_state_dict: something else": lambda: loaded(lambda state: {"w": X}),
     "TrainStep.load_state_dict: another shape": lambda: loaded(
         lambda state: state["arrays"]["model"].update(w=np.ones(4))
+    ),
+    "TrainStep.load_state_dict: of another model": lambda: loaded(
+        lambda state: state["arrays"].update(model={"b": Y[0], "v": X})
     ),
     "TrainStep.load_state_dict: a count that is none": lambda: loaded(
         lambda state: state["counts"].update(epoch=-1)
@@ -158,6 +173,7 @@ SETTING: dict[str, Callable[[], Any]] = {
 
 CHECKING: dict[str, Callable[[], Any]] = {
     "TrainStep.check: a wrong gradient": lambda: checked(lambda w, x: wg.sum(square(w * x)), X[0]),
+    "TrainStep.check: wrong machine code": with_wrong_code,
     "TrainStep.check: not finite": lambda: checked(lambda w, x: wg.sum(w * x), X[0] * np.inf),
 }
 

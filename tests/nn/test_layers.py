@@ -374,9 +374,9 @@ def test_what_is_refused():
     for xs in (np.ones(3), np.ones((4, 2)), np.ones((1, 2, 3, 3))):
         with pytest.raises(ShapeError, match="GRU: xs has shape"):
             wg.nn.GRU(3, 4)(xs)
-    with pytest.raises(TypeError, match="Sequential: layer 1 is a int"):
+    with pytest.raises(TypeError, match=r"Sequential: layers\[1\] is int"):
         wg.nn.Sequential(np.tanh, 3)
-    with pytest.raises(ValueError, match="Sequential: layer 0='swish' was given"):
+    with pytest.raises(ValueError, match=r"Sequential: layers\[0\]='swish' was given"):
         wg.nn.Sequential("swish")
-    with pytest.raises(TypeError, match="layer 0, GRU, returned 2 values"):
+    with pytest.raises(TypeError, match=r"layers\[0\], GRU, returned 2 values"):
         wg.nn.Sequential(wg.nn.GRU(3, 4))(np.ones((5, 3), np.float32))

@@ -310,11 +310,11 @@ def test_what_is_refused():
             mlp.scratch(batch)
         with pytest.raises(ValueError, match="at least 1"):
             mlp.gradients(batch)
-    with pytest.raises(TypeError, match="scratch is a Gradients; it must be Scratch"):
+    with pytest.raises(TypeError, match="scratch is Gradients; it must be of class Scratch"):
         mlp.forward(x, grads)
-    with pytest.raises(TypeError, match="grads is a Scratch"):
+    with pytest.raises(TypeError, match="grads is Scratch; it must be of class Gradients"):
         mlp.backward(x, scratch, scratch)
-    with pytest.raises(TypeError, match="scratch is a NoneType"):
+    with pytest.raises(TypeError, match="scratch is NoneType"):
         mlp.backward(x, None, grads)
     with pytest.raises(DTypeError, match="x has dtype complex64"):
         mlp.forward(x.astype(np.complex64), scratch)

@@ -388,15 +388,15 @@ def test_settings_are_checked_when_made_and_when_changed(name, bad):
 @pytest.mark.parametrize(
     ("value_and_grad", "weights", "error", "words"),
     [
-        (lambda w: 1.0, {"x": np.ones(2)}, OptimError, "the function returned a float; it must"),
+        (lambda w: 1.0, {"x": np.ones(2)}, OptimError, "the function returned float; it must"),
         (lambda w: (np.ones(2), w), {"x": np.ones(2)}, OptimError, r"a value of shape \(2,\)"),
-        (lambda w: (1.0, {}), {"x": np.ones(2)}, MissingGradient, "no array at 'x'"),
+        (lambda w: (1.0, {}), {"x": np.ones(2)}, MissingGradient, "no array for 'x'"),
         (lambda w: (1.0, {"x": np.ones(3)}), {"x": np.ones(2)}, OptimError, r"shape \(3,\)"),
         (lambda w: (1.0, w), {"x": np.arange(2)}, OptimError, "without float arrays"),
         (lambda w: (1.0, w), {"x": np.ones(0)}, OptimError, "or with empty ones"),
         (lambda w: (1.0, w), {}, OptimError, "without float arrays"),
         (lambda w: (1.0, w), {"x": np.broadcast_to(1.0, 3)}, OptimError, "are read-only"),
-        (lambda w: (1.0, w), {"x": np.float64(1.0)}, OptimError, "are a float64"),
+        (lambda w: (1.0, w), {"x": np.float64(1.0)}, OptimError, "are of type float64"),
     ],
 )
 def test_what_cannot_be_minimised_is_refused(value_and_grad, weights, error, words):

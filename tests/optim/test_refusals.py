@@ -115,7 +115,7 @@ class TestTrees:
         optimizer = o.Adam(0.1)
         state = optimizer.init(self.model)
         for grads in ({"w": np.ones((2, 3))}, {"w": np.ones((2, 3)), "layers": [{"b": None}]}):
-            with pytest.raises(MissingGradient, match=r"no array at 'layers\.0\.b'"):
+            with pytest.raises(MissingGradient, match=r"no array for 'layers\.0\.b'"):
                 optimizer.update(self.model, grads, state)
 
     def test_a_gradient_of_another_shape_is_named(self):

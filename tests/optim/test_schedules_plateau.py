@@ -143,5 +143,5 @@ def test_a_state_that_does_not_fit_a_chain_changes_nothing():
         with pytest.raises(OptimError):
             chain.load_state_dict(state)
         assert chain(0) == chain(6) == 1.0
-    with pytest.raises(OptimError, match="this schedule has none"):
+    with pytest.raises(OptimError, match="a dictionary with nothing in it is needed"):
         Cosine(1.0, 5).load_state_dict(good)

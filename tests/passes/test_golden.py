@@ -15,8 +15,30 @@ from wengert.passes.expand import expand
 from wengert.passes.fold import LIMIT, fold
 from wengert.passes.pipeline import run
 from wengert.passes.simplify import simplify
+from wengert.passes.turn import turn
 
 CASES = {
+    "turn: products of batches and transposes that others read": (
+        turn,
+        """
+        graph(%0: float32[5, 2, 3] "x", %1: float32[3, 4] "y") {
+          %2: float32[5, 2, 4] = matmul(%0, %1)                     # model.py:3
+          %3: float32[5, 4, 2] = matrix_transpose(%2)               # model.py:3
+          %4: float32[5, 2, 4] = matmul(%0, %1)                     # model.py:4
+          %5: float32[5, 4, 2] = matrix_transpose(%4)               # model.py:4
+          return %3, %4, %5
+        }""",
+        """
+        graph(%0: float32[5, 2, 3] "x", %1: float32[3, 4] "y") {
+          %2: float32[5, 2, 4] = matmul(%0, %1)                     # model.py:3
+          %3: float32[5, 3, 2] = permute_dims(%0, axes=(0, 2, 1))   # model.py:3
+          %4: float32[4, 3] = permute_dims(%1, axes=(1, 0))         # model.py:3
+          %5: float32[5, 4, 2] = matmul(%4, %3)                     # model.py:3
+          %6: float32[5, 2, 4] = matmul(%0, %1)                     # model.py:4
+          %7: float32[5, 4, 2] = matrix_transpose(%6)               # model.py:4
+          return %5, %6, %7
+        }""",
+    ),
     "expand: a composite, on an open size": (
         expand,
         """

@@ -50,11 +50,20 @@ def committed(graph: Graph, regions: Sequence[int], written: Collection[int]) ->
 def commit_last(
     graph: Graph, regions: Sequence[int], written: Collection[int]
 ) -> tuple[Graph, list[int]]:
-    """The graph with the nodes of the commit behind all others, in a region of their own."""
+    """The graph with the nodes of the commit behind all others, in regions of their own."""
     last = committed(graph, regions, written)
     if not last:
         return graph, list(regions)
-    order = sorted(range(len(graph.nodes)), key=lambda number: (number in last, number))
+    parts = _parts(graph, last)
+
+    def rank(number: int) -> tuple[int, int, int]:
+        """What parts share comes before them, and what is put together from them behind."""
+        if number not in last:
+            return 0, 0, number
+        joined = graph.nodes[number].op is op.concat and number in graph.returns
+        return 3 if joined else 1 + (parts[number] < COMMIT), -parts[number], number
+
+    order = sorted(range(len(graph.nodes)), key=rank)
     numbers = {old: new for new, old in enumerate(order)}
     out = Graph()
     for old in order:
@@ -63,7 +72,40 @@ def commit_last(
         out.append(replace(node, operands=operands))
     out.inputs[:] = [numbers[i] for i in graph.inputs]
     out.returns[:] = [numbers[i] for i in graph.returns]
-    return out, [COMMIT if old in last else regions[old] for old in order]
+    return out, [parts.get(old, regions[old]) for old in order]
+
+
+def _parts(graph: Graph, commit: Collection[int]) -> dict[int, int]:
+    """The region of each node of the commit. What leads to one place only, in whichever arguments,
+    is a part by itself; what leads to several is in none.
+    """
+    places: dict[int, set[tuple[Size, Size]]] = {number: set() for number in commit}
+    for number in set(graph.returns) & set(commit):
+        node = graph.nodes[number]
+        pieces = [i for i in node.operands if i is not None] if node.op is op.concat else [number]
+        begin: Size = 0
+        for piece in pieces:
+            size = graph.type(piece).size
+            places.get(piece, set()).add((begin, size))
+            begin = begin + size
+    for number in sorted(commit, reverse=True):
+        if graph.nodes[number].op is op.concat and number in graph.returns:
+            continue
+        for i in graph.nodes[number].operands:
+            if i in places:
+                places[i] |= places[number]
+    numbers = {
+        place: COMMIT - 1 - n
+        for n, place in enumerate(
+            dict.fromkeys(
+                place for number in sorted(commit) for place in sorted(places[number], key=str)
+            )
+        )
+    }
+    return {
+        number: numbers[next(iter(found))] if len(found) == 1 else COMMIT
+        for number, found in places.items()
+    }
 
 
 def _in_loops(node: Node) -> bool:
@@ -84,7 +126,7 @@ def gate(program: Program, written: Mapping[int, int]) -> set[int]:
     able = {
         k
         for k, kernel in enumerate(program.kernels)
-        if kernel.region == COMMIT
+        if kernel.region <= COMMIT
         and kernel.kind in ("map", "rows")
         and _writes_in_place(program, k, kernel, targets)
     }
@@ -117,17 +159,20 @@ def _writes_in_place(
         root for k, each in enumerate(program.kernels) if k != number for root in each.reads
     }
     full = row_major(kernel.domain)
-    views = [view for i in kernel.members for view in program.operand_views(i)]
+    places: dict[Root, set[Size]] = {}  # of each argument, where what is written begins
     for root in kernel.stores:
         _, source, place = targets[root]
+        places.setdefault(source, set()).add(place)
         if root in read_by_others or program.root_type(root).shape != kernel.domain:
             return False
         if root in program.pieces and program.pieces[root][0] in read_by_others:
             return False
-        for view in views:
-            if view.root == source and (view.offset != place or view.strides != full):
-                return False
-    return True
+    views = [view for i in kernel.members for view in program.operand_views(i)]
+    return all(
+        view.offset in places[view.root] and view.strides == full
+        for view in views
+        if view.root in places
+    )
 
 
 def _can_wait(
@@ -142,7 +187,7 @@ def _can_wait(
         readers = {
             other
             for other, kernel in enumerate(program.kernels)
-            if other != k and kernel.region == COMMIT and sources & set(kernel.reads)
+            if other != k and kernel.region <= COMMIT and sources & set(kernel.reads)
         }
         if readers & set(able):
             readers = {r for r in readers if not _apart(program, k, r, targets)}

@@ -77,6 +77,12 @@ class Explained:
             return f"in {host} at {guest.offset:,}, until that is written"
         if isinstance(what, Output):
             return f"is output {what.position}"
+        if isinstance(what, Input):
+            return f"over the donated {self.graph.name(self.graph.inputs[what.position])}"
+        for root, (whole, place) in self.program.pieces.items():
+            if self.program.slots[root] == slot:
+                at = f" at element {place}"
+                return self.place(self.program.slots[whole]) + at
         if not isinstance(what, Arena):
             return "for the loop or branch around it"
         text = f"in the arena at {self.arena.offsets[slot]:,}"
@@ -145,7 +151,9 @@ def _body_lines(it: Explained, body: BodyText) -> Iterator[str]:
 
 
 def kernel_facts(it: Explained, kernel: KernelText) -> Iterator[tuple[str, str]]:
-    """What a kernel does to memory, and what it costs."""
+    """How a kernel runs, what it does to memory, and what it costs."""
+    if kernel.runs:
+        yield "runs", kernel.runs
     for stored in kernel.stores:
         yield "stores", stored_text(it, stored)
     if kernel.reads:

@@ -33,6 +33,7 @@ class KernelText:
     reads: list[str]
     scratch: list[tuple[int, Size]]  # (slot, bytes)
     cost: Cost
+    runs: str  # how, where it is not once in its turn by one worker
     bodies: list[BodyText] = field(default_factory=list)  # of a loop or branch
 
 
@@ -80,8 +81,18 @@ def _kernel_text(program: Program, number: int, sizes: Mapping[str, int], name: 
         [root_name(program, root) for root in kernel.reads],
         kernel.scratch,
         kernel_cost(program, number, sizes),
+        _runs(kernel),
         inside,
     )
+
+
+def _runs(kernel: Kernel) -> str:
+    how = ["in the end, where nothing has failed"] if kernel.gated else []
+    if kernel.split is not None:
+        how.append("divided between workers")
+    elif kernel.apart:
+        how.append("beside its neighbours, by another worker")
+    return "; ".join(how)
 
 
 def _outputs(program: Program, number: int) -> list[str]:

@@ -131,7 +131,8 @@ class _Fusion:
 
     def look(self, number: int, node: Node) -> View:
         """How a node that is another one, read in another order, is read."""
-        source = self.single(node)
+        source = node.operands[0]
+        assert source is not None
         shape = self.graph.type(source).shape
         assert isinstance(node.type, ArrayType)
         look, out = LOOKS[node.op], node.type.shape
@@ -327,6 +328,7 @@ class _Fusion:
         """Which members are stored, and what each kernel reads: what others compute."""
         program = self.program
         needed = {program.views[i].root for i in self.graph.returns} | program.pieces.keys()
+        needed |= {root for root in program.flags if root is not None}
         for k, kernel in enumerate(program.kernels):
             views = [view for i in kernel.members for view in program.operand_views(i)]
             roots = (r for v in views for r in (v.root, *program.joined.get(v.root, ())))

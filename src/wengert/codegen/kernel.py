@@ -14,7 +14,9 @@ from wengert.core.table import op
 from wengert.core.types import ArrayType
 
 COPY = -1  # the output number of a node that stands for a copy of it in memory
-COMMIT = -1  # the region of what happens when nothing has failed: nothing else is fused with it
+# The region of what happens when nothing has failed; below it lie those of its parts that have
+# nothing to do with each other. Only what is in one region is fused.
+COMMIT = -1
 Kind: TypeAlias = Literal["map", "rows", "columns", "gemm", "special", "scan", "cond"]
 
 
@@ -76,6 +78,13 @@ class Program:
     def divided(self) -> bool:
         """Whether several workers have something to do in it."""
         return any(kernel.split is not None or kernel.apart for kernel in self.kernels)
+
+    @property
+    def flags(self) -> list[Root | None]:
+        """Where each boundary finds whether it is safe; None where that is a number."""
+        found = [node.operands[1] for node in self.graph.nodes if node.op is op.boundary]
+        views = [None if i is None else self.views.get(i) for i in found]
+        return [None if view is None else view.root for view in views]
 
     def node(self, number: int) -> Node:
         return self.graph.nodes[number]

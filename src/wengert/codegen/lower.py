@@ -130,6 +130,8 @@ def lower(
     program, in_place = _fused_program(graph, fused, late)
     _set_slots(program, fused, layout, outermost=True)
     layout.outputs = [program.slots[program.views[i].root] for i in program.graph.returns]
+    flags = {program.slots[root] for root in program.flags if root is not None}
+    layout.kept |= {s for s in flags if isinstance(layout.slots[s - layout.first], Arena)}
     for output, source in given.items():
         slot, target = layout.outputs[output], program.slots[program.graph.inputs[source], 0]
         if output in early or output in in_place:

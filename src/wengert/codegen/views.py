@@ -132,7 +132,12 @@ def _divides(small: Size, large: Size) -> bool:
     return divide_exactly(large, small) is not None
 
 
+def _same(view: View, _shape: Shape, _params: dict[str, Any], _out: Shape) -> View:
+    return view
+
+
 LOOKS: dict[Op, Look] = {
+    op.boundary: _same,
     op.broadcast_to: _broadcast,
     op.permute_dims: _permute,
     op.matrix_transpose: _transpose,

@@ -76,8 +76,8 @@ class Gradients(Workplace):
         """Let backward read what forward left in this scratch."""
         if not isinstance(scratch, Scratch):
             raise TypeError(
-                f"Mlp.backward: scratch is {type(scratch).__name__}; the one that forward was given "
-                "is needed. Pass what mlp.scratch() returned."
+                f"Mlp.backward: scratch is {type(scratch).__name__}; the one that forward was "
+                "given is needed. Pass what mlp.scratch() returned."
             )
         if scratch.kind != self.kind or scratch.batch != self.batch:
             raise ShapeError(

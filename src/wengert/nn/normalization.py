@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.bind import located
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import ShapeError

@@ -11,7 +11,7 @@ from wengert.core import dtypes
 from wengert.core.bind import located
 from wengert.core.define import elementwise, function, linear, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
-from wengert.core.samples import sample, uniform
+from wengert.core.samples import Booleans, sample, uniform
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
@@ -110,17 +110,18 @@ def astype(x: Any, /, dtype: Any) -> None:
 
 
 @elementwise(
-    numpy=np.array,
-    dtypes=lambda name, operands: ([operands[0].dtype], operands[0].dtype),
-    partials=lambda _out, x: (1,),
-    emit=lambda e, x: x,
-    samples=uniform((-2, 2)),
+    numpy=lambda x, _safe: np.array(x),
+    dtypes=lambda name, operands: ([operands[0].dtype, dtypes.bool_], operands[0].dtype),
+    vjp=lambda g, _out, _x, _safe: (g, None),
+    jvp=lambda d, _out, _x, _safe: d[0],
+    emit=lambda e, x, safe: x,
+    samples=(sample((3, 4), Booleans(())), sample((), Booleans(())), sample((0, 2), Booleans(()))),
     exact=True,
     space="hidden",
 )
-def boundary(x: Any, /) -> None:
-    """The same numbers; what is computed from them goes over arguments in the end, and only where
-    nothing has failed.
+def boundary(x: Any, safe: Any, /) -> None:
+    """The numbers of x. What is computed from them goes over arguments in the end, and only where
+    nothing has failed; where `safe` holds, that is known to be finite and need not be looked at.
     """
 
 

@@ -17,7 +17,7 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.errors import NonFiniteError
 from wengert.optim.length import length
-from wengert.optim.parameters import parameters_of, replaced
+from wengert.optim.parameters import named, parameters_of, replaced
 
 HIGH = 2.0**512  # above, and with many elements, the norm may be beyond the largest float
 POLICIES = ("raise", "ignore")
@@ -116,9 +116,9 @@ def _checked(by: str, grads: Any, nonfinite: Any, **bound: Any) -> dict[str, Any
         if nonfinite == "raise" and not isinstance(x, Tensor) and not np.isfinite(x).all():
             index = np.unravel_index(int(np.argmin(np.isfinite(x))), np.shape(x))
             raise NonFiniteError(
-                f"{by}: {path!r} is {np.asarray(x)[index]} at index {tuple(map(int, index))}; a "
-                "gradient must be finite to be clipped. Find its cause, or pass "
-                "nonfinite='ignore'."
+                f"{by}: {named(path)} is {np.asarray(x)[index]} at index "
+                f"{tuple(map(int, index))}; a gradient must be finite to be clipped. Find its "
+                "cause, or pass nonfinite='ignore'."
             )
     return parameters
 

@@ -59,8 +59,8 @@ def require_policy(by: str, nonfinite: Any) -> None:
         )
 
 
-def require_weights(by: str, parameter_id: Any, weights: Any) -> None:
-    """Refuse what cannot be updated in place, and ids that state cannot be kept under."""
+def require_id(by: str, parameter_id: Any) -> None:
+    """Refuse ids that state cannot be kept under."""
     try:
         hash(parameter_id)
     except TypeError:
@@ -68,17 +68,21 @@ def require_weights(by: str, parameter_id: Any, weights: Any) -> None:
             f"{by}: given the id {parameter_id!r}, which has no hash; state is kept under it. "
             "Use a string, a number or a tuple."
         ) from None
+
+
+def require_weights(by: str, name: str, weights: Any, otherwise: str) -> None:
+    """Refuse what cannot be updated in place; `otherwise` is what returns new arrays."""
     fault = None
     if not isinstance(weights, np.ndarray):
-        fault = f"are {type(weights).__name__}"
+        fault = f"are of type {type(weights).__name__}"
     elif weights.dtype not in FLOATS:
         fault = f"have dtype {weights.dtype}"
     elif not weights.flags.writeable:
         fault = "are read-only"
     if fault is not None:
         raise OptimError(
-            f"{by}: the weights of {parameter_id!r} {fault}; they are changed in place. "
-            "Pass a writable float32 or float64 array, or use update."
+            f"{by}: the weights of {name} {fault}; they are changed in place. "
+            f"Pass a writable float32 or float64 array, or use {otherwise}."
         )
 
 
@@ -90,7 +94,7 @@ def usable_gradient(by: str, parameter_id: Hashable, weights: Any, grad: Any) ->
             f"{by}: the gradient of {parameter_id!r} has dtype {array.dtype}; real numbers are "
             "needed. Pass a float array."
         )
-    require_shape(by, parameter_id, weights, array)
+    require_shape(by, repr(parameter_id), weights, array)
     with np.errstate(over="ignore"):  # found as not finite afterwards
         return array.astype(weights.dtype, copy=False)
 

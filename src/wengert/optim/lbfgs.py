@@ -19,6 +19,7 @@ from wengert.optim.eager import require_weights
 from wengert.optim.lbfgs_problem import Problem, dot
 from wengert.optim.lbfgs_run import Ending, Place, Run
 from wengert.optim.lbfgs_state import State
+from wengert.optim.parameters import named
 
 _NAMES = (
     "lr",
@@ -148,7 +149,7 @@ class LBFGS:
         """
         problem = Problem("LBFGS.step", value_and_grad, weights)
         for path, x in problem.parameters.items():
-            require_weights("LBFGS.step", path, x)
+            require_weights("LBFGS.step", named(path), x, "minimize")
         state = self._state.copy()
         if state.size() not in (None, problem.size):
             raise OptimError(
@@ -195,8 +196,9 @@ class LBFGS:
         given: dict[str, Any] = {"lr": self.lr, **state["settings"]}
         if set(given) != set(_NAMES):
             raise OptimError(
-                f"{by}: given the settings {sorted(given)}; those of an LBFGS are "
-                f"{sorted(_NAMES)}. Load it into the kind of optimizer it was taken from."
+                f"{by}: given the settings {', '.join(map(str, state['settings']))}; those of an "
+                f"LBFGS are {', '.join(_NAMES)}. Load it into the kind of optimizer it was taken "
+                "from."
             )
         twin = LBFGS(**given)
         loaded = State.from_dict(by, state["state"])

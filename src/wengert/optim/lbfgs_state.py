@@ -102,7 +102,7 @@ class State:
         names = {"steps", "iterations", "evaluations", "rate"}
         vectors = ("direction", "gradient", "moves", "changes")
         if set(saved) not in (names, names | set(vectors)):
-            raise _refused(by, f"a state with {sorted(saved)}")
+            raise _refused(by, f"a state with {', '.join(map(str, saved)) or 'nothing in it'}")
         steps, iterations, evaluations = (
             checks.index(by, name, saved[name]) for name in ("steps", "iterations", "evaluations")
         )

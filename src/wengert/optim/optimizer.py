@@ -19,6 +19,7 @@ from wengert.optim.eager import (
     graph_parameters,
     nonfinite_part,
     owned,
+    require_id,
     require_policy,
     require_weights,
     usable_gradient,
@@ -155,17 +156,18 @@ class Optimizer:
             return
         try:
             self.require_consistent()
-            self._require_same_state(name, value, tuple(self.initial(np.zeros(()))))
+            kind = type(self).__name__
+            given = f"{kind}: {name}={value!r} was set"
+            self._require_same_state(given, tuple(self.initial(np.zeros(()))))
         except OptimError:
             self.__dict__[name] = before
             raise
 
-    def _require_same_state(self, name: str, value: Any, kept: tuple[str, ...]) -> None:
+    def _require_same_state(self, given: str, kept: tuple[str, ...]) -> None:
         if kept != self._kept:
             raise OptimError(
-                f"{type(self).__name__}: {name}={value!r} was set; it needs state "
-                f"{', '.join(kept) or 'of no kind'}, and this optimizer keeps "
-                f"{', '.join(self._kept) or 'none'}. Make a new one."
+                f"{given}; it needs state {', '.join(kept) or 'of no kind'}, and this optimizer "
+                f"keeps {', '.join(self._kept) or 'none'}. Make a new one."
             )
 
     # One parameter at a time, in place.
@@ -181,7 +183,8 @@ class Optimizer:
         refused changes nothing.
         """
         require_policy(type(self).__name__, nonfinite)
-        require_weights(type(self).__name__, parameter_id, weights)
+        require_id(type(self).__name__, parameter_id)
+        require_weights(type(self).__name__, repr(parameter_id), weights, "update")
         found = self._updated(parameter_id, weights, grad, nonfinite)
         if found is not None:
             np.copyto(weights, found[0])
@@ -290,7 +293,8 @@ class Optimizer:
         """
         states = saving.saved_states(self, state, self._kept)
         made = self.remade(state["settings"])
-        self._require_same_state("settings", dict(state["settings"]), made._kept)
+        given = f"{type(self).__name__}.load_state_dict: given the state of {made!r}"
+        self._require_same_state(given, made._kept)
         rate = saving.saved_rate(self, state)
         self.__dict__.update(made.__dict__)
         self.lr, self._states = rate, states

@@ -12,6 +12,11 @@ def _is_parameter(leaf: Any) -> bool:
     return dtypes.is_float(leaf.dtype)
 
 
+def named(path: str) -> str:
+    """A path as messages have it; that of a tree which is one array is empty."""
+    return repr(path) if path else "the tree"
+
+
 def parameters_of(by: str, model: Any) -> dict[str, Any]:
     """The float leaves by path; an array at several paths has the first of them."""
     found: dict[str, Any] = {}
@@ -24,7 +29,7 @@ def parameters_of(by: str, model: Any) -> dict[str, Any]:
                 f"{by}: the path {path!r} was given twice; a parameter is known by its path. "
                 "Rename a key that has a dot in it."
             )
-        dtypes.require_supported(by, repr(path), leaf.dtype)
+        dtypes.require_supported(by, named(path), leaf.dtype)
         seen.add(id(leaf))
         found[path] = leaf
     return found
@@ -46,18 +51,18 @@ def gradients_for(by: str, parameters: dict[str, Any], grads: Any) -> dict[str, 
     for path, weights in parameters.items():
         if path not in found:
             raise MissingGradient(
-                f"{by}: the gradients have no array at {path!r}; every parameter needs one. "
+                f"{by}: the gradients have no array for {named(path)}; every parameter needs one. "
                 "Pass what wg.grad returns for this tree."
             )
-        require_shape(by, path, weights, found[path])
+        require_shape(by, named(path), weights, found[path])
     return {path: found[path] for path in parameters}
 
 
-def require_shape(by: str, name: Any, weights: Any, grad: Any) -> None:
+def require_shape(by: str, name: str, weights: Any, grad: Any) -> None:
     """Refuse a gradient of another shape than its parameter's."""
     if tuple(grad.shape) != tuple(weights.shape):
         raise OptimError(
-            f"{by}: the gradient of {name!r} has shape {tuple(grad.shape)} and its weights have "
+            f"{by}: the gradient of {name} has shape {tuple(grad.shape)} and its weights have "
             f"shape {tuple(weights.shape)}; the two must be equal. Pass the gradient of these "
             "weights."
         )

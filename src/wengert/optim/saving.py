@@ -12,6 +12,7 @@ import numpy as np
 from wengert.core.dtypes import FLOATS
 from wengert.errors import OptimError
 from wengert.optim.eager import ParameterState
+from wengert.optim.parameters import named
 from wengert.optim.settings import not_negative
 
 
@@ -115,7 +116,7 @@ def saved_states(
                 f"{by}: given state of {key!r} of {', '.join(str(x.dtype) for x in arrays)}; it is "
                 "of one shape and one float dtype. Pass what state_dict returned."
             )
-        if np.ndim(count) or int(count) != count or count < 0:
+        if np.ndim(count) or np.asarray(count).dtype.kind not in "iu" or count < 0:
             raise OptimError(
                 f"{by}: given count {count!r} of {key!r}; it is a whole number, 0 or more. "
                 "Pass what state_dict returned."
@@ -153,13 +154,13 @@ def kept_for(
     _require_names(by, "a state", state, ("count", "parameters"))
     _require_names(by, "state of parameters", state["parameters"], tuple(parameters))
     for path, arrays in state["parameters"].items():
-        _require_names(by, f"state of {path!r}", arrays, kept)
+        _require_names(by, f"state of {named(path)}", arrays, kept)
         for name, array in arrays.items():
             if tuple(array.shape) != tuple(parameters[path].shape):
                 raise OptimError(
-                    f"{by}: {name} of {path!r} has shape {tuple(array.shape)} and its weights have "
-                    f"shape {tuple(parameters[path].shape)}; the two must be equal. Make the state "
-                    "with init."
+                    f"{by}: {name} of {named(path)} has shape {tuple(array.shape)} and its weights "
+                    f"have shape {tuple(parameters[path].shape)}; the two must be equal. Make the "
+                    "state with init."
                 )
     return {path: dict(state["parameters"][path]) for path in parameters}
 
@@ -179,7 +180,8 @@ def _require_names(
     names = set(found) if is_mapping else set()
     if is_mapping and (names == set(wanted) if exactly else names >= set(wanted)):
         return
-    given = f"with {', '.join(map(str, found)) or 'no names'}" if is_mapping else repr(found)
+    inside = ", ".join(map(str, found)) or "no names" if is_mapping else ""
+    given = f"with {inside}" if is_mapping else f"that is {type(found).__name__}"
     raise OptimError(
         f"{by}: given {what} {given}; here there must be "
         f"{', '.join(map(str, wanted)) or 'no names'}. Use the state of an optimizer and of "

@@ -62,11 +62,7 @@ class Schedule(ABC):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state_dict` gave."""
-        if state:
-            raise OptimError(
-                f"{type(self).__name__}.load_state_dict: given state {sorted(state)}; this "
-                "schedule has none. Load it into the schedule it was taken from."
-            )
+        checks.state(type(self).__name__, state, ())
 
     def copy(self) -> Schedule:
         """A schedule that goes on alone; one without state is its own copy."""

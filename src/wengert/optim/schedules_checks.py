@@ -6,7 +6,7 @@ and saved state do not depend on where a number came from.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -75,6 +75,21 @@ def one_of(*choices: Any) -> Check:
         return value
 
     return chosen
+
+
+def state(owner: str, given: Any, wanted: Collection[str]) -> None:
+    """Refuse a saved state that is no dictionary with exactly these names."""
+    if isinstance(given, Mapping) and set(given) == set(wanted):
+        return
+    found = f"a state with {_listed(given)}" if isinstance(given, Mapping) else repr(given)
+    raise OptimError(
+        f"{owner}.load_state_dict: given {found}; a dictionary with {_listed(wanted)} is needed. "
+        "Load what state_dict() of such a schedule gave."
+    )
+
+
+def _listed(names: Collection[Any]) -> str:
+    return ", ".join(map(str, names)) or "nothing in it"
 
 
 def optional(check: Check) -> Check:

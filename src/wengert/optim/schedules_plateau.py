@@ -108,11 +108,7 @@ class ReduceOnPlateau(Schedule):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state_dict` gave; nothing is changed if it does not fit."""
         name = "ReduceOnPlateau.load_state_dict"
-        if set(state) != set(_STATE):
-            raise OptimError(
-                f"{name}: given a state with {sorted(state)}; it must hold {sorted(_STATE)}. "
-                "Load what state_dict() gave."
-            )
+        checks.state("ReduceOnPlateau", state, _STATE)
         rate = settings.not_negative(name, "rate", state["rate"])
         best = state["best"]
         if not isinstance(best, float) or math.isnan(best):

@@ -23,10 +23,10 @@ from wengert.passes.turn import turn
 
 Pass: TypeAlias = Callable[[Graph], Graph]
 
-# These keep every bit that NumPy computes; `order` then decides how sums are rounded. `turn` leaves
-# the transposes of transposes and products without readers, which these clean up.
+# These keep every bit that NumPy computes; `order` then decides how sums are rounded, and `turn`
+# leaves transposes of transposes and products without readers for those between to clean up.
 EXACT: tuple[Pass, ...] = (expand, fold, simplify, cse, sink, dce)
-PIPELINE: tuple[Pass, ...] = (*EXACT, turn, simplify, dce, order)
+PIPELINE: tuple[Pass, ...] = (expand, turn, *EXACT[1:], order)
 
 
 def run(graph: Graph, passes: Sequence[Pass] = PIPELINE, check: bool = False) -> Graph:

@@ -18,7 +18,7 @@ graph(%0: float32[2, 3] "x", %1: float32[3, 4] "y") {
 }
 
 Each element is the same sum of the same products in the same order. The first product has no reader
-left, and is not lowered.
+left, and goes with `dce`.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ def _source(node: Node) -> int:
 
 
 def _is_transpose(node: Node) -> bool:
+    if node.op is op.matrix_transpose:
+        return True
     if node.op is not op.permute_dims:
         return False
     axes = tuple(node.params["axes"])

@@ -256,47 +256,66 @@ class Executable:
     def _execute(
         self, inputs: Sequence[Array], outputs: Sequence[Array | None], sizes: Mapping[str, int]
     ) -> tuple[int, int]:
-        entry = self._entry
-        if entry is None or not entry.claim():
-            memory = self._idle.pop() if self._idle else self._new_memory()
-            found, _ = self._run_in(memory, inputs, outputs, sizes)
-            self._idle.append(memory)
-            return found
-        taken = 0
+        """Status and position."""
+        memory, entry, taken = self.take(sizes), self._entry, 0
+        owned = entry is not None and memory is entry.memory
         try:
-            found, taken = self._run_in(entry.memory, inputs, outputs, sizes)
-            least = self._least(sizes)
-            if least is not None:
+            for slot, x in zip(memory.inputs, inputs, strict=True):
+                memory.frame[slot] = objects.data(x)
+            for slot, out in zip(memory.outputs, outputs, strict=True):
+                if out is not None:
+                    memory.frame[slot] = objects.data(out)
+            memory.frame[STATUS] = 0
+            begin = time.perf_counter_ns()
+            self._function(memory.address)
+            taken = time.perf_counter_ns() - begin
+            found = int(memory.frame[STATUS]), int(memory.frame[POSITION])
+            least = self._least(sizes) if owned else None
+            if entry is not None and least is not None:
                 entry.accept_from(least)
         finally:
-            entry.release(long=taken > LONG)
-        self.entry = entry.call
+            self.give(memory, long=taken > LONG)
+        if entry is not None and owned:
+            self.entry = entry.call
         return found
 
-    def _run_in(
-        self,
-        memory: Memory,
-        inputs: Sequence[Array],
-        outputs: Sequence[Array | None],
-        sizes: Mapping[str, int],
-    ) -> tuple[tuple[int, int], int]:
-        """Run in memory that no other call uses: status and position, and the nanoseconds taken."""
-        memory.make_room(sizes)
-        frame = memory.frame
-        for slot, x in zip(memory.inputs, inputs, strict=True):
-            frame[slot] = objects.data(x)
-        for slot, out in zip(memory.outputs, outputs, strict=True):
-            if out is not None:
-                frame[slot] = objects.data(out)
-        frame[STATUS] = 0
-        if self._printer is not None:
-            frame[self.recipe.layout.printer] = self._printer.address
-        if frame[THREADS] > 1:
-            pool().serve(self, self.threads)
-        begin = time.perf_counter_ns()
-        self._function(memory.address)
-        taken = time.perf_counter_ns() - begin
-        return (int(frame[STATUS]), int(frame[POSITION])), taken
+    # For what calls the program itself.
+
+    @property
+    def address(self) -> int:
+        """Of the program, a function of a frame."""
+        return self._native.address(ENTRY)
+
+    @property
+    def prints(self) -> bool:
+        return self._printer is not None
+
+    def take(self, sizes: Mapping[str, int]) -> Memory:
+        """Memory that no other call uses until `give`, for calls with these sizes. What is missing
+        in its frame are the addresses of inputs and outputs, and a status of 0.
+        """
+        entry = self._entry
+        if entry is not None and entry.claim():
+            memory = entry.memory
+        else:
+            memory = self._idle.pop() if self._idle else self._new_memory()
+        try:
+            memory.make_room(sizes)
+            if self._printer is not None:
+                memory.frame[self.recipe.layout.printer] = self._printer.address
+            if memory.frame[THREADS] > 1:
+                pool().serve(self, self.threads)
+        except BaseException:
+            self.give(memory)
+            raise
+        return memory
+
+    def give(self, memory: Memory, long: bool = False) -> None:
+        """Give memory back after calls, which took long or not."""
+        if self._entry is not None and memory is self._entry.memory:
+            self._entry.release(long)
+        else:
+            self._idle.append(memory)
 
     def suits(self, sizes: Mapping[str, int]) -> bool:
         """Whether the program is right for these sizes of its Dims."""

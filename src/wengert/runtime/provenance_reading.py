@@ -89,8 +89,10 @@ def culprit(asked: Question, kind: str) -> tuple[int, Element] | None:
 
 
 def _moved_from(asked: Question) -> Element:
-    (x,) = asked.operands
+    x, *_ = asked.operands
     assert x is not None
+    if asked.node.op is op.boundary:
+        return asked.element
     places = np.arange(x.size).reshape(x.shape)
     moved = np.asarray(asked.node.op.numpy(places, **asked.params))
     return unraveled(int(moved[asked.element]), x.shape)

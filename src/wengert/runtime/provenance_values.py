@@ -135,8 +135,10 @@ class Scope:
         if node.op is op.constant:
             return np.asarray(node.params["value"])
         if node.op in LOOKS:  # the same elements, in another order
-            (source,) = node.operands
+            source, *_ = node.operands
             assert source is not None
+            if node.op is op.boundary:
+                return self.value(source)
             return np.asarray(node.op.numpy(self.value(source), **self.checked.params(node)))
         if number not in self._known:
             wanted = self.checked.window(number)
@@ -154,7 +156,7 @@ class Scope:
 
     def name(self, number: int) -> str:
         while self.graph.nodes[number].op in LOOKS:
-            (source,) = self.graph.nodes[number].operands
+            source, *_ = self.graph.nodes[number].operands
             assert source is not None
             number = source
         position = self.checked.positions.get(number)

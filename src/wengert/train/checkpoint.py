@@ -12,6 +12,7 @@ from wengert.errors import CheckpointError, OptimError
 from wengert.train.engine import Engine
 from wengert.train.storage import Array
 
+BY = "TrainStep.load_state_dict"  # how errors begin
 COUNTS = ("calls", "updates", "phase", "epoch", "shuffled", "seed")
 
 
@@ -102,6 +103,7 @@ class Checkpoint:
             for path, x in arrays.items():
                 x[...] = given["arrays"][kind][path]
         self._set_counts(counts)
+        self._engine.measure_states()
 
     def _set_counts(self, counts: Mapping[str, int]) -> None:
         engine = self._engine
@@ -119,39 +121,40 @@ def _try_settings(optimizer: Any, settings: Any) -> None:
         optimizer.copy().load_state_dict(settings)
     except OptimError as error:
         raise CheckpointError(
-            f"TrainStep: the settings of {type(optimizer).__name__} cannot be loaded ({error}); "
+            f"{BY}: the settings of {type(optimizer).__name__} cannot be loaded ({error}); "
             "a state of the same optimizers is needed. Make the step as it was when it was saved."
         ) from error
 
 
 def _count(name: str, value: Any) -> int:
-    if np.ndim(value) or int(value) != value or value < 0:
+    found = np.asarray(value)
+    if found.ndim or found.dtype.kind not in "iu" or found < 0:
         raise CheckpointError(
-            f"TrainStep: the state has {name}={value!r}; it is a whole number. Pass what "
+            f"{BY}: the state has {name}={value!r}; it is a whole number, 0 or more. Pass what "
             "state_dict returned."
         )
-    return int(value)
+    return int(found)
 
 
 def _require_names(what: str, given: Any, wanted: tuple[str, ...]) -> None:
     if not isinstance(given, Mapping):
         raise CheckpointError(
-            f"TrainStep: the {what} to load is {type(given).__name__}; a dictionary with "
+            f"{BY}: the {what} to load is {type(given).__name__}; a dictionary with "
             f"{', '.join(wanted)} is needed. Pass what state_dict returned."
         )
     missing = [name for name in wanted if name not in given]
     unknown = [str(name) for name in given if name not in wanted]
     if missing or unknown:
         raise CheckpointError(
-            f"TrainStep: in the {what} to load {_difference(missing, unknown)}; a state of the "
-            "same model and options is needed. Load it into a step like the one it was taken from."
+            f"{BY}: given {what} {_difference(missing, unknown)}; a state of the same model and "
+            "options is needed. Load it into a step like the one it was taken from."
         )
 
 
 def _difference(missing: list[str], unknown: list[str]) -> str:
     parts = [
-        f"{_listed(names)} {what}"
-        for names, what in ((missing, "is missing"), (unknown, "is unknown"))
+        f"{what} {_listed(names)}"
+        for what, names in (("without", missing), ("with", unknown))
         if names
     ]
     return " and ".join(parts)
@@ -168,6 +171,6 @@ def _require_arrays(kind: str, given: Any, own: Mapping[str, Array]) -> None:
         value = np.asarray(given[path])
         if value.shape != x.shape or value.dtype != x.dtype:
             raise CheckpointError(
-                f"TrainStep: {path!r} of the {kind} to load is {value.dtype}{value.shape}; it is "
+                f"{BY}: {path!r} of the {kind} to load is {value.dtype}{value.shape}; it is "
                 f"{x.dtype}{x.shape} here. Load it into a step with the same model."
             )

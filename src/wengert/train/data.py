@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ from wengert.core import tree
 from wengert.core.dims import Dim
 from wengert.errors import ShapeError
 from wengert.ops.random import fold_in, key, permutation
+from wengert.runtime.many import Rows
+from wengert.runtime.memory import aligned
 from wengert.train.storage import Array, is_live
 
 
@@ -23,18 +26,20 @@ class Data:
     def __init__(self, by: str, names: Sequence[str], arguments: Sequence[Any], size: Any) -> None:
         self._names = names
         leaves, self._structure = tree.flatten(tuple(arguments))
-        self._leaves = [np.asarray(x) for x in leaves]
-        self._whole = [is_live(x) for x in leaves]
+        self.leaves = [np.asarray(x) for x in leaves]
+        self.whole = [is_live(x) for x in leaves]  # which are the same in all batches
         self.rows = self._count_rows(by, arguments)
         self.size = _batch_size(by, size, self.rows)
         self._places = [
-            None if whole else np.empty((self.size, *x.shape[1:]), x.dtype.newbyteorder("="))
-            for x, whole in zip(self._leaves, self._whole, strict=True)
+            None if whole else _place(self.size, x)
+            for x, whole in zip(self.leaves, self.whole, strict=True)
         ]
-        self._full = self._batch([x if p is None else p for x, p in self._pairs()])
+        arrays = [x if p is None else p for x, p in self._pairs()]
+        self.full = self._batch(arrays)
+        self.kind = self._structure, tuple((x.dtype, x.shape) for x in arrays)  # of full batches
 
     def _pairs(self) -> Iterator[tuple[Array, Array | None]]:
-        return zip(self._leaves, self._places, strict=True)
+        return zip(self.leaves, self._places, strict=True)
 
     def _batch(self, leaves: Sequence[Array]) -> tuple[Any, ...]:
         found: tuple[Any, ...] = tree.unflatten(self._structure, leaves)
@@ -48,7 +53,7 @@ class Data:
         ]
         counts = {
             path: x.shape[0] if x.ndim else None
-            for path, x, whole in zip(paths, self._leaves, self._whole, strict=True)
+            for path, x, whole in zip(paths, self.leaves, self.whole, strict=True)
             if not whole
         }
         if not counts:
@@ -69,15 +74,29 @@ class Data:
 
     def batches(self, order: Array | None, drop_last: bool) -> Iterator[tuple[int, Any]]:
         """(rows, batch) one after the other. The arrays of a batch are valid until the next."""
-        for begin in range(0, self.rows, self.size):
-            end = min(begin + self.size, self.rows)
-            count = end - begin
-            if count < self.size and drop_last:
-                return
-            if order is None:
-                yield count, self._slices(begin, end)
-            else:
-                yield count, self._gathered(order[begin:end])
+        for number in range(self.steps(drop_last)):
+            rows = min(self.size, self.rows - number * self.size)
+            yield rows, self.batch(number, order)
+
+    def batch(self, number: int, order: Array | None) -> Any:
+        """One batch, whose arrays are valid until the next; the last one may be smaller."""
+        begin = number * self.size
+        end = min(begin + self.size, self.rows)
+        if order is None:
+            return self._slices(begin, end)
+        return self._gathered(order[begin:end])
+
+    def row_arrays(self, shuffled: bool) -> list[Rows] | None:
+        """The arrays whose rows machine code can take by itself: where they lie, or gathered into
+        `full`. None where there is another one.
+        """
+        found = []
+        for x, place in self._pairs():
+            if place is not None:
+                if not (x.dtype.isnative and x[:1].flags.c_contiguous):
+                    return None
+                found.append(Rows(x, place if shuffled or not is_plain(x) else None))
+        return found
 
     def steps(self, drop_last: bool) -> int:
         """How many batches there are."""
@@ -87,7 +106,7 @@ class Data:
         parts = []
         for x, place in self._pairs():
             part = x if place is None else x[begin:end]
-            if place is not None and not _is_plain(x):  # programs read plain arrays only
+            if place is not None and not is_plain(x):  # programs read plain arrays only
                 part = place[: end - begin]
                 part[...] = x[begin:end]
             parts.append(part)
@@ -102,10 +121,17 @@ class Data:
                 parts.append(part)
             else:
                 parts.append(x)
-        return self._full if len(rows) == self.size else self._batch(parts)
+        return self.full if len(rows) == self.size else self._batch(parts)
 
 
-def _is_plain(x: Array) -> bool:
+def _place(size: int, x: Array) -> Array:
+    """An array for so many rows of another one."""
+    shape, dtype = (size, *x.shape[1:]), x.dtype.newbyteorder("=")
+    found: Array = aligned(math.prod(shape) * dtype.itemsize).view(dtype)
+    return found.reshape(shape)
+
+
+def is_plain(x: Array) -> bool:
     return x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative
 
 

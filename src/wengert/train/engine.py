@@ -9,10 +9,12 @@ import numpy as np
 
 from wengert.api.eager import is_eager
 from wengert.core import tree
-from wengert.core.dtypes import int64
+from wengert.core.dtypes import float64, int64
 from wengert.ops.random import key
 from wengert.runtime.entry import never
+from wengert.runtime.many import Turn
 from wengert.train.batch import Kinds, leaf_names
+from wengert.train.bounds import measure
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.program import REPORT, Live, Plan, whole_step
 from wengert.train.programs import Programs
@@ -43,6 +45,8 @@ class Engine:
         self.kinds = Kinds(names, plan.cast)
         self.counter = aligned(1, int64)  # calls that were made: the position of randomness
         self.phase = np.zeros(1, int64)  # calls since the last update
+        self.extents = aligned(len(plan.bounded), float64)  # of the states of optimizers
+        self.unseen = np.ones(1, bool)  # whether nobody else can write to these
         self.seed, self._key = seed, key(seed)
         self.updates = 0
         self.epoch = 0
@@ -50,6 +54,7 @@ class Engine:
         self.row: Row | None = None  # of the last call
         self.report = np.full(2, np.nan)  # loss and norm of the gradients of the last call
         self.skipped = False
+        self.measure_states()
         self._gather()
         self._make_programs(limits)
         self.set_phase(0)
@@ -62,11 +67,12 @@ class Engine:
             [segment.states for segment in storage.trained],
             self.carried,
             self.counter,
+            [self.extents] if self.plan.bounded else [],
             [segment.gradients for segment in storage.trained],
         )
         self.live, self.early = arrays.committed(self.plan), arrays.early(self.plan)
         frozen = tuple(segment.weights for segment in storage.frozen)
-        self.fixed = (frozen, tuple(storage.data.values()), self.phase, self._key)
+        self.fixed = (frozen, tuple(storage.data.values()), self.phase, self._key, self.unseen)
 
     def _make_programs(self, limits: dict[str, float]) -> None:
         plan = self.plan
@@ -85,6 +91,7 @@ class Engine:
             )
             for update in (False, True)
         }
+        self.turns: dict[Any, Turn | None] = {}  # of the loops that runs take their steps in
         self._latest: dict[bool, Any] = {False: None, True: None}  # compiled functions
         self._entries: dict[bool, Any] = {False: never, True: never}  # and the way into them
 
@@ -101,6 +108,10 @@ class Engine:
         self.phase[0] = phase
         self.updating = phase == self.plan.accumulate - 1
 
+    def measure_states(self) -> None:
+        """Find the extents of states that came from elsewhere."""
+        measure(self.extents, self.plan.bounded)
+
     def set_seed(self, seed: int) -> None:
         self.seed, self._key[:] = seed, key(seed)
 
@@ -112,24 +123,31 @@ class Engine:
 
     def call(self, batch: Sequence[Any]) -> Found:
         """One step: live arrays are updated, or an error is raised and they are as before."""
-        row = self.scalars.row(self.updates + 1)
+        before, updates, phase = self.counter.item(), self.updates, self.phase.item()
+        row = self.scalars.row(updates + 1)
         self.skipped = False
         found: Any = NotImplemented
-        if self.compiled and not is_eager():
-            entry = self._entries[self.updating]
-            found = entry(self.live, self.early, self.fixed, row, *batch)
-        if found is NotImplemented:
-            found = self._call_slowly(row, batch)
-        self.row, self.report = row, found[REPORT]
-        if not self.skipped:
-            self._advance()
+        try:
+            if self.compiled and not is_eager():
+                entry = self._entries[self.updating]
+                found = entry(self.live, self.early, self.fixed, row, *batch)
+            if found is NotImplemented:
+                found = self._call_slowly(row, batch)
+            self.row, self.report = row, found[REPORT]
+            if not self.skipped:
+                self._advance(updates, phase)
+        except BaseException:  # a signal, when the program had updated everything
+            if self.counter.item() != before and not self.skipped:
+                self.row, self.report = row, np.full(2, np.nan)
+                self._advance(updates, phase)
+            raise
         return found  # type: ignore[no-any-return]
 
-    def _advance(self) -> None:
-        if self.updating:
-            self.updates += 1
+    def _advance(self, updates: int, phase: int) -> None:
+        """Count a call; these were the counts before it."""
+        self.updates = updates + (phase == self.plan.accumulate - 1)
         if self.plan.accumulate > 1:
-            self.set_phase((int(self.phase[0]) + 1) % self.plan.accumulate)
+            self.set_phase((phase + 1) % self.plan.accumulate)
 
     def _call_slowly(self, row: Row, batch: Sequence[Any]) -> Found:
         batch, before = self.kinds.prepared(batch), self.calls
@@ -138,6 +156,7 @@ class Engine:
         programs = self.programs[self.updating]
         if not self.compiled or is_eager():
             found = run_eagerly(programs.function, own, batch, self.nonfinite == "ignore")
+            self.measure_states()
         else:
             compiled = programs.find(own, batch)
             found = compiled(*own, *batch)

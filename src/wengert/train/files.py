@@ -57,8 +57,9 @@ def save(path: File, tree: Any) -> None:
         _replace(target, encoder.arrays, {_KEY: to_text(encoded, sums)})
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
-            f"save: {os.fspath(path)!r} could not be written ({error}); a folder that can be "
-            "written to, with room for the file, is needed. The file that was there is unchanged."
+            f"save: {os.fspath(path)!r} could not be written ({error}); a file in a folder with "
+            "room, which can be written to, is needed. Choose another path; what was there is "
+            "unchanged."
         ) from error
 
 
@@ -115,7 +116,7 @@ class _Content:
             ) from error
         except (TypeError, KeyError, AttributeError, ImportError) as error:
             raise CheckpointError(
-                f"load: {self.shown!r} holds arrays of a dtype that NumPy does not have ({error}); "
+                f"load: {self.shown!r} holds arrays of a dtype that is not supported ({error}); "
                 "bool, integers and floats of 16, 32 and 64 bits can be loaded. Convert the file."
             ) from error
 
@@ -130,8 +131,8 @@ class _Content:
             raise self._corrupt(f"its description of the tree is broken: {error}") from error
         if version != 1:
             raise CheckpointError(
-                f"load: {self.shown!r} has version {version!r} of the format; this is a program "
-                "for version 1. Load it with a newer release."
+                f"load: {self.shown!r} has version {version!r} of the format; this release reads "
+                "version 1. Load it with a newer one."
             )
         return tree, sums
 

@@ -78,8 +78,9 @@ class Recorder:
 
     def __init__(self, steps: int, rates: Rates) -> None:
         self._rates = rates
+        self._columns = list(rates.columns.values())
         self._reports = np.empty((steps, 2))
-        self._rows: list[Array] = []  # of scalars, which many calls share a table of
+        self._numbers = np.empty((steps, len(self._columns)))  # learning rates
         self._skipped = np.zeros(steps, bool)
         self._count = 0
 
@@ -88,15 +89,24 @@ class Recorder:
         i = self._count
         self._reports[i] = engine.report
         assert engine.row is not None
-        self._rows.append(engine.row)
+        self._numbers[i] = engine.row[self._columns]
         self._skipped[i] = engine.skipped
         self._count = i + 1
 
+    def room(self) -> tuple[Array, Array]:
+        """Where calls write that Python does not see: their reports, and which were skipped."""
+        return self._reports[self._count :], self._skipped[self._count :]
+
+    def note_many(self, rows: Array) -> None:
+        """Take the reports of as many calls as there are rows of scalars."""
+        end = self._count + len(rows)
+        self._numbers[self._count : end] = rows[:, self._columns]
+        self._count = end
+
     def history(self) -> History:
         n = self._count
-        rows = np.array(self._rows).reshape(n, -1)
         rates: Mapping[str, Array] = {
-            glob: rows[:, column].copy() for glob, column in self._rates.columns.items()
+            glob: self._numbers[:n, k].copy() for k, glob in enumerate(self._rates.columns)
         }
         return History(
             self._reports[:n, LOSS].copy(),

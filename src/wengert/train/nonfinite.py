@@ -109,8 +109,10 @@ def _inputs(plan: Plan, names: Sequence[str]) -> list[Place]:
     gradients = [Place("the gradient of", segment) for segment in trained]
     frozen = [Place("the frozen parameter", segment) for segment in storage.frozen]
     data = [Place(storage.paths[place][0]) for place in storage.data]
-    known = [*weights, *states, *carried, Place("the counter"), *gradients]
-    known += [*frozen, *data, Place("the phase"), Place("the key"), Place("the scalars")]
+    extents = [Place("the extents of states")] if plan.bounded else []
+    known = [*weights, *states, *carried, Place("the counter"), *extents, *gradients, *frozen]
+    known += [*data, Place("the phase"), Place("the key"), Place("whether states were seen")]
+    known += [Place("the scalars")]
     return [*known, *(Place(name) for name in names[len(known) :])]
 
 
@@ -122,6 +124,7 @@ def _outputs(plan: Plan, returned: tree.Structure) -> Iterator[tuple[int, Place]
     yield from ((4, Place(f"the new {name} of", segment)) for segment, name in plan.states)
     yield from ((5, Place("the state")) for _ in range(count))
     yield 6, Place("the counter")
+    yield from ((7, Place("the extents of states")) for _ in plan.bounded[:1])
     yield from ((1, Place("the gradient of", segment)) for segment in trained)
     yield 0, Place(REPORT)
     marks = tree.unflatten(returned, [np.empty(0)] * returned.count)

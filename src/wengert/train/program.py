@@ -12,10 +12,12 @@ from wengert.core import tree
 from wengert.core.dtypes import DType, float64, is_float
 from wengert.core.source import in_phase
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.errors import MissingGradient
 from wengert.interpret.derive import vjp_flat
 from wengert.ops.random import Generator
+from wengert.train.bounds import Bounds, bounded_states, largest_element
 from wengert.train.groups import Group
 from wengert.train.norms import clip_by_norm, global_norm
 from wengert.train.results import read_results
@@ -39,6 +41,7 @@ class Plan:
     strict: bool
     accumulate: int
     cast: DType | None  # the dtype floating batch arguments are cast to
+    proves: bool = False  # whether updates are proved to be finite where they can be
     columns: Mapping[tuple[int, str], int] = field(default_factory=dict)  # of a group's scalars
     limits: Mapping[str, int] = field(default_factory=dict)  # columns of clip_norm, clip_value
     unreached: list[str] = field(default_factory=list)  # paths that no gradient reaches
@@ -47,6 +50,11 @@ class Plan:
     def states(self) -> list[tuple[Segment, str]]:
         """All states of the optimizers, in the order in which the program has them."""
         return [(segment, name) for segment in self.storage.trained for name in segment.states]
+
+    @property
+    def bounded(self) -> list[tuple[Segment, str]]:
+        """The states whose extents are kept."""
+        return bounded_states(self.storage, self.groups) if self.proves else []
 
 
 @dataclass
@@ -57,13 +65,14 @@ class Live:
     states: Sequence[Mapping[str, Value]]
     carried: Sequence[Value]
     counter: Value
+    extents: Sequence[Value]  # of states: one array, or none
     gradients: Sequence[Value]
 
     def committed(self, plan: Plan) -> tuple[Value, ...]:
         """What is written when nothing has failed. Gradients that accumulate are."""
         states = [x for each in self.states for x in each.values()]
         gradients = self.gradients if plan.accumulate > 1 else ()
-        return (*self.weights, *states, *self.carried, self.counter, *gradients)
+        return (*self.weights, *states, *self.carried, self.counter, *self.extents, *gradients)
 
     def early(self, plan: Plan) -> tuple[Value, ...]:
         """What is written whatever happens."""
@@ -77,15 +86,18 @@ def read_live(plan: Plan, committed: Sequence[Value], early: Sequence[Value]) ->
     weights = [next(rest) for _ in trained]
     states = [{name: next(rest) for name in segment.states} for segment in trained]
     carried = [next(rest) for _ in range(plan.carried.count if plan.carried else 0)]
-    return Live(weights, states, carried, next(rest), [*rest, *early])
+    counter = next(rest)
+    extents = [next(rest)] if plan.bounded else []
+    return Live(weights, states, carried, counter, extents, [*rest, *early])
 
 
 def whole_step(plan: Plan, update: bool) -> Callable[..., Any]:
     """The function (live, early, fixed, scalars, *batch) -> (live, early, report, aux): one call.
 
     `live` is written when nothing has failed, `early` in any case. `fixed` holds frozen segments,
-    data, how many calls an accumulation has had, and a key. The report is (loss, norm of the
-    gradients) in float64. Without `update` the call only adds to the gradients.
+    data, how many calls an accumulation has had, a key, and whether only the step has seen the
+    states of the optimizers. The report is (loss, norm of the gradients) in float64. Without
+    `update` the call only adds to the gradients.
     """
 
     def step(live: Any, early: Any, fixed: Any, scalars: Any, *batch: Any) -> Any:
@@ -95,12 +107,15 @@ def whole_step(plan: Plan, update: bool) -> Callable[..., Any]:
         if plan.accumulate > 1:
             gradients = _accumulated(plan, gradients, before.gradients, fixed[2])
         norm = global_norm(gradients)
-        weights, states = before.weights, before.states
+        weights, states, extents = before.weights, before.states, before.extents
         if update:
             with in_phase("update"):  # behind the boundary: written in place, if nothing failed
-                clipped = _clipped(plan, [op.boundary(g) for g in gradients], norm, scalars)
-                weights, states = _updated(plan, before, clipped, scalars)
-        after = Live(weights, states, carried, before.counter + 1, gradients)
+                numbers = _numbers(plan, scalars)
+                clip = _clipping(plan, gradients, norm, scalars)
+                safe, extents = _proved(plan, before, norm, clip, numbers, fixed[4])
+                held = [op.boundary(g, known) for g, known in zip(gradients, safe, strict=True)]
+                weights, states = _updated(plan, before, held, clip, numbers)
+        after = Live(weights, states, carried, before.counter + 1, extents, gradients)
         report = op.stack([op.astype(loss, float64), norm])
         return after.committed(plan), after.early(plan), report, aux
 
@@ -210,40 +225,82 @@ def _accumulated(
     return [op.where(first, g, old + g) for g, old in zip(shares, before, strict=True)]
 
 
-def _clipped(
-    plan: Plan, gradients: Sequence[Value], norm: Value, scalars: Value
-) -> Sequence[Value]:
-    """Each element between -clip_value and clip_value, then all of them to clip_norm."""
+Clip = Callable[[Value], Value]
+
+
+def _clipping(plan: Plan, gradients: Sequence[Value], norm: Value, scalars: Value) -> Clip:
+    """How gradients, or parts of them, are clipped: each element between -clip_value and
+    clip_value, then all of them to clip_norm.
+    """
+    clips: list[Clip] = []
     if "clip_value" in plan.limits:
-        limit = scalars[plan.limits["clip_value"]]
-        gradients = [_within(g, op.astype(limit, g.dtype)) for g in gradients]
-        norm = global_norm(gradients)
+        bound = scalars[plan.limits["clip_value"]]
+        clips.append(lambda g: _within(g, op.astype(bound, g.dtype)))
+        norm = global_norm([clips[0](g) for g in gradients])
     if "clip_norm" in plan.limits:
-        gradients = clip_by_norm(gradients, norm, scalars[plan.limits["clip_norm"]])
-    return gradients
+        limit = scalars[plan.limits["clip_norm"]]
+        clips.append(lambda g: clip_by_norm([g], norm, limit)[0])
+
+    def clip(g: Value) -> Value:
+        for each in clips:
+            g = each(g)
+        return g
+
+    return clip
 
 
 def _within(g: Value, limit: Value) -> Value:
     return op.minimum(op.maximum(g, -limit), limit)
 
 
-def _updated(
-    plan: Plan, live: Live, gradients: Sequence[Value], scalars: Value
-) -> tuple[list[Value], list[Mapping[str, Value]]]:
-    """New weights and states, segment by segment."""
-    weights: list[Value] = []
-    states: list[Mapping[str, Value]] = []
+def _numbers(plan: Plan, scalars: Value) -> list[dict[str, Value]]:
+    """The numbers of the update by name, for each segment in its dtype."""
     rounded = {s.dtype: op.astype(scalars, s.dtype) for s in plan.storage.trained}
-    for i, segment in enumerate(plan.storage.trained):
-        optimizer = plan.groups[segment.group].trainer
-        numbers = {
+    return [
+        {
             name: rounded[segment.dtype][column]
             for (group, name), column in plan.columns.items()
             if group == segment.group
         }
+        for segment in plan.storage.trained
+    ]
+
+
+def _proved(
+    plan: Plan,
+    live: Live,
+    norm: Value,
+    clip: Clip,
+    numbers: Sequence[Mapping[str, Value]],
+    unseen: Value,
+) -> tuple[list[Value], Sequence[Value]]:
+    """Which segments' updates are certain to stay finite, and the extents of states after them."""
+    trained = plan.storage.trained
+    if not plan.proves or not isinstance(norm, Tensor):  # op by op everything is looked at
+        return [False] * len(trained), live.extents
+    bounds = Bounds(live.extents[0] if live.extents else None, unseen)
+    safe = []
+    for segment, s in zip(trained, numbers, strict=True):
+        most = clip(largest_element(norm, segment.dtype))  # larger elements stay larger
+        safe.append(bounds.prove(plan.groups[segment.group].trainer, segment, most, s))
+    return safe, bounds.extents()
+
+
+def _updated(
+    plan: Plan,
+    live: Live,
+    gradients: Sequence[Value],
+    clip: Clip,
+    numbers: Sequence[Mapping[str, Value]],
+) -> tuple[list[Value], list[Mapping[str, Value]]]:
+    """New weights and states, segment by segment."""
+    weights: list[Value] = []
+    states: list[Mapping[str, Value]] = []
+    for i, segment in enumerate(plan.storage.trained):
+        optimizer = plan.groups[segment.group].trainer
         given = live.weights[i], gradients[i], live.states[i]
         rule = _flat_rule if optimizer.flat else _rule_by_parameter
-        found, state = rule(optimizer, segment, given, numbers)
+        found, state = rule(optimizer, segment, given, clip, numbers[i])
         weights.append(found)
         states.append({name: state[name] for name in segment.states})
     return weights, states
@@ -253,24 +310,25 @@ Given = tuple[Value, Value, Mapping[str, Value]]  # weights, gradients, states
 
 
 def _flat_rule(
-    optimizer: Any, _segment: Segment, given: Given, numbers: Mapping[str, Value]
+    optimizer: Any, _segment: Segment, given: Given, clip: Clip, numbers: Mapping[str, Value]
 ) -> tuple[Value, Mapping[str, Value]]:
     weights, gradients, states = given
     found: tuple[Value, Mapping[str, Value]] = optimizer.rule(
-        weights, gradients, dict(states), numbers
+        weights, clip(gradients), dict(states), numbers
     )
     return found
 
 
 def _rule_by_parameter(
-    optimizer: Any, segment: Segment, given: Given, numbers: Mapping[str, Value]
+    optimizer: Any, segment: Segment, given: Given, clip: Clip, numbers: Mapping[str, Value]
 ) -> tuple[Value, Mapping[str, Value]]:
     weights, gradients, states = given
     new_weights = []
     new_states: dict[str, list[Value]] = {name: [] for name in states}
     for p in segment.parameters:
         state = {name: p.view(x) for name, x in states.items()}
-        w, found = optimizer.rule(p.view(weights), p.view(gradients), state, numbers, p.path)
+        g = clip(p.view(gradients))  # each by itself, so that parameters have nothing in common
+        w, found = optimizer.rule(p.view(weights), g, state, numbers, p.path)
         new_weights.append(op.reshape(w, (p.size,)))
         for name, rows in new_states.items():
             rows.append(op.reshape(found[name], (p.size,)))

@@ -79,8 +79,8 @@ def _one_float(loss: Any) -> Value:
     problem: WengertError | None = None
     if not tree.is_leaf(loss) and not isinstance(loss, int | float):
         problem = TraceError(
-            f"TrainStep: the loss is {type(loss).__name__}; it must be one scalar. Return a float "
-            "array without axes."
+            f"TrainStep: the loss returned {type(loss).__name__}; it must return one scalar. "
+            "Return a float array without axes."
         )
         raise located(problem, tree.leaves(loss))
     value = loss if tree.is_leaf(loss) else np.asarray(loss)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.train.data import Data, shuffled
+from wengert.train.drive import Drive
 from wengert.train.engine import Engine
 from wengert.train.history import Epoch, Rates, Recorder
 
@@ -24,13 +25,15 @@ class Run:
 
     def each_epoch(self, engine: Engine, rates: Rates) -> Iterator[Epoch]:
         """Take all steps of an epoch, then yield what came of it."""
+        drive = Drive(engine, self.data, self.shuffle_seed is not None)
+        steps = self.data.steps(self.drop_last)
         for _ in range(self.epochs):
-            recorder = Recorder(self.data.steps(self.drop_last), rates)
+            recorder = Recorder(steps, rates)
             order = shuffled(self.data.rows, self.shuffle_seed, engine.epoch)
             engine.shuffled |= order is not None
-            for _, batch in self.data.batches(order, self.drop_last):
-                engine.call(batch)
-                recorder.note(engine)
+            number = 0
+            while number < steps:
+                number += drive.advance(number, order, recorder)
             engine.epoch += 1
             history = recorder.history()
             yield Epoch(engine.epoch - 1, float(np.mean(history.loss)), history)

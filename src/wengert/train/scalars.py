@@ -16,6 +16,7 @@ from wengert.optim.schedules_base import Schedule
 from wengert.train.groups import Group
 
 Row = np.ndarray[Any, Any]
+Table = np.ndarray[Any, Any]
 AHEAD = 256  # rows that are computed at once, where nothing can change them on the way
 
 
@@ -33,7 +34,8 @@ class Scalars:
         self.places = {name: first + k for k, name in enumerate(self.limits)}
         self._settings: list[dict[str, Any]] = []  # of all optimizers: live, and as they were
         self._seen: list[dict[str, Any]] = []
-        self._rows: list[Row] = []
+        self._table = np.empty((0, 0))
+        self._rows: list[Row] = []  # of the table
         self._begin = 0
 
     def row(self, count: int) -> Row:
@@ -41,7 +43,17 @@ class Scalars:
         place = count - self._begin
         if 0 <= place < len(self._rows) and not self._changed():
             return self._rows[place]
-        return self._compute(count)
+        found: Row = self._compute(count, 1)[0]
+        return found
+
+    def rows(self, count: int, wanted: int) -> Table:
+        """The numbers of updates from `count` on, for the settings as they are now: one at least,
+        and as many as are wanted at most.
+        """
+        place = count - self._begin
+        if 0 <= place < len(self._rows) and not self._changed():
+            return self._table[place : place + wanted]
+        return self._compute(count, wanted)[:wanted]
 
     def forget(self) -> None:
         """Compute the next rows anew."""
@@ -51,19 +63,28 @@ class Scalars:
         """Whether a setting is another than when the rows were computed."""
         return self._settings != self._seen
 
-    def _compute(self, count: int) -> Row:
+    def _compute(self, count: int, wanted: int) -> Table:
         known = [part for _, optimizer in self._optimizers for part in _parts(optimizer)]
-        ahead = AHEAD if all(map(_is_known_ahead, known)) else 1
-        table = np.empty((ahead, len(self.columns) + len(self.limits)))
-        for i, optimizer in self._optimizers:
-            for name, numbers in optimizer.table(count, ahead).items():
-                table[:, self.columns[i, name]] = numbers
-        table[:, len(self.columns) :] = list(self.limits.values())
-        self._begin, self._rows = count, list(table) if ahead > 1 else []
+        ahead = all(map(_is_known_ahead, known))
+        size = AHEAD if ahead else min(wanted, AHEAD)
+        try:
+            table = self._filled(count, size)
+        except Exception:  # whatever a schedule raises, it does so when its update comes
+            if size == 1:
+                raise
+            table = self._filled(count, 1)
+        self._begin, self._table, self._rows = count, table, list(table) if ahead else []
         self._settings = [part.__dict__ for part in known]
         self._seen = [dict(settings) for settings in self._settings]
-        first: Row = table[0]
-        return first
+        return table
+
+    def _filled(self, count: int, size: int) -> Table:
+        table = np.empty((size, len(self.columns) + len(self.limits)))
+        for i, optimizer in self._optimizers:
+            for name, numbers in optimizer.table(count, size).items():
+                table[:, self.columns[i, name]] = numbers
+        table[:, len(self.columns) :] = list(self.limits.values())
+        return table
 
 
 def _parts(optimizer: Optimizer) -> Iterator[Optimizer]:

@@ -79,6 +79,7 @@ class TrainStep:
             strict=bool(strict),
             accumulate=accumulate,
             cast=storage.dtype if cast else None,
+            proves=nonfinite != "ignore" and accumulate == 1,
         )
         self._bounds = Bounds()
         self._engine = Engine(
@@ -125,6 +126,7 @@ class TrainStep:
         """What the optimizers keep, by name: live trees in the form of the model, with None where
         an optimizer keeps no such thing.
         """
+        self._engine.unseen[:] = False  # they can be written to from now on
         storage = self._engine.plan.storage
         names = dict.fromkeys(name for segment in storage.trained for name in segment.states)
         return {name: storage.views(partial(_state_of, name)) for name in names}

@@ -96,7 +96,9 @@ class Storage:
             for place in range(len(distinct))
         ]
         first = [self.places.index(place) for place in range(len(distinct))]
-        values = [_checked(path[0], leaves[i]) for path, i in zip(self.paths, first, strict=True)]
+        values = [
+            _checked(path[0], leaves[i], "model") for path, i in zip(self.paths, first, strict=True)
+        ]
         self.segments = _segments(values, self.paths, groups)
         self.data = {  # integers and bools by place: saved and never updated
             place: _copied(x) for place, x in enumerate(values) if not is_float(x.dtype)
@@ -180,14 +182,20 @@ class Storage:
         assert live is not None
         if value.shape != live.shape or not np.can_cast(value.dtype, live.dtype, "same_kind"):
             raise ShapeError(
-                f"TrainStep: {self.paths[place][0]!r} was assigned {value.dtype}{value.shape}; "
-                f"the parameter is {live.dtype}{live.shape}. Reshape or convert it."
+                f"TrainStep: {_leaf(self.paths[place][0], 'model')} was assigned "
+                f"{value.dtype}{value.shape}; it is {live.dtype}{live.shape}. Reshape or convert "
+                "it."
             )
 
 
-def _checked(path: str, x: Any) -> Array:
+def _leaf(path: str, tree_name: str) -> str:
+    """What messages call a leaf; the path of a tree that is one array is empty."""
+    return f"leaf {path!r} of the {tree_name}" if path else f"the {tree_name}"
+
+
+def _checked(path: str, x: Any, tree_name: str) -> Array:
     native = x.dtype.newbyteorder("=")
-    require_supported("TrainStep", f"the leaf {path!r} of the model", native)
+    require_supported("TrainStep", _leaf(path, tree_name), native)
     return np.asarray(x)
 
 
@@ -260,7 +268,8 @@ def carried_arrays(state: Any) -> tuple[list[Array], tree.Structure]:
             "TrainStep: one array stands at two places of the state; each place is updated on its "
             "own. Copy one of them."
         )
-    return [_copied(_checked(path, x)) for path, x in zip(paths, leaves, strict=True)], structure
+    arrays = [_copied(_checked(path, x, "state")) for path, x in zip(paths, leaves, strict=True)]
+    return arrays, structure
 
 
 def assign_state(arrays: Sequence[Array], carried: tree.Structure | None, state: Any) -> None:
@@ -276,7 +285,7 @@ def assign_state(arrays: Sequence[Array], carried: tree.Structure | None, state:
     for path, live, x in zip(tree.paths(tree.arrays(state)), arrays, values, strict=True):
         if x.shape != live.shape or not np.can_cast(x.dtype, live.dtype, "same_kind"):
             raise ShapeError(
-                f"TrainStep: {path or 'the state'!r} was assigned {x.dtype}{x.shape}; it is "
+                f"TrainStep: {_leaf(path, 'state')} was assigned {x.dtype}{x.shape}; it is "
                 f"{live.dtype}{live.shape}. Reshape or convert it."
             )
     for live, x in zip(arrays, values, strict=True):

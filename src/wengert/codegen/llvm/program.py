@@ -73,7 +73,8 @@ def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) ->
     if finite:
         write_finite_check(module, layout, program, split)
         writer.wait(code)
-        writer.check_kernels(code, program, gated)
+        doubted = code.let(f"xor i1 {_is_safe(code, program)}, true")
+        code.when(doubted, lambda: writer.check_kernels(code, program, gated))
         code.do("call void @check_finite(ptr %frame)")
     if layout.commits or gated:
         write_commit(module, layout, program, split)
@@ -85,6 +86,18 @@ def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) ->
         code.do("call void @commit(ptr %frame)")
     restore_rounding(code, before)
     code.function(WORK, "ptr %frame")
+
+
+def _is_safe(code: Code, program: Program) -> str:
+    """An i1: whether every boundary says that what lies behind it is finite."""
+    found = "true"
+    for root in dict.fromkeys(program.flags):
+        if root is None:  # a number of the program, and only a proof at run time counts
+            return "false"
+        flag = word(code, program.slots[root], "ptr")
+        held = code.let(f"load i8, ptr {flag}, align 1")
+        found = code.let(f"and i1 {found}, {code.let(f'icmp ne i8 {held}, 0')}")
+    return found
 
 
 def _write_set_pointers(module: Module, layout: Layout, program: Program) -> None:
