@@ -328,7 +328,7 @@ class _Fusion:
         """Which members are stored, and what each kernel reads: what others compute."""
         program = self.program
         needed = {program.views[i].root for i in self.graph.returns} | program.pieces.keys()
-        needed |= {root for root in program.flags if root is not None}
+        needed |= {root for roots in program.flags().values() for root in roots if root}
         for k, kernel in enumerate(program.kernels):
             views = [view for i in kernel.members for view in program.operand_views(i)]
             roots = (r for v in views for r in (v.root, *program.joined.get(v.root, ())))

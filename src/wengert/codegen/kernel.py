@@ -79,12 +79,20 @@ class Program:
         """Whether several workers have something to do in it."""
         return any(kernel.split is not None or kernel.apart for kernel in self.kernels)
 
-    @property
-    def flags(self) -> list[Root | None]:
-        """Where each boundary finds whether it is safe; None where that is a number."""
-        found = [node.operands[1] for node in self.graph.nodes if node.op is op.boundary]
-        views = [None if i is None else self.views.get(i) for i in found]
-        return [None if view is None else view.root for view in views]
+    def flags(self) -> dict[int, set[Root | None]]:
+        """Of each node behind boundaries, where these find whether it is safe; None where that is a
+        number.
+        """
+        found: dict[int, set[Root | None]] = {}
+        for number, node in enumerate(self.graph.nodes):
+            sets = [found[i] for i in node.operands if i in found]
+            if node.op is op.boundary:
+                flag = node.operands[1]
+                view = None if flag is None else self.views.get(flag)
+                sets.append({None if view is None else view.root})
+            if sets:
+                found[number] = set().union(*sets)
+        return found
 
     def node(self, number: int) -> Node:
         return self.graph.nodes[number]

@@ -130,7 +130,7 @@ def lower(
     program, in_place = _fused_program(graph, fused, late)
     _set_slots(program, fused, layout, outermost=True)
     layout.outputs = [program.slots[program.views[i].root] for i in program.graph.returns]
-    flags = {program.slots[root] for root in program.flags if root is not None}
+    flags = {program.slots[r] for roots in program.flags().values() for r in roots if r}
     layout.kept |= {s for s in flags if isinstance(layout.slots[s - layout.first], Arena)}
     for output, source in given.items():
         slot, target = layout.outputs[output], program.slots[program.graph.inputs[source], 0]

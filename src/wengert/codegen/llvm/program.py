@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from wengert.codegen.folds import FOLDS
 from wengert.codegen.kernel import Kernel, Program
@@ -25,6 +26,7 @@ from wengert.codegen.llvm.specials import SPECIALS
 from wengert.codegen.llvm.team import GATHER, WORKER_MAIN, wanted_workers, write_worker
 from wengert.codegen.lower import STATUS, WORKER, WORKERS, Arena, Layout, Workspace, shown
 from wengert.codegen.plan import all_programs
+from wengert.codegen.views import Root
 from wengert.core.dims import product
 from wengert.core.dtypes import int8
 from wengert.errors import CompileError
@@ -73,8 +75,7 @@ def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) ->
     if finite:
         write_finite_check(module, layout, program, split)
         writer.wait(code)
-        doubted = code.let(f"xor i1 {_is_safe(code, program)}, true")
-        code.when(doubted, lambda: writer.check_kernels(code, program, gated))
+        writer.check_kernels(code, program, gated)
         code.do("call void @check_finite(ptr %frame)")
     if layout.commits or gated:
         write_commit(module, layout, program, split)
@@ -88,15 +89,23 @@ def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) ->
     code.function(WORK, "ptr %frame")
 
 
-def _is_safe(code: Code, program: Program) -> str:
-    """An i1: whether every boundary says that what lies behind it is finite."""
-    found = "true"
-    for root in dict.fromkeys(program.flags):
-        if root is None:  # a number of the program, and only a proof at run time counts
-            return "false"
+def _proofs(program: Program, kernel: Kernel) -> tuple[Root, ...] | None:
+    """The flags that say together whether everything a kernel writes is finite, if there are any:
+    something may lie behind no boundary, or behind one that knows nothing.
+    """
+    flags = program.flags()
+    found = [flags.get(number, {None}) for number, _ in kernel.stores]
+    roots = sorted({root for each in found for root in each if root is not None})
+    return None if any(None in each for each in found) else tuple(roots)
+
+
+def _is_doubted(code: Code, program: Program, proofs: Sequence[Root]) -> str:
+    """An i1: whether one of the flags does not hold."""
+    found = "false"
+    for root in proofs:
         flag = word(code, program.slots[root], "ptr")
         held = code.let(f"load i8, ptr {flag}, align 1")
-        found = code.let(f"and i1 {found}, {code.let(f'icmp ne i8 {held}, 0')}")
+        found = code.let(f"or i1 {found}, {code.let(f'icmp eq i8 {held}, 0')}")
     return found
 
 
@@ -216,11 +225,24 @@ class _Writer:
         for k, name in names.items():
             loops = _loops(program.kernels[k])
             loops(self.module, self.layout, program, k, checking=True).write(name)
+        alike: dict[tuple[Root, ...] | None, list[int]] = {}
+        for k in gated:
+            alike.setdefault(_proofs(program, program.kernels[k]), []).append(k)
+        for proofs, numbers in alike.items():
+            check = partial(self.call_checks, code, program, numbers, names)
+            if proofs is None:
+                check()
+            else:
+                code.when(_is_doubted(code, program, proofs), check)
+
+    def call_checks(
+        self, code: Code, program: Program, numbers: Sequence[int], names: Mapping[int, str]
+    ) -> None:
         if not self.split:
-            for name in names.values():
-                code.do(f"call void @{name}(ptr %frame)")
+            for k in numbers:
+                code.do(f"call void @{names[k]}(ptr %frame)")
             return
-        for together in self.runs(program, gated):
+        for together in self.runs(program, numbers):
             self.call_together(code, program, together, [names[k] for k in together])
 
     def one_worker(self, code: Code, number: Index, names: Sequence[str]) -> None:

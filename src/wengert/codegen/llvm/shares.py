@@ -21,7 +21,7 @@ from wengert.codegen.plan import number_of
 from wengert.core.dims import Size, product
 
 GRAIN = 5000  # nanoseconds of work from which on a kernel is split; `WENGERT_GRAIN` sets another
-PER_WORKER = 4  # times the grain: what a call must hold for each worker beyond the first
+PER_WORKER = 6  # times the grain: what a call must hold for each worker beyond the first
 MANY = 8  # turns of an outer loop that are enough to divide
 PART = BLOCK_OF_FOLD * LANES * GROUP  # elements of a long row that stay together
 BLOCK = 32  # rows or columns of a matrix product that stay together
@@ -32,8 +32,8 @@ UNROLLED = 192  # members times elements of rows that are computed side by side
 MATRICES, ROWS, COLUMNS = range(3)
 
 # What one worker does in a nanosecond, roughly.
-_PRODUCTS = 50.0  # operations of a matrix product
-_OPERATIONS = 8.0  # of other kernels
+_PRODUCTS = 100.0  # operations of a matrix product
+_OPERATIONS = 20.0  # of other kernels
 _FUNCTIONS = 1.5
 _BYTES = 10.0
 
