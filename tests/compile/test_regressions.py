@@ -145,3 +145,43 @@ def test_clip_has_the_dtype_of_all_three(dtype):
     for found in (f(x, high), wg.compile(f)(x, high)):
         assert found.dtype == expected.dtype
         np.testing.assert_array_equal(found, expected)
+
+
+def _parts(x, y):
+    a = wg.exp(x)
+    last, rows = wg.scan(lambda h, row: (h * 0.5 + row, h), a[0], a)
+    return {
+        "a": a,
+        "backwards": a[::-1],
+        "other": wg.tanh(y) * a,
+        "x": x,
+        "ones": wg.ones(x.shape),
+        "last": last,
+        "rows": rows,
+    }
+
+
+@pytest.mark.parametrize("fuse", ["1", "0"])
+@pytest.mark.parametrize(
+    ("joined", "alone"),
+    [
+        ([["a", "backwards"]], ["a"]),
+        ([["a", "x"], ["a"]], []),
+        ([["a", "a"], ["backwards", "a"]], []),
+        ([["backwards", "ones"], ["other", "ones"]], []),
+        ([["rows", "last"]], ["rows"]),
+        ([["x"], ["other", "backwards"]], ["other"]),
+    ],
+)
+def test_results_that_are_parts_of_results(joined, alone, fuse, monkeypatch):
+    monkeypatch.setenv("WENGERT_FUSE", fuse)
+
+    def f(x, y):
+        parts = _parts(x, y)
+        whole = [wg.concat([parts[name].reshape(-1) for name in names]) for names in joined]
+        return [*whole, *(parts[name] for name in alone)]
+
+    x, y = np.random.default_rng(0).uniform(-1, 1, (2, 5, 3))
+    for function in (f, lambda x, y: f(x, y)[::-1]):
+        for found, expected in zip(wg.compile(function)(x, y), function(x, y), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-13)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +16,17 @@ Sizes = Mapping[str, int]  # the sizes that Dims have in one call
 
 # What a printed program compares with. The fuzzer itself compares more closely (see closeness.py).
 _CHECK = """
-ways = {"fused": {}, "unfused": {"WENGERT_FUSE": "0"}, "three threads": {"WENGERT_GRAIN": "1"}}
-threads = {"three threads": 3}
-compiled = {x: wg.compile(program, dims=dims, threads=threads.get(x, 1)) for x in ways}
-for arguments in calls:
-    expected = wg.tree.leaves(program(*arguments))
-    for name, settings in ways.items():
+ways = {
+    "fused": ({"threads": 1}, {}),
+    "unfused": ({"threads": 1}, {"WENGERT_FUSE": "0"}),
+    "three threads": ({"threads": 3, "donate": donated}, {"WENGERT_GRAIN": "1"}),
+}
+compiled = {name: wg.compile(program, dims=dims, **way[0]) for name, way in ways.items()}
+for sizes in calls:
+    expected = wg.tree.leaves(program(*draw(**sizes)))
+    for name, (options, settings) in ways.items():
         with mock.patch.dict(os.environ, settings):
-            results = wg.tree.leaves(compiled[name](*arguments))
+            results = wg.tree.leaves(compiled[name](*draw(**sizes)))
         for number, (x, y) in enumerate(zip(results, expected, strict=True)):
             x, y = np.asarray(x), np.asarray(y)
             same = x.dtype == y.dtype and x.shape == y.shape
@@ -88,6 +91,7 @@ class Program:
     steps: tuple[Step, ...]
     returns: tuple[str, ...]
     calls: tuple[tuple[tuple[str, int], ...], ...] = ((),)  # sizes of the Dims, one row per call
+    donated: tuple[str, ...] = ()  # arguments that results may be written over, in one of the ways
 
     @property
     def sizes(self) -> list[dict[str, int]]:
@@ -116,10 +120,11 @@ class Program:
         found: Callable[..., Any] = scope["program"]
         return found
 
-    def arguments(self, sizes: Sizes) -> list[Any]:
-        """The arguments of one call, drawn afresh."""
+    def arguments(self, sizes: Sizes, donated: Sequence[str] = ()) -> list[Any]:
+        """The arguments of one call, drawn afresh; what is donated can be written to."""
         scope = namespace() | dict(sizes)
-        return [eval(x.text, scope) for x in self.inputs]
+        drawn = [(x.name, eval(x.text, scope)) for x in self.inputs]
+        return [x if x.flags.writeable or name not in donated else x.copy() for name, x in drawn]
 
     def __str__(self) -> str:
         """Python that runs the program in all ways and prints what each gives."""
@@ -127,9 +132,12 @@ class Program:
         lines += ["import numpy as np", "", "import wengert as wg", ""]
         lines += ["", self.function_text, "", ""]
         lines += ["def draw(n=0, m=0):", "    return ["]
-        lines += [*(f"        {x.text},  # {x.name}" for x in self.inputs), "    ]", "", ""]
-        calls = ", ".join(f"draw({_keywords(sizes)})" for sizes in self.sizes)
-        lines += [f"calls = [{calls}]", f"dims = {_written_dims(self.dims)}"]
+        for x in self.inputs:
+            text = f"{x.text}.copy()" if x.name in self.donated else x.text
+            lines.append(f"        {text},  # {x.name}")
+        lines += ["    ]", "", ""]
+        lines += [f"calls = {self.sizes}", f"dims = {_written_dims(self.dims)}"]
+        lines += [f"donated = {self.donated}"]
         return "\n".join(lines) + _CHECK
 
 
@@ -139,10 +147,6 @@ def names_in(text: str) -> set[str]:
 
 def namespace() -> dict[str, Any]:
     return {"np": np, "wg": wg, "nan": np.nan, "inf": np.inf}
-
-
-def _keywords(sizes: Sizes) -> str:
-    return ", ".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def _written_dims(dims: Mapping[str, Mapping[int, wg.Dim]]) -> str:

@@ -68,6 +68,7 @@ _OWN: dict[str, Recipe] = {
 }
 _NESTED = {"scan": nesting.scan, "cond": nesting.cond, "region": nesting.region}
 _FUNCTIONS = (elementwise.numpy_functions, matrices.contraction, making.random_numbers)
+_RARER = (large.large, large.large, shaping.joined, shaping.updated)
 
 
 def recipe(op: Op) -> Recipe | None:
@@ -111,7 +112,7 @@ def _as_sampled(b: Builder, op: Op) -> None:
 
 
 OPS = [op for op in table if recipe(op) is not None and not op.name.startswith("planted_")]
-OTHERS: list[Any] = [*([*_NESTED, *_FUNCTIONS, "gradient"] * 3), large.large, large.large]
+OTHERS: list[Any] = [*([*_NESTED, *_FUNCTIONS, "gradient"] * 3), *_RARER]
 SIZED = [table["size"], table["arange"], table["full"]]  # without open sizes they are constants
 
 
@@ -202,10 +203,11 @@ def _finished(b: Builder) -> Program:
     """All that nothing reads is returned, so that nothing is dead, and a little more."""
     returns = b.unused() or list(b.variables[-1:])
     middle = [name for step in b.steps for name in step.gives if name not in returns]
-    if middle and b.chance(30):
-        returns.append(b.choose(middle))
+    while middle and b.chance(30):
+        returns.append(middle.pop(b.integer(0, len(middle) - 1)))
     used = names_in(" ".join(returns)).union(*(step.uses() for step in b.steps))
     inputs = tuple(x for x in b.inputs if x.name in used)
     opened = {name for x in inputs for _, name in x.axes}
     calls = [tuple((k, v) for k, v in each.items() if k in opened) for each in b.sizes]
-    return Program(inputs, tuple(b.steps), tuple(returns), tuple(dict.fromkeys(calls)))
+    donated = tuple(x.name for x in inputs if b.chance(15))
+    return Program(inputs, tuple(b.steps), tuple(returns), tuple(dict.fromkeys(calls)), donated)

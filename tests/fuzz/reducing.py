@@ -60,6 +60,8 @@ def _failure(program: Program, examine: Check) -> Mismatch | None:
 
 def smaller(program: Program) -> Iterator[Program]:
     """Programs with one thing less, the boldest first."""
+    for name in program.donated:
+        yield replace(program, donated=tuple(x for x in program.donated if x != name))
     for name in program.returns if len(program.returns) > 1 else ():
         yield pruned(replace(program, returns=(name,)))
     for sizes in program.calls if len(program.calls) > 1 else ():
@@ -79,7 +81,8 @@ def pruned(program: Program) -> Program:
     """Without the steps and arguments that nothing returned depends on."""
     steps, needed = _live(program.steps, names_in(" ".join(program.returns)))
     inputs = tuple(x for x in program.inputs if x.name in needed)
-    return replace(program, steps=steps, inputs=inputs)
+    donated = tuple(name for name in program.donated if name in needed)
+    return replace(program, steps=steps, inputs=inputs, donated=donated)
 
 
 def _live(steps: tuple[Step, ...], needed: set[str]) -> tuple[tuple[Step, ...], set[str]]:

@@ -77,6 +77,22 @@ def concat(b: Builder, op: Op) -> str:
     return b.emit(f"{spelled(op)}([{', '.join(parts)}], axis={axis})")
 
 
+def joined(b: Builder, _op: Op | None = None) -> str:
+    """Several variables as one row of elements: a result of parts that others read, too."""
+    names = [draw_any(b, closed=True) for _ in range(b.integer(2, 4))]
+    parts = [f"{x}.reshape(-1){b.choose(('', '', '[::-1]'))}" for x in names]
+    return b.emit(f"wg.concat([{', '.join(parts)}])")
+
+
+def updated(b: Builder, _op: Op | None = None) -> str:
+    """What may be written over an argument, if that is donated: of its type, and made from it."""
+    x = b.choose([x.name for x in b.inputs])
+    if b.kind(x) != "f":
+        raise Refused
+    step = draw_float(b)
+    return b.emit(f"{x} - wg.astype(wg.mean({step}) * wg.cos({x}), np.{b.dtype(x)})")
+
+
 def pad(b: Builder, op: Op) -> str:
     name = draw_any(b, rank=(1, 3))
     widths = tuple((b.integer(0, 2), b.integer(0, 2)) for _ in b.shape(name))

@@ -26,13 +26,17 @@ from .search import visit
 Change = Callable[[Any], Any]
 
 
-def changing(name: str, change: Change, only: Callable[[int], bool] = lambda threads: True) -> Any:
+def everywhere(threads: int, donate: Any) -> bool:
+    return True
+
+
+def changing(name: str, change: Change, only: Callable[[int, Any], bool] = everywhere) -> Any:
     """A compiler that gives what NumPy gives, but for one op, in the builds that `only` tells."""
 
-    def compiler(function: Any, dims: Any = None, threads: int = 1) -> Any:
+    def compiler(function: Any, dims: Any = None, threads: int = 1, donate: Any = ()) -> Any:
         def call(*arguments: Any) -> Any:
             graph = run(wg.trace(function, *arguments))
-            plain = not only(threads)
+            plain = not only(threads, donate)
             with pytest.MonkeyPatch.context() as patch:
                 if not plain:
                     op = wg.op[name]
@@ -100,20 +104,25 @@ def test_an_exact_op_must_be_exact() -> None:
 
 
 def test_fusion_must_not_change_a_bit() -> None:
-    compiler = changing("tanh", last_bit, lambda threads: os.environ.get("WENGERT_FUSE") != "0")
+    compiler = changing("tanh", last_bit, lambda *_: os.environ.get("WENGERT_FUSE") != "0")
     assert first_mismatch(compiler).kind == "fused and unfused differ"
 
 
 def test_threads_must_not_change_a_bit() -> None:
-    compiler = changing("tanh", last_bit, lambda threads: threads > 1)
+    compiler = changing("tanh", last_bit, lambda threads, _: threads > 1)
     assert first_mismatch(compiler).kind == "one and three threads differ"
 
 
 def test_a_race_is_found() -> None:
     """Workers may be right once and wrong later."""
     calls = itertools.count()
-    compiler = changing("tanh", last_bit, lambda threads: threads > 1 and next(calls) % 2 == 1)
+    compiler = changing("tanh", last_bit, lambda threads, _: threads > 1 and next(calls) % 2 == 1)
     assert first_mismatch(compiler).kind == "one and three threads differ"
+
+
+def test_donation_must_not_change_a_bit() -> None:
+    found = first_mismatch(changing("tanh", last_bit, lambda _, donate: bool(donate)))
+    assert len(found.program.donated) == 1
 
 
 def test_a_wrong_dtype_is_found() -> None:

@@ -48,6 +48,7 @@ class _Fusion:
         self.fused = fused
         self.graph = flat
         self.direct = {flat.returns[position] for position in direct}
+        self.returned = {_root(flat, number) for number in flat.returns}
         for number, node in enumerate(flat.nodes):
             self.place(number, node)
         self.note_memory()
@@ -60,8 +61,7 @@ class _Fusion:
             program.inline.add(number)
             return
         if node.op is op.pick:
-            assert node.operands[0] is not None
-            root = (node.operands[0], node.params["index"])
+            root = _root(self.graph, number)
             program.views[number] = View(root, 0, row_major(program.root_type(root).shape))
             return
         if node.op in LOOKS:
@@ -90,25 +90,34 @@ class _Fusion:
         sources = [i for i in node.operands if i is not None]
         if any(n != 1 for n in ahead) or len(set(sources)) < len(sources):
             return False
-        place: Size = 0
-        pieces = []
+        pieces: dict[Root, int] = {}
         for i in sources:
-            root = self.piece(i)
-            program.pieces[root] = ((number, 0), place)
-            pieces.append(root)
+            piece = self.piece(i, pieces)
+            if piece is None:
+                return False
+            pieces[piece] = i
+        place: Size = 0
+        for piece, i in pieces.items():
+            if piece == (i, COPY):
+                self.copy(i)
+            program.pieces[piece] = ((number, 0), place)
             place = place + self.graph.type(i).size
         program.joined[number, 0] = tuple(pieces)
         return True
 
-    def piece(self, number: int) -> Root:
-        """An array of its own that holds these elements in order."""
-        view, found = self.program.views.get(number), self.graph.type(number)
-        if view is None or view.offset != 0 or view.root in self.program.pieces:
-            return self.copy(number)
-        owned = view.root in self.program.owner and view.root[0] not in self.graph.returns
-        whole = without_gaps(view, found.shape)
-        same = self.program.root_type(view.root).size == found.size
-        return view.root if owned and whole and same else self.copy(number)
+    def piece(self, number: int, others: Collection[Root]) -> Root | None:
+        """An array of its own that holds these elements in order: the one there is, or a copy of
+        what no kernel computes. None where it has another place already.
+        """
+        program, found = self.program, self.graph.type(number)
+        view, copy = program.views.get(number), (number, COPY)
+        if view is not None and view.offset == 0 and view.root in program.owner:
+            whole = without_gaps(view, found.shape)
+            same = program.root_type(view.root).size == found.size
+            free = not any(view.root in each for each in (others, program.pieces, self.returned))
+            if whole and same and free:
+                return view.root
+        return None if (number, 0) in program.owner or copy in program.pieces else copy
 
     def is_inline(self, node: Node) -> bool:
         if node.op is op.constant:
@@ -364,6 +373,15 @@ def _same(shape: Shape, other: Shape) -> bool:
 
 def _nonzero(strides: tuple[object, ...]) -> list[object]:
     return [s for s in strides if s != 0]
+
+
+def _root(graph: Graph, number: int) -> Root:
+    """The array that an output is."""
+    node = graph.nodes[number]
+    if node.op is not op.pick:
+        return number, 0
+    assert node.operands[0] is not None
+    return node.operands[0], node.params["index"]
 
 
 def _shape(node: Node) -> Shape | None:

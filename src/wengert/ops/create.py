@@ -120,8 +120,10 @@ def astype(x: Any, /, dtype: Any) -> None:
     space="hidden",
 )
 def boundary(x: Any, safe: Any, /) -> None:
-    """The numbers of x. What is computed from them goes over arguments in the end, and only where
-    nothing has failed; where `safe` holds, that is known to be finite and need not be looked at.
+    """The numbers of x, behind which nothing is final until everything has succeeded.
+
+    What is computed from them goes over arguments in the end, and only where nothing has failed;
+    where `safe` holds, that is known to be finite and need not be looked at.
     """
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -26,11 +25,10 @@ from wengert.codegen.plan import Placed, plan, schedule
 from wengert.codegen.requirements import Requirements
 from wengert.core import tree
 from wengert.core.dims import Dim, substitute
-from wengert.core.graph import Graph, Node
-from wengert.core.table import op
+from wengert.core.graph import Graph
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
-from wengert.errors import CompileError, DTypeError, ShapeError, TraceError
+from wengert.errors import DTypeError, ShapeError, TraceError
 from wengert.interpret.looking import quiet
 from wengert.interpret.replay import replay
 from wengert.passes.pipeline import run
@@ -44,6 +42,7 @@ from wengert.runtime.memory import Memory
 from wengert.runtime.printer import Printer
 from wengert.runtime.profile import Profile, profile
 from wengert.runtime.provenance import explained
+from wengert.runtime.refusals import explain_emit, refuse_unseen
 from wengert.runtime.signature import Signature, bound_sizes, output_names
 from wengert.runtime.workers import default_threads, pool
 
@@ -138,7 +137,7 @@ class Executable:
                 write_program(program, layout, Module(self.lanes), self.sizes, finite),
             )
         except Exception as error:
-            _explain_emit(error, self.ready)
+            explain_emit(error, self.ready)
             raise
 
     @property
@@ -389,39 +388,7 @@ class Executable:
             names, sizes = self.signature.names, self._sizes_of(arrays)
             raise explained(self.graph, arrays, names, sizes, results, self.written, position)
         replay(quiet(self.graph), arrays)  # raises what the op says about these very numbers
-        _refuse_unseen(self.layout.failing[status - 1])
-
-
-def _refuse_unseen(node: Node) -> NoReturn:
-    """Report what a node refused, and NumPy on the same arguments did not."""
-    name, place = node.op.name, f" ({node.line})" if node.line else ""
-    if node.op in (op.solve, op.inv, op.triangular_solve, op.cholesky):
-        raise np.linalg.LinAlgError(
-            f"{name}: given a matrix that is singular, or not positive definite, in compiled "
-            "arithmetic; NumPy's finds it barely is not. Add a small multiple of the identity."
-            f"{place}"
-        )
-    negative = node.op is op.power
-    what = "a negative exponent of integers" if negative else "an index out of range"
-    raise (DTypeError if negative else IndexError)(
-        f"{name}: found {what}, and none when NumPy ran the same arguments; arguments must not "
-        f"change during a call. Do not write to them from another thread.{place}"
-    )
-
-
-def _explain_emit(error: Exception, graph: Graph) -> None:
-    """Name the op whose `emit` raised this error, if one did."""
-    running = {frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)}
-    for node in graph.nodes:
-        if getattr(node.op.emit, "__code__", None) in running:
-            place = f" ({node.line})" if node.line else ""
-            raise CompileError(
-                f"{node.op.name}: its `emit` raised {type(error).__name__}; it is written in the "
-                "instructions of `wengert.core.emit.Emit`, and nothing else. Correct it where the "
-                f"error above says.{place}"
-            ) from error
-    for body in graph.subgraphs():
-        _explain_emit(error, body)
+        refuse_unseen(self.layout.failing[status - 1])
 
 
 def _staged(x: Array) -> Array:
