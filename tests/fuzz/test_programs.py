@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from .comparing import WAYS, check
 from .coverage import Coverage
 from .programs import UNREACHED
 from .search import examine
@@ -30,7 +32,8 @@ def test_programs(chunk: int, shared: Path, record_property: Any) -> None:
     """The last chunk to end also looks at what all of them reached."""
     coverage = Coverage()
     for number in range(chunk * SIZE, (chunk + 1) * SIZE):
-        examine(number, coverage.add)
+        # A long run compares all ways; here each program has one, to be quick.
+        examine(number, coverage.add, partial(check, ways=[WAYS[number % 4 == 3]]))
     assert coverage.fewest >= LEAST_NODES
     (shared / f"{chunk}.json").write_text(json.dumps(coverage.to_dict()))
     found = [json.loads(each.read_text() or "null") for each in shared.glob("*.json")]
