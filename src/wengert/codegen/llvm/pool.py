@@ -16,8 +16,9 @@ from wengert.codegen.lower import POOL, THREADS, WORKERS
 
 # Words of a pool, those that different workers write in cache lines of their own.
 BUSY, GENERATION, SLEEPERS, ARRIVED, ROUND, FUNCTION = range(0, 96, 16)
-FRAME, SIZE, SPINS, RUN_AT, BARRIER_AT = range(FUNCTION + 1, FUNCTION + 6)
-WORDS = 112
+FRAME, SIZE, SPINS, RUN_AT, BARRIER_AT, REST, BACK_OFF = range(FUNCTION + 1, FUNCTION + 8)
+YIELDS = FUNCTION + 16  # how often a barrier has let other processes run
+WORDS = 128
 MEMBERS = 10  # low bits of the generation: how many workers it is for
 MOST = 2**MEMBERS - 1  # workers; a generation for more than any pool has tells all to stop
 
@@ -28,7 +29,9 @@ WAIT_FOR_ALL = "wait_for_all"  # a program's own function of a barrier
 _WAIT_PRIVATE, _WAKE_PRIVATE = 128, 129  # operations of Linux's futex
 _FUTEX = {"x86_64": 202, "aarch64": 98}  # its number among the calls of the system
 _NAP = 200  # microseconds, where there is no futex
-_TURNS = 4096  # of a barrier's loop before it lets others run
+_TURNS = 1024  # of a barrier's loop before it lets others run
+_MANY_YIELDS = 16  # in one call: somebody else uses the CPUs
+_FIRST_REST, _LONGEST_REST = 8, 256  # calls that a busy machine is then left alone
 
 
 def pool_text() -> str:
@@ -131,6 +134,7 @@ def _define_barrier(module: Module) -> None:
     code.do(f"%tired = icmp sgt i64 %turn, {_TURNS}")
     code.do("br i1 %tired, label %rest, label %turned")
     code.label("rest")
+    code.change(YIELDS, "add", 1)
     code.yield_now()
     code.do("br label %turned")
     code.label("turned")
@@ -150,6 +154,14 @@ def _define_run(module: Module) -> None:
     alone = code.let(f"icmp sle i64 {workers}, 1")
     code.do(f"br i1 {alone}, label %single, label %try")
     code.label("try")
+    # Workers that other processes keep from running would be waited for: do without for some calls.
+    rest = code.read(REST, "monotonic")
+    resting = code.compare("sgt", rest, 0)
+    code.do(f"br i1 {resting}, label %rested, label %free")
+    code.label("rested")
+    code.write(REST, code.let(f"sub i64 {rest}, 1"))
+    code.do("br label %single")
+    code.label("free")
     code.do(f"br i1 {code.claim()}, label %team, label %single")
     code.label("single")
     code.do("call void %function(ptr %frame, i64 0)")
@@ -161,13 +173,29 @@ def _define_run(module: Module) -> None:
     code.do(f"store i64 {workers}, ptr {at_workers}, align 8")
     code.write(FUNCTION, "%function", "ptr")
     code.write(FRAME, "%frame", "ptr")
+    yields = code.read(YIELDS, "monotonic")
     code.begin(str(code.let(f"trunc i64 {workers} to i32")))
     code.do("call void %function(ptr %frame, i64 0)")
     code.do(f"call void @{BARRIER}(ptr %pool, i64 {workers})")
+    _set_rest(code, yields)
     code.write(BUSY, 0)
     code.do("br label %end")
     code.label("end")
     code.function(RUN, "ptr %pool, ptr %function, ptr %frame, i64 %wanted", linkage="")
+
+
+def _set_rest(code: _Pool, yields: str) -> None:
+    """After a call whose barriers had to wait for CPUs, rest for some calls, more each time. More
+    workers than CPUs have been asked for expressly: they always wait.
+    """
+    more = code.sub(code.read(YIELDS, "monotonic"), yields)
+    before = code.read(BACK_OFF, "monotonic")
+    waited = code.compare("sgt", more, _MANY_YIELDS)
+    spins = code.compare("sgt", code.read(SPINS, "monotonic"), 0)
+    busy = code.let(f"and i1 {waited}, {spins}")
+    longer = code.min(code.max(code.mul(before, 2), _FIRST_REST), _LONGEST_REST)
+    code.write(BACK_OFF, code.let(f"select i1 {busy}, i64 {longer}, i64 {code.div(before, 2)}"))
+    code.write(REST, code.let(f"select i1 {busy}, i64 {longer}, i64 0"))
 
 
 def _define_wait(module: Module) -> None:
