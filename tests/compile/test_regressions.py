@@ -185,3 +185,11 @@ def test_results_that_are_parts_of_results(joined, alone, fuse, monkeypatch):
     for function in (f, lambda x, y: f(x, y)[::-1]):
         for found, expected in zip(wg.compile(function)(x, y), function(x, y), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_a_sum_of_integers_modulo_a_number():
+    """LLVM failed on the division of a vector of 64-bit integers by a number it could see."""
+    f = wg.compile(lambda x: wg.remainder(wg.count_nonzero(x, axis=-1), 5) - 2, threads=1)
+    assert f(np.ones(9)) == 2
+    x = np.arange(-40, 40)
+    assert np.array_equal(wg.compile(lambda x: x // 7, threads=1)(x), x // 7)

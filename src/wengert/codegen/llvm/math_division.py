@@ -60,9 +60,25 @@ def _opposed(e: Arithmetic, left: Vector, y: Vector) -> Vector:
     return e.and_(e.ne(left, zero), differ)
 
 
+def _hidden(e: Arithmetic, y: Vector) -> Vector:
+    """The same number in every lane, where LLVM does not see which. Given one, it replaces the
+    division of 64-bit vectors by products, and fails at that for some (LLVM 22).
+    """
+    code = e.code
+    if code.lanes == 1 or y.dtype.itemsize < 8 or y.parts[0].startswith("%"):
+        return y
+    number = code.let(f"extractelement {code.type(y.dtype)} {y.parts[0]}, i32 0")
+    room = code.room(y.dtype, 1)
+    code.do(f"store i64 {number}, ptr {room}, align 8")
+    return code.splat(code.let(f"load volatile i64, ptr {room}, align 8"), y.dtype)
+
+
 def _divide_integers(e: Arithmetic, x: Vector, y: Vector) -> tuple[Vector, Vector]:
+    y = _hidden(e, y)
     zero, one = e.const(0, x.dtype), e.const(1, x.dtype)
     by_zero = e.eq(y, zero)
+    # LLVM 22 aborts at x // 5 where it knows x to be small, as a count is, and one lane is used.
+    x = e.code.each("freeze {t} {0}", x)
     if x.dtype.kind == "u":
         safe = e.select(by_zero, one, y)
         quotient = e.code.each("udiv {t} {0}, {1}", x, safe)
