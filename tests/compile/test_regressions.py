@@ -193,3 +193,16 @@ def test_a_sum_of_integers_modulo_a_number():
     assert f(np.ones(9)) == 2
     x = np.arange(-40, 40)
     assert np.array_equal(wg.compile(lambda x: x // 7, threads=1)(x), x // 7)
+
+
+@pytest.mark.parametrize("lanes", ["4", "8", "16"])
+def test_remainders_of_counts(lanes, monkeypatch):
+    """LLVM aborted while it compiled them: it knows that a count of seven is small."""
+    monkeypatch.setenv("WENGERT_LANES", lanes)
+    x = np.array([[1, 0, 1, 1, 0, 1, 1]], np.int32)
+    for f in (
+        lambda x: wg.signbit(wg.count_nonzero(x) % 3 - 2),
+        lambda x: wg.astype(wg.count_nonzero(x, axis=1) // 3, np.float32),
+        lambda x: wg.sqrt(wg.sum(wg.astype(x, np.uint8)) % 3 + 0.5),
+    ):
+        np.testing.assert_array_equal(wg.compile(f)(x), f(x))

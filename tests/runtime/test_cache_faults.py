@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
@@ -222,6 +223,10 @@ def test_fork_while_the_writer_works(folder, monkeypatch):
             executable = made(np.sin, np.ones(3), threads=1)
             status = int(not executable.cached.startswith("miss"))
             status += 2 * int(made(np.sin, np.ones(3), threads=1).cached != "hit")
+            print(f"the child found: {executable.cached}", flush=True)
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
         finally:
             os._exit(status)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -14,6 +14,7 @@ from llvmlite.binding import ffi
 
 from wengert.codegen.llvm.beside import Beside
 from wengert.codegen.llvm.common import halves, split
+from wengert.codegen.llvm.gate import gate
 from wengert.errors import CompileError
 
 Images: TypeAlias = tuple[bytes, ...]  # object files that belong together
@@ -83,7 +84,8 @@ def assembly(text: str) -> str:
 
 def make_object(text: str) -> bytes:
     """A module as an object file."""
-    return _emitted(target(), _parsed(text))
+    with gate:
+        return _emitted(target(), _parsed(text))
 
 
 def _emitted(machine: Any, module: Any) -> bytes:
@@ -133,9 +135,13 @@ class Native:
     """
 
     def __init__(self, images: Images, names: tuple[str, ...]) -> None:
+        with gate:
+            self._link(images, names)
+
+    def _link(self, images: Images, names: tuple[str, ...]) -> None:
+        self._target = target()  # of this thread, and needed when it has ended
         # JITLink lays the sections of an object side by side. The older linker maps each for
         # itself, and in a process with much memory in use aborted after thousands of programs.
-        self._target = target()  # of this thread, and needed when it has ended
         self._jit = llvm.create_lljit_compiler(
             self._target, use_jit_link=True, suppress_errors=True
         )
