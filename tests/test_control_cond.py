@@ -118,6 +118,21 @@ def test_cond_inside_scan_inside_grad_inside_trace():
     require_close(graph.run(w=np.array(0.7), xs=xs)[0], expected, BY_DIFFERENCES)
 
 
+def test_a_branch_computes_with_tensors_from_outside():
+    """`y + array` took a short way that led past the branch: it outlived it."""
+    shift = np.array([[2.5, 0.0], [1.0, -1.0]])
+
+    def loss(x: Any, y: Any) -> Any:
+        return wg.sum(wg.cond(x > 0, lambda x: x * ((y + shift) @ y), lambda x: x * y, x))
+
+    y = np.array([[0.3, -0.2], [0.8, 1.1]])
+    for sign in (1.0, -1.0):
+        x = np.array(0.7 * sign)
+        expected = gradients(lambda x, y: np.sum(x * ((y + shift) @ y if x > 0 else y)), x, y)
+        graph = wg.trace(wg.grad(loss, argnums=(0, 1)), x, y)
+        require_all_close(graph.run(x=x, y=y), expected, BY_DIFFERENCES)
+
+
 def test_branches_of_different_types_are_refused():
     for orelse in (lambda x: x[:1], lambda x: x.astype(np.float32), lambda x: (x, x)):
 

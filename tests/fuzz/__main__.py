@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ def run_chunk(first: int, count: int, folder: Path) -> None:
     `current`.
     """
     coverage, failures = Coverage(), list[Mismatch]()
+    unmade: list[dict[str, str]] = []
     for number in range(first, first + count):
 
         def test(program: Program, number: int = number) -> None:
@@ -45,13 +47,18 @@ def run_chunk(first: int, count: int, folder: Path) -> None:
             except Mismatch as found:
                 failures.append(found)
 
-        visit(number, test)
+        try:
+            visit(number, test)
+        except Exception as error:  # eager code raised while the program was put together
+            last = traceback.format_exc()[-4000:]
+            unmade.append({"cause": f"cannot be made: {type(error).__name__}", "text": last})
     different: list[Mismatch] = []
     for found in sorted(failures, key=lambda each: len(str(each.program))):
         if len(different) < KEPT and not any(alike(found, each) for each in different):
             different.append(found)
-    told = [_told(reduce(found, seconds=30.0)) for found in different]
-    result = {"coverage": coverage.to_dict(), "failures": told, "failed": len(failures)}
+    told = unmade + [_told(reduce(found, seconds=30.0)) for found in different]
+    failed = len(failures) + len(unmade)
+    result = {"coverage": coverage.to_dict(), "failures": told, "failed": failed}
     (folder / "chunk.json").write_text(json.dumps(result))
 
 

@@ -65,14 +65,20 @@ class _Stack(threading.local):
         self.recording = 0  # how many of them are symbolic
 
 
-class _Open:
+class Wholes:
     """How many levels of all threads record every call: mostly none, so asked first."""
 
-    whole = 0
+    def __init__(self) -> None:
+        self.open = 0
+        self._lock = threading.Lock()
+
+    def add(self, count: int) -> None:
+        with self._lock:
+            self.open += count
 
 
 _stack = _Stack()
-_open = _Open()
+wholes = Wholes()
 _numbers = count(1)
 
 
@@ -81,7 +87,8 @@ def enter(level: Level) -> None:
     level.number = next(_numbers)
     _stack.levels.append(level)
     _stack.recording += level.symbolic
-    _open.whole += level.whole
+    if level.whole:
+        wholes.add(1)
 
 
 def leave(level: Level) -> None:
@@ -98,7 +105,8 @@ def _take_off(level: Level) -> None:
     else:
         return
     _stack.recording -= level.symbolic
-    _open.whole -= level.whole
+    if level.whole:
+        wholes.add(-1)
 
 
 @contextmanager
@@ -106,7 +114,8 @@ def recording(level: Level) -> Iterator[None]:
     """Let a graph built by hand record calls whose only symbols are Dims."""
     _stack.levels.append(level)
     _stack.recording += level.symbolic
-    _open.whole += level.whole
+    if level.whole:
+        wholes.add(1)
     try:
         yield
     finally:
@@ -136,7 +145,7 @@ def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
     if top is not None:
         if top.closed:
             top.require_open()
-        if _open.whole:
+        if wholes.open:
             top = _innermost_whole(top)
         return top.process(op, operands, params)
     if sized or (op.sized and _stack.recording and has_dims(tuple(params.values()))):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from wengert.core import promotion
-from wengert.core.bind import bind, located
+from wengert.core.bind import bind, located, wholes
 from wengert.core.broadcast import broadcast_shapes
 from wengert.core.op import Call, Jvp, Op, Vjp
 from wengert.core.rules import (
@@ -292,7 +292,8 @@ def _install_operator(infix: str, definition: Op) -> None:
     def operator(self: Tensor, other: Any) -> Value:
         kind = type(other)
         level = self.level
-        if (kind is np.ndarray or (kind is Tensor and other.level is level)) and not level.closed:
+        alone = kind is np.ndarray or (kind is Tensor and other.level is level)
+        if alone and not level.closed and not wholes.open:
             return level.process(definition, (self, other), {})  # what bind would find out
         if other is None or kind is str:
             return NotImplemented
