@@ -227,12 +227,17 @@ def test_what_is_donated():
         PROGRAMS["donated"](),
         """
         k0  rows  along a row of i < 8
-            %5[i] = p[i] - 0.1 * g[i]
-            %7 = sum over i of (g[i] * g[i])
-            stores  %5 float32[8] in the arena, in the end into the donated p (output 0)
-            stores  %7 float32[] is output 1
+            %4 = sum over i of (g[i] * g[i])
+            stores  %4 float32[] is output 1
+            reads   g
+            costs   16 flops, 36 bytes moved: 0.444 flops/byte
+
+        k1  map  for i < 8
+            %7[i] = p[i] - 0.1 * g[i]
+            runs    in the end, where nothing has failed
+            stores  %7 float32[8] over the donated p
             reads   g, p
-            costs   32 flops, 100 bytes moved: 0.32 flops/byte
+            costs   16 flops, 96 bytes moved: 0.167 flops/byte
         """,
     )
 

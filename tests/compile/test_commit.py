@@ -206,3 +206,70 @@ def test_what_is_known_to_be_finite_is_not_looked_at(
     assert np.array_equal(w, before)
     step(w, x, np.ones(2))
     assert np.isinf(w[-1])
+
+
+# Programs without a boundary: what is made of arguments alone is the commit, too.
+
+
+def test_an_update_of_arguments_writes_in_place() -> None:
+    """Each parameter and its state in a kernel of its own, which nothing is copied from."""
+
+    def update(weights: Any, momenta: Any, gradients: Any, rate: Any) -> Any:
+        momenta = [0.9 * m + g for m, g in zip(momenta, gradients, strict=True)]
+        return [w - rate * m for w, m in zip(weights, momenta, strict=True)], momenta
+
+    def given() -> tuple[Any, ...]:
+        rng = np.random.default_rng(2)
+        shapes = ((4, 5), (4, 5), (20,), (7,), (1,), ())
+        return (*([rng.normal(size=s) for s in shapes] for _ in range(3)), np.array(0.1))
+
+    args = given()
+    step = wg.compile(update, donate=("weights", "momenta"), threads=1)
+    step(*args)
+    wanted = update(*given())
+    for found, want in zip((*args[0], *args[1]), (*wanted[0], *wanted[1]), strict=True):
+        np.testing.assert_allclose(found, want, rtol=1e-15)
+    program = step.executable(*args).program
+    gated = [kernel for kernel in program.kernels if kernel.gated]
+    assert (
+        sorted(len(kernel.stores) for kernel in gated)[-5:] == [2] * 5
+    )  # not the last, of no axis
+    assert not [at for at, _ in step.executable(*args).layout.commits if at not in (5, 11)]
+
+
+def test_arguments_that_need_each_other() -> None:
+    def turn(a: Any, b: Any) -> Any:
+        return a + b, a - b
+
+    step = wg.compile(turn, donate=("a", "b"), threads=1)
+    a, b = np.arange(5.0), np.ones(5)
+    step(a, b)
+    assert a.tolist() == [1, 2, 3, 4, 5]
+    assert b.tolist() == [-1, 0, 1, 2, 3]
+    assert all(kernel.gated for kernel in step.executable(a, b).program.kernels)
+
+
+@pytest.mark.parametrize("nonfinite", ["raise", "skip"])
+def test_updates_of_arguments_are_all_or_nothing(nonfinite: str) -> None:
+    step = wg.compile(lambda a, b: (2.0 * a, 2.0 * b), donate=("a", "b"), nonfinite=nonfinite)
+    a, b = np.ones(4), np.array([1.0, 1e308])
+    before = a.copy(), b.copy()
+    if nonfinite == "raise":
+        with pytest.raises(wg.errors.NonFiniteError):
+            step(a, b)
+    else:
+        step(a, b)
+    assert np.array_equal(a, before[0])
+    assert np.array_equal(b, before[1])
+
+
+def test_what_can_fail_is_not_left_to_the_end() -> None:
+    power = wg.compile(lambda a, b, n: (2 * a, b**n), donate=("a", "b"), threads=1)
+    a, b = np.arange(3), np.arange(3)
+    with pytest.raises(wg.errors.DTypeError, match="power"):
+        power(a, b, np.array([1, -1, 2]))
+    assert a.tolist() == b.tolist() == [0, 1, 2]
+    take = wg.compile(lambda a, b, i: (2 * a, wg.take(b, i)), donate=("a", "b"), threads=1)
+    with pytest.raises(IndexError):
+        take(a, b, np.array([0, 3, 0]))
+    assert a.tolist() == b.tolist() == [0, 1, 2]

@@ -206,3 +206,14 @@ def test_remainders_of_counts(lanes, monkeypatch):
         lambda x: wg.sqrt(wg.sum(wg.astype(x, np.uint8)) % 3 + 0.5),
     ):
         np.testing.assert_array_equal(wg.compile(f)(x), f(x))
+
+
+def test_a_boundary_of_a_constant():
+    """The gradient of what does not depend on an argument is a constant, and may be written."""
+    f = wg.compile(lambda x, safe: wg.op.boundary(wg.zeros_like(x) + 1.0, safe) * 2.0)
+    np.testing.assert_array_equal(f(np.ones(3), np.bool_(True)), np.full(3, 2.0))
+    g = wg.compile(lambda x, safe: wg.op.boundary(wg.grad(lambda z: 3.0)(x), safe), donate="x")
+    x = np.ones(())
+    assert g(x, np.bool_(False)) is x
+    assert x == 0
+    assert "boundary" in str(g.explain(x, np.bool_(False)))

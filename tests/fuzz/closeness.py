@@ -78,7 +78,7 @@ class Noise:
         """The value as another implementation might find it."""
         if self.at_result:
             found = _in_wider_dtype(node, operands, params, value) if self.precise else value
-            other = self._jittered(found, False)
+            other = self._jittered(found, False) + self._partial_sums(node, operands, params)
         else:
             near = [self._jittered(x, node.op.kind == "primitive") for x in operands]
             try:
@@ -89,6 +89,17 @@ class Noise:
         if node.op.kind == "primitive" and chosen.any():
             chosen &= self._chosen_elsewhere(node, operands, params)
         return np.where(chosen, value, other).astype(value.dtype)
+
+    def _partial_sums(self, node: Node, operands: list[Any], params: dict[str, Any]) -> Any:
+        """What rounding of partial sums makes: they are as large as the sum of all sizes, also
+        where the sum itself is small.
+        """
+        if node.op.kind not in ("linear", "bilinear"):
+            return 0.0
+        sizes = [np.abs(x) if _is_float(x) else x for x in operands]
+        size = np.asarray(bind(node.op, sizes, params))
+        by = self.rng.uniform(-1, 1, size.shape) * (np.finfo(size.dtype).eps / 8)
+        return np.where(np.isfinite(size), size * by, 0.0).astype(size.dtype)
 
     def _chosen_elsewhere(self, node: Node, operands: list[Any], params: dict[str, Any]) -> Any:
         """Which elements are elements of other operands, too: inv([[2, 1], [3, 2]]) is [[2, -1],

@@ -44,6 +44,7 @@ UNREACHABLE = {
     "core/bind.py: raise NotImplementedError": "every level has a process of its own",
     "core/dims.py: raise SizeNeeded(names)": "a signal that trace catches, not an error",
     "interpret/loops.py: raise IndexNeeded(loop)": "a signal that scan catches, not an error",
+    "train/drive.py: raise late": "what the handler of a signal raised",
     "train/extents.py: raise NotFollowed": "a signal that train catches, not an error",
     "runtime/executable.py: raise error": "what printing raised, in the words of whoever did",
     "runtime/provenance_values.py: raise Failed": "a signal that provenance catches, not an error",

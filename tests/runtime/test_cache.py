@@ -226,15 +226,15 @@ def test_an_entry_that_is_whole_and_means_nothing(folder):
 
 def test_objects_serve_other_programs(folder, caplog):
     """Matrix products are the same in all programs: made once."""
-    native._common_object.cache_clear()
+    native._common._made.clear()
     made(training, *arguments())
-    native._common_object.cache_clear()
+    native._common._made.clear()
     cache_key.source.return_value = "edited"
     with caplog.at_level("DEBUG", "wengert.cache"):
         again = made(training, *arguments())
     found = [r.getMessage() for r in caplog.records if r.getMessage().startswith("object")]
     assert "the package's source" in again.cached
-    assert len(found) == 3  # its own kernels in two parts, and matrix products
+    assert len(found) == 4  # its own kernels in two parts, and two families of matrix products
     assert all(text.endswith("hit") for text in found)
 
 

@@ -12,6 +12,7 @@ import wengert as wg
 from train.models import data, net, squared_error
 from train.test_train_options import noisy
 from wengert.runtime import many
+from wengert.train import drive
 from wengert.train.data import shuffled
 from wengert.train.engine import Engine
 
@@ -405,6 +406,22 @@ def test_a_second_run_needs_no_python_at_all(python):
     step.run(x, y, batch_size=5, epochs=5)  # another size, the same program
     assert python.steps == 1
     assert len(traces) == 1
+
+
+def test_counts_are_noted_though_signals_come():
+    """What reads the counts is begun again, as often as it is interrupted, and then that raises."""
+    begun = []
+
+    def work():
+        begun.append(len(begun))
+        if len(begun) < 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        drive._do_whole(work)
+    assert begun == [0, 1, 2]
+    with pytest.raises(ZeroDivisionError):
+        drive._do_whole(lambda: 1 / 0)
 
 
 def test_a_signal_leaves_whole_steps():

@@ -16,8 +16,12 @@ from wengert.codegen.kernel import COMMIT, Kernel, Program
 from wengert.codegen.prepare import WITHOUT_MEMORY
 from wengert.codegen.views import LOOKS, Root, row_major
 from wengert.core.dims import Size
+from wengert.core.dtypes import is_float
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
+from wengert.core.types import ArrayType
+
+_ANYBODYS = (op.broadcast_to, op.constant, op.arange)  # say nothing of what they are used for
 
 
 def committed(graph: Graph, regions: Sequence[int], written: Collection[int]) -> set[int]:
@@ -35,8 +39,6 @@ def committed(graph: Graph, regions: Sequence[int], written: Collection[int]) ->
             behind.add(number)
         elif node.op in WITHOUT_MEMORY or (_in_loops(node) and all(i in plain for i in operands)):
             plain.add(number)
-    if not behind:
-        return set()
     early = {number for at, number in enumerate(graph.returns) if at not in written}
     found: set[int] = set()
     for number in sorted(behind | plain, reverse=True):
@@ -76,39 +78,59 @@ def commit_last(
 
 
 def _parts(graph: Graph, commit: Collection[int]) -> dict[int, int]:
-    """The region of each node of the commit. What leads to one place only, in whichever arguments,
-    is a part by itself; what leads to several is in none.
+    """The region of each node of the commit. What leads to the outputs of one set only is a part by
+    itself; what leads to several is in none.
     """
-    places: dict[int, set[tuple[Size, Size]]] = {number: set() for number in commit}
+    sets = _sets(graph, commit)
+    goals: dict[int, set[int]] = {number: set() for number in commit}
     for number in set(graph.returns) & set(commit):
         node = graph.nodes[number]
-        pieces = [i for i in node.operands if i is not None] if node.op is op.concat else [number]
-        begin: Size = 0
-        for piece in pieces:
-            size = graph.type(piece).size
-            places.get(piece, set()).add((begin, size))
-            begin = begin + size
+        for piece in node.operands if node.op is op.concat else (number,):
+            if piece in goals:
+                goals[piece].add(sets[piece])
     for number in sorted(commit, reverse=True):
         if graph.nodes[number].op is op.concat and number in graph.returns:
             continue
         for i in graph.nodes[number].operands:
-            if i in places:
-                places[i] |= places[number]
-    numbers = {
-        place: COMMIT - 1 - n
-        for n, place in enumerate(
-            dict.fromkeys(
-                place for number in sorted(commit) for place in sorted(places[number], key=str)
-            )
-        )
-    }
+            if i in goals:
+                goals[i] |= goals[number]
+    found = dict.fromkeys(goal for number in sorted(commit) for goal in sorted(goals[number]))
+    regions = {goal: COMMIT - 1 - n for n, goal in enumerate(found)}
     return {
-        number: numbers[next(iter(found))] if len(found) == 1 else COMMIT
-        for number, found in places.items()
+        number: regions[next(iter(each))] if len(each) == 1 else COMMIT
+        for number, each in goals.items()
     }
+
+
+def _sets(graph: Graph, commit: Collection[int]) -> dict[int, int]:
+    """Nodes of one size that have to do with each other: a number for each set of them. What is
+    computed for one parameter, and its state, is such a set.
+    """
+    above = list(range(len(graph.nodes)))
+
+    def top(number: int) -> int:
+        while above[number] != number:
+            above[number] = above[above[number]]
+            number = above[number]
+        return number
+
+    for number in commit:
+        mine = graph.type(number)
+        for i in graph.nodes[number].operands:
+            if i is not None and graph.nodes[i].op not in _ANYBODYS:
+                other = graph.type(i)
+                if mine.shape and other.shape and mine.size == other.size:
+                    above[top(i)] = top(number)
+    return {number: top(number) for number in commit}
 
 
 def _in_loops(node: Node) -> bool:
+    """Whether a node is computed in loops, and cannot fail there: then it is too late."""
+    if node.op is op.gather:
+        return False
+    if node.op is op.power:
+        assert isinstance(node.type, ArrayType)
+        return is_float(node.type.dtype)
     return node.op.emit is not None or node.op in ELEMENTS or node.op in FOLDS or node.op in LOOKS
 
 

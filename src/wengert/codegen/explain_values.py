@@ -255,7 +255,7 @@ class Values:
             start, step = node.params["start"], node.params["step"]
             count = self.program.graph.type(number).shape[0]
             return _sum(sum_text(start, [] if names[0] == NONE else [(step, names[0], count)]))
-        (source,) = node.operands
+        source = node.operands[0]
         assert source is not None
         shape = self.program.graph.type(source).shape
         return self.inline(source, looked_through(node, names, shape))

@@ -125,7 +125,8 @@ class _Fusion:
         if node.op in (op.size, op.arange):
             return True
         inline = self.program.inline
-        if not all(i in inline for i in node.operands) or not node.operands:
+        read = node.operands[:1] if node.op is op.boundary else node.operands  # a flag is asked
+        if not all(i in inline for i in read) or not read:
             return False
         if node.op is op.reshape:
             shape = self.graph.type(self.single(node)).shape

@@ -240,7 +240,7 @@ def _register(
         _install_operator(infix, definition)
     for spelling in (definition.numpy, *aliases):
         if isinstance(spelling, np.ufunc):
-            UFUNCS[spelling] = definition
+            UFUNCS.setdefault(spelling, definition)  # users compute with it, and do not redefine it
     return definition
 
 

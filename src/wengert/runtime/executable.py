@@ -16,7 +16,8 @@ from wengert.codegen.explain import Explained, explain_text
 from wengert.codegen.explain_html import explain_html
 from wengert.codegen.kernel import Program
 from wengert.codegen.llvm.code import Module
-from wengert.codegen.llvm.native import Native, object_code
+from wengert.codegen.llvm.contract import write_products
+from wengert.codegen.llvm.native import Native, begin_common, object_code
 from wengert.codegen.llvm.program import ENTRY, ask_for_scratch, write_program
 from wengert.codegen.llvm.shares import grain, split_kernels
 from wengert.codegen.llvm.text import hardware_width
@@ -44,7 +45,7 @@ from wengert.runtime.profile import Profile, profile
 from wengert.runtime.provenance import explained
 from wengert.runtime.refusals import explain_emit, refuse_unseen
 from wengert.runtime.signature import Signature, bound_sizes, output_names
-from wengert.runtime.workers import default_threads, pool
+from wengert.runtime.workers import begin_pool, default_threads, pool
 
 Array: TypeAlias = np.ndarray[Any, Any]
 LONG = 20_000  # nanoseconds that make it worth while to let other Python threads run meanwhile
@@ -102,6 +103,10 @@ class Executable:
 
     def _make_recipe(self) -> Recipe:
         begin()
+        program = self._lowered[0]
+        if self.threads > 1 and program.divided:
+            begin_pool()
+        begin_common(write_products(Module(self.lanes), program), cached_object)
         return Recipe(
             images=object_code(self.text, cached_object),
             layout=replace(self.layout, failing=[]),
@@ -122,23 +127,30 @@ class Executable:
         return Requirements(self.ready)
 
     @cached_property
-    def _written(self) -> tuple[Program, Layout, str]:
-        """The graph as kernels, and these as LLVM."""
+    def _lowered(self) -> tuple[Program, Layout]:
+        """The graph as kernels, not in their order yet."""
         try:
             early = [j for j, i in self.written.items() if i in self.signature.early]
             program, layout = lower(self.ready, self.fused, self.written, early)
             split_kernels(program, self.sizes, self.grain)
             ask_for_scratch(program, layout)
-            schedule(program, layout, self.sizes)
-            finite = self.nonfinite != "ignore"
-            return (
-                program,
-                layout,
-                write_program(program, layout, Module(self.lanes), self.sizes, finite),
-            )
         except Exception as error:
             explain_emit(error, self.ready)
             raise
+        return program, layout
+
+    @cached_property
+    def _written(self) -> tuple[Program, Layout, str]:
+        """The kernels in their order, and these as LLVM."""
+        program, layout = self._lowered
+        try:
+            schedule(program, layout, self.sizes)
+            finite = self.nonfinite != "ignore"
+            text = write_program(program, layout, Module(self.lanes), self.sizes, finite)
+        except Exception as error:
+            explain_emit(error, self.ready)
+            raise
+        return program, layout, text
 
     @property
     def program(self) -> Program:

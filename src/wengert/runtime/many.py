@@ -137,6 +137,8 @@ class Many:
         A signal that came meanwhile may raise, as from any function.
         """
         self._set(
+            done=0,
+            turns=0,
             count=calls.count,
             first=calls.first,
             order=0 if calls.order is None else objects.data(calls.order),
@@ -156,10 +158,8 @@ class Many:
             _function()(self._address)
 
     def made(self) -> tuple[int, int]:
-        """How many calls were made since this was last asked, and how many turns of the cycle."""
-        done, turns = self._control[HEAD["done"]], self._control[HEAD["turns"]]
-        self._set(done=0, turns=0)
-        return int(done), int(turns)
+        """How many calls the last run made, and how many turns of the cycle."""
+        return int(self._control[HEAD["done"]]), int(self._control[HEAD["turns"]])
 
 
 @cache

@@ -32,7 +32,7 @@ from wengert.codegen.llvm.pool import (
     WORDS,
     pool_text,
 )
-from wengert.runtime.cache import cached_object
+from wengert.runtime.cache import begin_object, cached_object
 
 LIMIT = 256  # threads, whatever is asked for
 TURNS = 1000  # of a loop that a worker waits in before it sleeps: some 50 µs
@@ -179,3 +179,9 @@ def pool() -> Pool:
         os.register_at_fork(after_in_child=made.after_fork)
     atexit.register(made.stop)
     return made
+
+
+def begin_pool() -> None:
+    """Have its machine code made beside other work, if there is none yet."""
+    if not pool.cache_info().currsize:
+        begin_object(pool_text())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -86,20 +87,40 @@ class Drive:
         count = min(steps, len(table) * length - phase)
         reports, skipped = recorder.room()
         taken = self._order if order is None else order
-        done = 0
-        try:
-            many.run(Calls(count, number * self._data.size, taken, table, reports, skipped))
-        finally:  # a signal may have come; the arrays are those after so many calls
+        updates = engine.updates
+
+        def note() -> None:
+            """The arrays are those after so many calls: let the counts say so."""
             done, turns = many.made()
-            engine.updates += turns
+            engine.updates = updates + turns
             engine.set_phase(engine.phase.item())
             if done:
                 well = ~skipped[:done]
                 places = (phase + np.cumsum(well) - well) // length
-                recorder.note_many(table[places])
                 engine.row, engine.report = table[places[-1]], reports[done - 1].copy()
                 engine.skipped = bool(skipped[done - 1])
-        return done
+                recorder.note_many(table[places])
+
+        try:
+            many.run(Calls(count, number * self._data.size, taken, table, reports, skipped))
+        finally:  # a signal may have come
+            _do_whole(note)
+        return many.made()[0]
+
+
+def _do_whole(work: Callable[[], None]) -> None:
+    """Do something to its end, from the beginning if a signal interrupts it; then raise what that
+    has raised.
+    """
+    late: BaseException | None = None
+    for _ in range(8):  # more signals do not come one after the other
+        try:
+            work()
+            break
+        except BaseException as error:
+            late = error
+    if late is not None:
+        raise late
 
 
 def _overlap(engine: Engine, data: Data) -> bool:

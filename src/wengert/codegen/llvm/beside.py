@@ -32,6 +32,11 @@ class Beside(Generic[T]):
         except BaseException as error:
             self._error = error
 
+    @property
+    def failed(self) -> bool:
+        """Whether `result` is known to raise."""
+        return self._error is not None
+
     def result(self) -> T:
         """What was computed; raises what the computation raised."""
         if self._thread is not None:

@@ -12,6 +12,7 @@ from wengert.codegen.llvm.shares import share
 from wengert.codegen.lower import NONFINITE, POSITION, Input, Layout, byte_size
 from wengert.core.dtypes import bool_, int8, is_float
 
+COPY = "copy_share"
 LINE = 64  # bytes of a cache line, which no two workers write to
 
 
@@ -21,6 +22,7 @@ def _part(code: Code, extent: Index, unit: int, split: bool) -> tuple[Index, Ind
 
 def write_commit(module: Module, layout: Layout, program: Program, split: bool) -> None:
     """void @commit(frame): where the status is 0, copy outputs to the arrays donated for them."""
+    _write_copy(module, split)
     code = Code(module, 1)
     frame = Frame(code, layout, program)
     status = code.let("load i64, ptr %frame, align 8")
@@ -29,15 +31,20 @@ def write_commit(module: Module, layout: Layout, program: Program, split: bool) 
     def copy() -> None:
         for output, slot in layout.commits:
             target, source = frame.word(slot, "ptr"), frame.word(layout.outputs[output], "ptr")
-            begin, end = _part(code, frame.size(byte_size(types[output])), LINE, split)
-            code.copy(
-                code.address(target, begin, int8),
-                code.address(source, begin, int8),
-                code.sub(end, begin),
-            )
+            size = frame.size(byte_size(types[output]))
+            code.do(f"call void @{COPY}(ptr %frame, ptr {target}, ptr {source}, i64 {size})")
 
     code.when(code.compare("eq", status, 0), copy)
     code.function("commit", "ptr %frame")
+
+
+def _write_copy(module: Module, split: bool) -> None:
+    """void @copy_share(frame, target, source, bytes): copy what is this worker's of an array."""
+    code = Code(module, 1)
+    begin, end = _part(code, "%bytes", LINE, split)
+    target, source = (code.address(each, begin, int8) for each in ("%target", "%source"))
+    code.copy(target, source, code.sub(end, begin))
+    code.function(COPY, "ptr %frame, ptr %target, ptr %source, i64 %bytes")
 
 
 def write_finite_check(module: Module, layout: Layout, program: Program, split: bool) -> None:

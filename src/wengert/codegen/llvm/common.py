@@ -7,33 +7,44 @@ What is a program's own can be taken apart, too: its parts are compiled side by 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
-SHARED = ("gemm_", "linalg_")  # how the names of such functions begin
 LARGE = 20_000  # characters of a module that is worth taking apart
+# How the names of common functions begin, up to what is made, and kept, together.
+_FAMILY = re.compile(r"(?:gemm_[a-z0-9]+(?:_blocks|_matrix)?|linalg)(?=_|$)")
 _NAME = re.compile(r"@([\w.]+)\(")
 _USED = re.compile(r"@([\w.]+)")
 
 
-def split(text: str) -> tuple[str, str]:
-    """The text of a module without its common functions, and a module of these; "" for none.
+def split(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text of a module without its common functions, and modules of these.
 
     >>> product = "define internal void @gemm_f(ptr %a) {\\n}\\n"
-    >>> own, common = split(product + "define void @f() {\\ncall @gemm_f(ptr null)\\n}\\n")
+    >>> own, [common] = split(product + "define void @f() {\\ncall @gemm_f(ptr null)\\n}\\n")
     >>> own.splitlines()
     ['declare void @gemm_f(ptr)', 'define void @f() {', 'call @gemm_f(ptr null)', '}']
     >>> common.splitlines()
     ['define void @gemm_f(ptr %a) {', '}']
     """
     head, *functions = re.split(r"^(?=define )", text, flags=re.MULTILINE)
-    common = [f for f in functions if _name(f).startswith(SHARED)]
-    if not common:
-        return text, ""
-    own = "".join(f for f in functions if f not in common)
-    declared = "".join(f"{_declaration(f)}\n" for f in common if f"@{_name(f)}(" in own)
-    body = "".join(f.replace("define internal ", "define ", 1) for f in common)
+    families: dict[str, set[int]] = {}
+    for i, function in enumerate(functions):
+        found = _FAMILY.match(_name(function))
+        if found:
+            families.setdefault(found[0], set()).add(i)
+    if not families:
+        return text, ()
+    rest = [i for i in range(len(functions)) if not any(i in each for each in families.values())]
+    own = "".join(functions[i] for i in rest)
+    common = tuple(_part(_needed(head, functions, f), functions, f) for f in families.values())
+    return head + _declared(functions, rest, own) + own, common
+
+
+def _needed(head: str, functions: list[str], part: set[int]) -> str:
+    """The lines of a head that some functions need, in an order of their own."""
+    used = {name for i in part for name in _USED.findall(functions[i])}
     lines = head.splitlines(keepends=True)
-    used = "".join(line for line in lines if (found := _NAME.search(line)) and found[0] in body)
-    return head + declared + own, used + body
+    return "".join(sorted(line for line in lines if _name(line) in used))
 
 
 def halves(text: str) -> tuple[str, ...]:
@@ -60,12 +71,17 @@ def halves(text: str) -> tuple[str, ...]:
     return tuple(_part(head, functions, set(part)) for part in parts)
 
 
-def _part(head: str, functions: list[str], own: set[int]) -> str:
-    """A module of some of the functions, with declarations of the others it uses."""
-    body = "".join(functions[i].replace("define internal ", "define ", 1) for i in sorted(own))
+def _part(head: str, functions: list[str], part: set[int]) -> str:
+    """A module of some of the functions, which other modules can use."""
+    body = "".join(functions[i].replace("define internal ", "define ", 1) for i in sorted(part))
+    return head + _declared(functions, part, body) + body
+
+
+def _declared(functions: list[str], part: Collection[int], body: str) -> str:
+    """Declarations of those functions outside of a part that it uses."""
     used = set(_USED.findall(body))
-    others = (f for i, f in enumerate(functions) if i not in own and _name(f) in used)
-    return head + "".join(f"{_declaration(f)}\n" for f in others) + body
+    others = (f for i, f in enumerate(functions) if i not in part and _name(f) in used)
+    return "".join(f"{_declaration(f)}\n" for f in others)
 
 
 def _name(line: str) -> str:

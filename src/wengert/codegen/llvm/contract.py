@@ -60,6 +60,17 @@ def write_contraction(
     code.function(name, "ptr %frame")
 
 
+def write_products(module: Module, program: Program) -> str:
+    """The text of a module with the functions that all products of a program call."""
+    for number, kernel in enumerate(program.kernels):
+        if kernel.kind == "gemm":
+            it = Contraction(program, number)
+            gemm(module, it.dtype, it.rows, it.columns)
+        for body in kernel.bodies:
+            write_products(module, body)
+    return module.text()
+
+
 def _block(
     code: Code, split: int | None, rows: Index, columns: Index
 ) -> tuple[Index, Index, Index, Index]:

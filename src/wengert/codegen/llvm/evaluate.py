@@ -305,7 +305,7 @@ class Evaluator:
             return self.cast(found, dtype)
         if node.op is op.arange:
             return self.counted(node, positions[0], dtype)
-        (source,) = node.operands
+        source = node.operands[0]
         assert source is not None
         shape = self.program.graph.type(source).shape
         return self.inline(source, self.looked_at(node, shape, positions))

@@ -10,6 +10,8 @@ its column of B only.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeAlias
 
 from wengert.codegen.llvm.code import Code, Index, Module
 from wengert.codegen.llvm.gemm_blocks import (
@@ -43,15 +45,14 @@ def gemm(module: Module, dtype: DType, m: Size | None = None, n: Size | None = N
     """
     name = f"gemm_{dtype.name}"
     if not is_float(dtype):
-        _once(module, name, lambda: define_integer(module, name, PARAMS, dtype))
+        _once(module, name, dtype, _define_integer)
         return name
-    blocks = f"{name}_blocks"
-    _once(module, blocks, lambda: define_blocks(module, blocks, dtype))
+    _once(module, f"{name}_blocks", dtype, define_blocks)
     if isinstance(m, int) and isinstance(n, int) and min(m, n) > _FEW_ROWS:
         name = f"{name}_matrix"
-        _once(module, name, lambda: _Choice(module, name, blocks, dtype).define_matrix())
+        _once(module, name, dtype, _define_matrix)
     else:
-        _once(module, name, lambda: _define_any(module, name, blocks, dtype))
+        _once(module, name, dtype, _define_any)
     return name
 
 
@@ -78,14 +79,35 @@ def scratch_bytes(
     return max(needs) * dtype.itemsize
 
 
-def _once(module: Module, name: str, define: Callable[[], None]) -> None:
+_Define: TypeAlias = Callable[[Module, str, DType], None]
+
+
+def _once(module: Module, name: str, dtype: DType, define: _Define) -> None:
     if not any(text.startswith(f"define internal void @{name}(") for text in module.functions):
-        define()
+        made = _defined(module.width, name, dtype, define)
+        module.functions += made.functions
+        module.declared |= made.declared
 
 
-def _define_any(module: Module, name: str, blocks: str, dtype: DType) -> None:
+@lru_cache(maxsize=32)
+def _defined(width: int, name: str, dtype: DType, define: _Define) -> Module:
+    """A module with these functions alone. They are the same in every program."""
+    module = Module(width)
+    define(module, name, dtype)
+    return module
+
+
+def _define_integer(module: Module, name: str, dtype: DType) -> None:
+    define_integer(module, name, PARAMS, dtype)
+
+
+def _define_matrix(module: Module, name: str, dtype: DType) -> None:
+    _Choice(module, name, f"gemm_{dtype.name}_blocks", dtype).define_matrix()
+
+
+def _define_any(module: Module, name: str, dtype: DType) -> None:
     """The function for all sizes, those of vectors too."""
-    lanes = registers(module, dtype).lanes
+    lanes, blocks = registers(module, dtype).lanes, f"{name}_blocks"
     define_across(module, f"{name}_across", dtype, lanes)
     define_along(module, f"{name}_along", dtype, lanes, f"{blocks}_pack")
     define_dot(module, f"{name}_dot", dtype)

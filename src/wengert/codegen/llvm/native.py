@@ -114,19 +114,43 @@ def _emitted(machine: Any, module: Any) -> bytes:
 def object_code(text: str, make: Make = make_object) -> Images:
     """A module as object files, made with `make`: what is kept, and linked again elsewhere.
 
-    Functions that many programs have in common are an object of their own, made once.
+    Functions that many programs have in common are objects of their own, made once.
     """
     own, common = split(text)
+    beside = [_common.begin(part, make) for part in common]
     first, *rest = halves(own)
-    beside = [Beside(partial(make, part)) for part in rest]
-    if common:
-        beside.append(Beside(partial(_common_object, common, make)))
+    beside += [Beside(partial(make, part)) for part in rest]
     return (make(first), *(each.result() for each in beside))
 
 
-@lru_cache(maxsize=16)
-def _common_object(text: str, make: Make) -> bytes:
-    return make(text)
+def begin_common(text: str, make: Make) -> None:
+    """Have the common functions of a module made beside other work."""
+    for part in split(text)[1]:
+        _common.begin(part, make)
+
+
+class _Common:
+    """The objects of common functions that were asked for last."""
+
+    MOST = 16
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, Make], Beside[bytes]] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, text: str, make: Make) -> Beside[bytes]:
+        key = text, make
+        with self._lock:
+            found = self._made.pop(key, None)
+            if found is None or found.failed:
+                found = Beside(partial(make, text))
+            self._made[key] = found
+            if len(self._made) > self.MOST:
+                del self._made[next(iter(self._made))]
+        return found
+
+
+_common = _Common()
 
 
 class Native:

@@ -7,6 +7,7 @@ from functools import partial
 
 from wengert.codegen.folds import FOLDS
 from wengert.codegen.kernel import Kernel, Program
+from wengert.codegen.llvm.alike import share_alike
 from wengert.codegen.llvm.array import Array
 from wengert.codegen.llvm.code import LANES, Code, Index, Module
 from wengert.codegen.llvm.commit import write_commit, write_finite_check
@@ -60,6 +61,7 @@ def write_program(
     else:
         code.do(f"call void @{WORK}(ptr %frame)")
     code.function(ENTRY, "ptr %frame", linkage="")
+    module.functions[:] = share_alike(module.functions)
     return module.text()
 
 
