@@ -273,3 +273,34 @@ def test_what_can_fail_is_not_left_to_the_end() -> None:
     with pytest.raises(IndexError):
         take(a, b, np.array([0, 3, 0]))
     assert a.tolist() == b.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: -wg.op.shift(x, axis=1, step=-1, fill=0.0),
+        lambda x: wg.pad(x, ((1, 0), (0, 0)))[:-1] * 2.0,
+        lambda x: wg.concat([x[2:], x[:2]]) * 2.0,
+        lambda x: np.flip(x, 0) + 1.0,
+        lambda x: np.broadcast_to(x[:1], x.shape) + x,
+        lambda x: np.broadcast_to(np.max(x, axis=0), x.shape) - x,
+        lambda x: x / np.sum(x, axis=1, keepdims=True),
+        lambda x: x / np.sum(x),
+        lambda x: np.tril(x) * 2.0,
+        lambda x: wg.softmax(x, axis=0),
+        lambda x: wg.cumulative_sum(x, axis=1) - x,
+        lambda x: wg.sort(x, axis=1) - x,
+    ],
+)
+def test_what_is_read_elsewhere_is_not_written_before(
+    function: Any, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WENGERT_GRAIN", "1")
+    x = np.random.default_rng(1).normal(size=(37, 130))
+    wanted = wg.compile(function, threads=1)(x)
+    step = wg.compile(function, donate="x", threads=threads)
+    for _ in range(5):
+        given = x.copy()
+        assert step(given) is given
+        assert np.array_equal(given, wanted)

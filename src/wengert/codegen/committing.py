@@ -7,14 +7,14 @@ decides whether these run at all.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from wengert.codegen.elements import ELEMENTS
+from wengert.codegen.elements import ELEMENTS, IN_PLACE
 from wengert.codegen.folds import FOLDS
 from wengert.codegen.kernel import COMMIT, Kernel, Program
 from wengert.codegen.prepare import WITHOUT_MEMORY
-from wengert.codegen.views import LOOKS, Root, row_major
+from wengert.codegen.views import LOOKS, Root, View, row_major
 from wengert.core.dims import Size
 from wengert.core.dtypes import is_float
 from wengert.core.graph import Graph, Node
@@ -189,12 +189,23 @@ def _writes_in_place(
             return False
         if root in program.pieces and program.pieces[root][0] in read_by_others:
             return False
-    views = [view for i in kernel.members for view in program.operand_views(i)]
     return all(
-        view.offset in places[view.root] and view.strides == full
-        for view in views
+        view.offset in places[view.root] and view.strides == full and not _reads_elsewhere(node)
+        for node, view in _reads(program, kernel)
         if view.root in places
     )
+
+
+def _reads(program: Program, kernel: Kernel) -> Iterator[tuple[Node, View]]:
+    """All that the members of a kernel read, and who does."""
+    for i in kernel.members:
+        for view in program.operand_views(i):
+            yield program.node(i), view
+
+
+def _reads_elsewhere(node: Node) -> bool:
+    """Whether it reads an operand at other positions than the one it computes."""
+    return node.op in ELEMENTS and node.op not in IN_PLACE
 
 
 def _can_wait(
