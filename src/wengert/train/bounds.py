@@ -1,10 +1,10 @@
 """Bounds: a proof, in a few scalars, that an update stays finite.
 
 A step under "raise" and "skip" looks at what an update would write before it writes anything, which
-is a second sweep over all parameters. Where a segment's rule is elementwise, extents can spare it:
-no element of the gradient is larger than the norm, the numbers of the update are known, weights may
-be any finite numbers, and states are no larger than the last proof found. Where all that follows
-is finite, so is the update.
+is a second sweep over all parameters. Extents can spare it: no element of the gradient is larger
+than the norm, the numbers of the update are known, weights may be any finite numbers, and states
+are no larger than the last proof found. Where all that follows is finite, so is the update. A rule
+that takes norms is elementwise behind them; they are computed once more, for the proof.
 
 Extents of states pass from step to step beside the states. They are measured where states come from
 elsewhere, and hold as long as only the step writes to the states.
@@ -20,22 +20,17 @@ import numpy as np
 from wengert.core.dtypes import DType, bool_, float64
 from wengert.core.graph import Graph
 from wengert.core.table import op
-from wengert.core.types import ArrayType, Value
-from wengert.interpret.trace import trace_flat
-from wengert.passes.dce import dce
-from wengert.passes.expand import expand
-from wengert.passes.simplify import simplify
-from wengert.train.extents import Extents, NotFollowed, largest
-from wengert.train.groups import Group
+from wengert.core.types import Value
+from wengert.train.extents import Extents, NotFollowed, largest, smallest
+from wengert.train.rules import Clip, Given, Rule, rules
 from wengert.train.storage import Array, Segment, Storage
 
 ABOVE = 1 + 2.0**-20  # a norm is rounded, by much less
 
 
-def bounded_states(storage: Storage, groups: Sequence[Group]) -> list[tuple[Segment, str]]:
+def bounded_states(storage: Storage) -> list[tuple[Segment, str]]:
     """The states that have extents, in the order in which these are kept."""
-    flat = [segment for segment in storage.trained if groups[segment.group].trainer.flat]
-    return [(segment, name) for segment in flat for name in segment.states]
+    return [(segment, name) for segment in storage.trained for name in segment.states]
 
 
 def measure(extents: Array, states: Sequence[tuple[Segment, str]]) -> None:
@@ -64,18 +59,26 @@ class Bounds:
         self._found: list[Value] = []  # of the extents after the step
 
     def prove(
-        self, optimizer: Any, segment: Segment, gradient: Value, numbers: Mapping[str, Value]
+        self,
+        optimizer: Any,
+        segment: Segment,
+        gradient: Value,
+        numbers: Mapping[str, Value],
+        given: Given,
+        clip: Clip,
     ) -> Value:
         """Whether new weights and states of a segment are certain to be finite: a bool scalar.
-        `gradient` says how large its elements can be. To be asked of all segments, in their order.
+        `gradient` says how large its clipped elements can be; `given` are weights, gradients and
+        states before the update. To be asked of all segments, in their order.
         """
-        if not optimizer.flat:
-            return False
         first = len(self._found)
         kept = [op.astype(self._kept(first + i), segment.dtype) for i in range(len(segment.states))]
-        graph = _rule_graph(optimizer, segment, list(numbers))
         try:
-            safe, found = self._proof(graph, segment.dtype, gradient, kept, list(numbers.values()))
+            proofs = [
+                self._proof(rule, segment.dtype, gradient, kept, list(numbers.values()))
+                for rule in rules(optimizer, segment, numbers, given, clip)
+            ]
+            safe, found = _all_of(proofs)
         except NotFollowed:
             safe, found = False, [-_maximum(segment.dtype)] * len(kept)
         self._found += [op.astype(x, float64) for x in found]
@@ -87,7 +90,7 @@ class Bounds:
 
     def _proof(
         self,
-        graph: Graph,
+        rule: Rule,
         dtype: DType,
         gradient: Value,
         kept: Sequence[Value],
@@ -96,9 +99,17 @@ class Bounds:
         """Whether a rule is safe, and the extents of the new states."""
         # Where others can write to states, nothing is known of them.
         states = [op.where(self._unseen, op.abs(x), np.inf) for x in kept]
-        most = [_maximum(dtype), gradient, *states, *map(op.abs, numbers)]
+        weights = _maximum(dtype) if rule.length is None else largest_element(rule.length, dtype)
         zeros = [np.zeros((), dtype) for _ in kept]
-        extents = Extents(graph, most, [None, None, *zeros, *numbers])
+        graph = rule.graph
+        most = dict(
+            zip(graph.inputs, [weights, gradient, *states, *map(op.abs, numbers)], strict=True)
+        )
+        least = dict(zip(graph.inputs, [None, None, *zeros, *numbers], strict=True))
+        for number, values in rule.scalars.items():
+            most[number] = largest([op.abs(x) for x in values])
+            least[number] = smallest(values)
+        extents = Extents(graph, most, least)
         signed = _signed(extents, graph, len(kept))
         for i in signed:  # taken to be 0 or more so far: let it hold, before and after
             extents.require_not_negative(kept[i])
@@ -139,6 +150,20 @@ def _signed(extents: Extents, graph: Graph, states: int) -> set[int]:
     return signed
 
 
+def _all_of(proofs: Sequence[tuple[Value, list[Value]]]) -> tuple[Value, list[Value]]:
+    """One proof of several: whether all hold, and what each state is not larger than in any."""
+    if len(proofs) == 1:
+        return proofs[0]
+    safe = proofs[0][0]
+    for other, _ in proofs[1:]:
+        safe = op.logical_and(safe, other)
+    found = []
+    for each in zip(*(extents for _, extents in proofs), strict=True):
+        most = largest([op.abs(x) for x in each])
+        found.append(op.where(op.less(smallest(each), 0), op.negative(most), most))
+    return safe, found
+
+
 def _none_negative(scalars: Sequence[Value]) -> Value:
     if not scalars:
         return np.array(True, bool_)
@@ -146,21 +171,3 @@ def _none_negative(scalars: Sequence[Value]) -> Value:
     for x in scalars[1:]:
         found = op.minimum(found, x)
     return op.greater_equal(found, 0)
-
-
-def _rule_graph(optimizer: Any, segment: Segment, numbers: Sequence[str]) -> Graph:
-    """An optimizer's rule for a segment: (weights, gradients, states, numbers) to new weights and
-    states.
-    """
-    states = list(segment.states)
-
-    def rule(weights: Value, gradients: Value, *rest: Value) -> list[Value]:
-        state = dict(zip(states, rest, strict=False))
-        s = dict(zip(numbers, rest[len(states) :], strict=True))
-        new, found = optimizer.rule(weights, gradients, state, s)
-        return [new, *(found[name] for name in states)]
-
-    vector, number = ArrayType((segment.size,), segment.dtype), ArrayType((), segment.dtype)
-    types = [vector] * (2 + len(states)) + [number] * len(numbers)
-    names = ["weights", "gradients", *states, *numbers]
-    return dce(simplify(expand(trace_flat(rule, types, names)[0])))  # x**2 becomes x · x

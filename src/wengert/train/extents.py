@@ -11,7 +11,7 @@ their results; where one does not, as 1 / inf does, its operand is noted as one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,17 +29,20 @@ class NotFollowed(Exception):
 
 
 class Extents:
-    """The extents of a graph's values, from those of its inputs. What they rest on gathers in two
-    lists: of scalars that have to be `finite`, and of scalars that must not be `negative`.
+    """The extents of a graph's values, from those of its inputs and of what else is known. What
+    they rest on gathers in two lists: of scalars that have to be `finite`, and of scalars that must
+    not be `negative`.
     """
 
-    def __init__(self, graph: Graph, most: Sequence[Value], least: Sequence[Value | None]) -> None:
+    def __init__(
+        self, graph: Graph, most: Mapping[int, Value], least: Mapping[int, Value | None]
+    ) -> None:
         self._nodes = graph.nodes
         self.finite: list[Value] = []
         self.not_negative: list[Value] = []
         self.asked: set[int] = set()  # nodes whose least was needed
-        self._least = {i: x for i, x in zip(graph.inputs, least, strict=True) if x is not None}
-        self._most = dict(zip(graph.inputs, most, strict=True))
+        self._least = {i: x for i, x in least.items() if x is not None}
+        self._most = dict(most)
         for number, node in enumerate(graph.nodes):
             if number not in self._most and node.op in MOST and _is_float(node):
                 try:
@@ -136,6 +139,14 @@ def largest(scalars: Sequence[Value]) -> Value:
     found = scalars[0]
     for x in scalars[1:]:
         found = op.maximum(found, x)
+    return found
+
+
+def smallest(scalars: Sequence[Value]) -> Value:
+    """The smallest of some scalars; NaN where one is."""
+    found = scalars[0]
+    for x in scalars[1:]:
+        found = op.minimum(found, x)
     return found
 
 

@@ -21,6 +21,7 @@ from wengert.train.bounds import Bounds, bounded_states, largest_element
 from wengert.train.groups import Group
 from wengert.train.norms import clip_by_norm, global_norm
 from wengert.train.results import read_results
+from wengert.train.rules import Clip, Given
 from wengert.train.storage import Parameter, Segment, Storage
 
 LOSS, NORM = 0, 1  # places in the report
@@ -54,7 +55,7 @@ class Plan:
     @property
     def bounded(self) -> list[tuple[Segment, str]]:
         """The states whose extents are kept."""
-        return bounded_states(self.storage, self.groups) if self.proves else []
+        return bounded_states(self.storage) if self.proves else []
 
 
 @dataclass
@@ -112,7 +113,7 @@ def whole_step(plan: Plan, update: bool) -> Callable[..., Any]:
             with in_phase("update"):  # behind the boundary: written in place, if nothing failed
                 numbers = _numbers(plan, scalars)
                 clip = _clipping(plan, gradients, norm, scalars)
-                safe, extents = _proved(plan, before, norm, clip, numbers, fixed[4])
+                safe, extents = _proved(plan, before, gradients, norm, clip, numbers, fixed[4])
                 held = [op.boundary(g, known) for g, known in zip(gradients, safe, strict=True)]
                 weights, states = _updated(plan, before, held, clip, numbers)
         after = Live(weights, states, carried, before.counter + 1, extents, gradients)
@@ -225,9 +226,6 @@ def _accumulated(
     return [op.where(first, g, old + g) for g, old in zip(shares, before, strict=True)]
 
 
-Clip = Callable[[Value], Value]
-
-
 def _clipping(plan: Plan, gradients: Sequence[Value], norm: Value, scalars: Value) -> Clip:
     """How gradients, or parts of them, are clipped: each element between -clip_value and
     clip_value, then all of them to clip_norm.
@@ -269,6 +267,7 @@ def _numbers(plan: Plan, scalars: Value) -> list[dict[str, Value]]:
 def _proved(
     plan: Plan,
     live: Live,
+    gradients: Sequence[Value],
     norm: Value,
     clip: Clip,
     numbers: Sequence[Mapping[str, Value]],
@@ -280,9 +279,11 @@ def _proved(
         return [False] * len(trained), live.extents
     bounds = Bounds(live.extents[0] if live.extents else None, unseen)
     safe = []
-    for segment, s in zip(trained, numbers, strict=True):
+    for i, segment in enumerate(trained):
         most = clip(largest_element(norm, segment.dtype))  # larger elements stay larger
-        safe.append(bounds.prove(plan.groups[segment.group].trainer, segment, most, s))
+        optimizer = plan.groups[segment.group].trainer
+        given = live.weights[i], gradients[i], live.states[i]
+        safe.append(bounds.prove(optimizer, segment, most, numbers[i], given, clip))
     return safe, bounds.extents()
 
 
@@ -304,9 +305,6 @@ def _updated(
         weights.append(found)
         states.append({name: state[name] for name in segment.states})
     return weights, states
-
-
-Given = tuple[Value, Value, Mapping[str, Value]]  # weights, gradients, states
 
 
 def _flat_rule(
