@@ -25,8 +25,6 @@ RANKS = {
     "nn": 9,
     "optim": 9,
     "train": 10,
-    "interop": 10,
-    "cli": 11,
     "__init__": 99,
 }
 VAGUE_NAMES = {"util", "utils", "helper", "helpers", "misc"}

@@ -1,8 +1,8 @@
 """Committing: the end of a program, which writes over its arguments when nothing has failed.
 
-What lies behind a `boundary` in the graph and leads only to outputs that go over arguments is the
-commit: kernels of their own, which write in place. All others have run before, and what they found
-decides whether these run at all.
+What lies behind a `boundary` in the graph, or is made of arguments alone, and leads only to outputs
+that go over arguments is the commit: kernels of their own, which write in place. All others have
+run before, and what they found decides whether these run at all.
 """
 
 from __future__ import annotations

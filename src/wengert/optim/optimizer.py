@@ -321,4 +321,4 @@ def cast_all(scalars: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
     }
 
 
-__all__ = ["Arrays", "Optimizer", "Rate", "cast_all"]
+__all__ = ["Arrays", "Optimizer", "Rate"]

@@ -65,7 +65,7 @@ class Bound:
         return found
 
 
-class Bounds:
+class BoundFunctions:
     """Bound functions that were used last. A lambda in a loop is a new object every time around; it
     is found again by its code and by what it has taken from outside.
     """

@@ -6,24 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert.core.dtypes import float32, float64
 from wengert.core.table import op
 from wengert.core.types import Value
+from wengert.optim.length import length
 
 SMALL = 2.0**-100
 
 
 def global_norm(gradients: Sequence[Value]) -> Value:
     """The length of all gradients as one vector, in float64."""
-    norms = [_norm(g) for g in gradients]
+    norms = [length(g) for g in gradients]
     return norms[0] if len(norms) == 1 else op.vector_norm(op.stack(norms))
-
-
-def _norm(g: Value) -> Value:
-    if g.dtype == float32:  # squares of any float32 fit in a float64
-        wide = op.astype(g, float64)
-        return op.sqrt(op.sum(wide * wide))
-    return op.vector_norm(g)
 
 
 def clip_by_norm(gradients: Sequence[Value], norm: Value, limit: Value) -> list[Value]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from wengert.core import tree
 from wengert.train.batch import LossSignature
-from wengert.train.bound import Bound, Bounds, weighted_mean
+from wengert.train.bound import Bound, BoundFunctions, weighted_mean
 from wengert.train.checking import Check, check_step
 from wengert.train.checkpoint import Checkpoint
 from wengert.train.data import Data
@@ -81,7 +81,7 @@ class TrainStep:
             cast=storage.dtype if cast else None,
             proves=nonfinite != "ignore" and accumulate == 1,
         )
-        self._bounds = Bounds()
+        self._bounds = BoundFunctions()
         self._engine = Engine(
             plan, arrays, signature.names, self._given_limits(), seed, threads, nonfinite, compiled
         )
