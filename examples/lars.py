@@ -91,6 +91,7 @@ class Trainer:
     def run(self, samples: Samples, seed: int, batch: int, rate: float) -> Outcome:
         step = self.step
         validation, test, data = split(samples, seed, VALIDATION, TEST)
+        step.optimizer.learning_rate = 1.0  # a number, as when the state was taken
         step.load_state_dict(self.start)
         step.model = new_model(seed)
         updates = self.epochs * -(-ROWS // batch)

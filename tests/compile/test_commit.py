@@ -304,3 +304,108 @@ def test_what_is_read_elsewhere_is_not_written_before(
         given = x.copy()
         assert step(given) is given
         assert np.array_equal(given, wanted)
+
+
+def _stays_in_kernel(a: Any, b: Any) -> Any:
+    new = a - np.sum(a, 1, keepdims=True)
+    return new, b + a * np.sum(new * b, 1, keepdims=True)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("shape", [(6,), (5, 5), (4, 17), (1, 300)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: (a * 2.0, b - np.sum(a * b)),
+        lambda a, b: (b * np.sum(a), a * np.max(b)),
+        lambda a, b: (a - np.mean(b), b + np.mean(a - b)),
+        lambda a, b: (np.sum(a) + b * 0.0, a + np.sum(b * np.sum(a * b))),
+    ],
+)
+def test_sums_read_all_before_anything_is_written(
+    function: Any, shape: Any, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WENGERT_GRAIN", "1")
+    require_same_as_not_donated(function, shape, shape, threads=threads)
+
+
+@pytest.mark.parametrize("columns", [1, 15, 16, 17, 40])
+def test_rows_read_again_before_they_are_written(columns: int) -> None:
+    require_same_as_not_donated(_stays_in_kernel, (3, columns), (3, columns), threads=1)
+
+
+@pytest.mark.parametrize("size", [30, 300])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: (a.T @ b + a, b + a.T),
+        lambda a, b: (np.cumsum(a, 0), b + a[::-1]),
+        lambda a, b: (np.sort(a, 0), b * np.sum(a, 0)),
+    ],
+)
+def test_copies_wait_for_what_still_reads(
+    function: Any, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WENGERT_GRAIN", "1")
+    for _ in range(5):
+        require_same_as_not_donated(function, (size, size), (size, size), threads=3)
+
+
+def _joined_and_read(a: Any, b: Any) -> Any:
+    joined = np.concatenate([b[:2], b[2:]], 0)
+    return joined, np.flip(joined, 1)
+
+
+def _joined_of_joined(a: Any, b: Any) -> Any:
+    joined = np.concatenate([a[:1], b[1:]], 0) * 1.0
+    return np.concatenate([joined[2:], joined[:2]], 0), joined
+
+
+@pytest.mark.parametrize("fused", ["1", "0"])
+@pytest.mark.parametrize("function", [_joined_and_read, _joined_of_joined])
+def test_a_concatenation_that_is_returned_and_read(
+    function: Any, fused: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WENGERT_FUSE", fused)
+    require_same_as_not_donated(function, (4, 3), (4, 3), threads=1)
+
+
+def require_same_as_not_donated(function: Any, *shapes: Any, threads: int) -> None:
+    rng = np.random.default_rng(5)
+    given = [rng.normal(size=shape) for shape in shapes]
+    wanted = wg.compile(function, threads=1)(*given)
+    for nonfinite in ("ignore", "raise"):
+        args = [x.copy() for x in given]
+        step = wg.compile(function, donate=("a", "b"), threads=threads, nonfinite=nonfinite)
+        for found, want in zip(step(*args), wanted, strict=True):
+            assert np.array_equal(found, want)
+
+
+class Centred(wg.optim.Optimizer):
+    """A rule that reads weights again behind a mean of what it writes."""
+
+    flat = False
+
+    def initial(self, weights: Any) -> Any:
+        return {"m": wg.zeros_like(weights)}
+
+    def rule(self, weights: Any, grad: Any, state: Any, s: Any, path: Any = None) -> Any:
+        u = weights - np.mean(weights, 0)
+        return u - 0.01 * grad, {"m": state["m"] + weights * np.mean(u * grad, 0)}
+
+
+@pytest.mark.parametrize("nonfinite", ["ignore", "raise"])
+def test_rules_of_users_train_as_op_by_op(nonfinite: str) -> None:
+    x, start = np.random.default_rng(1).normal(size=(2, 40, 3))
+    steps = [
+        wg.TrainStep(
+            lambda w, x: np.mean((w * x) ** 2), start, Centred(0.1), nonfinite=nonfinite, compiled=c
+        )
+        for c in (True, False)
+    ]
+    for _ in range(3):
+        for step in steps:
+            step(x)
+    np.testing.assert_allclose(steps[0].model, steps[1].model, rtol=1e-12)
+    states = [step.optimizer_states["m"] for step in steps]
+    np.testing.assert_allclose(*states, rtol=1e-9)

@@ -91,6 +91,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "save: complex numbers": lambda: saving({"w": line * 1j}),
     "save: a masked array": lambda: saving(np.ma.masked_array(line)),
     "save: a key that is no name": lambda: saving({frozenset(): line}),
+    "save: a broken character": lambda: saving({"w\ud800": line}),
     "save: a Tensor": lambda: wg.grad(lambda x: saving({"w": x}))(line),
     "load: no path": lambda: wg.load(None),  # type: ignore[arg-type]
     "load: a file that does not exist": lambda: in_a_folder(lambda: wg.load(FILE)),

@@ -51,6 +51,7 @@ LEARNING: dict[str, Callable[[], Any]] = {
     "layer_norm: a negative eps": lambda: wg.layer_norm(logits, eps=-1.0),
     "batch_norm: a shift of another size": lambda: wg.batch_norm(logits, shift=np.ones(2)),
     "dropout: a rate of 1, traced": lambda: traced(lambda x: wg.dropout(x, 1.0), line),
+    "dropout: a generator of NumPy": lambda: wg.dropout(line, 0.5, np.random.default_rng(0)),
     "dropout: a rate of 1": lambda: wg.dropout(line, 1.0),
     "var: a correction that is no number": lambda: wg.var(line, correction="one"),
 }

@@ -71,6 +71,12 @@ LAYERS: dict[str, Callable[[], Any]] = {
     "BatchNorm: other features, traced": lambda: wg.compile(normalized)(np.ones((2, 4))),
     "BatchNorm: another state": lambda: normalized(np.ones((2, 3)), (0.0, 1.0)),
     "BatchNorm: a momentum above 1": lambda: nn.BatchNorm(3, momentum=1.5),
+    "BatchNorm: a state of another size": lambda: normalized(
+        np.ones((2, 3)), nn.BatchNorm(2).initial_state()
+    ),
+    "BatchNorm: a state without arrays": lambda: normalized(
+        np.ones((2, 3)), {"mean": None, "var": None}
+    ),
     "Dropout: a rate of 1": lambda: nn.Dropout(1.0),
     "Embedding: a row that does not exist": lambda: nn.Embedding(5, 2)(np.array([5])),
     "GRU: a sequence without a time": lambda: nn.GRU(3, 4)(row),
@@ -88,11 +94,14 @@ LAYERS: dict[str, Callable[[], Any]] = {
     "Sequential: an unknown activation": lambda: nn.Sequential("swish2"),
     "Sequential: a layer of two results": lambda: nn.Sequential(nn.GRU(3, 2))(np.ones((5, 3))),
     "he_normal: a bias": lambda: nn.init.he_normal((3,), 0, np.float32),
+    "normal: a seed that is no number": lambda: nn.init.normal((3,), "a"),  # type: ignore[arg-type]
+    "zeros: a size that is no whole number": lambda: nn.init.zeros((2.5,)),  # type: ignore[arg-type]
 }
 
 MLP: dict[str, Callable[[], Any]] = {
     "Mlp: one size": lambda: nn.Mlp((3,)),
     "Mlp: a layer of no width": lambda: mlp(3, 0, 2),
+    "Mlp: a negative seed": lambda: mlp(seed=-1),
     "Mlp: an unknown activation": lambda: mlp(activation="sine"),
     "Mlp.weights: a layer that does not exist": lambda: mlp().weights(2),
     "Mlp.scratch: a batch of 0": lambda: mlp().scratch(0),

@@ -77,7 +77,17 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "load_state_dict: integers": lambda: loading(parameters=state(momentum=np.arange(3))),
     "load_state_dict: no dictionary": lambda: o.SGD(0.1).load_state_dict(None),  # type: ignore[arg-type]
-    "load_state_dict: other settings": lambda: o.SGD(0.1).load_state_dict(o.Adam().state_dict()),
+    "load_state_dict: a number before": lambda: o.SGD(o.Cosine(0.1, 10)).load_state_dict(
+        o.SGD(0.1).state_dict()
+    ),
+    "load_state_dict: another kind": lambda: o.AdamW(0.1).load_state_dict(o.Adam().state_dict()),
+    "load_state_dict: another rule": lambda: o.Lars(0.1).load_state_dict(
+        o.Lars(0.1, exclude="*.bias").state_dict()
+    ),
+    "load_state_dict: another schedule": lambda: o.SGD(o.Cosine(0.1, 10)).load_state_dict(
+        o.SGD(o.Constant(0.1)).state_dict()
+    ),
+    "load_state_dict: other settings": lambda: loading(settings={"momentum": 0.9}),
     "load_state_dict: settings that need state": lambda: o.SGD(0.1).load_state_dict(
         o.SGD(0.1, momentum=0.9).state_dict()
     ),

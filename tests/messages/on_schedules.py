@@ -92,7 +92,10 @@ LBFGS: dict[str, Callable[[], Any]] = {
     "LBFGS.step: other weights": lambda: searched()[0].step(wg.value_and_grad(bowl), np.ones(3)),
     "LBFGS.load_state_dict: no dictionary": lambda: o.LBFGS().load_state_dict(None),
     "LBFGS.load_state_dict: of another optimizer": lambda: o.LBFGS().load_state_dict(
-        {"settings": {"momentum": 0.9}, "state": {}}
+        {"kind": "SGD", "settings": {"momentum": 0.9}, "state": {}}
+    ),
+    "LBFGS.load_state_dict: other settings": lambda: o.LBFGS().load_state_dict(
+        {"kind": "LBFGS", "settings": {"momentum": 0.9}, "state": {}}
     ),
     "LBFGS.load_state_dict: another state": lambda: loading(mean=3.0),
     "LBFGS.load_state_dict: a rate of NaN": lambda: loading(rate=np.nan),

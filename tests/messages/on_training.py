@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,18 @@ def loaded(change: Callable[[dict[str, Any]], Any]) -> None:
     made.load_state_dict(change(state) or state)
 
 
+def loaded_from(other: Any, **options: Any) -> None:
+    """Load the state of a step with another optimizer or other options."""
+    step(optimizer=wg.optim.Adam(0.1)).load_state_dict(
+        step(optimizer=other, **options).state_dict()
+    )
+
+
+def with_limit(limit: Any) -> None:
+    made = step(clip_norm=1.0)
+    made.load_state_dict(made.state_dict() | {"limits": {"clip_norm": limit}})
+
+
 class WrongState(wg.optim.Optimizer):
     def initial(self, weights: Any) -> dict[str, Any]:
         return {"norm": np.zeros(())}
@@ -94,6 +107,7 @@ MAKING: dict[str, Callable[[], Any]] = {
     "TrainStep: an optimizer whose state has a shape of its own": lambda: step(
         optimizer=WrongState(0.1)
     ),
+    "TrainStep: two arrays at one path": lambda: step(model={"a.b": Y, "a": {"b": X}}),
     "TrainStep: accumulate": lambda: step(accumulate=0),
     "TrainStep: nonfinite": lambda: step(nonfinite="warn"),
     "TrainStep: threads": lambda: step(threads=0),
@@ -139,6 +153,8 @@ RUNNING: dict[str, Callable[[], Any]] = {
     "TrainStep.run: batch_size": lambda: step().run(X, Y, batch_size=0),
     "TrainStep.run: a batch larger than the data": lambda: step().run(X, Y, batch_size=5),
     "TrainStep.run: epochs": lambda: step().run(X, Y, batch_size=2, epochs=0),
+    "TrainStep.evaluate: no function": lambda: step().evaluate(3, X, Y, batch_size=2),
+    "TrainStep.bind: no function": lambda: step().bind(3),
     "TrainStep.run: shuffle_seed": lambda: step().run(X, Y, batch_size=2, shuffle_seed=-1),
 }
 
@@ -155,6 +171,8 @@ SETTING: dict[str, Callable[[], Any]] = {
     "TrainStep.state: another shape": lambda: assigned(
         "state", {"n": np.ones(3)}, state={"n": np.zeros(2)}
     ),
+    "TrainStep.epoch: below 0": lambda: assigned("epoch", -1),
+    "TrainStep: copied": lambda: copy.deepcopy(step()),
     "TrainStep.load_state_dict: no dict": lambda: loaded(lambda state: 3),
     "TrainStep.load_state_dict: something else": lambda: loaded(lambda state: {"w": X}),
     "TrainStep.load_state_dict: another shape": lambda: loaded(
@@ -169,6 +187,13 @@ SETTING: dict[str, Callable[[], Any]] = {
     "TrainStep.load_state_dict: settings of another optimizer": lambda: loaded(
         lambda state: state["settings"]["*"].update(settings={})
     ),
+    "TrainStep.load_state_dict: of another kind of optimizer": lambda: loaded_from(
+        wg.optim.AdamW(0.1)
+    ),
+    "TrainStep.load_state_dict: with a limit": lambda: loaded_from(
+        wg.optim.Adam(0.1), clip_norm=1.0
+    ),
+    "TrainStep.load_state_dict: a limit that is none": lambda: with_limit(-1.0),
 }
 
 CHECKING: dict[str, Callable[[], Any]] = {

@@ -105,3 +105,34 @@ def test_what_is_refused():
         wg.nn.Linear(3, 2, init="glorot")
     with pytest.raises(ShapeError, match=r"returned shape \(1,\); shape \(2, 3\) was asked for"):
         wg.nn.Linear(3, 2, init=lambda shape, seed, dtype: np.zeros(1))
+
+
+@pytest.mark.parametrize("name", VARIANCES)
+def test_shapes_are_whole_numbers(name):
+    initialiser = INITIALISERS[name]
+    for shape in ((2, 3), [2, 3], np.array([2, 3])):
+        assert initialiser(shape).shape == (2, 3)
+    for shape in ((2.5, 3), (2, -1), "ab", None, (True, 2), ("a", 2), 2.0):
+        with pytest.raises(ShapeError, match=f"{name}: shape=.* it must be a tuple of whole"):
+            initialiser(shape)
+
+
+def test_a_size_by_itself_is_a_shape_as_in_numpy():
+    for size in (3, np.int64(3)):
+        assert wg.nn.init.zeros(size).shape == wg.nn.init.normal(size).shape == (3,)
+        with pytest.raises(ShapeError, match=r"orthogonal: given shape \(3,\); fans need"):
+            wg.nn.init.orthogonal(size)
+
+
+@pytest.mark.parametrize("seed", [-1, "a", 2.5])
+def test_seeds_are_whole_numbers(seed):
+    nn = wg.nn
+    for make, by in (
+        (lambda: nn.init.normal((2, 3), seed), "normal"),
+        (lambda: nn.init.orthogonal((2, 3), seed), "orthogonal"),
+        (lambda: nn.Linear(3, 2, init="he_uniform", seed=seed), "he_uniform"),
+        (lambda: nn.Mlp((3, 2), seed=seed), "Mlp"),
+        (lambda: nn.GRU(3, 2, seed=seed), "GRU"),
+    ):
+        with pytest.raises(ValueError, match=f"^{by}: seed={seed!r} was given; it must be a whole"):
+            make()

@@ -231,6 +231,23 @@ def test_evaluation_depends_on_one_row_only_and_differentiates():
     wg.check_grads(lambda p, x: wg.sum(wg.sin(p(x, state, training=False)[0])), [norm, x])
 
 
+def test_a_state_that_does_not_fit_is_refused():
+    norm, x = wg.nn.BatchNorm(3), random(4, 3)
+    for bad in (np.zeros(2), np.zeros((1, 3)), None, [0.0, 0.0, 0.0], 0.0):
+        for training in (True, False):
+            with pytest.raises(ShapeError, match=r"BatchNorm: var of the state is .* shape \(3,\)"):
+                norm(x, norm.initial_state() | {"var": bad}, training=training)
+
+
+def test_batch_norm_takes_lists():
+    norm = wg.nn.BatchNorm(2, dtype=np.float64)
+    x = random(4, 2)
+    for training in (True, False):
+        found = norm(x.tolist(), norm.initial_state(), training=training)
+        expected = norm(x, norm.initial_state(), training=training)
+        assert np.array_equal(found[0], expected[0])
+
+
 def test_no_gradient_flows_through_the_state():
     norm, x = wg.nn.BatchNorm(3, **FLOAT), random(4, 3)
     start = norm.initial_state()
@@ -269,6 +286,13 @@ def test_dropout_needs_a_generator():
     compiled = wg.compile(lambda x, key: layer(x, rng=wg.random.Generator(key)))
     assert np.array_equal(compiled(x, wg.random.key(3)), y)
     assert wg.tree.leaves(layer) == []
+
+
+@pytest.mark.parametrize("rng", [np.random.default_rng(0), 0, wg.random.key(0)])
+def test_dropout_refuses_other_generators(rng):
+    for call in (wg.nn.Dropout(0.5), lambda x, rng: wg.dropout(x, 0.5, rng)):
+        with pytest.raises(TypeError, match=r"dropout: rng is .*; it must be a wg\.random\.Gen"):
+            call(np.ones(3), rng)
 
 
 # Embedding.

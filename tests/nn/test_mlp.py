@@ -287,6 +287,34 @@ def test_copies_and_pickles():
     assert np.array_equal(mlp.backward(x, other, again), grads.d_input)
 
 
+@pytest.mark.parametrize("batch", [None, 2])
+@pytest.mark.parametrize("way", [copy.copy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_memory_is_pickled_by_its_values(batch, way):
+    mlp, scratch, grads = made(batch=batch)
+    x = random((2, 3) if batch else (3,))
+    y = mlp.forward(x, scratch).copy()
+    grads.d_output[...] = 1
+    mlp.backward(x, scratch, grads)
+    kept, before = way(scratch), way(grads)
+    for name in ("d_input", "d_output", "params"):
+        assert np.array_equal(getattr(before, name), getattr(grads, name))
+    mlp.forward(x + 1, scratch)
+    mlp.backward(x + 1, scratch, grads)
+    assert np.array_equal(kept.output, y)
+    assert not np.array_equal(before.params, grads.params)
+    expected, added = before.params.copy(), before
+    mlp.backward(x, kept, added, accumulate=True)
+    np.testing.assert_allclose(added.params, 2 * expected, rtol=1e-6)
+
+
+def test_sizes_may_be_any_sequence():
+    for dims in ((4, 3, 2), [4, 3, 2], range(4, 1, -1), np.array([4, 3, 2])):
+        assert wg.nn.Mlp(dims).dims == (4, 3, 2)
+    with pytest.raises(ValueError, match=r"dims\[0\]=np.float64\(4.0\) was given"):
+        wg.nn.Mlp(np.array([4.0, 2.0]))
+    assert wg.nn.LayerNorm(np.array([2, 3])).scale.shape == (2, 3)
+
+
 def test_what_is_refused():
     mlp, scratch, grads = made(batch=4)
     x = random((4, 3))

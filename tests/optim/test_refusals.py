@@ -57,6 +57,13 @@ def test_a_bad_step_changes_nothing(name, case):
         np.testing.assert_array_equal(now["parameters"]["w"][key], value)
 
 
+def test_lars_calls_its_rate_as_its_constructor_does():
+    with pytest.raises(OptimError, match=r"^Lars: base_lr=-1 was given"):
+        wg.optim.Lars(-1)
+    with pytest.raises(OptimError, match=r"^Lars: base_lr\(2\)=-1 was given"):
+        wg.optim.Lars(lambda index: -1 if index == 2 else 0.1).scalars(3)
+
+
 def test_a_bad_policy_is_refused():
     with pytest.raises(OptimError, match="raise, skip, ignore"):
         o.SGD(0.1).step("w", np.ones(2), np.ones(2), nonfinite="stop")

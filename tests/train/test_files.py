@@ -104,6 +104,13 @@ def test_every_bit_is_kept(path):
         {1: "int", "1": "text", None: 0, False: 1, 2.5: 2, ("a", 3, (None,)): 4},
         {"a.b": np.zeros(1), "a": {"b": np.ones(2)}, "a~1": np.ones(3)},
         {"": np.zeros(2), "value": np.ones(2)},
+        {"__metadata__": np.zeros(2)},  # the name that a safetensors file has for itself
+        {"__metadata__": np.zeros(1), "__metadata__~": np.ones(2), "__metadata__~1": np.ones(3)},
+        {"__metadata__~": np.zeros(1), "__metadata__": np.ones(2), "a": {"__metadata__": 1}},
+        {"__metadata__": {"w": np.ones(1)}, "wengert": np.ones(2), "a": {"": {".": np.ones(3)}}},
+        {".": np.zeros(1), "..": np.ones(2), "": {"": np.ones(3)}, "'\"\n\0ü→": np.ones(4)},
+        {1: np.ones(1), "1": np.ones(2), None: np.ones(3), "None": np.ones(4), 1.5: np.ones(5)},
+        {("a", 1): np.ones(1), "('a', 1)": np.ones(2), True: np.ones(3), "True": np.ones(4)},
         np.float32(2.5),
         [np.int64(3), np.bool_(True), np.float64(math.nan)],
         np.arange(3),
@@ -399,6 +406,10 @@ def test_a_refused_tree_leaves_the_old_file(path):
         ({"a": {b"key": 1}}, "a has the key b'key'; keys must be strings"),
         ({"a": {(1, b"key"): 1}}, "a has the key b'key'"),
         ({"a": {math.nan: 1}}, "a has the key nan"),
+        ({"a": {"\ud800": np.ones(1)}}, "a has a broken character; a file holds text"),
+        ({"a": ["\udfff"]}, r"a\.0 has a broken character"),
+        ({"a": {10**5000: np.ones(1)}}, "a has an integer of too many digits"),
+        ({"a": 10**5000}, "a has an integer of too many digits"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_its_path(path, tree, words):

@@ -107,7 +107,7 @@ CALLS = {
         r"'n' of the state goes in as float64\(2,\) and comes out as float64\(1,\)",
     ),
     "state dtype": (
-        SHAPE,
+        DTYPE,
         lambda m, s, x, y: (squared_error(m, x, y), s + 0.5),
         {"state": np.zeros(2, np.int64)},
         lambda step: step(X, Y),
@@ -150,6 +150,27 @@ CALLS = {
         {},
         lambda step: step.run(X[:0], Y[:0], batch_size=4),
         "empty",
+    ),
+    "empty batch": (
+        SHAPE,
+        squared_error,
+        {},
+        lambda step: step(X[:0], Y[:0]),
+        "the batch is empty; at least one row is needed",
+    ),
+    "empty batch op by op": (
+        SHAPE,
+        squared_error,
+        {"compiled": False},
+        lambda step: step(X[:0], Y[:0]),
+        "the batch is empty; at least one row is needed",
+    ),
+    "only scalars": (
+        SHAPE,
+        squared_error,
+        {},
+        lambda step: step.run(np.float64(1), batch_size=4),
+        "no arrays with rows",
     ),
     "no data": (SHAPE, squared_error, {}, lambda step: step.run(batch_size=4), "no arrays"),
     "large batch": (
@@ -235,3 +256,48 @@ def test_tied_parameters_cannot_be_assigned_different_values():
     with pytest.raises(SHAPE, match="tied paths a, b"):
         step.model = {"a": np.ones(2), "b": np.zeros(2)}
     np.testing.assert_array_equal(step.model["a"], [1.0, 1.0])
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_empty_batch_may_give_finite_numbers(compiled):
+    step = sgd(lambda w, x: wg.sum(w) + wg.sum(x), np.ones(2), compiled=compiled)
+    assert step(np.ones((0, 2))) == 2.0
+    np.testing.assert_allclose(step.model, [0.9, 0.9])
+
+
+# What evaluate refuses.
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("batch_size", [3, 4, 8])  # with a smaller batch, several equal ones, one
+def test_evaluate_refuses_results_with_an_axis_of_the_batch(compiled, batch_size):
+    step = sgd(compiled=compiled)
+    for f, words in (
+        (forward, r"shape \(\d, 2\) for a batch of \d; it must return means .* axis 0\."),
+        (lambda m, x: {"a": wg.sum(x), "b": wg.sum(x, 1)}, r"shape \(\d,\) at 'b' for a batch"),
+        (lambda m, x: forward(m, x).T / x.shape[0], r"shape \(2, \d\) .* over axis 1\."),
+        (lambda m, x: forward(m, x)[: len(x) - 1], r"shape \(\d, 2\) "),  # of one size
+    ):
+        with pytest.raises(SHAPE, match=words):
+            step.evaluate(f, X, batch_size=batch_size)
+    with wg.eager(), pytest.raises(SHAPE, match="axis 0"):
+        step.evaluate(forward, X, batch_size=batch_size)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("rows", [2, 3, 8])
+def test_evaluate_takes_results_that_are_as_long_as_the_batch_by_chance(compiled, rows):
+    step = sgd(compiled=compiled)
+
+    def classes(m, x):
+        return {"class": wg.mean(forward(m, x), axis=0), "moment": x.T @ x / x.shape[0]}
+
+    def of_this_size(m, x):
+        return wg.reshape(wg.mean(forward(m, wg.reshape(x, (rows, 3))), 0), (2,))
+
+    data = X[: len(X) // rows * rows]
+    found = step.evaluate(classes, data, batch_size=rows)
+    np.testing.assert_allclose(found["class"], forward(step.model, data).mean(axis=0))
+    np.testing.assert_allclose(found["moment"], data.T @ data / len(data))
+    found = step.evaluate(of_this_size, data, batch_size=rows)
+    np.testing.assert_allclose(found, forward(step.model, data).mean(axis=0))

@@ -107,6 +107,27 @@ def test_an_update_that_overflows():
     assert step.fingerprint() == before
 
 
+@pytest.mark.parametrize("options", [{}, {"clip_norm": 1.0}, {"clip_value": 1.0}])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_finite_gradients_whose_norm_overflows(options, compiled):
+    model = {"a": np.zeros(2), "b": np.zeros(2)}
+    step = wg.TrainStep(
+        lambda m, x: wg.sum(m["a"] * x) + wg.sum(m["b"] * x),
+        model,
+        wg.optim.SGD(1e-300),
+        compiled=compiled,
+        **options,
+    )
+    with pytest.raises(
+        wg.errors.NonFiniteError,
+        match=r"the norm of all gradients together is above the largest float, 1\.798e\+308",
+    ):
+        step(np.full(2, 1e308))
+    with pytest.raises(wg.errors.NonFiniteError, match="'x' is inf"):
+        step(np.array([1e308, np.inf]))
+    assert step(np.full(2, 1e307)) == 0.0
+
+
 def test_a_branch_on_values_op_by_op():
     def loss(w, x):
         total = wg.sum(w * x)

@@ -1,11 +1,17 @@
 """Runs over data: batches, shuffles, epochs, evaluation and bound functions."""
 
+from functools import partial
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import wengert as wg
 from train.models import data, distance, forward, net, squared_error
 from train.test_train_options import noisy
+from wengert.train.data import shuffled
+
+SGD = wg.optim.SGD(0.1)
 
 
 def make(loss=squared_error, **options):
@@ -98,6 +104,70 @@ def test_runs_take_live_parameters_of_other_steps_whole():
     x = np.random.default_rng(0).normal(size=(30, 3))
     student.run(x, teacher.model, batch_size=10, epochs=60, shuffle_seed=0)
     np.testing.assert_allclose(student.model, np.arange(3.0), atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "weight", [2.5, np.float32(2.5), np.float64(2.5), np.array(2.5), np.array(2.5, ">f8")]
+)
+def test_runs_take_numbers_without_axes_whole(weight, dtype):
+    def loss(m, x, y, weight):
+        return weight * squared_error(m, x, y)
+
+    x, y = data(rows=22, dtype=dtype)
+    run, steps = (wg.TrainStep(loss, net(dtype=dtype), wg.optim.SGD(0.1)) for _ in range(2))
+    for seed in (None, 3):
+        run.run(x, y, weight, batch_size=3, epochs=2, shuffle_seed=seed)
+        for _ in range(2):
+            order = np.arange(22) if seed is None else shuffled(22, seed, steps.epoch)
+            for begin in range(0, 22, 3):
+                rows = order[begin : begin + 3]
+                steps(x[rows], y[rows], weight)
+            steps.epoch += 1
+    for a, b in zip(wg.tree.leaves(run.model), wg.tree.leaves(steps.model), strict=True):
+        np.testing.assert_array_equal(a, b)
+    found = run.evaluate(loss, x, y, weight, batch_size=4)
+    assert found == pytest.approx(2.5 * float(squared_error(run.model, x, y)), rel=1e-5)
+
+
+def test_a_number_without_axes_is_that_of_its_run():
+    step = wg.TrainStep(lambda w, x, k: wg.sum(w) * 0.0 + k * wg.mean(x), np.ones(1), SGD)
+    for k in (1.0, 2.0, 3.0):
+        history = step.run(np.ones((12, 1)), np.float64(k), batch_size=2)
+        np.testing.assert_array_equal(history.loss, np.full(6, k))
+
+
+def test_runs_take_arrays_of_other_libraries():
+    x, y = data(rows=10, dtype=np.float32)
+    one, two = (wg.TrainStep(squared_error, net(dtype=np.float32), SGD) for _ in range(2))
+    theirs = one.run(jnp.asarray(x), jnp.asarray(y), batch_size=4, shuffle_seed=0)
+    ours = two.run(x, y, batch_size=4, shuffle_seed=0)
+    np.testing.assert_array_equal(theirs.loss, ours.loss)
+    assert one.fingerprint() == two.fingerprint()
+    found = one.evaluate(squared_error, jnp.asarray(x), jnp.asarray(y), batch_size=4)
+    assert found == one.evaluate(squared_error, x, y, batch_size=4)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_generator_that_a_partial_has_fixed_is_not_passed(compiled):
+    seen = []
+
+    def loss(w, x, rng=3, scale=1.0):
+        seen.append(rng)
+        return wg.mean(x @ w) * scale
+
+    x = np.ones((4, 2))
+    for fixed in (
+        partial(loss, rng=None),
+        partial(partial(loss, rng=None), scale=2.0),
+        partial(loss, scale=2.0, rng=None),
+    ):
+        seen.clear()
+        wg.TrainStep(fixed, np.ones(2), SGD, compiled=compiled)(x)
+        assert set(seen) == {None}
+    seen.clear()
+    wg.TrainStep(partial(loss, scale=2.0), np.ones(2), SGD, compiled=compiled)(x)
+    assert {type(rng).__name__ for rng in seen} == {"Generator"}
 
 
 def test_evaluate_weights_by_rows():

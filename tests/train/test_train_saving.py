@@ -1,5 +1,8 @@
 """State dicts, files and fingerprints: going on with the same bits."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -61,6 +64,41 @@ def test_changed_settings_are_part_of_the_state():
     two(x, y)
     assert two.last.learning_rate == 0.01
     assert one.fingerprint() == two.fingerprint()
+
+
+@pytest.mark.parametrize("name", ["clip_norm", "clip_value"])
+def test_changed_limits_are_part_of_the_state(name, tmp_path):
+    x, y = data()
+    one, two, three = (
+        wg.TrainStep(squared_error, net(), wg.optim.SGD(0.1), **{name: 5.0}) for _ in range(3)
+    )
+    setattr(one, name, 1e-3)
+    one(x, y)
+    two.load_state_dict(one.state_dict())
+    one.save(tmp_path / "step.safetensors")
+    three.load(tmp_path / "step.safetensors")
+    one(x, y)
+    for other in (two, three):
+        other(x, y)
+        assert getattr(other, name) == 1e-3
+        assert other.fingerprint() == one.fingerprint()
+
+
+def test_limits_are_settings_and_no_part_of_the_fingerprint():
+    one, two = (wg.TrainStep(squared_error, net(), wg.optim.SGD(0.1), clip_norm=1.0) for _ in "12")
+    two.clip_norm = 2.0
+    two.optimizer.learning_rate = 0.2
+    assert one.fingerprint() == two.fingerprint()
+
+
+@pytest.mark.parametrize("limit", [0.0, -1.0, np.nan, None, "small", np.ones(2)])
+def test_a_saved_limit_that_is_none_is_refused(limit):
+    step = wg.TrainStep(squared_error, net(), wg.optim.SGD(0.1), clip_norm=1.0)
+    state = step.state_dict()
+    state["limits"]["clip_norm"] = limit
+    with pytest.raises(wg.errors.CheckpointError, match=r"clip_norm=.* a number above 0"):
+        step.load_state_dict(state)
+    assert step.clip_norm == 1.0
 
 
 def test_a_plateau_is_part_of_the_state():
@@ -161,6 +199,9 @@ REFUSED = {
     "another dtype": lambda: wg.TrainStep(squared_error, net(dtype=np.float32), wg.optim.Adam(0.1)),
     "another optimizer": lambda: wg.TrainStep(squared_error, net(), wg.optim.SGD(0.1)),
     "accumulation": lambda: wg.TrainStep(squared_error, net(), wg.optim.Adam(0.1), accumulate=2),
+    "another rule": lambda: wg.TrainStep(squared_error, net(), wg.optim.AdamW(0.1)),
+    "a schedule": lambda: wg.TrainStep(squared_error, net(), wg.optim.Adam(lambda index: 0.1)),
+    "clipping": lambda: wg.TrainStep(squared_error, net(), wg.optim.Adam(0.1), clip_norm=1.0),
 }
 
 
@@ -174,7 +215,67 @@ def test_the_state_of_another_step_is_refused(other):
     assert step.fingerprint() == before
 
 
+def lars(**options):
+    return {"*.b": wg.optim.SGD(0.1), "*": wg.optim.Lars(0.1, 0.9, **options)}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (lars(), lars(nesterov=True)),
+        (lars(exclude="*.0.*"), lars()),
+        (lars(), lars(variant="optax")),
+        (wg.optim.SGD(wg.optim.Cosine(0.1, 9)), wg.optim.SGD(0.1)),
+        (wg.optim.SGD(0.1), wg.optim.SGD(wg.optim.Cosine(0.1, 9))),
+        (wg.optim.SGD(wg.optim.Constant(0.1)), wg.optim.SGD(wg.optim.Cosine(0.1, 9))),
+        (wg.optim.EMA(wg.optim.Adam()), wg.optim.EMA(wg.optim.AdamW())),
+    ],
+)
+def test_the_state_of_another_rule_is_refused(one, other):
+    x, y = data()
+    source, step, twin = (wg.TrainStep(squared_error, net(), each) for each in (one, other, other))
+    for each in (source, step, twin):
+        each(x, y)
+    with pytest.raises(wg.errors.CheckpointError, match=r"the settings of .* cannot be loaded"):
+        step.load_state_dict(source.state_dict())
+    assert step(x, y) == twin(x, y)
+    assert step.fingerprint() == twin.fingerprint()
+    assert repr(step.optimizer) == repr(twin.optimizer)
+
+
 @pytest.mark.parametrize("given", [None, {}, {"arrays": {}}, 3])
 def test_what_is_no_state_is_refused(given):
     with pytest.raises(wg.errors.CheckpointError, match=r"TrainStep\.load_state_dict: "):
         make().load_state_dict(given)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_step_cannot_be_copied(copied):
+    step = make()
+    step(*data())
+    for given in (step, {"step": step}):
+        if copied is copy.copy and given is not step:
+            continue  # of a dict, nothing but the dict is copied
+        with pytest.raises(
+            TypeError, match=r"^TrainStep: cannot be copied or pickled; .*state_dict"
+        ):
+            copied(given)
+
+
+def test_two_arrays_at_one_path_are_refused():
+    def make(model, state=None):
+        return wg.TrainStep(lambda m, *rest: 0.0, model, wg.optim.SGD(0.1), state=state)
+
+    x, y = np.ones(2), np.full(2, 5.0)
+    twice = [{"a.b": x, "a": {"b": y}}, {"0": x, 0: y}, {"a.b": x, "a": {"b": np.arange(2)}}]
+    for tree in twice:
+        with pytest.raises(
+            wg.errors.OptimError, match=r"^TrainStep: the path .* was given twice; "
+        ):
+            make(tree)
+        with pytest.raises(
+            wg.errors.OptimError, match=r"^TrainStep: the path .* was given twice; "
+        ):
+            make(x, state=tree)
+    tied = make({"a.b": x, "a": {"b": x}, "c": y})  # one array, and so one parameter
+    assert list(tied.state_dict()["arrays"]["model"]) == ["a.b", "c"]

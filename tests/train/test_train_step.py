@@ -144,6 +144,80 @@ def test_last():
     assert isinstance(losses[0], float)
 
 
+@pytest.mark.parametrize(
+    "wrapped", [lambda x: x, wg.optim.EMA, lambda x: wg.optim.Lookahead(wg.optim.EMA(x))]
+)
+def test_the_optimizers_learning_rate_is_that_of_the_next_update(wrapped):
+    x, y = data()
+    rate = wg.optim.Exponential(0.1, 0.5)
+    given = wrapped(wg.optim.SGD(rate))
+    step = wg.TrainStep(squared_error, net(), given, accumulate=2)
+    optimizer = step.optimizer
+    parts = [optimizer]
+    while hasattr(parts[-1], "optimizer"):
+        parts.append(parts[-1].optimizer)
+    expected = [0, 0, 1, 1, 2]
+    for done in expected:
+        assert {part.learning_rate for part in parts} == {rate(done)}
+        step(x, y)
+    step.run(x, y, batch_size=len(x), epochs=5)
+    assert optimizer.learning_rate == rate(5)
+    again = wg.TrainStep(squared_error, net(), given, accumulate=2)
+    again.load_state_dict(step.state_dict())
+    assert again.optimizer.learning_rate == rate(5)
+    # Neither what was given nor a copy has made an update.
+    assert given.learning_rate == optimizer.copy().learning_rate == rate(0)
+    optimizer.learning_rate = 0.7
+    assert optimizer.learning_rate == 0.7
+    step(x, y)
+    assert step.last.learning_rate == 0.7
+
+
+def test_each_optimizer_of_several_knows_its_next_rate():
+    x, y = data()
+    rates = {"*.b": wg.optim.Exponential(0.1, 0.5), "*": wg.optim.Cosine(0.2, 5)}
+    step = wg.TrainStep(squared_error, net(), {k: wg.optim.SGD(r) for k, r in rates.items()})
+    for done in range(3):
+        found = {glob: optimizer.learning_rate for glob, optimizer in step.optimizer.items()}
+        assert found == {glob: rate(done) for glob, rate in rates.items()}
+        step(x, y)
+        assert step.last.learning_rate == found
+
+
+def test_whole_numbers_of_numpy_are_as_good_as_pythons():
+    x, y = data(rows=8)
+    one = wg.TrainStep(squared_error, net(), wg.optim.SGD(0.1), accumulate=2, threads=1)
+    two = wg.TrainStep(
+        squared_error, net(), wg.optim.SGD(0.1), accumulate=np.int64(2), threads=np.int8(1)
+    )
+    one.run(x, y, batch_size=4, epochs=3)
+    two.run(x, y, batch_size=4, epochs=np.uint8(3))
+    assert one.fingerprint() == two.fingerprint()
+    two.epoch = np.int32(7)
+    assert two.epoch == 7
+    assert type(two.epoch) is int
+
+
+@pytest.mark.parametrize("epoch", [-1, 1.7, "a", None, True, 2**63])
+def test_what_is_no_number_of_epochs_is_refused(epoch):
+    step = wg.TrainStep(squared_error, net(), wg.optim.SGD(0.1))
+    step.epoch = 3
+    with pytest.raises(ValueError, match=r"^TrainStep\.epoch: .* was assigned; it is a whole"):
+        step.epoch = epoch
+    assert step.epoch == 3
+    if epoch != 2**63:
+        with pytest.raises(ValueError, match=r"^TrainStep\.epochs: epochs=.* was given; "):
+            step.epochs(*data(), batch_size=1, epochs=epoch)
+
+
+def test_what_is_no_function_is_neither_bound_nor_evaluated():
+    step = wg.TrainStep(squared_error, net(), wg.optim.SGD(0.1))
+    with pytest.raises(TypeError, match=r"^TrainStep\.bind: given int as what to bind; it is a"):
+        step.bind(3)
+    with pytest.raises(TypeError, match=r"^TrainStep\.evaluate: given str as what to evaluate; "):
+        step.evaluate("loss", *data(), batch_size=1)
+
+
 def test_has_aux():
     x, y = data()
 

@@ -20,6 +20,7 @@ from wengert.api.trace import (
     input_types,
     trace_with_sizes,
 )
+from wengert.codegen.llvm.door import door
 from wengert.core import tree
 from wengert.core.dims import Dim, Shape
 from wengert.core.dtypes import CHARS, DType, require_supported
@@ -160,7 +161,7 @@ class Compiled:
                 break
         else:
             stand_ins = [ArrayType(*pair) for pair in zip(shapes, dtypes, strict=True)]
-            with _collector_paused():
+            with door, _collector_paused():
                 executable = self._compile(args, structure, places, stand_ins, self._dims)
                 if not executable.suits(executable.sizes):  # slices are others for small sizes
                     executable = self._compile(args, structure, places, stand_ins, None)

@@ -56,14 +56,16 @@ def commit_last(
     last = committed(graph, regions, written)
     if not last:
         return graph, list(regions)
-    parts = _parts(graph, last)
+    joins = _joins(graph, last)
+    parts = _parts(graph, last, joins)
 
     def rank(number: int) -> tuple[int, int, int]:
         """What parts share comes before them, and what is put together from them behind."""
         if number not in last:
             return 0, 0, number
-        joined = graph.nodes[number].op is op.concat and number in graph.returns
-        return 3 if joined else 1 + (parts[number] < COMMIT), -parts[number], number
+        if number in joins:
+            return 3, 0, number
+        return 1 + (parts[number] < COMMIT), -parts[number], number
 
     order = sorted(range(len(graph.nodes)), key=rank)
     numbers = {old: new for new, old in enumerate(order)}
@@ -77,20 +79,26 @@ def commit_last(
     return out, [parts.get(old, regions[old]) for old in order]
 
 
-def _parts(graph: Graph, commit: Collection[int]) -> dict[int, int]:
+def _joins(graph: Graph, commit: Collection[int]) -> set[int]:
+    """Concatenations of the commit that are outputs, and nothing else: they are put together from
+    what the parts have computed.
+    """
+    read = {i for node in graph.nodes for i in node.operands}
+    outputs = set(graph.returns) & set(commit) - read
+    return {number for number in outputs if graph.nodes[number].op is op.concat}
+
+
+def _parts(graph: Graph, commit: Collection[int], joins: Collection[int]) -> dict[int, int]:
     """The region of each node of the commit. What leads to the outputs of one set only is a part by
     itself; what leads to several is in none.
     """
     sets = _sets(graph, commit)
     goals: dict[int, set[int]] = {number: set() for number in commit}
     for number in set(graph.returns) & set(commit):
-        node = graph.nodes[number]
-        for piece in node.operands if node.op is op.concat else (number,):
+        for piece in graph.nodes[number].operands if number in joins else (number,):
             if piece in goals:
                 goals[piece].add(sets[piece])
-    for number in sorted(commit, reverse=True):
-        if graph.nodes[number].op is op.concat and number in graph.returns:
-            continue
+    for number in sorted(set(commit) - set(joins), reverse=True):
         for i in graph.nodes[number].operands:
             if i in goals:
                 goals[i] |= goals[number]
@@ -177,6 +185,8 @@ def _writes_in_place(
     """
     if not kernel.stores or any(root not in targets for root in kernel.stores):
         return False
+    if not _stores_last(program, kernel):
+        return False
     read_by_others = {
         root for k, each in enumerate(program.kernels) if k != number for root in each.reads
     }
@@ -194,6 +204,13 @@ def _writes_in_place(
         for node, view in _reads(program, kernel)
         if view.root in places
     )
+
+
+def _stores_last(program: Program, kernel: Kernel) -> bool:
+    """Whether a kernel stores in its last sweep over a row only: then it has read everything."""
+    depths = program.depths(kernel)
+    last = max(depths[i] + (program.node(i).op in FOLDS) for i in kernel.members)
+    return all(depths[number] == last for number, _ in kernel.stores)
 
 
 def _reads(program: Program, kernel: Kernel) -> Iterator[tuple[Node, View]]:

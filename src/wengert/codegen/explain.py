@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from textwrap import indent
 
 from wengert.codegen.costs import Cost, program_cost
@@ -23,6 +22,7 @@ from wengert.codegen.kernel import Program
 from wengert.codegen.llvm import native
 from wengert.codegen.lower import Arena, Input, Layout, Output
 from wengert.core.graph import Graph
+from wengert.core.once import once
 
 SOURCE_COLUMN = 60  # where the user's line stands, if there is room
 
@@ -39,25 +39,25 @@ class Explained:
     llvm: str  # the text of its module
     name: str = "program"
 
-    @cached_property
+    @once
     def stages(self) -> list[Stage]:
         """The graph after each pass."""
         return stages(self.graph, self.program)
 
-    @cached_property
+    @once
     def kernels(self) -> list[KernelText]:
         """In the order in which they run."""
         return kernel_texts(self.program, self.sizes)
 
-    @cached_property
+    @once
     def arena(self) -> ArenaMap:
         return arena_map(self.program, self.layout, self.sizes)
 
-    @cached_property
+    @once
     def cost(self) -> Cost:
         return program_cost(self.program, self.sizes)
 
-    @cached_property
+    @once
     def assembly(self) -> str:
         return native.assembly(self.llvm)
 

@@ -65,20 +65,8 @@ class _Stack(threading.local):
         self.recording = 0  # how many of them are symbolic
 
 
-class Wholes:
-    """How many levels of all threads record every call: mostly none, so asked first."""
-
-    def __init__(self) -> None:
-        self.open = 0
-        self._lock = threading.Lock()
-
-    def add(self, count: int) -> None:
-        with self._lock:
-            self.open += count
-
-
 _stack = _Stack()
-wholes = Wholes()
+wholes: set[int] = set()  # numbers of levels that record every call: mostly none, so asked first
 _numbers = count(1)
 
 
@@ -88,7 +76,7 @@ def enter(level: Level) -> None:
     _stack.levels.append(level)
     _stack.recording += level.symbolic
     if level.whole:
-        wholes.add(1)
+        wholes.add(level.number)
 
 
 def leave(level: Level) -> None:
@@ -106,7 +94,7 @@ def _take_off(level: Level) -> None:
         return
     _stack.recording -= level.symbolic
     if level.whole:
-        wholes.add(-1)
+        wholes.discard(level.number)
 
 
 @contextmanager
@@ -115,7 +103,7 @@ def recording(level: Level) -> Iterator[None]:
     _stack.levels.append(level)
     _stack.recording += level.symbolic
     if level.whole:
-        wholes.add(1)
+        wholes.add(level.number)
     try:
         yield
     finally:
@@ -145,7 +133,7 @@ def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
     if top is not None:
         if top.closed:
             top.require_open()
-        if wholes.open:
+        if wholes:
             top = _innermost_whole(top)
         return top.process(op, operands, params)
     if sized or (op.sized and _stack.recording and has_dims(tuple(params.values()))):

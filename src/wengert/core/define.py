@@ -293,7 +293,7 @@ def _install_operator(infix: str, definition: Op) -> None:
         kind = type(other)
         level = self.level
         alone = kind is np.ndarray or (kind is Tensor and other.level is level)
-        if alone and not level.closed and not wholes.open:
+        if alone and not level.closed and not wholes:
             return level.process(definition, (self, other), {})  # what bind would find out
         if other is None or kind is str:
             return NotImplemented

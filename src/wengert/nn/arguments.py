@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from wengert.core.dtypes import float32, float64
-from wengert.errors import DTypeError
+from wengert.errors import DTypeError, ShapeError
+
+Seed: TypeAlias = int | np.random.Generator
 
 
 def require_float(by: str, dtype: Any) -> np.dtype[Any]:
@@ -30,3 +33,34 @@ def require_size(by: str, name: str, size: Any) -> int:
     raise ValueError(
         f"{by}: {name}={size!r} was given; it must be a whole number of at least 1. Choose another."
     )
+
+
+def as_sequence(given: Any) -> tuple[Any, ...] | None:
+    """What a sequence or an array with axes holds; None for all else, and for text."""
+    if isinstance(given, str | bytes):
+        return None
+    many = isinstance(given, Sequence) or (isinstance(given, np.ndarray) and given.ndim > 0)
+    return tuple(given) if many else None
+
+
+def require_shape(by: str, shape: Any) -> tuple[int, ...]:
+    """A shape as a tuple, from sizes of 0 or more or from one of them, or the worded error."""
+    sizes = as_sequence(shape)
+    sizes = (shape,) if sizes is None else sizes
+    if all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in sizes):
+        return tuple(int(n) for n in sizes)
+    raise ShapeError(
+        f"{by}: shape={shape!r} was given; it must be a tuple of whole numbers of at least 0. "
+        "Write (2, 3)."
+    )
+
+
+def generator_of(by: str, seed: Any) -> np.random.Generator:
+    """The NumPy generator that a seed begins, or that is given as one, or the worded error."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{by}: seed={seed!r} was given; it must be a whole number of at least 0, or a "
+            "np.random.Generator. Choose one."
+        ) from None

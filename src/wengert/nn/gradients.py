@@ -196,9 +196,18 @@ class Gradients(Workplace):
     def __deepcopy__(self, memo: dict[int, Any]) -> Gradients:
         return self.copy()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _gradients_of, (self._like, self.batch, self._buffer, self.params)
+
     def __repr__(self) -> str:
         norm = as_number(*euclidean_length(self.params))
         return f"Gradients({self.label}, norm={norm:.6g})"
+
+
+def _gradients_of(like: Mlp, batch: int | None, ends: Array, params: Array) -> Gradients:
+    found = Gradients(like, batch)
+    found._buffer[...], found.params[...] = ends, params
+    return found
 
 
 def _number(by: str, name: str, value: Any) -> float:

@@ -18,39 +18,37 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.errors import ShapeError
-from wengert.nn.arguments import require_float
+from wengert.nn.arguments import Seed, generator_of, require_float, require_shape
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Seed: TypeAlias = int | np.random.Generator
+Shape: TypeAlias = int | Sequence[int]
 Initialiser: TypeAlias = Callable[..., Array]
 
 
-def _rng(seed: Seed) -> np.random.Generator:
-    return seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
-
-
-def _fans(by: str, shape: Sequence[int]) -> tuple[int, int]:
+def _fans(by: str, shape: Shape) -> tuple[int, int]:
     """(fan_in, fan_out)"""
+    shape = require_shape(by, shape)
     if len(shape) < 2:
         raise ShapeError(
-            f"{by}: given shape {tuple(shape)}; fans need an (out, in) weight, with further axes "
+            f"{by}: given shape {shape}; fans need an (out, in) weight, with further axes "
             "or without. Use zeros for a bias."
         )
     field = math.prod(shape[2:])
     return shape[1] * field, shape[0] * field
 
 
-def _uniform(shape: Sequence[int], seed: Seed, dtype: Any, by: str, variance: float) -> Array:
+def _uniform(shape: Shape, seed: Seed, dtype: Any, by: str, variance: float) -> Array:
     limit = math.sqrt(3 * variance)
-    return _rng(seed).uniform(-limit, limit, tuple(shape)).astype(require_float(by, dtype))
-
-
-def _normal(shape: Sequence[int], seed: Seed, dtype: Any, by: str, variance: float) -> Array:
-    drawn = _rng(seed).normal(0.0, math.sqrt(variance), tuple(shape))
+    drawn = generator_of(by, seed).uniform(-limit, limit, require_shape(by, shape))
     return drawn.astype(require_float(by, dtype))
 
 
-def xavier_uniform(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32) -> Array:
+def _normal(shape: Shape, seed: Seed, dtype: Any, by: str, variance: float) -> Array:
+    drawn = generator_of(by, seed).normal(0.0, math.sqrt(variance), require_shape(by, shape))
+    return drawn.astype(require_float(by, dtype))
+
+
+def xavier_uniform(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
     """Uniform with variance 2 / (fan_in + fan_out): within ± sqrt(6 / (fan_in + fan_out)).
 
     For tanh and sigmoid (Glorot and Bengio 2010).
@@ -59,13 +57,13 @@ def xavier_uniform(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32
     return _uniform(shape, seed, dtype, by, 2 / max(sum(_fans(by, shape)), 1))
 
 
-def xavier_normal(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32) -> Array:
+def xavier_normal(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
     """Normal with variance 2 / (fan_in + fan_out)."""
     by = "xavier_normal"
     return _normal(shape, seed, dtype, by, 2 / max(sum(_fans(by, shape)), 1))
 
 
-def he_uniform(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32) -> Array:
+def he_uniform(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
     """Uniform with variance 2 / fan_in: within ± sqrt(6 / fan_in).
 
     For relu and its relatives (He et al. 2015).
@@ -74,13 +72,13 @@ def he_uniform(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32) ->
     return _uniform(shape, seed, dtype, by, 2 / max(_fans(by, shape)[0], 1))
 
 
-def he_normal(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32) -> Array:
+def he_normal(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
     """Normal with variance 2 / fan_in."""
     by = "he_normal"
     return _normal(shape, seed, dtype, by, 2 / max(_fans(by, shape)[0], 1))
 
 
-def lecun_uniform(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32) -> Array:
+def lecun_uniform(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
     """Uniform with variance 1 / fan_in: within ± sqrt(3 / fan_in).
 
     What goes in with variance 1 comes out with variance 1 (LeCun et al. 1998).
@@ -89,23 +87,23 @@ def lecun_uniform(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32)
     return _uniform(shape, seed, dtype, by, 1 / max(_fans(by, shape)[0], 1))
 
 
-def lecun_normal(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32) -> Array:
+def lecun_normal(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
     """Normal with variance 1 / fan_in."""
     by = "lecun_normal"
     return _normal(shape, seed, dtype, by, 1 / max(_fans(by, shape)[0], 1))
 
 
-def normal(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32) -> Array:
+def normal(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
     """Normal with variance 1, of any shape."""
     return _normal(shape, seed, dtype, "normal", 1.0)
 
 
-def zeros(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32) -> Array:
+def zeros(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
     """Zeros of any shape; nothing is drawn."""
-    return np.zeros(tuple(shape), require_float("zeros", dtype))
+    return np.zeros(require_shape("zeros", shape), require_float("zeros", dtype))
 
 
-def orthogonal(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32) -> Array:
+def orthogonal(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
     """Orthonormal rows, or columns where there are more rows than columns, uniformly among all such
     matrices (Saxe et al. 2014). Axes behind the first count as one.
 
@@ -113,13 +111,15 @@ def orthogonal(shape: Sequence[int], seed: Seed = 0, dtype: Any = np.float32) ->
     >>> np.allclose(w @ w.T, np.eye(2))
     True
     """
-    _fans("orthogonal", shape)
-    rows, columns = shape[0], math.prod(shape[1:])
-    drawn = _rng(seed).normal(size=(max(rows, columns), min(rows, columns)))
+    by = "orthogonal"
+    _fans(by, shape)
+    rows, *others = sizes = require_shape(by, shape)
+    columns = math.prod(others)
+    drawn = generator_of(by, seed).normal(size=(max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(drawn)
     q = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)  # else QR's signs would not be random
     found = q if rows >= columns else q.T
-    return found.reshape(shape).astype(require_float("orthogonal", dtype))
+    return found.reshape(sizes).astype(require_float(by, dtype))
 
 
 INITIALISERS: dict[str, Initialiser] = {

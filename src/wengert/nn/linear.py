@@ -9,8 +9,8 @@ import numpy as np
 
 from wengert.core.table import op
 from wengert.core.types import Value
-from wengert.nn.arguments import require_float, require_size
-from wengert.nn.init import Initialiser, Seed, initialise
+from wengert.nn.arguments import Seed, require_float, require_size
+from wengert.nn.init import Initialiser, initialise
 
 
 @dataclass(init=False, eq=False)

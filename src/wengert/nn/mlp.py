@@ -14,10 +14,10 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.errors import DTypeError, ShapeError, TraceError
 from wengert.nn.activations import ACTIVATIONS, find_activation
-from wengert.nn.arguments import require_float, require_size
+from wengert.nn.arguments import Seed, as_sequence, generator_of, require_float, require_size
 from wengert.nn.bound import Bound, aligned
 from wengert.nn.gradients import Gradients
-from wengert.nn.init import Initialiser, Seed, initialise
+from wengert.nn.init import Initialiser, initialise
 from wengert.nn.linear import Linear
 from wengert.nn.programs import Kind
 from wengert.nn.scratch import Scratch, Workplace, sections
@@ -62,7 +62,7 @@ class Mlp:
         self.output_activation = find_activation(output_activation, "Mlp", "output_activation").name
         kind = Kind(sizes, self.activation, self.output_activation, require_float("Mlp", dtype))
         arrays = sections(aligned((kind.parameter_count,), kind.dtype), kind.parameter_shapes)
-        rng = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
+        rng = generator_of("Mlp", seed)
         for weights in arrays[::2]:
             weights[...] = initialise("Mlp", init, weights.shape, rng, kind.dtype)
         self.layers = tuple(
@@ -141,7 +141,7 @@ class Mlp:
 
 
 def _sizes(dims: Any) -> tuple[int, ...]:
-    found = tuple(dims) if isinstance(dims, Sequence) and not isinstance(dims, str) else ()
+    found = as_sequence(dims) or ()
     if len(found) < 2:
         raise ValueError(
             f"Mlp: dims={dims!r} was given; it must be a sequence of two sizes or more, from input "

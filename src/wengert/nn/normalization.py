@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import ShapeError
 from wengert.functions.parameter import canonical_number
-from wengert.nn.arguments import require_float, require_size
+from wengert.nn.arguments import as_sequence, require_float, require_size
 
 
 def _eps(by: str, eps: Any) -> float:
@@ -21,7 +22,7 @@ def _eps(by: str, eps: Any) -> float:
 
 
 def _sizes(by: str, size: Any) -> tuple[int, ...]:
-    sizes = tuple(size) if isinstance(size, Sequence) else (size,)
+    sizes = as_sequence(size) or (size,)
     return tuple(require_size(by, "size", each) for each in sizes)
 
 
@@ -93,6 +94,7 @@ class BatchNorm:
     def __call__(
         self, x: Value, state: dict[str, Any], *, training: bool
     ) -> tuple[Value, dict[str, Any]]:
+        x = op.asarray(x)
         self._require(x, state)
         if not training:
             root = op.sqrt(state["var"] + self.eps)
@@ -112,6 +114,15 @@ class BatchNorm:
                 "Begin with norm.initial_state(), and pass on what each call returns."
             )
         shape, features = tuple(x.shape), self.scale.shape[0]
+        for name, each in state.items():
+            is_array = tree.is_leaf(each)
+            if not is_array or tuple(each.shape) != (features,):
+                given = f"of shape {tuple(each.shape)}" if is_array else type(each).__name__
+                error = ShapeError(
+                    f"BatchNorm: {name} of the state is {given}; it must be an array of shape "
+                    f"{(features,)}. Begin with norm.initial_state()."
+                )
+                raise located(error, [x])
         if len(shape) < 2 or shape[-1] != features:
             error = ShapeError(
                 f"BatchNorm: x has shape {shape}; its last axis must be the {features} features, "

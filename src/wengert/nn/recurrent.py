@@ -11,8 +11,8 @@ from wengert.core.bind import located
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import ShapeError
-from wengert.nn.arguments import require_float, require_size
-from wengert.nn.init import Initialiser, Seed, initialise
+from wengert.nn.arguments import Seed, generator_of, require_float, require_size
+from wengert.nn.init import Initialiser, initialise
 
 
 @dataclass(init=False, eq=False)
@@ -52,7 +52,7 @@ class GRU:
     ) -> None:
         width = require_size("GRU", "in_size", in_size)
         hidden = require_size("GRU", "hidden_size", hidden_size)
-        found, rng = require_float("GRU", dtype), np.random.default_rng(seed)
+        found, rng = require_float("GRU", dtype), generator_of("GRU", seed)
 
         def gates(how: str | Initialiser, columns: int) -> Any:
             shape = (hidden, columns)  # the fans are those of one gate

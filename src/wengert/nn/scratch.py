@@ -100,5 +100,14 @@ class Scratch(Workplace):
     def __deepcopy__(self, memo: dict[int, Any]) -> Scratch:
         return self.copy()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _scratch_of, (self._like, self.batch, self.buffer)
+
     def __repr__(self) -> str:
         return f"Scratch({self.label})"
+
+
+def _scratch_of(like: Mlp, batch: int | None, values: Array) -> Scratch:
+    found = Scratch(like, batch)
+    found.buffer[...] = values
+    return found

@@ -21,7 +21,7 @@ def _print(x: Any, name: str) -> Any:
     return np.empty(0, bool)
 
 
-def _front_debug(x: Any, name: str) -> Any:
+def _front_debug(x: Any, name: str = "debug") -> Any:
     """Print every array and number of a tree when the program comes here; return the tree itself,
     so that derivatives know nothing of it.
     """

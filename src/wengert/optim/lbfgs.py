@@ -13,8 +13,8 @@ import numpy as np
 from wengert.api.compile import compile
 from wengert.api.derivatives import value_and_grad
 from wengert.errors import OptimError
+from wengert.optim import saving, settings
 from wengert.optim import schedules_checks as checks
-from wengert.optim import settings
 from wengert.optim.eager import require_weights
 from wengert.optim.lbfgs_problem import Problem, dot
 from wengert.optim.lbfgs_run import Ending, Place, Run
@@ -177,22 +177,23 @@ class LBFGS:
         found = {name: getattr(self, name) for name in _NAMES}
         if callable(self.lr):
             del found["lr"]
-        kept: dict[str, Any] = {"settings": found, "state": self._state.as_dict()}
-        if hasattr(self.lr, "state_dict"):
-            kept["schedule"] = self.lr.state_dict()
-        return kept
+        kept = {"kind": "LBFGS", "settings": found, "state": self._state.as_dict()}
+        return kept | (saving.saved_schedule(self.lr) if callable(self.lr) else {})
 
     def load_state_dict(self, state: Any) -> None:
         """Go on from what `state_dict` gave; nothing is changed if it does not fit."""
         by = "LBFGS.load_state_dict"
         parts = ("settings", "state")
-        if not isinstance(state, Mapping) or any(
-            not isinstance(state.get(part), Mapping) for part in parts
+        if (
+            not isinstance(state, Mapping)
+            or "kind" not in state
+            or any(not isinstance(state.get(part), Mapping) for part in parts)
         ):
             raise OptimError(
-                f"{by}: given {type(state).__name__} without settings and state; what state_dict() "
-                "of an LBFGS gave is needed. Pass that."
+                f"{by}: given {type(state).__name__} without kind, settings and state; what "
+                "state_dict() of an LBFGS gave is needed. Pass that."
             )
+        saving.require_kind(by, state, "LBFGS")
         given: dict[str, Any] = {"lr": self.lr, **state["settings"]}
         if set(given) != set(_NAMES):
             raise OptimError(
@@ -200,19 +201,11 @@ class LBFGS:
                 f"LBFGS are {', '.join(_NAMES)}. Load it into the kind of optimizer it was taken "
                 "from."
             )
+        saving.require_rate(by, self.lr, state["settings"].get("lr"), state.get("schedule_kind"))
         twin = LBFGS(**given)
         loaded = State.from_dict(by, state["state"])
-        if "schedule" in state:
-            self._load_schedule(by, state["schedule"])
+        saving.load_schedule(self.lr, state)
         self.__dict__.update(twin.__dict__, _state=loaded)
-
-    def _load_schedule(self, by: str, saved: Any) -> None:
-        if not hasattr(self.lr, "load_state_dict"):
-            raise OptimError(
-                f"{by}: given the state of a schedule, and lr={self.lr!r}; the schedule itself is "
-                "needed. Make this LBFGS with the schedule as its lr."
-            )
-        self.lr.load_state_dict(saved)
 
     def copy(self) -> Self:
         """One of its own, with its own copy of the state and of the schedule."""

@@ -32,6 +32,18 @@ Rate: TypeAlias = float | Callable[[int], float]
 Arrays: TypeAlias = dict[str, Any]
 
 
+class Updates:
+    """How many updates a training step has made with its optimizer. A copy of that optimizer, or
+    one from a pickle, has made none.
+    """
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    def __reduce__(self) -> tuple[type[Updates], tuple[()]]:
+        return Updates, ()
+
+
 class Optimizer:
     """Base of all optimizers. A subclass says what it keeps (`initial`), which numbers an update
     needs (`numbers`), and how weights move (`rule`); all ways of use follow from these.
@@ -47,6 +59,7 @@ class Optimizer:
     """
 
     rate_name = "lr"  # what the constructor calls the learning rate
+    _updates: Updates | None = None  # of the training step that this optimizer belongs to
 
     def __init__(self, lr: Rate) -> None:
         """To be called last: from here on settings only change if the state stays of one form."""
@@ -98,19 +111,25 @@ class Optimizer:
 
     @lr.setter
     def lr(self, value: Any) -> None:
-        self._rate = value if callable(value) else not_negative(type(self).__name__, "lr", value)
+        name = type(self).__name__
+        self._rate = value if callable(value) else not_negative(name, self.rate_name, value)
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate of the next update; a schedule is asked for the updates done by `step`.
-        Setting it replaces a schedule.
+        """The learning rate of the next update. A schedule is asked for the updates done by `step`
+        or, in a TrainStep, by that. Setting it replaces a schedule.
         """
+        elsewhere = 0 if self._updates is None else self._updates.made
         count = max((state.count for state in self._states.values()), default=0)
-        return float(self.rate(count + 1))
+        return float(self.rate(max(count, elsewhere) + 1))
 
     @learning_rate.setter
     def learning_rate(self, value: Any) -> None:
         self.lr = value
+
+    def count_by(self, updates: Updates) -> None:
+        """Let a training step say how many updates were made."""
+        self._updates = updates
 
     def rate(self, count: Any) -> Any:
         """The learning rate of update number `count`, from 1; a schedule counts from 0."""
@@ -122,7 +141,7 @@ class Optimizer:
                 return self.lr.table(int(count[0]) - 1, len(count))
             return np.array([self.rate(int(each)) for each in count])
         if not isinstance(count, Tensor):
-            return not_negative(name, f"lr({count - 1})", self.lr(count - 1))
+            return not_negative(name, f"{self.rate_name}({count - 1})", self.lr(count - 1))
         try:
             return self.lr(op.subtract(count, 1))  # recorded, if it can be
         except (WengertError, TypeError, ValueError) as error:
@@ -284,12 +303,12 @@ class Optimizer:
     # Saving and copying.
 
     def state_dict(self) -> dict[str, Any]:
-        """Settings, and what `step` has kept: copies of arrays, and plain numbers."""
+        """Kind, settings, and what `step` has kept: copies of arrays, and plain values."""
         return saving.state_dict(self, self._states)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave. State of another kind of optimizer is refused, and
-        then nothing changes.
+        """Go on from what `state_dict` gave. The state of another kind of optimizer, of
+        another rule or with another kind of schedule is refused, and then nothing changes.
         """
         states = saving.saved_states(self, state, self._kept)
         made = self.remade(state["settings"])
@@ -298,6 +317,8 @@ class Optimizer:
         rate = saving.saved_rate(self, state)
         self.__dict__.update(made.__dict__)
         self.lr, self._states = rate, states
+        if self._updates is not None:
+            self.count_by(self._updates)
         saving.load_schedule(rate, state)
 
     def copy(self) -> Self:
@@ -321,4 +342,4 @@ def cast_all(scalars: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
     }
 
 
-__all__ = ["Arrays", "Optimizer", "Rate"]
+__all__ = ["Arrays", "Optimizer", "Rate", "Updates"]

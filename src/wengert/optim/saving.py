@@ -13,7 +13,10 @@ from wengert.core.dtypes import FLOATS
 from wengert.errors import OptimError
 from wengert.optim.eager import ParameterState
 from wengert.optim.parameters import named
-from wengert.optim.settings import not_negative
+from wengert.optim.schedules_chain import Chain
+from wengert.optim.settings import Setting, not_negative
+
+PARTS = ("kind", "settings", "fixed", "parameters")  # of a saved dictionary, beside the rate
 
 
 class Saved(Protocol):
@@ -57,18 +60,70 @@ def _is_numeric(x: Any) -> bool:
     return _is_number(x) or (isinstance(x, tuple) and bool(x) and all(map(_is_number, x)))
 
 
+def _is_fixed(optimizer: Saved, name: str) -> bool:
+    """Whether a setting is part of the rule, and not one of its numbers."""
+    setting = getattr(type(optimizer), name, None)
+    fixed = isinstance(setting, Setting) and setting.fixed
+    return fixed or not _is_numeric(getattr(optimizer, name))
+
+
 def numbers_of(optimizer: Saved) -> dict[str, Any]:
-    """Every number among the settings by name, apart from the learning rate; those of a wrapped
-    optimizer below its name.
+    """Every number among the settings that can change, by name, apart from the learning rate; those
+    of a wrapped optimizer below its name.
     """
     found: dict[str, Any] = {}
     for name in names_of(optimizer):
         value = getattr(optimizer, name)
         if hasattr(value, "remade"):
             found[name] = numbers_of(value)
-        elif name != optimizer.rate_name and _is_numeric(value):
+        elif name != optimizer.rate_name and not _is_fixed(optimizer, name):
             found[name] = value
     return found
+
+
+def fixed_of(optimizer: Saved) -> dict[str, Any]:
+    """Every other setting by name: what makes the rule another one. Of a function, and of what else
+    cannot be compared with a saved one, only that it is one.
+    """
+    found: dict[str, Any] = {}
+    for name in names_of(optimizer):
+        value = getattr(optimizer, name)
+        if hasattr(value, "remade"):
+            found[name] = fixed_of(value)
+        elif name != optimizer.rate_name and _is_fixed(optimizer, name):
+            found[name] = _comparable(value)
+    return found
+
+
+def _comparable(x: Any) -> Any:
+    """A choice as a plain value, for which it does not matter where it came from."""
+    if isinstance(x, np.ndarray | np.generic):
+        x = x.tolist()
+    if isinstance(x, list | tuple):
+        return tuple(map(_comparable, x))
+    if x is None or isinstance(x, bool | int | float | str):
+        return x
+    return "<function>" if callable(x) else f"<{type(x).__name__}>"
+
+
+def kind_of(optimizer: Any) -> str:
+    """The class of an optimizer and, in brackets, of the one it wraps."""
+    parts = (getattr(optimizer, name) for name in names_of(optimizer))
+    wrapped = [kind_of(part) for part in parts if hasattr(part, "remade")]
+    return _nested(optimizer, wrapped)
+
+
+def schedule_kind(rate: Any) -> str | None:
+    """The class of a schedule and, in brackets, of its members; None for a number."""
+    if not callable(rate):
+        return None
+    members = rate.schedules if isinstance(rate, Chain) else ()
+    return _nested(rate, [str(schedule_kind(member)) for member in members])
+
+
+def _nested(owner: Any, parts: list[str]) -> str:
+    name = type(owner).__name__
+    return f"{name}({', '.join(parts)})" if parts else name
 
 
 def shown(optimizer: Any) -> str:
@@ -85,16 +140,29 @@ def shown(optimizer: Any) -> str:
 
 
 def state_dict(optimizer: Saved, states: Mapping[Hashable, ParameterState]) -> dict[str, Any]:
-    """Settings, learning rate or state of the schedule, and count and arrays per parameter."""
-    found: dict[str, Any] = {"settings": numbers_of(optimizer)}
-    if not callable(optimizer.lr):
-        found["learning_rate"] = optimizer.lr
-    elif hasattr(optimizer.lr, "state_dict"):
-        found["schedule"] = optimizer.lr.state_dict()
+    """Kind, settings, learning rate or kind and state of the schedule, and count and arrays per
+    parameter.
+    """
+    found: dict[str, Any] = {
+        "kind": kind_of(optimizer),
+        "settings": numbers_of(optimizer),
+        "fixed": fixed_of(optimizer),
+    }
+    found |= (
+        saved_schedule(optimizer.lr) if callable(optimizer.lr) else {"learning_rate": optimizer.lr}
+    )
     found["parameters"] = {
         key: {"count": state.count, **{name: np.array(x) for name, x in state.arrays.items()}}
         for key, state in states.items()
     }
+    return found
+
+
+def saved_schedule(schedule: Any) -> dict[str, Any]:
+    """What is saved of a schedule: its kind and, where it has one, its state."""
+    found: dict[str, Any] = {"schedule_kind": schedule_kind(schedule)}
+    if hasattr(schedule, "state_dict"):
+        found["schedule"] = schedule.state_dict()
     return found
 
 
@@ -103,8 +171,10 @@ def saved_states(
 ) -> dict[Hashable, ParameterState]:
     """The parameter states of a saved dictionary, if it is of an optimizer like this one."""
     by = f"{type(optimizer).__name__}.load_state_dict"
-    _require_names(by, "a state", saved, ("settings", "parameters"), exactly=False)
+    _require_names(by, "a state", saved, PARTS, exactly=False)
+    require_kind(by, saved, kind_of(optimizer))
     _require_settings(by, saved["settings"], numbers_of(optimizer))
+    _require_fixed(by, saved["fixed"], fixed_of(optimizer))
     _require_names(by, "parameters", saved["parameters"], (), exactly=False)
     found = {}
     for key, state in saved["parameters"].items():
@@ -130,15 +200,35 @@ def saved_rate(optimizer: Saved, saved: Mapping[str, Any]) -> Any:
     on from what was saved.
     """
     by = f"{type(optimizer).__name__}.load_state_dict"
-    if "learning_rate" in saved:
-        return not_negative(by, "learning_rate", saved["learning_rate"])
+    require_rate(by, optimizer.lr, saved.get("learning_rate"), saved.get("schedule_kind"))
     if not callable(optimizer.lr):
-        raise OptimError(
-            f"{by}: the state was saved with a schedule; this optimizer has the rate "
-            f"{optimizer.lr!r}. Make it with the schedule."
-        )
+        return not_negative(by, "learning_rate", saved["learning_rate"])
     load_schedule(copy.deepcopy(optimizer.lr), saved)
     return optimizer.lr
+
+
+def require_kind(by: str, saved: Mapping[str, Any], own: str) -> None:
+    """Refuse the state of another kind of optimizer, even if its arrays have the same names."""
+    kind = _comparable(saved["kind"])
+    if kind != own:
+        raise OptimError(
+            f"{by}: given the state of {kind}; this optimizer is {own}. Load it into "
+            "the kind of optimizer it was taken from."
+        )
+
+
+def require_rate(by: str, own: Any, rate: Any, kind: Any) -> None:
+    """Refuse a saved number where there is a schedule, and a schedule where there is a number or
+    another kind of schedule.
+    """
+    mine, kind = schedule_kind(own), _comparable(kind)
+    if mine != kind or (mine is None) != (rate is not None):
+        before = f"the schedule {kind}" if rate is None else f"the learning rate {rate!r}"
+        here = f"the learning rate {own!r}" if mine is None else f"the schedule {mine}"
+        raise OptimError(
+            f"{by}: the state was saved with {before}; this optimizer has {here}. Make it with "
+            "the rate or the schedule that it had then."
+        )
 
 
 def load_schedule(schedule: Any, saved: Mapping[str, Any]) -> None:
@@ -170,6 +260,18 @@ def _require_settings(by: str, found: Any, own: Mapping[str, Any]) -> None:
     for name, value in own.items():
         if isinstance(value, Mapping):
             _require_settings(by, found[name], value)
+
+
+def _require_fixed(by: str, found: Any, own: Mapping[str, Any]) -> None:
+    _require_names(by, "fixed settings", found, tuple(own))
+    for name, value in own.items():
+        if isinstance(value, Mapping):
+            _require_fixed(by, found[name], value)
+        elif _comparable(found[name]) != value:
+            raise OptimError(
+                f"{by}: the state was saved with {name}={found[name]!r}; this optimizer has "
+                f"{value!r}, and the two follow other rules. Make it as it was when it was saved."
+            )
 
 
 def _require_names(

@@ -10,7 +10,7 @@ import numpy as np
 from wengert.core.table import op
 from wengert.errors import OptimError
 from wengert.optim.numbers import choice
-from wengert.optim.optimizer import Arrays, Optimizer, Rate
+from wengert.optim.optimizer import Arrays, Optimizer, Rate, Updates
 from wengert.optim.parameters import parameters_of, replaced
 from wengert.optim.settings import Setting, fraction, positive_fraction, truth, whole
 
@@ -39,6 +39,10 @@ class Wrapping(Optimizer):
     @lr.setter
     def lr(self, value: Any) -> None:
         self.optimizer.lr = value
+
+    def count_by(self, updates: Updates) -> None:
+        super().count_by(updates)
+        self.optimizer.count_by(updates)
 
     @property
     def flat(self) -> bool:

@@ -32,13 +32,13 @@ import ast
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from wengert.core.dtypes import DType, bool_, is_float
 from wengert.core.graph import Graph, Node
+from wengert.core.once import once
 from wengert.core.table import op
 from wengert.core.types import ArrayType, type_of
 from wengert.interpret.trace import node_type
@@ -101,7 +101,7 @@ class Rule:
     params: Callable[[Match], dict[str, Any]] = lambda match: {}
     numbers: Callable[[Match], dict[str, Any]] = lambda match: {}
 
-    @cached_property
+    @once
     def terms(self) -> tuple[Apply, Term]:
         pattern = _term(ast.parse(self.pattern, mode="eval").body)
         assert isinstance(pattern, Apply)

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -27,6 +26,7 @@ from wengert.codegen.requirements import Requirements
 from wengert.core import tree
 from wengert.core.dims import Dim, substitute
 from wengert.core.graph import Graph
+from wengert.core.once import once
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError, TraceError
@@ -43,7 +43,7 @@ from wengert.runtime.memory import Memory
 from wengert.runtime.printer import Printer
 from wengert.runtime.profile import Profile, profile
 from wengert.runtime.provenance import explained
-from wengert.runtime.refusals import explain_emit, refuse_unseen
+from wengert.runtime.refusals import explain_emit, refuse_unseen, require_no_masks
 from wengert.runtime.signature import Signature, bound_sizes, output_names
 from wengert.runtime.workers import begin_pool, default_threads, pool
 
@@ -117,16 +117,16 @@ class Executable:
             divided=self._is_divided,
         )
 
-    @cached_property
+    @once
     def ready(self) -> Graph:
         """The graph after the passes."""
         return run(self.graph)
 
-    @cached_property
+    @once
     def requirements(self) -> Requirements:
         return Requirements(self.ready)
 
-    @cached_property
+    @once
     def _lowered(self) -> tuple[Program, Layout]:
         """The graph as kernels, not in their order yet."""
         try:
@@ -139,7 +139,7 @@ class Executable:
             raise
         return program, layout
 
-    @cached_property
+    @once
     def _written(self) -> tuple[Program, Layout, str]:
         """The kernels in their order, and these as LLVM."""
         program, layout = self._lowered
@@ -243,6 +243,7 @@ class Executable:
         """The results for the distinct arrays among the arguments, whose types have been checked,
         and for the sizes that the Dims have in them.
         """
+        require_no_masks(self.signature.names, arrays)
         arrays = [np.asarray(x) for x in arrays]
         require_donatable(self.signature.names, self.signature.donated, arrays)
         staged = [_staged(x) for x in arrays]

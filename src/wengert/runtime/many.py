@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from ctypes import c_void_p
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from wengert.codegen.llvm.native import Native
+from wengert.core.once import once
 from wengert.runtime import objects
 from wengert.runtime.cache import cached_object
 from wengert.runtime.executable import Executable
@@ -46,14 +47,14 @@ class Turn:
     report: int  # which output is the report
     sizes: Mapping[str, int]
 
-    @cached_property
+    @once
     def memory(self) -> Memory:
         """Some memory of the program, which has been called: all of it has the same slots."""
         found = self.executable.memory
         assert found is not None
         return found
 
-    @cached_property
+    @once
     def addresses(self) -> tuple[Array, Array]:
         """Slots of a frame, and what stands there in all calls."""
         slots = (*self.memory.inputs, *self.memory.outputs)

@@ -1,11 +1,13 @@
-"""Refusals: what is said where a program could not be made, or its machine code found an error that
-NumPy does not see.
+"""Refusals: what is said where a program could not be made, is given what it does not know, or its
+machine code found an error that NumPy does not see.
 """
 
 from __future__ import annotations
 
+import sys
 import traceback
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -29,6 +31,19 @@ def refuse_unseen(node: Node) -> NoReturn:
         f"{name}: found {what}, and none when NumPy ran the same arguments; arguments must not "
         f"change during a call. Do not write to them from another thread.{place}"
     )
+
+
+def require_no_masks(names: Sequence[str], arrays: Sequence[Any]) -> None:
+    """Refuse masked elements: a program knows nothing of masks, and would use what they hide."""
+    theirs = sys.modules.get("numpy.ma")  # imported by who has such an array, and slowly
+    if theirs is None:
+        return
+    for name, x in zip(names, arrays, strict=True):
+        if theirs.is_masked(x):
+            raise TypeError(
+                f"compile: argument {name!r} has masked elements; compiled programs have no masks. "
+                "Pass x.filled(value), or the mask as an array of its own."
+            )
 
 
 def explain_emit(error: Exception, graph: Graph) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -28,7 +29,7 @@ class LossSignature:
         except (TypeError, ValueError):
             parameters = []
         places = [p.name for p in parameters if p.kind in POSITIONAL]
-        self.wants_rng = any(p.name == GENERATOR for p in parameters)
+        self.wants_rng = any(p.name == GENERATOR for p in parameters) and not _is_fixed(loss)
         self.rng_place = places.index(GENERATOR) if GENERATOR in places else None
         self._names = [name for name in places if name != GENERATOR][1 + has_state :]
 
@@ -36,6 +37,13 @@ class LossSignature:
         """What the batch arguments are called, in the loss and in messages."""
         known = self._names[:count]
         return [*known, *(f"batch{i}" for i in range(len(known), count))]
+
+
+def _is_fixed(loss: Callable[..., Any]) -> bool:
+    """Whether a `functools.partial` has already given the loss its generator, by keyword."""
+    return isinstance(loss, functools.partial) and (
+        GENERATOR in loss.keywords or _is_fixed(loss.func)
+    )
 
 
 def prepared(name: str, x: Any, dtype: DType | None) -> Any:
@@ -51,14 +59,20 @@ def prepared(name: str, x: Any, dtype: DType | None) -> Any:
 
 def _array_of(name: str, x: Any) -> Any:
     """What is no tree of arrays: an array of another library, or static."""
-    if hasattr(x, "__array__"):
-        return np.asarray(x)
+    found = as_numpy(x)
+    if found is not x:
+        return found
     if isinstance(x, list | tuple) and tree.leaves(tree.arrays(x)):
         raise TraceError(
             f"TrainStep: batch argument {name!r} is a {type(x).__name__} of Python numbers; these "
             "would be part of the program. Convert it with np.array."
         )
     return x
+
+
+def as_numpy(x: Any) -> Any:
+    """An array of another library as one of NumPy; anything else as it is."""
+    return np.asarray(x) if hasattr(x, "__array__") and not tree.is_leaf(x) else x
 
 
 def _supported(name: str, x: Any, dtype: DType | None) -> Any:

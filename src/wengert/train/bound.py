@@ -10,6 +10,8 @@ import numpy as np
 
 from wengert.api.eager import eager, is_eager
 from wengert.core import tree
+from wengert.core.dims import Dim, Shape
+from wengert.errors import ShapeError
 from wengert.runtime.entry import never
 from wengert.train.batch import prepared
 from wengert.train.data import Data
@@ -17,14 +19,17 @@ from wengert.train.engine import Engine
 from wengert.train.program import cast_floats, leaves_of
 from wengert.train.programs import Programs
 from wengert.train.results import with_sizes
+from wengert.train.uncopied import Uncopied
 
 REMEMBERED = 16
 
 
-class Bound:
+class Bound(Uncopied):
     """`bound(*args)` is `f(model, *args)` on the live parameters: nothing is copied, and no tree is
     flattened.
     """
+
+    _otherwise = "Bind the function to the other step."
 
     def __init__(
         self, engine: Engine, f: Callable[..., Any], names: Callable[[int], Sequence[str]]
@@ -44,6 +49,7 @@ class Bound:
             function, ("weights", "fixed"), names, (), (), engine.threads, "ignore"
         )
         self._entry: Any = never
+        self.open_shapes: list[Shape] | None = None  # of the last result, where sizes were open
 
     def __call__(self, *args: Any) -> Any:
         if self._compiled and not is_eager():
@@ -57,11 +63,15 @@ class Bound:
         args = [prepared(name, x, self._cast) for name, x in zip(names, args, strict=True)]
         own = (self._weights, self._fixed)
         if not self._compiled or is_eager():
+            self.open_shapes = None
             with eager():
                 return self._programs.plain(len(args))(*own, *args)
         compiled = self._programs.find(own, args)
         found = compiled(*own, *args)
-        self._entry = compiled.executable(*own, *args).entry
+        executable = compiled.executable(*own, *args)
+        self._entry, self.open_shapes = executable.entry, None
+        if any(isinstance(size, Dim) for t in executable.input_types for size in t.shape):
+            self.open_shapes = [t.shape for t in executable.output_types]
         return found
 
 
@@ -95,10 +105,45 @@ def weighted_mean(bound: Bound, data: Data) -> Any:
     """
     totals: list[Any] = []
     structure: tree.Structure | None = None
+    shapes: list[Shape] | None = None  # what a result has for every number of rows
     for rows, batch in data.batches(None, drop_last=False):
-        leaves, structure = tree.flatten(tree.arrays(bound(*batch)))
+        found = tree.arrays(bound(*batch))
+        leaves, structure = tree.flatten(found)
+        if shapes is None:
+            shapes = bound.open_shapes or _shapes_elsewhere(bound, data, leaves)
+        _require_means(found, leaves, shapes, rows)
         shares = [np.asarray(x, np.float64) * rows for x in leaves]
         totals = [a + b for a, b in zip(totals, shares, strict=True)] if totals else shares
     assert structure is not None
     means = [x / data.rows for x in totals]
     return tree.unflatten(structure, [float(x) if np.ndim(x) == 0 else x for x in means])
+
+
+def _shapes_elsewhere(bound: Bound, data: Data, leaves: Sequence[Any]) -> list[Shape]:
+    """The shapes of a result for another number of rows, where no other batch would tell whether
+    those of the first one follow its rows: computed once more. Else those of the first batch.
+    """
+    shapes = [np.shape(x) for x in leaves]
+    alike = data.rows % data.size == 0 and data.size > 1
+    if not alike or not any(shapes):
+        return shapes
+    try:
+        fewer = tree.leaves(tree.arrays(bound(*data.first(data.size - 1))))
+    except Exception:  # a function for batches of this size only
+        return shapes
+    return [np.shape(x) for x in fewer]
+
+
+def _require_means(found: Any, leaves: Sequence[Any], shapes: Sequence[Shape], rows: int) -> None:
+    """Refuse results that have an axis of the batch: their mean over batches means nothing."""
+    for path, x, other in zip(tree.paths(found), leaves, shapes, strict=True):
+        shape = np.shape(x)
+        if shape != other:
+            pairs = zip(shape, other, strict=False)
+            axis = next((i for i, (a, b) in enumerate(pairs) if a != b), 0)
+            where = f" at {path!r}" if path else ""
+            raise ShapeError(
+                f"TrainStep.evaluate: the function returned shape {shape}{where} for a batch of "
+                f"{rows}; it must return means over the batch, whose shapes do not follow its "
+                f"rows. Take the mean over axis {axis}."
+            )

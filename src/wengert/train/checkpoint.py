@@ -12,6 +12,7 @@ from wengert.errors import CheckpointError, OptimError
 from wengert.train.engine import Engine
 from wengert.train.storage import Array
 
+PARTS = ("arrays", "counts", "settings", "limits")
 BY = "TrainStep.load_state_dict"  # how errors begin
 COUNTS = ("calls", "updates", "phase", "epoch", "shuffled", "seed")
 
@@ -73,20 +74,27 @@ class Checkpoint:
         return found | counts
 
     def state_dict(self) -> dict[str, Any]:
-        """Copies of all arrays, counts, and the settings of the optimizers by glob."""
+        """Copies of all arrays, counts, the settings of the optimizers by glob, and the limits of
+        clipping.
+        """
         arrays = {
             kind: {path: np.array(x) for path, x in found.items()}
             for kind, found in self._arrays().items()
         }
         groups = [group for group in self._engine.plan.groups if group.optimizer is not None]
         settings = {group.glob: group.optimizer.state_dict() for group in groups}  # type: ignore[union-attr]
-        return {"arrays": arrays, "counts": self._counts(), "settings": settings}
+        return {
+            "arrays": arrays,
+            "counts": self._counts(),
+            "settings": settings,
+            "limits": dict(self._engine.limits),
+        }
 
     def load(self, given: Any) -> None:
         """Go on from what `state_dict` gave; refused, with nothing changed, where it is of another
         model or of other options.
         """
-        _require_names("state", given, ("arrays", "counts", "settings"))
+        _require_names("state", given, PARTS)
         own = self._arrays()
         _require_names("arrays", given["arrays"], tuple(own))
         _require_names("counts", given["counts"], COUNTS)
@@ -95,6 +103,8 @@ class Checkpoint:
         groups = [group for group in self._engine.plan.groups if group.optimizer is not None]
         _require_names("settings", given["settings"], tuple(group.glob for group in groups))
         counts = {name: _count(name, given["counts"][name]) for name in COUNTS}
+        _require_names("limits", given["limits"], tuple(self._engine.limits))
+        limits = {name: _limit(name, value) for name, value in given["limits"].items()}
         for group in groups:
             _try_settings(group.optimizer, given["settings"][group.glob])
         for group in groups:
@@ -103,6 +113,7 @@ class Checkpoint:
             for path, x in arrays.items():
                 x[...] = given["arrays"][kind][path]
         self._set_counts(counts)
+        self._engine.set_limits(limits)
         self._engine.measure_states()
 
     def _set_counts(self, counts: Mapping[str, int]) -> None:
@@ -134,6 +145,16 @@ def _count(name: str, value: Any) -> int:
             "state_dict returned."
         )
     return int(found)
+
+
+def _limit(name: str, value: Any) -> float:
+    found = np.asarray(value)
+    if found.ndim or found.dtype.kind not in "fiu" or not found > 0:
+        raise CheckpointError(
+            f"{BY}: the state has {name}={value!r}; it is a number above 0. Pass what state_dict "
+            "returned."
+        )
+    return float(found)
 
 
 def _require_names(what: str, given: Any, wanted: tuple[str, ...]) -> None:

@@ -15,19 +15,23 @@ from wengert.errors import ShapeError
 from wengert.ops.random import fold_in, key, permutation
 from wengert.runtime.many import Rows
 from wengert.runtime.memory import aligned
+from wengert.train.batch import as_numpy
 from wengert.train.storage import Array, is_live
 
 
 class Data:
-    """The arguments of a run. Their arrays have one row per sample; live arrays of another training
-    step are passed on whole.
+    """The arguments of a run. Their arrays have one row per sample; those without axes, and live
+    arrays of another training step, are passed on whole.
     """
 
     def __init__(self, by: str, names: Sequence[str], arguments: Sequence[Any], size: Any) -> None:
         self._names = names
+        arguments = [np.asarray(x) if isinstance(x, float) else as_numpy(x) for x in arguments]
         leaves, self._structure = tree.flatten(tuple(arguments))
         self.leaves = [np.asarray(x) for x in leaves]
-        self.whole = [is_live(x) for x in leaves]  # which are the same in all batches
+        self.whole = [
+            np.ndim(x) == 0 or is_live(x) for x in leaves
+        ]  # which are the same in all batches
         self.rows = self._count_rows(by, arguments)
         self.size = _batch_size(by, size, self.rows)
         self._places = [
@@ -52,7 +56,7 @@ class Data:
             for path in tree.paths(x)
         ]
         counts = {
-            path: x.shape[0] if x.ndim else None
+            path: x.shape[0]
             for path, x, whole in zip(paths, self.leaves, self.whole, strict=True)
             if not whole
         }
@@ -61,13 +65,13 @@ class Data:
                 f"{by}: given no arrays with rows; data are arrays with one row per sample. Pass "
                 "at least one."
             )
-        if len(set(counts.values())) > 1 or None in counts.values():
-            given = ", ".join(f"{path}: {n or 'no rows'}" for path, n in counts.items())
+        if len(set(counts.values())) > 1:
+            given = ", ".join(f"{path}: {n}" for path, n in counts.items())
             raise ShapeError(
                 f"{by}: the arrays have different numbers of rows ({given}); each sample is one "
                 "row of every array. Cut them to one length."
             )
-        rows = next(iter(counts.values())) or 0
+        rows: int = next(iter(counts.values()))
         if not rows:
             raise ShapeError(f"{by}: the data are empty; at least one row is needed. Pass some.")
         return rows
@@ -85,6 +89,10 @@ class Data:
         if order is None:
             return self._slices(begin, end)
         return self._gathered(order[begin:end])
+
+    def first(self, rows: int) -> Any:
+        """A batch of so many rows, the first ones."""
+        return self._slices(0, rows)
 
     def row_arrays(self, shuffled: bool) -> list[Rows] | None:
         """The arrays whose rows machine code can take by itself: where they lie, or gathered into

@@ -11,6 +11,7 @@ from wengert.api.eager import is_eager
 from wengert.core import tree
 from wengert.core.dtypes import float64, int64
 from wengert.ops.random import key
+from wengert.optim.optimizer import Updates
 from wengert.runtime.entry import never
 from wengert.runtime.many import Turn
 from wengert.train.batch import Kinds, leaf_names
@@ -48,7 +49,10 @@ class Engine:
         self.extents = aligned(len(plan.bounded), float64)  # of the states of optimizers
         self.unseen = np.ones(1, bool)  # whether nobody else can write to these
         self.seed, self._key = seed, key(seed)
-        self.updates = 0
+        self.done = Updates()  # the optimizers look at it, too
+        for group in plan.groups:
+            if group.optimizer is not None:
+                group.optimizer.count_by(self.done)
         self.epoch = 0
         self.shuffled = False  # whether an order of rows has depended on the epoch
         self.row: Row | None = None  # of the last call
@@ -97,8 +101,8 @@ class Engine:
 
     def set_limits(self, limits: dict[str, float]) -> None:
         """Clip by these limits from now on. Other values cost nothing, other names new programs."""
-        if limits.keys() == self.scalars.limits.keys():
-            self.scalars.limits.update(limits)
+        if limits.keys() == self.limits.keys():
+            self.limits.update(limits)
             self.scalars.forget()
         else:
             self._make_programs(limits)
@@ -116,6 +120,19 @@ class Engine:
         self.seed, self._key[:] = seed, key(seed)
 
     @property
+    def limits(self) -> dict[str, float]:
+        """What gradients are clipped by, by name."""
+        return self.scalars.limits
+
+    @property
+    def updates(self) -> int:
+        return self.done.made
+
+    @updates.setter
+    def updates(self, count: int) -> None:
+        self.done.made = count
+
+    @property
     def calls(self) -> int:
         return int(self.counter[0])
 
@@ -123,7 +140,7 @@ class Engine:
 
     def call(self, batch: Sequence[Any]) -> Found:
         """One step: live arrays are updated, or an error is raised and they are as before."""
-        before, updates, phase = self.counter.item(), self.updates, self.phase.item()
+        before, updates, phase = self.counter.item(), self.done.made, self.phase.item()
         row = self.scalars.row(updates + 1)
         self.skipped = False
         found: Any = NotImplemented
@@ -145,7 +162,7 @@ class Engine:
 
     def _advance(self, updates: int, phase: int) -> None:
         """Count a call; these were the counts before it."""
-        self.updates = updates + (phase == self.plan.accumulate - 1)
+        self.done.made = updates + (phase == self.plan.accumulate - 1)
         if self.plan.accumulate > 1:
             self.set_phase((phase + 1) % self.plan.accumulate)
 

@@ -30,6 +30,7 @@ from wengert.errors import CheckpointError
 
 KEPT_DTYPES = frozenset(map(np.dtype, ["?", *"bhilqBHILQ", *"efd"]))
 _KEYS = (str, int, float, bool, type(None))  # what a dictionary's keys may be, or tuples of these
+_HEADER_OWN = "__metadata__"  # the one name that a safetensors file has for itself
 
 
 class Missing(Exception):
@@ -82,6 +83,7 @@ class Encoder:
         if isinstance(value, np.ndarray | np.generic):
             return self._array(value, path)
         if value is None or type(value) in (bool, int, str):
+            _require_text(value, path)
             return value
         if type(value) is float:
             return value if math.isfinite(value) else {"float": repr(value)}
@@ -95,11 +97,11 @@ class Encoder:
         )
 
     def _node(self, node: Node, type_name: str, path: str) -> Any:
+        keys = [_encoded_key(key, path) for key in node.keys]
         inside = zip(node.keys, node.values, strict=True)
         values = [self.encode(value, below(path, key)) for key, value in inside]
         if node.kind in ("list", "tuple"):
             return {node.kind: values}
-        keys = [_encoded_key(key, path) for key in node.keys]
         pairs = list(zip(keys, values, strict=True))
         return {"dict": pairs} if node.kind == "dict" else {"fields": pairs, "type": type_name}
 
@@ -118,7 +120,8 @@ class Encoder:
         kind = "array" if isinstance(value, np.ndarray) else "scalar"
         name = self._names.get(id(value)) if kind == "array" else None
         if name is None:
-            name = unused(path or "value", self.arrays)
+            wanted = f"{path}~" if path == _HEADER_OWN else path or "value"
+            name = unused(wanted, self.arrays)
             self.arrays[name] = np.array(value, dtype=dtype, order="C", copy=None)
             if kind == "array":
                 self._names[id(value)] = name
@@ -133,7 +136,22 @@ def _encoded_key(key: Any, path: str) -> Any:
             f"save: {path or 'the tree'} has the key {key!r}; keys must be strings, numbers, None "
             "or tuples of these. Choose such a key."
         )
+    _require_text(key, path)
     return key
+
+
+def _require_text(value: Any, path: str) -> None:
+    """Refuse what has no form in a file: surrogates without their partners, and integers of so many
+    digits that Python will not read them back.
+    """
+    try:
+        str(value).encode()
+    except ValueError:
+        what = "a broken character" if isinstance(value, str) else "an integer of too many digits"
+        raise CheckpointError(
+            f"save: {path or 'the tree'} has {what}; a file holds text of whole Unicode "
+            "characters, and numbers that Python can read. Convert it, or leave it out."
+        ) from None
 
 
 def _described(value: Any) -> str:

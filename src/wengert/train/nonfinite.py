@@ -12,12 +12,12 @@ import numpy as np
 
 from wengert.api.trace import distinct_leaves
 from wengert.core import tree
-from wengert.errors import NonFiniteError, WengertError
+from wengert.errors import NonFiniteError, ShapeError, WengertError
 from wengert.runtime.provenance import Cause, error_of, locate
 from wengert.runtime.signature import bound_sizes
 from wengert.train.program import AUX, LOSS, Plan
 from wengert.train.programs import Programs
-from wengert.train.storage import Segment
+from wengert.train.storage import Segment, is_live
 
 REPORT = "the report"
 
@@ -42,8 +42,10 @@ class Place:
 
 def explain_nonfinite(
     plan: Plan, programs: Programs, own: Sequence[Any], batch: Sequence[Any]
-) -> NonFiniteError:
+) -> WengertError:
     """The error for a call that would have made something that is not finite."""
+    if _has_no_rows(batch):
+        return ShapeError("TrainStep: the batch is empty; at least one row is needed. Pass some.")
     try:
         executable = programs.find(own, batch).executable(*own, *batch)
     except WengertError:  # a loss that branches on values runs op by op only
@@ -55,12 +57,28 @@ def explain_nonfinite(
     names = [place.name for place in inputs]
     # First what the user sees: the loss, then gradients, then the rest.
     order = sorted(range(len(results)), key=lambda i: results[i][0])
+    only_norm = False
     for position in order:
         cause = locate(executable.graph, arrays, names, sizes, position)
-        if cause is None or _is_norm(results[position][1], cause):
-            continue  # of a gradient that is not finite, the norm says less
-        return _error(cause, results[position][1], inputs)
-    return _unexplained()
+        if cause is not None and _is_norm(results[position][1], cause):
+            only_norm = True  # of a gradient that is not finite, it says less
+        elif cause is not None:
+            return _error(cause, results[position][1], inputs)
+    return _norm_beyond_floats() if only_norm else _unexplained()
+
+
+def _has_no_rows(batch: Sequence[Any]) -> bool:
+    """Whether all arrays of a batch that have rows have none."""
+    counts = [x.shape[0] for x in tree.leaves(tuple(batch)) if np.ndim(x) and not is_live(x)]
+    return bool(counts) and not any(counts)
+
+
+def _norm_beyond_floats() -> NonFiniteError:
+    return NonFiniteError(
+        "TrainStep: the norm of all gradients together is above the largest float, "
+        f"{np.finfo(np.float64).max:.4g}, while each gradient is finite; the norm must be finite, "
+        "too. Scale the loss down, or pass nonfinite='ignore'."
+    )
 
 
 def _unexplained() -> NonFiniteError:

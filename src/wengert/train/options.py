@@ -3,37 +3,83 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import operator
 from typing import Any
 
 from wengert.runtime.workers import LIMIT
 
 NONFINITE = ("raise", "skip", "ignore")
+MOST_EPOCHS = 2**63  # files hold counts below it
 
 
-def require_options(
-    loss: Callable[..., Any], accumulate: Any, nonfinite: Any, threads: Any
-) -> None:
-    if not callable(loss):
+def require_function(by: str, f: Any, called: str) -> None:
+    """Refuse what cannot be called with a model and a batch."""
+    if not callable(f):
         raise TypeError(
-            f"TrainStep: given {type(loss).__name__} as the loss; it is a function of the model "
-            "and a batch. Pass the function itself."
+            f"{by}: given {type(f).__name__} as {called}; it is a function of the model and a "
+            "batch. Pass the function itself."
         )
-    if type(accumulate) is not int or accumulate < 1:
+
+
+def whole(value: Any) -> int | None:
+    """A whole number of Python or NumPy as an int; None for all else, also for True and False."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        return None
+
+
+def require_accumulate(accumulate: Any) -> int:
+    """How many calls share an update."""
+    number = whole(accumulate)
+    if number is None or number < 1:
         raise ValueError(
             f"TrainStep: accumulate={accumulate!r} was given; it is a whole number of calls, at "
             "least 1. Choose one."
         )
+    return number
+
+
+def require_epochs(by: str, epochs: Any) -> int:
+    """How many epochs a run has."""
+    number = whole(epochs)
+    if number is None or number < 1:
+        raise ValueError(
+            f"{by}: epochs={epochs!r} was given; it is a whole number, at least 1. Choose one."
+        )
+    return number
+
+
+def require_epoch(epoch: Any) -> int:
+    """How many epochs a step has had."""
+    number = whole(epoch)
+    if number is None or not 0 <= number < MOST_EPOCHS:
+        raise ValueError(
+            f"TrainStep.epoch: {epoch!r} was assigned; it is a whole number from 0 to 2**63 - 1. "
+            "Choose one."
+        )
+    return number
+
+
+def require_policy(nonfinite: Any) -> None:
     if nonfinite not in NONFINITE:
         raise ValueError(
             f"TrainStep: nonfinite={nonfinite!r} was given; it is one of {', '.join(NONFINITE)}. "
             "Choose one."
         )
-    if threads is not None and (type(threads) is not int or not 1 <= threads <= LIMIT):
+
+
+def require_threads(threads: Any) -> int | None:
+    """On how many threads a step runs; None for as many as there are CPUs."""
+    if threads is None:
+        return None
+    number = whole(threads)
+    if number is None or not 1 <= number <= LIMIT:
         raise ValueError(
             f"TrainStep: threads={threads!r} was given; it is a whole number from 1 to {LIMIT}, or "
             "None for as many as there are CPUs. Choose one."
         )
+    return number
 
 
 def require_limit(name: str, value: Any) -> float | None:

@@ -112,8 +112,9 @@ def _new_state(found: Any, carried: tree.Structure, before: Sequence[Value]) -> 
     for path, x, old in zip(tree.paths(found), leaves, before, strict=True):
         if tuple(x.shape) != tuple(old.shape) or x.dtype != old.dtype:
             where = f"leaf {path!r} of the state" if path else "the state"
+            kind = DTypeError if tuple(x.shape) == tuple(old.shape) else ShapeError
             raise located(
-                ShapeError(
+                kind(
                     f"TrainStep: {where} goes in as {old.dtype}{tuple(old.shape)} and comes out "
                     f"as {x.dtype}{tuple(x.shape)}; its shapes and dtypes must stay the same. "
                     "Convert it with reshape or astype before returning it."

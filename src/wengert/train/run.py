@@ -39,11 +39,7 @@ class Run:
             yield Epoch(engine.epoch - 1, float(np.mean(history.loss)), history)
 
 
-def require_epochs(by: str, epochs: Any, shuffle_seed: Any) -> None:
-    if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
-        raise ValueError(
-            f"{by}: epochs={epochs!r} was given; it is a whole number, at least 1. Choose one."
-        )
+def require_shuffle_seed(by: str, shuffle_seed: Any) -> None:
     whole = isinstance(shuffle_seed, int | np.integer) and not isinstance(shuffle_seed, bool)
     if shuffle_seed is not None and not (whole and 0 <= shuffle_seed < 2**64):
         raise ValueError(

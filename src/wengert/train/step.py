@@ -18,13 +18,22 @@ from wengert.train.files import File, load, save
 from wengert.train.fingerprint import fingerprint
 from wengert.train.groups import make_groups
 from wengert.train.history import Epoch, History, Last, Rates, joined
-from wengert.train.options import require_limit, require_options
+from wengert.train.options import (
+    require_accumulate,
+    require_epoch,
+    require_epochs,
+    require_function,
+    require_limit,
+    require_policy,
+    require_threads,
+)
 from wengert.train.program import AUX, LOSS, Plan
-from wengert.train.run import Run, require_epochs
+from wengert.train.run import Run, require_shuffle_seed
 from wengert.train.storage import Array, Segment, Storage, assign_state, carried_arrays
+from wengert.train.uncopied import Uncopied
 
 
-class TrainStep:
+class TrainStep(Uncopied):
     """One call `step(*batch)` computes the loss and its gradient and updates the model.
 
     `loss(model, *batch)` returns a scalar, with `has_aux` (scalar, aux). With `state=`, arrays that
@@ -41,6 +50,8 @@ class TrainStep:
     >>> [round(step(x, y), 4) for _ in range(3)]
     [1.0, 0.81, 0.6561]
     """
+
+    _otherwise = "Make a new one and load_state_dict(step.state_dict()) into it."
 
     def __init__(
         self,
@@ -60,9 +71,10 @@ class TrainStep:
         cast: bool = True,
         compiled: bool = True,
     ) -> None:
-        require_options(loss, accumulate, nonfinite, threads)
-        limits = {"clip_norm": clip_norm, "clip_value": clip_value}
-        self._limits = {name: require_limit(name, value) for name, value in limits.items()}
+        require_function("TrainStep", loss, "the loss")
+        accumulate, threads = require_accumulate(accumulate), require_threads(threads)
+        require_policy(nonfinite)
+        limits = _limits(clip_norm=clip_norm, clip_value=clip_value)
         self._several = isinstance(optimizer, Mapping)
         groups = make_groups(optimizer)
         storage = Storage(model, groups)
@@ -83,7 +95,7 @@ class TrainStep:
         )
         self._bounds = BoundFunctions()
         self._engine = Engine(
-            plan, arrays, signature.names, self._given_limits(), seed, threads, nonfinite, compiled
+            plan, arrays, signature.names, limits, seed, threads, nonfinite, compiled
         )
 
     def __call__(self, *batch: Any) -> Any:
@@ -135,8 +147,8 @@ class TrainStep:
 
     @property
     def optimizer(self) -> Any:
-        """The step's own copy of the optimizer, or of the dict of them. Setting its learning rate
-        acts on the next call.
+        """The step's own copy of the optimizer, or of the dict of them. Its learning rate is that
+        of the next update; setting it acts on the next call.
         """
         groups = self._engine.plan.groups
         return {g.glob: g.optimizer for g in groups} if self._several else groups[0].optimizer
@@ -144,27 +156,20 @@ class TrainStep:
     @property
     def clip_norm(self) -> float | None:
         """The largest norm of all gradients as one vector; longer ones are shortened."""
-        return self._limits["clip_norm"]
+        return self._engine.limits.get("clip_norm")
 
     @clip_norm.setter
     def clip_norm(self, value: float | None) -> None:
-        self._set_limit("clip_norm", value)
+        self._engine.set_limits(_limits(clip_norm=value, clip_value=self.clip_value))
 
     @property
     def clip_value(self) -> float | None:
         """The largest absolute value of a gradient's element."""
-        return self._limits["clip_value"]
+        return self._engine.limits.get("clip_value")
 
     @clip_value.setter
     def clip_value(self, value: float | None) -> None:
-        self._set_limit("clip_value", value)
-
-    def _set_limit(self, name: str, value: float | None) -> None:
-        self._limits[name] = require_limit(name, value)
-        self._engine.set_limits(self._given_limits())
-
-    def _given_limits(self) -> dict[str, float]:
-        return {name: value for name, value in self._limits.items() if value is not None}
+        self._engine.set_limits(_limits(clip_norm=self.clip_norm, clip_value=value))
 
     @property
     def last(self) -> Last | None:
@@ -183,7 +188,7 @@ class TrainStep:
 
     @epoch.setter
     def epoch(self, value: int) -> None:
-        self._engine.epoch = int(value)
+        self._engine.epoch = require_epoch(value)
 
     # Runs.
 
@@ -232,7 +237,8 @@ class TrainStep:
         shuffle_seed: int | None,
         drop_last: bool,
     ) -> Run:
-        require_epochs(by, epochs, shuffle_seed)
+        epochs = require_epochs(by, epochs)
+        require_shuffle_seed(by, shuffle_seed)
         data = Data(by, self._engine.names(len(arrays)), arrays, batch_size)
         return Run(data, epochs, shuffle_seed, bool(drop_last))
 
@@ -243,6 +249,7 @@ class TrainStep:
         >>> step.evaluate(lambda w, x: {"mean": wg.mean(x * w)}, np.arange(5.0), batch_size=2)
         {'mean': 2.0}
         """
+        require_function("TrainStep.evaluate", f, "what to evaluate")
         data = Data(
             "TrainStep.evaluate", LossSignature(f, False).names(len(arrays)), arrays, batch_size
         )
@@ -256,6 +263,7 @@ class TrainStep:
         >>> predict(np.eye(2))
         array([1., 1.])
         """
+        require_function("TrainStep.bind", f, "what to bind")
         return Bound(self._engine, f, LossSignature(f, False).names)
 
     # Going on later.
@@ -267,8 +275,8 @@ class TrainStep:
         return Checkpoint(self._engine).state_dict()
 
     def load_state_dict(self, state: Any) -> None:
-        """Go on from what `state_dict` gave. The state of another model is refused, and then
-        nothing changes.
+        """Go on from what `state_dict` gave. The state of another model, of other optimizers or of
+        other options is refused, and then nothing changes.
         """
         Checkpoint(self._engine).load(state)
 
@@ -296,6 +304,12 @@ class TrainStep:
 
     def __repr__(self) -> str:
         return described(self._engine, self._several)
+
+
+def _limits(**given: float | None) -> dict[str, float]:
+    """The limits that are some, checked."""
+    checked = {name: require_limit(name, value) for name, value in given.items()}
+    return {name: value for name, value in checked.items() if value is not None}
 
 
 def _state_of(name: str, segment: Segment) -> Array | None:

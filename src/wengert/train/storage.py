@@ -95,6 +95,7 @@ class Storage:
             tuple(path for path, k in zip(paths, self.places, strict=True) if k == place)
             for place in range(len(distinct))
         ]
+        _require_own_paths(self.paths)
         first = [self.places.index(place) for place in range(len(distinct))]
         values = [
             _checked(path[0], leaves[i], "model") for path, i in zip(self.paths, first, strict=True)
@@ -193,6 +194,19 @@ def _leaf(path: str, tree_name: str) -> str:
     return f"leaf {path!r} of the {tree_name}" if path else f"the {tree_name}"
 
 
+def _require_own_paths(paths: Iterable[tuple[str, ...]]) -> None:
+    """Refuse two arrays at one path; these are the paths of each array."""
+    seen: set[str] = set()
+    for names in map(set, paths):  # one array may well be there twice
+        twice = sorted(names & seen)
+        if twice:
+            raise OptimError(
+                f"TrainStep: the path {twice[0]!r} was given twice; a parameter is known by its "
+                "path. Rename a key that has a dot in it, or one that is a number."
+            )
+        seen |= names
+
+
 def _checked(path: str, x: Any, tree_name: str) -> Array:
     native = x.dtype.newbyteorder("=")
     require_supported("TrainStep", _leaf(path, tree_name), native)
@@ -268,6 +282,7 @@ def carried_arrays(state: Any) -> tuple[list[Array], tree.Structure]:
             "TrainStep: one array stands at two places of the state; each place is updated on its "
             "own. Copy one of them."
         )
+    _require_own_paths((path,) for path in paths)
     arrays = [_copied(_checked(path, x, "state")) for path, x in zip(paths, leaves, strict=True)]
     return arrays, structure
 

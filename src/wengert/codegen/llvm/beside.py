@@ -6,11 +6,14 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from wengert.codegen.llvm.door import door
+
 T = TypeVar("T")
 
 
 class Beside(Generic[T]):
-    """Begins at once; `result` waits for it. Where there is no thread to be had, it computes then.
+    """Begins at once; `result` waits for it, and so does a fork. Where there is no thread to be
+    had, it computes then.
 
     >>> Beside(lambda: 6 * 7).result()
     42
@@ -21,16 +24,21 @@ class Beside(Generic[T]):
         self._found: list[T] = []
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = threading.Thread(target=self._run)
+        door.admit()
         try:
             self._thread.start()
         except RuntimeError:  # too many threads, or Python is about to exit
             self._thread = None
+            door.dismiss()
 
     def _run(self) -> None:
+        door.belong()
         try:
             self._found.append(self._compute())
         except BaseException as error:
             self._error = error
+        finally:
+            door.dismiss()
 
     @property
     def failed(self) -> bool:

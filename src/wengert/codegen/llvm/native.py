@@ -14,7 +14,7 @@ from llvmlite.binding import ffi
 
 from wengert.codegen.llvm.beside import Beside
 from wengert.codegen.llvm.common import halves, split
-from wengert.codegen.llvm.gate import gate
+from wengert.codegen.llvm.door import Door, door
 from wengert.errors import CompileError
 
 Images: TypeAlias = tuple[bytes, ...]  # object files that belong together
@@ -79,12 +79,13 @@ def _parsed(text: str) -> Any:
 
 def assembly(text: str) -> str:
     """The machine code of a module, to read."""
-    return str(target().emit_assembly(_parsed(text)))
+    with door:
+        return str(target().emit_assembly(_parsed(text)))
 
 
 def make_object(text: str) -> bytes:
     """A module as an object file."""
-    with gate:
+    with door:
         return _emitted(target(), _parsed(text))
 
 
@@ -159,7 +160,7 @@ class Native:
     """
 
     def __init__(self, images: Images, names: tuple[str, ...]) -> None:
-        with gate:
+        with door:
             self._link(images, names)
 
     def _link(self, images: Images, names: tuple[str, ...]) -> None:
@@ -184,5 +185,7 @@ class Native:
     def address(self, name: str) -> int:
         return int(self._addresses[name])
 
-    def __del__(self) -> None:
-        self.__dict__.pop("_library", None)  # before the linker that holds it
+    def __del__(self, door: Door = door) -> None:  # modules may be gone at exit
+        with door:
+            self.__dict__.pop("_library", None)  # before the linker that holds it
+            self.__dict__.pop("_jit", None)

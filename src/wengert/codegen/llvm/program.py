@@ -86,6 +86,8 @@ def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) ->
             code.do(f"call void @{GATHER}(ptr %frame)")
         good = code.compare("eq", word(code, STATUS), 0)
         code.when(good, lambda: writer.call_kernels(code, program, gated))
+        if gated and layout.commits:
+            writer.wait(code)  # what others still read must not be copied over
         code.do("call void @commit(ptr %frame)")
     restore_rounding(code, before)
     code.function(WORK, "ptr %frame")

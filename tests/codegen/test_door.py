@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 
@@ -9,24 +10,23 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.codegen.llvm.gate import Gate
-from wengert.codegen.llvm.native import make_object
+from wengert.codegen.llvm.door import Door
 
 
 def test_closing_waits_for_the_threads_inside():
-    gate, events = Gate(), list[str]()
+    door, events = Door(), list[str]()
     inside, leave = threading.Event(), threading.Event()
 
     def work() -> None:
-        with gate, gate:
+        with door, door:
             inside.set()
             assert leave.wait(30)
             events.append("left")
 
     def fork() -> None:
-        gate.close()
+        door.close()
         events.append("closed")
-        gate.open()
+        door.open()
 
     threads = [threading.Thread(target=each) for each in (work, fork)]
     threads[0].start()
@@ -39,30 +39,54 @@ def test_closing_waits_for_the_threads_inside():
     assert events == ["left", "closed"]
 
 
-def test_nobody_enters_a_closed_gate():
-    gate, entered = Gate(), threading.Event()
+def test_nobody_enters_a_closed_door():
+    door, entered = Door(), threading.Event()
 
     def work() -> None:
-        with gate:
+        with door:
             entered.set()
 
-    gate.close()
+    door.close()
     thread = threading.Thread(target=work)
     thread.start()
     assert not entered.wait(0.05)
-    gate.open()
+    door.open()
     assert entered.wait(30)
     thread.join(30)
 
 
+def test_what_is_done_for_a_thread_inside_comes_in():
+    door, entered = Door(), threading.Event()
+
+    def beside() -> None:
+        door.belong()
+        with door:
+            entered.set()
+        door.dismiss()
+
+    with door:
+        closing = threading.Thread(target=door.close)
+        closing.start()
+        while not door._closed:
+            pass
+        door.admit()
+        thread = threading.Thread(target=beside)
+        thread.start()
+        thread.join(30)
+        assert entered.is_set()
+        assert closing.is_alive()
+    closing.join(30)
+    assert not closing.is_alive()
+
+
 def test_the_thread_that_forks_may_be_inside():
-    gate = Gate()
-    with gate:
-        gate.close()
-        gate.open()
-        gate.close()
-        gate.open_in_child()
-    gate.close()
+    door = Door()
+    with door:
+        door.close()
+        door.open()
+        door.close()
+        door.open_in_child()
+    door.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -70,12 +94,14 @@ def test_the_thread_that_forks_may_be_inside():
 @pytest.mark.filterwarnings("ignore:.*fork.*:RuntimeWarning")
 def test_forks_while_others_compile(monkeypatch):
     monkeypatch.setenv("WENGERT_CACHE", "0")
-    text = "define void @f() #0 {\n  ret void\n}\n"
     done = threading.Event()
 
     def work() -> None:
+        count = 0
         while not done.is_set():
-            make_object(text)
+            count += 1
+            step = wg.compile(lambda x, count=count: x @ x + count, threads=2)
+            assert step(np.eye(3))[0, 0] == 1 + count
 
     threads = [threading.Thread(target=work) for _ in range(2)]
     for thread in threads:
@@ -86,7 +112,8 @@ def test_forks_while_others_compile(monkeypatch):
             if not child:
                 wrong = 1
                 try:
-                    wrong = int(wg.compile(lambda x: x + 1, threads=1)(np.ones(2))[0] != 2)
+                    found = wg.compile(lambda x: x @ x + 1, threads=2)(np.ones((2, 2)))
+                    wrong = int(found[0, 0] != 3 or not gc.isenabled())
                 finally:
                     os._exit(wrong)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
