@@ -51,6 +51,7 @@ SCHEDULES: dict[str, Callable[[], Any]] = {
     "schedule: a negative index": lambda: HALVES(-1),
     "schedule: an index that is no whole number": lambda: HALVES(2.5),  # type: ignore[arg-type]
     "schedule: a rate that is not finite": lambda: Written(np.nan)(3),
+    "schedule: rates that are no numbers": lambda: o.Lambda(0.1, lambda index: "a").table(3, 2),  # type: ignore[arg-type,return-value]
     "schedule: a rate that is no number": lambda: o.Lambda(0.1, lambda index: [1.0])(3),  # type: ignore[arg-type,return-value]
     "schedule: a rate beyond all floats": lambda: o.Exponential(1.0, 1e200)(3),
     "schedule: a table from a negative index": lambda: HALVES.table(-1, 3),

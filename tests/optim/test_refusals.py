@@ -172,3 +172,10 @@ class TestTrees:
         optimizer.step("w", model["w"], grads["w"])
         optimizer.step("layers.0.b", model["layers"][0]["b"], grads["layers"][0]["b"])
         np.testing.assert_array_equal(optimizer.averaged(model)["w"], averages["w"])
+
+
+def test_a_function_that_gives_no_rate():
+    schedule = wg.optim.Lambda(0.1, lambda index: "a")
+    for use in (lambda: schedule(3), lambda: schedule.table(3, 2)):
+        with pytest.raises(wg.errors.OptimError, match=r"update 3 raised ValueError"):
+            use()

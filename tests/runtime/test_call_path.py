@@ -147,7 +147,7 @@ def test_files(tmp_path: Path):
         require_equal(compiled(np.memmap(path, X.dtype, mode, shape=X.shape)), expected)
     step = ready(lambda p: p + 1, X.copy(), donate="p")
     p = np.memmap(path, X.dtype, "r+", shape=X.shape)
-    step(p)
+    assert step(p) is p
     p.flush()
     assert np.fromfile(path).tobytes() == (X + 1).tobytes()
 

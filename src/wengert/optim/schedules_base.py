@@ -36,7 +36,7 @@ class Schedule(ABC):
         """The rate of one update; 0 is the first."""
         try:
             (value,) = self.values(range(index, index + 1))
-        except (TypeError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise self._explained(error, index) from error
         if index < 0 or not 0.0 <= value < math.inf:
             raise self._refused(index, value)
@@ -50,6 +50,8 @@ class Schedule(ABC):
             found = np.array(self.values(range(begin, begin + count)), dtype=np.float64)
         except OverflowError as error:
             raise self._explained(error, f"{begin} to {begin + count - 1}") from error
+        except (TypeError, ValueError) as error:
+            raise self._explained(error, begin) from error
         good = (found >= 0) & (found < math.inf)
         if not good.all():
             at = int(np.argmin(good))
@@ -77,8 +79,8 @@ class Schedule(ABC):
             )
         if isinstance(index, int | np.integer):  # then the fault lies in the schedule's own code
             return OptimError(
-                f"{name}: computing the rate of update {index} raised TypeError ({error}); "
-                "it must give a number. Correct the function."
+                f"{name}: computing the rate of update {index} raised {type(error).__name__} "
+                f"({error}); it must give a number. Correct the function."
             )
         return OptimError(
             f"{name}: index {index!r} was given; it must be a whole number, 0 for the first "

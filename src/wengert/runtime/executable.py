@@ -244,7 +244,7 @@ class Executable:
         and for the sizes that the Dims have in them.
         """
         require_no_masks(self.signature.names, arrays)
-        arrays = [np.asarray(x) for x in arrays]
+        given, arrays = arrays, [np.asarray(x) for x in arrays]
         require_donatable(self.signature.names, self.signature.donated, arrays)
         staged = [_staged(x) for x in arrays]
         self._require_sizes(sizes)
@@ -260,7 +260,7 @@ class Executable:
         for j, i in self.written.items():
             if staged[i] is not arrays[i] and not status:
                 arrays[i][...] = staged[i]
-            outputs[j] = arrays[i]
+            outputs[j] = given[i] if isinstance(given[i], np.ndarray) else arrays[i]
         if error is not None:
             raise error
         return tree.unflatten(self.signature.returned, outputs)
