@@ -455,3 +455,37 @@ def test_rules_that_are_not_followed_are_looked_at():
     with pytest.raises(wg.errors.NonFiniteError, match="update"):
         step(np.ones(4))
     assert step.fingerprint() == before
+
+
+@pytest.mark.parametrize("make", [lambda: O.Lars(0.1), lambda: O.Lamb(0.01)])
+@pytest.mark.parametrize("names", ["wsv", "swv"])
+def test_norms_of_parameters_without_axes(make, names):
+    shapes = {"w": (3,), "s": (), "v": (2, 2)}
+    model = {name: np.ones(shapes[name]) for name in names}
+    steps = [
+        wg.TrainStep(lambda m: sum(wg.sum(x**2) for x in m.values()), model, make(), compiled=c)
+        for c in (True, False)
+    ]
+    for step in steps:
+        for _ in range(3):
+            step()
+    for name in names:
+        np.testing.assert_allclose(steps[0].model[name], steps[1].model[name], rtol=1e-12)
+
+
+class ByPath(O.Lars):
+    """A rule that has other numbers for one parameter."""
+
+    def rule(self, weights, grad, state, s, path=None):
+        new, state = super().rule(weights, grad, state, s, path)
+        return weights + (new - weights) * (1e308 if path == "b" else 1.0), state
+
+
+def test_rules_that_differ_by_path_are_proved_apart():
+    model = {"a": np.ones(3), "b": np.ones(3)}
+    step = wg.TrainStep(
+        lambda m, x: wg.sum((m["a"] + m["b"]) * x), model, ByPath(1.0, trust_coefficient=1e3)
+    )
+    with pytest.raises(wg.errors.NonFiniteError, match="update"):
+        step(np.ones(3))
+    assert np.array_equal(step.model["b"], np.ones(3))

@@ -266,3 +266,21 @@ def test_a_run_with_skipped_steps():
     history = step.run(x, y, batch_size=4)
     assert history.skipped.tolist() == [False, True]
     assert np.isnan(history.loss[1])
+
+
+def test_functions_that_are_made_in_a_loop_are_told_apart():
+    step = wg.TrainStep(lambda w, x: wg.sum(w * x), np.ones(2), wg.optim.SGD(0.1))
+    found = []
+    for number in (1.0, 2.0, 3.0):
+
+        def scaled(w, x, *, scale=number):
+            return scale * wg.mean(x)
+
+        found.append(step.evaluate(scaled, np.ones((4, 2)), batch_size=2))
+    assert found == [1.0, 2.0, 3.0]
+
+    def early(w, x):
+        return wg.mean(x) if True else later
+
+    assert step.evaluate(early, np.ones((4, 2)), batch_size=2) == 1.0
+    later = None

@@ -239,7 +239,7 @@ class Optimizer:
         state.require_fitting(name, parameter_id, weights)
         path = parameter_id if isinstance(parameter_id, str) else str(parameter_id)
         with np.errstate(all="ignore"):  # what is not finite is found below
-            s = cast_all(self.scalars(state.count + 1), weights.dtype)
+            s = _cast_all(self.scalars(state.count + 1), weights.dtype)
             new, arrays = self.rule(weights, grad, state.arrays, s, path)
         if nonfinite != "ignore":
             fault = nonfinite_part(name, parameter_id, grad, new, arrays)
@@ -296,7 +296,7 @@ class Optimizer:
         arrays: dict[str, Arrays] = {}
         for path, weights in parameters.items():
             grad = op.astype(gradients[path], weights.dtype)
-            s = cast_all(scalars, weights.dtype)
+            s = _cast_all(scalars, weights.dtype)
             new[path], arrays[path] = self.rule(weights, grad, kept[path], s, path)
         return replaced(model, new), {"count": count, "parameters": arrays}
 
@@ -334,7 +334,7 @@ class Optimizer:
         return saving.shown(self)
 
 
-def cast_all(scalars: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
+def _cast_all(scalars: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
     """The numbers of an update in the dtype of the weights."""
     return {
         name: op.astype(x, dtype) if isinstance(x, Tensor) else np.asarray(x, dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -103,10 +103,7 @@ class Executable:
 
     def _make_recipe(self) -> Recipe:
         begin()
-        program = self._lowered[0]
-        if self.threads > 1 and program.divided:
-            begin_pool()
-        begin_common(write_products(Module(self.lanes), program), cached_object)
+        self.__dict__["_written"] = self._write(self._begin_parts)
         return Recipe(
             images=object_code(self.text, cached_object),
             layout=replace(self.layout, failing=[]),
@@ -127,23 +124,20 @@ class Executable:
         return Requirements(self.ready)
 
     @once
-    def _lowered(self) -> tuple[Program, Layout]:
-        """The graph as kernels, not in their order yet."""
+    def _written(self) -> tuple[Program, Layout, str]:
+        """The graph as kernels, and these as LLVM."""
+        return self._write()
+
+    def _write(
+        self, lowered: Callable[[Program], None] = lambda _: None
+    ) -> tuple[Program, Layout, str]:
+        """The same; `lowered` is called when the kernels are known, and nothing is written yet."""
         try:
             early = [j for j, i in self.written.items() if i in self.signature.early]
             program, layout = lower(self.ready, self.fused, self.written, early)
             split_kernels(program, self.sizes, self.grain)
             ask_for_scratch(program, layout)
-        except Exception as error:
-            explain_emit(error, self.ready)
-            raise
-        return program, layout
-
-    @once
-    def _written(self) -> tuple[Program, Layout, str]:
-        """The kernels in their order, and these as LLVM."""
-        program, layout = self._lowered
-        try:
+            lowered(program)
             schedule(program, layout, self.sizes)
             finite = self.nonfinite != "ignore"
             text = write_program(program, layout, Module(self.lanes), self.sizes, finite)
@@ -151,6 +145,12 @@ class Executable:
             explain_emit(error, self.ready)
             raise
         return program, layout, text
+
+    def _begin_parts(self, program: Program) -> None:
+        """Have made beside other work what does not depend on the rest of the program."""
+        if self.threads > 1 and program.divided:
+            begin_pool()
+        begin_common(write_products(Module(self.lanes), program), cached_object)
 
     @property
     def program(self) -> Program:

@@ -132,14 +132,11 @@ class Many:
             slots[-1],
         ]
 
-    def run(self, calls: Calls) -> None:
-        """Make calls until all are made, one fails, or the time is over; `made` says how many.
-
-        A signal that came meanwhile may raise, as from any function.
-        """
+    def prepare(self, calls: Calls) -> None:
+        """Have these calls made by `run`; `made` says 0 until then."""
         self._set(
-            done=0,
             turns=0,
+            done=0,
             count=calls.count,
             first=calls.first,
             order=0 if calls.order is None else objects.data(calls.order),
@@ -149,6 +146,12 @@ class Many:
             report=calls.reports.strides[0],
             skipped=objects.data(calls.skipped),
         )
+
+    def run(self) -> None:
+        """Make calls until all are made, one fails, or the time is over; `made` says how many.
+
+        A signal that came meanwhile may raise, as from any function.
+        """
         with ExitStack() as stack:
             for turn, record in zip(self._turns, self._records, strict=True):
                 memory = turn.executable.take(turn.sizes)

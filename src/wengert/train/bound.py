@@ -95,8 +95,13 @@ class BoundFunctions:
 def _identity(f: Any) -> Any:
     if not isinstance(f, FunctionType):
         return id(f)
-    cells = (cell.cell_contents for cell in f.__closure__ or ())
-    return f.__code__, id(f.__globals__), *map(id, cells), *map(id, f.__defaults__ or ())
+    try:
+        cells = [cell.cell_contents for cell in f.__closure__ or ()]
+    except ValueError:  # a name that is not bound yet
+        return id(f)
+    named = f.__kwdefaults__ or {}
+    taken = (*cells, *(f.__defaults__ or ()), *named.values())
+    return f.__code__, id(f.__globals__), *named, *map(id, taken)
 
 
 def weighted_mean(bound: Bound, data: Data) -> Any:

@@ -23,14 +23,9 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.train.extents import Extents, NotFollowed, largest, smallest
 from wengert.train.rules import Clip, Given, Rule, rules
-from wengert.train.storage import Array, Segment, Storage
+from wengert.train.storage import Array, Segment
 
 ABOVE = 1 + 2.0**-20  # a norm is rounded, by much less
-
-
-def bounded_states(storage: Storage) -> list[tuple[Segment, str]]:
-    """The states that have extents, in the order in which these are kept."""
-    return [(segment, name) for segment in storage.trained for name in segment.states]
 
 
 def measure(extents: Array, states: Sequence[tuple[Segment, str]]) -> None:
@@ -165,9 +160,4 @@ def _all_of(proofs: Sequence[tuple[Value, list[Value]]]) -> tuple[Value, list[Va
 
 
 def _none_negative(scalars: Sequence[Value]) -> Value:
-    if not scalars:
-        return np.array(True, bool_)
-    found = scalars[0]
-    for x in scalars[1:]:
-        found = op.minimum(found, x)
-    return op.greater_equal(found, 0)
+    return op.greater_equal(smallest(scalars), 0) if scalars else np.array(True, bool_)

@@ -29,9 +29,8 @@ class Data:
         arguments = [np.asarray(x) if isinstance(x, float) else as_numpy(x) for x in arguments]
         leaves, self._structure = tree.flatten(tuple(arguments))
         self.leaves = [np.asarray(x) for x in leaves]
-        self.whole = [
-            np.ndim(x) == 0 or is_live(x) for x in leaves
-        ]  # which are the same in all batches
+        # Which are the same in all batches.
+        self.whole = [np.ndim(x) == 0 or is_live(x) for x in leaves]
         self.rows = self._count_rows(by, arguments)
         self.size = _batch_size(by, size, self.rows)
         self._places = [

@@ -101,19 +101,20 @@ class Drive:
                 engine.skipped = bool(skipped[done - 1])
                 recorder.note_many(table[places])
 
+        many.prepare(Calls(count, number * self._data.size, taken, table, reports, skipped))
         try:
-            many.run(Calls(count, number * self._data.size, taken, table, reports, skipped))
+            many.run()
         finally:  # a signal may have come
             _do_whole(note)
         return many.made()[0]
 
 
 def _do_whole(work: Callable[[], None]) -> None:
-    """Do something to its end, from the beginning if a signal interrupts it; then raise what that
-    has raised.
+    """Do something to its end, from the beginning if a signal interrupts it, up to eight times;
+    then raise what that has raised.
     """
     late: BaseException | None = None
-    for _ in range(8):  # more signals do not come one after the other
+    for _ in range(8):
         try:
             work()
             break

@@ -49,10 +49,10 @@ class Engine:
         self.extents = aligned(len(plan.bounded), float64)  # of the states of optimizers
         self.unseen = np.ones(1, bool)  # whether nobody else can write to these
         self.seed, self._key = seed, key(seed)
-        self.done = Updates()  # the optimizers look at it, too
+        self._made = Updates()  # the optimizers look at it, too
         for group in plan.groups:
             if group.optimizer is not None:
-                group.optimizer.count_by(self.done)
+                group.optimizer.count_by(self._made)
         self.epoch = 0
         self.shuffled = False  # whether an order of rows has depended on the epoch
         self.row: Row | None = None  # of the last call
@@ -126,11 +126,11 @@ class Engine:
 
     @property
     def updates(self) -> int:
-        return self.done.made
+        return self._made.made
 
     @updates.setter
     def updates(self, count: int) -> None:
-        self.done.made = count
+        self._made.made = count
 
     @property
     def calls(self) -> int:
@@ -140,7 +140,7 @@ class Engine:
 
     def call(self, batch: Sequence[Any]) -> Found:
         """One step: live arrays are updated, or an error is raised and they are as before."""
-        before, updates, phase = self.counter.item(), self.done.made, self.phase.item()
+        before, updates, phase = self.counter.item(), self._made.made, self.phase.item()
         row = self.scalars.row(updates + 1)
         self.skipped = False
         found: Any = NotImplemented
@@ -162,7 +162,7 @@ class Engine:
 
     def _advance(self, updates: int, phase: int) -> None:
         """Count a call; these were the counts before it."""
-        self.done.made = updates + (phase == self.plan.accumulate - 1)
+        self._made.made = updates + (phase == self.plan.accumulate - 1)
         if self.plan.accumulate > 1:
             self.set_phase((phase + 1) % self.plan.accumulate)
 

@@ -30,8 +30,8 @@ class NotFollowed(Exception):
 
 class Extents:
     """The extents of a graph's values, from those of its inputs and of what else is known. What
-    they rest on gathers in two lists: of scalars that have to be `finite`, and of scalars that must
-    not be `negative`.
+    they rest on gathers in two lists: of scalars that have to be `finite`, and of scalars that are
+    to be `not_negative`.
     """
 
     def __init__(

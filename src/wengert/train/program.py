@@ -17,7 +17,7 @@ from wengert.core.types import Value
 from wengert.errors import MissingGradient
 from wengert.interpret.derive import vjp_flat
 from wengert.ops.random import Generator
-from wengert.train.bounds import Bounds, bounded_states, largest_element
+from wengert.train.bounds import Bounds, largest_element
 from wengert.train.groups import Group
 from wengert.train.norms import clip_by_norm, global_norm
 from wengert.train.results import read_results
@@ -55,7 +55,7 @@ class Plan:
     @property
     def bounded(self) -> list[tuple[Segment, str]]:
         """The states whose extents are kept."""
-        return bounded_states(self.storage) if self.proves else []
+        return self.states if self.proves else []
 
 
 @dataclass

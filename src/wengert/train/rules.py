@@ -1,8 +1,8 @@
 """Rules: the updates of a segment as graphs, to be reasoned about.
 
-A flat rule is one graph. A rule that takes norms is one for each kind of parameters; what it finds
-about a whole parameter, a norm or a rate made of norms, are *scalars* of it. Behind those it is
-elementwise.
+A flat rule is one graph. A rule that takes norms is one for each kind of parameters: of one shape,
+and treated in the same way. What it finds about a whole parameter, a norm or a rate made of norms,
+are *scalars* of it. Behind those it is elementwise.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from wengert.core.graph import Graph
-from wengert.core.op import Op
+from wengert.core.show import show
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value
 from wengert.interpret.replay import replay
@@ -33,7 +33,7 @@ class Rule:
 
     graph: Graph
     length: Value | None = None  # of the longest weights, where it takes norms
-    scalars: dict[int, list[Value]] = field(default_factory=dict)  # by node, of all parameters
+    scalars: dict[int, list[Value]] = field(default_factory=dict)  # by node, of its parameters
 
     def add(self, length: Value, scalars: Sequence[Value]) -> None:
         """Note what was found about one more parameter."""
@@ -48,20 +48,19 @@ def rules(
     """The rules by which a segment is updated, from these arrays; gradients are clipped first."""
     if optimizer.flat:
         return [Rule(_prepared(_traced(optimizer, segment, (segment.size,), numbers)))]
-    known: dict[tuple[Op, ...], Rule] = {}
-    prepared: dict[Any, tuple[Graph, Graph]] = {}  # rules, and their scalars alone
+    known: dict[str, tuple[Rule, Graph]] = {}  # rules, and what computes their scalars
     for parameter in segment.parameters:
         traced = _traced(optimizer, segment, parameter.shape, numbers, parameter.path)
-        kind = tuple(node.op for node in traced.nodes)
-        key = kind, parameter.shape
-        if key not in prepared:
+        kind = show(traced, lines=False)
+        if kind not in known:
             graph = _prepared(traced)
-            prepared[key] = graph, dce(Graph(graph.nodes, graph.inputs, scalars_of(graph)))
-        graph, scalars = prepared[key]
+            scalars = dce(Graph(graph.nodes, graph.inputs, scalars_of(graph)))
+            known[kind] = Rule(graph), scalars
+        rule, scalars = known[kind]
         weights, gradients, *states = (parameter.view(x) for x in (*given[:2], *given[2].values()))
         found = replay(scalars, [weights, clip(gradients), *states, *numbers.values()])
-        known.setdefault(kind, Rule(graph)).add(length(weights), found)
-    return list(known.values())
+        rule.add(length(weights), found)
+    return [rule for rule, _ in known.values()]
 
 
 def _traced(

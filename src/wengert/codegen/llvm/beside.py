@@ -30,6 +30,9 @@ class Beside(Generic[T]):
         except RuntimeError:  # too many threads, or Python is about to exit
             self._thread = None
             door.dismiss()
+        except BaseException:
+            door.dismiss()
+            raise
 
     def _run(self) -> None:
         door.belong()

@@ -10,6 +10,8 @@ import os
 import threading
 from types import TracebackType
 
+PATIENCE = 60.0  # seconds that a fork waits: who came in may have been interrupted, and not leave
+
 
 class _Here(threading.local):
     depth = 0  # how often this thread is inside
@@ -65,7 +67,7 @@ class Door:
             self._changed.wait_for(lambda: not self._closed)
             self._closed = self._here.closes = True
             # This thread may be inside itself, where the handler of a signal forks.
-            self._changed.wait_for(lambda: self._inside <= self._here.depth)
+            self._changed.wait_for(lambda: self._inside <= self._here.depth, PATIENCE)
 
     def open(self) -> None:
         """Let threads in again."""
