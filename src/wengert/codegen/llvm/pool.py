@@ -17,7 +17,7 @@ from wengert.codegen.lower import POOL, THREADS, WORKERS
 # Words of a pool, those that different workers write in cache lines of their own.
 BUSY, GENERATION, SLEEPERS, ARRIVED, ROUND, FUNCTION = range(0, 96, 16)
 FRAME, SIZE, SPINS, RUN_AT, BARRIER_AT, REST, BACK_OFF = range(FUNCTION + 1, FUNCTION + 8)
-YIELDS = FUNCTION + 16  # how often a barrier has let other processes run
+LOST = FUNCTION + 16  # nanoseconds of a call in which a worker did not run, of all workers
 WORDS = 128
 MEMBERS = 10  # low bits of the generation: how many workers it is for
 MOST = 2**MEMBERS - 1  # workers; a generation for more than any pool has tells all to stop
@@ -30,7 +30,11 @@ _WAIT_PRIVATE, _WAKE_PRIVATE = 128, 129  # operations of Linux's futex
 _FUTEX = {"x86_64": 202, "aarch64": 98}  # its number among the calls of the system
 _NAP = 200  # microseconds, where there is no futex
 _TURNS = 1024  # of a barrier's loop before it lets others run
-_MANY_YIELDS = 16  # in one call: somebody else uses the CPUs
+_CLOCKS = {
+    "linux": (1, 3),
+    "darwin": (6, 16),
+}  # numbers of a steady one, and of a thread's CPU time
+_SHARE = 4  # where more than this part of a call is lost, somebody else uses the CPUs
 _FIRST_REST, _LONGEST_REST = 8, 256  # calls that a busy machine is then left alone
 
 
@@ -57,7 +61,32 @@ class _Pool(Text):
     def write(self, word: int, value: str | int, kind: str = "i64") -> None:
         self.do(f"store atomic {kind} {value}, ptr {self.at(word)} release, align 8")
 
-    def change(self, word: int, how: str, by: int, kind: str = "i64") -> str:
+    def clocks(self) -> tuple[str, str] | None:
+        """Nanoseconds by a steady clock, and those in which this thread ran, where these are known;
+        `lost` takes them.
+        """
+        if sys.platform not in _CLOCKS:
+            return None
+        steady, own = map(self._clock, _CLOCKS[sys.platform])
+        return steady, own
+
+    def _clock(self, number: int) -> str:
+        place = self.let_first("alloca [2 x i64], align 8")
+        self.call("clock_gettime", "i32", ("i32", str(number)), ("ptr", place))
+        seconds = self.let(f"load i64, ptr {place}, align 8")
+        at = self.let(f"getelementptr i64, ptr {place}, i64 1")
+        return str(
+            self.add(self.mul(seconds, 1_000_000_000), self.let(f"load i64, ptr {at}, align 8"))
+        )
+
+    def note_lost(self, before: tuple[str, str] | None) -> None:
+        """Add the time since then in which this thread did not run."""
+        now = self.clocks()
+        if before is not None and now is not None:
+            passed, ran = (self.sub(b, a) for a, b in zip(before, now, strict=True))
+            self.change(LOST, "add", str(self.sub(passed, ran)))
+
+    def change(self, word: int, how: str, by: int | str, kind: str = "i64") -> str:
         """What a word was before this changed it."""
         return self.let(f"atomicrmw {how} ptr {self.at(word)}, {kind} {by} seq_cst")
 
@@ -134,7 +163,6 @@ def _define_barrier(module: Module) -> None:
     code.do(f"%tired = icmp sgt i64 %turn, {_TURNS}")
     code.do("br i1 %tired, label %rest, label %turned")
     code.label("rest")
-    code.change(YIELDS, "add", 1)
     code.yield_now()
     code.do("br label %turned")
     code.label("turned")
@@ -173,24 +201,29 @@ def _define_run(module: Module) -> None:
     code.do(f"store i64 {workers}, ptr {at_workers}, align 8")
     code.write(FUNCTION, "%function", "ptr")
     code.write(FRAME, "%frame", "ptr")
-    yields = code.read(YIELDS, "monotonic")
+    before = code.clocks()
     code.begin(str(code.let(f"trunc i64 {workers} to i32")))
     code.do("call void %function(ptr %frame, i64 0)")
+    code.note_lost(before)
     code.do(f"call void @{BARRIER}(ptr %pool, i64 {workers})")
-    _set_rest(code, yields)
+    if before is not None:
+        _set_rest(code, before[0])
     code.write(BUSY, 0)
     code.do("br label %end")
     code.label("end")
     code.function(RUN, "ptr %pool, ptr %function, ptr %frame, i64 %wanted", linkage="")
 
 
-def _set_rest(code: _Pool, yields: str) -> None:
-    """After a call whose barriers had to wait for CPUs, rest for some calls, more each time. More
-    workers than CPUs have been asked for expressly: they always wait.
+def _set_rest(code: _Pool, begun: str) -> None:
+    """After a call, begun then, in which workers had to wait for CPUs, rest for some calls, more
+    each time. More workers than CPUs have been asked for expressly: they always wait.
     """
-    more = code.sub(code.read(YIELDS, "monotonic"), yields)
+    found = code.clocks()
+    assert found is not None
+    lost = code.read(LOST, "monotonic")
+    code.write(LOST, 0)
     before = code.read(BACK_OFF, "monotonic")
-    waited = code.compare("sgt", more, _MANY_YIELDS)
+    waited = code.compare("sgt", code.mul(lost, _SHARE), code.sub(found[0], begun))
     spins = code.compare("sgt", code.read(SPINS, "monotonic"), 0)
     busy = code.let(f"and i1 {waited}, {spins}")
     longer = code.min(code.max(code.mul(before, 2), _FIRST_REST), _LONGEST_REST)
@@ -244,7 +277,9 @@ def _define_wait(module: Module) -> None:
     code.do(f"br i1 {mine}, label %work, label %served")
     code.label("work")
     function, frame = code.read(FUNCTION, kind="ptr"), code.read(FRAME, kind="ptr")
+    before = code.clocks()
     code.do(f"call void {function}(ptr {frame}, i64 %worker)")
+    code.note_lost(before)
     code.do(f"call void @{BARRIER}(ptr %pool, i64 {wide})")
     code.do("br label %served")
     code.label("served")
