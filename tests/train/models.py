@@ -8,6 +8,22 @@ import numpy as np
 
 import wengert as wg
 
+OPTIMIZERS = {
+    "sgd": lambda: wg.optim.SGD(0.1),
+    "momentum": lambda: wg.optim.SGD(0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "adam": lambda: wg.optim.Adam(0.01),
+    "adamw": lambda: wg.optim.AdamW(0.01),
+    "rmsprop": lambda: wg.optim.RMSProp(0.01, centered=True),
+    "adagrad": lambda: wg.optim.Adagrad(0.1),
+    "radam": lambda: wg.optim.RAdam(0.01),
+    "lion": lambda: wg.optim.Lion(0.001),
+    "lars": lambda: wg.optim.Lars(1.0, momentum=0.9, weight_decay=0.01, exclude="*.b"),
+    "lamb": lambda: wg.optim.Lamb(0.01),
+    "lookahead": lambda: wg.optim.Lookahead(wg.optim.Adam(0.01), k=3),
+    "average": lambda: wg.optim.EMA(wg.optim.SGD(0.1)),
+    "schedule": lambda: wg.optim.SGD(wg.optim.Cosine(0.1, 20)),
+}
+
 
 @dataclass
 class Layer:

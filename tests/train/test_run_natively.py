@@ -9,25 +9,14 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from train.models import data, net, squared_error
+from train.models import OPTIMIZERS, data, net, squared_error
 from train.test_train_options import noisy
 from wengert.runtime import many
 from wengert.train import drive
 from wengert.train.data import shuffled
 from wengert.train.engine import Engine
 
-OPTIMIZERS = {
-    "sgd": lambda: wg.optim.SGD(0.05, momentum=0.9, nesterov=True),
-    "adam": lambda: wg.optim.Adam(0.01),
-    "adamw": lambda: wg.optim.AdamW(0.01),
-    "rmsprop": lambda: wg.optim.RMSProp(0.01, centered=True),
-    "adagrad": lambda: wg.optim.Adagrad(0.1),
-    "radam": lambda: wg.optim.RAdam(0.01),
-    "lion": lambda: wg.optim.Lion(0.001),
-    "lars": lambda: wg.optim.Lars(0.1),
-    "lamb": lambda: wg.optim.Lamb(0.01),
-    "lookahead": lambda: wg.optim.Lookahead(wg.optim.Adam(0.01), k=3),
-    "ema": lambda: wg.optim.EMA(wg.optim.SGD(0.1)),
+WAYS = OPTIMIZERS | {
     "scheduled": lambda: wg.optim.Adam(wg.optim.Cosine(0.01, 20)),
     "plateau": lambda: wg.optim.SGD(wg.optim.ReduceOnPlateau(0.1)),
     "function": lambda: wg.optim.SGD(lambda count: 0.1 * 0.9**count),
@@ -95,12 +84,12 @@ def require_equal(make, arrays, size, python, most, **options):
     return run
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("name", WAYS)
 def test_every_optimizer(name, python):
     x, y = data(rows=50)
 
     def make():
-        return wg.TrainStep(squared_error, net(), OPTIMIZERS[name](), clip_norm=0.5)
+        return wg.TrainStep(squared_error, net(), WAYS[name](), clip_norm=0.5)
 
     # The first step compiles; the last batch of each epoch is smaller.
     require_equal(make, (x, y), 4, python, 3, epochs=2, seed=3)
