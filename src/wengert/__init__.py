@@ -35,7 +35,7 @@ op.seal_ops()
 _functions = op.public("")  # every op and function of the array API and of learning, by name
 globals().update(_functions)
 
-__all__ = [  # noqa: PLE0604
+__all__ = [  # noqa: PLE0604 (strings, from the table)
     "Dim",
     "GradOp",
     "GradWithLossOptions",

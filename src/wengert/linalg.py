@@ -9,7 +9,7 @@ from wengert.core.table import op
 _SHARED = ("diagonal", "matmul", "matrix_transpose", "outer", "tensordot", "vecdot")
 _functions = op.public("linalg") | {name: getattr(op, name) for name in _SHARED}
 globals().update(_functions)
-__all__ = [*_functions]  # noqa: PLE0604
+__all__ = [*_functions]  # noqa: PLE0604 (strings, from the table)
 
 del functions, ops  # imported to fill the table
 

@@ -7,7 +7,7 @@ from wengert.core.table import op
 
 _functions = op.public("random")
 globals().update(_functions)
-__all__ = [*_functions]  # noqa: PLE0604
+__all__ = [*_functions]  # noqa: PLE0604 (strings, from the table)
 
 del functions, ops  # imported to fill the table
 

@@ -104,7 +104,7 @@ class Tensor:
         return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Value]:
-        return iter([self[i] for i in range(len(self))])  # type: ignore[index]
+        return iter([self[i] for i in range(len(self))])  # type: ignore[index]  # set in ops/getitem.py
 
     def __bool__(self) -> bool:
         if self.value is not None:

@@ -255,6 +255,6 @@ for _name in (
     *("swapaxes", "take", "trace", "var"),
 ):
     setattr(Tensor, _name, FUNCTIONS[getattr(np, _name)])
-setattr(Tensor, "__round__", FUNCTIONS[np.round])  # noqa: B010
+setattr(Tensor, "__round__", FUNCTIONS[np.round])  # noqa: B010 (as above)
 for _name in ("fill", "partition", "put", "resize", "sort"):
     setattr(Tensor, _name, _refuse_change(_name))

@@ -128,6 +128,7 @@ def _vecdot_type(x: Any, y: Any, axis: int) -> ArrayType:
 
 
 @bilinear(
+    # NumPy's stubs ask for arrays of a dtype they know.
     numpy=lambda x, y, axis: np.vecdot(  # type: ignore[call-overload]
         x, y, axis=axis - max(x.ndim, y.ndim)
     ),

@@ -317,6 +317,7 @@ def _scanned(
             "save": False,
         },
     )
+    # The user's own tree: (carry, outputs).
     return tree.unflatten(returned, found[: len(body.returns)])  # type: ignore[no-any-return]
 
 
@@ -364,6 +365,7 @@ def _scan_length(rows: Sequence[Value], length: int | None) -> Size:
         )
         raise located(error, rows)
     (size,) = sizes
+    # None was refused above, which mypy does not see in a set.
     return size if isinstance(size, Dim) else int(size)  # type: ignore[arg-type]
 
 
