@@ -23,7 +23,7 @@ def data(network: Network) -> tuple[wg.nn.Mlp, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     shapes = [(network.batch, size) for size in (network.sizes[0], network.sizes[-1])]
     x, g = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
-    return wg.nn.Mlp(network.sizes), x, g
+    return wg.nn.Mlp(network.sizes, seed=0), x, g
 
 
 def ours(network: Network) -> Run:

@@ -2,6 +2,7 @@
 
 import os
 
+import pytest
 from hypothesis import settings
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # JAX is the oracle in float64
@@ -14,3 +15,11 @@ os.environ["WENGERT_CACHE"] = "0"
 # A failure must repeat on the next run and on another machine, slow or fast.
 settings.register_profile("wengert", deadline=None, derandomize=True)
 settings.load_profile("wengert")
+
+
+@pytest.fixture(autouse=True)
+def same_layers_in_any_order() -> None:
+    """Layers that a test makes without a seed do not depend on the tests before it."""
+    import wengert  # below the settings above
+
+    wengert.nn.seed()

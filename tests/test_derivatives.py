@@ -375,3 +375,57 @@ def test_jacobian_calls_its_function_once():
 
     wg.jacobian(function)(np.ones(20))
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("argnums", ["b", ("b",), 1.0, None, (0, None)])
+def test_argnums_are_numbers(argnums):
+    with pytest.raises(TypeError, match="position of an argument"):
+        wg.grad(lambda a, b: a * b, argnums=argnums)(1.0, 2.0)
+
+
+def test_argnums_of_numpy():
+    assert wg.grad(lambda a, b: a * b * b, argnums=np.int64(1))(2.0, 3.0) == 12.0
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, wg.compile])
+def test_parts_of_real_numbers(transform):
+    x = np.array([1.0, -2.0])
+    f = transform(wg.grad(lambda x: np.sum(x.real**2 + x.imag * x + x.conj() + x.conjugate())))
+    np.testing.assert_array_equal(f(x), 2 * x + 2)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, wg.compile])
+def test_a_forward_rule_returns_a_pair(transform):
+    cube = wg.custom_vjp(lambda x: x**3)
+    cube.defvjp(lambda x: x**3, lambda x, g: (g,))
+    for size in (2, 3):
+        with pytest.raises(wg.errors.TraceError, match=r"must return \(value, residuals\)"):
+            transform(wg.grad(lambda x: np.sum(cube(x))))(np.ones(size))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, wg.compile])
+def test_a_function_with_a_rule_closes_over_no_tensor(transform):
+    def f(y):
+        scaled = wg.custom_vjp(lambda x: x * y)
+        scaled.defvjp(lambda x: (x * y, None), lambda _, g: (g * y,))
+        return np.sum(scaled(2.0 * y))
+
+    with pytest.raises(wg.errors.TraceError, match="uses a Tensor from outside"):
+        transform(wg.grad(f))(np.ones(3))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("p", [0.5, 1.5, 2.5, 1, 2, 3, -0.5, -1.0])
+def test_powers_mean_one_thing_at_the_edges(p):
+    x = np.array([-np.inf, np.inf, -0.0, 0.0, 2.0])
+
+    def bits(values):
+        return [v.tobytes() for v in values[:, :4]], np.round(values[:, 4], 12).tolist()
+
+    with np.errstate(divide="ignore"):
+        value, gradient = wg.vjp(lambda x: x**p, x)
+        eager = np.stack([value, *gradient(np.ones(5))])
+    compiled = wg.compile(lambda x: (x**p, wg.grad(lambda x: wg.sum(x**p))(x)))
+    assert bits(eager) == bits(np.stack(compiled(x)))
+    if p == 1.5:
+        assert eager[1][0] == np.inf

@@ -333,3 +333,22 @@ def test_refusals_are_worded_the_same_eagerly_and_traced(message):
 
 def traced_call(function):
     return lambda x: traced(function, ArrayType(x.shape, x.dtype))(x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum(x @ [1.0, 2.0, 3.0]),
+        lambda x: np.sum([1.0, 2.0, 3.0] @ x),
+        lambda x: np.sum(x @ [[1.0, 0.5], [2.0, 0.0], [3.0, 1.0]]),
+        lambda x: np.sum((1.0, 2.0, 3.0) @ x),
+        lambda x: np.sum(x * [1.0, 2.0, 3.0] + (1.0, 2.0, 3.0) - x / [1.0, 2.0, 4.0]),
+        lambda x: np.sum([1.0, 2.0, 3.0] ** x) + np.matmul([1.0, 2.0, 3.0], x),
+    ],
+)
+def test_lists_are_operands_of_operators(f):
+    x = np.array([0.5, 2.0, 1.5])
+    expected = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+    for gradient in (wg.grad(f), wg.compile(wg.grad(f)), lambda x: wg.jacobian(f)(x)):
+        np.testing.assert_allclose(gradient(x), expected, rtol=1e-7)
+    np.testing.assert_allclose(wg.compile(f)(x), f(x), rtol=1e-14)

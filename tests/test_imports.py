@@ -1,6 +1,7 @@
 """The architecture as a test: who may import whom, how files are named and how long they are."""
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
@@ -11,6 +12,7 @@ import pytest
 # The first part of a module's path below wengert → its rank. A module imports only from strictly
 # lower ranks or from its own folder.
 RANKS = {
+    "collecting": 0,
     "errors": 0,
     "core": 1,
     "interpret": 2,
@@ -239,3 +241,10 @@ def test_an_upward_import_is_reported_with_its_line(tmp_path):
 )
 def test_a_planted_fault_is_reported(rule, file, text, tmp_path):
     assert len(rule(plant(tmp_path, GOOD | {file: text}))) == 1
+
+
+@pytest.mark.parametrize("switch", ["enable", "disable"])
+def test_garbage_is_collected_after_the_import_as_before(switch):
+    program = f"import gc; gc.{switch}(); import wengert; print(gc.isenabled())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout.decode().strip() == str(switch == "enable")

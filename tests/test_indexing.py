@@ -48,6 +48,7 @@ KEYS = {
     "list": [2, 0, 2, 2],
     "empty list": [],
     "nested list": [[0, 1], [-1, 0]],
+    "nested empty list": [[], []],
     "negative array": i([-1, -3, 0, -1]),
     "2-d array": i([[0, 1], [2, 0]]),
     "int8 array": i([1, -1], np.int8),
@@ -75,6 +76,11 @@ KEYS = {
     "array and ellipsis": (i([1, 1]), ..., 2),
     "ellipsis between arrays": (i([1, 1]), ..., i([2, 0])),
     "ellipsis over nothing between arrays": (i([1, 1]), i([0, 3]), ..., i([2, 0])),
+    "ellipsis over nothing between array and int": (slice(None), i([0, 3, 3]), ..., 0),
+    "ellipsis over nothing between int and array": (slice(None), -1, ..., i([[0, 4]])),
+    "ellipsis over nothing between mask and int": (slice(None), MASK[0, :, 1], ..., 2),
+    "ellipsis over nothing before arrays": (slice(None), ..., i([0, 3, 3]), 0),
+    "ellipsis over nothing after arrays": (slice(None), i([0, 3, 3]), 0, ...),
     "array of no elements": (np.zeros((0, 2), int), slice(None)),
     "mask": MASK,
     "mask of one axis": np.array([True, False, True]),
@@ -139,40 +145,6 @@ def test_getitem_keeps_the_dtype(dtype):
     x = (X > 0).astype(dtype)
     for key in ((slice(1), [0, 0]), 1, slice(None, None, -1), MASK):
         require_same(traced(lambda x, key=key: x[key], x), x[key])
-
-
-def test_random_keys():
-    rng = np.random.default_rng(3)
-    for _ in range(300):
-        x = rng.normal(size=tuple(rng.integers(1, 4, rng.integers(1, 5))))
-        key = random_key(rng, x.shape)
-        g = np.asarray(rng.normal(size=np.shape(x[key])))
-        value, gx = pullback(lambda x, key=key: x[key], x, g)
-        assert np.array_equal(value, x[key]), (x.shape, key)
-        assert np.allclose(gx, scattered(x, key, g)), (x.shape, key)
-
-
-def random_key(rng, shape):
-    """Any mixture of what a key may hold; arrays of lengths that broadcast."""
-    parts, axis = [], 0
-    block = tuple(rng.integers(0, 3, rng.integers(0, 3)))
-    while axis < len(shape):
-        n, choice = shape[axis], rng.integers(0, 7)
-        axis += choice not in (4, 5)
-        if choice in (0, 1):
-            ends = [None if rng.random() < 0.3 else int(rng.integers(-4, 5)) for _ in range(2)]
-            parts.append(slice(*ends, [None, 1, 2, -1, -2][rng.integers(0, 5)]))
-        elif choice == 2:
-            parts.append(int(rng.integers(-n, n)))
-        elif choice == 4:
-            parts.append(None)
-        elif choice == 5 and not any(part is Ellipsis for part in parts):
-            parts.append(Ellipsis)
-            axis += int(rng.integers(0, len(shape) - axis + 1))
-        elif choice in (3, 6):
-            size = tuple(1 if rng.random() < 0.2 and each else each for each in block)
-            parts.append(rng.integers(-n, n, size) if size else np.asarray(rng.integers(-n, n)))
-    return tuple(parts)
 
 
 # Indices that are computed.
@@ -289,3 +261,38 @@ def test_no_axes():
     assert traced(lambda x: x[()], np.array(2.0)) == 2.0
     require_same(traced(lambda x: x[None], np.array(2.0)), np.array([2.0]))
     require_same(traced(lambda x: x[...], np.array(2.0)), np.array(2.0))
+
+
+TABLE = np.arange(24.0).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda t, i, j: t[i],
+        lambda t, i, j: t[i, j],
+        lambda t, i, j: t[i, :, j],
+        lambda t, i, j: t[..., j],
+        lambda t, i, j: t[1:][:, i, j + 1],
+        lambda t, i, j: t[0, i, j] * 2,
+    ],
+)
+def test_constants_are_indexed_by_traced_integers(read):
+    def f(i, j):
+        return read(wg.asarray(TABLE), i, j)
+
+    i, j = np.array([0, 1, -1]), np.array([[2], [0]])
+    np.testing.assert_array_equal(wg.compile(f)(i, j), read(TABLE, i, j))
+    np.testing.assert_array_equal(wg.compile(f)(i[0], j[0, 0]), read(TABLE, i[0], j[0, 0]))
+
+
+def test_constants_stay_arrays():
+    def f(x):
+        table = wg.asarray(TABLE)
+        small = wg.asarray(np.arange(3, dtype=np.int8))
+        assert table[0, 1, 2] == 6.0
+        assert float(table.sum()) == TABLE.sum()
+        return x * table[0, 0, :3] + wg.exp(small)
+
+    expected = np.ones(3) * TABLE[0, 0, :3] + np.exp(np.arange(3, dtype=np.float32))
+    np.testing.assert_allclose(wg.compile(f)(np.ones(3)), expected, rtol=1e-6)

@@ -1,5 +1,8 @@
 """Random numbers inside a scan: they differ from step to step, and are the same in every mode."""
 
+import random
+import warnings
+
 import numpy as np
 import pytest
 
@@ -51,3 +54,25 @@ def eagerly(compiled):
 
 def test_the_index_counts_not_the_order():
     np.testing.assert_array_equal(draws(KEY, reverse=True)[1][0], draws(KEY)[1][0])
+
+
+GENERATOR = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda: np.random.normal(), random.random, lambda: None], ids=["np", "python", "own"]
+)
+def test_what_others_draw_in_a_body_is_drawn_once_and_warned_of(draw):
+    def body(carry, _):
+        drawn = draw()
+        return carry + (GENERATOR.normal() if drawn is None else drawn), carry
+
+    with pytest.warns(wg.errors.WengertWarning, match="the same in every step"):
+        wg.scan(body, 0.0, None, length=3)
+
+
+def test_a_body_that_draws_nothing_is_not_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn = GENERATOR.normal(size=3)
+        wg.scan(lambda carry, x: (carry + x, carry), 0.0, drawn)

@@ -98,6 +98,64 @@ BAD = {  # what is replaced in the good text, by what, and what is said
         "keepdims=False) { body = graph() { return } }",
         "line 3 has 'body'; no parameter above is @body",
     ),
+    "deep value": (
+        "keepdims=False",
+        "keepdims=" + "(" * 100_000,
+        "line 3 has '('; brackets and graphs lie in each other at most 64 deep",
+    ),
+    "deep elements": (
+        "[1.0, 2.0]",
+        "[" * 100_000,
+        "line 4 has '['; brackets and graphs lie in each other at most 64 deep",
+    ),
+    "deep graphs": (
+        "keepdims=False)",
+        "keepdims=False) " + "{ body = graph() { %0: float32[] = region(body=@body) " * 2000,
+        "line 3 has ')'; brackets and graphs lie in each other at most 64 deep",
+    ),
+    "long node number": (
+        "sum(%2",
+        "sum(%" + "2" * 5000,
+        f"line 3 has '%{'2' * 39}…'; expected an operand",
+    ),
+    "long output": ("return %3", "return %" + "3" * 5000, "line 5 has '%333"),
+    "long number": (
+        "keepdims=False",
+        "keepdims=" + "1" * 5000,
+        "line 3 has '111",
+    ),
+    "long element": ("2.0]", "2" * 5000 + "]", "line 4 has '222"),
+    "long size": ("[batch, 64] =", f"[batch, {'6' * 5000}] =", "line 2 has '666"),
+    "large size": (
+        "[batch, 64] =",
+        f"[batch, {2**63}] =",
+        f"line 2 has '{2**63}'; the numbers of a size are below 2**63",
+    ),
+    "large product": (
+        "[batch, 64] =",
+        f"[batch, {'*'.join(['9999999999'] * 90)}*batch] =",
+        "line 2 has '9999999999'; the numbers of a size are below 2**63",
+    ),
+    "long Dim": (
+        "keepdims=False",
+        f'keepdims=dim("{"float32*" * 500}float32")',
+        "line 3 has '\"'; 'float32*floa...oat32*float32' is no size",
+    ),
+    "superscript in a Dim": (
+        "keepdims=False",
+        'keepdims=dim("²")',
+        "line 3 has '\"'; '²' is no size",
+    ),
+    "no dtype": (
+        "keepdims=False",
+        'keepdims=dtype("(1,")',
+        "line 3 has 'dtype'; '(1,' is no dtype",
+    ),
+    "half a character": (
+        '"w"',
+        '"\\ud800"',
+        "line 1 has '\"'; its escapes must be those of JSON",
+    ),
     # true to the grammar, but not to the ops
     "wrong type": (
         "float32[batch, 64] =",
@@ -147,6 +205,21 @@ def test_spaces_lines_and_comments_are_free():
     graph = read(text + "\n\n")
     assert graph.nodes[2].line is None
     assert same_graph(graph, read(GOOD.replace("# model.py:12", "")))
+
+
+def test_a_line_with_too_many_digits_is_a_comment():
+    graph = read(GOOD.replace("model.py:12", f"model.py:{'1' * 5000}"))
+    assert graph.nodes[2].line is None
+    assert same_graph(graph, read(GOOD.replace("# model.py:12", "")))
+
+
+def test_what_is_nested_less_deep_is_read():
+    text = "graph() { %0: float32[] = constant(1.0) return %0 }"
+    for _ in range(20):
+        inner = text.replace("graph()", "body = graph()", 1)
+        text = f"graph() {{ %0: (float32[],) = region(body=@body) {{ {inner} }} "
+        text += "%1: float32[] = pick(%0, index=0) return %1 }"
+    assert same_graph(read(text), read(show(read(text))))
 
 
 @given(st.integers(0, len(GOOD)), st.integers(1, 12), st.text('%@$(){}[]=,:# \n"_0a.-', max_size=3))

@@ -7,9 +7,7 @@
 array([-1., -1.])
 """
 
-from typing import TYPE_CHECKING, Any
-
-from wengert import errors, functions, nn, ops, optim, train
+from wengert import collecting, errors, functions, nn, ops, optim, train  # collecting first
 from wengert.api.check_grads import check_grads
 from wengert.api.compile import compile
 from wengert.api.custom import checkpoint, custom_vjp
@@ -22,6 +20,7 @@ from wengert.api.trace import trace
 from wengert.api.variants import GradOp
 from wengert.core import tree
 from wengert.core.dims import Dim
+from wengert.core.missing import explain_missing_names
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.train.files import load, save
@@ -72,6 +71,6 @@ __all__ = [  # noqa: PLE0604 (strings, from the table)
     *_functions,
 ]
 
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
+explain_missing_names(globals())
+del explain_missing_names
+collecting.resume()

@@ -1,7 +1,10 @@
-"""Every exception Wengert raises on purpose.
+"""Every exception Wengert raises on purpose, and every warning.
 
 A message reads ``<op>: <what was given>; <what is needed>. <what to do>.`` and, in traced code,
 ends with the user's file and line. Each class shows a program that fails and the repaired one.
+
+A warning is shown once for each line of the user's. ``warnings.simplefilter("ignore", category)``
+silences one kind, and with "error" it is raised.
 """
 
 from __future__ import annotations
@@ -44,6 +47,20 @@ class TraceError(WengertError, TypeError):
     wengert.errors.TraceError: float: given a Tensor that is being differentiated; ...
     >>> float(wg.grad(lambda x: x * 2.0)(1.0))
     2.0
+    """
+
+
+class MissingAttribute(WengertError, AttributeError):
+    """A Tensor, a module, a layer or a training step was asked for what it has not, mostly a name
+    of another library's.
+
+    >>> wg.grad(lambda x: x.view(-1)[0])(np.ones((2, 2)))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.MissingAttribute: Tensor.view: there is no such attribute; ...reshape(shape)...
+    >>> wg.grad(lambda x: x.reshape(-1)[0])(np.ones((2, 2)))
+    array([[1., 0.],
+           [0., 0.]])
     """
 
 
@@ -152,6 +169,10 @@ class CheckpointError(WengertError):
     """
 
 
+class MissingFile(CheckpointError, FileNotFoundError):
+    """A file to be loaded does not exist: a CheckpointError, and Python's FileNotFoundError."""
+
+
 class CheckError(WengertError):
     """Internal: a graph breaks its own rules. Please report the program that caused it."""
 
@@ -170,4 +191,80 @@ class CompileError(WengertError):
     wengert.errors.CompileError: mirrored: has no code of its own; ...
     >>> wg.compile(lambda x: wg.flip(x))(np.arange(3.0))
     array([2., 1., 0.])
+    """
+
+
+class WengertWarning(UserWarning):
+    """Base of all warnings below: a program that runs, and most likely is not what was meant."""
+
+
+class GroupWarning(WengertWarning):
+    """A glob in a dict of optimizers takes no parameter, since those before it take all it matches.
+
+    {"*": Adam(1e-3), "bias": None} trains the bias; {"bias": None, "*": Adam(1e-3)} does not.
+    """
+
+
+class SizeWarning(WengertWarning):
+    """Python needed an open size, or a number that is an argument, as a number of its own, so that
+    a program is made for each of them.
+    """
+
+
+class ProgramsWarning(WengertWarning):
+    """A function has a third program. The text says what differed, and how to have one program."""
+
+
+class RandomnessWarning(WengertWarning):
+    """NumPy or Python drew random numbers while a function was recorded; they stay the same.
+
+    Draw from `rng`, a parameter of a loss, or from `wg.random` with a key that is an argument.
+    """
+
+
+class CaptureWarning(WengertWarning):
+    """What a function reads from outside its arguments is too much to be compared in every call, or
+    changes without changing the program, which is recorded again each time.
+    """
+
+
+class DropoutWarning(WengertWarning):
+    """A dropout in the loss of a TrainStep was given no generator, and drops nothing.
+
+    Give the loss an argument `rng`, and pass it on: `def loss(model, x, y, rng)`.
+    """
+
+
+class WideningWarning(WengertWarning):
+    """A NumPy scalar or array makes float64 of the float32 that a recorded program computes with.
+
+    `x / np.sqrt(2)` is float64, as in NumPy; `x / math.sqrt(2)` keeps the dtype of x.
+    """
+
+
+class TiedWarning(WengertWarning):
+    """One array stands at several places of one list of a model, and is one parameter there; or
+    two arrays of a model share memory, and are two parameters of their own.
+
+    `[np.zeros(3)] * 2` has one array; `[np.zeros(3) for _ in range(2)]` has two. `{"emb": E, "out":
+    E.T}` has two; `{"emb": E}`, with `model["emb"].T` in the loss, has one.
+    """
+
+
+class FrozenValueWarning(WengertWarning):
+    """A function changes a value outside of it and computes with that: `self.t += 1` in a loss.
+
+    It is recorded once, and the value of then is part of the program. Pass it as an argument.
+    """
+
+
+class AccumulationWarning(WengertWarning):
+    """A run has fewer batches than `accumulate` needs for one update, and trains nothing."""
+
+
+class LiveWarning(WengertWarning):
+    """The live arrays of a TrainStep were assigned to it, which changes nothing.
+
+    `best = step.model` is no snapshot: training goes on in these arrays. `best =
+    wg.tree.copy(step.model)` is one.
     """

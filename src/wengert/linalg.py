@@ -1,8 +1,7 @@
 """Linear algebra, batched over leading axes."""
 
-from typing import TYPE_CHECKING, Any
-
 from wengert import functions, ops
+from wengert.core.missing import explain_missing_names
 from wengert.core.table import op
 
 # The standard has these both here and beside the other array functions.
@@ -11,8 +10,5 @@ _functions = op.public("linalg") | {name: getattr(op, name) for name in _SHARED}
 globals().update(_functions)
 __all__ = [*_functions]  # noqa: PLE0604 (strings, from the table)
 
-del functions, ops  # imported to fill the table
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
+explain_missing_names(globals())
+del explain_missing_names, functions, ops  # the latter were imported to fill the table

@@ -1,16 +1,12 @@
 """Random numbers from explicit keys: the same key gives the same numbers."""
 
-from typing import TYPE_CHECKING, Any
-
 from wengert import functions, ops
+from wengert.core.missing import explain_missing_names
 from wengert.core.table import op
 
 _functions = op.public("random")
 globals().update(_functions)
 __all__ = [*_functions]  # noqa: PLE0604 (strings, from the table)
 
-del functions, ops  # imported to fill the table
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...
+explain_missing_names(globals())
+del explain_missing_names, functions, ops  # the latter were imported to fill the table

@@ -194,16 +194,27 @@ def test_matrices_that_are_not_positive_definite_are_noted() -> None:
     for upper in (False, True):
         assert fails_at("cholesky", x, upper=upper) == 2
     assert fails_at("cholesky", np.zeros((1, 1)), upper=False) == 0
-    with pytest.raises(Failed):  # NumPy may or may not raise here
-        run("cholesky", np.full((2, 2), np.nan), upper=False)
 
 
-def test_nan_and_infinity_reach_the_results() -> None:
-    a = regular(17, np.float64)
-    a[4, 3] = np.nan
-    assert np.isnan(run("inv", a)).all()
-    assert np.isnan(run("solve", a, np.ones(17))).any()
-    assert np.isnan(run("inv", np.full((2, 2), np.inf))).all()
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("n", [1, 2, 17])
+def test_nan_and_infinity_reach_the_results(n: int, value: float) -> None:
+    a = positive(n, np.float64, 2)
+    a[1, n // 3, n // 2] = value
+    a[1, n // 4] *= -1  # indefinite: whatever else is wrong
+    lower = np.tril(np.ones((n, n), bool))
+    for name, operands, params, filled in (
+        ("inv", [a], {}, np.ones((n, n), bool)),
+        ("solve", [a, np.ones((n, 3))], {}, np.ones((n, 3), bool)),
+        ("solve", [a, np.ones(n)], {}, np.ones(n, bool)),
+        ("cholesky", [a], {"upper": False}, lower),
+        ("cholesky", [a], {"upper": True}, lower.T),
+    ):
+        found, eager = run(name, *operands, **params), op[name].numpy(*operands, **params)
+        for good, bad in (found, eager):
+            assert np.isfinite(good).all(), name
+            np.testing.assert_array_equal(np.isnan(bad), filled, name)
+            np.testing.assert_array_equal(bad[~filled], 0, name)
 
 
 def test_the_symmetric_part_is_factored() -> None:

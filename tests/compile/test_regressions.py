@@ -217,3 +217,20 @@ def test_a_boundary_of_a_constant():
     assert g(x, np.bool_(False)) is x
     assert x == 0
     assert "boundary" in str(g.explain(x, np.bool_(False)))
+
+
+@pytest.mark.parametrize("first", [(), 0, 1], ids=str)
+@pytest.mark.parametrize("second", [(), 0, 1], ids=str)
+def test_reductions_over_no_axes_beside_others(first, second):
+    """Of two in one loop, each goes over axes of its own, also where these are none."""
+
+    def f(x):
+        return [
+            reduce(each, axis=axis)
+            for each in (x, x * 2 + 1)
+            for reduce, axis in ((np.sum, first), (np.max, second), (np.count_nonzero, first))
+        ]
+
+    x = np.random.default_rng(0).integers(-9, 9, (3, 4)).astype(float)
+    for found, expected in zip(wg.compile(f)(x), f(x), strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -56,7 +56,7 @@ def run_chunk(first: int, count: int, folder: Path) -> None:
     for found in sorted(failures, key=lambda each: len(str(each.program))):
         if len(different) < KEPT and not any(alike(found, each) for each in different):
             different.append(found)
-    told = unmade + [_told(reduce(found, seconds=30.0)) for found in different]
+    told = unmade + [_told(reduce(found)) for found in different]
     failed = len(failures) + len(unmade)
     result = {"coverage": coverage.to_dict(), "failures": told, "failed": failed}
     (folder / "chunk.json").write_text(json.dumps(result))

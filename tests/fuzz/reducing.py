@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 from .comparing import Mismatch, check, run
@@ -14,12 +14,14 @@ from .program import Block, Input, Program, Step, names_in
 Check = Callable[[Program], None]
 
 
-def reduce(found: Mismatch, examine: Check = check, seconds: float = 60.0) -> Mismatch:
-    """The mismatch of a smaller program, by trying one simplification after the other."""
-    until = time.monotonic() + seconds
+def reduce(found: Mismatch, examine: Check = check, most: int = 1000) -> Mismatch:
+    """The mismatch of a smaller program, by trying one simplification after the other, of which so
+    many are made.
+    """
+    tried = count()
     while True:
         for program in smaller(found.program):
-            if time.monotonic() > until:
+            if next(tried) == most:
                 return found
             other = _failure(program, examine)
             if other is not None and alike(other, found):

@@ -63,7 +63,7 @@ def first_mismatch(compiler: Any, programs: int = 100) -> Mismatch:
         try:
             visit(number, test)
         except Mismatch as found:
-            return reduce(found, test, seconds=20.0)
+            return reduce(found, test)
     raise AssertionError(f"{programs} programs did not find the fault")
 
 

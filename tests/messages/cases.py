@@ -28,6 +28,7 @@ from messages import (
     on_schedules,
     on_tensors,
     on_training,
+    on_trees,
 )
 
 FOLDER = Path(__file__).parent
@@ -60,6 +61,7 @@ MODULES = (
     on_schedules,
     on_tensors,
     on_training,
+    on_trees,
 )
 CASES = _joined(*(module.CASES for module in MODULES))
 

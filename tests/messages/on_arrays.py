@@ -33,6 +33,11 @@ ELEMENTWISE: dict[str, Callable[[], Any]] = {
     "add: three operands": lambda: wg.add(line, line, line),
     "add: one operand": lambda: wg.add(line),
     "add: an unknown argument": lambda: wg.add(line, line, axis=0),
+    "sum: its axis by position and by name": lambda: wg.sum(line, 0, axis=0),
+    "softmax: a name from elsewhere": lambda: wg.softmax(square, dim=0),
+    "scan: an unknown argument": lambda: wg.scan(lambda c, x: (c, x), 0.0, line, unroll=2),
+    "dropout: too little": lambda: wg.dropout(line),
+    "dropout: a name from elsewhere, traced": lambda: traced(lambda x: wg.dropout(x, p=0.5), line),
     "add: a list of Tensors as an operand": lambda: wg.grad(lambda x: wg.sum(wg.add([x, x], x)))(
         1.0
     ),
@@ -110,6 +115,7 @@ SHAPES: dict[str, Callable[[], Any]] = {
     "reshape: a size that is a float": lambda: wg.reshape(block, (2.0, 12)),
     "reshape: a negative size": lambda: wg.reshape(block, (-2, 12)),
     "pad: a Tensor as the number, traced": lambda: traced(lambda x: wg.pad(line, 1, x), ones(())),
+    "full: a text as the number": lambda: wg.full((2,), "x"),
     "full: a Tensor as the number": lambda: wg.grad(lambda x: wg.sum(wg.full((2,), x)))(1.0),
     "full: a Tensor as the number, traced": lambda: traced(lambda x: wg.full((2,), x), ones(())),
     "arange: a step of 0": lambda: wg.arange(0, 3, 0),
@@ -154,6 +160,7 @@ INDICES: dict[str, Callable[[], Any]] = {
         line, np.array([0, 1]), ones((2, 2))
     ),
     "scatter_add: a position outside": lambda: wg.scatter_add(line, np.array([7]), ones(1)),
+    "nonzero: a number": lambda: wg.nonzero(np.array(2.0)),
     "nonzero: traced": lambda: traced(lambda x: wg.nonzero(x), line),
     "one_hot: floats": lambda: wg.one_hot(line, 3),
 }
@@ -172,6 +179,7 @@ PRODUCTS: dict[str, Callable[[], Any]] = {
     "einsum: an operand too few": lambda: wg.einsum("i,j->ij", line),
     "einsum: a letter too few": lambda: wg.einsum("i->i", square),
     "einsum: a letter of the result that is nowhere": lambda: wg.einsum("i->j", line),
+    "einsum: a diagonal of two sizes": lambda: wg.einsum("ii", np.ones((1, 3))),
     "einsum: an ellipsis left out": lambda: wg.einsum("...i->i", square),
     "einsum: a digit": lambda: wg.einsum("i1->i", square),
     "einsum: sizes that differ": lambda: wg.einsum("ij,jk->ik", ones((2, 3)), ones((4, 5))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest import mock
 
@@ -32,6 +33,66 @@ def named(function: Callable[..., Any], *args: Any, **given: Any) -> Any:
     """Compile a function and call it with arguments by name."""
     return wg.compile(function)(*args, **given)
 
+
+def changed(read: Callable[[Any], Any]) -> None:
+    """Call a compiled function, change an array that it has read, and call it again."""
+    numbers = np.ones(3)
+    f = wg.compile(lambda x: x * read(numbers))
+    f(line)
+    numbers[0] = 2.0
+    f(line)
+
+
+def uses_live() -> None:
+    """Compile a function that reads the parameters of a step."""
+    step = wg.TrainStep(lambda w, x: wg.sum(w * x), np.ones(3), wg.optim.SGD(0.1))
+    live = step.model
+    compiled(lambda x: x * live, line)
+
+
+def while_recorded(read: Callable[[Any], Any]) -> None:
+    """Compile a function that asks a step for something."""
+    step = wg.TrainStep(lambda w, x: wg.sum(w * x), np.ones(3), wg.optim.SGD(0.1))
+    compiled(lambda x: x * read(step), line)
+
+
+def in_a_thread() -> None:
+    """Ask for the value of a number where nobody can specialise it."""
+    with ThreadPoolExecutor() as pool:
+        compiled(lambda x, n: x * pool.submit(lambda: int(n)).result(), line, 2)
+
+
+class Scaled:
+    def __init__(self) -> None:
+        self.scale = np.ones(3)
+
+    @wg.compile
+    def applied(self, x: Any) -> Any:
+        return x * self.scale
+
+
+outside = wg.random.Generator(wg.random.key(0))
+
+CAPTURED: dict[str, Callable[[], Any]] = {
+    "random.Generator: one from outside, traced": lambda: compiled(
+        lambda x: x + outside.normal((3,)), line
+    ),
+    "compile: the value of a number, in another thread": in_a_thread,
+    "compile: a method of a plain class": lambda: Scaled().applied(line),
+    "compile: a captured array that was changed": lambda: changed(lambda numbers: numbers),
+    "compile: an array behind a constant that was changed": lambda: changed(np.exp),
+    "compile: a captured array that is live": uses_live,
+    "compile: a function that reads a step's model": lambda: while_recorded(
+        lambda step: step.model
+    ),
+    "compile: a function that calls a step": lambda: while_recorded(lambda step: step(line)),
+    "compile: a function that calls a bound one": lambda: while_recorded(
+        lambda step: step.bind(lambda w: w)()
+    ),
+    "TrainStep: a Tensor for an argument": lambda: wg.grad(
+        wg.TrainStep(lambda w, x: wg.sum(w * x), np.ones(3), wg.optim.SGD(0.1))
+    )(line),
+}
 
 OPTIONS: dict[str, Callable[[], Any]] = {
     "compile: no function": lambda: compiled(3),
@@ -117,13 +178,16 @@ def made(*args: Any, **options: Any) -> Any:
 EXECUTABLES: dict[str, Callable[[], Any]] = {
     "executable: another tree": lambda: made(line, line)(line, [line]),
     "executable: an argument too few": lambda: made(line, line)(line),
-    "executable: another number": lambda: made(line, 2.0)(line, 3.0),
+    "executable: another truth value": lambda: made(line, True)(line, False),
     "executable: another static argument": lambda: made(line, 2.0, static="y")(line, 3.0),
     "executable: another dtype": lambda: made(line, line)(line, np.ones(3, np.float32)),
     "executable: another shape": lambda: made(line, line)(line, np.ones(4)),
     "executable: another number of axes": lambda: made(line, line)(line, square),
     "executable: sizes for which a slice is another": lambda: wg.compile(
         lambda x: x[1:] * 2, dims={"x": {0: N}}
+    ).executable(line)(line[:0]),
+    "executable: sizes for which there is no maximum": lambda: wg.compile(
+        lambda x: wg.max(x), dims={"x": {0: N}}
     ).executable(line)(line[:0]),
     "executable: two sizes of one Dim": lambda: made(line, line, dims=COLUMNS)(line, np.ones(4)),
     "executable: a profile with another shape": lambda: made(line, line).profile(line, np.ones(4)),
@@ -262,4 +326,4 @@ PLANS: dict[str, Callable[[], Any]] = {
     "peak: an order against a dependency": lambda: peak(CHAIN, SIZES, set(), [1, 0]),
 }
 
-CASES = OPTIONS | CALLS | EXECUTABLES | DONATED | NUMBERS | OWN_OPS | PLANS
+CASES = CAPTURED | OPTIONS | CALLS | EXECUTABLES | DONATED | NUMBERS | OWN_OPS | PLANS

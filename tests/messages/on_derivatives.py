@@ -44,9 +44,21 @@ def _uses_outer(x: Any) -> Any:
     return plus(2.0 * x)
 
 
+def _no_pair(x: Any) -> Any:
+    @wg.custom_vjp
+    def cube(x: Any) -> Any:
+        return x**3
+
+    cube.defvjp(lambda x: x**3, lambda x, g: (3 * x**2 * g,))
+    return wg.sum(cube(x))
+
+
 FUNCTIONS: dict[str, Callable[[], Any]] = {
     "grad: an argument of integers": lambda: wg.grad(_square)(numbers),
     "grad: an argument without arrays": lambda: wg.grad(_square)("text"),
+    "grad: a masked array beside": lambda: wg.grad(lambda x, y: np.sum(x * y))(
+        line, np.ma.masked_array(line, numbers > 0)
+    ),
     "grad: a masked array": lambda: wg.grad(_square)(np.ma.masked_array(line, numbers > 0)),
     "grad: argnums of an argument that is not there": lambda: wg.grad(_square, argnums=1)(line),
     "grad: a vector returned": lambda: wg.grad(lambda x: x * x)(line),
@@ -67,6 +79,9 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "vjp: a cotangent of another shape": lambda: wg.vjp(lambda x: x * x, line)[1](np.ones(4)),
     "vjp: a cotangent of another structure": lambda: wg.vjp(lambda x: x * x, line)[1]((line, line)),
     "jvp: a tangent of another shape": lambda: wg.jvp(_square, (line,), (np.ones(4),)),
+    "jvp: two tangents of one array": lambda: wg.jvp(
+        lambda pair: _square(pair[0] + pair[1]), ([line, line],), ([line, 2 * line],)
+    ),
     "jvp: primals that are no tuple": lambda: wg.jvp(_square, line, line),
     "jvp: a tangent too few": lambda: wg.jvp(lambda x, y: x * y, (line, line), (line,)),
     "jvp: a tangent of integers": lambda: wg.jvp(_square, (numbers,), (np.ones(3, int),)),
@@ -80,6 +95,9 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
         _sum_of_custom(lambda x, g: (3 * x * g,)), [line], order=1, modes=("rev",)
     ),
     "custom_vjp: no rule": lambda: wg.grad(_sum_of_custom(None))(line),
+    "custom_vjp: a Tensor from outside, differentiated": lambda: wg.grad(_uses_outer)(line),
+    "custom_vjp: a forward rule that returns no pair": lambda: wg.grad(_no_pair)(line),
+    "grad: argnums that are no numbers": lambda: wg.grad(_square, argnums="x")(line),
     "custom_vjp: a Tensor from outside, traced": lambda: wg.trace(_uses_outer, line),
     "custom_vjp: forward": lambda: wg.jvp(
         _sum_of_custom(lambda x, g: (2 * x * g,)), (line,), (line,)

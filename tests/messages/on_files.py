@@ -77,6 +77,18 @@ def without_room() -> Any:
         return saving({"w": line})
 
 
+def without_drafts() -> Any:
+    with mock.patch("wengert.train.drafts._is_at", return_value=False):
+        return saving({"w": line})
+
+
+def endless() -> list[Any]:
+    tree: list[Any] = []
+    for _ in range(100_000):
+        tree = [tree]
+    return tree
+
+
 def unreadable(error: Exception) -> Any:
     """Load a file that the library refuses, in words that are ours and not those of a version."""
     with mock.patch("wengert.train.files.safe_open", side_effect=error):
@@ -84,9 +96,15 @@ def unreadable(error: Exception) -> Any:
 
 
 CASES: dict[str, Callable[[], Any]] = {
+    "save: a training step": lambda: saving(
+        {"step": wg.TrainStep(lambda w: wg.sum(w), np.ones(2), wg.optim.SGD(0.1))}
+    ),
     "save: no path": lambda: saving({}, 3),
     "save: a folder": lambda: saving({}, "."),
+    "save: a device": lambda: wg.save("/dev/null", {}),
     "save: a disk without room": without_room,
+    "save: drafts that vanish": without_drafts,
+    "save: a tree that holds itself": lambda: saving(endless()),
     "save: a set": lambda: saving({"w": {1, 2}}),
     "save: complex numbers": lambda: saving({"w": line * 1j}),
     "save: a masked array": lambda: saving(np.ma.masked_array(line)),
@@ -99,6 +117,15 @@ CASES: dict[str, Callable[[], Any]] = {
     "load: a file cut short": lambda: unreadable(SafetensorError("the header is incomplete")),
     "load: complex numbers": of_complex_numbers,
     "load: a changed byte": lambda: damaged(lambda whole: whole[:-1] + b"\1"),
+    "load: a changed shape": lambda: described(
+        '{"version": 1, "crc32": {}, "types": {"w": "float64[3, 1]"}, "tree": 1}'
+    ),
+    "load: a changed name of the description": lambda: damaged(
+        lambda whole: whole.replace(b'"wengert"', b'"wengers"')
+    ),
+    "load: a changed description": lambda: damaged(
+        lambda whole: whole.replace(b'[\\"w\\"', b'[\\"v\\"')
+    ),
     "load: a later version": lambda: described('{"version": 2, "crc32": {}, "tree": 1}'),
     "load: a description without a tree": lambda: described('{"version": 1}'),
     "load: a description of a list without its kind": lambda: structured([1]),

@@ -20,6 +20,7 @@ def traced(function: Callable[..., Any], *args: Any) -> Any:
 
 
 LEARNING: dict[str, Callable[[], Any]] = {
+    "cross_entropy: weights": lambda: wg.cross_entropy(np.eye(3), np.arange(3), weight=np.ones(3)),
     "cross_entropy: targets of another shape": lambda: wg.cross_entropy(logits, np.zeros(3, int)),
     "cross_entropy: targets of another shape, traced": lambda: traced(
         lambda x: wg.cross_entropy(x, np.zeros(3, int)), logits
@@ -70,6 +71,7 @@ CONTROL: dict[str, Callable[[], Any]] = {
     "cond: a node whose branches differ": lambda: op.cond.type(
         np.True_, then=traced(lambda: line), orelse=traced(lambda: logits)
     ),
+    "scan: a negative length": lambda: wg.scan(lambda c, x: (c, None), 0.0, None, length=-2),
     "scan: one value returned": lambda: wg.scan(lambda c, x: c + x, 0.0, line),
     "scan: a carry of another structure": lambda: wg.scan(lambda c, x: ((c, c), None), 0.0, line),
     "scan: a carry of another shape": lambda: wg.scan(

@@ -42,7 +42,32 @@ def of_integers() -> wg.Graph:
     return g
 
 
+SQUARE = 'graph(%0: float64[2, 2] "x", %1: float64[3, 3] "y") {{ {} return %2 }}'
+REGION = "%2: (float64[2, 2],) = region({}) {{ body = graph({}) {{ return %0 }} }}"
+
+
+def from_text(node: str) -> wg.Graph:
+    """A graph with one node beside two inputs."""
+    return wg.Graph.from_text(SQUARE.format(node))
+
+
 GRAPHS: dict[str, Callable[[], Any]] = {
+    "Graph.from_text: a reshape to another count": lambda: from_text(
+        "%2: float64[5] = reshape(%0, shape=(5,))"
+    ),
+    "Graph.from_text: matrices that differ": lambda: from_text(
+        "%2: float64[2, 2] = cofactors_tangent(%0, %1)"
+    ),
+    "Graph.from_text: no index": lambda: from_text("%2: float64[2, 2] = gather(%0, axis=0)"),
+    "Graph.from_text: rows for a region": lambda: from_text(
+        REGION.format("%0, body=@body", '%0: float64[2] "x"')
+    ),
+    "Graph.from_text: a loop of a negative length": lambda: from_text(
+        REGION.format(
+            "%0, body=@body, consts=0, carry=1, length=-1, reverse=False, save=False",
+            '%0: float64[2, 2] "x"',
+        ).replace("region", "scan")
+    ),
     "Graph.value: an unknown node": lambda: small().g.value(99),
     "Graph.value: something that is no node": lambda: small().g.value("x"),
     "Graph.value: a node of another graph": lambda: small().g.value(OTHER),

@@ -82,6 +82,14 @@ LAYERS: dict[str, Callable[[], Any]] = {
     "GRU: a sequence without a time": lambda: nn.GRU(3, 4)(row),
     "GRU: another width": lambda: nn.GRU(3, 4)(np.ones((5, 2))),
     "GRU: another width, traced": lambda: wg.compile(nn.GRU(3, 4).__call__)(np.ones((5, 2))),
+    "GRU: a state of another batch": lambda: nn.GRU(3, 4)(np.ones((5, 2, 3)), np.ones((5, 4))),
+    "Sequential: a BatchNorm": lambda: nn.Sequential(nn.BatchNorm(3)),
+    "nn.linear: a module that is called": lambda: nn.linear(3, 2),  # type: ignore[operator]
+    "nn.Module: a name from elsewhere": lambda: nn.Module,  # type: ignore[attr-defined]
+    "nn.Linaer: a name that is mistyped": lambda: nn.Linaer,  # type: ignore[attr-defined]
+    "nn: a name that nothing is like": lambda: nn.Zzz,  # type: ignore[attr-defined]
+    "Linear: a method from elsewhere": lambda: nn.Linear(3, 2).parameters(),  # type: ignore[attr-defined]
+    "Linear: a field that is mistyped": lambda: nn.Linear(3, 2).wieght,  # type: ignore[attr-defined]
     "LayerNorm: a negative eps": lambda: nn.LayerNorm(3, eps=-1.0),
     "Linear: a size that is no whole number": lambda: nn.Linear(3, 2.5),  # type: ignore[arg-type]
     "Linear: integers": lambda: nn.Linear(3, 2, dtype=int),
@@ -99,6 +107,7 @@ LAYERS: dict[str, Callable[[], Any]] = {
 }
 
 MLP: dict[str, Callable[[], Any]] = {
+    "nn.seed: less than nothing": lambda: nn.seed(-1),
     "Mlp: one size": lambda: nn.Mlp((3,)),
     "Mlp: a layer of no width": lambda: mlp(3, 0, 2),
     "Mlp: a negative seed": lambda: mlp(seed=-1),

@@ -61,6 +61,8 @@ def scheduled() -> Any:
 
 
 CASES: dict[str, Callable[[], Any]] = {
+    "optim.lr_scheduler: a name from elsewhere": lambda: wg.optim.lr_scheduler,  # type: ignore[attr-defined]
+    "Adam: parameters": lambda: wg.optim.Adam([np.ones(3)], 1e-3),  # type: ignore[arg-type]
     "Adam: a bad pair": lambda: o.Adam(0.1, betas=0.9),
     "Adam: a choice that is none": lambda: o.Adam(0.1, amsgrad=1),
     "clip_by_global_norm: a bad bound": lambda: o.clip_by_global_norm(line, 0.0),
@@ -68,6 +70,10 @@ CASES: dict[str, Callable[[], Any]] = {
     "clip_by_norm: not finite, one array": lambda: o.clip_by_norm(nan, 1.0),
     "clip_by_value: not finite": lambda: o.clip_by_value({"w": nan}, 1.0),
     "EMA: an average before any update": lambda: o.EMA(o.SGD(0.1)).average("w"),
+    "Lars: excluding what is not there": lambda: o.Lars(0.1, exclude="*.bias").init({"w": line}),
+    "Adam: its learning rate twice": lambda: o.Adam(0.1, learning_rate=0.1),
+    "Adam: an unknown setting": lambda: o.Adam(0.1, beta1=0.9),
+    "Lars: no learning rate": lambda: o.Lars(momentum=0.9),
     "Lars: a bad exclude": lambda: o.Lars(0.1, exclude=3),
     "Lars: a bad variant": lambda: o.Lars(0.1, variant="jax"),
     "Lars: nesterov without momentum": lambda: o.Lars(0.1, nesterov=True),
@@ -116,6 +122,8 @@ CASES: dict[str, Callable[[], Any]] = {
     "update: a missing gradient, one array": lambda: update(line, {"w": line}),
     "update: a gradient of another shape": lambda: update({"w": line}, {"w": np.ones(4)}),
     "update: a missing gradient": lambda: update({"w": line}, {}),
+    "SGD: a setting that is none": lambda: setattr(o.SGD(0.1), "learnin_rate", 3),
+    "LBFGS: a setting that is none": lambda: setattr(o.LBFGS(), "max_iters", 3),
     "update: one path twice": lambda: update({"a.b": line, "a": {"b": np.ones(3)}}, {}),
     "update: state of another shape": lambda: update(line, line, o.Adam().init(np.ones(4))),
     "update: state of another tree": lambda: update({"w": line}, {"w": line}, o.Adam().init({})),

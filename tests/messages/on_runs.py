@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
+from wengert.train import guard
 
 X, Y = np.ones((4, 3)), np.ones(4)
 
@@ -24,14 +25,60 @@ def evaluated(function: Callable[..., Any], batch_size: int = 2) -> Any:
     return step().evaluate(function, X, batch_size=batch_size)
 
 
+def called_by_its_loss() -> Any:
+    made: list[wg.TrainStep] = []
+
+    def nested(w: Any, x: Any, y: Any) -> Any:
+        return made[0](x, y)
+
+    made.append(step(nested))
+    return made[0](X, Y)
+
+
+def called_while_it_is_read() -> Any:
+    made = step()
+    return made.evaluate(lambda w, x: made(X, Y), X, batch_size=4)
+
+
+def after_a_fork() -> Any:
+    """What a child says that was forked while another thread was inside a step."""
+    made = step()
+    made._engine.guard.pending = guard._refuse_half
+    return made(X, Y)
+
+
 CASES: dict[str, Callable[[], Any]] = {
     "TrainStep: an empty batch": lambda: step()(X[:0], Y[:0]),
     "TrainStep: gradients whose norm is beyond all floats": lambda: step(
         lambda w, x: wg.sum(w * x), clip_norm=1.0
     )(np.array([1.5e308, 0.0, -1.5e308])),
+    "TrainStep: called by its own loss": called_by_its_loss,
+    "TrainStep: after a fork in the middle of a step": after_a_fork,
+    "TrainStep: called by a function it evaluates": called_while_it_is_read,
+    "TrainStep: masked elements": lambda: step()(np.ma.masked_greater(X, 0), Y),
+    "TrainStep.run: masked elements": lambda: step().run(
+        np.ma.masked_greater(X, 0), Y, batch_size=2
+    ),
+    "TrainStep: masked parameters": lambda: setattr(
+        step(), "model", np.ma.masked_greater(np.ones(3), 0)
+    ),
     "TrainStep: a state whose dtype changes": lambda: step(
         lambda w, state, x: (wg.sum(w), state.astype(np.float32)), state=np.zeros(2)
     )(X),
+    "TrainStep: a batch argument that the loss has not": lambda: step()(X, z=Y),
+    "TrainStep: a batch argument twice": lambda: step()(X, Y, x=X),
+    "TrainStep: a batch argument that is missing": lambda: step()(y=Y),
+    "TrainStep.run: data of objects": lambda: step().run(np.array([None] * 4), Y, batch_size=2),
+    "TrainStep.run: data of rows that differ": lambda: step().run(
+        np.array([Y, Y[:2]], dtype=object), batch_size=2
+    ),
+    "TrainStep.run: aux": lambda: step().run(X, Y, batch_size=2, aux="first"),
+    "TrainStep.run: an array that the loss has not": lambda: step().run(X, z=Y, batch_size=2),
+    "TrainStep.run: an array that is missing": lambda: step().run(y=Y, batch_size=2),
+    "TrainStep.bind: an argument that the function has not": lambda: step().bind(
+        lambda w, x, rng: x
+    )(X, rng=1),
+    "TrainStep: averages that no optimizer keeps": lambda: step(lambda w, averaged, x: wg.sum(w)),
     "TrainStep.evaluate: a result per row": lambda: evaluated(lambda w, x: x @ w),
     "TrainStep.evaluate: a result per row, in a tree": lambda: evaluated(
         lambda w, x: {"scores": [wg.matrix_transpose(x)]}, 3

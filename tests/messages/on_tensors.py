@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse
+import scipy.special
 
 import wengert as wg
 from wengert.core.dims import Dim
@@ -75,6 +77,11 @@ PYTHON: dict[str, Callable[[], Any]] = {
         lambda x: wg.sum(x.ravel(order="F"))
     ),
     "Tensor: it outlived its transformation": _outlived,
+    "multiply: a masked array, traced": lambda: traced(lambda x: x * np.ma.array(line)),
+    "np.ma: a masked array first, traced": lambda: traced(lambda x: np.ma.array(line) * x),
+    "multiply: a matrix, differentiated": lambda: differentiated(
+        lambda x: x * square.view(np.matrix)
+    ),
 }
 
 NUMPY: dict[str, Callable[[], Any]] = {
@@ -97,7 +104,23 @@ NUMPY: dict[str, Callable[[], Any]] = {
     "np.sum: where=, traced": lambda: traced(lambda x: np.sum(x, where=line > 0)),
     "np.where: a condition alone, traced": lambda: traced(lambda x: np.where(x > 0)),
     "np.pad: an unknown mode, traced": lambda: traced(lambda x: np.pad(x, 1, mode="median")),
+    "np.correlate: no elements, traced": lambda: traced(lambda x: np.correlate(x, np.ones(0))),
+    "np.average: weights of another shape, traced": lambda: traced(
+        lambda x: np.average(x, weights=[1.0, 2.0]), square
+    ),
+    "np.cov: three axes, traced": lambda: traced(np.cov, np.ones((2, 3, 4))),
+    "np.var: an integer dtype, traced": lambda: traced(lambda x: np.var(x, dtype=np.int32)),
     "np.convolve: a matrix, traced": lambda: traced(lambda x: np.convolve(x, square)),
+    "Tensor: a method of another library, traced": lambda: traced(lambda x: x.view(-1)),
+    "scipy.special: a ufunc, traced": lambda: traced(lambda x: scipy.special.expit(x)),
+    "scipy.special: a function, traced": lambda: traced(lambda x: scipy.special.softmax(x)),
+    "matmul: a sparse operand, traced": lambda: traced(
+        lambda x: x @ scipy.sparse.csr_matrix(square), square
+    ),
+    "scipy.sparse: a product with a Tensor, traced": lambda: traced(
+        lambda x: scipy.sparse.csr_matrix(square) @ x, square
+    ),
+    "np.sum: an argument it has not, traced": lambda: traced(lambda x: x.sum(dim=0)),
     "np.concatenate: sizes that differ, traced": lambda: traced(
         lambda x: np.concatenate([x, square])
     ),

@@ -16,6 +16,8 @@ MODEL = {"w": np.ones(3), "b": np.zeros(())}
 SGD = wg.optim.SGD(0.1)
 SHARED = np.ones(2)
 
+ROWS = wg.Dim("rows")
+
 
 def loss(model: Any, x: Any, y: Any) -> Any:
     return wg.mean((x @ model["w"] + model["b"] - y) ** 2)
@@ -96,11 +98,16 @@ class WrongState(wg.optim.Optimizer):
 
 MAKING: dict[str, Callable[[], Any]] = {
     "TrainStep: no loss": lambda: step(3),
+    "TrainStep: the model first": lambda: wg.TrainStep(wg.nn.Linear(3, 2), wg.mean, SGD),
+    "TrainStep: the optimizer second": lambda: wg.TrainStep(wg.mean, SGD, {"w": X}),
+    "TrainStep: a method from elsewhere": lambda: step().fit,  # type: ignore[attr-defined]
     "TrainStep: no optimizer": lambda: step(optimizer="adam"),
     "TrainStep: a class of optimizers": lambda: step(optimizer=wg.optim.Adam),
     "TrainStep: an empty dict of optimizers": lambda: step(optimizer={}),
     "TrainStep: a glob that is no string": lambda: step(optimizer={3: SGD}),
     "TrainStep: a parameter that no glob matches": lambda: step(optimizer={"w": SGD}),
+    "TrainStep: a glob that matches nothing": lambda: step(optimizer={"v*": None, "*": SGD}),
+    "TrainStep: a mistyped glob, all else frozen": lambda: step(optimizer={"ww": SGD, "*": None}),
     "TrainStep: everything frozen": lambda: step(optimizer={"w": None, "b": None}),
     "TrainStep: a model without parameters": lambda: step(model={"n": np.arange(3)}),
     "TrainStep: a model of complex numbers": lambda: step(model={"w": np.ones(2, complex)}),
@@ -109,6 +116,11 @@ MAKING: dict[str, Callable[[], Any]] = {
     ),
     "TrainStep: two arrays at one path": lambda: step(model={"a.b": Y, "a": {"b": X}}),
     "TrainStep: accumulate": lambda: step(accumulate=0),
+    "TrainStep: dims, a number": lambda: step(dims=3),
+    "TrainStep: dims, an unknown name": lambda: step(dims={"z": {1: wg.Dim("n")}})(X, X),
+    "TrainStep: dims, an axis that does not exist": lambda: step(dims={"x": {5: wg.Dim("n")}})(
+        X, X
+    ),
     "TrainStep: nonfinite": lambda: step(nonfinite="warn"),
     "TrainStep: threads": lambda: step(threads=0),
     "TrainStep: clip_norm": lambda: step(clip_norm=-1.0),
@@ -121,6 +133,9 @@ CALLING: dict[str, Callable[[], Any]] = {
     "TrainStep: batches of two sizes": lambda: called(X, Y[:3]),
     "TrainStep: a dtype that changes": lambda: called(X, Y.astype(np.int64)),
     "TrainStep: a batch of Python numbers": lambda: called([[1.0, 2.0, 3.0]], Y),
+    "TrainStep: a batch by a name that is no place": lambda: step(
+        lambda m, x, y, *, alpha=0.1: loss(m, x, y) * alpha
+    )(X, Y, alpha=0.2),
     "TrainStep: a batch of complex numbers": lambda: called(X * 1j, Y),
     "TrainStep: its own model as a batch": lambda: with_own_model(),
     "TrainStep: a loss with an axis": lambda: first(
@@ -143,16 +158,20 @@ CALLING: dict[str, Callable[[], Any]] = {
     "TrainStep: strict, a parameter without a gradient": lambda: first(
         X, Y, function=lambda m, x, y: wg.mean(x @ m["w"] - y), strict=True
     ),
+    "TrainStep: no parameter with a gradient": lambda: first(
+        X, Y, function=lambda m, x, y: loss(MODEL, x, y)
+    ),
     "TrainStep: a batch that is not finite": lambda: first(X * np.nan, Y),
 }
 
 RUNNING: dict[str, Callable[[], Any]] = {
     "TrainStep.run: no data": lambda: step().run(batch_size=2),
+    "TrainStep.run: lists": lambda: step().run(X.tolist(), Y.tolist(), batch_size=2),
     "TrainStep.run: empty data": lambda: step().run(X[:0], Y[:0], batch_size=2),
     "TrainStep.run: data of two lengths": lambda: step().run(X, Y[:3], batch_size=2),
     "TrainStep.run: batch_size": lambda: step().run(X, Y, batch_size=0),
     "TrainStep.run: a batch larger than the data": lambda: step().run(X, Y, batch_size=5),
-    "TrainStep.run: epochs": lambda: step().run(X, Y, batch_size=2, epochs=0),
+    "TrainStep.run: epochs": lambda: step().run(X, Y, batch_size=2, epochs=-1),
     "TrainStep.evaluate: no function": lambda: step().evaluate(3, X, Y, batch_size=2),
     "TrainStep.bind: no function": lambda: step().bind(3),
     "TrainStep.run: shuffle_seed": lambda: step().run(X, Y, batch_size=2, shuffle_seed=-1),
@@ -184,6 +203,12 @@ SETTING: dict[str, Callable[[], Any]] = {
     "TrainStep.load_state_dict: a count that is none": lambda: loaded(
         lambda state: state["counts"].update(epoch=-1)
     ),
+    "TrainStep.load_state_dict: no array": lambda: loaded(
+        lambda state: state["arrays"]["model"].update(w=[[1], [1, 2]])
+    ),
+    "TrainStep.load_state_dict: in the middle of an accumulation": lambda: loaded(
+        lambda state: state["counts"].update(phase=2) or state | {"unfinished": {"accumulate": 4}}
+    ),
     "TrainStep.load_state_dict: settings of another optimizer": lambda: loaded(
         lambda state: state["settings"]["*"].update(settings={})
     ),
@@ -202,4 +227,14 @@ CHECKING: dict[str, Callable[[], Any]] = {
     "TrainStep.check: not finite": lambda: checked(lambda w, x: wg.sum(w * x), X[0] * np.inf),
 }
 
-CASES = MAKING | CALLING | RUNNING | SETTING | CHECKING
+NO_SETTINGS: dict[str, Callable[[], Any]] = {
+    "TrainStep.clip_norm: a name that is none": lambda: setattr(step(), "clip_nrom", 3),
+    "TrainStep: the learning rate is set": lambda: setattr(step(), "lr", 3),
+    "TrainStep: an option is set": lambda: setattr(step(), "accumulate", 3),
+    "TrainStep: the optimizer is set": lambda: setattr(step(), "optimizer", SGD),
+    "TrainStep: gradients are set": lambda: setattr(step(), "gradients", MODEL),
+    "TrainStep.optimizer: an item is set": lambda: step(optimizer={"*": SGD}).optimizer.update(
+        {"*": None}
+    ),
+}
+CASES = NO_SETTINGS | MAKING | CALLING | RUNNING | SETTING | CHECKING

@@ -42,9 +42,10 @@ REACHED_ELSEWHERE = {
 # Statements no user reaches, and why.
 UNREACHABLE = {
     "core/bind.py: raise NotImplementedError": "every level has a process of its own",
+    "core/tensor.py: raise AttributeError(name)": "what Python and NumPy look for by themselves",
+    "core/missing.py: raise AttributeError(f": "what Python and its tools look for by themselves",
     "core/dims.py: raise SizeNeeded(names)": "a signal that trace catches, not an error",
     "interpret/loops.py: raise IndexNeeded(loop)": "a signal that scan catches, not an error",
-    "train/drive.py: raise late": "what the handler of a signal raised",
     "train/extents.py: raise NotFollowed": "a signal that train catches, not an error",
     "runtime/executable.py: raise error": "what printing raised, in the words of whoever did",
     "runtime/provenance_values.py: raise Failed": "a signal that provenance catches, not an error",

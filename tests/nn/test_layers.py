@@ -404,3 +404,32 @@ def test_what_is_refused():
         wg.nn.Sequential("swish")
     with pytest.raises(TypeError, match=r"layers\[0\], GRU, returned 2 values"):
         wg.nn.Sequential(wg.nn.GRU(3, 4))(np.ones((5, 3), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("xs", "h", "words"),
+    [
+        ((5, 7, 3), (5, 4), r"xs is \(time, batch, in\), so h must be \(batch, hidden\).*\(7, 4\)"),
+        ((7, 3), (1, 4), r"xs is \(time, in\), so h must be \(hidden,\).*\(4,\)"),
+        ((7, 5, 3), (5, 3), r"\(5, 4\)"),
+    ],
+)
+def test_a_gru_names_the_axes_of_a_state_that_does_not_fit(xs, h, words):
+    gru = wg.nn.GRU(3, 4)
+    given = np.ones(xs, np.float32), np.ones(h, np.float32)
+    for call in (gru, wg.compile(lambda xs, h: gru(xs, h))):
+        with pytest.raises(ShapeError, match=words + r".*np\.swapaxes\(xs, 0, 1\)"):
+            call(*given)
+
+
+def test_a_gru_with_an_open_batch_takes_the_state_of_that_batch():
+    gru, batch = wg.nn.GRU(3, 4), wg.Dim("batch")
+    call = wg.compile(lambda xs, h: gru(xs, h)[1], dims={"xs": {1: batch}, "h": {0: batch}})
+    for size in (2, 5):
+        xs, h = np.ones((7, size, 3), np.float32), np.ones((size, 4), np.float32)
+        np.testing.assert_allclose(call(xs, h), gru(xs, h)[1], rtol=1e-5)
+
+
+def test_a_sequential_refuses_a_batch_norm_and_shows_the_way():
+    with pytest.raises(TypeError, match=r"layers\[1\] is BatchNorm.*dataclass.*y, state = "):
+        wg.nn.Sequential(wg.nn.Linear(3, 4), wg.nn.BatchNorm(4))

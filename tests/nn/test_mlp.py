@@ -264,10 +264,11 @@ def test_all_parameters_lie_in_one_piece():
 
 
 def test_seeds_and_dtypes():
-    assert np.array_equal(wg.nn.Mlp((3, 4)).weights(0), wg.nn.Mlp((3, 4), seed=0).weights(0))
-    assert not np.array_equal(wg.nn.Mlp((3, 4)).weights(0), wg.nn.Mlp((3, 4), seed=1).weights(0))
-    wide = wg.nn.Mlp((3, 4, 4), dtype=np.float64)
-    assert np.array_equal(wide.weights(0).astype(np.float32), wg.nn.Mlp((3, 4, 4)).weights(0))
+    first, again, other = (wg.nn.Mlp((3, 4, 4), seed=seed).weights(0) for seed in (0, 0, 1))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    wide = wg.nn.Mlp((3, 4, 4), seed=0, dtype=np.float64)
+    assert np.array_equal(wide.weights(0).astype(np.float32), first)
     assert not np.array_equal(wide.weights(0)[:, :3], wide.weights(1)[:, :3])  # layers differ
     assert np.all(wide.biases(0) == 0)
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
+import pytest
 
 import wengert as wg
 
@@ -47,3 +50,55 @@ def test_the_live_model_of_a_training_step_is_a_model():
     mlp = wg.nn.Mlp((3, 4, 2))
     again = wg.tree.map(lambda x: x, mlp)
     assert wg.nn.summary(again) == wg.nn.summary(mlp)
+
+
+SHOWN = {
+    "Linear": (wg.nn.Linear(3, 2), "Linear(weight=float32[2, 3], bias=float32[2])"),
+    "without a bias": (wg.nn.Linear(3, 2, bias=False), "Linear(weight=float32[2, 3], bias=None)"),
+    "Embedding": (wg.nn.Embedding(5, 2), "Embedding(weight=float32[5, 2])"),
+    "GRU": (
+        wg.nn.GRU(3, 2),
+        "GRU(input_weight=float32[6, 3], hidden_weight=float32[6, 2], "
+        "input_bias=float32[6], hidden_bias=float32[6])",
+    ),
+    "LayerNorm": (wg.nn.LayerNorm(2), "LayerNorm(scale=float32[2], shift=float32[2], eps=1e-05)"),
+    "BatchNorm": (
+        wg.nn.BatchNorm(2, dtype=np.float64),
+        "BatchNorm(scale=float64[2], shift=float64[2], momentum=0.1, eps=1e-05)",
+    ),
+    "Dropout": (wg.nn.Dropout(0.5), "Dropout(rate=0.5)"),
+    "Mlp": (wg.nn.Mlp((3, 2)), "Mlp(3-2, tanh, identity, float32, 8 parameters)"),
+    "Sequential": (
+        wg.nn.Sequential(
+            wg.nn.Linear(3, 2), "relu", np.tanh, wg.nn.Sequential(wg.nn.Dropout(0.5)), abs
+        ),
+        "Sequential(\n"
+        "  0: Linear(weight=float32[2, 3], bias=float32[2])\n"
+        "  1: relu\n"
+        "  2: tanh\n"
+        "  3: Sequential(\n"
+        "    0: Dropout(rate=0.5)\n"
+        "  )\n"
+        "  4: abs\n"
+        ")",
+    ),
+    "nothing": (wg.nn.Sequential(), "Sequential()"),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_layer_prints_shapes_and_no_weights(name):
+    layer, text = SHOWN[name]
+    assert repr(layer) == text
+    assert str(wg.tree.map(lambda x: x, layer)) == text
+
+
+def test_every_layer_is_shown_here():
+    layers = {name for name in wg.nn.__all__ if dataclasses.is_dataclass(getattr(wg.nn, name))}
+    assert layers <= SHOWN.keys()
+
+
+def test_a_traced_layer_prints_too():
+    seen = []
+    wg.compile(lambda layer: seen.append(repr(layer)) or layer.weight)(wg.nn.Linear(3, 2))
+    assert seen[0] == "Linear(weight=float32[2, 3], bias=float32[2])"

@@ -17,7 +17,7 @@ EVERY: dict[str, Callable[[], o.Optimizer]] = {
     "Lars nesterov": lambda: o.Lars(0.5, 0.9, nesterov=True, eps=1e-3, exclude="b*"),
     "Lars clip": lambda: o.Lars(0.5, 0.9, clip=True, trust_coefficient=0.2),
     "Lars optax": lambda: o.Lars(0.5, 0.9, 0.1, variant="optax"),
-    "Lamb": lambda: o.Lamb(0.01, weight_decay=0.1, exclude=["b*", "c"]),
+    "Lamb": lambda: o.Lamb(0.01, weight_decay=0.1, exclude=["b*", "b"]),
     "Adam": lambda: o.Adam(0.01, weight_decay=0.1),
     "Adam amsgrad": lambda: o.Adam(0.01, amsgrad=True),
     "AdamW": lambda: o.AdamW(0.01),

@@ -179,3 +179,38 @@ def test_an_optimizer_of_ones_own_works_in_every_way():
 def test_an_optimizer_without_a_rule_says_so():
     with pytest.raises(OptimError, match="has no rule"):
         o.Optimizer(0.1).step("w", np.ones(2), np.ones(2))
+
+
+@pytest.mark.parametrize("name", ["learnin_rate", "momentun", "colour", "params"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: wg.optim.SGD(0.1),
+        lambda: wg.optim.Adam(0.1).copy(),
+        lambda: wg.optim.EMA(wg.optim.Adam(0.1)),
+        lambda: wg.optim.LBFGS(),
+        lambda: Own(0.1, 2.0),
+    ],
+)
+def test_what_is_no_setting_cannot_be_set(make, name):
+    optimizer = make()
+    with pytest.raises(AttributeError, match=f"{name} was set; what can be set is .*learning_rate"):
+        setattr(optimizer, name, 3)
+    assert name not in vars(optimizer)
+
+
+class Own(wg.optim.Optimizer):
+    """What a constructor sets is there, before and after that of the base."""
+
+    def __init__(self, lr, power):
+        self.power = power
+        super().__init__(lr)
+        self.made_by = "me"
+
+
+def test_an_optimizer_of_ones_own_has_what_its_constructor_sets():
+    optimizer = Own(0.1, 2.0)
+    optimizer.power, optimizer.made_by = 3.0, "you"
+    assert (optimizer.power, optimizer.made_by) == (3.0, "you")
+    with pytest.raises(AttributeError, match="Set power instead"):
+        optimizer.powr = 3.0

@@ -209,12 +209,12 @@ def test_fork_while_the_writer_works(folder, monkeypatch):
 
     def slow(file: int) -> None:
         begun.set()
-        go_on.wait(30)
+        go_on.wait()
         real(file)
 
     monkeypatch.setattr(cache_store.os, "fsync", slow)
     wg.compile(np.tanh, threads=1).executable(np.ones(3))
-    assert begun.wait(30)
+    begun.wait()
     child = os.fork()
     if not child:
         status = 1
@@ -233,3 +233,36 @@ def test_fork_while_the_writer_works(folder, monkeypatch):
     go_on.set()
     settle()
     assert made(np.tanh, np.ones(3), threads=1).cached == "hit"
+
+
+def in_a_daemon(work) -> None:
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join()
+
+
+def test_python_waits_for_what_a_daemon_has_to_write():
+    begun, go_on, done = threading.Event(), threading.Event(), []
+
+    def job() -> None:
+        begun.set()
+        go_on.wait()
+        done.append(threading.current_thread().daemon)
+
+    in_a_daemon(lambda: cache_writer.later(job))
+    begun.wait()
+    go_on.set()
+    settle()
+    assert done == [False]
+
+
+def test_python_does_not_wait_for_what_a_daemon_finds_to_write_at_the_end(monkeypatch):
+    done: list[str] = []
+    over = threading.Thread(target=lambda: None)
+    over.start()
+    over.join()
+    monkeypatch.setattr(threading, "main_thread", lambda: over)
+    in_a_daemon(lambda: cache_writer.later(lambda: done.append("a daemon's")))
+    cache_writer.later(lambda: done.append("another's"))
+    settle()
+    assert done == ["another's"]

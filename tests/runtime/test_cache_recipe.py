@@ -81,6 +81,14 @@ def test_bytes_that_are_no_recipe(recipe):
             from_bytes(whole.replace(old, new))
 
 
+@pytest.mark.parametrize(
+    "text", [b"[" * 100_000, b'{"tuple":' * 100_000, b'{"tuple":[' * 600 + b"]}" * 600, b"9" * 5000]
+)
+def test_a_forged_recipe_is_none(text):
+    with pytest.raises(Unreadable):
+        from_bytes(len(text).to_bytes(8, "little") + text)
+
+
 def test_only_classes_of_ours_are_made(recipe):
     whole = to_bytes(recipe)
     with pytest.raises(Unreadable):

@@ -176,9 +176,9 @@ def test_links_and_other_things(store, tmp_path):
 
 def test_huge(store, monkeypatch):
     os.truncate(path_of(store), cache_store.LARGEST + 1)
-    begin = time.perf_counter()
-    assert "more than" in refusal(store)
-    assert time.perf_counter() - begin < 1
+    with monkeypatch.context() as patched:
+        patched.setattr(cache_store, "open", None, raising=False)  # nothing of it is read
+        assert "more than" in refusal(store)
     monkeypatch.setattr(cache_store, "LARGEST", 1000)
     store.write("o-large", KEY, BODY)
     assert not path_of(store, "o-large").exists()
@@ -258,6 +258,7 @@ def test_headers_that_are_none(store):
     path_of(store, "o-torn").write_bytes(b"wengert cache 1 {")
     path_of(store, "o-list").write_bytes(b"wengert cache 1 x 3 [{}]\nabc")
     path_of(store, "o-empty").write_bytes(b"")
+    path_of(store, "o-deep").write_bytes(b"wengert cache 1 x 3 " + b'{"a":' * 10_000 + b"\nabc")
     assert list(store.keys("o-")) == [KEY]
 
 

@@ -197,8 +197,8 @@ def test_scalars_of_numpy(kind):
     assert len(compiled._executables) == 1
 
 
-def test_numbers_of_python_are_part_of_the_program():
-    """They give way to the arrays beside them, as in NumPy; 1, 1.0 and True are three programs."""
+def test_numbers_of_python_give_way():
+    """They give way to the arrays beside them, as in NumPy; 1, 1.0 and True are three kinds."""
     x = X.astype(np.float32)
     compiled = wg.compile(lambda x, s: x * s)
     for s in (2, 2.0, True, 1, 1.0, -0.0, 0.0, 10**6):

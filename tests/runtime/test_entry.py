@@ -164,7 +164,7 @@ def test_other_trees():
 
 
 def test_static_values():
-    compiled = ready(lambda x, k: x * k, X, 2.5)
+    compiled = ready(lambda x, k: x * k, X, 2.5, static="k")
     entry = compiled.executable(X, 2.5).entry
     assert entry(X, 3.5) is NotImplemented
     assert np.array_equal(compiled(X, 3.5), X * 3.5)

@@ -129,9 +129,11 @@ def test_each_run_begins_where_the_first_began():
     x = np.full(3, 2.0**100, np.float32)
     executable = wg.compile(double, donate="x", nonfinite="raise").executable(x)
     bench = profiling._Bench(executable.program, executable.layout, {}, [x], ["k0", "commit"])
-    bench.times(1.0)
+    for name in ("apart", "whole") * 2:
+        bench._run(name)
+        assert (bench._inputs[0] == 2.0**102).all()  # once to warm up
+    bench.times(BRIEF)
     assert (x == 2.0**100).all()
-    assert (bench._inputs[0] == 2.0**102).all()  # once to warm up
 
 
 def test_a_loop_is_one_kernel():
@@ -181,3 +183,42 @@ def test_it_prints_as_a_table():
     assert "  825  " in row  # flops: 770 for the product, 55 for tanh
     assert "matmul, tanh  # test_profile.py:" in row
     assert names.index("computes") == row.index("matmul")
+
+
+def test_what_is_shorter_than_a_reading_of_the_clock_is_seen():
+    x = np.ones(1, np.float32)
+    found = profiled(lambda x: x + 1.0, x)
+    assert found.seconds > 0
+    assert [kernel.seconds > 0 for kernel in found.kernels] == [True]
+
+
+def test_what_is_short_runs_more_often_until_it_is_seen(monkeypatch):
+    x = normal(4)
+    executable = wg.compile(lambda x: np.exp(x @ x) * x).executable(x)
+    names = [f"k{k}" for k in executable.program.order]
+    bench = profiling._Bench(executable.program, executable.layout, {}, [x], names)
+    takes, read = np.arange(3.0, 3.0 + len(names)), 20.0  # nanoseconds
+
+    def run(name):
+        counts = bench._counts[name]
+        each = takes if name == "apart" else [takes.sum()]
+        return np.array([*(counts * each + read), read])
+
+    monkeypatch.setattr(bench, "_run", run)
+    times, whole = bench.times(0.0)
+    np.testing.assert_allclose(times, takes * 1e-9)
+    np.testing.assert_allclose(whole, takes.sum() * 1e-9)
+    assert (bench._counts["apart"] * takes >= profiling.ENOUGH).all()
+
+
+def test_kernels_that_run_again_find_the_same_operands():
+    """tanh writes over the product where memory is that of a call."""
+    x = normal(6, 6)
+    executable = wg.compile(lambda x: np.tanh(wg.sort(x) * 3.0) @ x).executable(x)
+    names = [f"k{k}" for k in executable.program.order]
+    bench = profiling._Bench(executable.program, executable.layout, {}, [x], names)
+    for counts in bench._counts.values():
+        counts[:] = 7
+    for name in bench._counts:
+        bench._run(name)
+        assert bench._outputs[0].tobytes() == executable(x).tobytes()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from effort import others_run_during
 
 import wengert as wg
 from runtime.entering import ready
@@ -37,23 +36,9 @@ def test_long_programs_let_others_run():
     x = np.ones((700, 700))
     compiled = ready(lambda x: np.tanh(x @ x.T) @ x, x)
     entry = compiled._recent[0].entry
-    ended: list[float] = []
-    begun = threading.Event()
-
-    def call() -> None:
-        begun.set()
-        assert entry(x) is not NotImplemented
-        ended.append(time.perf_counter())
-
-    thread = threading.Thread(target=call)
-    thread.start()
-    begun.wait()
-    steps = 0
-    while not ended:  # with the GIL held there would be one step at most in a few milliseconds
-        steps += 1
-        time.sleep(0)
-    thread.join()
-    assert steps > 50
+    assert entry(x) is not NotImplemented
+    assert others_run_during(lambda: entry(x))
+    assert not others_run_during(lambda: sum(range(10**6)), times=3)  # which keeps the lock
 
 
 def test_who_finds_the_memory_taken_uses_other():

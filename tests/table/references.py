@@ -154,9 +154,17 @@ def _batch_norm(
     return _affine(_standardize(x, axis, eps), scale, shift, features)
 
 
+def _rescale(x: Any, axis: Any, eps: float) -> Any:
+    return x / jnp.sqrt(jnp.mean(x * x, axis, keepdims=True) + eps)
+
+
 def _rms_norm(x: Any, scale: Any = None, axis: Any = -1, eps: float = 1e-6) -> Any:
-    root = jnp.sqrt(jnp.mean(x * x, axis, keepdims=True) + eps)
-    return _affine(x / root, scale, None, _axes(axis, x))
+    return _affine(_rescale(x, axis, eps), scale, None, _axes(axis, x))
+
+
+def _inverse_spread(x: Any, axis: Any, eps: float, centred: bool) -> Any:
+    square = x.var(axis, keepdims=True) if centred else jnp.mean(x * x, axis, keepdims=True)
+    return 1 / jnp.sqrt(square + eps)
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
@@ -173,6 +181,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "gather": _gather,
     "gelu": lambda x, approximate="none": jax.nn.gelu(x, approximate=approximate == "tanh"),
     "huber": _paired(_huber),
+    "inverse_spread": _inverse_spread,
     "kl_div": _kl_div,
     "layer_norm": _layer_norm,
     "lgamma": jax.scipy.special.gammaln,
@@ -183,6 +192,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "place": _place,
     "pull": jnp.multiply,
     "recurrence": _recurrence,
+    "rescale": _rescale,
     "rms_norm": _rms_norm,
     "scatter": _scatter,
     "scatter_add": _scatter_add,

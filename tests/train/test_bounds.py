@@ -42,7 +42,7 @@ DECAYING = {  # with weights of any size, their decay alone may overflow
 }
 ALL = ORDINARY | DECAYING
 OF_NORMS = {
-    "lars": lambda: O.Lars(0.5, momentum=0.9, weight_decay=1e-4, exclude="b"),
+    "lars": lambda: O.Lars(0.5, momentum=0.9, weight_decay=1e-4, exclude=lambda path: path == "b"),
     "larc": lambda: O.Lars(0.5, momentum=0.9, nesterov=True, clip=True, eps=1e-9),
     "lars of optax": lambda: O.Lars(0.5, weight_decay=1e-4, variant="optax"),
     "lamb": lambda: O.Lamb(0.01, weight_decay=0.01),

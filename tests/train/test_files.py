@@ -435,11 +435,11 @@ def test_a_path_must_name_a_file(bad):
 
 
 def test_folders_and_missing_folders_are_refused(tmp_path):
-    with pytest.raises(CheckpointError, match=r"could not be written \(it is a folder\)"):
+    with pytest.raises(CheckpointError, match=r"is a folder; a regular file is needed"):
         wg.save(tmp_path, {})
     with pytest.raises(CheckpointError, match=r"could not be written \(.*No such file"):
         wg.save(tmp_path / "no" / "folder", {})
-    with pytest.raises(CheckpointError, match="could not be read"):
+    with pytest.raises(CheckpointError, match="is a folder; a regular file is needed"):
         wg.load(tmp_path)
     with pytest.raises(CheckpointError, match="does not exist; a file that"):
         wg.load(tmp_path / "nothing")
@@ -573,3 +573,14 @@ def test_a_function_cannot_become_an_array(path):
     wg.save(path, {"w": np.tanh})
     with pytest.raises(CheckpointError, match=r"w is a function where `like` has float64\[2\]"):
         wg.load(path, like={"w": np.zeros(2)})
+
+
+@pytest.mark.parametrize("where", ["the tree", "a.0"])
+@pytest.mark.parametrize("what", ["TrainStep", "Bound"])
+def test_a_step_is_no_tree(path, where, what):
+    step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(2), wg.optim.SGD(0.1))
+    x = step if what == "TrainStep" else step.bind(lambda w: w)
+    wg.save(path, {"before": 1})
+    with pytest.raises(CheckpointError, match=f"save: {where} is a {what}; .*step.save"):
+        wg.save(path, x if where == "the tree" else {"a": [x]})
+    assert wg.load(path) == {"before": 1}

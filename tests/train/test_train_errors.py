@@ -7,6 +7,7 @@ import pytest
 
 import wengert as wg
 from train.models import data, forward, net, squared_error
+from wengert.errors import MissingGradient
 
 SHAPE, DTYPE, TRACE = wg.errors.ShapeError, wg.errors.DTypeError, wg.errors.TraceError
 OPTIM = wg.errors.OptimError
@@ -185,8 +186,8 @@ CALLS = {
         ValueError,
         squared_error,
         {},
-        lambda step: step.run(X, Y, batch_size=4, epochs=0),
-        "0",
+        lambda step: step.run(X, Y, batch_size=4, epochs=-1),
+        "at least 0",
     ),
     "shuffle": (
         ValueError,
@@ -301,3 +302,39 @@ def test_evaluate_takes_results_that_are_as_long_as_the_batch_by_chance(compiled
     np.testing.assert_allclose(found["moment"], data.T @ data / len(data))
     found = step.evaluate(of_this_size, data, batch_size=rows)
     np.testing.assert_allclose(found, forward(step.model, data).mean(axis=0))
+
+
+OUTSIDE = np.ones(2)
+UNTRAINED = {
+    "a model from outside": lambda w, x: wg.mean((x @ OUTSIDE) ** 2),
+    "argmax": lambda w, x: wg.mean((wg.argmax(x * w, axis=1) == 0).astype(np.float64)),
+    "a comparison": lambda w, x: wg.mean((x @ w > 0).astype(np.float64)),
+    "stop_gradient": lambda w, x: wg.mean(wg.stop_gradient(x @ w) ** 2),
+    "a constant": lambda w, x: 1.0,
+}
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("name", UNTRAINED)
+def test_a_loss_that_no_parameter_reaches_is_refused(name, compiled):
+    step = wg.TrainStep(UNTRAINED[name], np.ones(2), wg.optim.SGD(0.1), compiled=compiled)
+    for call in (
+        lambda: step(np.ones((3, 2))),
+        lambda: step.run(np.ones((3, 2)), batch_size=3),
+    ):
+        with pytest.raises(MissingGradient, match="no gradient reaches any trained parameter"):
+            call()
+    assert step.last is None
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_loss_that_reaches_frozen_parameters_alone_is_refused(compiled):
+    model = {"w": np.ones(2), "b": np.ones(())}
+    step = wg.TrainStep(
+        lambda m, x: wg.mean(x @ m["w"]),
+        model,
+        {"w": None, "*": wg.optim.SGD(0.1)},
+        compiled=compiled,
+    )
+    with pytest.raises(MissingGradient, match="no gradient reaches any trained parameter"):
+        step(np.ones((3, 2)))

@@ -1,5 +1,7 @@
 """Which parameters are trained by what: globs, frozen groups, ties, data."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -191,3 +193,62 @@ def test_one_loop_by_hand_for_two_optimizers():
     for batch in batches:
         step(*batch)
     assert distance(step.model, expected) < 1e-12
+
+
+@pytest.mark.parametrize("optimizer", [None, wg.optim.SGD(0.1)])
+def test_a_glob_that_matches_nothing_is_refused_with_the_nearest_path(optimizer):
+    """Else a typing mistake would train what was to be frozen."""
+    with pytest.raises(wg.errors.OptimError, match=r"'layer\.0\.\*' .* nearest is 'layers\.0\.w'"):
+        wg.TrainStep(squared_error, net(), {"layer.0.*": optimizer, "*": wg.optim.SGD(0.1)})
+
+
+def test_a_glob_that_others_leave_nothing_for_is_a_warning():
+    given = {"*": wg.optim.SGD(0.1), "layers.0.*": None}
+    with pytest.warns(wg.errors.GroupWarning, match=r"'layers\.0\.\*' takes no parameter") as found:
+        wg.TrainStep(squared_error, net(), given)
+    assert [each.filename for each in found] == [__file__]
+
+
+def test_a_last_glob_for_all_the_rest_may_find_none():
+    given = {"*.w": wg.optim.SGD(0.1), "*.b": None, "*": wg.optim.SGD(0.1)}
+    wg.TrainStep(squared_error, net(), given)
+
+
+def test_a_glob_may_match_data_alone():
+    model = {"w": np.ones(2), "ids": np.arange(2)}
+    wg.TrainStep(lambda m: wg.sum(m["w"]), model, {"ids": None, "*": wg.optim.SGD(0.1)})
+
+
+@pytest.mark.parametrize("kind", [wg.optim.Lars, wg.optim.Lamb])
+@pytest.mark.parametrize("wrap", [lambda o: o, wg.optim.Lookahead, wg.optim.EMA])
+@pytest.mark.parametrize("exclude", ["*.bias", ["*.b", "*.bias"]])
+def test_what_an_optimizer_excludes_must_be_there(kind, wrap, exclude):
+    optimizer = wrap(kind(0.1, exclude=exclude))
+    with pytest.raises(wg.errors.OptimError, match=r"exclude='\*\.bias' .* nearest is 'layers\."):
+        wg.TrainStep(squared_error, net(), optimizer)
+    with pytest.raises(wg.errors.OptimError, match=r"exclude='\*\.bias' .* nearest is 'layers\."):
+        optimizer.init(net())
+    wg.TrainStep(squared_error, net(), wrap(kind(0.1, exclude=["*.b", "layers.0.*"])))
+
+
+def test_the_dict_of_optimizers_is_read_only():
+    step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(2), {"*": wg.optim.SGD(0.1)})
+    before = dict(step.optimizer)
+    changes = [
+        lambda found: found.__setitem__("*", None),
+        lambda found: found.__delitem__("*"),
+        lambda found: found.__ior__({"*": None}),
+        lambda found: found.update({"*": None}),
+        lambda found: found.setdefault("b", None),
+        lambda found: found.pop("*"),
+        lambda found: found.popitem(),
+        lambda found: found.clear(),
+    ]
+    for change in changes:
+        found = step.optimizer
+        with pytest.raises(TypeError, match=r"step.optimizer\['\*'\].learning_rate"):
+            change(found)
+        assert found == step.optimizer == before
+    copied = copy.deepcopy(step.optimizer)
+    copied["*"] = None  # it is nobody's
+    assert step.optimizer == before

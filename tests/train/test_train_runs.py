@@ -239,6 +239,65 @@ def test_bound_functions_do_not_compile_again():
     assert len(traces) == 1
 
 
+@pytest.mark.parametrize("kind", ["lambda", "method", "partial"])
+def test_a_function_that_is_bound_anew_is_recorded_once(kind):
+    class Model:
+        def __init__(self):
+            self.step, self.traces = make(), []
+
+        def forward(self, model, x, factor=1.0):
+            self.traces.append(x.shape)
+            return forward(model, x) * factor
+
+        def predict(self, x):
+            made = {
+                "lambda": lambda model, x: self.forward(model, x),
+                "method": self.forward,
+                "partial": partial(self.forward, factor=1.0),
+            }
+            return self.step.bind(made[kind])(x)
+
+    x, _ = data()
+    model = Model()
+    for rows in (8, 5, 3, 8, 8, 8):
+        np.testing.assert_allclose(model.predict(x[:rows]), forward(model.step.model, x[:rows]))
+    assert len(model.traces) == 1
+
+
+def test_functions_that_share_a_program_keep_their_own_variables():
+    step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(2), wg.optim.SGD(0.1))
+
+    def scaled(by):
+        def change(value):
+            nonlocal by
+            by = value
+
+        return lambda w, x: wg.mean(x @ w) * by, change
+
+    (f, change_f), (g, change_g) = scaled(2.0), scaled(2.0)
+    one, other = step.bind(f), step.bind(g)
+    x = np.ones((1, 2))
+    assert one(x) == other(x) == 4.0
+    change_f(5.0)
+    assert (one(x), other(x)) == (10.0, 4.0)
+    change_g(3.0)
+    assert (one(x), other(x)) == (10.0, 6.0)
+    assert step.evaluate(scaled(2.0)[0], x, batch_size=1) == 4.0
+    assert step.bind(scaled(5.0)[0])(x) == 10.0
+
+
+def test_other_open_sizes_are_another_program():
+    step = wg.TrainStep(lambda w, x: wg.mean(x) * w, np.ones(()), wg.optim.SGD(0.1))
+
+    def total(w, x):
+        return wg.sum(x) * w
+
+    closed, opened = step.bind(total), step.bind(total, dims={"x": {1: wg.Dim("n")}})
+    assert closed is not opened
+    assert closed is step.bind(total)
+    assert opened(np.ones((2, 3))) == closed(np.ones((2, 3))) == 6.0
+
+
 def test_what_a_bound_function_returns_is_ours():
     step = make()
     weights = step.bind(lambda model: model.layers[0].w)
@@ -284,3 +343,18 @@ def test_functions_that_are_made_in_a_loop_are_told_apart():
 
     assert step.evaluate(early, np.ones((4, 2)), batch_size=2) == 1.0
     later = None
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_a_run_of_no_epochs_does_nothing(several):
+    optimizer = {"*": wg.optim.Adam(0.01)} if several else wg.optim.Adam(0.01)
+    step = wg.TrainStep(squared_error, net(), optimizer)
+    step.run(*data(), batch_size=4)
+    before = step.fingerprint()
+    history = step.run(*data(), batch_size=4, epochs=0)
+    assert len(history) == 0
+    rates = history.learning_rate["*"] if several else history.learning_rate
+    assert rates.shape == history.loss.shape == history.skipped.shape == (0,)
+    assert list(step.epochs(*data(), batch_size=4, epochs=0)) == []
+    assert step.fingerprint() == before
+    assert step.epoch == 1

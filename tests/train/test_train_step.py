@@ -332,3 +332,140 @@ def test_check_finds_a_wrong_gradient():
     step = wg.TrainStep(lambda w, x: wg.sum(square(w * x)), np.ones(3), wg.optim.SGD(0.1))
     with pytest.raises(AssertionError, match="differences of the loss"):
         step.check(np.array([1.0, 2.0, 3.0]))
+
+
+def noisy(w, x, rng):
+    """float32 random numbers, of which NumPy and compiled code round each its own."""
+    return wg.mean((x @ w + rng.normal((4,), "float32")) ** 2)
+
+
+def in_single(w, x):
+    return wg.mean(wg.astype(x @ w, "float32") ** 2)
+
+
+def in_a_loop(w, x):
+    def body(c, row):
+        return c + wg.tanh(wg.astype(row @ w, "float32")), None
+
+    return wg.scan(body, np.float32(0), x)[0]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("loss", [noisy, in_single, in_a_loop])
+def test_check_allows_for_the_least_precise_numbers(loss, dtype):
+    x = np.random.default_rng(0).standard_normal((4, 3))
+    found = wg.TrainStep(loss, np.full(3, 0.3, dtype), wg.optim.SGD(0.1)).check(x)
+    assert found.compiled_loss == pytest.approx(found.loss, rel=1e-4)
+    assert found.slope == pytest.approx(found.difference, rel=2e-2)
+
+
+def test_check_is_strict_where_all_is_double():
+    """It allows compiled code a distance of 1e-7 in float32 only."""
+
+    def planted_in_check(x, /):
+        """x, and in compiled code a little more."""
+
+    name = planted_in_check.__name__
+    op = wg.op.elementwise(
+        numpy=lambda x: +x,
+        partials=lambda _out, _x: 1,
+        emit=lambda e, x: e.mul(x, e.const(1 + 1e-6)),
+        space="hidden",
+    )(planted_in_check)
+    try:
+        x = np.random.default_rng(0).standard_normal((4, 3))
+        double, single = (
+            wg.TrainStep(lambda w, x: wg.mean(op(x @ w)), np.ones(3, dtype), wg.optim.SGD(0.1))
+            for dtype in ("float64", "float32")
+        )
+        with pytest.raises(AssertionError, match="compiled code and op by op differ"):
+            double.check(x)
+        single.check(x)
+    finally:
+        wg.op._ops.pop(name)
+        delattr(wg.op, name)
+
+
+def test_batch_arguments_by_name():
+    """They are bound as the loss has them; it is the same program, and the same bits."""
+
+    def loss(model, x, y, scale=1.0):
+        return squared_error(model, x, y) * scale
+
+    x, y = data()
+    calls = [
+        lambda step: step(x, y),
+        lambda step: step(x, y=y),
+        lambda step: step(x=x, y=y),
+        lambda step: step(y=y, x=x),
+        lambda step: step(y=y, x=x, scale=1.0),
+        lambda step: step(x, y, 1.0),
+    ]
+    found = []
+    for call in calls:
+        step = wg.TrainStep(loss, net(), wg.optim.SGD(0.1))
+        call(step)
+        call(step)
+        found.append(step.fingerprint())
+    assert len(set(found)) == 1
+    step = wg.TrainStep(loss, net(), wg.optim.SGD(0.1))
+    step(x, y)
+    programs = step._engine.programs[True]
+    made = len(programs._found)
+    step(y=y, x=x)
+    assert len(programs._found) == made
+
+
+def test_batch_arguments_by_name_with_a_generator_and_a_state():
+    def loss(model, state, rng, x, *, extra=2.0):
+        return wg.mean(model * x + 0.0 * rng.normal(x.shape)), state + 1
+
+    def made():
+        return wg.TrainStep(loss, np.ones(3), wg.optim.SGD(0.1), state=np.zeros(()))
+
+    assert made()(x=np.ones(3)) == made()(np.ones(3))
+    for named in ("rng", "model", "state", "extra"):
+        with pytest.raises(TypeError, match=f"TrainStep: no parameter '{named}'; it has x"):
+            made()(np.ones(3), **{named: 1.0})
+
+
+def test_a_hole_between_names_takes_the_default_of_the_loss():
+    def loss(model, x, shift=2.0, scale=1.0):
+        return wg.mean((model * x + shift) * scale)
+
+    step = wg.TrainStep(loss, np.ones(3), wg.optim.SGD(0.0))
+    assert step(np.ones(3), scale=10.0) == 30.0
+    with pytest.raises(TypeError, match="TrainStep: x was not given"):
+        step(scale=10.0)
+    with pytest.raises(TypeError, match="TrainStep: x was given twice"):
+        step(np.ones(3), x=np.ones(3))
+
+
+NO_SETTINGS = {
+    "lr": "step.optimizer.learning_rate",
+    "learning_rate": "step.optimizer.learning_rate",
+    "accumulate": "Make a new step with another accumulate",
+    "clip_nrom": "Set clip_norm instead",
+    "colour": "Set one of these",
+    "optimizer": "Set its settings",
+    "gradients": "Read it",
+    "last": "Read it",
+}
+
+
+@pytest.mark.parametrize("name", NO_SETTINGS)
+def test_what_is_no_setting_cannot_be_set(name):
+    step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(2), wg.optim.SGD(0.1))
+    with pytest.raises(AttributeError, match=f"{name} was set; .*{NO_SETTINGS[name]}"):
+        setattr(step, name, 3)
+    assert name not in vars(step)
+
+
+def test_a_step_of_ones_own_may_keep_what_it_likes():
+    class Named(wg.TrainStep):
+        def __init__(self, *args, name):
+            super().__init__(*args)
+            self.name = name
+
+    step = Named(lambda w, x: wg.mean(x @ w), np.ones(2), wg.optim.SGD(0.1), name="first")
+    assert step.name == "first"

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.arguments import worded
 from wengert.core.types import Value
 from wengert.interpret.derive import jvp_flat, vjp_flat
 
 Flat = Callable[..., Sequence[Value]]
 
 
+@worded
 def check_grads(
     function: Callable[..., Any],
     args: Sequence[Any],
@@ -38,7 +40,9 @@ def check_grads(
             f"check_grads: given order {order} and modes {tuple(modes)}; the order must be at "
             "least 1 and modes are 'fwd' and 'rev'. Correct them."
         )
-    leaves, structure = tree.flatten(tree.arrays(tuple(args)))
+    arrays = tree.arrays(tuple(args))
+    structure = tree.flatten(arrays)[1]
+    leaves, places = tree.distinct_leaves(arrays)
     moving = [i for i, x in enumerate(leaves) if x.dtype.kind == "f"]
     if not moving:
         raise ValueError(
@@ -50,7 +54,8 @@ def check_grads(
         full = list(leaves)
         for i, x in zip(moving, values, strict=True):
             full[i] = x
-        out = tree.leaves(tree.arrays(function(*tree.unflatten(structure, full))))
+        given = tree.unflatten(structure, [full[i] for i in places])
+        out = tree.leaves(tree.arrays(function(*given)))
         return [y for y in out if y.dtype.kind == "f"]
 
     rng = np.random.default_rng(seed)

@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.arguments import worded, worded_methods
+from wengert.core.bind import located
 from wengert.core.dtypes import DType, is_float
 from wengert.core.op import Call, Op
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
-from wengert.errors import NotDifferentiable, ShapeError
-from wengert.interpret.trace import composite_body
+from wengert.errors import NotDifferentiable, ShapeError, TraceError
+from wengert.interpret.trace import composite_body, outer_tensor
 
 
+@worded
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, whose inner values are computed again on the way back instead of kept.
 
@@ -32,6 +36,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     return recomputed
 
 
+@worded_methods("__init__")
 class custom_vjp:
     """A function with a reverse rule of its own.
 
@@ -66,8 +71,8 @@ class custom_vjp:
                 f"{self.function.__name__}: has no reverse rule yet; a custom_vjp function needs "
                 "one. Call defvjp(forward, backward) first."
             )
-        leaves, structure = tree.flatten(args)
-        call = _CustomCall(self, structure)
+        leaves, places = tree.distinct_leaves(args)
+        call = _CustomCall(self, tree.flatten(args)[1], places)
         out = call.op.rebind(leaves, {"save": False})
         return call.result(out)
 
@@ -75,9 +80,12 @@ class custom_vjp:
 class _CustomCall:
     """One call of a custom_vjp function, as an op on the leaves of its arguments."""
 
-    def __init__(self, custom: custom_vjp, arguments: tree.Structure) -> None:
+    def __init__(
+        self, custom: custom_vjp, arguments: tree.Structure, places: Sequence[int]
+    ) -> None:
         self.custom = custom
         self.arguments = arguments
+        self.places = places  # which of the operands each leaf of the arguments is
         self.outputs: tree.Structure | None = None
         self.residuals: tree.Structure | None = None
         self.count = 0  # leaves of the output; those of the residuals follow
@@ -98,18 +106,23 @@ class _CustomCall:
         )
 
     def body(self, *leaves: Value, save: bool) -> tuple[Value, ...]:
-        args = tree.unflatten(self.arguments, leaves)
+        args = self.args(leaves)
         if save:
             assert self.custom.forward is not None
-            out, residuals = self.custom.forward(*args)
+            out, residuals = _pair(self.op.name, self.custom.forward(*args))
         else:
             out, residuals = self.custom.function(*args), None
         values, self.outputs = tree.flatten(tree.arrays(out))
         self.count = len(values)
-        if not save:
-            return tuple(values)
-        kept, self.residuals = tree.flatten(residuals)
+        kept, found = tree.flatten(residuals)
+        if save:
+            self.residuals = found
+        if _highest((*values, *kept)) > _highest(leaves):
+            raise outer_tensor(self.op.name)
         return (*values, *kept)
+
+    def args(self, operands: Sequence[Value]) -> Any:
+        return tree.unflatten(self.arguments, [operands[i] for i in self.places])
 
     def type(self, *types: ArrayType, save: bool) -> tuple[ArrayType, ...]:
         return tuple(composite_body(self.op, types, {"save": save}).output_types())
@@ -135,13 +148,17 @@ class _CustomCall:
         ]
         residuals = tree.unflatten(self.residuals, out[self.count :])
         found = self.custom.backward(residuals, tree.unflatten(self.outputs, cotangents))
-        return self._flat(found, operands)
+        totals: list[Value | None] = [None] * len(operands)
+        for place, gx in zip(self.places, self._flat(found, operands), strict=True):
+            before = totals[place]
+            totals[place] = gx if before is None else before if gx is None else before + gx
+        return totals
 
     def _flat(self, found: Any, operands: Sequence[Value]) -> list[Value | None]:
-        """The cotangents a backward rule returned, checked against the arguments; None counts as
-        zero.
+        """The cotangents a backward rule returned, one per leaf, checked against the arguments;
+        None counts as zero.
         """
-        args = tree.unflatten(self.arguments, operands)
+        args = self.args(operands)
         name = self.op.name
         if not isinstance(found, tuple | list) or len(found) != len(args):
             raise ShapeError(
@@ -175,8 +192,25 @@ class _CustomCall:
     ) -> Any:
         raise NotDifferentiable(
             f"{self.op.name}: given a tangent; a custom_vjp function has a reverse rule only. "
-            "Differentiate it with wg.grad or wg.vjp."
+            "Differentiate it with wg.grad or wg.vjp; for wg.hvp, write its forward rule without a "
+            "call of the function itself."
         )
+
+
+def _pair(name: str, returned: Any) -> tuple[Any, Any]:
+    """What a forward rule returned."""
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        error = TraceError(
+            f"{name}: its forward rule returned {type(returned).__name__}; it must return (value, "
+            "residuals). Return None for the residuals where the backward rule needs none."
+        )
+        raise located(error, [returned])
+    return returned[0], returned[1]
+
+
+def _highest(values: Sequence[Value]) -> int:
+    """The number of the innermost transformation that some of the values belong to."""
+    return max((x.level.number for x in values if type(x) is Tensor), default=0)
 
 
 def _own(gx: Value | None, dtype: DType) -> Value | None:

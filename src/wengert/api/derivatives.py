@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
+from wengert.api.arguments import Argnums, Arguments, as_float, tangents_of
 from wengert.api.results import copied, owned
 from wengert.core import tree
+from wengert.core.arguments import worded
 from wengert.core.bind import located
 from wengert.core.table import op
 from wengert.core.types import Value
@@ -18,82 +19,6 @@ from wengert.errors import DTypeError, ShapeError, TraceError, WengertError
 from wengert.interpret.derive import Pullback, jvp_flat, vjp_flat
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
-Argnums = int | Sequence[int]
-
-
-class _Arguments:
-    """The differentiated arguments of a call, flat; one array at two places of a tree is one
-    variable.
-    """
-
-    def __init__(self, name: str, args: Sequence[Any], argnums: Argnums) -> None:
-        self.single = isinstance(argnums, int)
-        self.args = args
-        numbers: Sequence[int] = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        for number in numbers:
-            if not -len(args) <= number < len(args):
-                raise ValueError(
-                    f"{name}: argnums {argnums} was given for a call with {len(args)} positional "
-                    "arguments; it must name one of them. Pass that argument by position."
-                )
-        self.numbers = [number % len(args) for number in numbers]
-        self.leaves: list[Value] = []
-        self._places: list[tuple[tree.Structure, list[int]]] = []
-        for number in self.numbers:
-            arg = args[number]
-            values, structure = tree.flatten(_as_float(arg))
-            _require_floats(name, values, arg)
-            values = [_plain(name, x) for x in values]
-            seen: dict[int, int] = {}
-            places = []
-            for x in values:
-                if id(x) not in seen:
-                    seen[id(x)] = len(self.leaves)
-                    self.leaves.append(x)
-                places.append(seen[id(x)])
-            self._places.append((structure, places))
-
-    def call(self, values: Sequence[Value]) -> list[Any]:
-        """All arguments of the call, with these values for the differentiated leaves."""
-        args = list(self.args)
-        for number, each in zip(self.numbers, self.trees(values), strict=True):
-            args[number] = each
-        return args
-
-    def trees(self, values: Sequence[Value]) -> list[Any]:
-        """The differentiated arguments, with these values for their leaves."""
-        return [
-            tree.unflatten(structure, [values[i] for i in places])
-            for structure, places in self._places
-        ]
-
-    def result(self, values: Sequence[Value]) -> Any:
-        """The same, in the form of `argnums`: one tree or a tuple of trees."""
-        found = self.trees(values)
-        return found[0] if self.single else tuple(found)
-
-
-def _plain(name: str, x: Value) -> Value:
-    """A leaf as an ordinary array in the machine's byte order."""
-    masked = sys.modules.get("numpy.ma")  # importing it takes long, and who has masked arrays has
-    if isinstance(x, np.matrix) or (masked is not None and isinstance(x, masked.MaskedArray)):
-        raise DTypeError(
-            f"{name}: given {type(x).__name__}; derivatives take plain arrays. "
-            "Convert it with np.asarray, or with x.filled(value) if it is masked."
-        )
-    if isinstance(x, np.ndarray) and not x.dtype.isnative:
-        return x.astype(x.dtype.newbyteorder("="))
-    return x
-
-
-def _require_floats(name: str, leaves: Sequence[Value], arg: Any) -> None:
-    if not any(x.dtype.kind == "f" for x in leaves):
-        what = f"has dtype {leaves[0].dtype}" if leaves else f"is {type(arg).__name__}"
-        error = DTypeError(
-            f"{name}: the argument to differentiate by {what}; it must hold float arrays. "
-            "Convert it with astype(np.float64), or choose another argument with argnums."
-        )
-        raise located(error, leaves)
 
 
 def _zeros_where_none(found: Sequence[Value | None], leaves: Sequence[Value]) -> list[Value]:
@@ -136,6 +61,7 @@ def _one_float(name: str, out: Any) -> Value:
     return out
 
 
+@worded
 def value_and_grad(
     function: Callable[..., Any] | None = None, argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -159,6 +85,7 @@ def value_and_grad(
     return differentiated
 
 
+@worded
 def grad(
     function: Callable[..., Any] | None = None, argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -187,7 +114,7 @@ def _value_and_grad(
     argnums: Argnums,
     has_aux: bool,
 ) -> tuple[tuple[Value, Any], Any]:
-    arguments = _Arguments(name, args, argnums)
+    arguments = Arguments(name, args, argnums)
     aux_structure: list[tree.Structure] = []
 
     def flat(*values: Value) -> Sequence[Value]:
@@ -208,6 +135,7 @@ def _value_and_grad(
     return (value, aux), arguments.result(gradients)
 
 
+@worded
 def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value, and the function from a cotangent of it to a tuple with a cotangent per argument.
 
@@ -217,20 +145,20 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     >>> [float(g) for g in pullback(1.0)]
     [4.0, 3.0]
     """
-    arguments = _Arguments("vjp", primals, range(len(primals)))
+    arguments = Arguments("vjp", primals, range(len(primals)))
     value, aux, structure, pull = _pullback("vjp", function, arguments, has_aux)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         given = _like("vjp", "cotangent", cotangent, value, structure)
         found = _zeros_where_none(pull(given), arguments.leaves)
-        return tuple(arguments.trees(owned(found, given, value, arguments.leaves)))
+        return tuple(arguments.gradients(owned(found, given, value, arguments.leaves)))
 
     result = tree.unflatten(structure, copied(value))
     return (result, pullback, aux) if has_aux else (result, pullback)
 
 
 def _pullback(
-    name: str, function: Callable[..., Any], arguments: _Arguments, has_aux: bool
+    name: str, function: Callable[..., Any], arguments: Arguments, has_aux: bool
 ) -> tuple[list[Value], Any, tree.Structure, Pullback]:
     """Flat outputs, aux, the structure of the output, and the pullback of the flat outputs."""
     structures: list[tree.Structure] = []
@@ -266,7 +194,7 @@ def _like(
 ) -> list[Value]:
     """A cotangent or tangent as flat leaves, checked against what it belongs to."""
     leaves, found = tree.flatten(tree.arrays(given))
-    if found.spec != structure.spec or len(leaves) != len(values):
+    if not found.alike(structure) or len(leaves) != len(values):
         error = TraceError(
             f"{name}: the {what} has structure {found}; it must have that of its value, "
             f"{structure}. Build it with wg.tree.map over the value."
@@ -285,6 +213,7 @@ def _like(
     ]
 
 
+@worded
 def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """The value and its tangent, for a tuple of arguments and a tuple of their tangents.
 
@@ -300,14 +229,17 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
                 f"jvp: the {what} are {type(given).__name__}; a tuple with one value per argument "
                 "is needed. Write (x,)."
             )
-    leaves, structure = tree.flatten(tree.arrays(tuple(map(_as_float, primals))))
-    ds = _like("jvp", "tangent", tuple(map(_as_float, tangents)), leaves, structure)
-    moving = [_tangent_of(x, dx) for x, dx in zip(leaves, ds, strict=True)]
+    arguments = Arguments("jvp", primals, range(len(primals)), numbers_move=True)
+    leaves = arguments.leaves
+    whole = tuple(arguments.trees(leaves))
+    given = tuple(map(as_float, tangents))
+    ds = _like("jvp", "tangent", given, *tree.flatten(whole))
+    moving = tangents_of(arguments, ds, whole)
     structures: list[tree.Structure] = []
     count: list[int] = []
 
     def flat(*values: Value) -> Sequence[Value]:
-        out = function(*tree.unflatten(structure, values))
+        out = function(*arguments.call(values))
         out, aux = _with_aux("jvp", out) if has_aux else (out, None)
         out_leaves, out_structure = tree.flatten(tree.arrays(out))
         aux_leaves, aux_structure = tree.flatten(aux)
@@ -327,23 +259,7 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
     )
 
 
-def _as_float(arg: Any) -> Any:
-    """An argument to differentiate by; a bare Python number counts as a float64 scalar."""
-    return np.asarray(arg, np.float64) if isinstance(arg, bool | int | float) else arg
-
-
-def _tangent_of(x: Value, dx: Value) -> Value | None:
-    """The tangent of a float; integers and bools do not move."""
-    if x.dtype.kind == "f":
-        return dx
-    if isinstance(dx, np.ndarray) and dx.any():
-        raise DTypeError(
-            f"jvp: an argument of dtype {x.dtype} was given a tangent that is not zero; only "
-            "floats move. Convert it with astype(np.float64), or give it zeros."
-        )
-    return None
-
-
+@worded
 def jacobian(
     function: Callable[..., Any] | None = None, argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -362,7 +278,7 @@ def jacobian(
 
     @wraps(f)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        arguments = _Arguments("jacobian", args, argnums)
+        arguments = Arguments("jacobian", args, argnums)
         value, aux, structure, pull = _pullback(
             "jacobian", lambda *xs: f(*xs, **kwargs), arguments, has_aux
         )
@@ -374,7 +290,7 @@ def jacobian(
 
 
 def _jacobian_rows(
-    arguments: _Arguments, value: Sequence[Value], pull: Pullback, which: int
+    arguments: Arguments, value: Sequence[Value], pull: Pullback, which: int
 ) -> list[Value]:
     """The partial derivatives of output `which` by every leaf, output axes first."""
     y = value[which]
@@ -391,6 +307,7 @@ def _jacobian_rows(
     ]
 
 
+@worded
 def hessian(
     function: Callable[..., Any] | None = None, argnums: Argnums = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -405,6 +322,7 @@ def hessian(
     return jacobian(grad(function, argnums, has_aux), argnums, has_aux)
 
 
+@worded
 def hvp(function: Callable[..., Any], primals: Any, tangents: Any, argnums: Argnums = 0) -> Any:
     """The Hessian of a scalar function times a vector, without building the Hessian.
 

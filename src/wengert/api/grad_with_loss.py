@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wengert.api.graph import Graph
+from wengert.core.arguments import worded
 from wengert.core.dtypes import is_float
 from wengert.errors import DTypeError, MissingGradient
 from wengert.passes.gradient import gradient, prepare
@@ -30,6 +31,7 @@ GradWithLossOptions.STRICT = GradWithLossOptions(zero_missing_wrt=False)
 GradWithLossOptions.TRAINING = GradWithLossOptions(zero_missing_wrt=True)
 
 
+@worded
 def grad_with_loss(
     graph: Graph, wrt: Sequence[Any], options: GradWithLossOptions = GradWithLossOptions.STRICT
 ) -> Graph:

@@ -11,6 +11,7 @@ from wengert.api.recording import Recording, require_finite
 from wengert.api.results import owned
 from wengert.api.seed import seed_for
 from wengert.core import tree
+from wengert.core.arguments import worded_methods
 from wengert.core.bind import enter, leave
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
@@ -18,6 +19,7 @@ from wengert.errors import DTypeError, MissingGradient, NonFiniteError, TraceErr
 from wengert.interpret.tape import Tape
 
 
+@worded_methods("__init__", "watch", "gradient")
 class GradientTape(Recording):
     """A tape with two ways of use.
 
@@ -93,7 +95,7 @@ class GradientTape(Recording):
         filled = [_or_zeros(g, x) for g, x in zip(found, moving, strict=True)]
         gradients = iter(owned(filled, [seed], [x.value for x in moving]))
         return tree.unflatten(
-            structure,
+            tree.derivative_form(structure),
             [next(gradients) if x.dtype.kind == "f" else _or_zeros(None, x) for x in handles],
         )
 

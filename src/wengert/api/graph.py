@@ -11,6 +11,7 @@ from wengert.api.building import Container
 from wengert.api.seed import seed_for
 from wengert.api.variants import Variants
 from wengert.core import tree
+from wengert.core.arguments import worded_methods
 from wengert.core.bind import opened
 from wengert.core.check import check
 from wengert.core.graph import Graph as CoreGraph
@@ -23,8 +24,10 @@ from wengert.errors import DTypeError, MissingGradient, TraceError
 from wengert.interpret.looking import prints
 from wengert.interpret.replay import inside, run_node, sizes_of
 from wengert.interpret.tape import Tape
+from wengert.interpret.trace import node_type
 
 
+@worded_methods("__init__")
 class Graph(Variants):
     """A program one can build node by node, look at, run and differentiate.
 
@@ -88,7 +91,7 @@ class Graph(Variants):
         if isinstance(node, Container):
             handles, structure = tree.flatten(node.tree)
             leaves, found = tree.flatten(tree.arrays(value))
-            if found.spec != structure.spec:
+            if not found.alike(structure):
                 raise TraceError(
                     f"set: given {found} for a tree of {structure}; the structures must be equal. "
                     "Pass a tree of the same form."
@@ -203,7 +206,7 @@ class Graph(Variants):
 
     def check(self) -> None:
         """Verify that the graph keeps its own rules."""
-        check(self)
+        check(self, node_type)
 
     def to_text(self) -> str:
         """The graph as text; `Graph.from_text` reads it back."""
@@ -212,7 +215,7 @@ class Graph(Variants):
     @classmethod
     def from_text(cls, text: str) -> Graph:
         """Read back what `to_text` wrote; values of inputs and parameters are not part of it."""
-        return cls.of(read(text))
+        return cls.of(read(text, node_type))
 
     def to_html(self, title: str = "Graph") -> str:
         """A page to look at in a browser."""

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import inspect
-import warnings
+import linecache
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from wengert.api.graph import Graph
 from wengert.core import tree
+from wengert.core.arguments import worded
 from wengert.core.dims import Dim, Size, SizeNeeded, known_sizes
 from wengert.core.dtypes import require_supported
+from wengert.core.source import Line
 from wengert.core.types import ArrayType, Value, type_of
-from wengert.errors import ShapeError, TraceError
+from wengert.core.warn import warn_user
+from wengert.errors import ShapeError, SizeWarning, TraceError
 from wengert.interpret.trace import trace_flat
 
+_CREATED = {"arange", "empty", "eye", "full", "linspace", "ones", "zeros"}
 Dims = Mapping[str, Mapping[int, Dim]]
 
 
+@worded
 def trace(function: Callable[..., Any], *args: Any, dims: Dims | None = None) -> Graph:
     """Record `function` called with arguments of these types; its array leaves become inputs of a
     graph.
@@ -35,9 +41,15 @@ def trace(function: Callable[..., Any], *args: Any, dims: Dims | None = None) ->
 
 
 def trace_with_sizes(
-    function: Callable[..., Any], *args: Any, dims: Dims | None = None, by: str = "trace"
+    function: Callable[..., Any],
+    *args: Any,
+    dims: Dims | None = None,
+    by: str = "trace",
+    numbers: Iterable[str] = (),
 ) -> tuple[Graph, dict[str, int]]:
-    """The graph, and the sizes that its Dims have in this call; errors begin with `by`."""
+    """The graph, and the sizes that its Dims have in this call; errors begin with `by`. Raises
+    `SizeNeeded` where Python needs one of the `numbers`, given by the keys of their arguments.
+    """
     open_dims = dict(dims or {})
     while True:
         leaves, names, call = _arguments(function, args)
@@ -48,9 +60,11 @@ def trace_with_sizes(
             return tree.leaves(tree.arrays(call(values)))
 
         try:
-            with known_sizes(sizes):
+            with known_sizes({**sizes, **dict.fromkeys(numbers, 0)}):
                 _, captured = trace_flat(flat, types, names, graph)
         except SizeNeeded as needed:
+            if not needed.names <= sizes.keys():  # numbers, or sizes of a trace around this one
+                raise
             _warn(needed)
             open_dims = _without(open_dims, needed.names)
             continue
@@ -73,7 +87,7 @@ def _arguments(
         for name, arg in zip(argument_names(function, len(args)), args, strict=True)
         for path in tree.paths(arg)
     ]
-    leaves, places = distinct_leaves(args)
+    leaves, places = tree.distinct_leaves(args)
     names: list[str] = []
     for position, path in zip(places, paths, strict=True):
         if position == len(names):
@@ -86,22 +100,6 @@ def _arguments(
         )
 
     return leaves, names, call
-
-
-def distinct_leaves(args: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
-    """The arrays in arguments, and which of them each leaf is. One array at two places of an
-    argument is one value; in two arguments it is two.
-    """
-    found: list[Any] = []
-    places: list[int] = []
-    for arg in args:
-        seen: dict[int, int] = {}
-        for x in tree.leaves(arg):
-            if id(x) not in seen:
-                seen[id(x)] = len(found)
-                found.append(x)
-            places.append(seen[id(x)])
-    return found, tuple(places)
 
 
 def argument_names(function: Callable[..., Any], count: int) -> list[str]:
@@ -172,8 +170,17 @@ def _without(dims: Dims, names: frozenset[str]) -> dict[str, Mapping[int, Dim]]:
 
 def _warn(needed: SizeNeeded) -> None:
     names = ", ".join(sorted(needed.names))
-    warnings.warn(
+    warn_user(
         f"Python needed the size {names} as a number at {needed.line}; the graph is specialised "
-        "to it.",
-        stacklevel=3,
+        f"to it.{_repair(needed.line)}",
+        SizeWarning,
+        needed.line,
     )
+
+
+def _repair(line: Line | None) -> str:
+    """What to write where functions of NumPy that make arrays asked for the size."""
+    text = "" if line is None else linecache.getline(line.file, line.number)
+    called = dict.fromkeys(re.findall(r"\b(?:np|numpy)\.(\w+)\(", text))
+    ours = [f"wg.{name}" for name in called if name in _CREATED]
+    return f" {' and '.join(ours)} in the place of NumPy's would leave it open." if ours else ""

@@ -294,7 +294,9 @@ class _Fusion:
             kernel = self.program.kernels[k]
             if kernel.kind not in ("map", kind) or kernel.domain != shape:
                 continue
-            if kernel.folded not in ((), axes) or not self.can_fold(k, kernel, source, axes, kind):
+            if kernel.kind == kind and kernel.folded != axes:  # a fold may go over no axes, too
+                continue
+            if not self.can_fold(k, kernel, source, axes, kind):
                 continue
             kernel.kind, kernel.folded = kind, axes
             kernel.members.append(number)

@@ -1,7 +1,8 @@
 """Requirements: what a program with open sizes takes for granted about them.
 
 `x[1:]` of an axis of size n is recorded with size n - 1. That is right from n = 1 on; for n = 0 it
-is another program. So every slice of an open axis is a requirement on the sizes of a call.
+is another program. So every slice of an open axis is a requirement on the sizes of a call. So is
+every maximum over one: of no elements there is none, and who asks for it is told so.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from wengert.core.dims import Dim, Size, has_dims
+from wengert.core.dims import Dim, Size, has_dims, product
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.types import ArrayType
@@ -39,11 +40,17 @@ class Requirements:
         self.axes: dict[Dim, Node] = {}  # open sizes, each with the first node that has it
         for size, node in _axes(graph):
             self.axes.setdefault(size, node)
+        self.counts: dict[Dim, Node] = {}  # of elements that become one, and must not be none
+        for size, node in _counts(graph):
+            self.counts.setdefault(size, node)
 
     def broken(self, sizes: Mapping[str, int]) -> Node | None:
         """The first node that these sizes do not suit, if any."""
         for size, node in self.axes.items():
             if _number(size, sizes) < 0:
+                return node
+        for size, node in self.counts.items():
+            if _number(size, sizes) < 1:
                 return node
         for span in self.spans:
             count = _number(span.count, sizes)
@@ -67,7 +74,8 @@ class Requirements:
     def _hold_from(self, sizes: Mapping[str, int]) -> bool:
         """Whether these sizes and all larger ones are right."""
         bounds = [bound for span in self.spans for bound in (span.count, *span.bounds())]
-        return all(_grows(bound) and _number(bound, sizes) >= 0 for bound in (*self.axes, *bounds))
+        bounds += [*self.axes, *(size - 1 for size in self.counts)]
+        return all(_grows(bound) and _number(bound, sizes) >= 0 for bound in bounds)
 
 
 def _spans(graph: Graph) -> Iterator[_Span]:
@@ -92,6 +100,24 @@ def _axes(graph: Graph) -> Iterator[tuple[Dim, Node]]:
             yield from ((size, node) for size in found.shape if isinstance(size, Dim))
     for body in graph.subgraphs():
         yield from _axes(body)
+
+
+def _counts(graph: Graph) -> Iterator[tuple[Dim, Node]]:
+    for node in graph.nodes:
+        if node.op.nonempty:
+            (source,) = node.operands
+            assert source is not None
+            shape = graph.type(source).shape
+            axes = node.params["axes"] if "axes" in node.params else _along(node.params["axis"])
+            count = product(shape if axes is None else tuple(shape[axis] for axis in axes))
+            if isinstance(count, Dim):
+                yield count, node
+    for body in graph.subgraphs():
+        yield from _counts(body)
+
+
+def _along(axis: int | None) -> tuple[int, ...] | None:
+    return None if axis is None else (axis,)
 
 
 def _number(size: Size, sizes: Mapping[str, int]) -> int:

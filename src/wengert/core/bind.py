@@ -18,6 +18,8 @@ import numpy as np
 
 from wengert.core.dims import Dim, has_dims
 from wengert.core.dtypes import CHARS
+from wengert.core.masked import require_plain_array
+from wengert.core.number import Number, plain_operand
 from wengert.core.source import Line, user_line
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
@@ -123,6 +125,7 @@ def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
     """Run `op` on the highest level among its operands."""
     top: Level | None = None
     sized = False
+    special = False  # whether an array is of a kind that may mean more than an array
     for x in operands:
         if type(x) is Tensor:
             level = x.level
@@ -130,7 +133,15 @@ def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
                 top = level
         elif type(x) is Dim:
             sized = True
+        elif type(x) is Number:
+            return bind(op, [plain_operand(y) for y in operands], params)
+        elif type(x) is not np.ndarray:
+            if type(x) is list or type(x) is tuple:  # rules ask for its shape
+                return bind(op, [op.operand(y) for y in operands], params)
+            special = special or isinstance(x, np.ndarray)
     if top is not None:
+        if special:
+            _require_plain(op, operands)
         if top.closed:
             top.require_open()
         if wholes:
@@ -139,6 +150,14 @@ def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
     if sized or (op.sized and _stack.recording and has_dims(tuple(params.values()))):
         return _recording_level(op).process(op, operands, params)
     return evaluate(op, operands, params)
+
+
+def _require_plain(op: Op, operands: Sequence[Value]) -> None:
+    for x in operands:
+        try:
+            require_plain_array(op.name, x)
+        except WengertError as error:
+            raise located(error, operands) from None
 
 
 def _innermost_whole(top: Level) -> Level:

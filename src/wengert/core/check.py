@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
-from wengert.core.dims import Dim
+from wengert.core.dims import Dim, is_countable, product
 from wengert.core.dtypes import SUPPORTED, bool_
 from wengert.core.graph import Graph, Node
 from wengert.core.op import Op
@@ -166,6 +166,14 @@ class _Check:
                     self.scope(size)
                 elif type(size) is not int or size < 0:
                     self.wrong(f"has size {size!r}; a Dim or a non-negative int is needed")
+            self.countable(found)
+
+    def countable(self, found: ArrayType) -> None:
+        """Machine code counts bytes, and says how many, in 64 bits."""
+        known = product(tuple(size for size in found.shape if type(size) is int and size))
+        assert isinstance(known, int)
+        if known * found.dtype.itemsize >= 2**63 or not all(map(is_countable, found.shape)):
+            self.wrong("has a type of 2**63 bytes or more; no array is as large")
 
     def scope(self, dim: Dim) -> None:
         if not dim.names <= self.dims:
@@ -216,19 +224,20 @@ class _Check:
         try:
             if node.op.dtypes is not None:
                 self.entry_dtypes(node, types)
+            self.canonical(node, types)
             if rule is not None:
                 given = rule(*types, **node.params)
             elif self.infer is not None:
                 given = self.infer(node.op, types, node.params)
             else:
-                return self.names_of_params(node)
+                return
         except Fault:
             raise
         except Exception as error:  # whatever a rule stumbles over was false in the node
             self.wrong(f"is refused by its own type rule: {str(error).rstrip('.')}", error)
         if given != node.type:
             self.wrong(f"has type {node.type}; its rule gives {given}")
-        return None
+        return
 
     def entry_dtypes(self, node: Node, types: Sequence[Any]) -> None:
         """Operands of an elementwise op have been converted before; a kernel converts nothing."""
@@ -240,10 +249,19 @@ class _Check:
                     "must stand between"
                 )
 
-    def names_of_params(self, node: Node) -> None:
-        if node.op.canonical is None and set(node.params) != set(node.op.call.params):
-            names = sorted(node.op.call.params)
-            self.wrong(f"has parameters {sorted(node.params)}; its definition has {names}")
+    def canonical(self, node: Node, types: Sequence[Any]) -> None:
+        """Parameters are in the one form that passes and kernels know: read again, they stay."""
+        read = node.op.settled or node.op.canonical
+        if read is None:
+            if set(node.params) != set(node.op.call.params):
+                names = sorted(node.op.call.params)
+                self.wrong(f"has parameters {sorted(node.params)}; its definition has {names}")
+            return
+        again = read(*types, **node.params)
+        for name in (*again, *node.params):
+            have, want = node.params.get(name), again.get(name)
+            if have is not want and repr(have) != repr(want):
+                self.wrong(f"has {name}={have!r}; in canonical form that is {want!r}")
 
     # Parameters
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from wengert.core import promotion
+from wengert.core.arguments import binding_refused, refusal
 from wengert.core.bind import bind, located, wholes
 from wengert.core.broadcast import broadcast_shapes
 from wengert.core.op import Call, Jvp, Op, Vjp
@@ -258,7 +259,11 @@ def function(
             try:
                 return definition(*args, **kwargs)
             except Exception as error:
-                found = located(error, args)
+                explained: Exception | None = None
+                if isinstance(error, TypeError) and binding_refused(error):
+                    signature = inspect.signature(definition)
+                    explained = refusal(definition.__name__, signature, args, kwargs)
+                found = located(explained or error, args)
                 if found is error:
                     raise
                 raise found from None
@@ -278,6 +283,10 @@ def _install(
         def bound(self: Tensor, *args: Any, **kwargs: Any) -> Any:
             return definition(self, *args, **kwargs)
 
+        bound.__name__ = definition.__name__
+        bound.__qualname__ = f"{Tensor.__name__}.{definition.__name__}"
+        bound.__doc__ = definition.doc if isinstance(definition, Op) else definition.__doc__
+        bound.__wrapped__ = definition  # type: ignore[attr-defined]  # inspect finds its signature
         setattr(Tensor, definition.__name__, bound)
     for theirs in array_function:
         FUNCTIONS[theirs] = definition

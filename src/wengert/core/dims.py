@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from wengert.core.arguments import worded_methods
 from wengert.core.source import Line, user_line
 from wengert.core.table import UFUNCS, op
 from wengert.errors import ShapeError, TraceError
@@ -49,14 +50,19 @@ _known = _Known()
 @contextmanager
 def known_sizes(sizes: Mapping[str, int]) -> Iterator[None]:
     """While a program is traced: the sizes its Dims have in this call, so that they can be
-    specialised.
+    specialised. Those of a trace around it are known, too.
     """
     before = _known.sizes
-    _known.sizes = sizes
+    _known.sizes = {**(before or {}), **sizes}
     try:
         yield
     finally:
         _known.sizes = before
+
+
+def is_known(name: str) -> bool:
+    """Whether the number behind a name can be specialised."""
+    return _known.sizes is not None and name in _known.sizes
 
 
 def need_sizes(names: frozenset[str]) -> None:
@@ -65,6 +71,7 @@ def need_sizes(names: frozenset[str]) -> None:
         raise SizeNeeded(names)
 
 
+@worded_methods("__init__")
 class Dim:
     """A named size, or a polynomial of them; arithmetic with integers and Dims gives Dims."""
 
@@ -179,6 +186,9 @@ class Dim:
     def _number(self, _other: object = None) -> Any:
         return int(self)
 
+    def __array__(self, *_args: Any, **_kwargs: Any) -> Any:
+        return int(self)  # which Python knows only where it is specialised
+
     __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __float__ = _number
 
     def __repr__(self) -> str:
@@ -265,9 +275,14 @@ def parse_size(text: str) -> Size:
         sign = -1 if word.startswith("-") else 1
         factor: Size = sign
         for name in word.lstrip("+-").split("*"):
-            factor = factor * (int(name) if name.isdigit() else Dim(name))
+            factor = factor * (int(name) if name.isdecimal() else Dim(name))
         total = total + factor
     return total
+
+
+def is_countable(size: Size) -> bool:
+    """Whether the numbers of a size are such as machine code counts with: of 64 bits."""
+    return all(-(2**63) < coefficient < 2**63 for _, coefficient in _terms(size))
 
 
 def has_dims(value: object) -> bool:

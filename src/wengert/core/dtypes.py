@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.core.dims import Dim
-from wengert.core.types import Value
+from wengert.core.types import Value, Weak
 from wengert.errors import DTypeError
 
 DType: TypeAlias = np.dtype[Any]
@@ -53,14 +53,27 @@ def canonical(name: str, dtype: Any) -> DType:
     return result
 
 
+_WEAK = {"f": 1.0, "i": 1, "b": True}  # Python numbers that are promoted alike
+
+
 def promote(*operands: Value) -> DType:
     """The common dtype of arrays and weak Python scalars, as NumPy decides it."""
-    kinds = [
-        x if isinstance(x, bool | int | float) else 1 if isinstance(x, Dim) else x.dtype
-        for x in operands
-    ]
-    found: DType = np.result_type(*kinds)
+    found: DType = np.result_type(*map(_kind, operands))
     return found
+
+
+def _kind(x: Value) -> Any:
+    """What NumPy promotes an operand by."""
+    if isinstance(x, bool | int | float):
+        return x
+    if isinstance(x, Dim):
+        return 1
+    return _WEAK[x.dtype.kind] if is_weak(x) else x.dtype
+
+
+def is_weak(x: Value) -> bool:
+    """Whether the dtype of an operand gives way to those of arrays."""
+    return isinstance(x, bool | int | float | Dim) or type(getattr(x, "known", None)) is Weak
 
 
 def floating(dtype: DType) -> DType:

@@ -85,7 +85,8 @@ class Emit(Protocol):
     def round_even(self, x: Scalar) -> Scalar:
         """To the nearest, ties to the even one."""
 
-    # Comparisons: two numbers of one dtype give a bool, false if either is NaN (ne: true).
+    # Comparisons: two numbers of one dtype give a bool, false if either is NaN (ne: true); or an
+    # int64 and a uint64.
 
     def eq(self, x: Scalar, y: Scalar) -> Scalar:
         """x = y."""

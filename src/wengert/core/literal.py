@@ -14,12 +14,13 @@ from __future__ import annotations
 import base64
 import json
 import re
+import reprlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from wengert.core.dims import Dim, Size, parse_size
+from wengert.core.dims import Dim, Size, is_countable, parse_size
 from wengert.core.dtypes import SUPPORTED
 from wengert.core.graph import Graph
 from wengert.core.tokens import WORD, Tokens
@@ -27,6 +28,8 @@ from wengert.core.types import ArrayType, Type
 from wengert.errors import ShapeError
 
 LITERAL_SIZE = 16  # arrays of more elements are written as bytes
+DIGITS = 400  # of a number: more than the largest float has, and fewer than Python refuses
+LONGEST_SIZE = 1000  # characters
 DTYPES = {name: np.dtype(name) for name in sorted(dtype.name for dtype in SUPPORTED)}
 CONSTANTS = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
 # Words of the text itself; a Dim of such a name is written dim("name").
@@ -176,7 +179,7 @@ class ValueTokens(Tokens):
         if names and not RESERVED.intersection(names):
             return self.size()
         number = self.match(NUMBER)
-        return _number(number[0]) if number else self._reserved()
+        return self.number(number) if number else self._reserved()
 
     def _reserved(self) -> Any:
         """What begins with a word of the text itself."""
@@ -194,12 +197,20 @@ class ValueTokens(Tokens):
         if name == "slice":
             ends = self.items(self.value, ")")
             return slice(*ends) if len(ends) == 3 else self.fail("a slice has three ends", at)
+        text_at = self.here()
         text = self.string()
         self.need(")")
+        if name == "dim":
+            return self._parsed(text, text_at)
         try:
-            return parse_size(text) if name == "dim" else np.dtype(text)
-        except (ShapeError, TypeError):
-            self.fail(f"{text!r} is no {name}", at)
+            return np.dtype(text)
+        except (TypeError, ValueError, SyntaxError):  # the last of a text that looks like a tuple
+            self.fail(f"{text!r} is no dtype", at)
+
+    def number(self, match: re.Match[str]) -> bool | int | float:
+        if len(match[0]) > DIGITS:
+            self.fail(f"a number has at most {DIGITS} digits", match.start())
+        return _number(match[0])
 
     def _after_dtype(self, dtype: np.dtype[Any], at: int) -> Any:
         following = self.text[self.at : self.at + 1]
@@ -228,7 +239,18 @@ class ValueTokens(Tokens):
 
     def size(self) -> Size:
         match = self.need_match(SIZE, "a size such as 4 or 2*batch + 1")
-        return parse_size(match[0])
+        return self._parsed(match[0], match.start())
+
+    def _parsed(self, text: str, at: int) -> Size:
+        try:
+            found = parse_size(text) if len(text) <= LONGEST_SIZE else None
+        except ShapeError:
+            found = None
+        if found is None:
+            self.fail(f"{reprlib.repr(text)} is no size", at)
+        if not is_countable(found):
+            self.fail("the numbers of a size are below 2**63", at)
+        return found
 
     def _array(self) -> Any:
         at = self.here()
@@ -274,4 +296,4 @@ class ValueTokens(Tokens):
         for word in ("True", "False"):
             if self.keyword(word):
                 return CONSTANTS[word]
-        return _number(self.need_match(NUMBER, "a number, or numbers in brackets")[0])
+        return self.number(self.need_match(NUMBER, "a number, or numbers in brackets"))

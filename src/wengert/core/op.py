@@ -10,8 +10,18 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from wengert.core.arguments import (
+    binding_refused,
+    given_twice,
+    no_parameter,
+    not_given,
+    refusal,
+    too_many,
+)
 from wengert.core.bind import bind, is_worded, located
 from wengert.core.dtypes import CHARS, require_supported
+from wengert.core.hidden import is_sparse, sparse_name
+from wengert.core.number import Number
 from wengert.core.samples import Sample
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
@@ -38,6 +48,24 @@ class Call:
     variadic: bool  # the one operand is a sequence of arrays
     params: dict[str, Any]  # name -> default, or inspect.Parameter.empty
     least: int = 0  # arguments by position that leave none out
+    declared: tuple[inspect.Parameter, ...] = ()  # as the definition has them
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What a call can name: operands, and parameters."""
+        return (*self.operands, *self.params)
+
+    def signature(self) -> inspect.Signature:
+        """How it is called: operands may be given by name, and a sequence of them is one."""
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        found = [
+            p.replace(
+                kind=kind,
+                annotation="Sequence[Any]" if p.kind is p.VAR_POSITIONAL else p.annotation,
+            )
+            for p in self.declared
+        ]
+        return inspect.Signature(found, return_annotation="Any")
 
     def arrange(
         self, name: str, args: Sequence[Any], kwargs: dict[str, Any]
@@ -51,20 +79,16 @@ class Call:
             return args[:count], self.params | dict(zip(self.params, args[count:], strict=False))
         given, rest = args[:count], args[count:]
         if len(rest) > len(self.params):
-            raise TypeError(
-                f"{name}: {len(args)} arguments were given; it takes {count + len(self.params)} at "
-                "most. Leave some out."
-            )
+            raise too_many(name, len(args), count + len(self.params))
         params = self.params | dict(zip(self.params, rest, strict=False))
+        taken = {*self.operands[: len(given)], *list(self.params)[: len(rest)]}
         for key, value in kwargs.items():
-            if key in self.params and key not in list(self.params)[: len(rest)]:
+            if key not in self.names:
+                raise no_parameter(name, key, self.names)
+            if key in taken:
+                raise given_twice(name, key)
+            if key in self.params:
                 params[key] = value
-            elif key not in self.operands[len(given) :] or self.variadic:
-                known = ", ".join((*self.operands, *self.params))
-                raise TypeError(
-                    f"{name}: argument {key!r} was given, unknown or twice; it takes {known}, each "
-                    "once. Use these names."
-                )
         if len(given) < count:
             given = (
                 *given,
@@ -72,7 +96,7 @@ class Call:
             )
         for key, value in params.items():
             if value is inspect.Parameter.empty:
-                raise TypeError(f"{name}: {key} was not given; it has no default. Pass {key}=.")
+                raise not_given(name, key)
         return list(given[0]) if self.variadic else given, params
 
     def _missing(self, name: str, key: str, kwargs: dict[str, Any]) -> Any:
@@ -98,6 +122,7 @@ class Call:
             variadic=any(p.kind is p.VAR_POSITIONAL for p in before),
             params={p.name: p.default for p in after},
             least=len(before) + sum(p.default is p.empty for p in after),
+            declared=tuple(parameters),
         )
 
 
@@ -112,7 +137,10 @@ class Op:
     numpy: Callable[..., Any]  # the meaning: eager path and oracle
     # (*operands, **params) -> Type; operands need only shape and dtype. None: that of the body
     type: Callable[..., Type] | None
-    canonical: Callable[..., dict[str, Any]] | None = None  # user's parameters -> canonical ones
+    # User's parameters -> canonical ones. Given canonical ones it gives them back; where those have
+    # other names, `settled` does.
+    canonical: Callable[..., dict[str, Any]] | None = None
+    settled: Callable[..., dict[str, Any]] | None = None
     dtypes: Callable[[str, Sequence[Value]], Sequence[Any]] | None = (
         None  # dtype each operand is computed in
     )
@@ -138,6 +166,7 @@ class Op:
         ""  # public namespace below wg: "" is wg itself, "linalg", "random"; "hidden" for none
     )
     commutative: bool = False
+    nonempty: bool = False  # reduces axes, and refuses those of no elements
     # Correctly rounded, or only moving and comparing: every target gives the bits NumPy gives.
     exact: bool = False
     # Of an op with several outputs: (params, which outputs are read) -> the parameters of a call
@@ -152,6 +181,8 @@ class Op:
     __name__: str = field(init=False, default="")
     drops: tuple[int, ...] = field(init=False, default=())  # operands the backward pass skips
     bare_count: int = field(init=False, default=-1)  # operands, where there is nothing else
+    # Of an op made for one call: what its body was recorded as, which is what the program is.
+    recorded: dict[Any, Any] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.__name__ = self.name
@@ -165,7 +196,12 @@ class Op:
         if len(args) == self.bare_count and not kwargs:
             return bind(self, args, {})
         if self.front is not None:
-            return self.front(*args, **kwargs)
+            try:
+                return self.front(*args, **kwargs)
+            except TypeError as error:
+                if not binding_refused(error):
+                    raise
+                raise refusal(self.name, self.signature(), args, kwargs) or error from None
         operands, params = self.read(args, kwargs)
         return bind(self, operands, params)
 
@@ -187,6 +223,10 @@ class Op:
                     raise
                 raise found from (None if is_worded(error) else error)
         return operands, params
+
+    def signature(self) -> inspect.Signature:
+        """How users call it; inspect and editors find it as `__signature__`."""
+        return self.call.signature() if self.front is None else inspect.signature(self.front)
 
     def _unreadable(self, params: dict[str, Any]) -> TypeError:
         given = ", ".join(f"{name}={reprlib.repr(value)}" for name, value in params.items())
@@ -215,6 +255,8 @@ class Op:
         kind = type(x)
         if kind is np.ndarray or kind is Tensor or x is None or isinstance(x, np.ndarray):
             return x
+        if kind is Number:
+            return x.tensor
         if self.kind == "elementwise" and isinstance(x, bool | int | float):
             return x
         if isinstance(x, list | tuple) and _holds_tensor(x):
@@ -235,6 +277,11 @@ class Op:
         """Refuse an operand that is missing or has a dtype we do not have."""
         for position, x in enumerate(operands):
             if isinstance(x, np.ndarray):
+                if x.dtype == object and x.ndim == 0 and is_sparse(x.item()):
+                    raise DTypeError(
+                        f"{self.name}: given a {sparse_name(x.item())} as operand {position}; "
+                        "operands are dense. Convert it with x.toarray()."
+                    )
                 require_supported(self.name, position, x.dtype)
             elif x is None and (
                 self.call.variadic or self.call.operands[position] not in self.call.optional
@@ -270,8 +317,25 @@ class Op:
         return f"<op {self.name}>"
 
 
-# help(wg.tanh) shows what tanh does; a slot cannot be called __doc__.
-Op.__doc__ = property(lambda self: self.doc)  # type: ignore[assignment]
+class _OfOps:
+    """An attribute that ops have and their class has not: inspect asks both for the same names."""
+
+    def __init__(self, find: Callable[[Op], Any], of_class: Any = None) -> None:
+        self._find, self._of_class = find, of_class
+
+    def __get__(self, owner: Op | None, kind: type) -> Any:
+        return self._of_class if owner is None else self._find(owner)
+
+
+def _documentation(op: Op) -> str:
+    """How it is called, and what it does: help has no other place for the former."""
+    names = [p.replace(annotation=p.empty) for p in op.signature().parameters.values()]
+    return f"{op.name}{inspect.Signature(names)}\n\n{op.doc}"
+
+
+# help(wg.tanh) shows what tanh does; a slot cannot have these names.
+Op.__doc__ = _OfOps(_documentation, Op.__doc__)  # type: ignore[assignment]
+Op.__signature__ = _OfOps(Op.signature)  # type: ignore[attr-defined]
 
 
 def _holds_tensor(x: Any) -> bool:

@@ -18,9 +18,12 @@ from wengert.core.dtypes import (
     float64,
     floating,
     int8,
+    int64,
     is_float,
+    is_weak,
     promote,
     require_supported,
+    uint64,
 )
 from wengert.core.types import Value
 from wengert.errors import DTypeError
@@ -30,7 +33,7 @@ Rule: TypeAlias = Callable[[str, Sequence[Value]], tuple[list[DType], DType]]
 
 def _common(name: str, operands: Sequence[Value]) -> DType:
     for position, x in enumerate(operands):
-        if not isinstance(x, bool | int | float | Dim):
+        if not is_weak(x):
             require_supported(name, position, x.dtype)
     return promote(*operands)
 
@@ -63,8 +66,8 @@ def inexact(name: str, operands: Sequence[Value]) -> tuple[list[DType], DType]:
     """exp, sin, sqrt: integers become floats, wide enough to hold them."""
     common = _common(name, operands)
     if not is_float(common):  # one by one, as NumPy does: int16 and uint16 meet in float32
-        weak = [x for x in operands if not hasattr(x, "dtype")]
-        strong = [promote(x, *weak) for x in operands if hasattr(x, "dtype")]
+        weak = [x for x in operands if is_weak(x)]
+        strong = [promote(x, *weak) for x in operands if not is_weak(x)]
         common = np.result_type(*map(floating, strong or [common]))
     return [common] * len(operands), common
 
@@ -77,9 +80,28 @@ def quotient(name: str, operands: Sequence[Value]) -> tuple[list[DType], DType]:
 
 
 def comparison(name: str, operands: Sequence[Value]) -> tuple[list[DType], DType]:
-    """equal, less: operands meet in a common dtype, the result is bool."""
+    """equal, less: operands meet in a common dtype, the result is bool.
+
+    Integers are compared as the numbers they are: where no integer dtype holds both, as int64 and
+    uint64.
+    """
     common = _common(name, operands)
-    return [common] * len(operands), bool_
+    kinds = [int64 if isinstance(x, Dim) else _integral(x, common) for x in operands]
+    if None in kinds:
+        return [common] * len(operands), bool_
+    found = np.result_type(*kinds)
+    if found.kind != "f":
+        return [found] * len(operands), bool_
+    return [uint64 if kind == uint64 else int64 for kind in kinds], bool_
+
+
+def _integral(x: Value, common: DType) -> DType | None:
+    """The dtype of an integer, which a Python one has where it is beyond the others'; else None."""
+    if isinstance(x, bool | int) and not hasattr(x, "dtype"):
+        inside = common.kind not in "iu" or np.iinfo(common).min <= x <= np.iinfo(common).max
+        return common if inside else int64 if x < 2**63 else uint64
+    dtype: DType | None = getattr(x, "dtype", None)
+    return dtype if dtype is not None and dtype.kind in "biu" else None
 
 
 def measured(name: str, operands: Sequence[Value]) -> tuple[list[DType], DType]:

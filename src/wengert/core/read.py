@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from wengert.core.check import Fault, verify
+from wengert.core.check import Fault, Infer, verify
 from wengert.core.graph import Graph, Node
 from wengert.core.literal import DATA, Body, ValueTokens
 from wengert.core.op import Op
@@ -18,16 +18,17 @@ from wengert.core.tokens import WORD
 from wengert.core.types import ArrayType, Type
 from wengert.errors import CheckError
 
-NUMBERED = re.compile(r"%(\d+)")
+NUMBERED = re.compile(r"%(\d{1,9})(?!\d)")
 ABSENT = re.compile(r"_(?!\w)")
 NAMED = re.compile(r"([^\W\d]\w*)=")
 BODY_NAME = re.compile(r"[^\W\d][\w.]*")
 DATA_SECTION = re.compile(r"^data \{", re.MULTILINE)
-PLACE = re.compile(r"(.+):(\d+)")
+PLACE = re.compile(r"(.+):(\d{1,9})")
 
 
-def read(text: str) -> Graph:
-    """The graph of a text; CheckError names the line where the text is malformed or untrue.
+def read(text: str, infer: Infer | None = None) -> Graph:
+    """The graph of a text; CheckError names the line where the text is malformed or untrue. `infer`
+    is that of `check`.
 
     >>> graph = read('''
     ... graph(%0: float32[3] "x") {
@@ -40,7 +41,7 @@ def read(text: str) -> Graph:
     reader = _Reader(text)
     graph = reader.program()
     try:
-        verify(graph)
+        verify(graph, infer)
     except Fault as fault:
         line = reader.line(reader.places[id(fault.graph)][fault.number])
         raise CheckError(f"read: line {line}: {fault}") from fault.__cause__
@@ -205,7 +206,9 @@ class _Reader(ValueTokens):
             if name in bodies:
                 self.fail("this graph is given twice", at)
             self.need("=")
+            self.enter()
             bodies[name] = (at, self.graph())
+            self.depth -= 1
 
         def put(value: Any) -> Any:
             if type(value) is tuple:

@@ -27,11 +27,10 @@ class Line(NamedTuple):
         return f"{os.path.basename(self.file)}:{self.number}"
 
 
-def _is_foreign(code: CodeType) -> bool:
-    file = code.co_filename
-    return not (
-        file.startswith((_PACKAGE, "<__array_function__")) or f"{os.sep}numpy{os.sep}" in file
-    )
+def is_foreign(file: str) -> bool:
+    """Whether a file belongs neither to Wengert nor to NumPy or SciPy."""
+    theirs = any(f"{os.sep}{name}{os.sep}" in file for name in ("numpy", "scipy"))
+    return not (theirs or file.startswith((_PACKAGE, "<__array_function__")))
 
 
 class _Attributed(threading.local):
@@ -90,7 +89,7 @@ def end_body(before: str) -> None:
 
 
 def user_line() -> Line | None:
-    """The line a node belongs to: the innermost one outside Wengert and NumPy."""
+    """The line a node belongs to: the innermost one outside Wengert, NumPy and SciPy."""
     line = _attributed.line or _caller()
     if line is None or not _attributed.inside or line.inside or line.of:
         return line
@@ -103,7 +102,7 @@ def _caller() -> Line | None:
         code = frame.f_code
         foreign = _foreign.get(code)
         if foreign is None:
-            foreign = _foreign[code] = _is_foreign(code)
+            foreign = _foreign[code] = is_foreign(code.co_filename)
         if foreign:
             return Line(code.co_filename, frame.f_lineno, _attributed.phase)
         frame = frame.f_back

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from wengert.core.dims import Size, need_sizes
+from wengert.core.elsewhere import (
+    function_of_wg,
+    masked_is_running,
+    repair_of,
+    scipy_function,
+    ufunc_name,
+)
 from wengert.core.source import user_line
 from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.types import ArrayType, Value, type_of
-from wengert.errors import TraceError
+from wengert.errors import MissingAttribute, TraceError
 
 if TYPE_CHECKING:
     from wengert.core.bind import Level
@@ -47,6 +54,20 @@ class Tensor:
     @property
     def size(self) -> Size:
         return type_of(self).size
+
+    @property
+    def real(self) -> Value:
+        return self  # there are no complex numbers here
+
+    @property
+    def imag(self) -> Value:
+        return op.zeros_like(self)
+
+    def conj(self) -> Value:
+        return self
+
+    def conjugate(self) -> Value:
+        return self
 
     @property
     def T(self) -> Value:
@@ -125,7 +146,8 @@ class Tensor:
         return self._refuse(
             "index",
             "Python does not know its value",
-            "Index arrays with wg.take(array, index), and keep sizes plain numbers",
+            "Index arrays with wg.asarray(array)[i, j] or wg.take(array, index), and keep sizes "
+            "plain numbers",
         )
 
     def item(self, *_args: Any) -> NoReturn:
@@ -134,12 +156,32 @@ class Tensor:
     def tolist(self) -> NoReturn:
         self._refuse_number("tolist")
 
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)  # what Python and NumPy look for
+        raise MissingAttribute(
+            f"Tensor.{name}: there is no such attribute; a Tensor has most of those of a NumPy "
+            f"array. {repair_of(name, dir(Tensor))}. ({user_line()})"
+        )
+
     def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+        function = scipy_function()
+        if function is not None:
+            self._refuse(
+                function, "SciPy computes with arrays that have values", function_of_wg(function)
+            )
+        if masked_is_running():
+            self._refuse(
+                "np.ma",
+                "operands have no masks, and what a masked array hides would be used",
+                "Use m.filled(value), or wg.where with the mask",
+            )
         if self.dtype.kind != "f":
             self._refuse(
                 "np.array",
                 "NumPy does not know its value",
-                "Index arrays with wg.take(array, index), and join Tensors with wg.stack([a, b])",
+                "Index arrays with wg.asarray(array)[i, j] or wg.take(array, index), and join "
+                "Tensors with wg.stack([a, b])",
             )
         self._refuse(
             "np.array",
@@ -179,7 +221,7 @@ class Tensor:
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Value:
         function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
-        call = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+        call = ufunc_name(ufunc) + ("" if method == "__call__" else f".{method}")
         if kwargs.get("out") is not None:
             self._refuse(
                 call,
@@ -187,9 +229,8 @@ class Tensor:
                 "Write x = x + y, not x += y",
             )
         if function is None:
-            self._refuse(
-                call, "this NumPy function is not recorded", "Write it with the functions of wg"
-            )
+            theirs = "SciPy" if call.startswith("scipy") else "NumPy"
+            self._refuse(call, f"this {theirs} function is not recorded", function_of_wg(call))
         if method == "__call__" and kwargs:
             self._refuse(
                 call,

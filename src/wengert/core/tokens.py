@@ -15,6 +15,9 @@ WORD = re.compile(r"[^\W\d]\w*")
 STRING = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
 TOKEN = re.compile(r"<\w+|[%@$]?\w+|[^\n]")
 
+SHOWN = 40  # characters of a token in a message
+DEEPEST = 64  # brackets and graphs inside each other; Python's own stack ends later
+
 T = TypeVar("T")
 
 
@@ -24,6 +27,7 @@ class Tokens:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.depth = 0  # how many brackets and graphs are open here
 
     def line(self, at: int) -> int:
         return self.text.count("\n", 0, at) + 1
@@ -32,7 +36,9 @@ class Tokens:
         """Raise the error that shows the token here (or at `at`) and says what is wrong with it."""
         at = self.here() if at is None else at
         token = TOKEN.match(self.text, at)
-        found = repr(token[0]) if token else "the end of the text"
+        text = token[0] if token else ""
+        short = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+        found = repr(short) if token else "the end of the text"
         raise CheckError(f"read: line {self.line(at)} has {found}; {reason}.")
 
     def here(self) -> int:
@@ -74,12 +80,20 @@ class Tokens:
     def items(self, item: Callable[[], T], closing: str) -> list[T]:
         """Items between commas up to the closing symbol; a comma may stand after the last one."""
         found: list[T] = []
+        self.enter()
         while not self.take(closing):
             found.append(item())
             if not self.take(","):
                 self.need(closing, " or ','")
                 break
+        self.depth -= 1
         return found
+
+    def enter(self) -> None:
+        """One level deeper; whoever comes back out takes it off again."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            self.fail(f"brackets and graphs lie in each other at most {DEEPEST} deep")
 
     def comment(self) -> str:
         """The comment on the rest of this line, if there is one; the place does not move."""
@@ -90,6 +104,8 @@ class Tokens:
         at = self.here()
         match = self.need_match(STRING, "a text in double quotes")
         try:
-            return str(json.loads(match[0]))
+            text = str(json.loads(match[0]))
+            text.encode()  # half of a pair of surrogates is no character
         except ValueError:
             self.fail("its escapes must be those of JSON", at)
+        return text

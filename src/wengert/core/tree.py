@@ -7,17 +7,41 @@ Arrays are leaves; Python numbers, strings, None and callables are static, part 
 from __future__ import annotations
 
 import dataclasses
-import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import starmap
 from typing import Any, TypeAlias
 
 import numpy as np
 import optree
 
+from wengert.core.ending import ending
+from wengert.core.hidden import (
+    can_hide,
+    hidden_error,
+    hiding_attribute,
+    is_foreign,
+    require_declared,
+    require_declared_in_class,
+)
+from wengert.core.number import Number
 from wengert.core.op import Op
+from wengert.core.same import same
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
+
+__all__ = [
+    "Structure",
+    "arrays",
+    "copy",
+    "flatten",
+    "is_leaf",
+    "leaves",
+    "map",
+    "paths",
+    "unflatten",
+    "weak",
+]
 
 
 class _Leaf:
@@ -30,9 +54,10 @@ class _Leaf:
 _NAMESPACE = "wengert"
 _LEAF = _Leaf()  # stands where a leaf was taken out
 _LEAF_TYPES = (np.ndarray, Tensor, np.generic, ArrayType)
-# Types that need no look: plain leaves, and the dataclasses optree has been told of. An op in a
+# Types of leaves that need no look: plain ones, and static values that hold no arrays. An op in a
 # tree is a callable, and static.
-_registered: set[type] = {np.ndarray, Tensor, float, int, bool, str, Op}
+_PLAIN: set[type] = {np.ndarray, Tensor, float, int, bool, str, Op}
+_registered: set[type] = set()  # the dataclasses optree has been told of
 Tree: TypeAlias = Any
 
 # Dictionaries keep the order in which they were filled, here and only in this namespace. The
@@ -51,33 +76,36 @@ class Structure:
         self.spec = spec
         self.static = static  # per leaf of the spec: a static value, or _LEAF
 
+    @ending.whole
     def __eq__(self, other: object) -> bool:
+        if ending.near:
+            ending.pass_or_stay()
         if not isinstance(other, Structure):
             return NotImplemented
-        if self.spec != other.spec or self.static != other.static:
+        if self.spec != other.spec or len(self.static) != len(other.static):
             return False
-        pairs = zip(self.static, other.static, strict=True)
-        return all(a is b or _same_number(a, b) for a, b in pairs)
+        return all(starmap(same, zip(self.static, other.static, strict=True)))
 
+    @ending.whole
     def __hash__(self) -> int:
+        if ending.near:
+            ending.pass_or_stay()
         return hash(self.spec)
+
+    @ending.whole
+    def alike(self, other: Structure) -> bool:
+        """Whether the nodes of two trees are the same, whatever their static values."""
+        if ending.near:
+            ending.pass_or_stay()
+        return bool(self.spec == other.spec)
 
     @property
     def count(self) -> int:
         """The number of leaves."""
-        return self.static.count(_LEAF)
+        return sum(x is _LEAF for x in self.static)
 
     def __str__(self) -> str:
-        return str(unflatten(self, [_LEAF] * self.static.count(_LEAF)))
-
-
-def _same_number(a: Any, b: Any) -> bool:
-    """Whether static values that compare equal are the same: 1, 1.0 and True, 0.0 and -0.0 are
-    not.
-    """
-    if type(a) is not type(b):
-        return False
-    return not isinstance(a, float) or math.copysign(1, a) == math.copysign(1, b)
+        return str(unflatten(self, [_LEAF] * self.count))
 
 
 def is_leaf(x: Any) -> bool:
@@ -100,7 +128,15 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Tree:
     if len(leaves) != len(static):
         rest = iter(leaves)
         leaves = [next(rest) if x is _LEAF else x for x in static]
-    return optree.tree_unflatten(structure.spec, leaves)
+    return rebuilt(structure.spec, leaves)
+
+
+def derivative_form(structure: Structure) -> Structure:
+    """The structure of a gradient or tangent: static numbers do not move, and are 0 in it."""
+    static = structure.static
+    if not any(_is_number(x) for x in static):
+        return structure
+    return Structure(structure.spec, tuple(type(x)(0) if _is_number(x) else x for x in static))
 
 
 def leaves(tree: Tree) -> list[Any]:
@@ -108,14 +144,44 @@ def leaves(tree: Tree) -> list[Any]:
     return flatten(tree)[0]
 
 
+def distinct_leaves(trees: Sequence[Tree]) -> tuple[list[Any], tuple[int, ...]]:
+    """The arrays of some arguments, and which of them each leaf is. One array at two places of an
+    argument is tied: it is one value; in two arguments it is two.
+    """
+    found: list[Any] = []
+    places: list[int] = []
+    for each in trees:
+        seen: dict[int, int] = {}
+        for x in leaves(each):
+            if id(x) not in seen:
+                seen[id(x)] = len(found)
+                found.append(x)
+            places.append(seen[id(x)])
+    return found, tuple(places)
+
+
 def paths(tree: Tree) -> list[str]:
     """The path of every leaf, such as ``layers.0.w``."""
     values, spec = _flatten(tree)
-    return [
-        ".".join(str(getattr(key, "field", key.entry)) for key in path)
-        for path, x in zip(spec.accessors(), values, strict=True)
-        if is_leaf(x)
-    ]
+    return [_path(path) for path, x in zip(_accessors(spec), values, strict=True) if is_leaf(x)]
+
+
+def floats(tree: Tree) -> list[tuple[str, float]]:
+    """The Python floats in a tree, which are static, with their paths."""
+    values, spec = _flatten(tree)
+    found = zip(_accessors(spec), values, strict=True)
+    return [(_path(accessor), x) for accessor, x in found if type(x) is float]
+
+
+def leaves_with_accessors(tree: Tree) -> list[tuple[Any, str, Any]]:
+    """For every leaf the keys that lead to it, as optree has them, its path, and itself."""
+    values, spec = _flatten(tree)
+    found = zip(_accessors(spec), values, strict=True)
+    return [(accessor, _path(accessor), x) for accessor, x in found if is_leaf(x)]
+
+
+def _path(accessor: Any) -> str:
+    return ".".join(str(getattr(key, "field", key.entry)) for key in accessor)
 
 
 def map(function: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
@@ -129,7 +195,7 @@ def map(function: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
     columns = [first]
     for other in others:
         values, other_structure = flatten(other)
-        if len(values) != len(first) or other_structure.spec != structure.spec:
+        if len(values) != len(first) or not other_structure.alike(structure):
             raise ValueError(
                 f"tree.map: given trees {structure} and {other_structure}; their structures must "
                 "be equal. Build one from the other."
@@ -148,7 +214,15 @@ def copy(tree: Tree) -> Tree:
 def arrays(tree: Tree) -> Tree:
     """The tree with its Python numbers turned into arrays."""
     values, spec = _flatten(tree)
-    return optree.tree_unflatten(spec, [np.asarray(x) if _is_number(x) else x for x in values])
+    return rebuilt(spec, [_array(x) if _is_number(x) else x for x in values])
+
+
+def with_numpy(tree: Tree) -> Tree:
+    """The tree with arrays of other libraries turned into NumPy's."""
+    values, spec, others = _unchecked(tree)
+    if not others or not any(is_foreign(x) for x in values):
+        return tree
+    return rebuilt(spec, [np.asarray(x) if is_foreign(x) else x for x in values])
 
 
 def weak(tree: Tree) -> list[bool]:
@@ -159,39 +233,113 @@ def weak(tree: Tree) -> list[bool]:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, bool | int | float) and not isinstance(x, np.generic)
+    return isinstance(x, bool | int | float | Number) and not isinstance(x, np.generic)
+
+
+def _array(x: Any) -> Any:
+    return x.as_array() if isinstance(x, Number) else np.asarray(x)
+
+
+# optree is written in C++, which the end of the process must not cut in two.
 
 
 def _flatten(tree: Tree) -> tuple[list[Any], Any]:
+    values, spec, others = _unchecked(tree)
+    if others:
+        for i, name in _hiding(values, others):
+            raise hidden_error(values[i], name, _path(_accessors(spec)[i]))
+    return values, spec
+
+
+def holder(tree: Tree) -> Any | None:
+    """An object in a tree that is no node of it and holds arrays, if there is one."""
+    values, _, others = _unchecked(tree)
+    return next((values[i] for i, _ in _hiding(values, others)), None)
+
+
+@ending.whole
+def _unchecked(tree: Tree) -> tuple[list[Any], Any, set[type]]:
+    """Values, spec, and the types among the values that need a look."""
+    if ending.near:
+        ending.pass_or_stay()
     while True:
         values, spec = optree.tree_flatten(tree, namespace=_NAMESPACE)
-        kinds = {type(x) for x in values} - _registered
+        kinds = {type(x) for x in values} - _PLAIN
+        # Another thread may have registered one of them meanwhile.
         unknown = {kind for kind in kinds if dataclasses.is_dataclass(kind)}
         if not unknown:
-            return values, spec
+            return values, spec, kinds
         for kind in unknown:
             _register(kind)
 
 
-class _Rest:
-    """What a dataclass instance holds beside its fields; it takes no part in comparisons."""
+def _hiding(values: Sequence[Any], kinds: set[type]) -> Iterator[tuple[int, str]]:
+    """Where an object of these types, which is no node of a tree, holds arrays, and as what."""
+    suspect = {k for k in kinds if not issubclass(k, _LEAF_TYPES) and can_hide(k)}
+    _PLAIN.update(kinds - suspect)
+    for i, x in enumerate(values):
+        name = hiding_attribute(x) if type(x) in suspect else None
+        if name is not None:
+            yield i, name
 
-    def __init__(self, attributes: dict[str, Any]) -> None:
+
+@ending.whole
+def rebuilt(spec: Any, values: Sequence[Any]) -> Tree:
+    """The tree, or node, of a spec with these values."""
+    if ending.near:
+        ending.pass_or_stay()
+    return optree.tree_unflatten(spec, values)
+
+
+@ending.whole
+def _accessors(spec: Any) -> Any:
+    if ending.near:
+        ending.pass_or_stay()
+    return spec.accessors()
+
+
+@ending.whole
+def is_namedtuple(kind: type) -> bool:
+    """Whether this is a type of named tuples."""
+    if ending.near:
+        ending.pass_or_stay()
+    return bool(optree.is_namedtuple_class(kind))
+
+
+class _Rest:
+    """What a dataclass instance holds beside its fields; compares by value."""
+
+    def __init__(self, attributes: dict[str, Any], size: int) -> None:
         self.attributes = attributes
+        self.size = size  # how many its __dict__ holds with its fields; -1 where it has none
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Rest)
+        return isinstance(other, _Rest) and same(self.attributes, other.attributes)
 
     def __hash__(self) -> int:
-        return 0
+        return hash(frozenset(self.attributes))
+
+
+def rest_of(node: Any) -> tuple[dict[str, Any], int]:
+    """What an instance of a dataclass holds beside its fields, where a spec has it as a node; and
+    how many attributes its __dict__ has, or -1.
+    """
+    found: list[_Rest] = []
+    node.walk([None] * node.num_leaves, lambda _kind, data, _children: found.append(data))
+    return found[-1].attributes, found[-1].size
 
 
 def _register(kind: type) -> None:
+    require_declared_in_class(kind)
     names = tuple(field.name for field in dataclasses.fields(kind))
 
     def take(x: Any) -> tuple[tuple[Any, ...], _Rest, tuple[str, ...]]:
-        rest = {k: v for k, v in getattr(x, "__dict__", {}).items() if k not in names}
-        return tuple(getattr(x, name, None) for name in names), _Rest(rest), names
+        held = getattr(x, "__dict__", None)
+        rest = {k: v for k, v in held.items() if k not in names} if held else {}
+        if rest:
+            require_declared(kind, rest)
+        found = _Rest(rest, -1 if held is None else len(held))
+        return tuple(getattr(x, name, None) for name in names), found, names
 
     def build(rest: Any, children: Any) -> Any:
         x: Any = object.__new__(kind)  # not __init__: it may compute, or refuse what is no array

@@ -52,6 +52,12 @@ class ArrayType:
         return f"{self.dtype.name}[{', '.join(map(repr, self.shape))}]"
 
 
+class Weak(ArrayType):
+    """That of a scalar which gives way to the dtypes of arrays, as a Python number does."""
+
+    __slots__ = ()
+
+
 Type: TypeAlias = ArrayType | tuple[ArrayType, ...]  # a tuple: an op with several outputs
 
 

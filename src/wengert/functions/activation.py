@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from wengert.core import dtypes
 from wengert.core.broadcast import canonical_axis
 from wengert.core.define import composite
@@ -97,9 +99,18 @@ def selu(x: Any, /) -> Any:
     return op.elu(x, _SELU_ALPHA) * _SELU_SCALE
 
 
+def _leaky_slope(x: Any, negative_slope: float) -> Any:
+    """1, the slope on the left, or NaN."""
+    dtype = dtypes.floating(x.dtype)
+    one, slope, unknown = (np.asarray(v, dtype) for v in (1, negative_slope, math.nan))
+    return op.where(op.greater(x, 0), one, op.where(op.less_equal(x, 0), slope, unknown))
+
+
 @composite(
     type=_same_shape,
     canonical=_number("leaky_relu", "negative_slope"),
+    vjp=lambda g, _out, x, negative_slope: op.pull(g, _leaky_slope(x, negative_slope)),
+    jvp=lambda d, _out, x, negative_slope: op.pull(d[0], _leaky_slope(x, negative_slope)),
     samples=(*_SAMPLES, sample((3, 4), negative_slope=0.2)),
     at=[((0.0,), 0.0, (0.01,), "the slope on the left, as relu'(0) = 0")],
 )

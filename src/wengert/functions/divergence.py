@@ -106,6 +106,11 @@ def _excess_type(logits: Any, targets: Any, axis: int, label_smoothing: float) -
 
 @composite(
     type=_excess_type,
+    canonical=lambda logits, targets, axis, label_smoothing: {
+        name: value
+        for name, value in _class_params(logits, targets, axis, "none", label_smoothing).items()
+        if name != "reduction"
+    },
     samples=(
         sample((3, 4), Integers((3,), 0, 4), axis=1, label_smoothing=0.0),
         sample((2, 3, 4), Integers((2, 4), 0, 3), axis=1, label_smoothing=0.1),

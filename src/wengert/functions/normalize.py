@@ -15,7 +15,7 @@ from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError
 from wengert.functions.parameter import canonical_number
-from wengert.functions.statistics import Axes, as_float
+from wengert.functions.statistics import Axes, as_float, count, root_of_squares
 
 _AXIS_SAMPLES = (
     sample((3, 4)),
@@ -96,17 +96,50 @@ def log_softmax(x: Any, /, axis: int = -1) -> Any:
     return shifted - op.log(op.sum(op.exp(shifted), axis, True))
 
 
-def _root(x: Any, axis: Axes, eps: float) -> Any:
-    return op.sqrt(op.var(x, axis, 0, True) + eps)
+def _centred(x: Any, axis: Axes, centred: bool) -> Any:
+    return x - op.mean(x, axis, True) if centred else x
 
 
-def _standardize_vjp(g: Any, out: Any, x: Any, axis: Axes, eps: float) -> Any:
-    along = op.pull(op.mean(op.pull(g, out), axis, True), out)
-    return op.pull(g - op.mean(g, axis, True) - along, 1 / _root(x, axis, eps))
+def _spread(x: Any, axis: Axes, eps: float, centred: bool) -> Any:
+    """The root of the mean square along the axes plus eps: of deviations, or of x itself."""
+    square = op.var(x, axis, 0, True) if centred else op.mean(op.square(x), axis, True)
+    return root_of_squares(_centred(x, axis, centred), square + eps, axis, count(x, axis), eps)
 
 
-def _standardize_jvp(d: Any, out: Any, x: Any, axis: Axes, eps: float) -> Any:
-    return _standardize_vjp(d[0], out, x, axis, eps)  # the Jacobian is symmetric
+def _unit(x: Any, axis: Axes, eps: float, centred: bool) -> Any:
+    return op.standardize(x, axis, eps) if centred else op.rescale(x, axis, eps)
+
+
+def _inverse_vjp(g: Any, out: Any, x: Any, axis: Axes, eps: float, centred: bool) -> Any:
+    # Factor by factor: the square of the inverse may be no float.
+    scale = op.pull(op.pull(op.divide(g, count(x, axis)), out), -out)
+    return op.pull(scale, _unit(x, axis, eps, centred))
+
+
+def _inverse_jvp(d: Any, out: Any, x: Any, axis: Axes, eps: float, centred: bool) -> Any:
+    moved = op.pull(op.pull(d[0], out), _unit(x, axis, eps, centred))
+    return op.pull(op.mean(moved, axis, True), -out)
+
+
+@composite(
+    vjp=_inverse_vjp,
+    jvp=_inverse_jvp,
+    samples=(
+        sample((3, 4), axis=(1,), eps=1e-5, centred=True),
+        sample((2, 3, 4), axis=(0, 2), eps=0.1, centred=False),
+    ),
+    space="hidden",
+)
+def inverse_spread(x: Any, /, axis: Axes, eps: float, centred: bool) -> Any:
+    """1 / sqrt(variance + eps) along the axes; of the mean of squares where not `centred`."""
+    return 1 / _spread(x, axis, eps, centred)
+
+
+def _unit_derivative(d: Any, out: Any, x: Any, axis: Axes, eps: float, centred: bool) -> Any:
+    """Tangent or cotangent: the Jacobian is symmetric."""
+    along = op.pull(op.mean(op.pull(d, out), axis, True), out)
+    d = d - op.mean(d, axis, True) - along if centred else d - along
+    return op.pull(d, op.inverse_spread(x, axis, eps, centred))
 
 
 def _eps(name: str, eps: Any) -> float:
@@ -123,14 +156,27 @@ def _over(name: str) -> Any:
 @composite(
     type=lambda x, axis, eps: ArrayType(x.shape, dtypes.floating(x.dtype)),
     canonical=_over("standardize"),
-    vjp=_standardize_vjp,
-    jvp=_standardize_jvp,
+    vjp=lambda g, out, x, axis, eps: _unit_derivative(g, out, x, axis, eps, True),
+    jvp=lambda d, out, x, axis, eps: _unit_derivative(d[0], out, x, axis, eps, True),
     samples=(sample((3, 4)), sample((2, 3, 4), axis=(0, 2)), sample((3, 4), axis=0, eps=0.1)),
 )
 def standardize(x: Any, /, axis: Any = -1, eps: float = 1e-5) -> Any:
     """Elements less their mean along the axes, divided by sqrt(variance + eps)."""
     x = as_float(x)
-    return (x - op.mean(x, axis, True)) / _root(x, axis, eps)
+    return _centred(x, axis, True) / _spread(x, axis, eps, True)
+
+
+@composite(
+    type=lambda x, axis, eps: ArrayType(x.shape, dtypes.floating(x.dtype)),
+    vjp=lambda g, out, x, axis, eps: _unit_derivative(g, out, x, axis, eps, False),
+    jvp=lambda d, out, x, axis, eps: _unit_derivative(d[0], out, x, axis, eps, False),
+    samples=(sample((3, 4), axis=(1,), eps=1e-6), sample((2, 3, 4), axis=(0, 2), eps=0.1)),
+    space="hidden",
+)
+def rescale(x: Any, /, axis: Axes, eps: float) -> Any:
+    """Elements divided by sqrt(mean of squares along the axes + eps)."""
+    x = as_float(x)
+    return x / _spread(x, axis, eps, False)
 
 
 def _own_sizes(name: str, what: str, y: Any, x: Any, axis: Axes) -> tuple[Size, ...]:
@@ -269,7 +315,4 @@ def rms_norm(x: Any, scale: Any = None, /, axis: Any = -1, eps: float = 1e-6) ->
     >>> wg.rms_norm(np.array([1.0, 7.0]), eps=0.0)
     array([0.2, 1.4])
     """
-    x = as_float(x)
-    return _affine(
-        "rms_norm", x / op.sqrt(op.mean(op.square(x), axis, True) + eps), scale, None, axis
-    )
+    return _affine("rms_norm", op.rescale(x, axis, eps), scale, None, axis)

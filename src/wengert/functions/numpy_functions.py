@@ -10,10 +10,14 @@ from typing import Any
 import numpy as np
 
 from wengert.core.bind import located
+from wengert.core.broadcast import canonical_axes
+from wengert.core.dims import product
+from wengert.core.promotion import inexact
 from wengert.core.source import user_line
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.errors import ShapeError, TraceError
+from wengert.functions.statistics import as_float
 
 # Shapes.
 
@@ -26,8 +30,8 @@ def ndim(x: Any) -> int:
     return len(x.shape)
 
 
-def size(x: Any, axis: int | None = None) -> Any:
-    return x.size if axis is None else x.shape[axis]
+def size(x: Any, axis: Any = None) -> Any:
+    return product(tuple(x.shape[each] for each in canonical_axes("np.size", axis, x.ndim)))
 
 
 def copy(x: Any) -> Any:
@@ -106,9 +110,9 @@ def block(arrays: Any) -> Any:
 
 
 def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
-    if isinstance(indices_or_sections, int):
-        each, more = divmod(int(x.shape[axis]), indices_or_sections)
-        sizes = [each + 1] * more + [each] * (indices_or_sections - more)
+    if np.ndim(indices_or_sections) == 0 and (count := int(indices_or_sections)) > 0:
+        each, more = divmod(int(x.shape[axis]), count)
+        sizes = [each + 1] * more + [each] * (count - more)
         indices_or_sections = np.cumsum(sizes)[:-1].tolist()
     return op.split(x, indices_or_sections, axis)
 
@@ -176,7 +180,12 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
 
 
 def clip(x: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
-    return op.clip(x, a_min if min is None else min, a_max if max is None else max)
+    low, high = a_min if min is None else min, a_max if max is None else max
+    if x.dtype.kind in "iu":  # a bound that no such integer is beyond is none
+        info = np.iinfo(x.dtype)
+        low = None if type(low) is int and low <= info.min else low
+        high = None if type(high) is int and high >= info.max else high
+    return op.clip(x, low, high)
 
 
 def nan_to_num(
@@ -199,24 +208,56 @@ def argsort(x: Any, axis: int | None = -1) -> Any:
 
 
 def round(x: Any, decimals: int = 0) -> Any:
-    return op.round(x) if decimals == 0 else op.round(x * 10.0**decimals) / 10.0**decimals
+    if x.dtype.kind in "iu":
+        if decimals >= 0:
+            return x
+        return op.astype(_rounded(op.astype(x, np.float64), decimals), x.dtype)
+    return _rounded(as_float(x), decimals)
+
+
+def _rounded(x: Any, decimals: int) -> Any:
+    if decimals == 0:
+        return op.round(x)
+    scale = 10.0 ** abs(decimals)
+    return op.round(x * scale) / scale if decimals > 0 else op.round(x / scale) * scale
+
+
+def rint(x: Any) -> Any:
+    return op.round(as_float(op.asarray(x)))
+
+
+def fabs(x: Any) -> Any:
+    return op.abs(as_float(op.asarray(x)))
+
+
+def reciprocal(x: Any) -> Any:
+    x = op.asarray(x)
+    if x.dtype.kind == "f":
+        return op.reciprocal(x)
+    x = op.astype(x, np.int8) if x.dtype == bool else x
+    return op.where(op.equal(op.abs(x), 1), x, 0)  # towards zero; that of 0 is 0, as x // 0
 
 
 def heaviside(x: Any, at_zero: Any) -> Any:
+    given = [y if isinstance(y, bool | int | float) else op.asarray(y) for y in (x, at_zero)]
+    dtype = inexact("heaviside", given)[1]
+    x, at_zero = (op.astype(op.asarray(y), dtype) for y in given)
     return op.where(
         op.less(x, 0), 0.0, op.where(op.equal(x, 0), at_zero, op.where(op.isnan(x), x, 1.0))
     )
 
 
 def radians(x: Any) -> Any:
-    return op.multiply(x, math.pi / 180)
+    return op.multiply(as_float(op.asarray(x)), math.pi / 180)
 
 
 def degrees(x: Any) -> Any:
-    return op.multiply(x, 180 / math.pi)
+    return op.multiply(as_float(op.asarray(x)), 180 / math.pi)
 
 
 def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    y = op.asarray(y)
+    y = op.astype(y, np.result_type(y.dtype, 1.0))  # differences of integers may wrap around
     near = op.less_equal(op.abs(op.subtract(x, y)), op.abs(y) * rtol + atol)
     same = op.logical_or(op.equal(x, y), op.logical_and(near, op.isfinite(y)))
     return op.logical_or(same, op.logical_and(op.isnan(x), op.isnan(y))) if equal_nan else same
@@ -232,60 +273,6 @@ def array_equal(x: Any, y: Any) -> bool:
     return np.shape(x) == np.shape(y) and bool(op.all(op.equal(x, y)))
 
 
-# Statistics.
-
-
-def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return op.max(x, axis, keepdims) - op.min(x, axis, keepdims)
-
-
-def median(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
-    kept = (1,) * x.ndim if axis is None else None
-    x, axis = (ravel(x), 0) if axis is None else (x, axis % x.ndim)
-    count = int(x.shape[axis])
-    middle = sort(x, axis)[(slice(None),) * axis + (slice((count - 1) // 2, count // 2 + 1),)]
-    out = op.mean(middle, axis, keepdims)
-    return out if kept is None or not keepdims else op.reshape(out, kept)
-
-
-def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Any:
-    if weights is None:
-        return op.mean(x, axis, keepdims)
-    weights = op.asarray(weights)
-    if weights.ndim == 1 and x.ndim > 1 and isinstance(axis, int):
-        weights = op.reshape(weights, (-1,) + (1,) * (x.ndim - 1 - axis % x.ndim))
-    weights = op.broadcast_to(weights, x.shape)
-    return op.sum(x * weights, axis, keepdims) / op.sum(weights, axis, keepdims)
-
-
-def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return op.sum(op.where(op.isnan(x), 0, x), axis, keepdims)
-
-
-def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    count = op.sum(op.logical_not(op.isnan(x)), axis, keepdims)
-    return nansum(x, axis, keepdims) / op.astype(count, x.dtype)
-
-
-def cov(
-    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None
-) -> Any:
-    def rows(x: Any) -> Any:
-        x = atleast_2d(x)
-        return x if rowvar or x.shape[0] == 1 else x.mT
-
-    x = rows(m) if y is None else op.concat([rows(m), rows(y)], axis=0)
-    x = x - op.mean(x, 1, True)
-    freedom = x.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
-    return op.squeeze(op.divide(x @ x.mT, freedom))
-
-
-def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
-    y = op.moveaxis(y, axis, -1)
-    widths = dx if x is None else op.diff(x if np.ndim(x) == 1 else op.moveaxis(x, axis, -1))
-    return op.sum((y[..., 1:] + y[..., :-1]) * widths, -1) / 2
-
-
 # Products.
 
 
@@ -297,18 +284,18 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
     return functools.reduce(op.matmul, arrays)
 
 
+def cross(x: Any, y: Any, axis: int | None = None) -> Any:
+    return op.cross(x, y, axis=-1 if axis is None else axis)
+
+
 def polyval(p: Any, x: Any) -> Any:
-    return functools.reduce(lambda value, each: value * x + each, p[1:], p[0] + op.zeros_like(x))
+    p, x = op.asarray(p), op.asarray(x)
+    return functools.reduce(lambda value, each: value * x + each, p, op.zeros_like(x))
 
 
 def convolve(x: Any, y: Any, mode: str = "full") -> Any:
-    x, y = (op.asarray(each) for each in (x, y))
-    if x.ndim != 1 or y.ndim != 1 or mode not in ("full", "same", "valid"):
-        error = ShapeError(
-            f"np.convolve: given shapes {tuple(x.shape)} and {tuple(y.shape)} and mode {mode!r}; "
-            "two vectors and one of 'full', 'same' and 'valid' are needed. Loop over other axes."
-        )
-        raise located(error, [x, y])
+    x, y = atleast_1d(x, y)
+    _require_vectors("convolve", x, y, mode)
     if int(x.shape[0]) < int(y.shape[0]):
         x, y = y, x
     n, m = int(x.shape[0]), int(y.shape[0])
@@ -319,7 +306,20 @@ def convolve(x: Any, y: Any, mode: str = "full") -> Any:
     return op.take(wide, windows, axis=0) @ op.flip(y)
 
 
+def _require_vectors(name: str, x: Any, y: Any, mode: str) -> None:
+    vectors = x.ndim == y.ndim == 1 and 0 not in (*x.shape, *y.shape)
+    if not vectors or mode not in ("full", "same", "valid"):
+        error = ShapeError(
+            f"np.{name}: given shapes {tuple(x.shape)} and {tuple(y.shape)} and mode {mode!r}; two "
+            "vectors that are not empty and one of 'full', 'same' and 'valid' are needed. Loop "
+            "over other axes."
+        )
+        raise located(error, [x, y])
+
+
 def correlate(x: Any, y: Any, mode: str = "valid") -> Any:
+    x, y = op.asarray(x), op.asarray(y)
+    _require_vectors("correlate", x, y, mode)
     if int(x.shape[0]) < int(y.shape[0]):
         return op.flip(correlate(y, x, mode))
     return convolve(x, op.flip(y), mode)

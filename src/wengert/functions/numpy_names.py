@@ -1,43 +1,48 @@
 """NumPy functions a Tensor answers, so that a loss written with NumPy alone can be differentiated.
 
 Every row of the table below reads: NumPy's names, and after the bar their parameters in order. A
-name is answered by the function of that name in `numpy_functions` or, failing that, by ours; one of
-`linalg` by ours first; `amax:max` by what stands behind the colon. Of the parameters,
+name is answered by the function of that name in `numpy_functions` or `numpy_statistics` or, failing
+that, by ours; one of `linalg` by ours first; `amax:max` by what stands behind the colon. Of the
+parameters,
 
     x         is passed on: the first by position, the others by name
     b>y       is passed on under our name
     *arrays   is any number of operands
-    dtype     converts the first operand beforehand
+    dtype     converts the first operand beforehand, and the result
+    ~axis     is passed on, and may be 0 or -1 for an array of no axes
     !out      is not recorded, and refused unless it says what happens anyway
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert import ops  # noqa: F401 (fills the table that the rows below look into)
+from wengert.core.arguments import no_parameter
+from wengert.core.bind import located
 from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.tensor import Tensor
-from wengert.functions import numpy_functions
+from wengert.functions import numpy_functions, numpy_statistics
 
 _TABLE = """
-sum prod                              | a axis dtype !out keepdims !initial !where
+sum prod                              | a ~axis dtype !out keepdims !initial !where
 mean                                  | a axis dtype !out keepdims !where
-max min amax:max amin:min             | a axis !out keepdims !initial !where
-any all                               | a axis !out keepdims !where
-argmax argmin                         | a axis !out keepdims
-var std                               | a axis dtype !out ddof>correction keepdims !where !mean \
-                                        correction
-count_nonzero                         | a axis keepdims
-ptp                                   | a axis !out keepdims
+max min amax:max amin:min             | a ~axis !out keepdims !initial !where
+any all                               | a ~axis !out keepdims !where
+argmax argmin                         | a ~axis !out keepdims
+var std                               | a axis dtype>dtype !out ddof>correction keepdims !where \
+                                        !mean correction
+count_nonzero                         | a ~axis keepdims
+ptp                                   | a ~axis !out keepdims
 median                                | a axis !out !overwrite_input keepdims
 average                               | a axis weights !returned keepdims
-nansum                                | a axis dtype !out keepdims !initial !where
-nanmean                               | a axis dtype !out keepdims !where
-cov                                   | m y rowvar bias ddof !fweights !aweights !dtype
+nansum                                | a ~axis dtype !out keepdims !initial !where
+nanmean                               | a ~axis dtype !out keepdims !where
+cov                                   | m y rowvar bias ddof !fweights !aweights dtype>dtype
 trapezoid                             | y x dx axis
 diff                                  | a n axis prepend append
 shape ndim iscomplexobj isrealobj     | a
@@ -147,6 +152,9 @@ _REPAIRS = {
 }
 
 
+_DEFINED = vars(numpy_functions) | vars(numpy_statistics)
+
+
 def _find(name: str) -> tuple[Any, Callable[..., Any]] | None:
     """NumPy's function and what answers it; None if this NumPy does not have it."""
     path, _, ours = name.partition(":")
@@ -154,7 +162,7 @@ def _find(name: str) -> tuple[Any, Callable[..., Any]] | None:
     for part in path.split("."):
         theirs = getattr(theirs, part, None)
     own = ours or path.rpartition(".")[2]
-    defined = {} if "linalg." in path and hasattr(op, own) else vars(numpy_functions)
+    defined = {} if "linalg." in path and hasattr(op, own) else _DEFINED
     return None if theirs is None else (theirs, defined.get(own) or getattr(op, own))
 
 
@@ -167,13 +175,14 @@ def _is_harmless(name: str, value: Any) -> bool:
 def _adapted(name: str, ours: Callable[..., Any], parameters: list[str]) -> Callable[..., Any]:
     """Our function, called as NumPy's."""
     variadic = parameters[0].startswith("*")
-    names = [each.lstrip("*!").partition(">")[0] for each in parameters]
+    names = [each.lstrip("*!~").partition(">")[0] for each in parameters]
     passed = {
-        n: each.rpartition(">")[2]
+        n: each.lstrip("~").rpartition(">")[2]
         for n, each in zip(names, parameters, strict=True)
         if each[0] != "!"
     }
     cast = passed.pop("dtype", None) if "dtype" in parameters else None
+    lenient = "~axis" in parameters
 
     def answer(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs:
@@ -182,18 +191,55 @@ def _adapted(name: str, ours: Callable[..., Any], parameters: list[str]) -> Call
         named = kwargs if variadic else dict(zip(names, args, strict=False)) | kwargs
         if not variadic:
             operands = (named.pop(names[0]),)
-        given = {}
+        given, dtype = {}, None
         for each, value in named.items():
             if each in passed:
                 if value is not np._NoValue:
                     given[passed[each]] = value
-            elif each == cast and value is not None:
-                operands = (op.astype(operands[0], value),)
+            elif each == cast:
+                dtype = value
+            elif each not in names and not variadic:
+                raise located(no_parameter(f"np.{name}", each, names), args)
             elif not _is_harmless(each, value):
                 _refuse(name, each, (*args, *kwargs.values()))
-        return ours(*operands, **given)
+        if lenient and given.get("axis") in (0, -1) and not operands[0].shape:
+            given["axis"] = None
+        if dtype is None:
+            return ours(*operands, **given)
+        return op.astype(ours(op.astype(operands[0], dtype), *operands[1:], **given), dtype)
 
     return answer
+
+
+class _Shown:
+    """What inspect looks at behind an adapted function: its signature, made when it is asked for.
+    It has the parameters that are not refused, with the defaults of ours.
+    """
+
+    def __init__(self, ours: Callable[..., Any], parameters: Sequence[str]) -> None:
+        self._ours, self._parameters = ours, parameters
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        known = inspect.signature(self._ours).parameters
+        kind: Any = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        shown = []
+        for i, each in enumerate(self._parameters):
+            name, _, ours = each.lstrip("!~").partition(">")
+            if each.startswith("!"):  # it has a place: what is behind it is shown by name
+                kind = inspect.Parameter.KEYWORD_ONLY
+                continue
+            found = known.get(ours or name)
+            default = found.default if found else None if i else inspect.Parameter.empty
+            shown.append(inspect.Parameter(name, kind, default=default))
+        return inspect.Signature(shown)
+
+
+def _as_method(name: str, function: Any) -> Callable[..., Any]:
+    """What answers a function of NumPy, named as a method of Tensors."""
+    function.__name__, function.__qualname__ = name, f"{Tensor.__name__}.{name}"
+    function.__doc__ = f"The same as np.{name} of the Tensor."
+    return function  # type: ignore[no-any-return]
 
 
 def _refuse(name: str, argument: str, values: Iterable[Any]) -> None:
@@ -236,11 +282,13 @@ for _line in _TABLE.strip().splitlines():
         if (_found := _find(_name)) is not None:
             _theirs, _ours = _found
             _shown = ("linalg." if "linalg." in _name else "") + _theirs.__name__
-            FUNCTIONS[_theirs] = _adapted(_shown, _ours, _parameters.split())
+            FUNCTIONS[_theirs] = _made = _adapted(_shown, _ours, _parameters.split())
+            _made.__wrapped__ = _Shown(_ours, _parameters.split())  # type: ignore[attr-defined]
 
 UFUNCS[np.heaviside] = numpy_functions.heaviside
-UFUNCS[np.fabs] = op.abs
-UFUNCS[np.rint] = op.round
+UFUNCS[np.fabs] = numpy_functions.fabs
+UFUNCS[np.rint] = numpy_functions.rint
+UFUNCS[np.reciprocal] = numpy_functions.reciprocal
 UFUNCS[np.conjugate] = numpy_functions.real
 UFUNCS[np.radians] = UFUNCS[np.deg2rad] = numpy_functions.radians
 UFUNCS[np.degrees] = UFUNCS[np.rad2deg] = numpy_functions.degrees
@@ -254,7 +302,7 @@ for _name in (
     *("mean", "min", "nonzero", "prod", "repeat", "round", "searchsorted", "squeeze", "std", "sum"),
     *("swapaxes", "take", "trace", "var"),
 ):
-    setattr(Tensor, _name, FUNCTIONS[getattr(np, _name)])
+    setattr(Tensor, _name, _as_method(_name, FUNCTIONS[getattr(np, _name)]))
 setattr(Tensor, "__round__", FUNCTIONS[np.round])  # noqa: B010 (as above)
 for _name in ("fill", "partition", "put", "resize", "sort"):
     setattr(Tensor, _name, _refuse_change(_name))

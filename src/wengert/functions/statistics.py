@@ -41,9 +41,18 @@ def as_float(x: Any) -> Any:
     return x if dtypes.is_float(x.dtype) else op.astype(x, dtypes.floating(x.dtype))
 
 
+def _averaged(dtype: Any) -> Any:
+    """The dtype of a mean. What is averaged is converted first: no sum of integers wraps around."""
+    return dtype if dtypes.is_float(dtype) else dtypes.float64
+
+
+def averageable(x: Any) -> Any:
+    """Integers as float64; floats as they are."""
+    return x if dtypes.is_float(x.dtype) else op.astype(x, dtypes.float64)
+
+
 def _averaged_type(x: Any, axis: Axes, keepdims: bool, correction: float = 0) -> ArrayType:
-    dtype = x.dtype if dtypes.is_float(x.dtype) else dtypes.float64
-    return ArrayType(reduced_shape(x.shape, axis, keepdims), dtype)
+    return ArrayType(reduced_shape(x.shape, axis, keepdims), _averaged(x.dtype))
 
 
 _SAMPLES = (
@@ -56,7 +65,7 @@ _SAMPLES = (
 
 @composite(
     numpy=lambda x, axis, keepdims: np.true_divide(
-        np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=dtypes.accumulated(x.dtype)),
+        np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=_averaged(x.dtype)),
         int(count(x, axis)),
     ),
     type=_averaged_type,
@@ -77,7 +86,7 @@ def mean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Any:
     >>> wg.mean(np.array([[1, 2], [3, 6]]), axis=0)
     array([2., 4.])
     """
-    return op.divide(op.sum(x, axis, keepdims), count(x, axis))
+    return op.divide(op.sum(averageable(x), axis, keepdims), count(x, axis))
 
 
 def _spread(name: str) -> Any:
@@ -136,8 +145,35 @@ def var(x: Any, /, axis: Any = None, correction: float = 0, keepdims: bool = Fal
     >>> wg.var(np.array([1.0, 2.0, 3.0])), wg.var(np.array([1.0, 2.0, 3.0]), correction=1)
     (array(0.66666667), array(1.))
     """
+    x = averageable(x)
     total = op.sum(op.square(_deviation(x, axis)), axis, keepdims)
     return op.divide(total, _freedom(x, axis, correction))
+
+
+def root_of_squares(x: Any, plain: Any, axis: Axes, freedom: Any, eps: float = 0.0) -> Any:
+    """The root of `plain`, which is Σ x² / freedom + eps along the axes, kept with size 1.
+
+    Where squares over- or underflow, those of x times a power of two are taken instead. That power
+    is exact, so the root is what it would be if floats had no ends. Elsewhere these sums add
+    nothing: compiled code leaves them out, and for arrays they are not computed.
+    """
+    limits = np.finfo(plain.dtype)
+    down, up = 2.0 ** -(limits.maxexp // 2 + 20), 2.0 ** (limits.maxexp // 2 + limits.nmant + 8)
+    low = float(limits.tiny / limits.eps) if eps < limits.tiny / limits.eps else 0.0
+    if isinstance(plain, np.ndarray) and np.all((plain >= low) & (plain < np.inf)):
+        return np.sqrt(plain)
+    odd = op.equal(plain, np.inf)
+    factor, rest = op.full((), down, dtype=plain.dtype), eps * down * down
+    if low:  # else eps is so much larger that squares may as well be 0
+        large, odd = odd, op.logical_or(odd, op.less(plain, low))
+        factor = op.astype(op.where(large, down, up), plain.dtype)
+        rest = op.astype(op.where(large, rest, eps * up * up), plain.dtype)
+    # Chosen twice: first, so that compiled code computes no square in advance; and last, so that it
+    # sees that there is nothing to add.
+    squares = op.square(op.where(odd, x, 0) * factor)
+    total = op.sum(op.where(odd, squares, 0), axis, True)
+    scaled = op.sqrt(op.divide(total, freedom) + rest) / factor
+    return op.where(odd, scaled, op.sqrt(plain))
 
 
 def _exact_deviation(x: Any, axis: Axes) -> Any:
@@ -146,20 +182,23 @@ def _exact_deviation(x: Any, axis: Axes) -> Any:
     return deviation - op.mean(deviation, axis, True)
 
 
-def _inverse(std: Any) -> Any:
-    """1 / std, and 0 where it is 0."""
+def _direction(out: Any, x: Any, axis: Axes) -> Any:
+    """Deviations in units of the spread, and 0 where there is none: no larger than √n, and neither
+    are their derivatives lost where the inverse of a spread or its square is no float.
+    """
+    std = restored(out, x, axis)
     flat = op.equal(std, 0)
-    return op.where(flat, 0, 1 / op.where(flat, 1, std))
+    return op.where(flat, 0, _exact_deviation(x, axis) / op.where(flat, 1, std))
 
 
 def _std_vjp(g: Any, out: Any, x: Any, axis: Axes, correction: float, keepdims: bool) -> Any:
-    scale = op.divide(op.pull(g, _inverse(out)), _freedom(x, axis, correction))
-    return op.pull(restored(scale, x, axis), _exact_deviation(x, axis))
+    scale = op.divide(g, _freedom(x, axis, correction))
+    return op.pull(restored(scale, x, axis), _direction(out, x, axis))
 
 
 def _std_jvp(d: Any, out: Any, x: Any, axis: Axes, correction: float, keepdims: bool) -> Any:
-    total = op.sum(op.pull(d[0], _exact_deviation(x, axis)), axis, keepdims)
-    return op.divide(op.pull(total, _inverse(out)), _freedom(x, axis, correction))
+    total = op.sum(op.pull(d[0], _direction(out, x, axis)), axis, keepdims)
+    return op.divide(total, _freedom(x, axis, correction))
 
 
 @composite(
@@ -180,10 +219,14 @@ def _std_jvp(d: Any, out: Any, x: Any, axis: Axes, correction: float, keepdims: 
 def std(x: Any, /, axis: Any = None, correction: float = 0, keepdims: bool = False) -> Any:
     """Standard deviation along the axes, the root of `var`. Where it is 0, so is its gradient.
 
-    >>> wg.std(np.array([1.0, 3.0]))
-    array(1.)
+    Where the variance over- or underflows, the deviation does not.
+
+    >>> wg.std(np.array([1.0, 3.0])), wg.std(np.array([1e200, 3e200]))
+    (array(1.), array(1.e+200))
     """
-    return op.sqrt(op.var(x, axis, correction, keepdims))
+    plain, freedom = op.var(x, axis, correction, True), _freedom(x, axis, correction)
+    out = root_of_squares(_deviation(x, axis), plain, axis, freedom)
+    return out if keepdims else op.reshape(out, reduced_shape(x.shape, axis, False))
 
 
 def _logsumexp_type(x: Any, axis: Axes, keepdims: bool) -> ArrayType:

@@ -12,6 +12,7 @@ from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value, type_of
+from wengert.errors import ShapeError
 from wengert.interpret.derive import jvp_flat, vjp_flat
 from wengert.interpret.looking import quiet
 from wengert.interpret.replay import replay
@@ -100,14 +101,17 @@ def close(
     structure: tree.Structure,
     types: Sequence[ArrayType],
     whole: bool = False,
+    places: Sequence[int] | None = None,
 ) -> tuple[Graph, tree.Structure, list[Tensor]]:
     """Record `function` of a tree: its graph, the structure it returns and the outer Tensors it
-    uses. As a `whole`, nothing it does happens outside.
+    uses. As a `whole`, nothing it does happens outside. Where leaves are tied, `places` says which
+    of the types each is of.
     """
     results: list[tree.Structure] = []
 
     def run(*values: Value) -> Sequence[Value]:
-        out, shape = tree.flatten(tree.arrays(function(*tree.unflatten(structure, values))))
+        given = values if places is None else [values[i] for i in places]
+        out, shape = tree.flatten(tree.arrays(function(*tree.unflatten(structure, given))))
         results.append(shape)
         return out
 
@@ -126,6 +130,16 @@ def with_captured(graph: Graph, used: Sequence[Tensor], captured: Sequence[Tenso
             numbers[id(x)] = graph.append(Node(op.input, (), params, type_of(x)))
     graph.inputs[:] = [*(numbers[id(x)] for x in captured), *arguments]
     return graph
+
+
+def require_given(name: str, operands: Sequence[Any], wanted: Sequence[ArrayType]) -> None:
+    """Refuse operands that are not what bodies were recorded for."""
+    given = [type_of(x) for x in operands]
+    if given != list(wanted):
+        raise ShapeError(
+            f"{name}: operands are {given}; its bodies take {list(wanted)}. "
+            "Record the bodies for these operands."
+        )
 
 
 def split(values: Sequence[Value], groups: Sequence[Sequence[Any]]) -> list[Sequence[Value]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+
+from wengert.core.arguments import worded
 
 # Of this thread or task, and of what it calls. The environment is read once, at import.
 _eager: ContextVar[bool] = ContextVar(
@@ -16,8 +18,8 @@ _eager: ContextVar[bool] = ContextVar(
 is_eager: Callable[[], bool] = _eager.get
 
 
-@contextmanager
-def eager() -> Iterator[None]:
+@worded
+def eager() -> AbstractContextManager[None]:
     """While this is open, compiled functions run op by op in NumPy: `print` and a debugger see the
     values. It holds for the thread or task that opens it. `WENGERT_EAGER=1` in the environment is
     the same for a whole process.
@@ -31,6 +33,11 @@ def eager() -> Iterator[None]:
     ...     z = f(np.arange(3.0))
     [0. 2. 4.]
     """
+    return _mode()
+
+
+@contextmanager
+def _mode() -> Iterator[None]:
     token = _eager.set(True)
     try:
         yield

@@ -2,23 +2,52 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from wengert.core.bind import Level, at_line, opened, recording
-from wengert.core.dims import Dim
-from wengert.core.dtypes import DType
+from wengert.core.dims import Dim, is_known
+from wengert.core.dtypes import DType, float64, is_float, promote
 from wengert.core.graph import Graph, Node
+from wengert.core.masked import require_plain_array
+from wengert.core.number import key_of_argument
 from wengert.core.op import Op
 from wengert.core.source import Line, user_line
 from wengert.core.table import op
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Type, Value, type_of
-from wengert.errors import TraceError, WengertError
+from wengert.core.warn import warn_user
+from wengert.errors import TraceError, WengertError, WideningWarning
+
+Constants: TypeAlias = list[tuple[np.ndarray[Any, Any], Line | None]]
+
+
+class _Noted(threading.local):
+    constants: Constants | None = None
+
+
+_noted = _Noted()
+
+
+@contextmanager
+def noting_constants() -> Iterator[Constants]:
+    """The arrays that become constants of graphs meanwhile, and the lines that use them."""
+    found: Constants = []
+    before, _noted.constants = _noted.constants, found
+    try:
+        yield found
+    finally:
+        _noted.constants = before
+
+
+def recorded_program() -> object | None:
+    """What stands for the program that is being recorded around this place; None outside of one."""
+    return _noted.constants
 
 
 class Trace(Level):
@@ -63,7 +92,10 @@ class Trace(Level):
                 raise at_line(error, user_line()) from None
             raise
         numbers = tuple(x if x is None else x.handle for x in lifted)
-        return self._record(Node(op, numbers, params, found, user_line()))
+        line = user_line()
+        if isinstance(found, ArrayType) and found.dtype == float64:
+            _note_widening(op, operands, line)
+        return self._record(Node(op, numbers, params, found, line))
 
     def _record(self, node: Node) -> Value:
         number = self.graph.append(node)
@@ -82,6 +114,8 @@ class Trace(Level):
             node: Node = self.graph.nodes[pending.pop()]
             if node.op is op.size:
                 names |= node.params["dim"].names
+            elif node.op is op.input and is_known(key_of_argument(node.params["name"])):
+                names.add(key_of_argument(node.params["name"]))
             elif node.op is not op.constant and not any(i is not None for i in node.operands):
                 return frozenset()
             new = {i for i in node.operands if i is not None} - seen
@@ -133,6 +167,8 @@ class Trace(Level):
             if before.dtype == x.dtype and before.tobytes() == x.tobytes():  # not changed since
                 return self.tensor(known[0])
         weak = isinstance(x, bool | int | float)
+        if _noted.constants is not None and isinstance(x, np.ndarray):
+            _noted.constants.append((x, user_line()))
         value = np.array(x, dtype=dtype if weak else None)  # a copy: the user may change x later
         value.flags.writeable = False
         node = Node(op.constant, (), {"value": value}, type_of(value), user_line())
@@ -179,9 +215,33 @@ def trace_flat(
             for t, name in zip(types, names, strict=True)
         ]
         results = function(*arguments)
+        for x in results:
+            require_plain_array("return", x)
         level.graph.returns[:] = [level.lift(x).handle for x in results]
     level.graph.inputs[:0] = [number for number, _ in level.captured.values()]
     return level.graph, [tensor for _, tensor in level.captured.values()]
+
+
+def _note_widening(op: Op, operands: Sequence[Value], line: Line | None) -> None:
+    """Warn where the float64 that comes out is due to a constant of NumPy's, in code of the
+    user's; a body of ours, a backward step and an update choose their dtypes themselves.
+    """
+    if line is None or line.phase != "forward" or line.of or line.inside:
+        return
+    floats = {x.dtype for x in operands if type(x) is Tensor and is_float(x.dtype)}
+    if floats != {np.dtype(np.float32)}:
+        return
+    for x in operands:
+        if isinstance(x, np.ndarray | np.generic) and promote(np.float32(0), x) == float64:
+            kind = f"np.{x.dtype}" if x.ndim == 0 else f"an array of {x.dtype}"
+            warn_user(
+                f"{op.name}: float32 meets {kind}; NumPy makes float64 of the two, and what "
+                "follows is computed in it. Use a Python number, as of math.sqrt or float(x), or "
+                "x.astype(np.float32).",
+                WideningWarning,
+                line,
+            )
+            return
 
 
 _bodies: dict[Any, Graph] = {}  # of composites; the oldest goes when there are too many
@@ -189,13 +249,20 @@ REMEMBERED = 1024
 
 
 def composite_body(op: Op, types: Sequence[ArrayType | None], params: dict[str, Any]) -> Graph:
-    """The graph of a composite's body for operands of these types."""
+    """The graph of a composite's body for operands of these types.
+
+    That of an op made for one call is recorded once, too: what it reads outside may be something
+    else when a pass asks for it again.
+    """
     assert op.body is not None
+    for_one_call = op.name not in table or table[op.name] is not op
+    known = op.recorded if for_one_call else _bodies
     key: Any
     try:
-        key = (op, tuple(types), tuple(sorted(params.items())))
-        if key in _bodies:
-            return _bodies[key]
+        key = (None if for_one_call else op, tuple(types), tuple(sorted(params.items())))
+        if key in known:
+            found: Graph = known[key]
+            return found
     except TypeError:
         key = None  # a parameter without a hash (an array, a function's tree)
     body = op.body
@@ -207,17 +274,20 @@ def composite_body(op: Op, types: Sequence[ArrayType | None], params: dict[str, 
     names = [f"x{i}" for i in range(len(types))] if op.call.variadic else op.call.operands
     graph, captured = trace_flat(run, types, names)
     if captured:
-        raise TraceError(
-            f"{op.name}: its body uses a Tensor from outside; it may use its arguments only. "
-            "Pass that Tensor in as an argument."
-        )
-    if (
-        key is not None and op.name in table and table[op.name] is op
-    ):  # not one made for a single call
-        if len(_bodies) >= REMEMBERED:
-            del _bodies[next(iter(_bodies))]
-        _bodies[key] = graph
+        raise outer_tensor(op.name)
+    if key is not None:
+        if len(known) >= REMEMBERED:
+            del known[next(iter(known))]
+        known[key] = graph
     return graph
+
+
+def outer_tensor(name: str) -> TraceError:
+    """The refusal of a body that closes over a Tensor."""
+    return TraceError(
+        f"{name}: its body uses a Tensor from outside; it may use its arguments only. "
+        "Pass that Tensor in as an argument."
+    )
 
 
 def node_type(op: Op, types: Sequence[ArrayType | None], params: dict[str, Any]) -> Type:

@@ -5,6 +5,7 @@ The float arrays of a layer are its parameters, everything else in it is fixed. 
 trained like anything that a user writes.
 """
 
+from wengert.core.missing import explain_missing_names
 from wengert.nn import init
 from wengert.nn.dropout import Dropout
 from wengert.nn.embedding import Embedding
@@ -14,6 +15,7 @@ from wengert.nn.mlp import Mlp
 from wengert.nn.normalization import BatchNorm, LayerNorm
 from wengert.nn.recurrent import GRU
 from wengert.nn.scratch import Scratch
+from wengert.nn.seeding import seed
 from wengert.nn.sequential import Sequential
 from wengert.nn.summary import summary
 
@@ -29,5 +31,9 @@ __all__ = [
     "Scratch",
     "Sequential",
     "init",
+    "seed",
     "summary",
 ]
+
+explain_missing_names(globals())
+del explain_missing_names

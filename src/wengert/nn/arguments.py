@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from wengert.core.dtypes import float32, float64
 from wengert.errors import DTypeError, ShapeError
-
-Seed: TypeAlias = int | np.random.Generator
 
 
 def require_float(by: str, dtype: Any) -> np.dtype[Any]:
@@ -53,14 +51,3 @@ def require_shape(by: str, shape: Any) -> tuple[int, ...]:
         f"{by}: shape={shape!r} was given; it must be a tuple of whole numbers of at least 0. "
         "Write (2, 3)."
     )
-
-
-def generator_of(by: str, seed: Any) -> np.random.Generator:
-    """The NumPy generator that a seed begins, or that is given as one, or the worded error."""
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{by}: seed={seed!r} was given; it must be a whole number of at least 0, or a "
-            "np.random.Generator. Choose one."
-        ) from None

@@ -14,8 +14,10 @@ from wengert.nn.programs import ROWS, Program
 from wengert.runtime import objects
 from wengert.runtime.entry import Entry, never
 from wengert.runtime.entry_table import Unsupported
+from wengert.runtime.live import mark_rewritten
 from wengert.runtime.memory import aligned as aligned_bytes
 from wengert.runtime.signature import Signature
+from wengert.runtime.watch import owner_of
 from wengert.runtime.workers import pool
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -25,6 +27,7 @@ LONG = 500_000  # multiplications that make it worth while to let other Python t
 def aligned(shape: Sequence[int], dtype: np.dtype[Any], fill: float = 0.0) -> Array:
     """A new array that begins where a cache line does, as machine code likes it."""
     made = aligned_bytes(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)
+    mark_rewritten(owner_of(made))
     found: Array = made.view(dtype).reshape(shape)
     found.fill(fill)
     return found

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from wengert.core.arguments import worded_methods
+from wengert.core.missing import Explained
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.functions.parameter import canonical_number
+from wengert.nn.showing import shown_layer
 
 
-@dataclass(init=False)
-class Dropout:
+@worded_methods("__init__", "__call__")
+@dataclass(init=False, repr=False)
+class Dropout(Explained):
     """Each element becomes 0 with probability `rate` and is divided by 1 - rate otherwise.
 
     Without a generator it is the identity: there is no hidden training mode.
@@ -31,3 +35,6 @@ class Dropout:
 
     def __call__(self, x: Value, rng: Any = None) -> Value:
         return op.dropout(x, self.rate, rng)
+
+    def __repr__(self) -> str:
+        return shown_layer(self)

@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.arguments import worded_methods
+from wengert.core.missing import Explained
 from wengert.core.table import op
 from wengert.core.types import Value
-from wengert.nn.arguments import Seed, require_float, require_size
+from wengert.nn.arguments import require_float, require_size
 from wengert.nn.init import Initialiser, initialise
+from wengert.nn.seeding import Seed
+from wengert.nn.showing import shown_layer
 
 
-@dataclass(init=False, eq=False)
-class Embedding:
+@worded_methods("__init__", "__call__")
+@dataclass(init=False, eq=False, repr=False)
+class Embedding(Explained):
     """Rows of `weight`, (count, size), at integer indices of any shape; each index becomes a row.
 
     Negative indices count from the end, and those that do not exist raise IndexError. Rows that are
@@ -33,7 +38,7 @@ class Embedding:
         size: int,
         *,
         init: str | Initialiser = "normal",
-        seed: Seed = 0,
+        seed: Seed = None,
         dtype: Any = np.float32,
     ) -> None:
         shape = (
@@ -45,3 +50,6 @@ class Embedding:
 
     def __call__(self, indices: Value) -> Value:
         return op.take(self.weight, indices, 0)
+
+    def __repr__(self) -> str:
+        return shown_layer(self)

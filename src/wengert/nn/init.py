@@ -1,8 +1,9 @@
 """Initialisers: the first values of weights, drawn from a seeded NumPy generator.
 
-Each is called as `initialiser(shape, seed=0, dtype=np.float32)`. The seed is a number or a NumPy
-generator, which then moves on: layers that share one differ. Numbers are drawn in float64 and
-rounded, so a float32 array is the float64 one of the same seed, rounded.
+Each is called as `initialiser(shape, seed=None, dtype=np.float32)`. The seed is a number or a NumPy
+generator, which then moves on: layers that share one differ. Without a seed each call differs from
+those before it, see `wg.nn.seed`. Numbers are drawn in float64 and rounded, so a float32 array is
+the float64 one of the same seed, rounded.
 
 A weight of shape (out, in) has fan_in = in and fan_out = out. Axes behind the second belong to
 both: a weight (out, in, k) has fan_in = in · k and fan_out = out · k. Normal numbers are not
@@ -17,8 +18,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from wengert.core.arguments import worded
 from wengert.errors import ShapeError
-from wengert.nn.arguments import Seed, generator_of, require_float, require_shape
+from wengert.nn.arguments import require_float, require_shape
+from wengert.nn.seeding import Seed, generator_of
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Shape: TypeAlias = int | Sequence[int]
@@ -38,17 +41,21 @@ def _fans(by: str, shape: Shape) -> tuple[int, int]:
 
 
 def _uniform(shape: Shape, seed: Seed, dtype: Any, by: str, variance: float) -> Array:
-    limit = math.sqrt(3 * variance)
-    drawn = generator_of(by, seed).uniform(-limit, limit, require_shape(by, shape))
-    return drawn.astype(require_float(by, dtype))
+    limit, sizes, found = (
+        math.sqrt(3 * variance),
+        require_shape(by, shape),
+        require_float(by, dtype),
+    )
+    return generator_of(by, seed).uniform(-limit, limit, sizes).astype(found)
 
 
 def _normal(shape: Shape, seed: Seed, dtype: Any, by: str, variance: float) -> Array:
-    drawn = generator_of(by, seed).normal(0.0, math.sqrt(variance), require_shape(by, shape))
-    return drawn.astype(require_float(by, dtype))
+    sizes, found = require_shape(by, shape), require_float(by, dtype)
+    return generator_of(by, seed).normal(0.0, math.sqrt(variance), sizes).astype(found)
 
 
-def xavier_uniform(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
+@worded
+def xavier_uniform(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Uniform with variance 2 / (fan_in + fan_out): within ± sqrt(6 / (fan_in + fan_out)).
 
     For tanh and sigmoid (Glorot and Bengio 2010).
@@ -57,13 +64,15 @@ def xavier_uniform(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Arr
     return _uniform(shape, seed, dtype, by, 2 / max(sum(_fans(by, shape)), 1))
 
 
-def xavier_normal(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
+@worded
+def xavier_normal(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Normal with variance 2 / (fan_in + fan_out)."""
     by = "xavier_normal"
     return _normal(shape, seed, dtype, by, 2 / max(sum(_fans(by, shape)), 1))
 
 
-def he_uniform(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
+@worded
+def he_uniform(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Uniform with variance 2 / fan_in: within ± sqrt(6 / fan_in).
 
     For relu and its relatives (He et al. 2015).
@@ -72,13 +81,15 @@ def he_uniform(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
     return _uniform(shape, seed, dtype, by, 2 / max(_fans(by, shape)[0], 1))
 
 
-def he_normal(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
+@worded
+def he_normal(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Normal with variance 2 / fan_in."""
     by = "he_normal"
     return _normal(shape, seed, dtype, by, 2 / max(_fans(by, shape)[0], 1))
 
 
-def lecun_uniform(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
+@worded
+def lecun_uniform(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Uniform with variance 1 / fan_in: within ± sqrt(3 / fan_in).
 
     What goes in with variance 1 comes out with variance 1 (LeCun et al. 1998).
@@ -87,23 +98,27 @@ def lecun_uniform(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Arra
     return _uniform(shape, seed, dtype, by, 1 / max(_fans(by, shape)[0], 1))
 
 
-def lecun_normal(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
+@worded
+def lecun_normal(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Normal with variance 1 / fan_in."""
     by = "lecun_normal"
     return _normal(shape, seed, dtype, by, 1 / max(_fans(by, shape)[0], 1))
 
 
-def normal(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
+@worded
+def normal(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Normal with variance 1, of any shape."""
     return _normal(shape, seed, dtype, "normal", 1.0)
 
 
-def zeros(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
+@worded
+def zeros(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Zeros of any shape; nothing is drawn."""
     return np.zeros(require_shape("zeros", shape), require_float("zeros", dtype))
 
 
-def orthogonal(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
+@worded
+def orthogonal(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Orthonormal rows, or columns where there are more rows than columns, uniformly among all such
     matrices (Saxe et al. 2014). Axes behind the first count as one.
 
@@ -114,12 +129,12 @@ def orthogonal(shape: Shape, seed: Seed = 0, dtype: Any = np.float32) -> Array:
     by = "orthogonal"
     _fans(by, shape)
     rows, *others = sizes = require_shape(by, shape)
-    columns = math.prod(others)
+    columns, dtype = math.prod(others), require_float(by, dtype)
     drawn = generator_of(by, seed).normal(size=(max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(drawn)
     q = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)  # else QR's signs would not be random
     found = q if rows >= columns else q.T
-    return found.reshape(sizes).astype(require_float(by, dtype))
+    return found.reshape(sizes).astype(dtype)
 
 
 INITIALISERS: dict[str, Initialiser] = {
@@ -148,7 +163,8 @@ def initialise(
             f"{by}: init={init!r} was given; the initialisers are {', '.join(INITIALISERS)}. "
             "Choose one, or pass a function (shape, seed, dtype)."
         )
-    found = np.asarray(initialiser(tuple(shape), seed, dtype))
+    given = generator_of(by, None) if seed is None else seed
+    found = np.asarray(initialiser(tuple(shape), given, dtype))
     if found.shape != tuple(shape):
         raise ShapeError(
             f"{by}: the initialiser returned shape {found.shape}; shape {tuple(shape)} was asked "

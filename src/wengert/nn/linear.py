@@ -7,14 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.arguments import worded_methods
+from wengert.core.missing import Explained
 from wengert.core.table import op
 from wengert.core.types import Value
-from wengert.nn.arguments import Seed, require_float, require_size
+from wengert.nn.arguments import require_float, require_size
 from wengert.nn.init import Initialiser, initialise
+from wengert.nn.seeding import Seed
+from wengert.nn.showing import shown_layer
 
 
-@dataclass(init=False, eq=False)
-class Linear:
+@worded_methods("__init__", "__call__")
+@dataclass(init=False, eq=False, repr=False)
+class Linear(Explained):
     """x @ weight.T + bias, along the last axis of x.
 
     `weight` is (out, in), `bias` (out,) and zero at first, or None without one.
@@ -34,7 +39,7 @@ class Linear:
         *,
         bias: bool = True,
         init: str | Initialiser = "xavier_uniform",
-        seed: Seed = 0,
+        seed: Seed = None,
         dtype: Any = np.float32,
     ) -> None:
         shape = (
@@ -55,3 +60,6 @@ class Linear:
     def __call__(self, x: Value) -> Value:
         y = op.matmul(x, op.matrix_transpose(self.weight))
         return y if self.bias is None else y + self.bias
+
+    def __repr__(self) -> str:
+        return shown_layer(self)

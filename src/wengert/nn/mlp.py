@@ -9,24 +9,30 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.arguments import worded_methods
 from wengert.core.bind import located
+from wengert.core.missing import Explained
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.errors import DTypeError, ShapeError, TraceError
 from wengert.nn.activations import ACTIVATIONS, find_activation
-from wengert.nn.arguments import Seed, as_sequence, generator_of, require_float, require_size
+from wengert.nn.arguments import as_sequence, require_float, require_size
 from wengert.nn.bound import Bound, aligned
 from wengert.nn.gradients import Gradients
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.linear import Linear
 from wengert.nn.programs import Kind
 from wengert.nn.scratch import Scratch, Workplace, sections
+from wengert.nn.seeding import Seed, generator_of
+from wengert.runtime.live import recording_threads, refuse_calling
 
+PLAIN = "Pass the Mlp as an argument, and call mlp(x)."
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
+@worded_methods("__init__", "__call__")
 @dataclass(init=False, eq=False, repr=False)
-class Mlp:
+class Mlp(Explained):
     """A multilayer perceptron: matrix products with a bias and an activation behind each.
 
     `dims` are the sizes from input to output. `weights(i)` (out, in) and `biases(i)` (out,) are
@@ -54,7 +60,7 @@ class Mlp:
         activation: str = "tanh",
         output_activation: str = "identity",
         init: str | Initialiser = "xavier_uniform",
-        seed: Seed = 0,
+        seed: Seed = None,
         dtype: Any = np.float32,
     ) -> None:
         sizes = _sizes(dims)
@@ -112,6 +118,8 @@ class Mlp:
 
     def forward(self, x: Value, scratch: Scratch) -> Array:
         """The output for x: a read-only view of the scratch, which the next forward overwrites."""
+        if recording_threads:
+            refuse_calling("Mlp.forward", PLAIN)
         if type(scratch) is not Scratch:
             _require("forward", "scratch", scratch, Scratch)
         if scratch.bound.call(x, self, scratch.buffer) is NotImplemented:
@@ -126,6 +134,8 @@ class Mlp:
         `x` and `scratch` are those of the last `forward`. Gradients of parameters, summed over the
         rows, are overwritten or, with `accumulate`, added to.
         """
+        if recording_threads:
+            refuse_calling("Mlp.backward", PLAIN)
         if type(grads) is not Gradients:
             _require("backward", "grads", grads, Gradients)
         if grads.scratch is not scratch:

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.arguments import worded_methods
 from wengert.core.bind import located
+from wengert.core.missing import Explained
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import ShapeError
 from wengert.functions.parameter import canonical_number
 from wengert.nn.arguments import as_sequence, require_float, require_size
+from wengert.nn.showing import shown_layer
 
 
 def _eps(by: str, eps: Any) -> float:
@@ -26,8 +29,9 @@ def _sizes(by: str, size: Any) -> tuple[int, ...]:
     return tuple(require_size(by, "size", each) for each in sizes)
 
 
-@dataclass(init=False, eq=False)
-class LayerNorm:
+@worded_methods("__init__", "__call__")
+@dataclass(init=False, eq=False, repr=False)
+class LayerNorm(Explained):
     """The last axes of x brought to mean 0 and variance 1, then times `scale` plus `shift`.
 
     `size` is that of the last axis, or the sizes of several. The variance is that of all elements,
@@ -53,9 +57,13 @@ class LayerNorm:
         axes = tuple(range(-len(self.scale.shape), 0))
         return op.layer_norm(x, self.scale, self.shift, axes, self.eps)
 
+    def __repr__(self) -> str:
+        return shown_layer(self)
 
-@dataclass(init=False, eq=False)
-class BatchNorm:
+
+@worded_methods("__init__", "__call__")
+@dataclass(init=False, eq=False, repr=False)
+class BatchNorm(Explained):
     """Features brought to mean 0 and variance 1 over the batch, then times `scale` plus `shift`.
 
     The last axis of x is that of the features, all others are the batch. It is called as
@@ -129,3 +137,6 @@ class BatchNorm:
                 "and there must be others, the batch. Reshape it."
             )
             raise located(error, [x])
+
+    def __repr__(self) -> str:
+        return shown_layer(self)

@@ -7,17 +7,23 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.arguments import worded_methods
 from wengert.core.bind import located
+from wengert.core.missing import Explained
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import ShapeError
-from wengert.nn.arguments import Seed, generator_of, require_float, require_size
+from wengert.nn.arguments import require_float, require_size
 from wengert.nn.init import Initialiser, initialise
+from wengert.nn.seeding import Seed, generator_of
+from wengert.nn.showing import shown_layer
 
 
-@dataclass(init=False, eq=False)
-class GRU:
-    """A gated recurrent unit over axis 0 of xs, which is (time, in) or (time, batch, in).
+@worded_methods("__init__", "__call__", "step")
+@dataclass(init=False, eq=False, repr=False)
+class GRU(Explained):
+    """A gated recurrent unit over axis 0 of xs, which is (time, in) or (time, batch, in). The batch
+    is axis 1: transpose sequences that come as (batch, time, in).
 
         r = sigmoid(W_r x + b_r + U_r h + c_r)          (Cho et al. 2014, in the form of cuDNN)
         z = sigmoid(W_z x + b_z + U_z h + c_z)
@@ -47,7 +53,7 @@ class GRU:
         *,
         init: str | Initialiser = "xavier_uniform",
         hidden_init: str | Initialiser = "orthogonal",
-        seed: Seed = 0,
+        seed: Seed = None,
         dtype: Any = np.float32,
     ) -> None:
         width = require_size("GRU", "in_size", in_size)
@@ -92,6 +98,7 @@ class GRU:
         if h is None:
             shape = (*xs.shape[1:-1], self.hidden_weight.shape[1])
             h = op.zeros(shape, projected.dtype)
+        self._require_state(xs, h)
 
         def step(before: Value, x: Value) -> tuple[Value, Value]:
             after = self._next(x, before)
@@ -99,3 +106,20 @@ class GRU:
 
         last, hs = op.scan(step, h, projected)
         return hs, last
+
+    def _require_state(self, xs: Value, h: Value) -> None:
+        """Refuse an h that is not that of the batch: most likely axes 0 and 1 were mixed up."""
+        wanted = (*xs.shape[1:-1], self.hidden_weight.shape[1])
+        given = tuple(op.asarray(h).shape)
+        if given != wanted:
+            axes = ("batch", "hidden")[-len(wanted) :]
+            error = ShapeError(
+                f"GRU: h has shape {given} and xs {tuple(xs.shape)}; xs is (time, "
+                f"{'batch, ' * (len(wanted) > 1)}in), so h must be ({', '.join(axes)}"
+                f"{',' * (len(wanted) == 1)}), which is {wanted}. If axis 0 of xs is the batch, "
+                "transpose it: np.swapaxes(xs, 0, 1)."
+            )
+            raise located(error, [xs, h])
+
+    def __repr__(self) -> str:
+        return shown_layer(self)

@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from wengert.core.arguments import worded_methods
+from wengert.core.missing import Explained
 from wengert.core.types import Value
 from wengert.nn.activations import find_activation
+from wengert.nn.normalization import BatchNorm
+from wengert.nn.showing import shown_layers
 
 
-@dataclass(init=False, eq=False)
-class Sequential:
+@worded_methods("__init__", "__call__")
+@dataclass(init=False, eq=False, repr=False)
+class Sequential(Explained):
     """Layers that are applied one after the other.
 
     A layer is anything that is called with one array and returns one: a layer of `wg.nn`, a
@@ -38,6 +43,13 @@ class Sequential:
                     f"Sequential: layers[{i}] is {type(layer).__name__}; a layer is called with an "
                     "array. Pass a layer, a function, or the name of an activation."
                 )
+            if type(layer).__call__ is BatchNorm.__call__:
+                raise TypeError(
+                    f"Sequential: layers[{i}] is {type(layer).__name__}, which takes a state and "
+                    "returns the new one; a Sequential calls its layers with one array. Write a "
+                    "dataclass with the layers as fields and call them in its __call__: y, state = "
+                    "self.norm(x, state, training=training)."
+                )
             found.append(layer)
         self.layers = tuple(found)
 
@@ -56,6 +68,9 @@ class Sequential:
 
     def __len__(self) -> int:
         return len(self.layers)
+
+    def __repr__(self) -> str:
+        return shown_layers("Sequential", self.layers)
 
 
 def _takes_rng(layer: Callable[..., Any]) -> bool:

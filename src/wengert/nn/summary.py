@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.core import tree
+from wengert.core.arguments import worded
 from wengert.core.dtypes import is_float
 
 HEAD = ("path", "shape", "dtype", "count", "")
 
 
+@worded
 def summary(model: Any) -> str:
     """A table of the arrays of a model: path, shape, dtype and count of each, and totals.
 

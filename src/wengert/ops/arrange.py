@@ -273,6 +273,11 @@ def _band_type(name: str) -> Any:
     return rule
 
 
+def _diagonal(k: Any) -> int:
+    """The number of a diagonal; beyond all matrices it does not matter how far."""
+    return max(-(2**62), min(int(k), 2**62))
+
+
 _BAND_SAMPLES = (
     sample((3, 4)),
     sample((2, 3, 3), k=1),
@@ -293,7 +298,7 @@ def _band(choose: Any, name: str) -> Any:
 @linear(
     numpy=_band(np.tril, "tril"),
     type=_band_type("tril"),
-    canonical=lambda x, k: {"k": int(k)},
+    canonical=lambda x, k: {"k": _diagonal(k)},
     transpose=lambda g, _x, k: op.tril(g, k),
     array_function=(np.tril,),
     samples=_BAND_SAMPLES,
@@ -306,7 +311,7 @@ def tril(x: Any, /, k: int = 0) -> None:
 @linear(
     numpy=_band(np.triu, "triu"),
     type=_band_type("triu"),
-    canonical=lambda x, k: {"k": int(k)},
+    canonical=lambda x, k: {"k": _diagonal(k)},
     transpose=lambda g, _x, k: op.triu(g, k),
     array_function=(np.triu,),
     samples=_BAND_SAMPLES,

@@ -134,6 +134,7 @@ def _vecdot_type(x: Any, y: Any, axis: int) -> ArrayType:
     ),
     type=_vecdot_type,
     canonical=_vecdot_canonical,
+    settled=lambda x, y, axis: _vecdot_canonical(x, y, axis - max(x.ndim, y.ndim)),
     transposes=(
         lambda g, _x, y, axis: unbroadcast(
             op.multiply(_with_axis(g, axis - max(_x.ndim, y.ndim)), y), _x

@@ -14,7 +14,9 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.bind import located, recording_level
 from wengert.core.define import primitive
+from wengert.core.dtypes import bool_
 from wengert.core.graph import Graph
+from wengert.core.number import plain_operand
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value, type_of
@@ -24,6 +26,7 @@ from wengert.interpret.body import (
     filled,
     float_wanted,
     gradient_of,
+    require_given,
     scatter,
     spread,
     tangent_of,
@@ -44,6 +47,11 @@ def _narrow(params: dict[str, Any], read: Sequence[bool]) -> tuple[dict[str, Any
 
 
 # A region: a body that is run as it is, and run again instead of kept when it is differentiated.
+
+
+def _region_type(*operands: Any, body: Graph) -> tuple[ArrayType, ...]:
+    require_given("region", operands, body.input_types())
+    return tuple(body.output_types())
 
 
 def _region_vjp(
@@ -71,14 +79,15 @@ def _front_region(function: Callable[..., Any], *args: Any) -> Any:
     """
     if is_eager() and recording_level() is None:
         return tree.arrays(function(*args))
-    leaves, structure = tree.flatten(args)
-    body, returned, captured = close(function, structure, [type_of(x) for x in leaves])
+    leaves, places = tree.distinct_leaves(args)
+    structure, types = tree.flatten(args)[1], [type_of(x) for x in leaves]
+    body, returned, captured = close(function, structure, types, places=places)
     return tree.unflatten(returned, region.rebind([*captured, *leaves], {"body": body}))
 
 
 @primitive(
     numpy=lambda *operands, body: tuple(replay(body, operands)),
-    type=lambda *operands, body: tuple(body.output_types()),
+    type=_region_type,
     front=_front_region,
     vjp_flat=_region_vjp,
     jvp_flat=_region_jvp,
@@ -97,6 +106,9 @@ def _cond_numpy(condition: Any, *operands: Any, then: Graph, orelse: Graph) -> A
 
 
 def _cond_type(condition: Any, *operands: Any, then: Graph, orelse: Graph) -> tuple[ArrayType, ...]:
+    for body in (then, orelse):
+        wanted = [ArrayType((), bool_), *body.input_types()]
+        require_given("cond", (condition, *operands), wanted)
     ours, theirs = then.output_types(), orelse.output_types()
     if ours != theirs:
         raise ShapeError(
@@ -134,12 +146,13 @@ def _front_cond(
             "Use wg.where to choose element by element."
         )
         raise located(error, [condition])
+    condition = plain_operand(condition)
     if not isinstance(condition, Tensor):
         return (then if bool(condition) else orelse)(*args)
-    leaves, structure = tree.flatten(args)
+    leaves, places = tree.distinct_leaves(args)
+    structure, types = tree.flatten(args)[1], [type_of(x) for x in leaves]
     (first, ours, used), (second, theirs, used_too) = (
-        close(function, structure, [type_of(x) for x in leaves], whole=True)
-        for function in (then, orelse)
+        close(function, structure, types, whole=True, places=places) for function in (then, orelse)
     )
     if ours != theirs or first.output_types() != second.output_types():
         error = ShapeError(

@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.bind import located
+from wengert.core.bind import located, recording_level
+from wengert.core.constant import Constant
 from wengert.core.define import elementwise, function, linear, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
+from wengert.core.masked import require_plain_array
+from wengert.core.number import Number
 from wengert.core.samples import Booleans, sample, uniform
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
-from wengert.errors import CheckError, ShapeError, TraceError
+from wengert.errors import CheckError, DTypeError, ShapeError, TraceError
 
 
 def _needs_value(**params: Any) -> Any:
@@ -25,12 +28,24 @@ def _needs_value(**params: Any) -> Any:
     )
 
 
-@primitive(numpy=_needs_value, type=lambda name, type: type, flat=True, space="hidden")
+@primitive(
+    numpy=_needs_value,
+    type=lambda name, type: type,
+    canonical=lambda name, type: {"name": str(name), "type": type},
+    flat=True,
+    space="hidden",
+)
 def input(*, name: str, type: ArrayType) -> None:
     """An input of a graph: a value given at every run. No gradient is accumulated in it."""
 
 
-@primitive(numpy=_needs_value, type=lambda name, type: type, flat=True, space="hidden")
+@primitive(
+    numpy=_needs_value,
+    type=lambda name, type: type,
+    canonical=lambda name, type: {"name": str(name), "type": type},
+    flat=True,
+    space="hidden",
+)
 def parameter(*, name: str, type: ArrayType) -> None:
     """A parameter of a graph: a value that stays between runs and receives a gradient."""
 
@@ -38,6 +53,7 @@ def parameter(*, name: str, type: ArrayType) -> None:
 @primitive(
     numpy=lambda value: value,
     type=lambda value: ArrayType(value.shape, value.dtype),
+    canonical=lambda value: {"value": value if type(value) is np.ndarray else np.asarray(value)},
     flat=True,
     space="hidden",
 )
@@ -48,6 +64,10 @@ def constant(*, value: Any) -> None:
 @primitive(
     numpy=lambda dim, dtype: np.asarray(dim, dtype),
     type=lambda dim, dtype: ArrayType((), dtype),
+    canonical=lambda dim, dtype: {
+        "dim": canonical_shape("size", dim)[0],
+        "dtype": dtypes.canonical("size", dtype),
+    },
     flat=True,
     sized=True,
     space="hidden",
@@ -147,9 +167,13 @@ def _static_number(name: str, value: Any) -> Any:
             "Compute with wg.arange(n) or wg.broadcast_to(x, shape) instead."
         )
         raise located(error, [value])
-    if isinstance(value, np.ndarray | np.generic):
-        return value.item()
-    return value
+    single = isinstance(value, np.ndarray | np.generic) and value.size == 1
+    number = value.item() if single else value
+    if not isinstance(number, bool | int | float | Dim):
+        raise DTypeError(
+            f"{name}: {value!r} was given; a number is needed. Convert it with float or int."
+        )
+    return number
 
 
 def _full_params(shape: Any, fill_value: Any, dtype: Any) -> dict[str, Any]:
@@ -163,10 +187,19 @@ def _full_params(shape: Any, fill_value: Any, dtype: Any) -> dict[str, Any]:
     }
 
 
+def _front_full(shape: Shape, fill_value: float, dtype: Any = None) -> Any:
+    value: Any = fill_value
+    if type(value) is Number:
+        return op.broadcast_to(op.asarray(value, dtype), canonical_shape("full", shape))
+    given = {"shape": shape, "fill_value": value, "dtype": dtype}
+    return full.rebind(*full.read((), given))
+
+
 @primitive(
     numpy=lambda shape, fill_value, dtype: np.full(shape, fill_value, dtype),
     type=lambda shape, fill_value, dtype: ArrayType(shape, dtype),
     canonical=_full_params,
+    front=_front_full,
     flat=True,
     sized=True,
     samples=(
@@ -275,18 +308,22 @@ def linspace(start: Any, stop: Any, num: int, dtype: Any = None, endpoint: bool 
 
     The ends may be arrays or Tensors; gradients flow to both.
     """
+    (count,) = canonical_shape("linspace", num)
+    count = int(count)
+    wanted = None if dtype is None else dtypes.canonical("linspace", dtype)
     if not isinstance(start, Tensor) and not isinstance(stop, Tensor):
-        line = np.linspace(start, stop, int(num), endpoint=endpoint)
-        return line.astype(dtypes.canonical("linspace", dtype or np.float64))
-    start, stop = op.broadcast_arrays(start, stop)
-    kind = dtypes.floating(dtypes.promote(start, stop))
-    gaps = int(num) - 1 if endpoint else int(num)
-    places = np.arange(int(num)).astype(kind).reshape(-1, *[1] * start.ndim)
+        return np.linspace(start, stop, count, endpoint=endpoint, dtype=wanted)
+    known = [x if isinstance(x, bool | int | float) else op.asarray(x) for x in (start, stop)]
+    kind = np.result_type(dtypes.promote(*known), 0.0)  # differences of integers may wrap around
+    start, stop = op.broadcast_arrays(*(op.astype(x, kind) for x in known))
+    gaps = count - 1 if endpoint else count
+    places = np.arange(count).astype(kind).reshape(-1, *[1] * start.ndim)
     out = places * ((stop - start) / max(gaps, 1)) + start
     if endpoint and gaps > 0:  # the end is reached exactly, whatever the step was rounded to
-        end = op.astype(op.expand_dims(stop, 0), out.dtype)
-        out = op.concat([out[:-1], end])
-    return out if dtype is None else op.astype(out, dtype)
+        out = op.concat([out[:-1], op.expand_dims(stop, 0)])
+    if wanted is None:
+        return out
+    return op.astype(op.floor(out) if wanted.kind in "iu" else out, wanted)
 
 
 @function()
@@ -299,8 +336,15 @@ def eye(n_rows: Size, n_cols: Size | None = None, k: int = 0, dtype: Any = None)
 
 @function()
 def asarray(x: Any, dtype: Any = None) -> Any:
-    """A number, list or array as an array; a Tensor stays what it is."""
-    if not isinstance(x, Tensor):
+    """A number, list or array as an array; a Tensor stays what it is. In a function that is
+    recorded, the array can be indexed by traced integers: ``wg.asarray(table)[i, j]``.
+    """
+    if isinstance(x, Number):
+        x = x.as_array()
+    elif not isinstance(x, Tensor):
+        require_plain_array("asarray", x)
         x = np.asarray(x)
+        if recording_level() is not None:
+            x = x.view(Constant)
         dtypes.require_supported("asarray", 0, x.dtype)
     return x if dtype is None or x.dtype == np.dtype(dtype) else op.astype(x, dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index as as_integer
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ def _shift(x: Any, axis: int, step: int, fill: float) -> Any:
     out = np.full_like(x, fill)
     to: list[slice] = [slice(None)] * x.ndim
     source = list(to)
-    to[axis] = slice(step, None) if step > 0 else slice(None, step)
+    to[axis] = slice(step, None) if step >= 0 else slice(None, step)
     source[axis] = slice(None, -step) if step > 0 else slice(-step, None)
     out[tuple(to)] = x[tuple(source)]
     return out
@@ -32,8 +33,8 @@ def _shift(x: Any, axis: int, step: int, fill: float) -> Any:
     type=lambda x, axis, step, fill: ArrayType(x.shape, x.dtype),
     canonical=lambda x, axis, step, fill: {
         "axis": canonical_axis("shift", axis, x.ndim),
-        "step": step,
-        "fill": fill,
+        "step": as_integer(step),
+        "fill": fill if isinstance(fill, bool | int | float) else float(fill),
     },
     vjp=lambda g, _out, _x, axis, step, fill: op.shift(g, axis=axis, step=-step),
     jvp=lambda d, _out, _x, axis, step, fill: op.shift(d[0], axis=axis, step=step),
@@ -224,10 +225,14 @@ def cumulative_prod(
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours along the axis, `n` times; `prepend` and `append` join first.
 
+    None at all (n=0) is the array as it is, to which nothing joins.
+
     >>> wg.diff(np.array([1.0, 4.0, 9.0]))
     array([3., 5.])
     """
     x = op.asarray(x)
+    if n == 0:
+        return x
     along = canonical_axis("diff", axis, len(x.shape))
     if n < 0:
         raise ShapeError(f"diff: n={n} was given; it must not be negative. Use cumsum to undo it.")
@@ -263,7 +268,8 @@ def _as_numpy(definition: Callable[..., Any], default_axis: int | None) -> Calla
                 "array. Use the returned value."
             )
             raise located(error, [x])
-        x = op.reshape(x, (-1,)) if axis is None else x
+        if axis is None or (not x.shape and axis in (0, -1)):
+            x, axis = op.reshape(x, (-1,)), 0
         return _cumulative(definition, 0, x, axis, dtype, False)
 
     return accumulate

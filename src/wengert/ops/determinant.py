@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert.core.define import function, primitive
-from wengert.core.matrices import require_floats, require_square
+from wengert.core.matrices import require_equal_matrices, require_floats, require_square
 from wengert.core.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
@@ -39,11 +40,16 @@ def _determinant_type(name: str) -> Any:
 
 
 def _of_each(name: str, evaluate: Any) -> Any:
-    """NumPy's function of a matrix, after the operand was checked."""
+    """NumPy's function of a matrix, after the operand was checked; NaN where an element is, which
+    LAPACK may lose.
+    """
 
     def numpy(x: Any) -> Any:
         _determinant_type(name)(x)
-        return evaluate(x)
+        found = evaluate(x)
+        if not math.isnan(np.vdot(x, x)):
+            return found
+        return np.where(np.isnan(x).any(axis=(-2, -1)), x.dtype.type(np.nan), found)
 
     return numpy
 
@@ -135,7 +141,9 @@ def _diagonal_matrices(d: Any) -> Any:
     return d[..., None] * np.eye(d.shape[-1], dtype=d.dtype)
 
 
-def _matrices_type(x: Any, *_tangent: Any) -> ArrayType:
+def _matrices_type(x: Any, *tangent: Any) -> ArrayType:
+    for dx in tangent:
+        require_equal_matrices("cofactors_tangent", x, dx)
     return ArrayType(tuple(x.shape), _determinant_type("cofactors")(x).dtype)
 
 

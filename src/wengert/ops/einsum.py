@@ -42,6 +42,9 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = True) -> Any:
             "them as 'ij,jk->ik'."
         )
     arrays = [op.asarray(x) for x in operands]
+    if len({x.dtype for x in arrays}) > 1:  # before anything is summed: integers would wrap around
+        dtype = promote(*arrays)
+        arrays = [x if x.dtype == dtype else op.astype(x, dtype) for x in arrays]
     terms, output = _parse(subscripts, arrays)
     sizes = _sizes(subscripts, terms)
     ready = [_with_each_label_once(term, sizes) for term in terms]
@@ -54,7 +57,7 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = True) -> Any:
         rest = [term for term in ready if term is not left and term is not right]
         kept = {*output, *(label for term in rest for label in term.labels)}
         ready = [*rest, _contract(left, right, kept, sizes)]
-    (x, labels), dtype = ready[0], promote(*arrays)
+    (x, labels), dtype = ready[0], arrays[0].dtype
     x = op.permute_dims(x, tuple(labels.index(label) for label in output))
     return x if x.dtype == dtype else op.astype(x, dtype)  # sums of small integers were wider
 
@@ -132,7 +135,15 @@ def _counts(terms: Iterable[_Term]) -> dict[str, int]:
 def _sizes(subscripts: str, terms: Sequence[_Term]) -> dict[str, Size]:
     sizes: dict[str, Size] = {}
     for x, labels in terms:
+        own: dict[str, Size] = {}
         for label, size in zip(labels, x.shape, strict=True):
+            if own.setdefault(label, size) != size:
+                _refuse(
+                    subscripts,
+                    f"{label!r} has sizes {own[label]} and {size} in one operand, a diagonal has "
+                    "equal ones",
+                    "Use another letter",
+                )
             known = sizes.setdefault(label, size)
             if known == 1:
                 sizes[label] = size

@@ -241,7 +241,7 @@ def cbrt(x: Any, /) -> None:
 def _power(x: Any, y: Any) -> Any:
     try:
         # The operator knows that x ** 2 is x * x.
-        return x**y if type(x) is np.ndarray else np.power(x, y)
+        out = x**y if type(x) is np.ndarray else np.power(x, y)
     except ValueError as error:
         if "negative integer" not in str(error):
             raise
@@ -249,6 +249,10 @@ def _power(x: Any, y: Any) -> Any:
             "power: given integers and a negative exponent; the result would not be an integer. "
             "Convert one of them to float first."
         ) from None
+    if np.ndim(y) == 0 and y == 0.5:
+        # NumPy takes the square root, which is another number than the power at -inf and -0.
+        return np.where(np.equal(x, -math.inf), out.dtype.type(math.inf), out + 0.0)
+    return out
 
 
 def _power_by_base(x: Any, y: Any) -> Any:
@@ -259,11 +263,15 @@ def _power_by_base(x: Any, y: Any) -> Any:
 
 
 def _power_by_exponent(out: Any, x: Any, y: Any) -> Any:
-    """x^y · log x, and 0 where x is 0 and y is not negative."""
-    if type(x) in (int, float) and x > 0:
+    """x^y · log x, and 0 where the power of 0 or of infinity stays 0 around y.
+
+    Below 0 it is NaN, also where the power is so small that it is 0.
+    """
+    if type(x) in (int, float) and 0 < x < math.inf:
         return out * math.log(x)
     at_zero = op.logical_and(op.equal(x, 0), op.greater_equal(y, 0))
-    return op.pull(out, op.log(op.where(at_zero, 1, x)))
+    at_infinity = op.logical_and(op.equal(x, math.inf), op.less(y, 0))
+    return out * op.log(op.where(op.logical_or(at_zero, at_infinity), 1, x))
 
 
 @elementwise(
@@ -291,6 +299,10 @@ def _power_by_exponent(out: Any, x: Any, y: Any) -> Any:
         ((0.0, 1.0), 0.0, (1.0, 0.0), "x**1 is x"),
         ((0.0, 2.0), 0.0, (0.0, 0.0), "2 x at 0; 0**y stays 0 around y"),
         ((-2.0, 3.0), -8.0, (12.0, math.nan), "no power of x < 0 exists around y"),
+        ((-0.5, 2000.0), 0.0, (0.0, math.nan), "nor where it is too small for a number"),
+        ((-math.inf, 0.5), math.inf, (0.0, math.nan), "the power, not the square root"),
+        ((-math.inf, 1.5), math.inf, (math.inf, math.nan), "1.5 times the power 0.5"),
+        ((math.inf, -1.0), 0.0, (-0.0, 0.0), "the power of infinity stays 0 around y < 0"),
         ((0.0, 0.5), 0.0, (math.inf, 0.0), "the root, whose tangent is vertical"),
     ],
 )

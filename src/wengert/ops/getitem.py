@@ -11,6 +11,7 @@ import numpy as np
 from wengert.core.define import function, linear
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
 from wengert.core.samples import sample
+from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
@@ -39,12 +40,17 @@ def _require_inside(name: str, shape: Shape, start: Shape, size: Shape, step: Sh
         if not known or count == 0:
             continue
         last = first + (count - 1) * stride
-        if count < 0 or not 0 <= first < n or not 0 <= last < n:
+        still = stride == 0 and count > 1
+        if still or count < 0 or not 0 <= first < n or not 0 <= last < n:
             raise ShapeError(
                 f"{name}: axis {axis} has size {n}, and a slice from {first} to "
                 f"{first + count * stride} in steps of {stride} was asked for; all of it must lie "
                 "inside. Pass a larger array, or change the slice."
             )
+
+
+def _whole(numbers: Any) -> Shape:
+    return tuple(each if isinstance(each, Dim) else as_integer(each) for each in numbers)
 
 
 def _slice_type(x: Any, start: Shape, size: Shape, step: Shape) -> ArrayType:
@@ -55,6 +61,11 @@ def _slice_type(x: Any, start: Shape, size: Shape, step: Shape) -> ArrayType:
 @linear(
     numpy=lambda x, start, size, step: x[_slices("slice_axes", x.shape, start, size, step)],
     type=_slice_type,
+    canonical=lambda x, start, size, step: {
+        "start": _whole(start),
+        "size": canonical_shape("slice_axes", size),
+        "step": _whole(step),
+    },
     transpose=lambda g, _x, start, size, step: op.place(
         g, shape=tuple(_x.shape), start=start, step=step
     ),
@@ -90,6 +101,11 @@ def _place_type(x: Any, shape: Shape, start: Shape, step: Shape) -> ArrayType:
 @linear(
     numpy=_place,
     type=_place_type,
+    canonical=lambda x, shape, start, step: {
+        "shape": canonical_shape("place", shape),
+        "start": _whole(start),
+        "step": _whole(step),
+    },
     transpose=lambda g, _x, shape, start, step: op.slice_axes(
         g, start=start, size=tuple(_x.shape), step=step
     ),
@@ -180,7 +196,8 @@ def _entries(x: Any, key: Any) -> list[Entry]:
             "Remove some",
         )
     place = ellipses[0] if ellipses else len(parts)
-    parts[place : place + len(ellipses)] = [slice(None)] * (x.ndim - used)
+    # The Ellipsis stays behind its slices: it sets integer arrays apart even where it has none.
+    parts[place:place] = [slice(None)] * (x.ndim - used)
     entries: list[Entry] = []
     axis = 0
     for part in parts:
@@ -208,7 +225,9 @@ def _array(part: Any) -> Any:
                 f"getitem: a {type(part).__name__} of Tensors was given as an index; an index is "
                 "one array. Join them with wg.stack first."
             )
-        return np.zeros(0, np.intp) if isinstance(part, list) and not part else np.asarray(part)
+        found = np.asarray(part)
+        # A list of no elements has no dtype of its own, however deep.
+        return found.astype(np.intp) if isinstance(part, list) and not found.size else found
     return _refuse_kind(f"index {part!r}")
 
 
@@ -224,6 +243,8 @@ def _consumed(part: Any) -> int:
 def _entry(x: Any, axis: int, part: Any) -> list[Entry]:
     if part is None:
         return [Entry(1)]
+    if part is Ellipsis:
+        return [Entry(None)]
     if isinstance(part, bool):
         part = np.asarray(part)
     if isinstance(part, np.ndarray) and part.dtype == np.bool_:

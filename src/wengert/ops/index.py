@@ -22,6 +22,9 @@ from wengert.errors import DTypeError, ShapeError, TraceError
 
 
 def _gathered(shape: Shape, indices: Any, axis: int) -> Shape:
+    if not indices:
+        raise ShapeError("gather: no indices were given; at least one is needed. Pass one.")
+    canonical_axis("gather", axis + len(indices) - 1, len(shape))  # every index has an axis
     block = broadcast_shapes("gather", [tuple(index.shape) for index in indices])
     return (*shape[:axis], *block, *shape[axis + len(indices) :])
 
@@ -49,7 +52,7 @@ def _gather(x: Any, *indices: Any, axis: int) -> Any:
     try:
         if dtypes.uint64 in [index.dtype for index in indices]:  # NumPy would wrap them around
             _require_in_range("gather", x.shape, indices, axis)
-        if len(indices) == 1:
+        if len(indices) == 1 and x.size:  # of an array of no elements take does not look at them
             return np.take(x, indices[0].astype(np.intp), axis=axis)
         return x[(slice(None),) * axis + indices]
     except IndexError:
@@ -58,6 +61,8 @@ def _gather(x: Any, *indices: Any, axis: int) -> Any:
 
 
 def _require_in_range(name: str, shape: Shape, indices: Any, axis: int) -> None:
+    if any(0 in index.shape for index in indices):
+        return  # broadcast together they are none
     for position, index in enumerate(indices, axis):
         size = shape[position]
         if not isinstance(index, np.ndarray | np.generic) or not isinstance(size, int):
@@ -81,12 +86,13 @@ def _check_constants(name: str, x: Any, indices: Any, shape: Shape, axis: int) -
 
 def _gather_params(x: Any, *indices: Any, axis: int) -> dict[str, Any]:
     _check_constants("gather", x, indices, tuple(x.shape), axis)
-    return {"axis": axis}
+    return {"axis": canonical_axis("gather", axis, x.ndim)}
 
 
 def _scatter_params(x: Any, *indices: Any, shape: Shape, axis: int) -> dict[str, Any]:
     _check_constants("scatter", x, indices, shape, axis)
-    return {"shape": shape, "axis": axis}
+    shape = canonical_shape("scatter", shape)
+    return {"shape": shape, "axis": canonical_axis("scatter", axis, len(shape))}
 
 
 def _calling(name: str, function: Any, arrays: Any, shape: Shape, **params: Any) -> Any:
@@ -352,4 +358,9 @@ def nonzero(x: Any) -> tuple[Any, ...]:
                 "only when the program runs. Use wg.where(mask, x, 0) instead."
             )
         x = x.value
-    return np.nonzero(np.atleast_1d(x))
+    if np.ndim(x) == 0:
+        raise ShapeError(
+            "nonzero: given a number, of shape (); an array of at least one axis is needed. Ask "
+            "whether it is 0, or reshape it to (1,)."
+        )
+    return np.nonzero(x)

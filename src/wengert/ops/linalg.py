@@ -9,7 +9,13 @@ import numpy as np
 from wengert.core.broadcast import broadcast_shapes, canonical_axis, unbroadcast
 from wengert.core.define import function, primitive
 from wengert.core.dtypes import promote
-from wengert.core.matrices import require_floats, require_matrices, require_square
+from wengert.core.matrices import (
+    require_floats,
+    require_matrices,
+    require_square,
+    spoiling,
+    without_spoilt,
+)
 from wengert.core.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
@@ -73,10 +79,12 @@ def _singular(name: str, what: str, shape: Any) -> np.linalg.LinAlgError:
 
 def _solve(a: Any, b: Any) -> Any:
     _system_type("solve", a, b)
+    regular, spoilt = without_spoilt(a)
     try:
-        return np.linalg.solve(a, b)
+        out = np.linalg.solve(regular, b)
     except np.linalg.LinAlgError:
         raise _singular("solve", "a singular matrix", a.shape) from None
+    return spoiling(out, spoilt[..., 0] if spoilt is not None and b.ndim == 1 else spoilt)
 
 
 def _solve_vjp(g: Any, out: Any, a: Any, _b: Any) -> Any:
@@ -112,7 +120,9 @@ def _solve_jvp(d: Any, out: Any, a: Any, b: Any) -> Any:
     space="linalg",
 )
 def solve(a: Any, b: Any, /) -> None:
-    """The x with a @ x = b; b is one vector, or holds columns. A singular a raises LinAlgError.
+    """The x with a @ x = b; b is one vector, or holds columns.
+
+    A singular a raises LinAlgError; one with an element that is not finite gives NaN.
 
     >>> wg.linalg.solve(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([2.0, 3.0]))
     array([1., 2.])
@@ -202,10 +212,12 @@ def triangular_solve(a: Any, b: Any, /, lower: bool, trans: bool = False) -> Non
 
 def _inv(x: Any) -> Any:
     _square_type("inv")(x)
+    regular, spoilt = without_spoilt(x)
     try:
-        return np.linalg.inv(x)
+        out = np.linalg.inv(regular)
     except np.linalg.LinAlgError:
         raise _singular("inv", "a singular matrix", x.shape) from None
+    return spoiling(out, spoilt)
 
 
 @primitive(
@@ -224,7 +236,9 @@ def _inv(x: Any) -> Any:
     space="linalg",
 )
 def inv(x: Any, /) -> None:
-    """The inverse of each matrix. A singular one raises LinAlgError.
+    """The inverse of each matrix; NaN where an element is not finite.
+
+    A singular matrix raises LinAlgError.
 
     >>> wg.linalg.inv(np.array([[2.0, 0.0], [0.0, 4.0]]))
     array([[0.5 , 0.  ],
@@ -238,14 +252,16 @@ def _symmetric(x: Any) -> Any:
 
 def _cholesky(x: Any, upper: bool) -> Any:
     _square_type("cholesky")(x)
+    regular, spoilt = without_spoilt(_symmetric(x))
     try:
-        out = np.linalg.cholesky(_symmetric(x))
+        out = np.linalg.cholesky(regular)
     except np.linalg.LinAlgError:
         raise np.linalg.LinAlgError(
             "cholesky: given a matrix that is not positive definite in an array of shape "
             f"{x.shape}; every eigenvalue must be above 0. Check its symmetry, or add a small "
             "multiple of the identity."
         ) from None
+    out = out if spoilt is None else np.tril(spoiling(out, spoilt))
     return out.mT if upper else out
 
 
@@ -290,7 +306,8 @@ def cholesky(x: Any, /, upper: bool = False) -> None:
     """The lower triangular l with l @ l.mT = x, positive definite; its transpose if `upper`.
 
     Both triangles of x are read: what is factored is its symmetric part (x + x.mT) / 2, so the
-    gradient is symmetric. A matrix that is not positive definite raises LinAlgError.
+    gradient is symmetric. A matrix that is not positive definite raises LinAlgError, and one with
+    an element that is not finite gives NaN.
 
     >>> wg.linalg.cholesky(np.array([[4.0, 2.0], [2.0, 2.0]]))
     array([[2., 0.],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from math import inf
 from typing import Any
 
@@ -35,7 +36,8 @@ def _slope(x: Any, out: Any, axes: tuple[int, ...], ord: float) -> Any:
     if abs(ord) == inf:
         best = op.equal(op.abs(x), norm)
         count = op.astype(op.sum(best, axis=axes, keepdims=True), x.dtype)
-        return op.where(best, op.sign(x) / count, 0)
+        unknown = op.where(op.not_equal(norm, norm), math.nan, 0)  # then none of them is best
+        return op.where(best, op.sign(x) / count, op.astype(unknown, x.dtype))
     vanishes = op.equal(norm, 0)
     part = x / op.where(vanishes, 1, norm)  # at most 1
     if ord != 2:  # where x is 0, its sign wins over an infinite power
@@ -111,7 +113,7 @@ def vector_norm(
     size = op.abs(x)
     if ord == 1:
         return op.sum(size, axis=axis, keepdims=keepdims)
-    if 0 in x.shape and ord > 0 and ord != inf:
+    if 0 in x.shape and ord > 0:
         return op.sum(x, axis=axis, keepdims=keepdims)  # no elements: zeros
     extremum = op.max if ord > 0 else op.min
     if abs(ord) == inf:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,7 @@ def abs(x: Any, /) -> None:
 
 def _emit_sign(e: Any, x: Any) -> Any:
     zero, one = e.const(0), e.const(1)
-    below = e.select(e.lt(x, zero), e.neg(one), x)  # 0 and NaN stay
+    below = e.select(e.lt(x, zero), e.neg(one), e.add(x, zero))  # NaN stays, and -0 becomes 0
     return e.select(e.gt(x, zero), one, below)
 
 
@@ -119,9 +121,19 @@ def round(x: Any, /) -> None:
 
 
 def _share(wins: Any, x: Any, y: Any) -> Any:
-    """1 where x wins, 1/2 at a tie, else 0, in the dtype of the result."""
-    share = op.where(wins(x, y), 1.0, op.where(op.equal(x, y), 0.5, 0.0))
-    return op.astype(share, promote(x, y))
+    """1 where x wins, 1/2 at a tie, 0 where y wins, else NaN; in the dtype of the result."""
+    win, tie, loss, unknown = (np.asarray(v, promote(x, y)) for v in (1, 0.5, 0, math.nan))
+    lost = op.where(wins(y, x), loss, unknown) if _may_be_nan(x, y) else loss
+    return op.where(wins(x, y), win, op.where(op.equal(x, y), tie, lost))
+
+
+def _may_be_nan(*operands: Any) -> bool:
+    """Whether a NaN may be among them; of arrays it is known, in one pass each."""
+    return any(
+        not isinstance(z, np.ndarray) or math.isnan(np.vdot(z, z))
+        for z in operands
+        if type(z) not in (int, float)
+    )
 
 
 @elementwise(
@@ -161,7 +173,7 @@ def _relu(x: Any) -> Any:
 
 @elementwise(
     numpy=_relu,
-    partials=lambda out, _x: op.greater(out, 0),
+    partials=lambda out, _x: op.sign(out),  # 1, 0 or NaN
     emit=lambda e, x: e.max(x, e.const(0)),
     samples=(*uniform((0.2, 2)), *uniform((-2, -0.2))),
     at=[((0.0,), 0.0, (0.0,), "a unit at rest stays at rest")],
@@ -194,15 +206,26 @@ def _emit_clip(e: Any, x: Any, min: Any, max: Any) -> Any:
 
 
 def _clip_partials(_out: Any, x: Any, min: Any, max: Any) -> Any:
-    """Which of the three the result is: a bound only where x lies beyond it, and max before min."""
+    """Which of the three the result is: a bound only where x lies beyond it, and max before min.
+    None of them where one is NaN, and all derivatives are.
+    """
     below = False if min is None else op.less(x, min)
     above = False if max is None else op.greater(x, max)
     crossed = False if min is None or max is None else op.greater(min, max)
     outside = op.logical_or(op.logical_or(below, above), crossed)
+    given = [z for z in (x, min, max) if z is not None]
+
+    def slope(chosen: Any) -> Any:
+        if not _may_be_nan(*given):
+            return chosen
+        arrays = [z for z in given if type(z) not in (int, float)]
+        unknown = reduce(op.logical_or, [op.not_equal(z, z) for z in arrays])
+        return op.where(unknown, np.asarray(math.nan, promote(*given)), chosen)
+
     return (
-        lambda: op.logical_not(outside),
-        lambda: op.logical_and(below, op.logical_not(crossed)),
-        lambda: op.logical_or(above, crossed),
+        lambda: slope(op.logical_not(outside)),
+        lambda: slope(op.logical_and(below, op.logical_not(crossed))),
+        lambda: slope(op.logical_or(above, crossed)),
     )
 
 

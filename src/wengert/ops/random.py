@@ -19,14 +19,18 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.bind import at_line
 from wengert.core.define import function, primitive
 from wengert.core.dims import Shape, Size
 from wengert.core.samples import Exactly, sample
 from wengert.core.shapes import canonical_shape
+from wengert.core.source import user_line
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
-from wengert.errors import DTypeError
+from wengert.errors import DTypeError, TraceError
 from wengert.interpret.loops import indices, open_loops
+from wengert.interpret.trace import recorded_program
 
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _KEY_STEPS = 0x9E3779B9, 0xBB67AE85  # the golden ratio and sqrt(3) - 1, as fractions of 2**32
@@ -271,7 +275,9 @@ def permutation(key: Any, count: Size) -> Any:
 class Generator:
     """Draws under one key; each call is a new site with a key of its own, numbered from 0.
 
-    In a traced program the sites are numbered once; every run repeats them under its own key.
+    In a traced program the sites are numbered once; every run repeats them under its own key. A
+    compiled function makes its generator itself, of a key that is an argument: numbers of one from
+    outside would be the same in every call, and are refused.
     Inside a scan, the numbers of a generator from outside also depend on the index of the step.
 
     >>> rng = wg.random.Generator(wg.random.key(0))
@@ -279,12 +285,14 @@ class Generator:
     False
     """
 
-    __slots__ = ("_around", "key", "sites")
+    __slots__ = ("_around", "_program", "key", "sites", "used")
 
     def __init__(self, key: Any) -> None:
         self.key = key
         self.sites = 0
+        self.used = False
         self._around = open_loops()  # its key may depend on these
+        self._program = recorded_program()  # which it is a part of
 
     def next_key(self) -> Any:
         """The key of the next site."""
@@ -292,6 +300,8 @@ class Generator:
 
     def _draw(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call with the key of the next site, which is used up only if that succeeds."""
+        self._require_inside()
+        self.used = True
         inside = [loop for loop in open_loops() if loop not in self._around]
         site = self.sites
         for loop in inside:
@@ -303,8 +313,23 @@ class Generator:
         self.sites = site + 1
         return out
 
+    def _require_inside(self) -> None:
+        """Refuse to draw for a program that this generator is no part of."""
+        program = recorded_program()
+        if program is not None and program is not self._program and type(self.key) is not Tensor:
+            raise at_line(
+                TraceError(
+                    "random.Generator: one from outside draws in a function that is compiled; its "
+                    "numbers would be the same in every call. In the loss of a TrainStep, name a "
+                    "parameter rng; elsewhere, make it inside, wg.random.Generator(key), of a key "
+                    "that is an argument, and pass wg.random.fold_in(key, i) in call i."
+                ),
+                user_line(),
+            )
+
     def fold_in(self, number: Any) -> Generator:
         """A generator of its own for this number, for example the index of a step."""
+        self.used = True
         return Generator(op.fold_in(self.key, number))
 
     def bits(self, shape: Any = (), dtype: Any = np.uint32) -> Any:

@@ -29,10 +29,15 @@ def _restored(y: Any, x: Any, axes: tuple[int, ...]) -> Any:
     return op.reshape(y, _reduced(x.shape, axes, True))
 
 
-def _over(name: str) -> Any:
-    return lambda x, axis, keepdims: {
-        "axes": canonical_axes(name, axis, x.ndim),
-        "keepdims": bool(keepdims),
+def _over(name: str) -> dict[str, Any]:
+    """How the parameters of a reduction are read, as users and as graphs name them."""
+
+    def axes_of(x: Any, axes: Any, keepdims: bool) -> dict[str, Any]:
+        return {"axes": canonical_axes(name, axes, x.ndim), "keepdims": bool(keepdims)}
+
+    return {
+        "canonical": lambda x, axis, keepdims: axes_of(x, axis, keepdims),
+        "settled": axes_of,
     }
 
 
@@ -69,7 +74,7 @@ _SAMPLES = (
         x, axis=axes, keepdims=keepdims, dtype=dtypes.accumulated(x.dtype)
     ),
     type=_giving(dtypes.accumulated),
-    canonical=_over("sum"),
+    **_over("sum"),
     transpose=lambda g, _x, axes, keepdims: op.broadcast_to(_restored(g, _x, axes), _x.shape),
     samples=(*_SAMPLES, sample((0, 3), axis=0), sample(Integers((2, 3), dtype="int8"))),
     method=True,
@@ -113,7 +118,7 @@ def _prod_jvp(d: Any, _out: Any, x: Any, axes: tuple[int, ...], keepdims: bool) 
         x, axis=axes, keepdims=keepdims, dtype=dtypes.accumulated(x.dtype)
     ),
     type=_giving(dtypes.accumulated),
-    canonical=_over("prod"),
+    **_over("prod"),
     vjp=_prod_vjp,
     jvp=_prod_jvp,
     samples=(
@@ -136,23 +141,31 @@ def prod(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = 
     """
 
 
+def _unknown(out: Any) -> Any:
+    """NaN where the result is, else 0: none of the elements is the one that was chosen."""
+    return op.where(op.not_equal(out, out), np.nan, 0)
+
+
 def _extremum_vjp(g: Any, out: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     best = op.equal(x, _restored(out, x, axes))
     count = op.astype(op.sum(best, axis=axes, keepdims=True), x.dtype)
-    return op.where(best, _restored(g, x, axes) / count, 0)
+    others = _restored(op.where(op.equal(g, 0), 0, _unknown(out)), x, axes)
+    return op.where(best, _restored(g, x, axes) / count, op.astype(others, x.dtype))
 
 
 def _extremum_jvp(d: Any, out: Any, x: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     best = op.equal(x, _restored(out, x, axes))
     count = op.astype(op.sum(best, axis=axes, keepdims=keepdims), x.dtype)
-    total = op.sum(op.where(best, d[0], 0), axis=axes, keepdims=keepdims)
-    return total / op.maximum(count, 1)  # none is best where NaN is: no tangent, as no cotangent
+    others = op.where(op.equal(d[0], 0), 0, _restored(_unknown(out), x, axes))
+    moved = op.where(best, d[0], op.astype(others, x.dtype))
+    return op.sum(moved, axis=axes, keepdims=keepdims) / op.maximum(count, 1)
 
 
 @primitive(
     numpy=lambda x, axes, keepdims: np.maximum.reduce(x, axis=axes, keepdims=keepdims),
     type=_nonempty("max"),
-    canonical=_over("max"),
+    nonempty=True,
+    **_over("max"),
     vjp=_extremum_vjp,
     jvp=_extremum_jvp,
     samples=_SAMPLES,
@@ -170,7 +183,8 @@ def max(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
 @primitive(
     numpy=lambda x, axes, keepdims: np.minimum.reduce(x, axis=axes, keepdims=keepdims),
     type=_nonempty("min"),
-    canonical=_over("min"),
+    nonempty=True,
+    **_over("min"),
     vjp=_extremum_vjp,
     jvp=_extremum_jvp,
     samples=_SAMPLES,
@@ -198,7 +212,7 @@ _TRUTHS = (
 @primitive(
     numpy=lambda x, axes, keepdims: np.logical_or.reduce(x, axis=axes, keepdims=keepdims),
     type=_giving(lambda _: dtypes.bool_),
-    canonical=_over("any"),
+    **_over("any"),
     flat=True,
     samples=_TRUTHS,
     method=True,
@@ -215,7 +229,7 @@ def any(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
 @primitive(
     numpy=lambda x, axes, keepdims: np.logical_and.reduce(x, axis=axes, keepdims=keepdims),
     type=_giving(lambda _: dtypes.bool_),
-    canonical=_over("all"),
+    **_over("all"),
     flat=True,
     samples=_TRUTHS,
     method=True,
@@ -234,7 +248,7 @@ def all(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
         np.count_nonzero(x, axis=axes, keepdims=keepdims), np.int64
     ),
     type=_giving(lambda _: dtypes.int64),
-    canonical=_over("count_nonzero"),
+    **_over("count_nonzero"),
     flat=True,
     samples=_TRUTHS,
     array_function=(np.count_nonzero,),
@@ -281,6 +295,7 @@ _POSITIONS = (
 @primitive(
     numpy=lambda x, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims),
     type=_position_type("argmax"),
+    nonempty=True,
     canonical=_along_one("argmax"),
     flat=True,
     samples=_POSITIONS,
@@ -300,6 +315,7 @@ def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
 @primitive(
     numpy=lambda x, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims),
     type=_position_type("argmin"),
+    nonempty=True,
     canonical=_along_one("argmin"),
     flat=True,
     samples=_POSITIONS,
@@ -335,7 +351,9 @@ def _as_ufunc_reduce(ufunc: np.ufunc, reduction: Callable[..., Any]) -> Callable
             )
             raise located(error, [x])
         x = x if dtype is None else op.astype(x, dtype)
-        return reduction(x, axis=axis, keepdims=keepdims)
+        axis = None if not x.shape and axis in (0, -1) else axis  # NumPy lets a number have an axis
+        found = reduction(x, axis=axis, keepdims=keepdims)
+        return found if dtype is None else op.astype(found, dtype)
 
     return reduce
 

@@ -16,7 +16,8 @@ from wengert.core.graph import Graph
 from wengert.core.source import user_line
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value, type_of
-from wengert.errors import ShapeError, TraceError
+from wengert.core.warn import warn_user
+from wengert.errors import ShapeError, TraceError, WengertWarning
 from wengert.interpret.body import (
     close,
     derive,
@@ -24,6 +25,7 @@ from wengert.interpret.body import (
     float_wanted,
     floats,
     record,
+    require_given,
     scatter,
     split,
     spread,
@@ -33,6 +35,7 @@ from wengert.interpret.derive import jvp_flat, vjp_flat
 from wengert.interpret.eagerness import is_eager
 from wengert.interpret.looking import at_step, quiet
 from wengert.interpret.loops import IndexNeeded, Loop
+from wengert.interpret.randomness import moved, positions, used_by
 from wengert.interpret.replay import replay
 from wengert.interpret.stepwise import run_steps
 
@@ -41,7 +44,25 @@ def _stacked(length: Size, types: Sequence[ArrayType]) -> list[ArrayType]:
     return [ArrayType((length, *t.shape), t.dtype) for t in types]
 
 
-def _scan_type(*operands: Any, **params: Any) -> tuple[ArrayType, ...]:
+def _scan_type(
+    *operands: Any, body: Graph, consts: Any, carry: Any, length: Any, reverse: Any, save: Any
+) -> tuple[ArrayType, ...]:
+    inputs = body.input_types()
+    counts = (consts, carry, len(inputs) - consts - carry)
+    numbers = all(type(each) is int and each >= 0 for each in counts)
+    steps = type(length) is Dim or (type(length) is int and length >= 0)
+    if not numbers or not steps or type(reverse) is not bool or type(save) is not bool:
+        raise ShapeError(
+            f"scan: given consts={consts}, carry={carry}, length={length}, reverse={reverse} and "
+            f"save={save} for a body of {len(inputs)} inputs; these are two counts of inputs, a "
+            "size and two truths. Call wg.scan with a function."
+        )
+    whole, rows = inputs[: consts + carry], inputs[consts + carry :]
+    require_given("scan", operands, [*whole, *_stacked(length, rows)])
+    return _output_types(body=body, consts=consts, carry=carry, length=length, save=save)
+
+
+def _output_types(**params: Any) -> tuple[ArrayType, ...]:
     body, count, length = params["body"], params["carry"], params["length"]
     outputs = body.output_types()
     carried = body.input_types()[params["consts"] : params["consts"] + count]
@@ -64,7 +85,7 @@ def _scan_numpy(*operands: Any, **params: Any) -> tuple[Any, ...]:
     fixed, xs = operands[:consts], operands[consts + count :]
     carry: Sequence[Any] = operands[consts : consts + count]
     sizes = _sizes(body, [*fixed, *carry, *xs], consts + count)
-    types = _scan_type(**params)[count:]
+    types = _output_types(**params)[count:]
     stacks = [np.empty(substitute(t.shape, sizes), t.dtype) for t in types]
     ys, saved = stacks[: len(body.returns) - count], stacks[len(body.returns) - count :]
     for t in reversed(range(length)) if params["reverse"] else range(length):
@@ -260,6 +281,35 @@ def _front_scan(
     """`function(carry, x) -> (carry, y)` along the first axis of `xs`; returns (last carry, stacked
     ys).
     """
+    if recording_level() is None and not is_eager():
+        return _warning_of_randomness(function, init, xs, length, reverse)
+    return _looped(function, init, xs, length, reverse)
+
+
+def _warning_of_randomness(
+    function: Callable[[Any, Any], tuple[Any, Any]], *arguments: Any
+) -> tuple[Any, Any]:
+    """The loop; its body is recorded, and what NumPy draws in it is drawn once for all steps."""
+    before = positions(used_by(function))
+    found = _looped(function, *arguments)
+    used = moved(before)
+    if used is not None:
+        warn_user(
+            f"scan: {used} was used in the body, which is recorded once; what it drew is the same "
+            "in every step. Draw from wg.random with a key among xs, or draw before the loop and "
+            "pass the array as xs.",
+            WengertWarning,
+        )
+    return found
+
+
+def _looped(
+    function: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any,
+    length: int | None,
+    reverse: bool,
+) -> tuple[Any, Any]:
     loop = Loop()
     try:
         return _scanned(loop.body(function, indexed=False), init, xs, length, reverse)
@@ -365,6 +415,10 @@ def _scan_length(rows: Sequence[Value], length: int | None) -> Size:
         )
         raise located(error, rows)
     (size,) = sizes
+    if isinstance(size, int) and size < 0:
+        raise ShapeError(
+            f"scan: length={size} was given; it is the number of steps, 0 or more. Pass that."
+        )
     # None was refused above, which mypy does not see in a set.
     return size if isinstance(size, Dim) else int(size)  # type: ignore[arg-type]
 

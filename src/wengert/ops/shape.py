@@ -18,7 +18,7 @@ from wengert.errors import ShapeError
 
 @linear(
     numpy=lambda x, shape: np.reshape(x, shape),
-    type=lambda x, shape: ArrayType(shape, x.dtype),
+    type=lambda x, shape: ArrayType(solved_shape("reshape", tuple(x.shape), shape), x.dtype),
     canonical=lambda x, shape: {"shape": solved_shape("reshape", tuple(x.shape), shape)},
     transpose=lambda g, _x, shape: op.reshape(g, _x.shape),
     sized=True,

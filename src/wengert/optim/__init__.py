@@ -4,6 +4,7 @@ Every optimizer is one rule that works in place on arrays (`step`), on nodes of 
 (`step_graph_node`), over trees (`init`, `update`) and inside a compiled training step.
 """
 
+from wengert.core.missing import explain_missing_names
 from wengert.optim import schedules
 from wengert.optim.adam import Adam, AdamW
 from wengert.optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value, global_norm
@@ -72,3 +73,6 @@ __all__ = [
     "schedules",
     "warmup_then",
 ]
+
+explain_missing_names(globals())
+del explain_missing_names

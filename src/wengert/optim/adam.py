@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert.core.table import op
 from wengert.optim.numbers import power, root
-from wengert.optim.optimizer import Arrays, Optimizer, Rate
+from wengert.optim.optimizer import Arrays, Optimizer, Rate, chosen_rate
 from wengert.optim.settings import Setting, not_negative, truth, two_below_one
 
 
@@ -69,9 +69,11 @@ class Adam(Moments):
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         amsgrad: bool = False,
+        *,
+        learning_rate: Rate | None = None,
     ) -> None:
         self.amsgrad = amsgrad
-        super().__init__(lr, betas, eps, weight_decay)
+        super().__init__(chosen_rate(lr, learning_rate), betas, eps, weight_decay)
 
     def initial(self, weights: Any) -> Arrays:
         largest = {"largest_square": op.zeros_like(weights)} if self.amsgrad else {}
@@ -118,5 +120,7 @@ class AdamW(Adam):
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
+        *,
+        learning_rate: Rate | None = None,
     ) -> None:
-        super().__init__(lr, betas, eps, weight_decay, amsgrad)
+        super().__init__(chosen_rate(lr, learning_rate), betas, eps, weight_decay, amsgrad)

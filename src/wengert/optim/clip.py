@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.arguments import worded
 from wengert.core.dtypes import float64
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
@@ -23,6 +24,7 @@ HIGH = 2.0**512  # above, and with many elements, the norm may be beyond the lar
 POLICIES = ("raise", "ignore")
 
 
+@worded
 def global_norm(grads: Any) -> Any:
     """The length of all float leaves of a tree as one vector, in float64; a tied leaf counts once.
 
@@ -32,6 +34,7 @@ def global_norm(grads: Any) -> Any:
     return _unscaled(*_scaled_norm(list(parameters_of("global_norm", grads).values())))
 
 
+@worded
 def clip_by_global_norm(grads: Any, max_norm: Any, *, nonfinite: str = "raise") -> tuple[Any, Any]:
     """The tree, scaled so that all its float leaves together are at most `max_norm` long, and how
     long they were.
@@ -46,6 +49,7 @@ def clip_by_global_norm(grads: Any, max_norm: Any, *, nonfinite: str = "raise") 
     return replaced(grads, clipped), _unscaled(*scaled_norm)
 
 
+@worded
 def clip_by_norm(grads: Any, max_norm: Any, *, nonfinite: str = "raise") -> Any:
     """The tree with every float leaf scaled, one by one, to be at most `max_norm` long.
 
@@ -57,6 +61,7 @@ def clip_by_norm(grads: Any, max_norm: Any, *, nonfinite: str = "raise") -> Any:
     return replaced(grads, clipped)
 
 
+@worded
 def clip_by_value(grads: Any, max_value: Any, *, nonfinite: str = "raise") -> Any:
     """The tree with every element of its float leaves between -max_value and max_value.
 

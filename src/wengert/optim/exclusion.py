@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
+from wengert.core.nearest import nearest
 from wengert.errors import OptimError
 
 Exclude: TypeAlias = str | Iterable[str] | Callable[[str], bool] | None
@@ -30,5 +31,27 @@ def excludes(exclude: Any, path: str | None) -> bool:
         return False
     if callable(exclude):
         return bool(exclude(path))
-    globs = (exclude,) if isinstance(exclude, str) else exclude
-    return any(fnmatchcase(path, glob) for glob in globs)
+    return any(fnmatchcase(path, glob) for glob in _globs(exclude))
+
+
+def _globs(exclude: Any) -> tuple[str, ...]:
+    return (exclude,) if isinstance(exclude, str) else exclude
+
+
+def require_matches(owner: str, exclude: Any, paths: Iterable[str]) -> None:
+    """Refuse a glob that matches none of the paths of a model: it excludes nothing."""
+    if exclude is None or callable(exclude):
+        return
+    paths = tuple(paths)
+    for glob in _globs(exclude):
+        if not any(fnmatchcase(path, glob) for path in paths):
+            raise OptimError(
+                f"{owner}: exclude={glob!r} matches no path of the model; "
+                f"{closest_path(glob, paths)}. Correct it, or leave it out."
+            )
+
+
+def closest_path(glob: str, paths: Iterable[str]) -> str:
+    """What a message says of the path that a glob may have been meant for."""
+    found = nearest(glob, paths)
+    return f"the nearest is {found!r}" if found else "the model is one array, whose path is ''"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wengert.core.table import op
 from wengert.optim.adam import Moments
-from wengert.optim.exclusion import Exclude, excludes, exclusion
+from wengert.optim.exclusion import Exclude, excludes, exclusion, require_matches
 from wengert.optim.length import length
-from wengert.optim.optimizer import Arrays, Rate
+from wengert.optim.optimizer import Arrays, Rate, chosen_rate
 from wengert.optim.settings import Setting
 
 
@@ -35,14 +35,18 @@ class Lamb(Moments):
         weight_decay: float = 0.0,
         *,
         exclude: Exclude = None,
+        learning_rate: Rate | None = None,
     ) -> None:
         self.exclude = exclude
-        super().__init__(lr, betas, eps, weight_decay)
+        super().__init__(chosen_rate(lr, learning_rate), betas, eps, weight_decay)
 
     @property
     def flat(self) -> bool:
         """False: the norms are of whole parameters."""
         return False
+
+    def require_paths(self, paths: Iterable[str]) -> None:
+        require_matches(type(self).__name__, self.exclude, paths)
 
     def rule(
         self, weights: Any, grad: Any, state: Arrays, s: Mapping[str, Any], path: str | None = None

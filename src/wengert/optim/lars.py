@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 from wengert.core.table import op
 from wengert.errors import OptimError
-from wengert.optim.exclusion import Exclude, excludes, exclusion
+from wengert.optim.exclusion import Exclude, excludes, exclusion, require_matches
 from wengert.optim.length import length
-from wengert.optim.optimizer import Arrays, Optimizer, Rate
+from wengert.optim.optimizer import Arrays, Optimizer, Rate, chosen_rate
 from wengert.optim.settings import Setting, below_one, not_negative, positive, truth
 
 VARIANTS = ("paper", "optax")
@@ -53,7 +53,7 @@ class Lars(Optimizer):
 
     def __init__(
         self,
-        base_lr: Rate,
+        base_lr: Rate | None = None,
         momentum: float = 0.0,
         weight_decay: float = 0.0,
         trust_coefficient: float = 0.001,
@@ -63,6 +63,7 @@ class Lars(Optimizer):
         exclude: Exclude = None,
         clip: bool = False,
         variant: str = "paper",
+        learning_rate: Rate | None = None,
     ) -> None:
         self.momentum = momentum
         self.weight_decay = weight_decay
@@ -72,7 +73,7 @@ class Lars(Optimizer):
         self.exclude = exclude
         self.clip = clip
         self.variant = variant
-        super().__init__(base_lr)
+        super().__init__(chosen_rate(base_lr, learning_rate))
 
     @property
     def base_lr(self) -> Rate:
@@ -105,6 +106,9 @@ class Lars(Optimizer):
 
     def initial(self, weights: Any) -> Arrays:
         return {"momentum": op.zeros_like(weights)} if self.momentum else {}
+
+    def require_paths(self, paths: Iterable[str]) -> None:
+        require_matches(type(self).__name__, self.exclude, paths)
 
     def rule(
         self, weights: Any, grad: Any, state: Arrays, s: Mapping[str, Any], path: str | None = None

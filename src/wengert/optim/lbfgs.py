@@ -12,6 +12,8 @@ import numpy as np
 
 from wengert.api.compile import compile
 from wengert.api.derivatives import value_and_grad
+from wengert.core.arguments import worded_methods
+from wengert.core.attributes import no_attribute
 from wengert.errors import OptimError
 from wengert.optim import saving, settings
 from wengert.optim import schedules_checks as checks
@@ -19,6 +21,7 @@ from wengert.optim.eager import require_weights
 from wengert.optim.lbfgs_problem import Problem, dot
 from wengert.optim.lbfgs_run import Ending, Place, Run
 from wengert.optim.lbfgs_state import State
+from wengert.optim.optimizer import chosen_rate, one_rate
 from wengert.optim.parameters import named
 
 _NAMES = (
@@ -60,6 +63,7 @@ class Result:
     message: str  # why it ended
 
 
+@worded_methods("__init__")
 class LBFGS:
     """Minimises a function by limited-memory BFGS. Parameters and defaults are those of
     torch.optim.LBFGS, and so are the steps.
@@ -98,8 +102,10 @@ class LBFGS:
         tolerance_change: float = 1e-9,
         history_size: int = 100,
         line_search_fn: str | None = None,
+        *,
+        learning_rate: float | Callable[[int], float] | None = None,
     ) -> None:
-        self.lr = lr
+        self.lr = chosen_rate(lr, learning_rate)
         self.max_iter = max_iter
         self.max_eval = max_eval  # None: five fourths of max_iter
         self.tolerance_grad = tolerance_grad
@@ -110,6 +116,8 @@ class LBFGS:
 
     def __setattr__(self, name: str, value: Any) -> None:
         check = _CHECKS.get(name)
+        if check is None and not name.startswith("_") and not hasattr(type(self), name):
+            raise no_attribute("LBFGS", name, [*_CHECKS, "learning_rate"])
         object.__setattr__(self, name, check("LBFGS", name, value) if check else value)
 
     @property
@@ -231,3 +239,6 @@ def _result(problem: Problem, ending: Ending, place: Place, tree: Any, message: 
     return Result(
         tree, place.value, norm, ending.iterations, problem.evaluations, converged, message
     )
+
+
+LBFGS.__init__ = one_rate(LBFGS.__init__, "lr")  # type: ignore[method-assign]

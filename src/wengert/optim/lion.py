@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wengert.core.table import op
-from wengert.optim.optimizer import Arrays, Optimizer, Rate
+from wengert.optim.optimizer import Arrays, Optimizer, Rate, chosen_rate
 from wengert.optim.settings import Setting, not_negative, two_below_one
 
 
@@ -30,10 +30,12 @@ class Lion(Optimizer):
         lr: Rate = 1e-4,
         betas: tuple[float, float] = (0.9, 0.99),
         weight_decay: float = 0.0,
+        *,
+        learning_rate: Rate | None = None,
     ) -> None:
         self.betas = betas
         self.weight_decay = weight_decay
-        super().__init__(lr)
+        super().__init__(chosen_rate(lr, learning_rate))
 
     def initial(self, weights: Any) -> Arrays:
         return {"mean": op.zeros_like(weights)}

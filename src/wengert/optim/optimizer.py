@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Mapping
+import inspect
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import is_dataclass
+from functools import wraps
+from types import GeneratorType
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wengert.api.graph import Graph
+from wengert.core import tree
+from wengert.core.arguments import worded_methods
+from wengert.core.attributes import no_attribute
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
+from wengert.core.tied import warn_of_ties
 from wengert.errors import OptimError, WengertError
 from wengert.optim import saving
 from wengert.optim.eager import (
@@ -30,6 +38,7 @@ from wengert.optim.settings import not_negative
 
 Rate: TypeAlias = float | Callable[[int], float]
 Arrays: TypeAlias = dict[str, Any]
+_LAYERS = "wengert.nn"
 
 
 class Updates:
@@ -37,11 +46,58 @@ class Updates:
     one from a pickle, has made none.
     """
 
-    def __init__(self) -> None:
-        self.made = 0
+    def __init__(self, count: NDArray[np.int64] | None = None) -> None:
+        self._count = np.zeros(1, np.int64) if count is None else count  # written by the step
+
+    @property
+    def made(self) -> int:
+        return self._count.item()
 
     def __reduce__(self) -> tuple[type[Updates], tuple[()]]:
         return Updates, ()
+
+
+def chosen_rate(rate: Rate | None, learning_rate: Rate | None) -> Any:
+    """The learning rate, which a constructor takes under two names."""
+    return rate if learning_rate is None else learning_rate
+
+
+def one_rate(init: Callable[..., None], rate_name: str) -> Callable[..., None]:
+    """A constructor that refuses a learning rate under both names, where it comes first, and notes
+    when all is made.
+    """
+    first = [*inspect.signature(init).parameters][1:2] == [rate_name] != [saving.OTHER_NAME]
+
+    @wraps(init)
+    def make(self: Any, *args: Any, **kwargs: Any) -> None:
+        if first and args:
+            rates = {rate_name, saving.OTHER_NAME} & kwargs.keys()
+            _require_no_parameters(type(self).__name__, args[0], rates)
+        given = first and kwargs.get(saving.OTHER_NAME) is not None
+        if given and (args or rate_name in kwargs):
+            raise OptimError(
+                f"{type(self).__name__}: {rate_name} and {saving.OTHER_NAME} were given; they are "
+                "two names of one number. Pass one of them."
+            )
+        init(self, *args, **kwargs)
+        if type(self).__init__ is make:  # no constructor of a subclass goes on
+            self._made = True
+
+    return make
+
+
+def _require_no_parameters(by: str, x: Any, rates: Collection[str]) -> None:
+    """Refuse a model, or its arrays, where the learning rate stands: as other libraries have it."""
+    several = isinstance(x, list | tuple | dict)
+    # A schedule of the user's may be a dataclass with arrays; a rate beside it says that it is not.
+    called = callable(x) and not rates and not type(x).__module__.startswith(_LAYERS)
+    model = (several or (is_dataclass(x) and not called)) and bool(tree.leaves(x))
+    if model or isinstance(x, GeneratorType):
+        raise OptimError(
+            f"{by}: given {type(x).__name__} as the learning rate; an optimizer is made without "
+            "parameters, and wg.TrainStep(loss, model, optimizer) gives it those of the model. "
+            f"Write wg.optim.{by}(1e-3)."
+        )
 
 
 class Optimizer:
@@ -59,16 +115,23 @@ class Optimizer:
     """
 
     rate_name = "lr"  # what the constructor calls the learning rate
+    _made = False  # whether its constructor has ended: there are no other settings from then on
     _updates: Updates | None = None  # of the training step that this optimizer belongs to
 
-    def __init__(self, lr: Rate) -> None:
+    def __init__(self, lr: Rate | None = None, *, learning_rate: Rate | None = None) -> None:
         """To be called last: from here on settings only change if the state stays of one form."""
-        self.lr = lr
+        self.lr = chosen_rate(lr, learning_rate)
         saving.require_attributes(self)
         self._plain = saving.plain_numbers(self)
         self._states: dict[Hashable, ParameterState] = {}
         self._kept: tuple[str, ...] = tuple(self.initial(np.zeros(())))
         self.require_consistent()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in cls.__dict__:
+            worded_methods("__init__")(cls)
+            cls.__init__ = one_rate(cls.__init__, cls.rate_name)  # type: ignore[method-assign]
 
     # What a subclass defines.
 
@@ -99,10 +162,26 @@ class Optimizer:
         """Whether the rule is elementwise, so that several parameters can be updated as one."""
         return True
 
+    @property
+    def averages(self) -> str | None:
+        """The name of the state that is an average of the weights, if there is one."""
+        return None
+
     def require_consistent(self) -> None:
         """Refuse settings that do not go together."""
 
+    def require_paths(self, paths: Iterable[str]) -> None:
+        """Refuse settings that do not go with a model of these paths."""
+
     # The learning rate and other settings.
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse what is no setting: nothing would come of it."""
+        known = name.startswith("_") or name in self.__dict__ or hasattr(type(self), name)
+        if self._made and not known:
+            settings = dict.fromkeys((*saving.names_of(self), saving.OTHER_NAME))
+            raise no_attribute(type(self).__name__, name, [*settings])
+        super().__setattr__(name, value)
 
     @property
     def lr(self) -> Rate:
@@ -257,12 +336,13 @@ class Optimizer:
 
     def init(self, model: Any) -> dict[str, Any]:
         """The state of all parameters of a tree before the first update: itself a tree."""
-        by = f"{type(self).__name__}.init"
+        parameters = parameters_of(f"{type(self).__name__}.init", model)
+        self.require_paths(tree.paths(model))
+        warn_of_ties(f"{type(self).__name__}.init", model)
         return {
             "count": np.array(0),
             "parameters": {
-                path: owned(self.initial(weights), weights)
-                for path, weights in parameters_of(by, model).items()
+                path: owned(self.initial(weights), weights) for path, weights in parameters.items()
             },
         }
 
@@ -342,4 +422,7 @@ def _cast_all(scalars: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
     }
 
 
-__all__ = ["Arrays", "Optimizer", "Rate", "Updates"]
+worded_methods("__init__")(Optimizer)
+Optimizer.__init__ = one_rate(Optimizer.__init__, "lr")  # type: ignore[method-assign]
+
+__all__ = ["Arrays", "Optimizer", "Rate", "Updates", "chosen_rate", "one_rate"]

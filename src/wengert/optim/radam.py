@@ -8,7 +8,7 @@ from typing import Any
 from wengert.core.table import op
 from wengert.optim.adam import Moments
 from wengert.optim.numbers import choice, power, root
-from wengert.optim.optimizer import Arrays, Rate
+from wengert.optim.optimizer import Arrays, Rate, chosen_rate
 from wengert.optim.settings import Setting, truth
 
 TRUSTED_LENGTH = 5  # the average square is used when this many samples stand behind it
@@ -41,9 +41,11 @@ class RAdam(Moments):
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         decoupled_weight_decay: bool = False,
+        *,
+        learning_rate: Rate | None = None,
     ) -> None:
         self.decoupled_weight_decay = decoupled_weight_decay
-        super().__init__(lr, betas, eps, weight_decay)
+        super().__init__(chosen_rate(lr, learning_rate), betas, eps, weight_decay)
 
     def numbers(self, count: Any) -> dict[str, Any]:
         found = super().numbers(count)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wengert.core.table import op
-from wengert.optim.optimizer import Arrays, Optimizer, Rate
+from wengert.optim.optimizer import Arrays, Optimizer, Rate, chosen_rate
 from wengert.optim.settings import Setting, below_one, not_negative, truth
 
 
@@ -36,13 +36,15 @@ class RMSProp(Optimizer):
         weight_decay: float = 0.0,
         momentum: float = 0.0,
         centered: bool = False,
+        *,
+        learning_rate: Rate | None = None,
     ) -> None:
         self.alpha = alpha
         self.eps = eps
         self.weight_decay = weight_decay
         self.momentum = momentum
         self.centered = centered
-        super().__init__(lr)
+        super().__init__(chosen_rate(lr, learning_rate))
 
     def initial(self, weights: Any) -> Arrays:
         names = ["square", *["mean"] * self.centered, *["momentum"] * (self.momentum > 0)]
@@ -88,12 +90,14 @@ class Adagrad(Optimizer):
         weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
+        *,
+        learning_rate: Rate | None = None,
     ) -> None:
         self.lr_decay = lr_decay
         self.weight_decay = weight_decay
         self.initial_accumulator_value = initial_accumulator_value
         self.eps = eps
-        super().__init__(lr)
+        super().__init__(chosen_rate(lr, learning_rate))
 
     def initial(self, weights: Any) -> Arrays:
         return {"total": op.full_like(weights, self.initial_accumulator_value)}

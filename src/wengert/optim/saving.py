@@ -28,9 +28,14 @@ class Saved(Protocol):
     def remade(self, settings: Mapping[str, Any]) -> Any: ...
 
 
+OTHER_NAME = "learning_rate"  # of the learning rate, which every constructor takes, too
+
+
 def names_of(optimizer: Any) -> list[str]:
     """The settings of an optimizer: what its class is called with."""
-    return list(inspect.signature(type(optimizer)).parameters)
+    names = list(inspect.signature(type(optimizer)).parameters)
+    rate = optimizer.rate_name
+    return [name for name in names if name != OTHER_NAME or rate == OTHER_NAME or rate not in names]
 
 
 def require_attributes(optimizer: Any) -> None:
@@ -130,11 +135,11 @@ def shown(optimizer: Any) -> str:
     """The call that makes such an optimizer, without what has its default."""
     parts = []
     parameters = inspect.signature(type(optimizer)).parameters
-    for position, (name, parameter) in enumerate(parameters.items()):
+    for position, name in enumerate(names_of(optimizer)):
         value = getattr(optimizer, name)
         if hasattr(value, "remade"):
             parts.append(repr(value))
-        elif position == 0 or value != parameter.default:
+        elif position == 0 or value != parameters[name].default:
             parts.append(f"{name}={value!r}")
     return f"{type(optimizer).__name__}({', '.join(parts)})"
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wengert.core.arguments import worded, worded_methods
 from wengert.errors import OptimError
 from wengert.optim import schedules_checks as checks
 from wengert.optim import settings
@@ -24,6 +25,7 @@ def _members(owner: str, name: str, value: Any) -> tuple[Schedule, ...]:
     return plain
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class Chain(Schedule):
     """Schedules one after the other: the next begins, at its own index 0, with the update whose
@@ -78,6 +80,7 @@ class Chain(Schedule):
         return Chain(copies, self.milestones)
 
 
+@worded
 def warmup_then(schedule: Schedule | float, steps: int, start_factor: float = 1 / 3) -> Chain:
     """`steps` updates of linear warm-up to the first rate of a schedule, then that schedule from
     its beginning.

@@ -6,11 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wengert.core.arguments import worded_methods
 from wengert.optim import schedules_checks as checks
 from wengert.optim import settings
 from wengert.optim.schedules_base import Schedule
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class CosineRestarts(Schedule):
     """From `lr` down towards `min_lr` along half a cosine, again and again (SGDR, Loshchilov and
@@ -47,6 +49,7 @@ class CosineRestarts(Schedule):
         return found
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class OneCycle(Schedule):
     """One rise from max_lr / div_factor to `max_lr`, one fall to a rate `final_div_factor` times
@@ -111,6 +114,7 @@ class OneCycle(Schedule):
         return found
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class Cyclic(Schedule):
     """Straight up from `base_lr` to `max_lr` in `step_size_up` updates, straight down again in

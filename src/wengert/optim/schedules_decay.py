@@ -7,12 +7,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from wengert.core.arguments import worded_methods
 from wengert.errors import OptimError
 from wengert.optim import schedules_checks as checks
 from wengert.optim import settings
 from wengert.optim.schedules_base import Schedule
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class Constant(Schedule):
     """The same rate always."""
@@ -26,6 +28,7 @@ class Constant(Schedule):
         return [self.lr] * len(indices)
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class StepDecay(Schedule):
     """Times `gamma` after every `step_size` updates: lr · gamma ** (index // step_size).
@@ -48,6 +51,7 @@ class StepDecay(Schedule):
         return [lr * gamma ** (index // size) for index in indices]
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class MultiStep(Schedule):
     """Times `gamma` at each milestone, from the update with that index on.
@@ -73,6 +77,7 @@ class MultiStep(Schedule):
         return [lr * gamma ** bisect_right(milestones, index) for index in indices]
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class Exponential(Schedule):
     """Times `gamma` after every update: lr · gamma ** index. A gamma above 1 rises."""
@@ -88,6 +93,7 @@ class Exponential(Schedule):
         return [lr * gamma**index for index in indices]
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class Cosine(Schedule):
     """From `lr` down to `min_lr` along half a cosine (Loshchilov and Hutter 2017).
@@ -117,6 +123,7 @@ class Cosine(Schedule):
         ]
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class Polynomial(Schedule):
     """From `lr` down to `min_lr` as (1 − index / total_steps) ** power; then it stays there."""
@@ -143,6 +150,7 @@ class Polynomial(Schedule):
         ]
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class LinearWarmup(Schedule):
     """From `start_factor` · lr up to `lr` in equal parts; update `total_steps` is the first with
@@ -169,6 +177,7 @@ class LinearWarmup(Schedule):
         ]
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class Lambda(Schedule):
     """lr · function(index), for a curve of one's own."""

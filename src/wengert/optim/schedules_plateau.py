@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from wengert.core.arguments import worded_methods
 from wengert.errors import OptimError
 from wengert.optim import schedules_checks as checks
 from wengert.optim import settings
@@ -15,6 +16,7 @@ from wengert.optim.schedules_base import Schedule
 _STATE = ("rate", "best", "bad_count", "cooldown_left")
 
 
+@worded_methods("__init__")
 @dataclass
 class ReduceOnPlateau(Schedule):
     """The rate times `factor` whenever a metric has not improved for more than `patience` calls of

@@ -8,7 +8,7 @@ from typing import Any
 from wengert.core.table import op
 from wengert.errors import OptimError
 from wengert.optim.numbers import choice
-from wengert.optim.optimizer import Arrays, Optimizer, Rate
+from wengert.optim.optimizer import Arrays, Optimizer, Rate, chosen_rate
 from wengert.optim.settings import Setting, below_one, fraction, not_negative, truth
 
 
@@ -36,12 +36,14 @@ class SGD(Optimizer):
         dampening: float = 0.0,
         weight_decay: float = 0.0,
         nesterov: bool = False,
+        *,
+        learning_rate: Rate | None = None,
     ) -> None:
         self.momentum = momentum
         self.dampening = dampening
         self.weight_decay = weight_decay
         self.nesterov = nesterov
-        super().__init__(lr)
+        super().__init__(chosen_rate(lr, learning_rate))
 
     def require_consistent(self) -> None:
         if self.nesterov and (self.momentum == 0 or self.dampening != 0):

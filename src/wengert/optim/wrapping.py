@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from wengert.optim.optimizer import Arrays, Optimizer, Rate, Updates
 from wengert.optim.parameters import parameters_of, replaced
 from wengert.optim.settings import Setting, fraction, positive_fraction, truth, whole
 
+AVERAGE = "average"  # what EMA calls its state
 INNER = "inner."  # stands before the names of what the wrapped optimizer keeps and needs
 
 
@@ -49,11 +50,20 @@ class Wrapping(Optimizer):
         """Whether the wrapped optimizer's rule is elementwise."""
         return self.optimizer.flat
 
+    @property
+    def averages(self) -> str | None:
+        """That of the wrapped optimizer."""
+        inner = self.optimizer.averages
+        return None if inner is None else INNER + inner
+
     def remade(self, settings: Mapping[str, Any]) -> Self:
         inner = settings.get("optimizer", {})
         if not isinstance(inner, Optimizer):
             inner = self.optimizer.remade(inner)
         return super().remade({**settings, "optimizer": inner})
+
+    def require_paths(self, paths: Iterable[str]) -> None:
+        self.optimizer.require_paths(paths)
 
     def initial(self, weights: Any) -> Arrays:
         return {INNER + name: x for name, x in self.optimizer.initial(weights).items()}
@@ -132,8 +142,13 @@ class EMA(Wrapping):
         self.warmup = warmup
         super().__init__(optimizer)
 
+    @property
+    def averages(self) -> str:
+        """Its own."""
+        return AVERAGE
+
     def initial(self, weights: Any) -> Arrays:
-        return {"average": weights, **super().initial(weights)}
+        return {AVERAGE: weights, **super().initial(weights)}
 
     def numbers(self, count: Any) -> dict[str, Any]:
         decay: Any = self.decay
@@ -146,8 +161,8 @@ class EMA(Wrapping):
         self, weights: Any, grad: Any, state: Arrays, s: Mapping[str, Any], path: str | None = None
     ) -> tuple[Any, Arrays]:
         new, kept = self.inner_rule(weights, grad, state, s, path)
-        average = s["decay"] * state["average"] + s["taken"] * new
-        return new, {"average": average, **kept}
+        average = s["decay"] * state[AVERAGE] + s["taken"] * new
+        return new, {AVERAGE: average, **kept}
 
     def average(self, parameter_id: Hashable) -> Any:
         """The average of a parameter that `step` or `step_graph_node` has updated."""
@@ -156,7 +171,7 @@ class EMA(Wrapping):
                 f"EMA: asked for the average of {parameter_id!r}; it exists after an update. "
                 "Call step with this id first."
             )
-        return np.array(self._states[parameter_id].arrays["average"])
+        return np.array(self._states[parameter_id].arrays[AVERAGE])
 
     def averaged(self, model: Any, state: Mapping[str, Any] | None = None) -> Any:
         """The tree with averages in place of its parameters: from the state that `update` returned
@@ -166,4 +181,4 @@ class EMA(Wrapping):
         if state is None:
             return replaced(model, {path: self.average(path) for path in paths})
         kept = state["parameters"]
-        return replaced(model, {path: kept[path]["average"] for path in paths})
+        return replaced(model, {path: kept[path][AVERAGE] for path in paths})

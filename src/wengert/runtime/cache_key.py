@@ -67,6 +67,13 @@ def object_key(text: str) -> Key:
 
 def program_keys(graph: Graph, options: Mapping[str, Any]) -> tuple[Key, Key]:
     """The key of a program's ops alone, and that of the program. Raises `Unkeyed`."""
+    parts = graph_parts(graph)
+    key = {**parts, **options, **_surroundings()}
+    return {"ops": parts["ops"]}, json.loads(json.dumps(key))  # as it will be read
+
+
+def graph_parts(graph: Graph) -> dict[str, str]:
+    """What tells a graph from others. Raises `Unkeyed`."""
     used = {node.op for node in _nodes(graph)}
     if any(each.body is not None and not _is_ours(each) for each in used):
         graph = expand(graph)  # what users composed is told by what it is composed of
@@ -76,9 +83,7 @@ def program_keys(graph: Graph, options: Mapping[str, Any]) -> tuple[Key, Key]:
             raise Unkeyed(f"{each.name} is no op of Wengert, or was changed")
     digest = _Digest()
     digest.graph(graph)
-    parts = digest.parts()
-    key = {**parts, **options, **_surroundings()}
-    return {"ops": parts["ops"]}, json.loads(json.dumps(key))  # as it will be read
+    return digest.parts()
 
 
 def _surroundings() -> dict[str, Any]:

@@ -67,7 +67,7 @@ def from_bytes(body: bytes) -> Recipe:
     try:
         end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
         found = _Reader(body, end).value(json.loads(body[_LENGTH:end]))
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
+    except Exception as error:  # whatever it is, it is no recipe, and the program is made anew
         raise Unreadable(f"{type(error).__name__} while reading it") from error
     if not isinstance(found, Recipe):
         raise Unreadable("it holds no recipe")

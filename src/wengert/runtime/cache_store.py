@@ -88,7 +88,7 @@ class Store:
         with suppress(OSError), self._opened() as folder, os.scandir(folder) as entries:
             for entry in entries:
                 if entry.name.startswith(beginning):
-                    with suppress(OSError, ValueError, Missed):
+                    with suppress(OSError, ValueError, RecursionError, Missed):
                         head = self._read_file(folder, entry.name, LONGEST_HEAD).partition(b"\n")[0]
                         found = json.loads(head[head.index(b"{") :])
                         if isinstance(found, dict):

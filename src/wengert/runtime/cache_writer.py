@@ -28,11 +28,16 @@ class _Writer:
         self.thread: threading.Thread | None = None
 
     def add(self, job: Job) -> None:
+        # Python waits for the writer, and must not wait for what a thread that it does not wait for
+        # finds to write.
+        if threading.current_thread().daemon and not threading.main_thread().is_alive():
+            log.info("not kept: Python is about to exit")
+            return
         with self.lock:
             self.jobs.append(job)
             if self.thread is not None:
                 return
-            self.thread = threading.Thread(target=self.work, name="wengert-cache")
+            self.thread = threading.Thread(target=self.work, name="wengert-cache", daemon=False)
             try:
                 self.thread.start()
             except RuntimeError as error:  # no more threads, or Python is about to exit

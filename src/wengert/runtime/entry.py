@@ -16,10 +16,11 @@ from wengert.core.types import ArrayType
 from wengert.runtime import objects
 from wengert.runtime.cache import begin_object, cached_object
 from wengert.runtime.entry_code import CALL, CLAIM, entry_text
-from wengert.runtime.entry_table import Filled
+from wengert.runtime.entry_table import NEVER, Filled, expected_word
 from wengert.runtime.memory import Memory
 from wengert.runtime.signature import Signature
-from wengert.runtime.table import HEAD
+from wengert.runtime.table import HEAD, PLACE
+from wengert.runtime.watch import Watch
 
 Call = Callable[..., Any]
 _FASTCALL = 0x80  # Python's flag of a function that takes (self, arguments, count)
@@ -49,8 +50,11 @@ class Entry:
         written: Mapping[int, int],  # which outputs go to which donated inputs
         memory: Memory,
         native: Native,  # the program as machine code
+        watch: Watch | None = None,
     ) -> None:
+        watch = watch or Watch()
         filled = Filled(signature, memory)
+        filled.watch(watch.places)
         filled.read_arguments(inputs)
         filled.make_outputs(outputs, written)
         rebuilt = filled.build(signature.returned)
@@ -59,13 +63,33 @@ class Entry:
         self._address = self._words.ctypes.data
         self._capacity = self._words[self._words[HEAD["capacity"]] :][: len(memory.layout.dims)]
         self._least = self._words[self._words[HEAD["least"]] :][: len(memory.layout.dims)]
-        self.memory = memory
+        first = int(self._words[HEAD["places"]]) + PLACE.index("expected")
+        self._expected = self._words[first :: len(PLACE)][: len(watch.places)]
+        self.memory, self._watch = memory, watch
+        self.count_calls()
         made = _callable(self._words, (native, memory, filled.kept))
         self.call: Call = made if rebuilt else _completed(made, signature.returned)
 
     def claim(self) -> bool:
         """Take the memory for a call of one's own, unless a call is using it."""
         return bool(_claim(self._address))
+
+    def count_calls(self) -> None:
+        """Let Python look at what was captured after so many calls, if anything must be."""
+        self._words[HEAD["left"]] = self._watch.calls - 1 if self._watch.arrays else NEVER
+
+    def expire(self) -> None:
+        """Let Python look in the next call."""
+        self._words[HEAD["left"]] = -1
+
+    @property
+    def is_due(self) -> bool:
+        """Whether it is time for that."""
+        return int(self._words[HEAD["left"]]) < 0
+
+    def renew(self) -> None:
+        """Know plain values by the objects that are there now."""
+        self._expected[:] = [expected_word(place) for place in self._watch.places]
 
     def accept_from(self, sizes: Mapping[str, int]) -> None:
         """Take calls with these sizes and larger ones from now on."""

@@ -40,6 +40,9 @@ def write_open(module: Module) -> None:
             (FIELDS, lambda: _open_fields(code, thing, count, first, names, keep)),
         ):
             code.when(code.equal(kind, which), opened)
+        attributes = code.field(node, NODE, "attributes")
+        counted = code.compare("sge", attributes, 0)
+        code.when(counted, lambda: _count_attributes(code, thing, attributes))
 
     code.do("%position = alloca i64, align 8")
     code.do("%key = alloca ptr, align 8")
@@ -111,21 +114,27 @@ def _open_fields(
     names: str,
     keep: Callable[[str, str], None],
 ) -> None:
-    """The fields of a dataclass, which may be computed by Python code."""
+    """The fields of a dataclass, which may be computed by Python code, and what else it holds."""
 
     def take(k: str) -> None:
         name = code.load(names, k, "ptr")
         found = code.invoke("get_attribute", "ptr", ("ptr", thing), ("ptr", name))
-
-        def missing() -> None:
-            code.invoke("clear_error", "void")
-
         absent = code.equal(found, "null", "ptr")
-        code.when(absent, missing)
+        code.clear_if(absent)
         code.leave_if(absent)
         keep(found, str(code.add(first, k)))
 
     code.times(0, count, take)
+
+
+def _count_attributes(code: Function, thing: str, wanted: str) -> None:
+    held = code.invoke("attributes", "ptr", ("ptr", thing), ("ptr", "null"))
+    absent = code.equal(held, "null", "ptr")
+    code.clear_if(absent)
+    code.leave_if(absent)
+    size = code.invoke("dict_size", "i64", ("ptr", held))
+    code.drop(held)
+    code.leave_unless_equal(size, wanted)
 
 
 def write_check(module: Module) -> None:
@@ -201,8 +210,21 @@ def _check_array(code: Function, i: str, leaf: str, thing: str, dims: str) -> No
     slot = code.field(leaf, LEAF, "slot")
     scalar = code.let(f"icmp eq ptr {kind}, {code.field(leaf, LEAF, 'scalar', 'ptr')}")
 
+    def convert() -> None:
+        value = code.invoke("as_number", "i64", ("ptr", thing))
+        code.when(code.equal(value, -1), require_no_error)
+        place = code.at(code.section("numbers"), i)
+        code.store(value, place, 0)
+        code.store(place, frame, slot, "ptr")
+
+    def require_no_error() -> None:
+        wrong = code.let(f"icmp ne ptr {code.invoke('error', 'ptr')}, null")
+        code.clear_if(wrong)
+        code.leave_if(wrong)
+
     def number() -> None:
         code.store(code.at(thing, objects.SCALAR, "i8"), frame, slot, "ptr")
+        code.when(code.equal(code.field(leaf, LEAF, "whole"), 1), convert)
         for section in ("begins", "ends"):  # nobody writes to it
             code.store(0, code.section(section), i)
 

@@ -13,6 +13,7 @@ from wengert.runtime import objects
 from wengert.runtime.entry_arguments import write_apart, write_check, write_open
 from wengert.runtime.entry_function import Function
 from wengert.runtime.entry_results import write_allocate, write_build, write_measure
+from wengert.runtime.entry_watch import write_watch
 from wengert.runtime.table import HEAD
 
 CALL, CLAIM = "call", "claim"
@@ -23,6 +24,7 @@ def entry_text() -> str:
     table, and `claim(table)`, which says whether the table was free and is the caller's now.
     """
     module = Module()
+    write_watch(module)
     write_open(module)
     write_check(module)
     write_apart(module)
@@ -71,7 +73,10 @@ def _write_call(module: Module) -> None:
     code.leave_if(code.compare("eq", claimed, 0), "refuse")
     things = code.section("objects")
     code.times(0, "%count", lambda i: code.store(code.load("%args", i, "ptr"), things, i, "ptr"))
-    for step in ("open", "check"):
+    left = str(code.sub(code.read("left"), 1))
+    code.write("left", left)
+    code.leave_if(code.compare("slt", left, 0), "give_up")
+    for step in ("watch", "open", "check"):
         well = code.let(f"call i1 @{step}(ptr %table)")
         code.leave_if(code.let(f"xor i1 {well}, true"), "give_up")
     donates = code.compare("sgt", code.read("apart_count"), 0)

@@ -50,6 +50,16 @@ class Function(Text):
         self.do(text)
         return ""
 
+    def drop(self, thing: str) -> None:
+        self.invoke("decref", "void", ("ptr", thing))
+
+    def clear_if(self, condition: str) -> None:
+        """Forget an error of Python's, where there is one."""
+        self.when(condition, self._clear)
+
+    def _clear(self) -> None:
+        self.invoke("clear_error", "void")
+
     # Control.
 
     def records(

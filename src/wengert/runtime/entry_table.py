@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import optree
-
 from wengert.core import tree
 from wengert.core.dims import Dim, Size
+from wengert.core.dtypes import is_float
+from wengert.core.ending import ending
 from wengert.core.types import ArrayType
 from wengert.runtime import objects
 from wengert.runtime.memory import Memory
@@ -25,10 +25,12 @@ from wengert.runtime.table import (
     NODE,
     NOTHING,
     OUTPUT,
+    PLACE,
     TERM,
     TUPLE,
     Table,
 )
+from wengert.runtime.watch import DICT_SIZE, ELEMENT, LIST_SIZE, MISSING, SET_SIZE, Place
 
 NEVER = 1 << 62  # more than any size
 
@@ -46,6 +48,7 @@ class Filled:
         self.kept: list[Any] = []
         self._count = 0  # objects there will be
         self._leaves: list[tuple[int, int]] = []  # its object, and the first leaf of its argument
+        self._rest: list[tuple[int, Any]] = []  # objects beside the fields of dataclasses
         self._first: dict[int, int] = {}  # of each distinct array: its first leaf
 
     def _address(self, thing: Any) -> int:
@@ -55,7 +58,10 @@ class Filled:
 
     # Arguments.
 
+    @ending.whole
     def read_arguments(self, types: Sequence[ArrayType]) -> None:
+        if ending.near:
+            ending.pass_or_stay()
         arguments = self.signature.structure.spec.children()
         self._count = len(arguments)
         for i, argument in enumerate(arguments):
@@ -69,6 +75,9 @@ class Filled:
                 self._compare_array(i, place, types[place])
             else:
                 self._compare_static(i, value)
+        for thing, value in self._rest:
+            self._leaves.append((thing, 0))
+            self._compare_static(len(self._leaves) - 1, value)
         self._compare_memory()
         dims = len(self.memory.layout.dims)
         self.table.add("least", *[NEVER] * dims)
@@ -81,17 +90,24 @@ class Filled:
             self._leaves.append((thing, group))
             return
         kind, children, first = _kind(node), node.children(), self._count
-        keys = node.entries() if kind in (DICT, FIELDS) else ()
-        self._count += len(children)
+        keys = list(node.entries()) if kind in (DICT, FIELDS) else []
+        count, attributes = len(children), -1
+        if kind == FIELDS:
+            rest, attributes = tree.rest_of(node)
+            keys += rest
+            self._rest += zip(range(first + count, first + len(keys)), rest.values(), strict=True)
+            count = len(keys)
+        self._count += count
         self.table.head["node_count"] = 1 + self.table.record(
             "nodes",
             NODE,
             kind=kind,
             type=self._address(node.type),
             object=thing,
-            count=len(children),
+            count=count,
             children=first,
             keys=self.table.add("keys", *map(self._address, keys)),
+            attributes=attributes,
         )
         for i, child in enumerate(children, first):
             self._open(i, child, group)
@@ -100,20 +116,25 @@ class Filled:
         donated = place in self.signature.donated
         flags = objects.CONTIGUOUS | objects.ALIGNED | (objects.WRITEABLE if donated else 0)
         thing, group = self._leaves[i]
+        scalar: Any = None if donated or wanted.shape else wanted.dtype.type
+        rank, number = wanted.ndim, thing in self.signature.numbers
+        if number:  # arrays are of another kind: their dtypes do not give way
+            scalar, rank = (float if is_float(wanted.dtype) else int), NEVER
         self.table.record(
             "leaves",
             LEAF,
             object=thing,
             dtype=objects.dtype_word(wanted.dtype),
-            scalar=0 if donated or wanted.shape else self._address(wanted.dtype.type),
+            scalar=0 if scalar is None else self._address(scalar),
             flags=flags,
-            rank=wanted.ndim,
+            rank=rank,
             sizes=self.table.add("sizes", *map(self._size, wanted.shape)),
             slot=self.memory.inputs[place],
             first=self._first.setdefault(place, i),
             group=group,
             itemsize=wanted.dtype.itemsize,
             donated=donated,
+            whole=number and scalar is int,
         )
 
     def _size(self, size: Size) -> int:
@@ -133,12 +154,28 @@ class Filled:
     def _compare_memory(self) -> None:
         """Where arrays are donated, have all distinct ones compared."""
         table, count = self.table, len(self._leaves)
+        table.reserve("numbers", count)
         table.reserve("seen", count + BLOCK)
         table.reserve("begins", count)
         table.reserve("ends", count)
         if self.signature.donated:
             table.add("order", *self._first.values())
         table.head["apart_count"] = len(table.sections["order"])
+
+    # Places outside the arguments.
+
+    def watch(self, places: Sequence[Place]) -> None:
+        for place in places:
+            self.table.record(
+                "places",
+                PLACE,
+                kind=place.kind,
+                container=self._address(place.container),
+                key=place.key if place.kind == ELEMENT else self._address(place.key),
+                expected=expected_word(place),
+            )
+            self.kept.append(place)
+        self.table.head["place_count"] = len(places)
 
     # Results.
 
@@ -176,8 +213,11 @@ class Filled:
                 )
         return first
 
+    @ending.whole
     def build(self, returned: tree.Structure) -> bool:
         """Have the tree of the results built; where that cannot be done, a list of them."""
+        if ending.near:
+            ending.pass_or_stay()
         known, outputs = _buildable(returned.spec), range(self.table.head["output_count"])
         if known:
             self._build(returned.spec, iter(outputs), iter(returned.static))
@@ -213,12 +253,19 @@ class Filled:
         return self.table.head["output_count"] + number
 
 
+def expected_word(place: Place) -> int:
+    """What machine code finds at a place where nothing has changed."""
+    if place.kind in (LIST_SIZE, DICT_SIZE, SET_SIZE):
+        return int(place.value)
+    return 0 if place.value is MISSING else id(place.value)
+
+
 def _kind(node: Any) -> int:
     """How a node of arguments is opened."""
     known = {tuple: TUPLE, list: LIST, dict: DICT, type(None): NOTHING}
     if node.type in known:
         return known[node.type]
-    if optree.is_namedtuple_class(node.type):
+    if tree.is_namedtuple(node.type):
         return TUPLE
     if dataclasses.is_dataclass(node.type):
         names = [field.name for field in dataclasses.fields(node.type)]

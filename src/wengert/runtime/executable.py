@@ -45,6 +45,7 @@ from wengert.runtime.profile import Profile, profile
 from wengert.runtime.provenance import explained
 from wengert.runtime.refusals import explain_emit, refuse_unseen, require_no_masks
 from wengert.runtime.signature import Signature, bound_sizes, output_names
+from wengert.runtime.watch import Watch
 from wengert.runtime.workers import begin_pool, default_threads, pool
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -65,7 +66,10 @@ class Executable:
         sizes: Mapping[str, int],
         nonfinite: str = "ignore",
         threads: int | None = None,  # as many as there are CPUs
+        watch: Watch | None = None,  # what the function took from outside its arguments
     ) -> None:
+        self.watch = watch or Watch()
+        self._left = 0  # calls until captured arrays are looked at, where no entry counts them
         self.graph, self.signature, self.nonfinite = graph, signature, nonfinite
         self.threads = default_threads() if threads is None else threads
         self.grain = grain()
@@ -203,7 +207,7 @@ class Executable:
         memory = self._new_memory()
         types = self.input_types, self.output_types
         try:
-            return Entry(self.signature, *types, self.written, memory, self._native)
+            return Entry(self.signature, *types, self.written, memory, self._native, self.watch)
         except Unsupported:
             return None
 
@@ -329,6 +333,43 @@ class Executable:
         else:
             self._idle.append(memory)
 
+    # What was captured.
+
+    def is_current(self) -> bool:
+        """Whether the function would find outside its arguments what it found when it was recorded.
+        Raises where a captured array was changed, as far as it is time to look.
+        """
+        if not self.watch.holds():
+            return False
+        if self._entry is None:
+            self._left -= 1
+        if self._left < 0 if self._entry is None else self._entry.is_due:
+            return self.look(is_due=True)
+        if self._entry is not None:
+            self._entry.renew()
+        return True
+
+    def look(self, *, is_due: bool = False) -> bool:
+        """The same, with a look at the captured arrays. After one that was due, the next one is
+        after twice as many calls; who asks for others does not put it off.
+        """
+        if self._entry is not None:
+            self._entry.expire()
+        if not (self.watch.look() and self.watch.holds()):
+            return False
+        if is_due:
+            self.watch.wait_longer()
+        self._left = self.watch.calls - 1
+        if self._entry is not None:
+            self._entry.renew()
+            self._entry.count_calls()
+        return True
+
+    def watch_again(self, watch: Watch) -> None:
+        """Compare with other places from now on: what is there makes the same program."""
+        self.watch, self.entry = watch, never
+        self._entry = self._make_entry()
+
     def suits(self, sizes: Mapping[str, int]) -> bool:
         """Whether the program is right for these sizes of its Dims."""
         if sizes == self.sizes:
@@ -344,9 +385,14 @@ class Executable:
         node = None if self.suits(sizes) else self.requirements.broken(sizes)
         if node is not None:
             given = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+            wrong = (
+                f"an axis of this executable is empty then and has no {node.op.name}"
+                if node.op.nonempty
+                else "a slice in this executable ends beyond its axis then"
+            )
             raise ShapeError(
-                f"compile: given {given}; a slice in this executable ends beyond its axis then. "
-                f"Call the compiled function, which makes another one. ({node.line})"
+                f"compile: given {given}; {wrong}. Call the compiled function, which makes another "
+                f"one. ({node.line})"
             )
 
     def _sizes_of(self, arrays: Sequence[Any]) -> dict[str, int]:

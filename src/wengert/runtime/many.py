@@ -20,7 +20,16 @@ from wengert.core.once import once
 from wengert.runtime import objects
 from wengert.runtime.cache import cached_object
 from wengert.runtime.executable import Executable
-from wengert.runtime.many_code import ARRAY, ARRAYS, HEAD, MANY, PROGRAM, PROGRAMS, many_text
+from wengert.runtime.many_code import (
+    ARRAY,
+    ARRAYS,
+    HEAD,
+    MANY,
+    OUTPUT,
+    PROGRAM,
+    PROGRAMS,
+    many_text,
+)
 from wengert.runtime.memory import Memory
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -41,10 +50,11 @@ class Turn:
 
     executable: Executable
     inputs: Sequence[Array | None]  # None where each call has its own
-    outputs: Sequence[Array | None]  # None also where the program writes to an input
+    outputs: Sequence[Array | None]  # None where each call has its own, or an input is written to
     batch: Sequence[int]  # which inputs are batches
     numbers: int  # which input is a row of the table
     report: int  # which output is the report
+    kept: Sequence[int]  # which other outputs each call has of its own
     sizes: Mapping[str, int]
 
     @once
@@ -73,13 +83,16 @@ class Calls:
     table: Array  # a row of numbers for each turn of the cycle
     reports: Array  # a row for each call
     skipped: Array  # a bool for each call
+    kept: Sequence[Array]  # for each output that is kept, a row for each call or one for all
 
 
 class Many:
     """A cycle of calls: the last of `length` runs the last program, all others the first.
 
-    `phase` says how many calls of the cycle have been made, and the loop goes on from there. Where
-    `may_skip`, a call whose results are not finite leaves all as it was but the `counter`.
+    `phase`, which the programs write, says how many calls of the cycle have been made, and the loop
+    goes on from there. Where `may_skip`, a call whose results are not finite leaves all as it was
+    but the `counter`. In a longer cycle its report must begin with what is not finite: else the
+    cycle may be at fault, and the loop ends.
     """
 
     def __init__(
@@ -93,7 +106,8 @@ class Many:
         may_skip: bool,
     ) -> None:
         self._turns, self._used = turns, (rows, phase, counter)
-        self._control = np.zeros(ARRAYS + len(ARRAY) * len(rows), np.int64)
+        kept, begin = turns[0].kept, ARRAYS + len(ARRAY) * len(rows)
+        self._control = np.zeros(begin + len(OUTPUT) * len(kept), np.int64)
         self._address = objects.data(self._control)
         self._set(
             limit=LIMIT,
@@ -104,10 +118,14 @@ class Many:
             counter=objects.data(counter),
             size=size,
             arrays=len(rows),
+            outputs=len(kept),
         )
         self._records = [self._program(turn, k) for k, turn in enumerate(turns, 2 - len(turns))]
         for k, each in enumerate(rows):
             self._control[ARRAYS + k * len(ARRAY) :][: len(ARRAY)] = self._array(k, each)
+        self._kept = self._control[begin:].reshape(len(kept), len(OUTPUT))
+        for turn, name in ((turns[0], "slot"), (turns[-1], "last_slot")):
+            self._kept[:, OUTPUT.index(name)] = [turn.memory.outputs[j] for j in turn.kept]
 
     def _set(self, **words: int) -> None:
         for name, value in words.items():
@@ -135,7 +153,6 @@ class Many:
     def prepare(self, calls: Calls) -> None:
         """Have these calls made by `run`; `made` says 0 until then."""
         self._set(
-            turns=0,
             done=0,
             count=calls.count,
             first=calls.first,
@@ -146,6 +163,9 @@ class Many:
             report=calls.reports.strides[0],
             skipped=objects.data(calls.skipped),
         )
+        for record, x in zip(self._kept, calls.kept, strict=True):
+            record[OUTPUT.index("target")] = objects.data(x)
+            record[OUTPUT.index("stride")] = x.strides[0] if len(x) > 1 else 0
 
     def run(self) -> None:
         """Make calls until all are made, one fails, or the time is over; `made` says how many.
@@ -161,9 +181,9 @@ class Many:
                 record[PROGRAM.index("frame")] = memory.address
             _function()(self._address)
 
-    def made(self) -> tuple[int, int]:
-        """How many calls the last run made, and how many turns of the cycle."""
-        return int(self._control[HEAD["done"]]), int(self._control[HEAD["turns"]])
+    def made(self) -> int:
+        """How many calls the last run made."""
+        return int(self._control[HEAD["done"]])
 
 
 @cache

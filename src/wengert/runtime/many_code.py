@@ -4,7 +4,8 @@ For every call it points the frame at the rows of a batch, where they lie or gat
 array, at a row of a table of numbers and at a place for the report, and calls the program. It ends
 after a number of calls, at the first one that fails, or when its time is over: then Python looks
 after signals. All that it knows stands in `control`, 64-bit words: those of `HEAD`, a record for
-each of two programs, and a record for each array of a batch.
+each of two programs, a record for each array of a batch, and one for each output that is kept of
+every call.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ _GATHER = "gather"
 _WORDS = (
     "count",  # calls to make
     "done",  # calls made
-    "turns",  # times that the last program of the cycle has run
     "limit",  # nanoseconds after which to return
     "clock",  # the system's number of the clock that only goes forward
     "phase",  # where it is kept how many calls of a cycle have been made
     "length",  # calls of a cycle; the last of them runs the second program, all others the first
-    "may_skip",  # whether a call that is not finite is skipped; else it ends the loop
+    "may_skip",  # whether a call that is not finite by itself is skipped; else it ends the loop
     "counter",  # where calls are counted: a program does that, unless the call is skipped
     "skipped",  # a byte per call: 1 where it was skipped
     "table",  # rows of numbers, one for each turn
@@ -36,10 +36,12 @@ _WORDS = (
     "size",  # rows of a batch
     "order",  # which rows are gathered, one after the other
     "arrays",  # how many there are in a batch
+    "outputs",  # how many are kept of every call
 )
 HEAD = {name: word for word, name in enumerate(_WORDS)}
 PROGRAM = ("function", "frame", "numbers", "report")  # the last two: slots of the frame
 ARRAY = ("source", "stride", "bytes", "staging", "slot", "last_slot")  # slots: of both programs
+OUTPUT = ("target", "stride", "slot", "last_slot")  # where that of the first call goes
 PROGRAMS = len(HEAD)
 ARRAYS = PROGRAMS + 2 * len(PROGRAM)
 _WORD_ROWS = 128  # bytes of the longest rows that are copied word by word
@@ -148,14 +150,17 @@ def _define_many(module: Module) -> None:
     status = code.load(frame, STATUS)
     code.do(f"br i1 {code.compare('eq', status, 0)}, label %good, label %bad")
     code.label("good")
-    after_this = code.let(f"icmp eq i64 {last}, 1")
-    advanced = code.add(phase, 1)
-    code.store(code.let(f"select i1 {after_this}, i64 0, i64 {advanced}"), phase_at, 0)
     more = code.add("%turns", last)
     code.do("br label %well")
     code.label("bad")
-    unfinished = code.compare("eq", status, NONFINITE)
-    code.do(f"br i1 {code.let(f'and i1 {unfinished}, {may_skip}')}, label %skip, label %done")
+    unfinished = code.let(f"and i1 {code.compare('eq', status, NONFINITE)}, {may_skip}")
+    code.do(f"br i1 {unfinished}, label %blamed, label %done")
+    code.label("blamed")
+    found = code.load(frame, code.field(program, PROGRAM, "report"), "ptr")
+    value = code.load(found, 0, "double")
+    itself = code.let(f"fcmp une double {code.let(f'fsub double {value}, {value}')}, 0.0")
+    alone = code.compare("eq", last_phase, 0)
+    code.do(f"br i1 {code.let(f'or i1 {itself}, {alone}')}, label %skip, label %done")
     code.label("skip")
     counter = code.read("counter", "ptr")
     code.store(code.add(code.load(counter, 0), 1), counter, 0)
@@ -165,15 +170,29 @@ def _define_many(module: Module) -> None:
     code.do(f"%turns_after = phi i64 [ {more}, %good ], [ %turns, %skip ]")
     code.do("%following = add nsw i64 %i, 1")
     code.store("%following", "%control", HEAD["done"])
-    code.store("%turns_after", "%control", HEAD["turns"])
     taken = code.sub(code.now(clock, time), begin)
     code.do(f"br i1 {code.compare('slt', taken, limit)}, label %next, label %done")
     code.label("done")
     code.function(MANY, "ptr %control", linkage="")
 
 
+def _point_outputs(code: _Loop, frame: str, last: str) -> None:
+    """Point the frame at places of call %i for the outputs that are kept."""
+    begin = code.add(ARRAYS, code.mul(code.read("arrays"), len(ARRAY)))
+
+    def point(k: Index, _carried: list[str]) -> None:
+        record = code.at("%control", code.add(begin, code.mul(k, len(OUTPUT))))
+        offset = code.mul("%i", code.field(record, OUTPUT, "stride"))
+        target = code.at(code.field(record, OUTPUT, "target", "ptr"), offset, "i8")
+        slot = code.load(record, code.add(OUTPUT.index("slot"), last))
+        code.store(target, frame, slot, "ptr")
+
+    code.loop(0, code.read("outputs"), 1, point)
+
+
 def _point(code: _Loop, program: str, frame: str, last: str) -> None:
     """Point the frame at what call %i reads and writes."""
+    _point_outputs(code, frame, last)
     numbers = code.at(code.read("table", "ptr"), code.mul("%turns", code.read("width")), "i8")
     code.store(numbers, frame, code.field(program, PROGRAM, "numbers"), "ptr")
     report = code.at(code.read("reports", "ptr"), code.mul("%i", code.read("report")), "i8")

@@ -11,6 +11,8 @@ import ctypes
 import sys
 import sysconfig
 from functools import cache
+from math import pi
+from types import CellType
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,8 @@ TUPLE_ITEMS = tuple.__basicsize__
 LIST_ITEMS = 24  # a pointer to them
 DATA, RANK, SHAPE, DTYPE, FLAGS = 16, 24, 32, 56, 64
 DTYPE_WORD = 24  # in a dtype: kind, letter, byte order and number, eight bytes in all
-SCALAR = 16  # the number in a NumPy scalar
+SCALAR = 16  # the number in a NumPy scalar, or in a Python float
+CELL = 16  # what a cell holds
 
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
@@ -37,6 +40,10 @@ _PYTHON = {
     "compare_strings": "PyUnicode_Compare",
     "dict_size": "PyDict_Size",
     "dict_next": "PyDict_Next",
+    "dict_item": "PyDict_GetItemWithError",
+    "attributes": "PyObject_GenericGetDict",
+    "set_size": "PySet_Size",
+    "set_contains": "PySet_Contains",
     "new_tuple": "PyTuple_New",
     "set_tuple_item": "PyTuple_SetItem",
     "new_list": "PyList_New",
@@ -45,6 +52,8 @@ _PYTHON = {
     "set_dict_item": "PyDict_SetItem",
     "save_thread": "PyEval_SaveThread",
     "restore_thread": "PyEval_RestoreThread",
+    "as_number": "PyLong_AsLongLong",
+    "error": "PyErr_Occurred",
 }
 
 
@@ -82,11 +91,13 @@ def fits() -> bool:
         _word(id(pair) + COUNT) == 2
         and _word(id(pair) + TUPLE_ITEMS + 8) == id(pair[1])
         and _list_fits([*pair])
+        and _cell_fits(CellType(pair))
         and _numpy_functions()[_ARRAY_TYPE] == id(np.ndarray)
         and all(_array_fits(x) for x in _samples())
         and all(
             _scalar_fits(x) for x in (np.float32(1.5), np.float64(-3), np.int8(-7), np.bool_(1))
         )
+        and ctypes.c_double.from_address(id(pi) + SCALAR).value == pi
     )
 
 
@@ -108,6 +119,10 @@ def _int(address: int) -> int:
 def _list_fits(x: list[Any]) -> bool:
     items = _word(id(x) + LIST_ITEMS)
     return _word(id(x) + COUNT) == len(x) and [_word(items), _word(items + 8)] == [*map(id, x)]
+
+
+def _cell_fits(x: CellType) -> bool:
+    return _word(id(x) + CELL) == id(x.cell_contents)
 
 
 def _samples() -> list[np.ndarray[Any, Any]]:

@@ -1,9 +1,12 @@
 """Profile: where the time of a compiled program goes, kernel by kernel.
 
 The kernels run in their order, one after the other in the memory of a call, and a clock is read
-between them: each finds its operands in the caches, or does not, as in any other call. Beside its
-time stand the operations it does and the bytes it has to move, and how much of what this machine
-can do that makes: of the rate of a large product of matrices, and of the memory's bandwidth.
+between them: each finds its operands in the caches, or does not, as in any other call. One that
+takes no longer than a reading of the clock is run so often in turn that its time can be seen, and
+in memory where it finds the same operands each time; only what writes to arguments goes on from
+what it wrote. Beside its time stand the operations it does and the bytes it has to move, and how
+much of what this machine can do that makes: of the rate of a large product of matrices, and of the
+memory's bandwidth.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -42,6 +45,9 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 SECONDS = 0.5  # to spend on one profile
 MOST, LEAST = 500, 3  # how often a program is run for it
+ENOUGH = 5e3  # nanoseconds between two readings of the clock, beside which a reading takes little
+REPEATED = 1 << 14  # times in turn, at most, that something short is run for that
+SMALL = 1 << 20  # bytes of memory that caches hold, even where no array takes the place of another
 GEMM = 512  # rows and columns of the product that gives the machine's rate
 SWEEP = 2**24  # float32 numbers in the array that gives its bandwidth: more than caches hold
 
@@ -233,9 +239,8 @@ class _Bench:
         _write_clocked(module, "apart", kernels, [[name] for name in names])
         _write_clocked(module, "whole", kernels, [names])
         self._native = Native(object_code(module.text()), ("apart", "whole"))
-        self._stamps = np.zeros((len(names) + 2, 2), np.int64)
-        self._memory = Memory(layout, partial(plan, program, layout))
-        self._memory.make_room(sizes)
+        self._counts = {"apart": np.ones(len(names), np.int64), "whole": np.ones(1, np.int64)}
+        self._memory = _memory(program, layout, sizes)
         self._given = [np.asarray(x) for x in arrays]
         self._inputs = [_copied(x) for x in arrays]
         types = program.graph.output_types()
@@ -261,49 +266,95 @@ class _Bench:
 
     def times(self, seconds: float) -> tuple[list[float], float]:
         """The best time of each step, and of all of them without clocks in between."""
-        apart, whole = self._run("apart"), self._run("whole")  # and let pages and caches warm up
+        apart, whole = (_Best(counts) for counts in self._counts.values())
+        for best, name in ((apart, "apart"), (whole, "whole")):
+            best.note(self._run(name))  # and let pages and caches warm up
         end = time.perf_counter() + seconds
-        for count in range(MOST):
-            if count >= LEAST and time.perf_counter() > end:
+        for turn in range(MOST):
+            known = apart.are_known and whole.are_known
+            if known and turn >= LEAST and time.perf_counter() > end:
                 break
-            apart = np.minimum(apart, self._run("apart"))
-            whole = np.minimum(whole, self._run("whole"))
-        # Between the last two readings nothing happened: that is what a reading takes.
-        reading = min(apart[-1], whole[-1])
-        each = np.maximum(apart[:-1] - reading, 0) * 1e-9
-        return each.tolist(), float(whole[0] - reading) * 1e-9
+            apart.note(self._run("apart"))
+            whole.note(self._run("whole"))
+        reading = min(apart.reading, whole.reading)
+        return apart.seconds(reading).tolist(), float(whole.seconds(reading)[0])
 
     def _run(self, name: str) -> Array:
         """Nanoseconds between the readings of the clock."""
-        frame, count = self._memory.frame, 3 if name == "whole" else len(self._stamps)
+        counts, frame = self._counts[name], self._memory.frame
+        stamps = np.zeros((len(counts) + 2, 2), np.int64)
         for i in self._donated:  # written by the last run: begin where that began
             np.copyto(self._inputs[i], self._given[i])
         frame[STATUS] = 0
-        function = self._native.function(name, ctypes.c_void_p, ctypes.c_void_p)
-        function(self._memory.address, self._stamps.ctypes.data)
-        stamps = self._stamps[:count, 0] * 1_000_000_000 + self._stamps[:count, 1]
-        return np.diff(stamps).astype(np.float64)
+        function = self._native.function(name, *[ctypes.c_void_p] * 3)
+        function(self._memory.address, stamps.ctypes.data, counts.ctypes.data)
+        return np.diff(stamps[:, 0] * 1_000_000_000 + stamps[:, 1]).astype(np.float64)
+
+
+class _Best:
+    """The shortest times of what runs so often in turn, in nanoseconds."""
+
+    def __init__(self, counts: Array) -> None:
+        self._counts = counts
+        self._times = np.full(len(counts), np.inf)
+        self.reading = np.inf  # what a reading of the clock takes
+
+    @property
+    def are_known(self) -> bool:
+        """Whether all has been run often enough that its time can be told."""
+        return bool(np.isfinite(self._times).all())
+
+    def note(self, intervals: Array) -> None:
+        """Take in what the clock said, and have run more often what was too short to be seen."""
+        self._times = np.minimum(self._times, intervals[:-1])
+        self.reading = min(self.reading, intervals[-1])  # between these nothing happened
+        short = (self._times - self.reading < ENOUGH) & (self._counts < REPEATED)
+        self._counts[short] *= 2
+        self._times[short] = np.inf
+
+    def seconds(self, reading: float) -> Any:
+        """Of one time each."""
+        return np.maximum(self._times - reading, 0) / self._counts * 1e-9
+
+
+def _memory(program: Program, layout: Layout, sizes: Mapping[str, int]) -> Memory:
+    """The memory of a call. Where it is small, no array in it takes the place of another: a kernel
+    that wrote over its operand would compute with other numbers when it runs again.
+    """
+    apart = replace(layout, kept={*range(layout.first, layout.first + len(layout.slots))})
+    found = Memory(layout, partial(plan, program, apart))
+    found.make_room(sizes)
+    if found.size > SMALL:
+        found = Memory(layout, partial(plan, program, layout))
+        found.make_room(sizes)
+    return found
 
 
 def _write_clocked(
     module: Module, name: str, kernels: Sequence[str], groups: Sequence[Sequence[str]]
 ) -> None:
-    """void @name(frame, stamps): run the kernels once, to warm up; then the groups of functions,
-    with a reading of the clock before the first and after each, and one more.
+    """void @name(frame, stamps, counts): run the kernels once, to warm up; then the groups of
+    functions, each as often as its count says, with a reading of the clock before the first and
+    after each, and one more.
     """
     code = Text(module)
     before = set_rounding(code)
     code.do(f"call void @{SET_POINTERS}(ptr %frame)")
-    for each in kernels:
-        code.do(f"call void @{each}(ptr %frame)")
-    _read_clock(code, 0)
-    for position, group in enumerate(groups, 1):
-        for each in group:
+
+    def call(names: Sequence[str], *_of_loop: object) -> None:
+        for each in names:
             code.do(f"call void @{each}(ptr %frame)")
-        _read_clock(code, position)
+
+    call(kernels)
+    _read_clock(code, 0)
+    for position, group in enumerate(groups):
+        at = code.let(f"getelementptr i64, ptr %counts, i64 {position}")
+        count = code.let(f"load i64, ptr {at}, align 8")
+        code.loop(0, count, 1, partial(call, group))
+        _read_clock(code, position + 1)
     _read_clock(code, len(groups) + 1)
     restore_rounding(code, before)
-    code.function(name, "ptr %frame, ptr %stamps", linkage="")
+    code.function(name, "ptr %frame, ptr %stamps, ptr %counts", linkage="")
 
 
 def _read_clock(code: Text, position: int) -> None:

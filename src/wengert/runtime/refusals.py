@@ -4,7 +4,6 @@ machine code found an error that NumPy does not see.
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -12,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from wengert.core.graph import Graph, Node
+from wengert.core.masked import is_masked_array
 from wengert.core.table import op
 from wengert.errors import CompileError, DTypeError
 
@@ -33,15 +33,12 @@ def refuse_unseen(node: Node) -> NoReturn:
     )
 
 
-def require_no_masks(names: Sequence[str], arrays: Sequence[Any]) -> None:
+def require_no_masks(names: Sequence[str], arrays: Sequence[Any], by: str = "compile") -> None:
     """Refuse masked elements: a program knows nothing of masks, and would use what they hide."""
-    theirs = sys.modules.get("numpy.ma")  # imported by who has such an array, and slowly
-    if theirs is None:
-        return
     for name, x in zip(names, arrays, strict=True):
-        if theirs.is_masked(x):
+        if is_masked_array(x) and x.mask.any():
             raise TypeError(
-                f"compile: argument {name!r} has masked elements; compiled programs have no masks. "
+                f"{by}: argument {name!r} has masked elements; compiled programs have no masks. "
                 "Pass x.filled(value), or the mask as an array of its own."
             )
 

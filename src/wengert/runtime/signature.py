@@ -14,6 +14,7 @@ from wengert.core import tree
 from wengert.core.bind import Level
 from wengert.core.dims import Shape, Size, solve, substitute
 from wengert.core.dtypes import require_supported
+from wengert.core.same import same
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.errors import TraceError
@@ -31,7 +32,7 @@ class Static:
         self.value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Static) and _same(self.value, other.value)
+        return isinstance(other, Static) and same(self.value, other.value)
 
     def __hash__(self) -> int:
         return hash(self.value)
@@ -40,22 +41,21 @@ class Static:
         return repr(self.value)
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Whether values give the same program: 1, 1.0 and True do not, nor do 0.0 and -0.0."""
-    if a is b:
-        return True
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, float | np.floating):
-        return repr(a) == repr(b)
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return hash(a) == hash(b) and bool(a == b)
-
-
 def mark_static(args: Sequence[Any], positions: Sequence[int]) -> tuple[Any, ...]:
     """The arguments as a tuple, some of them as `Static`."""
     return tuple(Static(x) if i in positions else x for i, x in enumerate(args))
+
+
+def is_number(x: Any) -> bool:
+    """Whether an argument is a number that programs take: a Python float, or an int of 64 bits."""
+    return type(x) is float or (type(x) is int and -(2**63) <= x < 2**63)
+
+
+def with_numbers(args: Sequence[Any], positions: Collection[int]) -> tuple[Any, ...]:
+    """The arguments, with Python numbers at these positions as arrays of their own."""
+    return tuple(
+        np.asarray(x) if i in positions and is_number(x) else x for i, x in enumerate(args)
+    )
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,12 @@ class Signature:
     donated: tuple[int, ...] = ()  # positions among the distinct arrays
     static: tuple[int, ...] = ()  # positions of the arguments that are part of the program
     early: tuple[int, ...] = ()  # those of the donated that are written whatever happens
+    numbers: tuple[int, ...] = ()  # positions of the arguments that are Python numbers
 
     def with_static(self, args: Sequence[Any]) -> tuple[Any, ...]:
-        """The arguments, with those that are part of the program marked."""
-        return mark_static(args, self.static)
+        """The arguments, with those that are part of the program marked, and numbers as arrays."""
+        given = mark_static(args, self.static)
+        return with_numbers(given, [i for i in self.numbers if i < len(given)])
 
 
 def output_names(returned: Any) -> list[str]:
@@ -84,18 +86,25 @@ def structure_of(returned: Any, levels: Collection[Level]) -> tree.Structure:
     """The structure of what a function returned while Tensors of these levels recorded it; refuses
     what no program can return.
     """
+    holder = tree.holder(returned)
+    if holder is not None:
+        raise _holding(holder)
     returned = tree.arrays(returned)
     leaves, structure = tree.flatten(returned)
     for name, x in zip(output_names(returned), leaves, strict=True):
         require_supported("compile", name, x.dtype)
     for x in structure.static:
         if _holds_tensor(x, levels):
-            raise TraceError(
-                f"compile: the function returned a {type(x).__name__} that holds a Tensor; what is "
-                "returned must be arrays, numbers or trees of them. Return a list, a tuple, a dict "
-                "or a dataclass."
-            )
+            raise _holding(x)
     return structure
+
+
+def _holding(x: Any) -> TraceError:
+    return TraceError(
+        f"compile: the function returned a {type(x).__name__} that holds a Tensor or an array; "
+        "what is returned must be arrays, numbers or trees of them. Return a list, a tuple, a dict "
+        "or a dataclass."
+    )
 
 
 def _holds_tensor(found: Any, levels: Collection[Level]) -> bool:

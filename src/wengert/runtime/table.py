@@ -20,6 +20,7 @@ STATE = (
     "releases",  # 1 where other Python threads may run meanwhile: the program takes long enough
     "held",  # objects that this call holds a reference to
     "made",  # results that it has made
+    "left",  # calls until Python looks at what the program has captured
 )
 COUNTS = (
     "argument_count",
@@ -30,12 +31,15 @@ COUNTS = (
     "term_count",
     "build_count",
     "apart_count",  # arrays that are compared, 0 where nothing is donated
+    "place_count",  # places outside the arguments that are compared
 )
 SECTIONS = (
+    "places",
     "objects",  # arguments, then what is inside them, level by level
     "nodes",
     "keys",
     "leaves",
+    "numbers",  # Python ints of this call
     "seen",  # the leaves of this call as addresses
     "sizes",  # of the axes of inputs: a number, or -1 - d for Dim d
     "least",  # of each Dim: the smallest size that the program is known to be right for
@@ -62,6 +66,10 @@ ADDRESSES = (
     "compare_strings",
     "dict_size",
     "dict_next",
+    "dict_item",
+    "attributes",
+    "set_size",
+    "set_contains",
     "new_array",
     "new_tuple",
     "set_tuple_item",
@@ -71,13 +79,19 @@ ADDRESSES = (
     "set_dict_item",
     "save_thread",
     "restore_thread",
+    "as_number",
+    "error",
 )
 HEAD = {name: i for i, name in enumerate((*STATE, *COUNTS, *SECTIONS, *ADDRESSES))}
 
 # Records. A node of the arguments: its children become the objects from `children` on. NOTHING is
 # None, in which there are none.
 TUPLE, LIST, DICT, FIELDS, NOTHING = range(5)
-NODE = ("kind", "type", "object", "count", "children", "keys")
+NODE = ("kind", "type", "object", "count", "children", "keys", "attributes")
+# `attributes` is how many an object of a dataclass has in its __dict__, or -1 where it has none.
+# A place outside the arguments, of a kind of `runtime/watch.py`. `expected` is the address of what
+# is there, 0 for nothing, or a number.
+PLACE = ("kind", "container", "key", "expected")
 # A leaf. `first` is its own number, or that of the same array before it; `group` the first leaf of
 # the same argument. A static leaf has dtype 0, and its value is compared by identity.
 LEAF = (
@@ -92,6 +106,7 @@ LEAF = (
     "group",
     "itemsize",
     "donated",
+    "whole",  # 1 where it is a Python int
 )
 # An output: a new array, or (`leaf` not negative) a donated one.
 OUTPUT = ("leaf", "type_number", "rank", "shape", "slot")

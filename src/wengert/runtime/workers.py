@@ -144,12 +144,17 @@ class Pool:
 
     def _start(self, number: int) -> None:
         seen = int(self.words[GENERATION : GENERATION + 1].view(np.int32)[0])
-        arguments = (self.address, number, seen)
         thread = threading.Thread(
-            target=self._wait, args=arguments, name=f"wengert-{number}", daemon=True
+            target=self._work, args=(number, seen), name=f"wengert-{number}", daemon=True
         )
         thread.start()
         self.threads.append(thread)
+
+    def _work(self, number: int, seen: int) -> None:
+        """What a thread does. It keeps the pool, with words and machine code, as long as it runs:
+        where a call did not end in time, that is longer than Python does.
+        """
+        self._wait(self.address, number, seen)
 
     def after_fork(self) -> None:
         """In a new process: no thread has come along."""

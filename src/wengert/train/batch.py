@@ -9,73 +9,150 @@ from typing import Any
 
 import numpy as np
 
-from wengert.api.trace import distinct_leaves
+from wengert.api.trace import Dims
 from wengert.core import tree
+from wengert.core.arguments import given_twice, no_parameter, not_given
+from wengert.core.bind import at_line
 from wengert.core.dims import Dim
 from wengert.core.dtypes import SUPPORTED, DType, is_float
-from wengert.errors import DTypeError, TraceError
-from wengert.train.storage import is_live
+from wengert.core.ending import ending
+from wengert.core.source import user_line
+from wengert.core.tensor import Tensor
+from wengert.errors import DTypeError, OptimError, ShapeError, TraceError
+from wengert.runtime.live import is_live
+from wengert.runtime.refusals import require_no_masks
+from wengert.runtime.signature import LEAF_MARK, is_number
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-GENERATOR = "rng"
+GENERATOR, AVERAGED = "rng", "averaged"  # parameters that a step itself gives to functions
 
 
-class LossSignature:
-    """The parameters of a loss: which are batch arguments, and whether it takes a generator."""
+class Parameters:
+    """The parameters of a loss, or of a function that is bound: which are batch arguments, and
+    which the step gives.
 
-    def __init__(self, loss: Callable[..., Any], has_state: bool) -> None:
+    A loss is given all that it has. A bound function keeps its defaults: one that can do without a
+    generator does, as for predictions.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], has_state: bool, averages: bool, keeps_defaults: bool
+    ) -> None:
         try:
-            parameters = list(inspect.signature(loss).parameters.values())
+            parameters = list(inspect.signature(function).parameters.values())
         except (TypeError, ValueError):
             parameters = []
         places = [p.name for p in parameters if p.kind in POSITIONAL]
-        self.wants_rng = any(p.name == GENERATOR for p in parameters) and not _is_fixed(loss)
-        self.rng_place = places.index(GENERATOR) if GENERATOR in places else None
-        self._names = [name for name in places if name != GENERATOR][1 + has_state :]
+        special = {GENERATOR, AVERAGED}
+        self._by_name = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - special
+        self._defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+        optional = {AVERAGED: keeps_defaults or not averages, GENERATOR: keeps_defaults}
+        # By name, in their order: the place, or None where it is given by name.
+        self.given: dict[str, int | None] = {
+            p.name: places.index(p.name) if p.name in places else None
+            for p in parameters
+            if p.name in optional
+            and not (optional[p.name] and p.name in self._defaults)
+            and not _is_fixed(function, p.name)
+        }
+        if AVERAGED in self.given and not averages:
+            raise OptimError(
+                "TrainStep: the function has a parameter averaged, and no optimizer keeps an "
+                "average of the weights; wg.optim.EMA does. Write wg.optim.EMA(optimizer), or "
+                "rename the parameter."
+            )
+        self._names = [name for name in places if name not in self.given][1 + has_state :]
+
+    @property
+    def wants_rng(self) -> bool:
+        return GENERATOR in self.given
+
+    @property
+    def wants_averaged(self) -> bool:
+        return AVERAGED in self.given
+
+    def call(
+        self, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]
+    ) -> Any:
+        """Call the function with what the step gives in its places."""
+        args, named = list(args), {}
+        for name, place in self.given.items():
+            if place is None or place > len(args):
+                named[name] = given[name]
+            else:
+                args.insert(place, given[name])
+        return function(*args, **named)
+
+    def by_place(
+        self, by: str, batch: Sequence[Any], named: Mapping[str, Any], options: Sequence[str] = ()
+    ) -> tuple[Any, ...]:
+        """Batch arguments in their places, some of which were given by name. Messages name the
+        options that could have been meant.
+        """
+        if not named:
+            return tuple(batch)
+        found = list(batch)
+        for key in named:
+            if key in self._by_name:
+                raise TypeError(
+                    f"TrainStep: {key} can only be given by name to the loss; arguments of a batch "
+                    "are those that also have a position. Remove the * from the loss's signature."
+                )
+            if key not in self._names:
+                raise no_parameter(by, key, [*self._names, *options])
+            if key in self._names[: len(batch)]:
+                raise given_twice(by, key)
+        last = max(map(self._names.index, named))
+        for name in self._names[len(batch) : last + 1]:
+            if name not in named and name not in self._defaults:
+                raise not_given(by, name)
+            found.append(named[name] if name in named else self._defaults[name])
+        return tuple(found)
 
     def names(self, count: int) -> list[str]:
-        """What the batch arguments are called, in the loss and in messages."""
+        """What the batch arguments are called, in the function and in messages."""
         known = self._names[:count]
         return [*known, *(f"batch{i}" for i in range(len(known), count))]
 
 
-def _is_fixed(loss: Callable[..., Any]) -> bool:
-    """Whether a `functools.partial` has already given the loss its generator, by keyword."""
-    return isinstance(loss, functools.partial) and (
-        GENERATOR in loss.keywords or _is_fixed(loss.func)
+def _is_fixed(function: Callable[..., Any], name: str) -> bool:
+    """Whether a `functools.partial` has already given the function a parameter, by keyword."""
+    return isinstance(function, functools.partial) and (
+        name in function.keywords or _is_fixed(function.func, name)
     )
 
 
 def prepared(name: str, x: Any, dtype: DType | None) -> Any:
-    """A batch argument as a tree of arrays. Python floats become run-time scalars, and floats that
-    programs do not have become those of the model.
+    """A batch argument as a tree of arrays, or a Python number. Floats that programs do not have
+    become those of the model.
     """
-    if isinstance(x, float):
-        return np.asarray(x, dtype or np.float64)
+    if is_number(x):
+        return x
+    x = tree.with_numpy(x)
     if not tree.leaves(x):
-        return _array_of(name, x)
+        require_no_list("TrainStep: batch argument", name, x)
+        return x
     return tree.map(lambda leaf: _supported(name, leaf, dtype), x)
 
 
-def _array_of(name: str, x: Any) -> Any:
-    """What is no tree of arrays: an array of another library, or static."""
-    found = as_numpy(x)
-    if found is not x:
-        return found
+def require_no_list(what: str, name: str, x: Any) -> None:
+    """Refuse numbers in a list, given something without arrays, which is part of the program."""
     if isinstance(x, list | tuple) and tree.leaves(tree.arrays(x)):
         raise TraceError(
-            f"TrainStep: batch argument {name!r} is a {type(x).__name__} of Python numbers; these "
-            "would be part of the program. Convert it with np.array."
+            f"{what} {name!r} is a {type(x).__name__} of Python numbers; these would be part of "
+            "the program. Convert it with np.array."
         )
-    return x
-
-
-def as_numpy(x: Any) -> Any:
-    """An array of another library as one of NumPy; anything else as it is."""
-    return np.asarray(x) if hasattr(x, "__array__") and not tree.is_leaf(x) else x
 
 
 def _supported(name: str, x: Any, dtype: DType | None) -> Any:
+    if isinstance(x, Tensor):
+        error = TraceError(
+            f"TrainStep: argument {name!r} is a Tensor; a step and the functions that it binds run "
+            "on arrays, and nothing is recorded of them. Call the function itself that was bound, "
+            "with step.model."
+        )
+        raise at_line(error, user_line())
+    require_no_masks([name], [x], "TrainStep")
     value = np.asarray(x)
     native = value.dtype.newbyteorder("=")
     if native in SUPPORTED:
@@ -100,7 +177,7 @@ class Kinds:
         names = self._names(len(batch))
         made = tuple(prepared(name, x, self._cast) for name, x in zip(names, batch, strict=True))
         leaves, structure = tree.flatten(made)
-        expected = self._known.get(structure.spec, [])
+        expected = self._expected(structure)
         for i, (x, known) in enumerate(zip(leaves, expected, strict=False)):
             both_cast = self._cast is not None and is_float(x.dtype) and is_float(known)
             if x.dtype.newbyteorder("=") != known and not both_cast:
@@ -112,11 +189,25 @@ class Kinds:
                 )
         return made
 
+    @ending.whole
+    def _expected(self, structure: tree.Structure) -> list[DType]:
+        if ending.near:
+            ending.pass_or_stay()
+        return self._known.get(_form(structure), [])
+
+    @ending.whole
     def remember(self, batch: Sequence[Any]) -> None:
         """Note the dtypes of a batch that a call has succeeded with."""
+        if ending.near:
+            ending.pass_or_stay()
         leaves, structure = tree.flatten(tuple(batch))
-        if structure.spec not in self._known:
-            self._known[structure.spec] = [x.dtype.newbyteorder("=") for x in leaves]
+        if _form(structure) not in self._known:
+            self._known[_form(structure)] = [x.dtype.newbyteorder("=") for x in leaves]
+
+
+def _form(structure: tree.Structure) -> Any:
+    """Where a batch has arrays."""
+    return structure.spec, tuple(x is LEAF_MARK for x in structure.static)
 
 
 def leaf_names(names: Sequence[str], batch: Sequence[Any]) -> list[str]:
@@ -129,21 +220,47 @@ def leaf_names(names: Sequence[str], batch: Sequence[Any]) -> list[str]:
 
 
 def open_sizes(
-    names: Sequence[str], batch: Sequence[Any]
-) -> tuple[Mapping[str, Mapping[int, Dim]], tuple[int, ...]]:
+    names: Sequence[str], batch: Sequence[Any], asked: Dims
+) -> tuple[Dims, tuple[Any, ...]]:
     """Axis 0 of every array as a Dim, which arrays of equal size share, by the names that a trace
-    gives them; and which arrays share. Live arrays of a training step keep their shapes.
+    gives them, and the Dims that are asked for; and what arrays have in common: which of them share
+    a Dim, and the sizes that are not open. Live arrays of a training step keep their shapes.
     """
     paths = leaf_names(names, batch)
-    leaves, places = distinct_leaves(tuple(batch))
+    leaves, places = tree.distinct_leaves(tuple(batch))
+    _require_names(asked, paths)
     dims: dict[str, Mapping[int, Dim]] = {}
     shared: dict[int, int] = {}
     pattern = []
     for place, x in enumerate(leaves):
-        if np.ndim(x) == 0 or is_live(x):
-            pattern.append(-1)
-            continue
-        number = shared.setdefault(x.shape[0], len(shared))
-        pattern.append(number)
-        dims[paths[places.index(place)]] = {0: Dim(f"batch_{number}" if number else "batch")}
+        path, number = paths[places.index(place)], -1
+        opened = _axes(path, x, asked.get(path, {}))
+        if np.ndim(x) and not is_live(x) and 0 not in opened:
+            number = shared.setdefault(x.shape[0], len(shared))
+            opened[0] = Dim(f"batch_{number}" if number else "batch")
+        if opened:
+            dims[path] = opened
+        sizes = tuple(None if i in opened else size for i, size in enumerate(np.shape(x)))
+        pattern.append((number, sizes))
     return dims, tuple(pattern)
+
+
+def _require_names(asked: Dims, paths: Sequence[str]) -> None:
+    unknown = sorted(set(asked) - set(paths))
+    if unknown:
+        raise ShapeError(
+            f"TrainStep: dims names {', '.join(unknown)}; the batch arguments are "
+            f"{', '.join(paths)}. Use one of these names."
+        )
+
+
+def _axes(path: str, x: Any, asked: Mapping[int, Dim]) -> dict[int, Dim]:
+    """The axes of an array that are asked to be open, counted from the front."""
+    rank = np.ndim(x)
+    for axis in asked:
+        if not -rank <= axis < rank:
+            raise ShapeError(
+                f"TrainStep: dims names axis {axis} of {path!r}, which has shape {np.shape(x)}; "
+                "the axis must exist. Choose another."
+            )
+    return {axis % rank: dim for axis, dim in asked.items()}

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from wengert.core import tree
-from wengert.errors import CheckpointError, OptimError
+from wengert.errors import CheckpointError, WengertError
+from wengert.runtime.refusals import require_no_masks
 from wengert.train.engine import Engine
-from wengert.train.storage import Array
+from wengert.train.options import MOST_EPOCHS, whole
+from wengert.train.progress import Begun, Progress
+from wengert.train.storage import Array, copying
 
 PARTS = ("arrays", "counts", "settings", "limits")
 BY = "TrainStep.load_state_dict"  # how errors begin
 COUNTS = ("calls", "updates", "phase", "epoch", "shuffled", "seed")
+UNFINISHED = "unfinished"  # one more part, of a step in the middle of an epoch or accumulation
+EPOCH = ("batches", "rows", "batch_size", "shuffle_seed")
+MOST = 2**62  # of a count: it must be possible to count on
+MOST_SEED = 2**64 - 1
 
 
 class Checkpoint:
@@ -52,11 +59,23 @@ class Checkpoint:
         return {
             "calls": engine.calls,
             "updates": engine.updates,
-            "phase": int(engine.phase[0]),
-            "epoch": engine.epoch,
-            "shuffled": int(engine.shuffled),
+            "phase": engine.phase,
+            "epoch": engine.progress.epoch,
+            "shuffled": int(engine.progress.shuffled),
             "seed": int(engine.seed),
         }
+
+    def _unfinished(self) -> dict[str, Any]:
+        """What is in the middle of something: an accumulation of so many calls, an epoch."""
+        engine = self._engine
+        found: dict[str, Any] = {}
+        begun = engine.progress.begun
+        if engine.phase:
+            found["accumulate"] = engine.plan.accumulate
+        if begun is not None and engine.calls > begun.calls:
+            values = engine.calls - begun.calls, begun.rows, begun.size, begun.seed
+            found["epoch"] = dict(zip(EPOCH, values, strict=True))
+        return found
 
     def parts(self) -> dict[str, Any]:
         """Everything by name, for a fingerprint."""
@@ -67,10 +86,12 @@ class Checkpoint:
             f"{kind} {path}": x for kind, arrays in named.items() for path, x in arrays.items()
         }
         counts = self._counts()
-        if not self._engine.plan.wants_rng:
+        if not self._engine.plan.parameters.wants_rng:
             counts.pop("seed")
-        if not self._engine.shuffled:  # no order of rows has depended on it
+        if not self._engine.progress.shuffled:  # no order of rows has depended on it
             counts.pop("epoch")
+        elif "epoch" in self._unfinished():
+            counts["batches"] = self._unfinished()["epoch"]["batches"]
         return found | counts
 
     def state_dict(self) -> dict[str, Any]:
@@ -83,18 +104,19 @@ class Checkpoint:
         }
         groups = [group for group in self._engine.plan.groups if group.optimizer is not None]
         settings = {group.glob: group.optimizer.state_dict() for group in groups}  # type: ignore[union-attr]
+        unfinished = self._unfinished()
         return {
             "arrays": arrays,
             "counts": self._counts(),
             "settings": settings,
             "limits": dict(self._engine.limits),
-        }
+        } | ({UNFINISHED: unfinished} if unfinished else {})
 
-    def load(self, given: Any) -> None:
-        """Go on from what `state_dict` gave; refused, with nothing changed, where it is of another
-        model or of other options.
+    def loading(self, given: Any) -> Callable[[], None]:
+        """What makes a step go on from what `state_dict` gave; it can be done again. Refused, with
+        nothing changed, where that is of another model or of other options.
         """
-        _require_names("state", given, PARTS)
+        _require_names("state", given, PARTS, (UNFINISHED,))
         own = self._arrays()
         _require_names("arrays", given["arrays"], tuple(own))
         _require_names("counts", given["counts"], COUNTS)
@@ -103,48 +125,80 @@ class Checkpoint:
         groups = [group for group in self._engine.plan.groups if group.optimizer is not None]
         _require_names("settings", given["settings"], tuple(group.glob for group in groups))
         counts = {name: _count(name, given["counts"][name]) for name in COUNTS}
+        unfinished = given.get(UNFINISHED, {})
+        _require_names(UNFINISHED, unfinished, (), ("accumulate", "epoch"))
+        self._require_accumulation(counts["phase"], unfinished.get("accumulate"))
+        begun = _begun(counts["calls"], unfinished.get("epoch"))
+        progress = Progress(counts["epoch"], bool(counts["shuffled"]), begun)
         _require_names("limits", given["limits"], tuple(self._engine.limits))
         limits = {name: _limit(name, value) for name, value in given["limits"].items()}
+        settings = {group.glob: given["settings"][group.glob] for group in groups}
         for group in groups:
-            _try_settings(group.optimizer, given["settings"][group.glob])
-        for group in groups:
-            group.optimizer.load_state_dict(given["settings"][group.glob])  # type: ignore[union-attr]
-        for kind, arrays in own.items():
-            for path, x in arrays.items():
-                x[...] = given["arrays"][kind][path]
-        self._set_counts(counts)
-        self._engine.set_limits(limits)
-        self._engine.measure_states()
+            _try_settings(group.optimizer, settings[group.glob])
+        copy = copying(
+            (x, given["arrays"][kind][path])
+            for kind, arrays in own.items()
+            for path, x in arrays.items()
+        )
 
-    def _set_counts(self, counts: Mapping[str, int]) -> None:
-        engine = self._engine
-        engine.counter[0] = counts["calls"]
-        engine.updates, engine.epoch = counts["updates"], counts["epoch"]
-        engine.shuffled = bool(counts["shuffled"])
-        engine.set_phase(counts["phase"] % engine.plan.accumulate)
-        engine.set_seed(counts["seed"])
-        engine.scalars.forget()
+        def load() -> None:
+            for group in groups:
+                group.trainer.load_state_dict(settings[group.glob])
+            copy()
+            self._engine.set_counts(counts["calls"], counts["updates"], counts["phase"])
+            self._engine.progress = progress
+            self._engine.set_seed(counts["seed"])
+            self._engine.set_limits(limits)
+            self._engine.scalars.forget()
+            self._engine.measure_states()
+
+        return load
+
+    def _require_accumulation(self, phase: int, saved: Any) -> None:
+        """Refuse gradients that were accumulated as parts of another mean."""
+        own = self._engine.plan.accumulate
+        if phase >= own or (phase and saved is not None and whole(saved) != own):
+            of = "" if saved is None else f" of {saved!r}"
+            raise CheckpointError(
+                f"{BY}: the state is that after {phase}{of} calls of an accumulation; this step "
+                f"has accumulate={own}. Make the step as it was when it was saved."
+            )
 
 
 def _try_settings(optimizer: Any, settings: Any) -> None:
     """Load settings into a copy, so that the real thing does not fail half-way."""
     try:
         optimizer.copy().load_state_dict(settings)
-    except OptimError as error:
+    except (WengertError, TypeError, ValueError, LookupError, AttributeError) as error:
         raise CheckpointError(
             f"{BY}: the settings of {type(optimizer).__name__} cannot be loaded ({error}); "
             "a state of the same optimizers is needed. Make the step as it was when it was saved."
         ) from error
 
 
-def _count(name: str, value: Any) -> int:
-    found = np.asarray(value)
-    if found.ndim or found.dtype.kind not in "iu" or found < 0:
+def _count(name: str, value: Any, most: int = MOST) -> int:
+    most = {"seed": MOST_SEED, "shuffled": 1, "epoch": MOST_EPOCHS - 1}.get(name, most)
+    found = whole(value)
+    if found is None or not 0 <= found <= most:
         raise CheckpointError(
-            f"{BY}: the state has {name}={value!r}; it is a whole number, 0 or more. Pass what "
-            "state_dict returned."
+            f"{BY}: the state has {name}={value!r}; it is a whole number from 0 to {most}. Pass "
+            "what state_dict returned."
         )
-    return int(found)
+    return found
+
+
+def _begun(calls: int, given: Any) -> Begun | None:
+    """The epoch that was interrupted, if one was."""
+    if given is None:
+        return None
+    _require_names("epoch", given, EPOCH)
+    batches = _count("batches", given["batches"], calls)
+    rows = _count("rows", given["rows"])
+    size = _count("batch_size", given["batch_size"], rows)
+    seed = given["shuffle_seed"]
+    if seed is not None:
+        seed = _count("shuffle_seed", seed, MOST_SEED)
+    return Begun(calls - batches, rows, size, seed)
 
 
 def _limit(name: str, value: Any) -> float:
@@ -157,14 +211,16 @@ def _limit(name: str, value: Any) -> float:
     return float(found)
 
 
-def _require_names(what: str, given: Any, wanted: tuple[str, ...]) -> None:
+def _require_names(
+    what: str, given: Any, wanted: tuple[str, ...], also: tuple[str, ...] = ()
+) -> None:
     if not isinstance(given, Mapping):
         raise CheckpointError(
             f"{BY}: the {what} to load is {type(given).__name__}; a dictionary with "
-            f"{', '.join(wanted)} is needed. Pass what state_dict returned."
+            f"{', '.join(wanted or also)} is needed. Pass what state_dict returned."
         )
     missing = [name for name in wanted if name not in given]
-    unknown = [str(name) for name in given if name not in wanted]
+    unknown = [str(name) for name in given if name not in (*wanted, *also)]
     if missing or unknown:
         raise CheckpointError(
             f"{BY}: given {what} {_difference(missing, unknown)}; a state of the same model and "
@@ -189,9 +245,20 @@ def _listed(names: list[str]) -> str:
 def _require_arrays(kind: str, given: Any, own: Mapping[str, Array]) -> None:
     _require_names(f"{kind} arrays", given, tuple(own))
     for path, x in own.items():
-        value = np.asarray(given[path])
+        value = _as_array(kind, path, given[path])
         if value.shape != x.shape or value.dtype != x.dtype:
             raise CheckpointError(
                 f"{BY}: {path!r} of the {kind} to load is {value.dtype}{value.shape}; it is "
                 f"{x.dtype}{x.shape} here. Load it into a step with the same model."
             )
+
+
+def _as_array(kind: str, path: str, given: Any) -> Array:
+    require_no_masks([f"{kind} {path}"], [given], BY)
+    try:
+        return np.asarray(given)
+    except (ValueError, TypeError) as error:
+        raise CheckpointError(
+            f"{BY}: {path!r} of the {kind} to load is {type(given).__name__}, and no array "
+            f"({error}); an array is needed. Pass what state_dict returned."
+        ) from error

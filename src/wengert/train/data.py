@@ -11,12 +11,14 @@ import numpy as np
 from wengert.api.compile import compile
 from wengert.core import tree
 from wengert.core.dims import Dim
-from wengert.errors import ShapeError
+from wengert.errors import DTypeError, ShapeError
 from wengert.ops.random import fold_in, key, permutation
+from wengert.runtime.live import is_live
 from wengert.runtime.many import Rows
 from wengert.runtime.memory import aligned
-from wengert.train.batch import as_numpy
-from wengert.train.storage import Array, is_live
+from wengert.runtime.refusals import require_no_masks
+from wengert.train.batch import leaf_names, require_no_list
+from wengert.train.storage import Array
 
 
 class Data:
@@ -26,12 +28,19 @@ class Data:
 
     def __init__(self, by: str, names: Sequence[str], arguments: Sequence[Any], size: Any) -> None:
         self._names = names
-        arguments = [np.asarray(x) if isinstance(x, float) else as_numpy(x) for x in arguments]
+        arguments = [tree.with_numpy(x) for x in arguments]
+        for name, x in zip(names, arguments, strict=True):
+            if not tree.leaves(x):
+                require_no_list(f"{by}: argument", name, x)
         leaves, self._structure = tree.flatten(tuple(arguments))
+        require_no_masks(leaf_names(names, arguments), leaves, by)
         self.leaves = [np.asarray(x) for x in leaves]
         # Which are the same in all batches.
         self.whole = [np.ndim(x) == 0 or is_live(x) for x in leaves]
-        self.rows = self._count_rows(by, arguments)
+        paths = leaf_names(names, arguments)
+        for path, x in zip(paths, self.leaves, strict=True):
+            _require_numbers(by, path, x)
+        self.rows = self._count_rows(by, paths)
         self.size = _batch_size(by, size, self.rows)
         self._places = [
             None if whole else _place(self.size, x)
@@ -48,12 +57,7 @@ class Data:
         found: tuple[Any, ...] = tree.unflatten(self._structure, leaves)
         return found
 
-    def _count_rows(self, by: str, arguments: Sequence[Any]) -> int:
-        paths = [
-            ".".join(filter(None, (name, path)))
-            for name, x in zip(self._names, arguments, strict=True)
-            for path in tree.paths(x)
-        ]
+    def _count_rows(self, by: str, paths: Sequence[str]) -> int:
         counts = {
             path: x.shape[0]
             for path, x, whole in zip(paths, self.leaves, self.whole, strict=True)
@@ -129,6 +133,16 @@ class Data:
             else:
                 parts.append(x)
         return self.full if len(rows) == self.size else self._batch(parts)
+
+
+def _require_numbers(by: str, path: str, x: Array) -> None:
+    if x.dtype.kind not in "biuf":
+        ragged = x.dtype.kind == "O" and any(isinstance(each, np.ndarray) for each in x.flat[:1])
+        repair = "Make its rows of one shape and np.stack them" if ragged else "Convert it"
+        raise DTypeError(
+            f"{by}: argument {path!r} has dtype {x.dtype}; it must hold bools, integers or floats. "
+            f"{repair}{'' if ragged else ' with astype'}."
+        )
 
 
 def _place(size: int, x: Array) -> Array:

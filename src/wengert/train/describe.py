@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wengert.core import tree
 from wengert.train.engine import Engine
 from wengert.train.storage import Parameter, Segment
 
@@ -31,6 +32,10 @@ def described(engine: Engine, several: bool) -> str:
     ]
     order = {path[0]: place for place, path in enumerate(storage.paths)}
     rows.sort(key=lambda row: order[row[0]])
+    rows += [
+        (path, repr(x), "", "static, a Python number: not trained")
+        for path, x in tree.floats(storage.tree(storage.leaves))
+    ]
     lines = _table(rows[:SHOWN])
     if len(rows) > SHOWN:
         lines.append(f"  and {len(rows) - SHOWN} more")

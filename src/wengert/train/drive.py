@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from wengert.api.eager import is_eager
 from wengert.core import tree
 from wengert.core.dims import substitute
-from wengert.runtime.executable import Executable
+from wengert.core.types import ArrayType
 from wengert.runtime.many import Calls, Many, Turn
 from wengert.runtime.signature import bound_sizes
 from wengert.train.data import Data, is_plain
 from wengert.train.engine import Engine
 from wengert.train.history import Recorder
+from wengert.train.program import AUX, CALLS, PHASE
 from wengert.train.storage import Array
 
 FEWEST = 4  # steps for which it pays to leave Python
+Aux: TypeAlias = tuple[tree.Structure, list[ArrayType]]
 
 
 class Drive:
@@ -34,7 +35,9 @@ class Drive:
         self._order = np.arange(data.rows) if gathers and not shuffled else None
         self._programs: Any = None  # those of the engine when the loop was made
         self._called: set[bool] = set()  # which of them Python has called
+        self._turns: list[Turn] = []
         self._many: Many | None = None
+        self._aux: Aux | None = None  # of every call of the loop
 
     def advance(self, number: int, order: Array | None, recorder: Recorder) -> int:
         """Take steps from batch `number` on, and say how many."""
@@ -46,9 +49,18 @@ class Drive:
                 done = self._take_many(many, number, steps, order, recorder)
         if not done:
             self._called.add(engine.updating)
-            engine.call(self._data.batch(number, order))
-            recorder.note(engine)
+            found = engine.call(self._data.batch(number, order))
+            recorder.note(engine, found[AUX])
         return done or 1
+
+    def look(self) -> None:
+        """Leave the loop where something has changed that the loss has read from outside."""
+        engine = self._engine
+        engine.look()
+        turns = [turn for turn in (*engine.turns.values(), *self._turns) if turn is not None]
+        if not all(turn.executable.is_current() for turn in turns):
+            engine.turns.clear()
+            self._many, self._turns, self._called = None, [], set()
 
     def _find(self) -> Many | None:
         """The loop, as soon as all programs that it runs are known."""
@@ -59,9 +71,12 @@ class Drive:
             length, may_skip = engine.plan.accumulate, engine.nonfinite == "skip"
             turns = [self._turn(updating) for updating in (False, True)[length == 1 :]]
             known = [turn for turn in turns if turn is not None]
-            if len(known) == len(turns):
-                counts = engine.phase, engine.counter
-                self._many = Many(known, self._rows, data.size, length, *counts, may_skip)
+            auxes = [_aux_of(turn) for turn in known]
+            if len(known) == len(turns) and all(aux == auxes[0] for aux in auxes):
+                self._aux = auxes[0]
+                phase, calls = (engine.counts[place:] for place in (PHASE, CALLS))
+                self._many = Many(known, self._rows, data.size, length, phase, calls, may_skip)
+                self._turns = known
         return self._many
 
     def _turn(self, updating: bool) -> Turn | None:
@@ -82,46 +97,28 @@ class Drive:
         self, many: Many, number: int, steps: int, order: Array | None, recorder: Recorder
     ) -> int:
         engine, length = self._engine, self._engine.plan.accumulate
-        phase = engine.phase.item()
+        phase, calls = engine.phase, engine.calls
         table = engine.scalars.rows(engine.updates + 1, (phase + steps - 1) // length + 1)
-        count = min(steps, len(table) * length - phase)
+        assert self._aux is not None  # it is found with the loop
+        structure, types = self._aux
+        count = min(steps, len(table) * length - phase, recorder.auxes.most(types))
         reports, skipped = recorder.room()
+        kept = recorder.auxes.room(types, count)
         taken = self._order if order is None else order
-        updates = engine.updates
-
-        def note() -> None:
-            """The arrays are those after so many calls: let the counts say so."""
-            done, turns = many.made()
-            engine.updates = updates + turns
-            engine.set_phase(engine.phase.item())
-            if done:
-                well = ~skipped[:done]
-                places = (phase + np.cumsum(well) - well) // length
-                engine.row, engine.report = table[places[-1]], reports[done - 1].copy()
-                engine.skipped = bool(skipped[done - 1])
-                recorder.note_many(table[places])
-
-        many.prepare(Calls(count, number * self._data.size, taken, table, reports, skipped))
+        many.prepare(Calls(count, number * self._data.size, taken, table, reports, skipped, kept))
         try:
             many.run()
-        finally:  # a signal may have come
-            _do_whole(note)
-        return many.made()[0]
-
-
-def _do_whole(work: Callable[[], None]) -> None:
-    """Do something to its end, from the beginning if a signal interrupts it, up to eight times;
-    then raise what that has raised.
-    """
-    late: BaseException | None = None
-    for _ in range(8):
-        try:
-            work()
-            break
-        except BaseException as error:
-            late = error
-    if late is not None:
-        raise late
+        finally:  # a signal may have come; the counts are right already
+            done = many.made()
+            if done:
+                well = ~skipped[:done]
+                rows = table[(phase + np.cumsum(well) - well) // length]
+                last = done - 1
+                engine.noted = rows[last], reports[last].copy(), calls + last, bool(skipped[last])
+                recorder.note_many(rows)
+                if engine.plan.has_aux:
+                    recorder.auxes.note_many(structure, kept, done)
+        return done
 
 
 def _overlap(engine: Engine, data: Data) -> bool:
@@ -140,23 +137,27 @@ def make_turn(engine: Engine, data: Data, updating: bool) -> Turn | None:
     if executable.prints or not as_is:
         return None
     places, report = executable.signature.places, len(engine.live) + len(engine.early)
+    leaves = tree.leaves(executable.signature.with_static((*own, *batch)))
     inputs: list[Any] = [None] * len(executable.input_types)
-    for place, x in zip(places, (*tree.leaves(own), *given), strict=True):
+    for place, x in zip(places, leaves, strict=True):
         inputs[place] = x
     sizes = bound_sizes(executable.input_types, [x.shape for x in inputs])
     if sizes is None or set(executable.written) != set(range(report)):
         return None
-    moved = [place for place, whole in zip(places[first:], data.whole, strict=True) if not whole]
+    arrays = {id(x) for x in given}  # the others are numbers
+    taken = [place for place, x in zip(places, leaves, strict=True) if id(x) in arrays]
+    moved = [place for place, whole in zip(taken, data.whole, strict=True) if not whole]
     for place in (*moved, places[first - 1]):
         inputs[place] = None
-    outputs = _outputs(executable, sizes)
-    outputs[report] = None
-    return Turn(executable, inputs, outputs, moved, places[first - 1], report, sizes)
+    outputs: list[Any] = [None] * len(executable.output_types)  # all are the calls' own
+    aux = range(report + 1, len(outputs))
+    return Turn(executable, inputs, outputs, moved, places[first - 1], report, aux, sizes)
 
 
-def _outputs(executable: Executable, sizes: dict[str, int]) -> list[Array | None]:
-    """Arrays for what a call returns, the same for all calls."""
-    return [
-        None if j in executable.written else np.empty(substitute(t.shape, sizes), t.dtype)
-        for j, t in enumerate(executable.output_types)
-    ]
+def _aux_of(turn: Turn) -> Aux:
+    """The form of the aux that calls of a program return, and the types of its arrays."""
+    returned = turn.executable.signature.returned
+    marks = tree.unflatten(returned, [np.empty(0)] * returned.count)
+    types = [turn.executable.output_types[j] for j in turn.kept]
+    exact = [ArrayType(substitute(t.shape, turn.sizes), t.dtype) for t in types]
+    return tree.flatten(marks[AUX])[1], exact

@@ -8,10 +8,7 @@ code.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import secrets
 import stat
 import zlib
 from pathlib import Path
@@ -21,23 +18,39 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from wengert.core.arguments import worded
+from wengert.core.ending import ending
 from wengert.core.types import ArrayType
-from wengert.errors import CheckpointError
+from wengert.errors import CheckpointError, MissingFile
+from wengert.train.drafts import replace_file
 from wengert.train.files_fitting import Entry, Fitting
 from wengert.train.files_structure import (
     Encoder,
     Missing,
     decode,
     decode_terminal,
+    from_text,
+    is_description,
     terminals,
     to_text,
     unused,
 )
 
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFLNK: "a link that leads to itself",
+}
+# What reading a description that is no such thing may raise.
+_BROKEN = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 _KEY = "wengert"  # the one entry of the metadata: several would stand in random order
 File = str | os.PathLike[str]
 
 
+@worded
 def save(path: File, tree: Any) -> None:
     """Write a tree to a safetensors file, which then holds all of it or is as it was before.
 
@@ -50,11 +63,10 @@ def save(path: File, tree: Any) -> None:
     7
     """
     target = _target("save", path)
-    encoder = Encoder()
-    encoded = encoder.encode(tree)
-    sums = {name: zlib.crc32(_bytes(x)) for name, x in encoder.arrays.items()}
+    _require_file("save", os.fspath(path), target)
+    arrays, text = _encoded(tree)
     try:
-        _replace(target, encoder.arrays, {_KEY: to_text(encoded, sums)})
+        replace_file(target, lambda draft: save_file(arrays, draft, metadata={_KEY: text}))
     except (OSError, SafetensorError) as error:
         raise CheckpointError(
             f"save: {os.fspath(path)!r} could not be written ({error}); a file in a folder with "
@@ -63,6 +75,22 @@ def save(path: File, tree: Any) -> None:
         ) from error
 
 
+def _encoded(tree: Any) -> tuple[dict[str, np.ndarray[Any, Any]], str]:
+    """The arrays of a tree by name, and the text that stands in the header."""
+    encoder = Encoder()
+    try:
+        encoded = encoder.encode(tree)
+        sums = {name: zlib.crc32(_bytes(x)) for name, x in encoder.arrays.items()}
+        types = {name: str(_type(x)) for name, x in encoder.arrays.items()}
+        return encoder.arrays, to_text(encoded, sums, types)
+    except RecursionError:
+        raise CheckpointError(
+            "save: the tree is nested too deeply, or holds itself; a file holds trees of some "
+            "hundred levels. Put its arrays into a flat dictionary."
+        ) from None
+
+
+@worded
 def load(path: File, like: Any = None) -> Any:
     """Read a tree that `save` wrote.
 
@@ -88,19 +116,28 @@ class _Content:
 
     def __init__(self, shown: str, target: Path) -> None:
         self.shown = shown
+        _require_file("load", shown, target)
         self.arrays = self._read(target)
-        self.encoded, sums = self._structure()
+        self.encoded, sums, types = self._structure()
         for name, expected in sums.items():
             if name not in self.arrays or zlib.crc32(_bytes(self.arrays[name])) != expected:
                 raise self._corrupt(f"the bytes of {name} are not those that were saved")
+        if types is not None and types != {n: str(_type(x)) for n, x in self.arrays.items()}:
+            raise self._corrupt("the names, shapes or dtypes are not those that were saved")
 
+    @ending.whole
     def _read(self, target: Path) -> dict[str, np.ndarray[Any, Any]]:
+        if ending.near:
+            ending.pass_or_stay()
         try:
             with safe_open(target, framework="np") as file:
-                self.text = (file.metadata() or {}).get(_KEY)
+                metadata = file.metadata() or {}
+                self.text = metadata.get(_KEY)
+                if self.text is None and any(map(is_description, metadata.values())):
+                    raise self._corrupt(f"its description is not called {_KEY!r}")
                 return {name: _owned(file.get_tensor(name)) for name in file.keys()}  # noqa: SIM118
         except FileNotFoundError:
-            raise CheckpointError(
+            raise MissingFile(
                 f"load: {self.shown!r} does not exist; a file that wg.save wrote is needed. "
                 "Check the path."
             ) from None
@@ -120,21 +157,23 @@ class _Content:
                 "bool, integers and floats of 16, 32 and 64 bits can be loaded. Convert the file."
             ) from error
 
-    def _structure(self) -> tuple[Any, dict[str, int]]:
-        """The encoded tree and the checksums; of a file of another program, a flat dictionary."""
+    def _structure(self) -> tuple[Any, dict[str, int], dict[str, str] | None]:
+        """The encoded tree, checksums and types; of a file of another program, a flat dictionary.
+        The first files of version 1 have no types.
+        """
         if self.text is None:
-            return {"dict": [[name, {"array": name}] for name in self.arrays]}, {}
+            return {"dict": [[name, {"array": name}] for name in self.arrays]}, {}, None
         try:
-            content = json.loads(self.text)
+            content = from_text(self.text)
             version, tree, sums = content["version"], content["tree"], dict(content["crc32"])
-        except (ValueError, KeyError, TypeError) as error:
+        except _BROKEN as error:
             raise self._corrupt(f"its description of the tree is broken: {error}") from error
         if version != 1:
             raise CheckpointError(
                 f"load: {self.shown!r} has version {version!r} of the format; this release reads "
                 "version 1. Load it with a newer one."
             )
-        return tree, sums
+        return tree, sums, content.get("types")
 
     def tree(self) -> Any:
         try:
@@ -144,7 +183,7 @@ class _Content:
                 f"load: {self.shown!r} was saved with a function at {missing}; functions are not "
                 "kept in files. Pass the tree they come from as `like`."
             ) from None
-        except (ValueError, KeyError, TypeError) as error:
+        except _BROKEN as error:
             raise self._corrupt(f"its description of the tree is broken: {error}") from error
 
     def fitted(self, like: Any) -> Any:
@@ -152,7 +191,7 @@ class _Content:
         try:
             for path, encoded in terminals(self.encoded):
                 entries[unused(path, entries)] = self._entry(encoded, path)
-        except (ValueError, KeyError, TypeError) as error:
+        except _BROKEN as error:
             raise self._corrupt(f"its description of the tree is broken: {error}") from error
         return Fitting(self.shown, entries, foreign=self.text is None).fit(like)
 
@@ -161,7 +200,7 @@ class _Content:
             return Entry(lambda: None, None, is_function=True)
         value = decode_terminal(encoded, self._array, path)
         is_array = isinstance(value, np.ndarray | np.generic)
-        return Entry(lambda: value, ArrayType(value.shape, value.dtype) if is_array else None)
+        return Entry(lambda: value, _type(value) if is_array else None)
 
     def _array(self, name: str) -> np.ndarray[Any, Any]:
         return self.arrays[name]
@@ -182,36 +221,17 @@ def _target(name: str, path: Any) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _replace(
-    target: Path, arrays: dict[str, np.ndarray[Any, Any]], metadata: dict[str, str]
-) -> None:
-    """Write a file beside the target, make sure it is on the disk, and put it in its place."""
-    if target.is_dir():
-        raise IsADirectoryError("it is a folder")
-    draft = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
-    # Created here, for the permissions a new file gets; the library may create it anew.
-    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+def _require_file(name: str, shown: str, target: Path) -> None:
+    """Refuse what is there and is no file: it would be replaced, or never come to an end."""
     try:
-        mode = stat.S_IMODE((target if target.exists() else draft).stat().st_mode)
-        save_file(arrays, draft, metadata=metadata)
-        os.chmod(draft, mode)
-        _flush(draft, os.O_RDWR)
-        os.replace(draft, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(draft)
-        raise
-    with contextlib.suppress(OSError):  # not every file system can flush a folder
-        _flush(target.parent, os.O_RDONLY)
-
-
-def _flush(path: Path, flags: int) -> None:
-    """Wait until a file, or the entries of a folder, are on the disk."""
-    descriptor = os.open(path, flags)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        kind = stat.S_IFMT(os.lstat(target).st_mode)  # links have been followed
+    except OSError:  # nothing is there yet, or it will be said why it cannot be used
+        return
+    if kind != stat.S_IFREG:
+        raise CheckpointError(
+            f"{name}: {shown!r} is {_KINDS.get(kind, 'no regular file')}; a regular file is "
+            "needed. Choose another path."
+        )
 
 
 def _owned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -221,6 +241,10 @@ def _owned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if array.dtype.kind not in "?biuf":
         raise TypeError(f"{array.dtype}")
     return array if array.flags.writeable else array.copy()
+
+
+def _type(array: Any) -> ArrayType:
+    return ArrayType(array.shape, array.dtype)
 
 
 def _bytes(array: np.ndarray[Any, Any]) -> Any:

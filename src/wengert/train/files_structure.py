@@ -10,7 +10,7 @@ themselves; all else is an object with one key that says what it is:
     {"fields": [[name, value], …], "type": name}   a dataclass, a named tuple and the like
     {"float": "nan"}                               what JSON has no word for
     {"dtype": "float32"}
-    {"function": name}                             something callable; only its name is kept
+    {"function": name}                             a function; only its name is kept
 """
 
 from __future__ import annotations
@@ -18,18 +18,25 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.ending import ending
+from wengert.core.masked import is_masked_array
 from wengert.core.tensor import Tensor
 from wengert.errors import CheckpointError
+from wengert.train.uncopied import Uncopied
 
 KEPT_DTYPES = frozenset(map(np.dtype, ["?", *"bhilqBHILQ", *"efd"]))
+_NAMED_DTYPES = {dtype.name: dtype for dtype in KEPT_DTYPES}
 _KEYS = (str, int, float, bool, type(None))  # what a dictionary's keys may be, or tuples of these
+_SUM = ',"sum":'  # before the checksum, which is the last that stands in a text
 _HEADER_OWN = "__metadata__"  # the one name that a safetensors file has for itself
 
 
@@ -47,20 +54,24 @@ class Node:
     rebuild: Callable[[list[Any]], Any]  # the same node with other values inside
 
 
+@ending.whole
 def node_of(value: Any) -> Node | None:
     """What is inside of a value, if it is a node of a tree; None for arrays, numbers and so on."""
+    if ending.near:
+        ending.pass_or_stay()
     spec = tree.flatten(value)[1].spec.one_level() if value is not None else None
     if spec is None:
         return None
     keys, values = spec.entries(), spec.flatten_up_to(value)
+    rebuild = partial(tree.rebuilt, spec)
     if isinstance(value, dict):
-        return Node("dict", keys, values, spec.unflatten)
+        return Node("dict", keys, values, rebuild)
     if isinstance(value, list | deque):
-        return Node("list", keys, values, spec.unflatten)
+        return Node("list", keys, values, rebuild)
     names = getattr(value, "_fields", None)  # of a named tuple
     if isinstance(value, tuple) and names is None:
-        return Node("tuple", keys, values, spec.unflatten)
-    return Node("fields", list(names or keys), values, spec.unflatten)
+        return Node("tuple", keys, values, rebuild)
+    return Node("fields", list(names or keys), values, rebuild)
 
 
 def below(path: str, key: Any) -> str:
@@ -89,6 +100,7 @@ class Encoder:
             return value if math.isfinite(value) else {"float": repr(value)}
         if isinstance(value, np.dtype) and value in KEPT_DTYPES:
             return {"dtype": value.name}
+        _require_no_step(value, path)
         if callable(value) and not isinstance(value, Tensor):
             return {"function": getattr(value, "__name__", type(value).__name__)}
         raise CheckpointError(
@@ -106,7 +118,7 @@ class Encoder:
         return {"dict": pairs} if node.kind == "dict" else {"fields": pairs, "type": type_name}
 
     def _array(self, value: Any, path: str) -> Any:
-        if isinstance(value, np.ma.MaskedArray | np.matrix):
+        if isinstance(value, np.matrix) or is_masked_array(value):
             raise CheckpointError(
                 f"save: {path or 'the tree'} is {type(value).__name__}; only plain arrays keep "
                 "their meaning in a file. Convert it with np.asarray or x.filled(value)."
@@ -126,6 +138,15 @@ class Encoder:
             if kind == "array":
                 self._names[id(value)] = name
         return {kind: name}
+
+
+def _require_no_step(value: Any, path: str) -> None:
+    """Refuse what stands on a step, which can be called: of it the file would have the name."""
+    if isinstance(value, Uncopied):
+        raise CheckpointError(
+            f"save: {path or 'the tree'} is a {type(value).__name__}; of what can be called only "
+            "the name would be kept. Use step.save(path), or put step.state_dict() into the tree."
+        )
 
 
 def _encoded_key(key: Any, path: str) -> Any:
@@ -195,7 +216,7 @@ def decode_terminal(encoded: Any, array: Callable[[str], Any], path: str) -> Any
     if "float" in encoded:
         return float(encoded["float"])
     if "dtype" in encoded:
-        return np.dtype(encoded["dtype"])
+        return _NAMED_DTYPES[encoded["dtype"]]
     if "function" in encoded:
         raise Missing(path)
     raise ValueError(f"{sorted(encoded)} is no kind of value")
@@ -232,7 +253,27 @@ def terminals(encoded: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield from terminals(value, below(path, key))
 
 
-def to_text(encoded: Any, sums: dict[str, int]) -> str:
-    """What goes into the file's header: the tree, and a checksum of every array's bytes."""
-    content = {"version": 1, "crc32": sums, "tree": encoded}
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+def to_text(encoded: Any, sums: dict[str, int], types: dict[str, str]) -> str:
+    """What goes into the file's header: a checksum of every array's bytes, its type, the tree, and
+    a checksum of all this text.
+    """
+    content = {"version": 1, "crc32": sums, "types": types, "tree": encoded}
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return f"{text[:-1]}{_SUM}{zlib.crc32(text.encode())}}}"
+
+
+def from_text(text: str) -> Any:
+    """The same, read; ValueError where it is not the text that was written. The first files of
+    version 1 have no checksum of it.
+    """
+    content = json.loads(text)
+    if "sum" in content:
+        written = text.rpartition(_SUM)[0] + "}"
+        if zlib.crc32(written.encode()) != content["sum"]:
+            raise ValueError("its checksum is another")
+    return content
+
+
+def is_description(text: str) -> bool:
+    """Whether a text of a header is one of these."""
+    return text.startswith('{"version":') and '"crc32":' in text

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
-from wengert.errors import OptimError
+from wengert.core.warn import warn_user
+from wengert.errors import GroupWarning, OptimError
+from wengert.optim.exclusion import closest_path
 from wengert.optim.optimizer import Optimizer
 
 EVERYTHING = "*"
@@ -54,6 +56,28 @@ def make_groups(optimizer: Any) -> list[Group]:
     return [Group(glob, None if each is None else _own(each)) for glob, each in given.items()]
 
 
+def _refuse(*_args: Any, **_kwargs: Any) -> NoReturn:
+    raise TypeError(
+        "TrainStep.optimizer: the dict of optimizers was changed; which one a parameter has, or "
+        "that it is frozen, is part of the step. Set a setting of one of them, as in "
+        "step.optimizer['*'].learning_rate = 1e-4, or make a new step."
+    )
+
+
+class Optimizers(dict[str, Optimizer | None]):
+    """The optimizers of a step by their globs, to be read."""
+
+    def __init__(self, groups: Iterable[Group]) -> None:
+        super().__init__({group.glob: group.optimizer for group in groups})
+
+    def __reduce__(self) -> tuple[type[dict[Any, Any]], tuple[dict[str, Optimizer | None]]]:
+        """A copy is a plain dict."""
+        return dict, (dict(self),)
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+
 def _name(given: Any) -> str:
     return f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
 
@@ -77,3 +101,41 @@ def group_of(groups: Sequence[Group], paths: Sequence[str]) -> int:
         f"TrainStep: no glob matches the parameter {paths[0]!r}; every parameter needs an "
         f"optimizer or None, and the globs are {names}. Add '*' as the last one."
     )
+
+
+def require_matching(groups: Sequence[Group], leaves: Sequence[Sequence[str]]) -> None:
+    """Refuse a glob that matches no path of the model, given the paths of each of its arrays."""
+    paths = [path for names in leaves for path in names]
+    for group in groups:
+        if not any(fnmatch.fnmatchcase(path, group.glob) for path in paths):
+            raise OptimError(
+                f"TrainStep: the glob {group.glob!r} matches no path of the model; "
+                f"{closest_path(group.glob, paths)}. Correct it, or leave it out."
+            )
+
+
+def require_useful(
+    groups: Sequence[Group], leaves: Sequence[Sequence[str]], taken: Collection[int]
+) -> None:
+    """Warn of a glob that matches paths, while the groups that were `taken` are all before it."""
+    paths = [path for names in leaves for path in names]
+    for number, group in enumerate(groups):
+        matched = [path for path in paths if fnmatch.fnmatchcase(path, group.glob)]
+        before = [other.glob for other in groups[:number]]
+        if number not in taken and group.glob != EVERYTHING and _all_match(before, matched):
+            warn_user(
+                f"TrainStep: the glob {group.glob!r} takes no parameter; globs before it, such as "
+                f"{_first_match(before, matched[0])!r}, take all it matches, and the first that "
+                "matches counts. Put it before them, or leave it out.",
+                GroupWarning,
+            )
+        if group.optimizer is not None:
+            group.optimizer.require_paths(paths)
+
+
+def _all_match(globs: Sequence[str], paths: Sequence[str]) -> bool:
+    return all(any(fnmatch.fnmatchcase(path, glob) for glob in globs) for path in paths)
+
+
+def _first_match(globs: Sequence[str], path: str) -> str:
+    return next(glob for glob in globs if fnmatch.fnmatchcase(path, glob))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.train.auxes import Auxes
 from wengert.train.engine import Engine
 from wengert.train.program import LOSS, NORM
 
@@ -28,12 +29,15 @@ class Last:
 
 @dataclass(frozen=True)
 class History:
-    """Loss, norm of the gradients and learning rate of every call of a run, in float64."""
+    """Loss, norm of the gradients and learning rate of every call of a run, in float64; and aux,
+    of all calls with an axis of them in front of each leaf, or of the last one.
+    """
 
     loss: Array
     grad_norm: Array
     learning_rate: Array | dict[str, Array]  # by glob, where there are several optimizers
     skipped: Array
+    aux: Any = None
 
     def __len__(self) -> int:
         return len(self.loss)
@@ -51,6 +55,11 @@ class Epoch:
     index: int  # of all epochs this step has had, from 0
     loss: float  # the mean over its steps
     history: History
+
+    @property
+    def aux(self) -> Any:
+        """That of its history."""
+        return self.history.aux
 
     def __repr__(self) -> str:
         return f"Epoch({self.index}: {len(self.history)} steps, loss {self.loss:.6g})"
@@ -76,22 +85,22 @@ class Rates:
 class Recorder:
     """Collects the reports of a number of calls."""
 
-    def __init__(self, steps: int, rates: Rates) -> None:
-        self._rates = rates
+    def __init__(self, steps: int, rates: Rates, auxes: Auxes) -> None:
+        self._rates, self.auxes = rates, auxes
         self._columns = list(rates.columns.values())
         self._reports = np.empty((steps, 2))
         self._numbers = np.empty((steps, len(self._columns)))  # learning rates
         self._skipped = np.zeros(steps, bool)
         self._count = 0
 
-    def note(self, engine: Engine) -> None:
-        """Take the report of the call that was made last."""
+    def note(self, engine: Engine, aux: Any) -> None:
+        """Take the report and the aux of the call that was made last."""
         i = self._count
-        self._reports[i] = engine.report
-        assert engine.row is not None
-        self._numbers[i] = engine.row[self._columns]
-        self._skipped[i] = engine.skipped
+        assert engine.noted is not None
+        row, self._reports[i], _, self._skipped[i] = engine.noted
+        self._numbers[i] = row[self._columns]
         self._count = i + 1
+        self.auxes.note(aux)
 
     def room(self) -> tuple[Array, Array]:
         """Where calls write that Python does not see: their reports, and which were skipped."""
@@ -104,6 +113,7 @@ class Recorder:
         self._count = end
 
     def history(self) -> History:
+        """All but aux, which may be that of several recorders."""
         n = self._count
         rates: Mapping[str, Array] = {
             glob: self._numbers[:n, k].copy() for k, glob in enumerate(self._rates.columns)
@@ -116,8 +126,8 @@ class Recorder:
         )
 
 
-def joined(parts: list[History]) -> History:
-    """Several histories as one."""
+def joined(parts: list[History], aux: Any) -> History:
+    """Several histories as one, with the aux of all of them."""
     if isinstance(parts[0].learning_rate, dict):
         rates: Any = {
             glob: np.concatenate([part.learning_rate[glob] for part in parts])
@@ -130,4 +140,5 @@ def joined(parts: list[History]) -> History:
         np.concatenate([part.grad_norm for part in parts]),
         rates,
         np.concatenate([part.skipped for part in parts]),
+        aux,
     )

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert.api.trace import distinct_leaves
 from wengert.core import tree
 from wengert.errors import NonFiniteError, ShapeError, WengertError
+from wengert.runtime.live import is_live
 from wengert.runtime.provenance import Cause, error_of, locate
 from wengert.runtime.signature import bound_sizes
 from wengert.train.program import AUX, LOSS, Plan
 from wengert.train.programs import Programs
-from wengert.train.storage import Segment, is_live
+from wengert.train.storage import Segment
 
 REPORT = "the report"
 
@@ -50,7 +50,7 @@ def explain_nonfinite(
         executable = programs.find(own, batch).executable(*own, *batch)
     except WengertError:  # a loss that branches on values runs op by op only
         return _unexplained()
-    arrays = distinct_leaves((*own, *batch))[0]
+    arrays = tree.distinct_leaves(executable.signature.with_static((*own, *batch)))[0]
     sizes = bound_sizes(executable.input_types, [np.shape(x) for x in arrays]) or {}
     inputs = _inputs(plan, executable.signature.names)
     results = list(_outputs(plan, executable.signature.returned))
@@ -128,9 +128,8 @@ def _inputs(plan: Plan, names: Sequence[str]) -> list[Place]:
     frozen = [Place("the frozen parameter", segment) for segment in storage.frozen]
     data = [Place(storage.paths[place][0]) for place in storage.data]
     extents = [Place("the extents of states")] if plan.bounded else []
-    known = [*weights, *states, *carried, Place("the counter"), *extents, *gradients, *frozen]
-    known += [*data, Place("the phase"), Place("the key"), Place("whether states were seen")]
-    known += [Place("the scalars")]
+    known = [*weights, *states, *carried, Place("the counts"), *extents, *gradients, *frozen]
+    known += [*data, Place("the key"), Place("whether states were seen"), Place("the scalars")]
     return [*known, *(Place(name) for name in names[len(known) :])]
 
 
@@ -141,7 +140,7 @@ def _outputs(plan: Plan, returned: tree.Structure) -> Iterator[tuple[int, Place]
     yield from ((3, Place("the new value of", segment)) for segment in trained)
     yield from ((4, Place(f"the new {name} of", segment)) for segment, name in plan.states)
     yield from ((5, Place("the state")) for _ in range(count))
-    yield 6, Place("the counter")
+    yield 6, Place("the counts")
     yield from ((7, Place("the extents of states")) for _ in plan.bounded[:1])
     yield from ((1, Place("the gradient of", segment)) for segment in trained)
     yield 0, Place(REPORT)

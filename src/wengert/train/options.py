@@ -6,9 +6,14 @@ import math
 import operator
 from typing import Any
 
+from wengert.core import tree
+from wengert.errors import TraceError
+from wengert.optim.optimizer import Optimizer
 from wengert.runtime.workers import LIMIT
 
 NONFINITE = ("raise", "skip", "ignore")
+RUN_OPTIONS = ("batch_size", "epochs", "shuffle_seed", "drop_last", "aux")
+AUX_KEPT = ("all", "last")
 MOST_EPOCHS = 2**63  # files hold counts below it
 
 
@@ -19,6 +24,30 @@ def require_function(by: str, f: Any, called: str) -> None:
             f"{by}: given {type(f).__name__} as {called}; it is a function of the model and a "
             "batch. Pass the function itself."
         )
+
+
+def require_order(loss: Any, model: Any) -> None:
+    """Refuse a model and a loss that have changed places; a model can be called, too."""
+    if callable(model) and not _has_arrays(model) and _has_arrays(loss):
+        raise TypeError(
+            f"TrainStep: given {type(loss).__name__}, with arrays, as the loss and "
+            f"{getattr(model, '__name__', type(model).__name__)} as the model; the loss comes "
+            "first. Write wg.TrainStep(loss, model, optimizer)."
+        )
+    if isinstance(model, Optimizer):
+        raise TypeError(
+            f"TrainStep: given the optimizer {type(model).__name__} as the model; the model is "
+            "the second argument, and the optimizer the third. Write wg.TrainStep(loss, model, "
+            "optimizer)."
+        )
+
+
+def _has_arrays(x: Any) -> bool:
+    """Whether something is a tree with arrays; one with arrays in wrong places counts, too."""
+    try:
+        return bool(tree.leaves(x))
+    except TraceError:
+        return True
 
 
 def whole(value: Any) -> int | None:
@@ -43,9 +72,9 @@ def require_accumulate(accumulate: Any) -> int:
 def require_epochs(by: str, epochs: Any) -> int:
     """How many epochs a run has."""
     number = whole(epochs)
-    if number is None or number < 1:
+    if number is None or number < 0:
         raise ValueError(
-            f"{by}: epochs={epochs!r} was given; it is a whole number, at least 1. Choose one."
+            f"{by}: epochs={epochs!r} was given; it is a whole number, at least 0. Choose one."
         )
     return number
 
@@ -67,6 +96,15 @@ def require_policy(nonfinite: Any) -> None:
             f"TrainStep: nonfinite={nonfinite!r} was given; it is one of {', '.join(NONFINITE)}. "
             "Choose one."
         )
+
+
+def require_only_last(by: str, aux: Any) -> bool:
+    """Whether a run keeps the aux of its last step only."""
+    if aux not in AUX_KEPT:
+        raise ValueError(
+            f"{by}: aux={aux!r} was given; it is one of {', '.join(AUX_KEPT)}. Choose one."
+        )
+    return bool(aux == "last")
 
 
 def require_threads(threads: Any) -> int | None:

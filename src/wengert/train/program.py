@@ -8,15 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.dtypes import DType, float64, is_float
-from wengert.core.source import in_phase
+from wengert.core.source import Line, in_phase
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
-from wengert.errors import MissingGradient
+from wengert.core.warn import warn_user
+from wengert.errors import DropoutWarning, MissingGradient
+from wengert.functions.dropout import noting_idle_dropout
 from wengert.interpret.derive import vjp_flat
 from wengert.ops.random import Generator
+from wengert.train.batch import AVERAGED, GENERATOR, Parameters
 from wengert.train.bounds import Bounds, largest_element
 from wengert.train.groups import Group
 from wengert.train.norms import clip_by_norm, global_norm
@@ -25,6 +29,7 @@ from wengert.train.rules import Clip, Given
 from wengert.train.storage import Parameter, Segment, Storage
 
 LOSS, NORM = 0, 1  # places in the report
+CALLS, UPDATES, PHASE = 0, 1, 2  # places in the counts; the phase is calls since the last update
 REPORT, AUX = 2, 3  # places in what a step returns
 
 
@@ -36,12 +41,12 @@ class Plan:
     groups: Sequence[Group]
     storage: Storage
     carried: tree.Structure | None  # the form of the state that is carried, if there is one
-    wants_rng: bool  # whether the loss takes a generator
-    rng_place: int | None  # where the loss takes its generator, if by position
+    parameters: Parameters  # of the loss
     has_aux: bool
     strict: bool
     accumulate: int
     cast: DType | None  # the dtype floating batch arguments are cast to
+    dims: Dims | None = None  # sizes of batch arguments that are left open beside axis 0
     proves: bool = False  # whether updates are proved to be finite where they can be
     columns: Mapping[tuple[int, str], int] = field(default_factory=dict)  # of a group's scalars
     limits: Mapping[str, int] = field(default_factory=dict)  # columns of clip_norm, clip_value
@@ -65,7 +70,7 @@ class Live:
     weights: Sequence[Value]
     states: Sequence[Mapping[str, Value]]
     carried: Sequence[Value]
-    counter: Value
+    counts: Value  # calls, which are the position of randomness; updates; the phase
     extents: Sequence[Value]  # of states: one array, or none
     gradients: Sequence[Value]
 
@@ -73,7 +78,7 @@ class Live:
         """What is written when nothing has failed. Gradients that accumulate are."""
         states = [x for each in self.states for x in each.values()]
         gradients = self.gradients if plan.accumulate > 1 else ()
-        return (*self.weights, *states, *self.carried, self.counter, *self.extents, *gradients)
+        return (*self.weights, *states, *self.carried, self.counts, *self.extents, *gradients)
 
     def early(self, plan: Plan) -> tuple[Value, ...]:
         """What is written whatever happens."""
@@ -87,18 +92,17 @@ def read_live(plan: Plan, committed: Sequence[Value], early: Sequence[Value]) ->
     weights = [next(rest) for _ in trained]
     states = [{name: next(rest) for name in segment.states} for segment in trained]
     carried = [next(rest) for _ in range(plan.carried.count if plan.carried else 0)]
-    counter = next(rest)
+    counts = next(rest)
     extents = [next(rest)] if plan.bounded else []
-    return Live(weights, states, carried, counter, extents, [*rest, *early])
+    return Live(weights, states, carried, counts, extents, [*rest, *early])
 
 
 def whole_step(plan: Plan, update: bool) -> Callable[..., Any]:
     """The function (live, early, fixed, scalars, *batch) -> (live, early, report, aux): one call.
 
     `live` is written when nothing has failed, `early` in any case. `fixed` holds frozen segments,
-    data, how many calls an accumulation has had, a key, and whether only the step has seen the
-    states of the optimizers. The report is (loss, norm of the gradients) in float64. Without
-    `update` the call only adds to the gradients.
+    data, a key, and whether only the step has seen the states of the optimizers. The report is
+    (loss, norm of the gradients) in float64. Without `update` the call only adds to the gradients.
     """
 
     def step(live: Any, early: Any, fixed: Any, scalars: Any, *batch: Any) -> Any:
@@ -106,21 +110,29 @@ def whole_step(plan: Plan, update: bool) -> Callable[..., Any]:
         loss, carried, aux, found = _differentiated(plan, before, fixed, batch)
         gradients = _flat_gradients(plan, found)
         if plan.accumulate > 1:
-            gradients = _accumulated(plan, gradients, before.gradients, fixed[2])
+            gradients = _accumulated(plan, gradients, before.gradients, before.counts)
         norm = global_norm(gradients)
         weights, states, extents = before.weights, before.states, before.extents
         if update:
             with in_phase("update"):  # behind the boundary: written in place, if nothing failed
                 numbers = _numbers(plan, scalars)
                 clip = _clipping(plan, gradients, norm, scalars)
-                safe, extents = _proved(plan, before, gradients, norm, clip, numbers, fixed[4])
+                safe, extents = _proved(plan, before, gradients, norm, clip, numbers, fixed[3])
                 held = [op.boundary(g, known) for g, known in zip(gradients, safe, strict=True)]
                 weights, states = _updated(plan, before, held, clip, numbers)
-        after = Live(weights, states, carried, before.counter + 1, extents, gradients)
+        after = Live(weights, states, carried, _counted(plan, before, update), extents, gradients)
         report = op.stack([op.astype(loss, float64), norm])
         return after.committed(plan), after.early(plan), report, aux
 
     return step
+
+
+def _counted(plan: Plan, before: Live, update: bool) -> Value:
+    """The counts after a call. They are committed with all else, so that whoever looks sees counts
+    and arrays that belong together.
+    """
+    phase = 1 - plan.accumulate if update else 1
+    return op.add(before.counts, np.array([1, int(update), phase]))
 
 
 def leaves_of(storage: Storage, weights: Sequence[Value], fixed: Any) -> list[Value]:
@@ -134,6 +146,18 @@ def leaves_of(storage: Storage, weights: Sequence[Value], fixed: Any) -> list[Va
     for place, x in zip(storage.data, data, strict=True):
         leaves[place] = x
     return leaves
+
+
+def averages_of(
+    storage: Storage, weights: Sequence[Value], states: Sequence[Mapping[str, Value]]
+) -> list[Value]:
+    """The averaged weights of the trained segments, as far as an optimizer keeps them; else the
+    weights.
+    """
+    return [
+        x if segment.average is None else kept[segment.average]
+        for segment, x, kept in zip(storage.trained, weights, states, strict=True)
+    ]
 
 
 def _differentiated(
@@ -167,14 +191,28 @@ def _differentiated(
 
 def call_loss(plan: Plan, model: Any, live: Live, fixed: Any, batch: Sequence[Any]) -> Any:
     state = () if plan.carried is None else (tree.unflatten(plan.carried, live.carried),)
-    args = [model, *state, *batch]
-    if not plan.wants_rng:
-        return plan.loss(*args)
-    rng = Generator(op.fold_in(fixed[3], op.reshape(live.counter, ())))
-    if plan.rng_place is None or plan.rng_place > len(args):
-        return plan.loss(*args, rng=rng)
-    args.insert(plan.rng_place, rng)
-    return plan.loss(*args)
+    given: dict[str, Any] = {}
+    if plan.parameters.wants_rng:
+        given[GENERATOR] = Generator(op.fold_in(fixed[2], _count(live.counts, CALLS)))
+    if plan.parameters.wants_averaged:
+        averages = averages_of(plan.storage, live.weights, live.states)
+        given[AVERAGED] = plan.storage.tree(leaves_of(plan.storage, averages, fixed))
+    with noting_idle_dropout() as idle:
+        returned = plan.parameters.call(plan.loss, [model, *state, *batch], given)
+    if idle and (GENERATOR not in given or not given[GENERATOR].used):
+        _warn_of_idle_dropout(idle, plan.parameters.wants_rng)
+    return returned
+
+
+def _warn_of_idle_dropout(lines: Sequence[Line | None], wants_rng: bool) -> None:
+    repair = "Pass the loss's rng on" if wants_rng else "Give the loss an argument rng, pass it on"
+    for line in dict.fromkeys(lines):
+        warn_user(
+            "dropout: given no rng in the loss of a TrainStep; without one it drops nothing. "
+            f"{repair}, or leave the dropout out.",
+            DropoutWarning,
+            line,
+        )
 
 
 def cast_floats(dtype: DType | None, x: Any) -> Any:
@@ -190,6 +228,13 @@ def _is_other_float(x: Any, dtype: DType) -> bool:
 
 def _note_unreached(plan: Plan, wanted: Sequence[Parameter], found: Sequence[Value | None]) -> None:
     plan.unreached[:] = [p.path for p, g in zip(wanted, found, strict=True) if g is None]
+    if len(plan.unreached) == len(wanted):
+        raise MissingGradient(
+            "TrainStep: no gradient reaches any trained parameter, so that nothing would be "
+            "trained; the loss must depend on the model that it receives. Use that argument in the "
+            "loss, not a variable from outside, and no argmax, comparison, conversion to integers "
+            "or wg.stop_gradient around all of it."
+        )
     if plan.strict and plan.unreached:
         raise MissingGradient(
             f"TrainStep: no gradient reaches {', '.join(map(repr, plan.unreached))}; strict=True "
@@ -216,14 +261,18 @@ def _flat_gradients(plan: Plan, found: Sequence[Value | None]) -> list[Value]:
 
 
 def _accumulated(
-    plan: Plan, gradients: Sequence[Value], before: Sequence[Value], phase: Value
+    plan: Plan, gradients: Sequence[Value], before: Sequence[Value], counts: Value
 ) -> list[Value]:
     """The mean over the calls of an accumulation, as far as they have come. The first call leaves
     nothing of what was there.
     """
-    first = op.equal(op.reshape(phase, ()), 0)
+    first = op.equal(_count(counts, PHASE), 0)
     shares = [g / plan.accumulate for g in gradients]
     return [op.where(first, g, old + g) for g, old in zip(shares, before, strict=True)]
+
+
+def _count(counts: Value, place: int) -> Value:
+    return op.reshape(counts[place : place + 1], ())
 
 
 def _clipping(plan: Plan, gradients: Sequence[Value], norm: Value, scalars: Value) -> Clip:

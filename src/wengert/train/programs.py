@@ -7,7 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert.api.compile import Compiled
+from wengert.api.met import Met
+from wengert.api.trace import Dims
 from wengert.core import tree
+from wengert.core.source import Line
+from wengert.core.warn import warn_user
+from wengert.errors import SizeWarning
+from wengert.runtime.signature import is_number
 from wengert.train.batch import open_sizes
 
 
@@ -23,35 +29,68 @@ class Programs:
         early: tuple[str, ...],
         threads: int | None,
         nonfinite: str,
+        user: Callable[..., Any],  # the user's function that is called in it
+        dims: Dims | None = None,  # sizes that are left open beside axis 0
     ) -> None:
         self.function, self._own, self._names = function, own, names
-        self._options = donate, nonfinite, threads, early
+        self._dims, self._user = dims or {}, user
+        self._options = donate, nonfinite, threads, early, (user,), Met(user, self._dims)
         self._found: dict[Any, Compiled] = {}
 
     def find(self, own: Sequence[Any], batch: Sequence[Any]) -> Compiled:
         """The compiled function for a batch; it is called with `own` and the batch.
 
-        Axis 0 of batch arrays is left open. Where the function cannot be traced so (a carry has the
-        size of the batch), a program is made for each size; errors are then about real sizes.
+        Axis 0 of batch arrays is left open, and what `dims` names. Where the function cannot be
+        traced so (a carry has the size of the batch), a program is made for each size of the batch,
+        and where that cannot be done either, for each size of all; errors are then about real
+        sizes.
         """
-        names = [name + "_" * (name in self._own) for name in self._names(len(batch))]
-        dims, pattern = open_sizes(names, batch)
-        leaves, structure = tree.flatten(tuple(batch))
-        key = (structure, pattern, tuple((x.dtype, x.shape[1:]) for x in leaves))
+        names = self._others(len(batch))
+        dims, pattern = open_sizes(names, batch, self._dims)
+        leaves, structure = tree.flatten(tuple(type(x) if is_number(x) else x for x in batch))
+        key = (structure, pattern, tuple(x.dtype for x in leaves))
         known = self._found.get(key)
         if known is not None:
             return known
         function = self._named(names)
-        made = Compiled(function, (), dims, *self._options)
-        if not _works(made, own, batch):
+        problem: Exception | None = None
+        for opened in (dims, *([self._dims] if self._dims else [])):
+            made = Compiled(function, (), opened, *self._options)
+            problem = _problem(made, own, batch)
+            if problem is None:
+                break
+        else:
             made = Compiled(function, (), None, *self._options)
             made.executable(*own, *batch)
+            if self._dims and problem is not None:
+                self._warn_of_sizes(problem)
         self._found[key] = made
         return made
 
+    def _warn_of_sizes(self, problem: Exception) -> None:
+        """The function can be compiled for sizes, but not for those that were to be left open."""
+        code = getattr(self._user, "__code__", None)
+        line = None if code is None else Line(code.co_filename, code.co_firstlineno)
+        opened = ", ".join(f"{name!r}: {dict(axes)}" for name, axes in self._dims.items())
+        warn_user(
+            f"TrainStep: dims={{{opened}}} was given, and the function cannot be recorded so; each "
+            f"shape compiles a program of its own. With open sizes it says: {problem}",
+            SizeWarning,
+            line,
+        )
+
+    def look(self) -> None:
+        """Compare what was captured with what is there now; raises where an array was changed."""
+        for compiled in self._found.values():
+            compiled.look()
+
     def plain(self, count: int) -> Compiled:
         """The function for so many batch arguments, to be run op by op."""
-        return Compiled(self._named(self._names(count)), (), None, *self._options)
+        return Compiled(self._named(self._others(count)), (), None, *self._options)
+
+    def _others(self, count: int) -> list[str]:
+        """The names of batch arguments, apart from those of live arrays."""
+        return [name + "_" * (name in self._own) for name in self._names(count)]
 
     def _named(self, names: Sequence[str]) -> Callable[..., Any]:
         """The function with the names of its arguments, for messages and Dims."""
@@ -66,10 +105,10 @@ class Programs:
         return named
 
 
-def _works(made: Compiled, own: Sequence[Any], batch: Sequence[Any]) -> bool:
-    """Whether the function can be compiled with its sizes left open."""
+def _problem(made: Compiled, own: Sequence[Any], batch: Sequence[Any]) -> Exception | None:
+    """Why the function cannot be compiled with its sizes left open, if it cannot."""
     try:
         made.executable(*own, *batch)
-    except Exception:  # whatever the user's function raises
-        return False
-    return True
+    except Exception as error:  # whatever the user's function raises
+        return error
+    return None

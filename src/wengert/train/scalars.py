@@ -17,6 +17,7 @@ from wengert.train.groups import Group
 
 Row = np.ndarray[Any, Any]
 Table = np.ndarray[Any, Any]
+TRIES = 3
 AHEAD = 256  # rows that are computed at once, where nothing can change them on the way
 
 
@@ -67,15 +68,19 @@ class Scalars:
         known = [part for _, optimizer in self._optimizers for part in _parts(optimizer)]
         ahead = all(map(_is_known_ahead, known))
         size = AHEAD if ahead else min(wanted, AHEAD)
-        try:
-            table = self._filled(count, size)
-        except Exception:  # whatever a schedule raises, it does so when its update comes
-            if size == 1:
-                raise
-            table = self._filled(count, 1)
-        self._begin, self._table, self._rows = count, table, list(table) if ahead else []
+        self._rows = []
         self._settings = [part.__dict__ for part in known]
-        self._seen = [dict(settings) for settings in self._settings]
+        for _ in range(TRIES):  # a setting may change meanwhile, by another thread or a signal
+            self._seen = [dict(settings) for settings in self._settings]
+            try:
+                table = self._filled(count, size)
+            except Exception:  # whatever a schedule raises, it does so when its update comes
+                if size == 1:
+                    raise
+                table = self._filled(count, 1)
+            if not self._changed():
+                break
+        self._begin, self._table, self._rows = count, table, list(table) if ahead else []
         return table
 
     def _filled(self, count: int, size: int) -> Table:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
+from threading import get_ident
 from typing import Any
 
+from wengert.api.compile_options import require_dims
+from wengert.api.trace import Dims
 from wengert.core import tree
-from wengert.train.batch import LossSignature
-from wengert.train.bound import Bound, BoundFunctions, weighted_mean
+from wengert.core.arguments import worded_methods
+from wengert.core.missing import OF_STEPS, Explained
+from wengert.runtime.live import recording_threads, refuse_calling, refuse_reading
+from wengert.train.batch import Parameters
+from wengert.train.bound import EVALUATING, Bound, weighted_mean
+from wengert.train.bound_functions import BoundFunctions
 from wengert.train.checking import Check, check_step
 from wengert.train.checkpoint import Checkpoint
 from wengert.train.data import Data
@@ -16,32 +25,40 @@ from wengert.train.describe import described
 from wengert.train.engine import Engine
 from wengert.train.files import File, load, save
 from wengert.train.fingerprint import fingerprint
-from wengert.train.groups import make_groups
-from wengert.train.history import Epoch, History, Last, Rates, joined
+from wengert.train.groups import Optimizers, make_groups
+from wengert.train.guard import IDLE
+from wengert.train.history import Epoch, History, Last, Rates
 from wengert.train.options import (
+    RUN_OPTIONS,
     require_accumulate,
     require_epoch,
     require_epochs,
     require_function,
     require_limit,
+    require_only_last,
+    require_order,
     require_policy,
     require_threads,
 )
-from wengert.train.program import AUX, LOSS, Plan
+from wengert.train.program import AUX, LOSS, REPORT, Plan
 from wengert.train.run import Run, require_shuffle_seed
-from wengert.train.storage import Array, Segment, Storage, assign_state, carried_arrays
+from wengert.train.settable import require_settable
+from wengert.train.storage import Array, Segment, Storage, carried_arrays, state_assignment
 from wengert.train.uncopied import Uncopied
 
 
-class TrainStep(Uncopied):
+@worded_methods("__init__", "run", "epochs", "evaluate", "bind", "load_state_dict", "save", "load")
+class TrainStep(Explained, Uncopied):
     """One call `step(*batch)` computes the loss and its gradient and updates the model.
 
     `loss(model, *batch)` returns a scalar, with `has_aux` (scalar, aux). With `state=`, arrays that
     are carried from call to call and not differentiated, `loss(model, state, *batch)` returns
     (scalar, state[, aux]). A parameter of the loss that is named `rng` receives a generator keyed
-    by seed, step and site. The model is copied; `step.model` has its type and shows the live
+    by seed, step and site; one named `averaged` the model with the averages of `wg.optim.EMA`,
+    which are not differentiated. The model is copied; `step.model` has its type and shows the live
     parameters. `optimizer` is one of `wg.optim`, or a dict from globs on paths to optimizers or
-    None, of which the first that matches counts; None freezes.
+    None, of which the first that matches counts; None freezes. Axis 0 of every batch array may have
+    any size; `dims={"x": {1: wg.Dim("time")}}` opens other axes of batch arguments.
 
     >>> step = wg.TrainStep(
     ...     lambda w, x, y: wg.mean((x @ w - y) ** 2), np.zeros(2), wg.optim.SGD(0.1)
@@ -51,6 +68,8 @@ class TrainStep(Uncopied):
     [1.0, 0.81, 0.6561]
     """
 
+    _repairs = OF_STEPS
+    _nature = "a TrainStep is called with a batch, and has model, optimizer, state and run"
     _otherwise = "Make a new one and load_state_dict(step.state_dict()) into it."
 
     def __init__(
@@ -70,75 +89,128 @@ class TrainStep(Uncopied):
         threads: int | None = None,
         cast: bool = True,
         compiled: bool = True,
+        dims: Dims | None = None,
     ) -> None:
+        require_order(loss, model)
         require_function("TrainStep", loss, "the loss")
+        require_dims("TrainStep", dims)
         accumulate, threads = require_accumulate(accumulate), require_threads(threads)
         require_policy(nonfinite)
         limits = _limits(clip_norm=clip_norm, clip_value=clip_value)
         self._several = isinstance(optimizer, Mapping)
         groups = make_groups(optimizer)
         storage = Storage(model, groups)
-        signature = LossSignature(loss, state is not None)
+        self._parameters = Parameters(loss, state is not None, storage.averages, False)
         arrays, structure = ([], None) if state is None else carried_arrays(state)
         plan = Plan(
             loss=loss,
             groups=groups,
             storage=storage,
             carried=structure,
-            wants_rng=signature.wants_rng,
-            rng_place=signature.rng_place,
+            parameters=self._parameters,
             has_aux=bool(has_aux),
             strict=bool(strict),
             accumulate=accumulate,
             cast=storage.dtype if cast else None,
+            dims=dims,
             proves=nonfinite != "ignore" and accumulate == 1,
         )
-        self._bounds = BoundFunctions()
         self._engine = Engine(
-            plan, arrays, signature.names, limits, seed, threads, nonfinite, compiled
+            plan, arrays, self._parameters.names, limits, seed, threads, nonfinite, compiled
         )
+        self._numbers = itertools.count()  # of bound functions that draw random numbers
+        self._bounds = BoundFunctions(partial(_bound, self._engine, 0))
+        self._evaluated = BoundFunctions(partial(_bound, self._engine, EVALUATING))
 
-    def __call__(self, *batch: Any) -> Any:
-        """The loss of a batch, or (loss, aux); the model is updated."""
+    def __call__(self, *batch: Any, **named: Any) -> Any:
+        """The loss of a batch, or (loss, aux); the model is updated. Arguments have the names that
+        the loss gives them.
+        """
+        if named:
+            batch = self._parameters.by_place("TrainStep", batch, named)
+        engine = self._engine
+        guard = engine.guard
+        if recording_threads and guard.changing is IDLE:
+            refuse_calling("TrainStep", "Call it outside, and pass what is needed as an argument.")
+        with guard.lock:
+            # What `guard.change` looks after, where nothing of it is there.
+            if guard.changing is IDLE and not (
+                guard.waiting or guard.reading or guard.pending or engine.progress.begun
+            ):
+                guard.changing = (get_ident(), "TrainStep")
+                try:
+                    found = engine.call(batch)
+                    loss = found[REPORT].item(LOSS)
+                    return (loss, found[AUX]) if engine.plan.has_aux else loss
+                finally:
+                    guard.changing = IDLE
+        return guard.change("TrainStep", partial(self._call_outside, batch))
+
+    def _call_outside(self, batch: tuple[Any, ...]) -> Any:
+        """A call that is no part of the epoch that was interrupted, if one was."""
+        self._engine.progress = replace(self._engine.progress, begun=None)
         found = self._engine.call(batch)
-        loss = self._engine.report.item(LOSS)
+        loss = found[REPORT].item(LOSS)
         return (loss, found[AUX]) if self._engine.plan.has_aux else loss
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse what is no setting: nothing would come of it."""
+        if type(self) is TrainStep and not name.startswith("_"):
+            require_settable(TrainStep, name)
+        super().__setattr__(name, value)
 
     # Live arrays.
 
     @property
     def model(self) -> Any:
         """A tree of the model's type whose arrays are the live parameters; assigning copies."""
+        if recording_threads:
+            refuse_reading("TrainStep.model")
         storage = self._engine.plan.storage
         return storage.tree(storage.leaves)
 
     @model.setter
     def model(self, model: Any) -> None:
-        self._engine.plan.storage.assign(model)
+        engine = self._engine
+        engine.guard.change(
+            "TrainStep.model", lambda: engine.guard.commit(engine.plan.storage.assignment(model))
+        )
 
     @property
     def gradients(self) -> Any:
         """Live gradients in the form of the model: of the last call, averaged over accumulation,
         before clipping. None where nothing is trained.
         """
+        if recording_threads:
+            refuse_reading("TrainStep.gradients")
         return self._engine.plan.storage.views(lambda segment: segment.gradients)
 
     @property
     def state(self) -> Any:
         """The live state that is carried from call to call; assigning copies. None without one."""
+        if recording_threads:
+            refuse_reading("TrainStep.state")
         carried = self._engine.plan.carried
         return None if carried is None else tree.unflatten(carried, self._engine.carried)
 
     @state.setter
     def state(self, state: Any) -> None:
-        assign_state(self._engine.carried, self._engine.plan.carried, state)
+        engine = self._engine
+
+        def assign() -> None:
+            engine.guard.commit(state_assignment(engine.carried, engine.plan.carried, state))
+
+        engine.guard.change("TrainStep.state", assign)
 
     @property
     def optimizer_states(self) -> dict[str, Any]:
         """What the optimizers keep, by name: live trees in the form of the model, with None where
         an optimizer keeps no such thing.
         """
-        self._engine.unseen[:] = False  # they can be written to from now on
+        if recording_threads:
+            refuse_reading("TrainStep.optimizer_states")
+        engine = self._engine
+        engine.guard.read(partial(engine.unseen.fill, False))  # they can be written to from now on
         storage = self._engine.plan.storage
         names = dict.fromkeys(name for segment in storage.trained for name in segment.states)
         return {name: storage.views(partial(_state_of, name)) for name in names}
@@ -147,48 +219,72 @@ class TrainStep(Uncopied):
 
     @property
     def optimizer(self) -> Any:
-        """The step's own copy of the optimizer, or of the dict of them. Its learning rate is that
-        of the next update; setting it acts on the next call.
+        """The step's own copy of the optimizer, or of the dict of them, whose items stay as they
+        are. Its learning rate is that of the next update; setting it acts on the next call.
         """
+        if recording_threads:
+            refuse_reading("TrainStep.optimizer")
         groups = self._engine.plan.groups
-        return {g.glob: g.optimizer for g in groups} if self._several else groups[0].optimizer
+        return Optimizers(groups) if self._several else groups[0].optimizer
 
     @property
     def clip_norm(self) -> float | None:
         """The largest norm of all gradients as one vector; longer ones are shortened."""
+        if recording_threads:
+            refuse_reading("TrainStep.clip_norm")
         return self._engine.limits.get("clip_norm")
 
     @clip_norm.setter
     def clip_norm(self, value: float | None) -> None:
-        self._engine.set_limits(_limits(clip_norm=value, clip_value=self.clip_value))
+        self._set_limit("clip_norm", value)
 
     @property
     def clip_value(self) -> float | None:
         """The largest absolute value of a gradient's element."""
+        if recording_threads:
+            refuse_reading("TrainStep.clip_value")
         return self._engine.limits.get("clip_value")
 
     @clip_value.setter
     def clip_value(self, value: float | None) -> None:
-        self._engine.set_limits(_limits(clip_norm=self.clip_norm, clip_value=value))
+        self._set_limit("clip_value", value)
+
+    def _set_limit(self, name: str, value: float | None) -> None:
+        engine = self._engine
+
+        def change() -> None:
+            given = {**dict.fromkeys(("clip_norm", "clip_value")), **engine.limits, name: value}
+            engine.guard.commit(partial(engine.set_limits, _limits(**given)))
+
+        engine.guard.change(f"TrainStep.{name}", change)
 
     @property
     def last(self) -> Last | None:
         """Loss, norm of the gradients, learning rate and index of the last call."""
-        engine = self._engine
-        if engine.row is None:
+        if recording_threads:
+            refuse_reading("TrainStep.last")
+        noted = self._engine.noted
+        if noted is None:
             return None
-        loss, norm = engine.report.tolist()
-        rate = Rates(engine, self._several).of(engine.row)
-        return Last(loss, norm, rate, engine.calls - 1, engine.skipped)
+        row, report, index, skipped = noted
+        loss, norm = report.tolist()
+        return Last(loss, norm, Rates(self._engine, self._several).of(row), index, skipped)
 
     @property
     def epoch(self) -> int:
         """How many epochs `run` and `epochs` have completed; count your own loops by assigning."""
-        return self._engine.epoch
+        if recording_threads:
+            refuse_reading("TrainStep.epoch")
+        return self._engine.progress.epoch
 
     @epoch.setter
     def epoch(self, value: int) -> None:
-        self._engine.epoch = require_epoch(value)
+        engine, epoch = self._engine, require_epoch(value)
+
+        def assign() -> None:
+            engine.progress = replace(engine.progress, epoch=epoch, begun=None)
+
+        engine.guard.change("TrainStep.epoch", assign)
 
     # Runs.
 
@@ -199,6 +295,8 @@ class TrainStep(Uncopied):
         epochs: int = 1,
         shuffle_seed: int | None = None,
         drop_last: bool = False,
+        aux: str = "all",
+        **named: Any,
     ) -> Iterator[Epoch]:
         """Train epoch by epoch; the body of the loop is the callback: validate, log, save, break.
 
@@ -209,7 +307,15 @@ class TrainStep(Uncopied):
         >>> epoch
         Epoch(1: 2 steps, loss 0)
         """
-        run = self._run("TrainStep.epochs", arrays, batch_size, epochs, shuffle_seed, drop_last)
+        run = self._run(
+            "TrainStep.epochs",
+            (arrays, named),
+            batch_size,
+            epochs,
+            shuffle_seed,
+            drop_last,
+            aux,
+        )
         return run.each_epoch(self._engine, Rates(self._engine, self._several))
 
     def run(
@@ -219,30 +325,38 @@ class TrainStep(Uncopied):
         epochs: int = 1,
         shuffle_seed: int | None = None,
         drop_last: bool = False,
+        aux: str = "all",
+        **named: Any,
     ) -> History:
         """Train on batches of the rows of these arrays. With a `shuffle_seed` rows come in an order
         that depends on it and on the epoch alone. The last batch of an epoch may be smaller, unless
-        `drop_last` leaves it out.
+        `drop_last` leaves it out. With `has_aux` the history has the aux of all steps, or of the
+        last one with `aux="last"`. With `epochs=0` nothing happens.
         """
-        run = self._run("TrainStep.run", arrays, batch_size, epochs, shuffle_seed, drop_last)
-        found = run.each_epoch(self._engine, Rates(self._engine, self._several))
-        return joined([epoch.history for epoch in found])
+        run = self._run(
+            "TrainStep.run", (arrays, named), batch_size, epochs, shuffle_seed, drop_last, aux
+        )
+        return run.whole(self._engine, Rates(self._engine, self._several))
 
     def _run(
         self,
         by: str,
-        arrays: tuple[Any, ...],
+        given: tuple[tuple[Any, ...], Mapping[str, Any]],
         batch_size: int,
         epochs: int,
         shuffle_seed: int | None,
         drop_last: bool,
+        aux: str,
     ) -> Run:
         epochs = require_epochs(by, epochs)
         require_shuffle_seed(by, shuffle_seed)
+        arrays = self._parameters.by_place(by, *given, RUN_OPTIONS)
         data = Data(by, self._engine.names(len(arrays)), arrays, batch_size)
-        return Run(data, epochs, shuffle_seed, bool(drop_last))
+        return Run(by, data, epochs, shuffle_seed, bool(drop_last), require_only_last(by, aux))
 
-    def evaluate(self, f: Callable[..., Any], *arrays: Any, batch_size: int) -> Any:
+    def evaluate(
+        self, f: Callable[..., Any], /, *arrays: Any, batch_size: int, **named: Any
+    ) -> Any:
         """The mean of the tree `f(model, *batch)` over all rows, each batch weighted by its rows.
 
         >>> step = wg.TrainStep(lambda w, x: wg.sum(w), np.ones(1), wg.optim.SGD(0.1))
@@ -250,13 +364,16 @@ class TrainStep(Uncopied):
         {'mean': 2.0}
         """
         require_function("TrainStep.evaluate", f, "what to evaluate")
-        data = Data(
-            "TrainStep.evaluate", LossSignature(f, False).names(len(arrays)), arrays, batch_size
-        )
-        return weighted_mean(self._bounds.find(f, self.bind), data)
+        by, parameters = "TrainStep.evaluate", _parameters_of(self._engine, f)
+        arrays = parameters.by_place(by, arrays, named, ("batch_size",))
+        data = Data(by, parameters.names(len(arrays)), arrays, batch_size)
+        return self._engine.guard.read(lambda: weighted_mean(self._evaluated.find(f), data))
 
-    def bind(self, f: Callable[..., Any]) -> Bound:
-        """Compiled `f(model, *args)` on the live parameters.
+    def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> Bound:
+        """Compiled `f(model, *args)` on the live parameters; `dims` opens axes of its arguments
+        beside axis 0. Parameters `rng` and `averaged` that have no default are given, as to a loss;
+        numbers then depend on seed, function and call. A function of the same code and with the
+        same variables from outside as one that was bound before has its programs.
 
         >>> step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(2), wg.optim.SGD(1.0))
         >>> predict = step.bind(lambda w, x: x @ w)
@@ -264,7 +381,10 @@ class TrainStep(Uncopied):
         array([1., 1.])
         """
         require_function("TrainStep.bind", f, "what to bind")
-        return Bound(self._engine, f, LossSignature(f, False).names)
+        require_dims("TrainStep.bind", dims)
+        if _parameters_of(self._engine, f).wants_rng:  # its numbers are its own
+            return _bound(self._engine, next(self._numbers), f, dims)
+        return self._bounds.share(f, dims)
 
     # Going on later.
 
@@ -272,38 +392,56 @@ class TrainStep(Uncopied):
         """Everything that decides how training goes on, as copies: a tree that wg.save can write.
         A step that loads it gives the same bits as one that never stopped.
         """
-        return Checkpoint(self._engine).state_dict()
+        return self._engine.guard.read(Checkpoint(self._engine).state_dict)
 
     def load_state_dict(self, state: Any) -> None:
         """Go on from what `state_dict` gave. The state of another model, of other optimizers or of
         other options is refused, and then nothing changes.
         """
-        Checkpoint(self._engine).load(state)
+        self._load("TrainStep.load_state_dict", lambda: state)
 
     def save(self, path: File) -> None:
         """Write `state_dict` to a file, which then holds all of it or is as it was before."""
-        save(path, self.state_dict())
+        self._engine.look()
+        self._engine.guard.read(lambda: save(path, Checkpoint(self._engine).state_dict()))
 
     def load(self, path: File) -> None:
         """Go on from a file that `save` wrote."""
-        self.load_state_dict(load(path))
+        self._load("TrainStep.load", lambda: load(path))
+
+    def _load(self, by: str, state: Callable[[], Any]) -> None:
+        engine = self._engine
+
+        def change() -> None:
+            engine.guard.commit(Checkpoint(engine).loading(state()))
+
+        engine.guard.change(by, change, replaces_all=True)
 
     def fingerprint(self) -> str:
         """SHA-256 of parameters, optimizer state, carried state, counts and random position. Two
         steps with equal fingerprints, given equal batches, stay equal.
         """
-        return fingerprint(Checkpoint(self._engine).parts())
+        return self._engine.guard.read(lambda: fingerprint(Checkpoint(self._engine).parts()))
 
     # Looking.
 
-    def check(self, *batch: Any) -> Check:
+    def check(self, *batch: Any, **named: Any) -> Check:
         """Compare the step op by op, compiled, and with differences of the loss; nothing changes.
         Raises AssertionError where they disagree.
         """
-        return check_step(self._engine, batch)
+        batch = self._parameters.by_place("TrainStep.check", batch, named)
+        return self._engine.guard.read(partial(check_step, self._engine, batch))
 
     def __repr__(self) -> str:
         return described(self._engine, self._several)
+
+
+def _parameters_of(engine: Engine, f: Callable[..., Any]) -> Parameters:
+    return Parameters(f, False, engine.plan.storage.averages, True)
+
+
+def _bound(engine: Engine, number: int, f: Callable[..., Any], dims: Dims | None) -> Bound:
+    return Bound(engine, f, _parameters_of(engine, f), number, dims)
 
 
 def _limits(**given: float | None) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,22 +14,28 @@ from wengert.core.dtypes import is_float
 
 
 def run_eagerly(
-    function: Callable[..., Any], own: Sequence[Any], batch: Sequence[Any], always: bool
+    function: Callable[..., Any],
+    own: Sequence[Any],
+    batch: Sequence[Any],
+    always: bool,
+    commit: Callable[[Callable[[], None]], None],
 ) -> Any:
     """Call a step's function and write what it returns to its live arrays: those that are written
-    early in any case, the others if all is finite, or `always`.
+    early in any case, the others if all is finite, or `always`. `commit` is given what writes all
+    of them, and can be repeated.
     """
     with eager(), np.errstate(all="ignore"):
         found = function(*own, *batch)
     live, early, report, aux = tree.copy(found)
-    _write(own[1], early)
+    pairs = [*zip(own[1], early, strict=True)]
     if always or all(map(_is_finite, (*live, *early, report, *tree.leaves(aux)))):
-        _write(own[0], live)
+        pairs += zip(own[0], live, strict=True)
+    commit(partial(_write, pairs))
     return own[0], own[1], report, aux
 
 
-def _write(targets: Iterable[Any], values: Iterable[Any]) -> None:
-    for target, value in zip(targets, values, strict=True):
+def _write(pairs: Iterable[tuple[Any, Any]]) -> None:
+    for target, value in pairs:
         target[...] = value
 
 

@@ -8,7 +8,6 @@ of each block, which a flat rule updates at once.
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -17,12 +16,15 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.dtypes import DType, is_float, require_supported
-from wengert.errors import OptimError, ShapeError
-from wengert.train.groups import Group, group_of
+from wengert.core.tied import warn_of_shared_memory, warn_of_ties
+from wengert.core.warn import warn_user
+from wengert.errors import LiveWarning, OptimError, ShapeError
+from wengert.runtime.live import mark_live
+from wengert.runtime.refusals import require_no_masks
+from wengert.train.groups import Group, group_of, require_matching, require_useful
 
 Array: TypeAlias = np.ndarray[Any, Any]
 ALIGNMENT = 64  # bytes; segments begin at multiples of it
-_blocks: weakref.WeakValueDictionary[int, Array] = weakref.WeakValueDictionary()
 
 
 def aligned(count: int, dtype: DType) -> Array:
@@ -30,15 +32,8 @@ def aligned(count: int, dtype: DType) -> Array:
     block = np.zeros(count * dtype.itemsize + ALIGNMENT, np.uint8)
     start = -block.ctypes.data % ALIGNMENT
     made = block[start : start + count * dtype.itemsize].view(dtype)
-    _blocks[id(block)] = block
+    mark_live(block)
     return made
-
-
-def is_live(x: Any) -> bool:
-    """Whether an array is a view of the live arrays of a training step."""
-    while isinstance(x, np.ndarray) and isinstance(x.base, np.ndarray):
-        x = x.base
-    return _blocks.get(id(x)) is x
 
 
 @dataclass(frozen=True)
@@ -75,6 +70,7 @@ class Segment:
     weights: Array
     gradients: Array | None  # None where the group is frozen
     states: dict[str, Array] = field(default_factory=dict)
+    average: str | None = None  # which state is the average of the weights, if one is
 
     @property
     def size(self) -> int:
@@ -91,6 +87,8 @@ class Storage:
         distinct: dict[int, int] = {}
         for x in leaves:
             self.places.append(distinct.setdefault(id(x), len(distinct)))
+        if len(distinct) < len(leaves):
+            warn_of_ties("TrainStep", model)
         self.paths: list[tuple[str, ...]] = [
             tuple(path for path, k in zip(paths, self.places, strict=True) if k == place)
             for place in range(len(distinct))
@@ -100,7 +98,11 @@ class Storage:
         values = [
             _checked(path[0], leaves[i], "model") for path, i in zip(self.paths, first, strict=True)
         ]
+        warn_of_shared_memory("TrainStep", [path[0] for path in self.paths], values)
+        if values:  # a mistyped glob is said first: what else is wrong may follow from it
+            require_matching(groups, self.paths)
         self.segments = _segments(values, self.paths, groups)
+        require_useful(groups, self.paths, {segment.group for segment in self.segments})
         self.data = {  # integers and bools by place: saved and never updated
             place: _copied(x) for place, x in enumerate(values) if not is_float(x.dtype)
         }
@@ -117,6 +119,7 @@ class Storage:
         found: dict[tuple[str, DType], list[tuple[Segment, list[Array]]]] = {}
         for segment in self.trained:
             optimizer = groups[segment.group].trainer
+            segment.average = optimizer.averages
             states = [optimizer.initial(p.view(segment.weights)) for p in segment.parameters]
             for name in states[0]:
                 rows = [np.asarray(state[name]) for state in states]
@@ -134,6 +137,11 @@ class Storage:
         return [segment for segment in self.segments if segment.gradients is not None]
 
     @property
+    def averages(self) -> bool:
+        """Whether an optimizer keeps an average of weights."""
+        return any(segment.average is not None for segment in self.trained)
+
+    @property
     def frozen(self) -> list[Segment]:
         return [segment for segment in self.segments if segment.gradients is None]
 
@@ -147,25 +155,29 @@ class Storage:
         return tree.unflatten(self.structure, [leaves[place] for place in self.places])
 
     def views(self, choose: Callable[[Segment], Array | None]) -> Any:
-        """A tree of the model's form with views of one array per segment; None elsewhere."""
+        """A tree of the model's form with views of one array per segment; None elsewhere, and 0 in
+        the place of static numbers.
+        """
         found: list[Any] = [None] * len(self.leaves)
         for segment in self.segments:
             flat = choose(segment)
             if flat is not None:
                 for parameter in segment.parameters:
                     found[parameter.place] = parameter.view(flat)
-        return self.tree(found)
+        form = tree.derivative_form(self.structure)
+        return tree.unflatten(form, [found[place] for place in self.places])
 
-    def assign(self, model: Any) -> None:
-        """Copy the leaves of a tree of the model's form into the live arrays."""
+    def assignment(self, model: Any) -> Callable[[], None]:
+        """What copies the leaves of a tree of the model's form into the live arrays."""
         leaves, structure = tree.flatten(model)
-        if structure.spec != self.structure.spec or len(leaves) != len(self.places):
+        if not structure.alike(self.structure) or len(leaves) != len(self.places):
             raise ShapeError(
                 f"TrainStep: the model was assigned {structure}; a tree of the form "
                 f"{self.structure} is needed. Build it with wg.tree.map over step.model."
             )
         given: dict[int, Array] = {}
         for x, place in zip(leaves, self.places, strict=True):
+            _require_no_mask(self.paths[place][0], x, "model")
             value = np.asarray(x)
             self._require_like(place, value)
             if place in given and not np.array_equal(given[place], value, equal_nan=True):
@@ -174,9 +186,8 @@ class Storage:
                     "different values; they are one parameter. Assign one array to all of them."
                 )
             given[place] = value
-        copies = {place: np.array(x) for place, x in given.items()}  # they may be our own views
-        for place, x in copies.items():
-            self.leaves[place][...] = x  # type: ignore[index]
+        _warn_of_live("model", [(self.leaves[place], x) for place, x in given.items()])
+        return copying([(self.leaves[place], x) for place, x in given.items()])
 
     def _require_like(self, place: int, value: Array) -> None:
         live = self.leaves[place]
@@ -187,6 +198,17 @@ class Storage:
                 f"{value.dtype}{value.shape}; it is {live.dtype}{live.shape}. Reshape or convert "
                 "it."
             )
+
+
+def copying(pairs: Iterable[tuple[Any, Array]]) -> Callable[[], None]:
+    """What copies arrays as they are now into others; it can be done again."""
+    copies = [(target, np.array(x)) for target, x in pairs]  # they may be views of the targets
+
+    def copy() -> None:
+        for target, x in copies:
+            target[...] = x
+
+    return copy
 
 
 def _leaf(path: str, tree_name: str) -> str:
@@ -208,9 +230,14 @@ def _require_own_paths(paths: Iterable[tuple[str, ...]]) -> None:
 
 
 def _checked(path: str, x: Any, tree_name: str) -> Array:
+    _require_no_mask(path, x, tree_name)
     native = x.dtype.newbyteorder("=")
     require_supported("TrainStep", _leaf(path, tree_name), native)
     return np.asarray(x)
+
+
+def _require_no_mask(path: str, x: Any, tree_name: str) -> None:
+    require_no_masks([".".join(filter(None, (tree_name, path)))], [x], "TrainStep")
 
 
 def _copied(x: Array) -> Array:
@@ -287,21 +314,39 @@ def carried_arrays(state: Any) -> tuple[list[Array], tree.Structure]:
     return arrays, structure
 
 
-def assign_state(arrays: Sequence[Array], carried: tree.Structure | None, state: Any) -> None:
-    """Copy a tree of the form of the carried state into its live arrays."""
+def state_assignment(
+    arrays: Sequence[Array], carried: tree.Structure | None, state: Any
+) -> Callable[[], None]:
+    """What copies a tree of the form of the carried state into its live arrays."""
     leaves, structure = tree.flatten(tree.arrays(state))
-    if carried is None or structure.spec != carried.spec or len(leaves) != len(arrays):
+    if carried is None or not structure.alike(carried) or len(leaves) != len(arrays):
         raise ShapeError(
             f"TrainStep: the state was assigned {structure}; "
             f"{'this step carries none' if carried is None else f'its form is {carried}'}. Build "
             "it with wg.tree.map over step.state."
         )
-    values = [np.array(x) for x in leaves]
-    for path, live, x in zip(tree.paths(tree.arrays(state)), arrays, values, strict=True):
+    paths, values = tree.paths(tree.arrays(state)), [np.asarray(x) for x in leaves]
+    for path, given, live, x in zip(paths, leaves, arrays, values, strict=True):
+        _require_no_mask(path, given, "state")
         if x.shape != live.shape or not np.can_cast(x.dtype, live.dtype, "same_kind"):
             raise ShapeError(
                 f"TrainStep: {_leaf(path, 'state')} was assigned {x.dtype}{x.shape}; it is "
                 f"{live.dtype}{live.shape}. Reshape or convert it."
             )
-    for live, x in zip(arrays, values, strict=True):
-        live[...] = x
+    _warn_of_live("state", list(zip(arrays, values, strict=True)))
+    return copying(zip(arrays, values, strict=True))
+
+
+def _warn_of_live(tree_name: str, pairs: Sequence[tuple[Any, Array]]) -> None:
+    """Warn where all of the live arrays are assigned to themselves."""
+    if pairs and all(_is_same_memory(live, x) for live, x in pairs):
+        warn_user(
+            f"TrainStep.{tree_name}: given the live arrays of this very step; assigning them to "
+            "themselves changes nothing, and what they were before is gone. Take a snapshot with "
+            f"wg.tree.copy(step.{tree_name}), and assign that.",
+            LiveWarning,
+        )
+
+
+def _is_same_memory(a: Array, b: Array) -> bool:
+    return (a.ctypes.data, a.strides, a.dtype) == (b.ctypes.data, b.strides, b.dtype)

@@ -11,6 +11,16 @@ from wengert.codegen.llvm.door import door
 T = TypeVar("T")
 
 
+def uninterrupted(compute: Callable[[], T]) -> T:
+    """What is computed, where no handler of a signal comes between: they run in the main thread,
+    and may raise where llvmlite has taken its lock and not yet seen to its release, or freed some
+    memory and not yet noted it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return compute()
+    return Beside(compute).result()
+
+
 class Beside(Generic[T]):
     """Begins at once; `result` waits for it, and so does a fork. Where there is no thread to be
     had, it computes then.

@@ -6,6 +6,7 @@ threads that would open them: it would wait for ever, or go on from something ha
 
 from __future__ import annotations
 
+import logging  # noqa: F401 (before a fork it takes its lock: after the door, as it comes first here)
 import os
 import threading
 from types import TracebackType
@@ -25,7 +26,13 @@ class Door:
         self._here = _Here()
         self._inside = 0  # of all threads
         self._closed = False
-        self._changed = threading.Condition()
+        self._renew()
+
+    def _renew(self) -> None:
+        # Taken by itself, not through the condition: that is Python, where the handler of a signal
+        # may raise when the lock is taken and nobody will release it.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
 
     def __enter__(self) -> None:
         self.admit()
@@ -44,7 +51,7 @@ class Door:
         """Let something in, which `dismiss` ends, in whichever thread. What is done for a thread
         inside comes in at any time: that one waits for it.
         """
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(self._may_enter)
             self._inside += 1
 
@@ -57,13 +64,13 @@ class Door:
         self._here.depth += 1
 
     def dismiss(self) -> None:
-        with self._changed:
+        with self._lock:
             self._inside -= 1
             self._changed.notify_all()
 
     def close(self) -> None:
         """Let nothing in, and wait until nothing else is inside. Others close it after this."""
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: not self._closed)
             self._closed = self._here.closes = True
             # This thread may be inside itself, where the handler of a signal forks.
@@ -71,13 +78,13 @@ class Door:
 
     def open(self) -> None:
         """Let threads in again."""
-        with self._changed:
+        with self._lock:
             self._closed = self._here.closes = False
             self._changed.notify_all()
 
     def open_in_child(self) -> None:
         """The same in a new process, whose only thread must wait for nobody."""
-        self._changed = threading.Condition()
+        self._renew()
         self.open()
 
 

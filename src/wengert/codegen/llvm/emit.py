@@ -96,8 +96,17 @@ class Arithmetic:
         on_float, signed, unsigned = _COMPARE[how]
         if is_float(x.dtype):
             return self.code.each(f"fcmp {on_float} {{t}} {{0}}, {{1}}", x, y, dtype=bool_)
+        if x.dtype.kind != y.dtype.kind:
+            return self._compare_signs(how, x, y)
         order = signed if x.dtype.kind == "i" else unsigned
         return self.code.each(f"icmp {order} {{t}} {{0}}, {{1}}", x, y, dtype=bool_)
+
+    def _compare_signs(self, how: str, x: Vector, y: Vector) -> Vector:
+        """An int64 with a uint64: where negative it is the smaller, else both are unsigned."""
+        signed, true = (x, ("ne", "lt", "le")) if x.dtype.kind == "i" else (y, ("ne", "gt", "ge"))
+        negative = self.lt(signed, self.const(0, signed.dtype))
+        found = self.code.each(f"icmp {_COMPARE[how][2]} {{t}} {{0}}, {{1}}", x, y, dtype=bool_)
+        return self.or_(negative, found) if how in true else self.and_(self.not_(negative), found)
 
     def eq(self, x: Vector, y: Vector) -> Vector:
         return self._compare("eq", x, y)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from wengert.codegen.folds import BLOCK, FOLDS, GROUP, Fold
 from wengert.codegen.llvm.code import LANES, Index, Vector
+from wengert.codegen.llvm.idle import conditions
 from wengert.codegen.llvm.instructions import Instructions
 from wengert.codegen.llvm.loops import Loops
 from wengert.codegen.llvm.pool import WAIT_FOR_ALL, word
@@ -84,6 +85,11 @@ class FoldingLoops(Loops):
                 code.store(total, place(begin, n))
 
         begin, end = self.bounds[last]
+        extent = self.extents[last]
+        if not stores:
+            at = self.positions({last: 0}, None, 0)
+            end = self.unless_idle(folds, at, None, end, begin)
+            extent = self.unless_idle(folds, at, None, extent)
         code.loop(begin, end, PART, part)
         code.do(f"call void @{WAIT_FOR_ALL}(ptr %frame)")
 
@@ -93,7 +99,7 @@ class FoldingLoops(Loops):
 
         def finish() -> None:
             first = [self.identity(i) for i in folds]
-            sums = self.carrying(0, self.extents[last], PART, first, add)
+            sums = self.carrying(0, extent, PART, first, add)
             self.values.fixed = dict(zip(folds, sums, strict=True))
             self.finish_row({}, last, depths, 1)
 
@@ -191,10 +197,28 @@ class FoldingLoops(Loops):
                 self.values.store_along_row(i, pointer)
             return [self.element(i) for i in folds]
 
-        results = self.fold_lanes(self.extents[last], folds, body)
+        extent = self.extents[last]
+        if not stores and not kept:
+            at = self.positions(found | {last: 0}, None, 0)
+            extent = self.unless_idle(folds, at, None, extent)
+        results = self.fold_lanes(extent, folds, body)
         self.values.fixed |= dict(zip(folds, results, strict=True))
         self.values.in_memory |= set(stores)
         self.values.along_row |= kept
+
+    def unless_idle(
+        self, folds: list[int], at: list[Position], mask: Vector | None, end: Index, idle: Index = 0
+    ) -> Index:
+        """Where a loop ends that only folds: at `idle`, where all that it would add is 0."""
+        needed = conditions(self.program, self.kernel, folds)
+        if not needed:
+            return end
+        self.values.enter_row(self.code.place())
+        self.values.enter(at, mask)
+        e = Instructions(self.code, bool_)
+        held = [self.values.operand(i, self.kernel.domain) for i in needed]
+        some = e.any_lane(reduce(e.or_, held))
+        return self.code.let(f"select i1 {some}, i64 {end}, i64 {idle}")
 
     def element(self, number: int, masked: bool = True) -> Vector:
         """What a fold takes in at this place."""
@@ -363,7 +387,11 @@ class FoldingLoops(Loops):
                 identities = [self.identity(i) for i in self.folds]
                 return self.carrying(first, end, 1, identities, step)
 
-            results = self.in_blocks(rows, BLOCK, self.folds, block)
+            end = rows
+            if not any(self.is_full(root[0]) for root in self.kernel.stores):
+                at = self.positions(found | dict.fromkeys(folded, 0), last, begin)
+                end = self.unless_idle(self.folds, at, mask, rows)
+            results = self.in_blocks(end, BLOCK, self.folds, block)
             self.finish_columns(found | dict.fromkeys(folded, 0), last, begin, mask, results)
 
         def row(found: dict[int, Index]) -> None:

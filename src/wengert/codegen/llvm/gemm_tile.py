@@ -11,11 +11,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-import llvmlite.binding as llvm
 import numpy as np
 
 from wengert.codegen.llvm.code import Code, Index, Module, Vector
 from wengert.codegen.llvm.emit import Arithmetic
+from wengert.codegen.llvm.native import has_feature
 from wengert.core.dtypes import DType, bool_
 
 STRIP_PARAMS = (
@@ -47,8 +47,7 @@ class Registers(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _has_avx512() -> bool:
-    features = llvm.get_host_cpu_features()
-    return bool(features.get("avx512f") and features.get("avx512vl"))
+    return has_feature("avx512f") and has_feature("avx512vl")
 
 
 def registers(module: Module, dtype: DType) -> Registers:

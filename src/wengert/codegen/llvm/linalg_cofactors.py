@@ -38,7 +38,7 @@ from wengert.codegen.llvm.linalg_rows import (
     Scratch,
     carried,
     copy_in,
-    fill_zeros,
+    fill,
     for_each_matrix,
     load_number,
     room,
@@ -190,7 +190,7 @@ def _write_products(
 ) -> None:
     """Products of pivots as a symmetric matrix in `work`, without the exponent they share."""
     code, work, whole = e.code, place.work, bits_dtype(e.dtype)
-    fill_zeros(e, work)
+    fill(e, work, 0)
 
     def raise_exponent(_i: Index, _j: Index, product: Scaled) -> None:
         largest = e.max(code.load(place.exponent, whole), leading_exponent(e, product))
@@ -324,7 +324,7 @@ def _tangent_of_cofactors(e: Arithmetic, place: _Place) -> None:
     """
     code, work, turned = e.code, place.work, place.turned
     step, along = work.step, Rows(place.pivots, 1, work.step, e.dtype)
-    fill_zeros(e, along)
+    fill(e, along, 0)
     diagonal, n = code.add(step, 1), work.count
     subtract_product(
         code, e.dtype, along.pointer, 0, turned.pointer, 0, diagonal, work.pointer, step, 1, step, n

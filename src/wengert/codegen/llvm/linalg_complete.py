@@ -19,7 +19,7 @@ from wengert.codegen.llvm.linalg_lu import eliminate, exchange_rows, when_pivot
 from wengert.codegen.llvm.linalg_rows import (
     Rows,
     carried,
-    fill_zeros,
+    fill,
     load_number,
     routine,
     splat_index,
@@ -56,7 +56,7 @@ def scale(e: Arithmetic, a: str, step: str, n: str, down: str, right: str, spoil
         _divide(e, rows, 0, j, end, step, exponent)
 
     code.loop(0, n, 1, row)
-    code.when(code.compare("ne", load_number(code, spoilt, int64), 0), lambda: fill_zeros(e, rows))
+    code.when(code.compare("ne", load_number(code, spoilt, int64), 0), lambda: fill(e, rows, 0))
     code.loop(0, step, LANES, columns)
 
 

@@ -21,6 +21,7 @@ from wengert.codegen.llvm.linalg_lu import factor
 from wengert.codegen.llvm.linalg_rows import (
     Rows,
     Scratch,
+    anywhere,
     carried,
     copy_in,
     for_each_matrix,
@@ -45,7 +46,7 @@ Part: TypeAlias = Callable[[Arithmetic, Determinant], Vector]
 
 
 def _product_of_pivots(e: Arithmetic, rows: Rows, swaps: str) -> Determinant:
-    """Of a factored matrix. A pivot of 0 decides, whatever the others are, as in NumPy."""
+    """Of a factored matrix. A pivot of 0 decides, infinities or not, as in NumPy."""
     code, dtype = e.code, e.dtype
     dtypes = (dtype, bits_dtype(dtype), bool_, bool_)
 
@@ -115,10 +116,12 @@ def _special(part: Part) -> Special:
 
         def matrix(operands: tuple[Array, ...], out: Array, number: Index) -> None:
             copy_in(e, operands[0], a)
+            spoilt = anywhere(e, a, lambda x: e.ne(x, x))
             factor(code, dtype, a.pointer, a.step, n, swaps)
             with code.with_lanes(1):
-                found = _product_of_pivots(e, a, swaps)
-                code.store(part(e, found), out.pointer)
+                found = part(e, _product_of_pivots(e, a, swaps))
+                nan = e.const(math.nan)
+                code.store(e.select(Vector((spoilt,), bool_), nan, found), out.pointer)
 
         for_each_matrix(call, 0, matrix)
 

@@ -7,6 +7,7 @@ dtype, whatever the sizes, is a `Routine`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from wengert.codegen.llvm.code import LANES, Code, Index, Vector
 from wengert.codegen.llvm.emit import Arithmetic
 from wengert.codegen.llvm.special import Call
 from wengert.core.dims import Size
-from wengert.core.dtypes import DType, int64
+from wengert.core.dtypes import DType, bool_, int64
 
 
 class Routine:
@@ -189,13 +190,33 @@ def copy_out(e: Arithmetic, rows: Rows, out: Array) -> None:
     code.loop(0, count, 1, row)
 
 
-def fill_zeros(e: Arithmetic, rows: Rows) -> None:
+def fill(e: Arithmetic, rows: Rows, value: float) -> None:
+    """The same number everywhere."""
     code = e.code
 
     def vector(i: Index, _: Any) -> None:
-        code.store(e.const(0), code.address(rows.pointer, i, e.dtype))
+        code.store(e.const(value), code.address(rows.pointer, i, e.dtype))
 
     code.loop(0, code.mul(rows.count, rows.step), LANES, vector)
+
+
+def anywhere(e: Arithmetic, rows: Rows, holds: Callable[[Vector], Vector]) -> str:
+    """An i1: whether something holds for any element, and not for 0."""
+    code = e.code
+
+    def vector(i: Index, parts: list[str]) -> list[str]:
+        x = code.load(code.address(rows.pointer, i, e.dtype), e.dtype)
+        (found,) = uncarried(code, parts, bool_)
+        return list(e.or_(found, holds(x)).parts)
+
+    start = carried(code, code.constant(False, bool_))
+    parts = code.loop(0, code.mul(rows.count, rows.step), LANES, vector, start)
+    return e.any_lane(*uncarried(code, parts, bool_))
+
+
+def is_spoilt(e: Arithmetic, rows: Rows) -> str:
+    """An i1: whether an element is not finite."""
+    return anywhere(e, rows, lambda x: e.not_(e.lt(e.abs(x), e.const(math.inf))))
 
 
 def load_number(code: Code, pointer: str, dtype: DType) -> str:

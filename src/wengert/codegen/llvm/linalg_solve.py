@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,8 +19,9 @@ from wengert.codegen.llvm.linalg_rows import (
     as_columns,
     copy_in,
     copy_out,
-    fill_zeros,
+    fill,
     for_each_matrix,
+    is_spoilt,
     load_number,
     room,
     routine,
@@ -66,8 +68,11 @@ def _emit_solve(call: Call) -> None:
 
 
 def _solve_in_place(e: Arithmetic, a: Rows, x: Rows, swaps: str) -> str:
-    """Factor a and solve a @ x = x; an i1: whether a is singular."""
+    """Factor a and solve a @ x = x; an i1: whether a is singular. Where an element of a is not
+    finite it is not, and x is NaN.
+    """
     code, dtype = e.code, e.dtype
+    spoilt = is_spoilt(e, a)
     factor(code, dtype, a.pointer, a.step, a.count, swaps)
 
     def exchange(k: Index, _: Any) -> None:
@@ -79,7 +84,12 @@ def _solve_in_place(e: Arithmetic, a: Rows, x: Rows, swaps: str) -> str:
     up, end = code.sub(0, a.step), x.at(code, code.sub(x.count, 1))
     back = code.sub(0, x.step)
     substitute(code, dtype, a.last(code), up, -1, end, back, a.count, x.step, "true")
-    return is_singular(code, a)
+    code.when(spoilt, lambda: fill(e, x, math.nan))
+    return _unless(code, spoilt, is_singular(code, a))
+
+
+def _unless(code: Code, exception: str, holds: str) -> str:
+    return code.let(f"select i1 {exception}, i1 false, i1 {holds}")
 
 
 def _inv_scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
@@ -104,7 +114,7 @@ def _emit_inv(call: Call) -> None:
 
 def fill_identity(e: Arithmetic, rows: Rows) -> None:
     code = e.code
-    fill_zeros(e, rows)
+    fill(e, rows, 0)
 
     def diagonal(i: Index, _: Any) -> None:
         store_number(code, "1.0", rows.at(code, i, i), e.dtype)
@@ -186,7 +196,7 @@ def factor_symmetric(e: Arithmetic, a: str, step: str, n: str, failed: str) -> N
             i = code.add(begin, k)
             product(i, begin, 1, k)
             pivot = load_number(code, rows.at(code, i, i), dtype)
-            bad = code.let(f"fcmp ule {kind} {pivot}, 0.0")
+            bad = code.let(f"fcmp ole {kind} {pivot}, 0.0")
             code.when(bad, lambda: store_number(code, 1, failed, int64))
             _divide_by_root(e, rows.at(code, i, begin), columns, pivot)
 
@@ -222,9 +232,12 @@ def _emit_cholesky(call: Call) -> None:
         copy_in(e, operands[0], a)
         copy_in(e, transposed(operands[0]), b)
         _average(e, a, b)
+        spoilt = is_spoilt(e, a)
         store_number(code, 0, failed, int64)
         factor_symmetric(code, dtype, a.pointer, a.step, n, failed)
-        call.fail(code.compare("ne", load_number(code, failed, int64), 0), number)
+        indefinite = code.compare("ne", load_number(code, failed, int64), 0)
+        call.fail(_unless(code, spoilt, indefinite), number)
+        code.when(spoilt, lambda: fill(e, a, math.nan))
         _clear_below(e, a)
         found = Array(a.pointer, (n, n), (a.step, 1), dtype)
         if not call.params["upper"]:

@@ -85,7 +85,7 @@ class _Pair(NamedTuple):
 
 
 def pow(e: Arithmetic, x: Vector, y: Vector) -> Vector:
-    """x^y; of floats as in C99, with an error of at most 1 ulp, exact for y = 0, 1 and 2.
+    """x^y; of floats as in C99, with an error of at most 1.5 ulp, exact for y = 0, 1 and 2.
 
     1 where y is 0 or x is 1, even if the other is NaN; NaN where x < 0 and y is not whole. Integers
     wrap around.

@@ -12,9 +12,10 @@ import llvmlite
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
-from wengert.codegen.llvm.beside import Beside
+from wengert.codegen.llvm.beside import Beside, uninterrupted
 from wengert.codegen.llvm.common import halves, split
 from wengert.codegen.llvm.door import Door, door
+from wengert.core.ending import Ending, ending
 from wengert.errors import CompileError
 
 Images: TypeAlias = tuple[bytes, ...]  # object files that belong together
@@ -36,19 +37,35 @@ class _Targets(threading.local):
 _targets = _Targets()
 
 
+@ending.whole
 def target() -> Any:
     """The machine that code is made for: this one."""
+    if ending.near:
+        ending.pass_or_stay()
     if _targets.found is None:
-        known = machine()
-        _targets.found = llvm.Target.from_default_triple().create_target_machine(
-            cpu=known["cpu"], features=known["features"], **OPTIONS
-        )
+        _targets.found = uninterrupted(_new_target)
     return _targets.found
+
+
+def _new_target() -> Any:
+    known = machine()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=known["cpu"], features=known["features"], **OPTIONS
+    )
 
 
 @lru_cache(maxsize=1)
 def machine() -> dict[str, str]:
     """All that machine code depends on beside the text it is made from."""
+    return uninterrupted(_read_machine)
+
+
+def has_feature(name: str) -> bool:
+    """Whether this machine's processor has some instructions, by LLVM's name for them."""
+    return f"+{name}" in machine()["features"].split(",")
+
+
+def _read_machine() -> dict[str, str]:
     return {
         "cpu": llvm.get_host_cpu_name(),
         "features": llvm.get_host_cpu_features().flatten(),
@@ -61,7 +78,7 @@ def machine() -> dict[str, str]:
 
 def architecture() -> str:
     """The first part of the target's name: x86_64, aarch64 …"""
-    return str(target().triple).partition("-")[0]
+    return machine()["triple"].partition("-")[0]
 
 
 def complete(text: str) -> str:
@@ -77,16 +94,22 @@ def _parsed(text: str) -> Any:
     return llvm.parse_assembly(complete(text), llvm.create_context())
 
 
+@ending.whole
 def assembly(text: str) -> str:
     """The machine code of a module, to read."""
+    if ending.near:
+        ending.pass_or_stay()
     with door:
-        return str(target().emit_assembly(_parsed(text)))
+        return uninterrupted(lambda: str(target().emit_assembly(_parsed(text))))
 
 
+@ending.whole
 def make_object(text: str) -> bytes:
     """A module as an object file."""
+    if ending.near:
+        ending.pass_or_stay()
     with door:
-        return _emitted(target(), _parsed(text))
+        return uninterrupted(lambda: _emitted(target(), _parsed(text)))
 
 
 def _emitted(machine: Any, module: Any) -> bytes:
@@ -159,23 +182,26 @@ class Native:
     nothing is left of them when they go.
     """
 
+    @ending.whole
     def __init__(self, images: Images, names: tuple[str, ...]) -> None:
+        if ending.near:
+            ending.pass_or_stay()
         with door:
-            self._link(images, names)
+            uninterrupted(lambda: self._link(images, names))
 
     def _link(self, images: Images, names: tuple[str, ...]) -> None:
-        self._target = target()  # of this thread, and needed when it has ended
+        machine = target()  # of this thread, and needed when it has ended
         # JITLink lays the sections of an object side by side. The older linker maps each for
         # itself, and in a process with much memory in use aborted after thousands of programs.
-        self._jit = llvm.create_lljit_compiler(
-            self._target, use_jit_link=True, suppress_errors=True
-        )
+        jit = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
         builder = llvm.JITLibraryBuilder().add_current_process()
         for image in images:
             builder.add_object_img(image)
         for name in names:
             builder.export_symbol(name)
-        self._library = builder.link(self._jit, "program")
+        self._library = builder.link(jit, "program")
+        # Each has what must go after it, in whatever way they go.
+        self._library.linker, jit.machine = jit, machine
         self._addresses = {name: self._library[name] for name in names}
 
     def function(self, name: str, *arguments: Any) -> Any:
@@ -185,7 +211,10 @@ class Native:
     def address(self, name: str) -> int:
         return int(self._addresses[name])
 
-    def __del__(self, door: Door = door) -> None:  # modules may be gone at exit
+    @ending.whole
+    def __del__(self, door: Door = door, ending: Ending = ending) -> None:  # modules may be gone
+        if ending.near:  # a thread that is gone may hold the door, and one be in this very code
+            ending.abandon(self.__dict__)
+            return
         with door:
-            self.__dict__.pop("_library", None)  # before the linker that holds it
-            self.__dict__.pop("_jit", None)
+            self.__dict__.pop("_library", None)

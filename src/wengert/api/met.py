@@ -1,0 +1,168 @@
+"""Met: the programs that were made of one function, and a warning where they become many."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from wengert.api.trace import Dims
+from wengert.core import tree
+from wengert.core.dims import Dim
+from wengert.core.source import Line
+from wengert.core.types import ArrayType
+from wengert.core.warn import warn_user
+from wengert.errors import CaptureWarning, ProgramsWarning
+from wengert.runtime.captures import MOST_ITEMS, MOST_PLACES, is_users
+from wengert.runtime.executable import Executable
+from wengert.runtime.signature import LEAF_MARK, Static
+from wengert.runtime.watch import Place, is_plain
+
+FORM = ""  # what the form of the trees is called
+PATIENCE = 3  # programs of one function that nobody meant to make
+
+
+class Met:
+    """What the programs of a function were made for."""
+
+    def __init__(self, function: Any, asked: Dims | None = None) -> None:
+        self._function = getattr(function, "__func__", function)
+        self._asked = asked or {}  # sizes to be left open, whatever became of that
+        self._made: list[dict[str, Any]] = []  # what each was made for, by what messages call it
+        self._in_vain: dict[str, int] = {}  # recordings that gave nothing new, by their cause
+
+    def note(self, executable: Executable, names: Sequence[str], dims: Dims | None) -> None:
+        """Note a new program. At the third one, say what it differs in, and what to do: once."""
+        if len(self._made) >= PATIENCE or not is_users(self._function):
+            return
+        described = _described(executable, names)
+        if described in self._made:  # static= asked for another one
+            return
+        self._made.append(described)
+        if len(self._made) == PATIENCE:
+            before, now = self._made[-2:]
+            known = [name for name in now if name in before and before[name] != now[name]]
+            said_first = sorted(known, key=lambda name: _is_silent(before[name], now[name]))
+            name = next((name for name in said_first if name != FORM), None)
+            said = (
+                "its arguments are other trees, and each form compiles one. Use trees of one form"
+                if name is None
+                else _difference(name, before[name], now[name], dims or self._asked)
+            )
+            warn_user(
+                f"compile: {self._name()} has a third program; {said}. ({self._line()})",
+                ProgramsWarning,
+                self._line(),
+            )
+
+    def note_again(self, place: Place | None) -> None:
+        """Note that the function was recorded again, because of what is at a place now, and gave
+        the program that it had. At the third time, say so: once.
+        """
+        if place is None or not is_users(self._function):
+            return
+        self._in_vain[place.label] = self._in_vain.get(place.label, 0) + 1
+        if self._in_vain[place.label] == PATIENCE:
+            warn_user(
+                f"compile: {self._name()} was recorded again {PATIENCE} times, and its program is "
+                f"the same: {place.label!r}, which it could read from outside, is not. Each "
+                "recording takes as long as a first call. Keep apart what changes in every call "
+                f"and what it reads, or pass it as an argument. ({self._line()})",
+                CaptureWarning,
+                self._line(),
+            )
+
+    def note_left_out(self, labels: Sequence[str]) -> None:
+        """Note what a function reads from outside that is compared in part."""
+        if labels and is_users(self._function):
+            warn_user(
+                f"compile: {self._name()} could read from outside: {', '.join(labels[:3])}; only "
+                f"{MOST_ITEMS} items of a container are compared, and {MOST_PLACES} places in all, "
+                "so that other changes go unnoticed. Pass what it reads as an argument. "
+                f"({self._line()})",
+                CaptureWarning,
+                self._line(),
+            )
+
+    def _name(self) -> str:
+        return str(getattr(self._function, "__name__", type(self._function).__name__))
+
+    def _line(self) -> Line:
+        code = self._function.__code__
+        return Line(code.co_filename, code.co_firstlineno)
+
+
+def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
+    """Array arguments by their types, others by their values, and what is outside of them."""
+    signature = executable.signature
+    found: dict[str, Any] = dict(zip(signature.names, executable.input_types, strict=True))
+    marks = [ArrayType((), LEAF_MARK)] * signature.structure.count
+    for name, x in zip(names, tree.unflatten(signature.structure, marks), strict=True):
+        static = tree.flatten(x)[1].static
+        values = [v for v in static if v is not LEAF_MARK and not isinstance(v, Static)]
+        if values:
+            found[f"argument {name!r}"] = [_text(each) for each in values]
+    for place in executable.watch.places:
+        found.setdefault(f"{place.label!r}", _Outside(_text(place.value), _identity(place.value)))
+    return {**found, FORM: (signature.structure.spec, signature.places)}
+
+
+class _Outside(NamedTuple):
+    """What a place outside the arguments has, in words, and which one it is."""
+
+    text: str
+    identity: int
+
+
+def _identity(x: Any) -> int:
+    return 0 if is_plain(x) else id(x)
+
+
+def _text(x: Any) -> str:
+    """A value in words; none of the user's code is called for them."""
+    held = x.values() if type(x) is dict else x if type(x) in (list, set) else None
+    if is_plain(x) or (held is not None and all(map(is_plain, held))):
+        return reprlib.repr(x)
+    return f"{type(x).__name__} object"
+
+
+def _is_silent(before: Any, now: Any) -> bool:
+    """Whether words would not tell the difference: an object that is another one."""
+    return isinstance(now, _Outside) and now.text == before.text
+
+
+def _difference(name: str, before: Any, now: Any, dims: Dims) -> str:
+    """What is different, and the repair."""
+    if isinstance(now, _Outside):
+        told = f"is {now.text} and was {before.text}"
+        if _is_silent(before, now):
+            told = f"is another {now.text} than before"
+        return (
+            f"{name}, which it reads from outside, {told}, and each value compiles one. Pass it as "
+            "an argument"
+        )
+    if not isinstance(now, ArrayType):
+        return (
+            f"{name} has {', '.join(now)} and had {', '.join(before)}, and each value compiles "
+            "one. Pass a number as an argument of its own, or an array"
+        )
+    if now.dtype != before.dtype:
+        return (
+            f"{name!r} has dtype {now.dtype} and had {before.dtype}, and each dtype compiles one. "
+            "Convert it with astype"
+        )
+    told = f"{name!r} has shape {now.shape} and had {before.shape}, and each shape compiles one"
+    axis = next((i for i, (a, b) in enumerate(_sizes(now, before)) if a != b), None)
+    if axis is None:
+        return f"{told}. Give it one number of axes"
+    if axis in dims.get(name, {}) or axis - now.ndim in dims.get(name, {}):
+        return (
+            f"{told}: Python needed that size. Keep it open: wg.take(table, wg.arange(n), axis=0) "
+            "for table[:n], wg.zeros(n) for np.zeros(n), and no len, int or range of it"
+        )
+    return f"{told}. Leave the size open: dims={{{name!r}: {{{axis}: wg.Dim('n')}}}}"
+
+
+def _sizes(now: ArrayType, before: ArrayType) -> Sequence[tuple[int | Dim, int | Dim]]:
+    same = now.ndim == before.ndim
+    return list(zip(now.shape, before.shape, strict=True)) if same else []

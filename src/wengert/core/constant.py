@@ -1,0 +1,23 @@
+"""Constant: an array in a function that is recorded, which traced integers can index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert.core.table import op
+from wengert.core.tensor import Tensor
+
+
+class Constant(np.ndarray[Any, Any]):
+    """An array like any other. What is computed from it is a plain one."""
+
+    def __getitem__(self, key: Any) -> Any:
+        parts = key if isinstance(key, tuple) else (key,)
+        if any(isinstance(part, Tensor) for part in parts):
+            return op.getitem(self.view(np.ndarray), key)
+        return super().__getitem__(key)
+
+    def __array_wrap__(self, made: Any, _context: Any = None, return_scalar: bool = False) -> Any:
+        return made[()] if return_scalar else made.view(np.ndarray)

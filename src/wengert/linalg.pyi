@@ -1,0 +1,120 @@
+# Written from the table of ops by tests/test_stubs.py, which says how to write it again.
+"""Linear algebra, batched over leading axes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert.ops.arrange import diagonal as diagonal
+from wengert.ops.contract import outer as outer
+from wengert.ops.contract import tensordot as tensordot
+from wengert.ops.determinant import slogdet as slogdet
+from wengert.ops.linalg import cross as cross
+from wengert.ops.linalg import matrix_power as matrix_power
+from wengert.ops.linalg import trace as trace
+from wengert.ops.norm import matrix_norm as matrix_norm
+from wengert.ops.norm import norm as norm
+
+__all__ = [
+    "det",
+    "solve",
+    "triangular_solve",
+    "inv",
+    "cholesky",
+    "vector_norm",
+    "slogdet",
+    "matrix_power",
+    "trace",
+    "cross",
+    "matrix_norm",
+    "norm",
+    "diagonal",
+    "matmul",
+    "matrix_transpose",
+    "outer",
+    "tensordot",
+    "vecdot",
+]
+
+def det(x: Any) -> Any:
+    r"""The determinant of each matrix.
+
+    Gradient and Hessian hold for singular matrices too; third derivatives need an invertible
+    matrix.
+
+    >>> wg.linalg.det(np.array([[2.0, 1.0], [0.0, 3.0]]))
+    array(6.)
+    """
+
+def solve(a: Any, b: Any) -> Any:
+    r"""The x with a @ x = b; b is one vector, or holds columns.
+
+    A singular a raises LinAlgError; one with an element that is not finite gives NaN.
+
+    >>> wg.linalg.solve(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([2.0, 3.0]))
+    array([1., 2.])
+    """
+
+def triangular_solve(a: Any, b: Any, lower: bool, trans: bool = False) -> Any:
+    r"""The x with a @ x = b, or a.mT @ x = b where `trans`, reading one triangle of a only.
+
+    `lower` says which triangle; the other one has no influence and no gradient.
+
+    >>> a = np.array([[2.0, 9.0], [1.0, 1.0]])
+    >>> wg.linalg.triangular_solve(a, np.array([2.0, 3.0]), lower=True)
+    array([1., 2.])
+    """
+
+def inv(x: Any) -> Any:
+    r"""The inverse of each matrix; NaN where an element is not finite.
+
+    A singular matrix raises LinAlgError.
+
+    >>> wg.linalg.inv(np.array([[2.0, 0.0], [0.0, 4.0]]))
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]])
+    """
+
+def cholesky(x: Any, upper: bool = False) -> Any:
+    r"""The lower triangular l with l @ l.mT = x, positive definite; its transpose if `upper`.
+
+    Both triangles of x are read: what is factored is its symmetric part (x + x.mT) / 2, so the
+    gradient is symmetric. A matrix that is not positive definite raises LinAlgError, and one with
+    an element that is not finite gives NaN.
+
+    >>> wg.linalg.cholesky(np.array([[4.0, 2.0], [2.0, 2.0]]))
+    array([[2., 0.],
+           [1., 1.]])
+    """
+
+def vector_norm(
+    x: Any,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+    ord: float = 2,
+) -> Any:
+    r"""The ord-norm of the elements along the axes: (Σ|x|^ord)^(1/ord), 2 by default.
+
+    ord 1 sums absolute values, inf and -inf take the largest and smallest one, 0 counts elements
+    that are not 0. Exact up to the largest float: no square overflows on the way. Derivatives are 0
+    at the zero vector, and ties of inf share evenly.
+
+    >>> wg.linalg.vector_norm(np.array([3e200, 4e200]))
+    array(5.e+200)
+    """
+
+def matmul(x: Any, y: Any) -> Any:
+    r"""Matrix product over the last two axes, broadcast over the others; 1-d operands are vectors.
+
+    >>> wg.matmul(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0]))
+    array([21., 43.])
+    """
+
+def matrix_transpose(x: Any) -> Any:
+    """The array with its last two axes swapped."""
+
+def vecdot(x: Any, y: Any, axis: int = -1) -> Any:
+    r"""Sum of products along one axis, broadcast over the others.
+
+    >>> wg.vecdot(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 10.0]))
+    array([21., 43.])
+    """

@@ -1,0 +1,46 @@
+"""Layers in words: arrays by dtype and shape, never by their numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+from wengert.core import tree
+from wengert.core.types import type_of
+
+INDENT = "  "
+
+
+def shown_layer(layer: Any) -> str:
+    """A layer as its class and fields.
+
+    >>> wg.nn.Linear(3, 2)
+    Linear(weight=float32[2, 3], bias=float32[2])
+    """
+    fields = (f"{f.name}={_shown(getattr(layer, f.name))}" for f in dataclasses.fields(layer))
+    return f"{type(layer).__name__}({', '.join(fields)})"
+
+
+def shown_layers(name: str, layers: tuple[Any, ...]) -> str:
+    """Layers below each other, by number.
+
+    >>> wg.nn.Sequential(wg.nn.Linear(3, 2), "relu")
+    Sequential(
+      0: Linear(weight=float32[2, 3], bias=float32[2])
+      1: relu
+    )
+    """
+    if not layers:
+        return f"{name}()"
+    rows = (f"{i}: {_shown(layer)}" for i, layer in enumerate(layers))
+    inside = "".join(f"{row}\n" for row in rows)
+    return f"{name}(\n" + "".join(INDENT + line for line in inside.splitlines(True)) + ")"
+
+
+def _shown(x: Any) -> str:
+    if tree.is_leaf(x):
+        return str(type_of(x))
+    if inspect.isroutine(x) or hasattr(x, "__name__"):
+        return str(x.__name__)
+    return repr(x)

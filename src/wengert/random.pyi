@@ -1,0 +1,39 @@
+# Written from the table of ops by tests/test_stubs.py, which says how to write it again.
+"""Random numbers from explicit keys: the same key gives the same numbers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert.ops.random import Generator as Generator
+from wengert.ops.random import bernoulli as bernoulli
+from wengert.ops.random import key as key
+from wengert.ops.random import normal as normal
+from wengert.ops.random import permutation as permutation
+from wengert.ops.random import randint as randint
+from wengert.ops.random import uniform as uniform
+
+__all__ = [
+    "random_bits",
+    "fold_in",
+    "key",
+    "uniform",
+    "normal",
+    "bernoulli",
+    "randint",
+    "permutation",
+    "Generator",
+]
+
+def random_bits(key: Any, shape: Any, dtype: Any = ..., stream: int = 0) -> Any:
+    r"""Random unsigned integers; element i, counted row by row, depends on key, stream and i only.
+
+    >>> wg.random.random_bits(wg.random.key(0), (2, 2))
+    array([[1713891541, 3781805453],
+           [3159862348, 2600524760]], dtype=uint32)
+    """
+
+def fold_in(key: Any, number: Any) -> Any:
+    r"""A new key from a key and a number: different numbers give unrelated keys.
+
+    The number may be a value of the program, such as the index of a training step.
+    """

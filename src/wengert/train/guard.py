@@ -1,0 +1,185 @@
+"""Guard: one call at a time at the state of a step, from any thread and from handlers of signals.
+
+A call *reads* the state (save, fingerprint, a bound function) or *changes* it (a step, a run, an
+assignment). From another thread either waits. In the thread whose call is under way, in a handler
+of a signal, a callback or the loss itself, reading is allowed, since the state is whole whenever
+Python runs; changing is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from threading import get_ident
+from typing import NoReturn, TypeVar
+
+T = TypeVar("T")
+UnderWay = tuple[int, str]  # a thread, and the call that it is in
+IDLE: UnderWay = (0, "")
+PATIENCE = 2.0  # seconds that a fork waits for calls of other threads
+TURNS, PAUSE = 200, 0.0005  # how often, and for how many seconds, one waits for who came before
+_guards: weakref.WeakSet[Guard] = weakref.WeakSet()
+
+
+class Guard:
+    """The locks of one step, and what is under way.
+
+    Locks are taken by `with` alone: then no signal can come between taking one and noting it.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # held by who looks at the state or writes to it
+        self._turn = threading.RLock()  # held by who changes it, over all parts of a change
+        self.changing = IDLE
+        self.reading = 0  # the thread that holds the lock and reads, if one does
+        self.pending: Callable[[], object] | None = None  # what has been decided, and is not done
+        self.waiting: set[object] = set()  # a token for each thread that waits for the lock
+        self._held_for_fork = False
+        _guards.add(self)
+
+    def read(self, work: Callable[[], T]) -> T:
+        """Do something that looks at the state, and get the result."""
+        if get_ident() in (self.changing[0], self.reading):
+            with self.lock:
+                return self._read(work)
+        token = object()
+        try:
+            self._wait(token)
+            with self.lock:
+                self.waiting.discard(token)
+                return self._read(work)
+        finally:
+            self.waiting.discard(token)
+
+    def _read(self, work: Callable[[], T]) -> T:
+        before, self.reading = self.reading, get_ident()
+        try:
+            self.settle()
+            return work()
+        finally:
+            self.reading = before
+
+    def change(self, by: str, work: Callable[[], T], replaces_all: bool = False) -> T:
+        """Do something that changes the state, and get the result."""
+        found: list[T] = []
+        self.change_in_parts(by, lambda: found.append(work()), lambda: False, replaces_all)
+        return found[0]
+
+    def change_in_parts(
+        self,
+        by: str,
+        first: Callable[[], object],
+        following: Callable[[], bool],
+        replaces_all: bool = False,
+    ) -> None:
+        """Do something first, and something else as long as that says there is more; in between
+        others may read, but not change anything.
+        """
+        self._require_outside(by)
+        token, mine = object(), IDLE
+        with self._turn:
+            try:
+                self._wait(token)
+                with self.lock:
+                    self.waiting.discard(token)
+                    self._require_outside(by)
+                    self.changing = mine = (get_ident(), by)
+                    if not replaces_all:
+                        self.settle()
+                    first()
+                    more = following()
+                while more:
+                    if self.waiting:
+                        self._wait(token)
+                    with self.lock:
+                        self.waiting.discard(token)
+                        more = following()
+            finally:
+                if self.changing is mine:  # first: behind every call a signal can raise
+                    self.changing = IDLE
+                self.waiting.discard(token)
+
+    def _require_outside(self, by: str) -> None:
+        if get_ident() in (self.changing[0], self.reading):
+            self.refuse(by)
+
+    def refuse(self, by: str) -> NoReturn:
+        doing = self.changing[1] or "a call that reads the step"
+        raise RuntimeError(
+            f"{by}: called inside {doing}, in the same thread; a step is changed by one call at a "
+            "time, and a handler of signals, a callback or the loss may only read it. Set a flag "
+            "there, and look at it after the call."
+        )
+
+    def _wait(self, token: object) -> None:
+        """Let those have the lock first who wait for it already: a lock by itself would go to who
+        held it last. Not for ever: they may wait for this thread, in a handler of a signal.
+        """
+        before = set(self.waiting)
+        self.waiting.add(token)
+        for _ in range(TURNS):
+            if not before & self.waiting:
+                return
+            time.sleep(PAUSE)
+
+    # What is done whole.
+
+    def commit(self, work: Callable[[], object]) -> None:
+        """Do something that leads to the same result if it is done again. Whatever interrupts it,
+        it is done to its end before anybody looks at the state.
+        """
+        self.pending = work
+        self.settle()
+
+    def settle(self) -> None:
+        """Do what was decided and interrupted."""
+        if self.pending is not None:
+            self.pending()
+            self.pending = None
+
+    # Forks: a new process has the locks as they were, and one thread.
+
+    def before_fork(self) -> None:
+        token = object()
+        self.waiting.add(token)
+        self._held_for_fork = self.lock.acquire(timeout=PATIENCE)
+        self.waiting.discard(token)
+
+    def after_fork(self, in_child: bool) -> None:
+        held, self._held_for_fork = self._held_for_fork, False
+        if held:
+            self.lock.release()
+        if not in_child or self.changing[0] == get_ident():
+            return
+        self._turn, self.waiting, self.changing = threading.RLock(), set(), IDLE
+        if not held:
+            self.lock, self.reading = threading.RLock(), 0
+            self.pending = _refuse_half
+
+
+def _refuse_half() -> NoReturn:
+    raise RuntimeError(
+        "TrainStep: the process was forked while another thread was inside a call of this step; "
+        "its arrays may be half of an update. Load a state into it, or make a new one."
+    )
+
+
+def _before_fork() -> None:
+    for guard in list(_guards):
+        guard.before_fork()
+
+
+def _after_fork(in_child: bool) -> None:
+    for guard in list(_guards):
+        guard.after_fork(in_child)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=lambda: _after_fork(in_child=False),
+        after_in_child=lambda: _after_fork(in_child=True),
+    )

@@ -1,0 +1,28 @@
+"""What can be set of a training step while it trains, and where all else is set."""
+
+from __future__ import annotations
+
+import inspect
+
+from wengert.core.attributes import no_attribute
+
+RATES = ("lr", "learning_rate")
+
+
+def require_settable(kind: type, name: str) -> None:
+    """Refuse to set what is no attribute of a step, or one that shows what it has."""
+    found = getattr(kind, name, None)
+    if found is not None and not (isinstance(found, property) and found.fset is None):
+        return
+    members = ((key, each) for key, each in vars(kind).items() if isinstance(each, property))
+    settable = [key for key, each in members if each.fset is not None]
+    repair = ""
+    if name in RATES:
+        repair = "Set step.optimizer.learning_rate, or that of an optimizer in the dict of them"
+    elif name == "optimizer":
+        repair = "Set its settings, as in step.optimizer.learning_rate = 1e-4, or make a new step"
+    elif name in inspect.signature(kind).parameters:
+        repair = f"Make a new step with another {name}"
+    elif found is not None:
+        repair = "Read it; the step itself writes it"
+    raise no_attribute(kind.__name__, name, settable, repair)

@@ -1,0 +1,81 @@
+"""Stubs of the modules whose names come from the table of ops: what type checkers and editors read.
+
+An op is an object that a decorator makes; no tool sees how it is called without running the code.
+Functions and classes are imported from where they are defined.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import wengert as wg
+from wengert.core.op import Op
+
+WIDTH = 100
+HEADER = """\
+# Written from the table of ops by tests/test_stubs.py, which says how to write it again.
+"""
+PLAIN = {
+    *("Any", "Callable", "Sequence", "bool", "dict", "float", "int", "list", "None", "str", "tuple")
+}
+SOURCE = Path(inspect.getfile(wg)).parent
+MODULES = {"__init__": wg, "linalg": wg.linalg, "random": wg.random}
+
+
+def stub(name: str) -> str:
+    """The stub of a module, from what it holds now."""
+    module = MODULES[name]
+    found = _imported(SOURCE / f"{name}.py")
+    lines, definitions = [], []
+    for public in module.__all__:
+        thing = getattr(module, public)
+        if isinstance(thing, Op):
+            definitions.append(_definition(public, thing))
+        elif public in found:
+            lines.append(found[public])
+        else:
+            lines.append(f"from {thing.__module__} import {thing.__name__} as {public}")
+    head = ["from collections.abc import Callable, Sequence", "from typing import Any", ""]
+    documentation = f'"""{(module.__doc__ or "").splitlines()[0]}"""'
+    parts = [documentation, "", *head, *sorted(lines), ""]
+    if name == "__init__":
+        parts += ["__version__: str", ""]
+    listed = "".join(f'    "{public}",\n' for public in module.__all__)
+    parts += [f"__all__ = [\n{listed}]", ""]
+    return HEADER + "\n".join([*parts, *definitions])
+
+
+def _imported(path: Path) -> dict[str, str]:
+    """What a module imports, by name, said so that it counts as its own."""
+    found = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                found[alias.name] = f"from {node.module} import {alias.name} as {alias.name}"
+    return found
+
+
+def _definition(public: str, op: Op) -> str:
+    parameters = [_parameter(p) for p in inspect.signature(op).parameters.values()]
+    line = f"def {public}({', '.join(parameters)}) -> Any:"
+    if len(line) > WIDTH:
+        line = f"def {public}(\n" + "".join(f"    {each},\n" for each in parameters) + ") -> Any:"
+    documentation = f'r"""{op.doc.strip()}\n"""' if "\n" in op.doc.strip() else f'"""{op.doc}"""'
+    return f"{line}\n{textwrap.indent(documentation, '    ')}\n"
+
+
+def _parameter(p: inspect.Parameter) -> str:
+    names = set(re.findall(r"[A-Za-z_]\w*", str(p.annotation)))
+    annotation = p.annotation if names <= PLAIN and names else "Any"
+    star = "*" if p.kind is p.VAR_POSITIONAL else ""
+    default = "" if p.default is p.empty else f" = {_default(p.default)}"
+    return f"{star}{p.name}: {annotation}{default}"
+
+
+def _default(value: Any) -> str:
+    return repr(value) if isinstance(value, bool | int | float | str | None | tuple) else "..."

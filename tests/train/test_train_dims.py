@@ -1,0 +1,119 @@
+"""Axes of batch arguments that are left open beside axis 0."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.errors import ShapeError, SizeWarning
+
+TIME = wg.Dim("time")
+
+
+def count_of(function):
+    calls = []
+
+    def counted(*args):
+        calls.append(len(args))
+        return function(*args)
+
+    counted.__signature__ = inspect.signature(function)
+    return counted, calls
+
+
+def loss(w, x, y):
+    return wg.mean((wg.sum(x * w, axis=-1) - y) ** 2)
+
+
+@pytest.mark.parametrize("axis", [1, -2])
+def test_a_step_for_any_length(axis):
+    counted, calls = count_of(loss)
+    step = wg.TrainStep(
+        counted, np.ones(2), wg.optim.SGD(0.1), dims={"x": {axis: TIME}, "y": {1: TIME}}
+    )
+    plain = wg.TrainStep(loss, np.ones(2), wg.optim.SGD(0.1), compiled=False)
+    rng = np.random.default_rng(0)
+    for rows, time in ((3, 5), (3, 6), (4, 7), (2, 2)):
+        x, y = rng.standard_normal((rows, time, 2)), rng.standard_normal((rows, time))
+        np.testing.assert_allclose(step(x, y), plain(x, y), rtol=1e-12)
+    assert len(calls) == 1
+    step.run(np.ones((32, 9, 2)), np.ones((32, 9)), batch_size=4)
+    assert len(calls) == 1
+
+
+def test_a_bound_function_for_any_length():
+    step = wg.TrainStep(loss, np.ones(2), wg.optim.SGD(0.1))
+    counted, calls = count_of(lambda w, x: wg.sum(x["a"] * w, axis=1))
+    bound = step.bind(counted, dims={"x.a": {1: TIME}})
+    for rows, time in ((3, 5), (4, 6), (4, 7)):
+        assert np.array_equal(bound({"a": np.ones((rows, time, 2))}), np.full((rows, 2), time))
+    assert len(calls) == 1
+
+
+def test_an_axis_0_of_its_own():
+    counted, calls = count_of(lambda w, x, y: wg.mean(x) + wg.mean(y) * wg.sum(w))
+    step = wg.TrainStep(counted, np.ones(2), wg.optim.SGD(0.1), dims={"y": {0: wg.Dim("others")}})
+    for rows, others in ((3, 3), (3, 4), (5, 2)):
+        step(np.ones((rows, 1)), np.ones((others, 1)))
+    assert len(calls) == 1
+
+
+def test_what_cannot_be_opened_is_refused():
+    x = np.ones((2, 3, 2))
+    with pytest.raises(TypeError, match="dims"):
+        wg.TrainStep(loss, np.ones(2), wg.optim.SGD(0.1), dims={"x": 1})
+    step = wg.TrainStep(loss, np.ones(2), wg.optim.SGD(0.1), dims={"z": {1: TIME}})
+    with pytest.raises(ShapeError, match="dims names z"):
+        step(x, np.ones((2, 3)))
+    step = wg.TrainStep(loss, np.ones(2), wg.optim.SGD(0.1), dims={"x": {5: TIME}})
+    with pytest.raises(ShapeError, match="axis 5"):
+        step(x, np.ones((2, 3)))
+    with pytest.raises(TypeError, match=r"TrainStep.bind: dims"):
+        step.bind(loss, dims=3)
+
+
+def test_bound_functions_serve_callers_of_both_precisions():
+    step = wg.TrainStep(loss, np.ones(2, np.float32), wg.optim.SGD(0.1))
+    bound = step.bind(lambda w, x: x @ w)
+    for dtype in (np.float32, np.float64, np.float32, np.float64):
+        found = bound(np.ones((3, 2), dtype))
+        assert found.dtype == np.float32
+        assert found[0] == 2.0
+
+
+@pytest.mark.filterwarnings("error::wengert.errors.WengertWarning")
+@pytest.mark.parametrize("axis", [1, -2])
+def test_a_fixed_number_of_rows_leaves_other_axes_open(axis):
+    counted, calls = count_of(lambda w, h, x: (wg.mean(((x @ w).sum(1) + h) ** 2), h))
+    step = wg.TrainStep(
+        counted,
+        np.ones((3, 4)),
+        wg.optim.SGD(0.01),
+        state=np.zeros((8, 4)),
+        dims={"x": {axis: TIME}},
+    )
+    step(np.ones((8, 5, 3)))
+    recorded = len(calls)
+    for time in (6, 7, 8, 9):
+        step(np.ones((8, time, 3)))
+    assert len(calls) == recorded
+
+
+def test_sizes_that_cannot_be_left_open_are_a_warning():
+    def fixed(w, x):
+        return wg.mean(x @ w + np.ones((5, 1)))
+
+    step = wg.TrainStep(fixed, np.ones((2, 1)), wg.optim.SGD(0.1), dims={"x": {1: TIME}})
+    with pytest.warns(SizeWarning, match=r"dims={'x': {1: time}} was given, and the function"):
+        step(np.ones((3, 5, 2)))
+
+
+def test_an_error_of_the_loss_is_about_real_sizes():
+    step = wg.TrainStep(
+        lambda w, x: wg.mean(x @ w), np.ones((2, 1)), wg.optim.SGD(0.1), dims={"x": {1: TIME}}
+    )
+    with pytest.raises(ShapeError, match=r"\(3, 5, 4\)"):
+        step(np.ones((3, 5, 4)))
