@@ -17,7 +17,7 @@ import wengert as wg
 from benchmarks.harness import Figure, print_table
 from benchmarks.networks import NETWORKS, Network, data, jax_loss, loss_with
 from benchmarks.peers import ALL, chosen
-from wengert.codegen.explain_arena import ArenaMap, arena_map
+from wengert.codegen.explain.arena import ArenaMap, arena_map
 from wengert.runtime.executable import Executable
 
 BOUND = Figure(1.1, "bound", at_most=True)

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from wengert.codegen.llvm.native import Native
-from wengert.codegen.llvm.program import ENTRY
-from wengert.codegen.plan import plan
+from wengert.codegen.llvm.machine.native import Native
+from wengert.codegen.llvm.module import ENTRY
+from wengert.codegen.memory.plan import plan
 from wengert.core.dims import substitute
-from wengert.runtime.memory import Memory
+from wengert.runtime.call_memory import Memory
 
 
 def into(function: Callable[..., Any], *arrays: np.ndarray) -> Callable[[], np.ndarray]:

@@ -22,11 +22,12 @@ RANKS = {
     "random": 5,
     "passes": 5,
     "codegen": 6,
-    "runtime": 7,
-    "api": 8,
-    "nn": 9,
-    "optim": 9,
-    "train": 10,
+    "compiler": 7,
+    "runtime": 8,
+    "api": 9,
+    "nn": 10,
+    "optim": 10,
+    "train": 11,
     "__init__": 99,
 }
 VAGUE_NAMES = {"util", "utils", "helper", "helpers", "misc"}
@@ -226,7 +227,7 @@ def test_a_good_tree_passes(rule, tmp_path):
 def test_an_upward_import_is_reported_with_its_line(tmp_path):
     upward = {"core/types.py": "import numpy\nfrom wengert.nn.layers import Linear\n"}
     assert rank_faults(plant(tmp_path, GOOD | upward)) == [
-        "core/types.py:2: core (rank 1) imports wengert.nn.layers (rank 9); "
+        "core/types.py:2: core (rank 1) imports wengert.nn.layers (rank 10); "
         "only lower ranks are allowed"
     ]
 

@@ -578,7 +578,7 @@ def astype(x: Any, dtype: Any) -> Any:
 def stop_gradient(x: Any) -> Any:
     """The same value, cut out of every derivative. The one way to detach."""
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full(shape: Any, fill_value: float, dtype: Any = None) -> Any:
     """An array of one repeated number."""
 
 def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any = None) -> Any:

@@ -9,11 +9,10 @@ import numpy as np
 
 import wengert as wg
 from wengert.api.trace import Dims, trace_with_sizes
-from wengert.codegen.explain import Explained
-from wengert.codegen.llvm.code import Module
-from wengert.codegen.llvm.program import ask_for_scratch, write_program
-from wengert.codegen.lower import lower
-from wengert.codegen.plan import schedule
+from wengert.codegen.explain.text import Explained
+from wengert.codegen.llvm.module import write_module
+from wengert.codegen.options import Options
+from wengert.codegen.stages import lower
 from wengert.passes.pipeline import run
 
 
@@ -31,11 +30,10 @@ def explained(
 ) -> Explained:
     """A function as kernels; with `code`, as LLVM text too."""
     graph, sizes = trace_with_sizes(function, *args, dims=dims)
-    program, layout = lower(run(graph), fused, written)
-    ask_for_scratch(program, layout)
-    schedule(program, layout, sizes)
-    text = write_program(program, layout, Module(), sizes) if code else ""
-    return Explained(graph, program, layout, sizes, fused, text, "model")
+    options = Options(sizes, fused, written=written or {})
+    found = lower(run(graph), options)
+    text = write_module(found, options).text() if code else ""
+    return Explained(graph, found.program, found.layout, sizes, fused, text, "model")
 
 
 BATCH = wg.Dim("batch")

@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from wengert.codegen.llvm.code import Code, Index, Module
-from wengert.codegen.llvm.emit import Arithmetic
-from wengert.codegen.llvm.gemm import INNER, PARAMS, gemm, scratch_bytes
-from wengert.codegen.llvm.native import Native, object_code
+from wengert.codegen.llvm.gemm.product import PARAMS, gemm, scratch_bytes
+from wengert.codegen.llvm.machine.native import Native, object_code
+from wengert.codegen.llvm.text.arithmetic import Arithmetic
+from wengert.codegen.llvm.text.vectors import Code, Index, Module
+from wengert.codegen.numerics import INNER
+from wengert.codegen.targets.cpu.target import host
 from wengert.core.dtypes import DType
 
 _POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
@@ -31,7 +34,7 @@ def module_text(dtype: DType, width: int, sizes: tuple[int, ...] = ()) -> str:
     """A module with the product function of a dtype, and `product` that calls it; m and n may be
     known.
     """
-    module = Module(width)
+    module = Module(host() if width is None else replace(host(), width=width))
     name = gemm(module, dtype, *sizes)
     code = Code(module)
     code.do(f"call void @{name}({PARAMS})")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.codegen.explain_kernels import KernelText
+from wengert.codegen.explain.kernels import KernelText
 
 LOOP = re.compile(r"(\w+) < (\w+)")
 FOLD = re.compile(r"(\w+) over ([\w, <]+?) of (.*)")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from wengert.codegen.llvm.array import Array, row_major
-from wengert.codegen.llvm.code import Code, Index, Module
-from wengert.codegen.llvm.native import Native, object_code
-from wengert.codegen.llvm.special import Call, Special
+from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
+from wengert.codegen.llvm.machine.native import Native, object_code
+from wengert.codegen.llvm.text.arrays import Array, row_major
+from wengert.codegen.llvm.text.vectors import Code, Index, Module
+from wengert.codegen.targets.cpu.target import host
 from wengert.core.dims import Dim, Size, substitute
 from wengert.core.op import Op
 from wengert.core.types import ArrayType, type_of
@@ -109,11 +111,11 @@ def run_special(
     assert op.type is not None
     found = op.type(*types, **params)
     results = found if isinstance(found, tuple) else (found,)
-    code = Code(Module(width), lanes)
+    code = Code(Module(host() if width is None else replace(host(), width=width)), lanes)
     writer = _Writer(code, dynamic)
     names = [f"%x{i}" for i in range(len(operands))], [f"%y{i}" for i in range(len(results))]
     special.emit(
-        Call(
+        KernelCall(
             code,
             tuple(writer.operand(*pair) for pair in zip(names[0], operands, strict=True)),
             tuple(writer.output(*pair) for pair in zip(names[1], results, strict=True)),

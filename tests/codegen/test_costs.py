@@ -17,8 +17,8 @@ from codegen.explained_programs import (
     network,
     recurrent,
 )
-from wengert.codegen.costs import Cost, kernel_cost, loads, program_cost
-from wengert.codegen.plan import all_programs
+from wengert.codegen.cost.counts import Cost, kernel_cost, loads, program_cost
+from wengert.codegen.kernel import all_programs
 
 
 def costs(function, *args, **options):

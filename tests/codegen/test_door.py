@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.codegen.llvm.door import Door
-from wengert.codegen.llvm.door import door as wengert_door
+from wengert.codegen.llvm.machine.fork_door import Door
+from wengert.codegen.llvm.machine.fork_door import door as wengert_door
 
 
 def test_closing_waits_for_the_threads_inside():

@@ -23,8 +23,8 @@ from codegen.explained_programs import (
     f32,
     network,
 )
-from wengert.codegen.explain import explain_text
-from wengert.codegen.explain_html import COLOURS, explain_html
+from wengert.codegen.explain.html import COLOURS, explain_html
+from wengert.codegen.explain.text import explain_text
 from wengert.codegen.kernel import Kind
 
 

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 import wengert as wg
 from codegen.explained_programs import BATCH, explained, f32
 from codegen.kernel_reader import Reader
-from wengert.codegen.explain_index import axis_names, index_text
-from wengert.codegen.views import LOOKS, View, row_major
+from wengert.codegen.explain.index import axis_names, index_text
+from wengert.codegen.views import View, looked_at, row_major
 from wengert.core import tree
+from wengert.core.graph import Node
 from wengert.core.table import op
+from wengert.core.types import ArrayType
 
 
 def softmax_network(w, b, v, x):
@@ -83,8 +85,10 @@ def looks(draw):
             steps = [draw(st.sampled_from([1, 2, -1])) for _ in starts]
             cut = zip(starts, steps, strict=True)
             after = found[tuple(slice(a, None, step) for a, step in cut)]
-            params, which = {"start": tuple(starts), "step": tuple(steps)}, op.slice_axes
-        seen = LOOKS[which](view, found.shape, params, after.shape)
+            params = {"start": tuple(starts), "size": after.shape, "step": tuple(steps)}
+            which = op.slice_axes
+        node = Node(which, (0,), params, ArrayType(after.shape, after.dtype))
+        seen = looked_at(node, view, found.shape)
         assert seen is not None
         view, found = seen, after
     return array, view, found

@@ -15,9 +15,10 @@ from tests.codegen.gemm_harness import (
     spread,
     transposed,
 )
-from wengert.codegen.llvm.code import Module
-from wengert.codegen.llvm.gemm import INNER, gemm, scratch_bytes
-from wengert.codegen.llvm.native import assembly
+from wengert.codegen.llvm.gemm.product import gemm, scratch_bytes
+from wengert.codegen.llvm.machine.native import assembly
+from wengert.codegen.llvm.text.vectors import Module
+from wengert.codegen.numerics import INNER
 from wengert.core.dims import Dim
 
 FLOATS = [np.dtype("f4"), np.dtype("f8")]

@@ -11,7 +11,7 @@ import pytest
 from table.calls import calls
 
 from codegen.special_harness import run_special, run_variants, strided
-from wengert.codegen.llvm.linalg_kernels import FACTORISATIONS
+from wengert.codegen.llvm.linalg.factorisations import FACTORISATIONS
 from wengert.core.dtypes import FLOATS
 from wengert.core.table import op
 

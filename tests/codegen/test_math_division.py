@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.ulp import compiled
-from wengert.codegen.llvm import math_division as division
+from wengert.codegen.llvm.math import division
 from wengert.core.dtypes import FLOATS, INTEGERS
 
 Array = np.ndarray[Any, Any]

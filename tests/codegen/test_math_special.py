@@ -12,7 +12,9 @@ import pytest
 
 from tests.codegen.hard_points import BOUNDS
 from tests.codegen.ulp import compiled, errors
-from wengert.codegen.llvm import math_gamma, math_polygamma, math_special
+from wengert.codegen.llvm.math import error_function as math_special
+from wengert.codegen.llvm.math import gamma as math_gamma
+from wengert.codegen.llvm.math import polygamma as math_polygamma
 from wengert.core import special
 
 Array = np.ndarray[Any, Any]

@@ -12,16 +12,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from codegen.task_graphs import INPUT, Program, anything, checkpointed_mlp, training
-from wengert.codegen import memory
-from wengert.codegen.memory import Plan, place
-from wengert.codegen.schedule import Task, order, peak
+from wengert.codegen.memory import packing as memory
+from wengert.codegen.memory.order import Task, order, peak
+from wengert.codegen.memory.packing import Packed, place
 
 LINE = 64
 some_random = st.randoms(use_true_random=False)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def run(p: Program, found: Sequence[int], plan: Plan) -> None:
+def run(p: Program, found: Sequence[int], plan: Packed) -> None:
     """Runs a program in an arena whose cache lines say whose they are; fails if one is lost.
 
     An operand may be lost to a result only while its last reader runs, and only to the result that
@@ -63,7 +63,7 @@ def run(p: Program, found: Sequence[int], plan: Plan) -> None:
     assert intact([b for b in p.kept if b in p.sizes and b in made])
 
 
-def planned(p: Program, found: Sequence[int]) -> Plan:
+def planned(p: Program, found: Sequence[int]) -> Packed:
     return place(p.tasks, p.sizes, p.kept, found, p.alias)
 
 
@@ -142,7 +142,7 @@ CHAIN = [Task((), (0,)), Task((0,), (1,)), Task((1,), (2,))]
 
 def test_in_place_where_it_is_legal():
     plan = place(CHAIN, dict.fromkeys(range(3), 640), {2}, range(3), {1: 0, 2: 1})
-    assert plan == Plan({0: 0, 1: 0, 2: 0}, 640, {})
+    assert plan == Packed({0: 0, 1: 0, 2: 0}, 640, {})
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_one_operand_takes_one_result():
 
 def test_an_input_is_not_written_over():
     p = Program([Task((INPUT,), (0,))], {0: 640}, {0}, {0: INPUT})
-    assert planned(p, range(1)) == Plan({0: 0}, 640, {})
+    assert planned(p, range(1)) == Packed({0: 0}, 640, {})
 
 
 def test_sizes_are_rounded_up_and_empty_buffers_take_nothing():
@@ -192,7 +192,7 @@ def test_results_nobody_reads_and_scratch_take_room_while_the_task_runs():
 
 
 def test_no_tasks():
-    assert place([], {}, set(), []) == Plan({}, 0, {})
+    assert place([], {}, set(), []) == Packed({}, 0, {})
 
 
 def test_an_invalid_order_is_refused():
@@ -221,7 +221,7 @@ def test_the_run_sees_every_buffer_that_is_moved_onto_another():
                 run(
                     p,
                     found,
-                    Plan({**plan.offsets, a: plan.offsets[b]}, 2 * plan.size, plan.scratch),
+                    Packed({**plan.offsets, a: plan.offsets[b]}, 2 * plan.size, plan.scratch),
                 )
             seen += 1
     assert seen > 20
@@ -229,15 +229,15 @@ def test_the_run_sees_every_buffer_that_is_moved_onto_another():
 
 def test_the_run_sees_scratch_on_an_operand():
     p = Program([Task((), (0,)), Task((0,), (1,), scratch=64)], {0: 64, 1: 64}, {1})
-    run(p, range(2), Plan({0: 0, 1: 64}, 192, {1: 128}))
+    run(p, range(2), Packed({0: 0, 1: 64}, 192, {1: 128}))
     for wrong in (0, 64):
         with pytest.raises(AssertionError):
-            run(p, range(2), Plan({0: 0, 1: 64}, 192, {1: wrong}))
+            run(p, range(2), Packed({0: 0, 1: 64}, 192, {1: wrong}))
 
 
 def test_the_run_sees_a_buffer_outside_the_arena_or_off_a_line():
     p = Program([Task((), (0,))], {0: 128}, {0})
-    for wrong in (Plan({0: 64}, 128, {}), Plan({0: 8}, 192, {}), Plan({0: 0}, 100, {})):
+    for wrong in (Packed({0: 64}, 128, {}), Packed({0: 8}, 192, {}), Packed({0: 0}, 100, {})):
         with pytest.raises(AssertionError):
             run(p, range(1), wrong)
 

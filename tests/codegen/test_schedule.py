@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.task_graphs import Program, anything, mlp, training
-from wengert.codegen import orders, schedule
-from wengert.codegen.flow import flow_of, peak_of
-from wengert.codegen.schedule import Task, order, peak
+from wengert.codegen.memory import order as schedule
+from wengert.codegen.memory import search as orders
+from wengert.codegen.memory.order import Task, order, peak
+from wengert.codegen.memory.tasks import flow_of, peak_of
 
 LINE = 64
 some_random = st.randoms(use_true_random=False)

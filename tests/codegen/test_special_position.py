@@ -9,7 +9,7 @@ import pytest
 from table.calls import calls
 
 from codegen.special_harness import run_special, run_variants, strided
-from wengert.codegen.llvm.special_position import POSITION
+from wengert.codegen.llvm.kernels.extremes import POSITION
 from wengert.core.dtypes import FLOATS, SUPPORTED
 from wengert.core.table import op
 

@@ -9,7 +9,7 @@ import pytest
 from table.calls import calls
 
 from codegen.special_harness import run_special, run_variants
-from wengert.codegen.llvm.special_random import RANDOM
+from wengert.codegen.llvm.kernels.random_bits import RANDOM
 from wengert.core.dtypes import INTEGERS, uint32, uint64
 from wengert.core.table import op
 

@@ -9,7 +9,7 @@ import pytest
 from table.calls import calls
 
 from codegen.special_harness import VARIANTS, Failed, run_special, run_variants, strided
-from wengert.codegen.llvm.special_scatter import SCATTER
+from wengert.codegen.llvm.kernels.scatter import SCATTER
 from wengert.core.dtypes import FLOATS, INTEGERS, SUPPORTED
 from wengert.core.table import op
 

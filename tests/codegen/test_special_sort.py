@@ -9,8 +9,8 @@ import pytest
 from table.calls import calls
 
 from codegen.special_harness import run_special, run_variants, strided
-from wengert.codegen.llvm.special_search import SEARCH
-from wengert.codegen.llvm.special_sort import SORT
+from wengert.codegen.llvm.kernels.search_sorted import SEARCH
+from wengert.codegen.llvm.kernels.sorting import SORT
 from wengert.core.dtypes import FLOATS, SUPPORTED
 from wengert.core.table import op
 

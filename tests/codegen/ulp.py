@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import mpmath
 import numpy as np
 
-from wengert.codegen.llvm.code import LANES, Code, Module, Vector
-from wengert.codegen.llvm.instructions import Instructions
-from wengert.codegen.llvm.native import Native, object_code
+from wengert.codegen.llvm.machine.native import Native, object_code
+from wengert.codegen.llvm.text.instructions import Instructions
+from wengert.codegen.llvm.text.vectors import Code, Module, Vector
+from wengert.codegen.numerics import LANES
+from wengert.codegen.targets.cpu.target import host
 
 Array = np.ndarray[Any, Any]
 
@@ -27,7 +30,7 @@ def compiled(
     Operands may have any shapes that broadcast. The result has the dtype the function gives it.
     """
     given = [np.dtype(d) for d in dtypes]
-    code = Code(Module(width), lanes)
+    code = Code(Module(host() if width is None else replace(host(), width=width)), lanes)
     e = Instructions(code, given[-1])
     kinds: list[np.dtype[Any]] = []
 

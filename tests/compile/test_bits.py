@@ -16,7 +16,7 @@ import pytest
 import wengert as wg
 from compile import bit_programs
 from compile.running import bits
-from wengert.codegen.llvm.native import assembly
+from wengert.codegen.llvm.machine.native import assembly
 
 BOTH = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 PROGRAMS = pytest.mark.parametrize("name", list(bit_programs.cases(np.float32)))
@@ -39,7 +39,7 @@ def test_fused_or_not_and_of_any_width(name, dtype):
     assert bits(plain(*args)) == expected, "the second call gave other bits"
     for fuse, lanes in (("0", ""), ("1", "8"), ("0", "4")):
         executable = compiled_as(function, args, fuse, lanes)
-        assert executable.fused == (fuse == "1")
+        assert executable.options.fused == (fuse == "1")
         for i, (x, y) in enumerate(zip(bits(executable(*args)), expected, strict=True)):
             assert x == y, f"output {i} has other bits with WENGERT_FUSE={fuse}, LANES={lanes}"
 

@@ -830,3 +830,15 @@ def test_recordings_in_vain_are_a_warning():
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert compiled(X)[0] == 3.0
+
+
+def test_a_deque_that_recording_fills():
+    seen = deque([1.0], maxlen=4)
+
+    def f(x):
+        seen.append(2.0)
+        return x * seen[0]
+
+    compiled = wg.compile(f)
+    assert [compiled(X)[0] for _ in range(3)] == [1.0] * 3
+    assert list(seen) == [1.0, 2.0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import itertools
 import os
@@ -190,6 +191,10 @@ def test_threads_that_compile_at_once():
 
 
 def resident() -> int:
+    """Bytes of this process, without those that the allocator keeps for later."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
@@ -230,10 +235,11 @@ def test_executables_leave_nothing_behind():
             wg.compile(lambda x, i=i: wg.sum(np.tanh(x) * float(i)))(np.ones(10))
         gc.collect()
 
-    compiles(60)
+    compiles(160)
     before = resident()
-    compiles(100)
-    assert resident() - before < 100 * 5000, f"grew by {resident() - before} bytes"
+    compiles(200)
+    grown = resident() - before
+    assert grown < 200 * 5000, f"grew by {grown} bytes"
 
 
 def test_an_arena_is_made_once():

@@ -12,7 +12,7 @@ import numpy as np
 from meta.planted import planted, same_type, unary
 
 import wengert as wg
-from wengert.codegen.schedule import Task, order, peak
+from wengert.codegen.memory.order import Task, order, peak
 from wengert.core.define import elementwise, primitive
 
 line, square = np.ones(3), np.ones((2, 2))

@@ -30,7 +30,8 @@ WORDED_BY_NUMPY = {"assignment: into an array of NumPy, differentiated"}  # ours
 # Files whose errors are about graphs that break their own rules, or that never leave the cache, and
 # the tests that reach them.
 REACHED_ELSEWHERE = {
-    "codegen/llvm/beside.py": "runtime/test_cache.py",
+    "codegen/checking.py": "codegen/test_stages.py",
+    "codegen/llvm/machine/background.py": "runtime/test_cache.py",
     "runtime/cache.py": "runtime/test_cache_faults.py",
     "runtime/cache_key.py": "runtime/test_cache_key.py",
     "runtime/cache_recipe.py": "runtime/test_cache_recipe.py",
@@ -46,13 +47,14 @@ UNREACHABLE = {
     "core/missing.py: raise AttributeError(f": "what Python and its tools look for by themselves",
     "core/dims.py: raise SizeNeeded(names)": "a signal that trace catches, not an error",
     "interpret/loops.py: raise IndexNeeded(loop)": "a signal that scan catches, not an error",
-    "train/extents.py: raise NotFollowed": "a signal that train catches, not an error",
+    "train/known_magnitudes.py: raise NotFollowed": "a signal that train catches, not an error",
     "runtime/executable.py: raise error": "what printing raised, in the words of whoever did",
     "runtime/provenance_values.py: raise Failed": "a signal that provenance catches, not an error",
     "runtime/entry_table.py: raise Unsupported": "a signal that Executable catches, not an error",
     "ops/special.py: raise TypeError": "leads to the worded error of the dtype rule",
     "ops/create.py: raise CheckError(": "a fault of ours, should it ever be seen",
-    "codegen/llvm/native.py: raise CompileError(": "a fault of ours, should it ever be seen",
+    "codegen/llvm/machine/native.py: raise CompileError(": "a fault of ours",
+    "core/magnitude.py: raise NotFollowed": "a signal that train catches, not an error",
 }
 
 

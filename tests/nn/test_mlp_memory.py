@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nn.test_mlp import made, random
-from wengert.nn.bound import Bound
+from wengert.nn.bound_mlp import BoundMlp
 from wengert.runtime import objects
 
 quick = pytest.mark.skipif(not objects.fits(), reason="the entry point knows CPython only")
@@ -55,7 +55,7 @@ def test_plain_arguments_take_the_quick_way(monkeypatch):
     def run(*_args):
         raise AssertionError("the slow path was taken")
 
-    monkeypatch.setattr(Bound, "run", run)
+    monkeypatch.setattr(BoundMlp, "run", run)
     step(mlp, scratch, grads, x, False)
     step(mlp, scratch, grads, x, True)
     step(mlp, scratch, grads, scratch.output[:, :1].repeat(4, 1), False)

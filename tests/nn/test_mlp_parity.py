@@ -10,7 +10,7 @@ import pytest
 import wengert as wg
 from nn.reference import forward_backward
 from nn.test_mlp import made, parameters_of, random
-from wengert.codegen.lower import THREADS
+from wengert.codegen.kernel import THREADS
 from wengert.errors import NonFiniteError, ShapeError
 from wengert.runtime.workers import default_threads
 

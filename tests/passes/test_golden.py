@@ -15,7 +15,7 @@ from wengert.passes.expand import expand
 from wengert.passes.fold import LIMIT, fold
 from wengert.passes.pipeline import run
 from wengert.passes.simplify import simplify
-from wengert.passes.turn import turn
+from wengert.passes.turned_products import turn
 
 CASES = {
     "turn: products of batches and transposes that others read": (

@@ -14,8 +14,8 @@ from compile.running import bits
 
 import wengert as wg
 from runtime.caching import arguments, cache_in, entries, is_lazy, made, training
-from wengert.codegen.llvm import native
-from wengert.codegen.llvm.beside import Beside
+from wengert.codegen.llvm.machine import native
+from wengert.codegen.llvm.machine.background import Beside
 from wengert.runtime import cache, cache_key
 from wengert.runtime import executable as executables
 from wengert.runtime.cache_writer import settle
@@ -30,7 +30,7 @@ def folder(tmp_path):
 def no_compiling():
     """No program and no object may be made."""
     refuse = mock.Mock(side_effect=AssertionError("compiled"))
-    return mock.patch.multiple(executables, run=refuse, lower=refuse, write_program=refuse)
+    return mock.patch.multiple(executables, run=refuse, compile=refuse, write=refuse)
 
 
 # Hits.

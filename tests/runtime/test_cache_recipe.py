@@ -9,7 +9,7 @@ import pytest
 from compile import bit_programs
 
 import wengert as wg
-from wengert.codegen.lower import Constant, Layout
+from wengert.codegen.kernel import Constant, Layout
 from wengert.runtime.cache_recipe import Recipe, Unkeepable, Unreadable, from_bytes, to_bytes
 
 

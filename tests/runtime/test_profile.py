@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.codegen.costs import Cost, kernel_cost, program_cost
+from wengert.codegen.cost.counts import Cost, kernel_cost, program_cost
 from wengert.core.dtypes import float32, float64
 from wengert.runtime import profile as profiling
 from wengert.runtime.profile import Profile, profile

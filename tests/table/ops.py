@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import wengert  # noqa: F401  (fills the table)
+from wengert.core.lowering import Elementwise
 from wengert.core.op import Op
 from wengert.core.table import op as table
 
@@ -30,3 +31,14 @@ def differentiable(op: Op) -> bool:
 
 def elementwise(op: Op) -> bool:
     return op.kind == "elementwise"
+
+
+def emitted(op: Op) -> bool:
+    """Whether the op is elementwise, and written in scalar instructions."""
+    return elementwise(op) and isinstance(op.lower, Elementwise)
+
+
+def emit(op: Op, *args: Any) -> Any:
+    """One element, in the instructions that are the first argument."""
+    assert isinstance(op.lower, Elementwise)
+    return op.lower.emit(*args)

@@ -2,7 +2,7 @@
 
 import inspect
 
-from table.ops import OPS, of_ops
+from table.ops import OPS, emitted, of_ops
 
 
 @of_ops()
@@ -16,10 +16,18 @@ def test_has_samples(op):
     assert op.samples, f"{op.name}: has no samples; the generated tests have nowhere to look."
 
 
-@of_ops(lambda op: op.kind == "elementwise")
+# What passes dissolve or rewrite before kernels are made.
+NEVER_LOWERED = {"pick", "region", "full", "vecdot"}
+
+
+@of_ops(lambda op: op.body is None)
+def test_says_how_it_becomes_code(op):
+    assert (op.lower is None) == (op.name in NEVER_LOWERED), f"{op.name}: say `lower=`"
+
+
+@of_ops(emitted)
 def test_an_elementwise_op_can_be_compiled(op):
-    assert op.emit is not None, f"{op.name}: has no emit; say it in scalar instructions."
-    count = len(inspect.signature(op.emit).parameters)
+    count = len(inspect.signature(op.lower.emit).parameters)
     assert count == 1 + len(op.call.operands), f"{op.name}: emit takes e and each operand"
 
 

@@ -11,10 +11,10 @@ import pytest
 import wengert as wg
 from train.models import data, net, squared_error
 from wengert.core.table import op
-from wengert.train.bounds import Bounds, largest_element, measure
-from wengert.train.groups import make_groups
+from wengert.train.finite_proof import Bounds, largest_element, measure
 from wengert.train.norms import global_norm
-from wengert.train.program import _clipping
+from wengert.train.optimizer_groups import make_groups
+from wengert.train.step_function import _clipping
 from wengert.train.storage import Storage
 
 O = wg.optim

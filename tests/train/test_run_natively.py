@@ -12,7 +12,7 @@ import pytest
 import wengert as wg
 from train.models import OPTIMIZERS, data, net, squared_error
 from train.test_train_options import noisy
-from wengert.runtime import many
+from wengert.runtime import native_runs as many
 from wengert.train.data import shuffled
 from wengert.train.engine import Engine
 
@@ -407,6 +407,15 @@ def interrupt_until(ended):
         ended.wait(10)
 
 
+@pytest.fixture
+def heard():
+    """Ctrl-C raises, whatever who started this process has said about it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_a_signal_leaves_whole_steps():
     x, y = data(rows=4000)
 
@@ -442,6 +451,34 @@ def test_a_signal_leaves_whole_steps():
     assert run.fingerprint() == steps.fingerprint()
 
 
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_a_signal_behind_the_loop_leaves_the_last_call_right(accumulate, monkeypatch):
+    """It comes when the steps are taken, and nothing has been noted of them."""
+    x, y = data(rows=80)
+
+    def make():
+        return wg.TrainStep(noisy, net(), wg.optim.Adam(0.01), accumulate=accumulate)
+
+    run, steps = make(), make()
+    run.run(x[:40], y[:40], batch_size=4)
+    by_steps(steps, (x[:40], y[:40]), 4)
+    made = many.Many.made
+
+    def interrupted(self):
+        monkeypatch.setattr(many.Many, "made", made)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(many.Many, "made", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.run(x, y, batch_size=4)
+    by_steps(steps, (x[: 4 * (run._engine.calls - 10)], y[: 4 * (run._engine.calls - 10)]), 4)
+    assert steps._engine.calls == run._engine.calls > 20
+    assert run.last == steps.last
+    assert run.fingerprint() == steps.fingerprint()
+    assert run(x, y) == steps(x, y)
+    assert run.last == steps.last
+
+
 def test_a_signal_during_a_single_step(monkeypatch):
     """It raises when the program has returned; counts must be those of the arrays."""
     x, y = data(rows=8)
@@ -463,6 +500,7 @@ def test_a_signal_during_a_single_step(monkeypatch):
     assert run(x, y) == steps(x, y)
 
 
+@pytest.mark.usefixtures("heard")
 def test_other_threads_run_meanwhile():
     x, y = data(rows=4000)
     step = wg.TrainStep(squared_error, net((3, 64, 64, 2)), wg.optim.Adam(0.01), threads=1)

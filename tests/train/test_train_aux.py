@@ -10,7 +10,7 @@ import pytest
 import wengert as wg
 from train.models import data, forward, net
 from train.test_run_natively import Python
-from wengert.runtime import many
+from wengert.runtime import native_runs as many
 from wengert.train import auxes
 from wengert.train.data import shuffled
 

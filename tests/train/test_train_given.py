@@ -9,7 +9,7 @@ import wengert as wg
 from train.models import Net, data, forward, net, squared_error
 from train.test_run_natively import Python
 from train.test_train_options import noisy
-from wengert.train.bound import Bound
+from wengert.train.binding import Bound
 from wengert.train.data import shuffled
 
 WAYS = pytest.mark.parametrize("compiled", [True, False])

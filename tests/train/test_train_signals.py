@@ -14,7 +14,7 @@ import pytest
 
 import wengert as wg
 from train.witness import ROWS, make, require_whole
-from wengert.runtime import many
+from wengert.runtime import native_runs as many
 from wengert.train import guard
 
 TRAIN = os.path.dirname(guard.__file__)

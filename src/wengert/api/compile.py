@@ -24,13 +24,9 @@ from wengert.api.compile_options import (
 from wengert.api.eager import EagerCall, is_eager, is_inside
 from wengert.api.graph import Graph
 from wengert.api.met import Met
-from wengert.api.trace import (
-    Dims,
-    argument_names,
-    input_types,
-)
+from wengert.api.trace import Dims, argument_names, input_types
 from wengert.api.watched_trace import watched_trace
-from wengert.codegen.llvm.door import door
+from wengert.codegen.llvm.machine.fork_door import door
 from wengert.core import tree
 from wengert.core.arguments import worded
 from wengert.core.dims import Shape, SizeNeeded

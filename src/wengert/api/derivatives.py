@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.api.arguments import Argnums, Arguments, as_float, tangents_of
-from wengert.api.results import copied, owned
+from wengert.api.owned_results import copied, owned
 from wengert.core import tree
 from wengert.core.arguments import worded
 from wengert.core.bind import located

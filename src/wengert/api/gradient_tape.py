@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from wengert.api.cotangents import seed_for
+from wengert.api.owned_results import owned
 from wengert.api.recording import Recording, require_finite
-from wengert.api.results import owned
-from wengert.api.seed import seed_for
 from wengert.core import tree
 from wengert.core.arguments import worded_methods
 from wengert.core.bind import enter, leave

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.api.building import Container
-from wengert.api.seed import seed_for
+from wengert.api.cotangents import seed_for
 from wengert.api.variants import Variants
 from wengert.core import tree
 from wengert.core.arguments import worded_methods
@@ -21,7 +21,7 @@ from wengert.core.show import show
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.errors import DTypeError, MissingGradient, TraceError
-from wengert.interpret.looking import prints
+from wengert.interpret.printing import prints
 from wengert.interpret.replay import inside, run_node, sizes_of
 from wengert.interpret.tape import Tape
 from wengert.interpret.trace import node_type

@@ -8,23 +8,24 @@ what needs no memory. Without fusion every node begins a kernel, and all bits ar
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
+from typing import Any, cast
 
-from wengert.codegen.committing import commit_last
-from wengert.codegen.elements import ELEMENTS, IN_PLACE
-from wengert.codegen.expense import is_costly
-from wengert.codegen.folds import FOLDS
+from wengert.codegen.commit_region import commit_last, joins_operands
+from wengert.codegen.cost.costly import is_costly
+from wengert.codegen.flatten import prepared
+from wengert.codegen.folds import is_fold
 from wengert.codegen.kernel import COPY, Kernel, Kind, Program
-from wengert.codegen.prepare import prepared
-from wengert.codegen.views import LOOKS, Root, View, reshaped, row_major, without_gaps
+from wengert.codegen.views import Root, View, looked_at, reshaped, row_major, without_gaps
+from wengert.core import lowering
 from wengert.core.dims import Shape, Size, product
 from wengert.core.graph import Graph, Node
-from wengert.core.op import Op
+from wengert.core.lowering import Bodies, Contraction, Elementwise, Formula, Pick, Source
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 
 MEMBERS = 96  # of one kernel at most: beyond, registers run out long before
 ROW = 1 << 16  # elements of a row that is read again after a fold: it should stay in cache
-SOURCES = (op.input, op.parameter)
 
 
 def fuse(
@@ -36,46 +37,72 @@ def fuse(
     """The kernels of a graph that has been through the passes. Outputs in `written` go over
     arguments in the end; those in `direct` have their place from the beginning.
     """
-    return _Fusion(graph, fused, written, direct).program
+    return _Fusion(graph, fused, written, direct).finished()
 
 
 class _Fusion:
+    """A program while nodes find their kernels."""
+
     def __init__(
         self, graph: Graph, fused: bool, written: Collection[int], direct: Collection[int]
     ) -> None:
         flat, regions = commit_last(*prepared(graph), written)
-        self.program = Program(flat, regions)
         self.fused = fused
         self.graph = flat
         self.direct = {flat.returns[position] for position in direct}
         self.returned = {_root(flat, number) for number in flat.returns}
+        self.kernels: list[Kernel] = []
+        self.views: dict[int, View] = {}
+        self.inline: set[int] = set()
+        self.owner: dict[Root, int] = {}
+        self.rerouted: dict[int, View] = {}
+        self.rerouted_whole: dict[int, View] = {}
+        self.joined: dict[Root, tuple[Root, ...]] = {}
+        self.pieces: dict[Root, tuple[Root, Size]] = {}
+        self.regions = tuple(regions)
+        # What can be asked of the program so far: it looks at the tables above.
+        self.program = Program(
+            flat,
+            self.regions,
+            views=self.views,
+            inline=cast("frozenset[int]", self.inline),
+            owner=self.owner,
+            rerouted=self.rerouted,
+            rerouted_whole=self.rerouted_whole,
+            joined=self.joined,
+            pieces=self.pieces,
+        )
         for number, node in enumerate(flat.nodes):
             self.place(number, node)
-        self.note_memory()
+
+    def finished(self) -> Program:
+        return replace(
+            self.program, inline=frozenset(self.inline), kernels=tuple(self.with_memory())
+        )
 
     # Where a node goes.
 
     def place(self, number: int, node: Node) -> None:
         program = self.program
         if self.is_inline(node):
-            program.inline.add(number)
+            self.inline.add(number)
             return
         if node.op is op.pick:
             root = _root(self.graph, number)
-            program.views[number] = View(root, 0, row_major(program.root_type(root).shape))
+            self.views[number] = View(root, 0, row_major(program.root_type(root).shape))
             return
-        if node.op in LOOKS:
-            program.views[number] = self.look(number, node)
+        if isinstance(node.op.lower, lowering.View):
+            self.views[number] = self.look(number, node)
             return
         if isinstance(node.type, ArrayType):
-            program.views[number] = View((number, 0), 0, row_major(node.type.shape))
-        if number in self.direct and node.op is op.concat and self.join(number, node):
+            self.views[number] = View((number, 0), 0, row_major(node.type.shape))
+        if number in self.direct and joins_operands(node) and self.join(number, node):
             return
-        if node.op in SOURCES or node.op is op.constant:
+        if isinstance(node.op.lower, Source):
             return
-        if node.op in FOLDS:
+        if is_fold(node):
             self.place_fold(number, node)
-        elif node.op.emit is not None or node.op in ELEMENTS:
+        elif isinstance(node.op.lower, Elementwise | Pick):
             self.place_map(number, node)
         else:
             self.begin(number, node)
@@ -84,7 +111,6 @@ class _Fusion:
         """Let what a concatenation consists of be computed right where it goes, if it lies there
         piece by piece.
         """
-        program = self.program
         assert isinstance(node.type, ArrayType)
         ahead = node.type.shape[: node.params["axis"]]
         sources = [i for i in node.operands if i is not None]
@@ -100,9 +126,9 @@ class _Fusion:
         for piece, i in pieces.items():
             if piece == (i, COPY):
                 self.copy(i)
-            program.pieces[piece] = ((number, 0), place)
+            self.pieces[piece] = ((number, 0), place)
             place = place + self.graph.type(i).size
-        program.joined[number, 0] = tuple(pieces)
+        self.joined[number, 0] = tuple(pieces)
         return True
 
     def piece(self, number: int, others: Collection[Root]) -> Root | None:
@@ -122,17 +148,18 @@ class _Fusion:
     def is_inline(self, node: Node) -> bool:
         if node.op is op.constant:
             return bool(node.params["value"].size == 1)
-        if node.op in (op.size, op.arange):
+        if isinstance(node.op.lower, Formula):
             return True
         inline = self.program.inline
         read = node.operands[:1] if node.op is op.boundary else node.operands  # a flag is asked
         if not all(i in inline for i in read) or not read:
             return False
-        if node.op is op.reshape:
-            shape = self.graph.type(self.single(node)).shape
-            assert isinstance(node.type, ArrayType)
-            return [n for n in shape if n != 1] == [n for n in node.type.shape if n != 1]
-        return node.op in LOOKS
+        if not isinstance(node.op.lower, lowering.View):
+            return False
+        assert node.operands[0] is not None
+        assert isinstance(node.type, ArrayType)
+        shape = self.graph.type(node.operands[0]).shape
+        return node.op.lower.along(shape, node.type.shape, **node.params) is not None
 
     def single(self, node: Node) -> int:
         (source,) = node.operands
@@ -144,66 +171,68 @@ class _Fusion:
         source = node.operands[0]
         assert source is not None
         shape = self.graph.type(source).shape
-        assert isinstance(node.type, ArrayType)
-        look, out = LOOKS[node.op], node.type.shape
         view = self.program.views.get(source)
-        found = None if view is None else look(view, shape, node.params, out)
+        found = None if view is None else looked_at(node, view, shape)
         if found is None:
-            view = View(self.copy(source), 0, row_major(shape))
-            found = look(view, shape, node.params, out)
+            found = looked_at(node, View(self.copy(source), 0, row_major(shape)), shape)
         assert found is not None
         return found
 
     def copy(self, number: int) -> Root:
         """Memory of its own for a node that has none, in which its elements lie in order."""
         root = (number, COPY)
-        if root not in self.program.owner:
-            kernel = Kernel("map", self.graph.type(number).shape, [number])
-            kernel.region = self.program.regions[number]
-            self.program.owner[root] = len(self.program.kernels)
-            self.program.kernels.append(kernel)
+        if root not in self.owner:
+            shape, region = self.graph.type(number).shape, self.regions[number]
+            self.owner[root] = len(self.kernels)
+            self.kernels.append(Kernel("map", shape, (number,), region=region))
         return root
 
     # Joining a kernel.
 
-    def begin(self, number: int, node: Node) -> Kernel:
-        kinds: dict[Op, Kind] = {op.scan: "scan", op.cond: "cond", op.matmul: "gemm"}
-        kind = kinds.get(node.op, "special")
+    def begin(self, number: int, node: Node) -> None:
+        lower = node.op.lower
+        kind: Kind = lower.kind if isinstance(lower, Bodies | Contraction) else "special"
         for i in node.operands:
             if i is not None:
                 self.require_memory(i, whole=kind in ("scan", "cond"))
         domain = node.type.shape if isinstance(node.type, ArrayType) else ()
-        return self.add(Kernel(kind, domain, [number]), number)
+        bodies = tuple(
+            fuse(node.params[name], self.fused)
+            for name in ("body", "then", "orelse")
+            if name in node.params and isinstance(lower, Bodies)
+        )
+        self.add(Kernel(kind, domain, (number,), bodies=bodies), number)
 
     def require_memory(self, number: int, whole: bool) -> None:
         """Have an operand in memory; as a `whole`, with its elements in order."""
         view, shape = self.program.views.get(number), self.graph.type(number).shape
         if view is None:
-            self.program.views[number] = View(self.copy(number), 0, row_major(shape))
+            self.views[number] = View(self.copy(number), 0, row_major(shape))
         elif whole and not without_gaps(view, shape):
-            self.program.rerouted_whole[number] = View(self.copy(number), 0, row_major(shape))
+            self.rerouted_whole[number] = View(self.copy(number), 0, row_major(shape))
 
-    def add(self, kernel: Kernel, number: int) -> Kernel:
-        program = self.program
-        kernel.region = program.regions[number]
-        program.kernels.append(kernel)
-        self.own(number, len(program.kernels) - 1)
-        return kernel
+    def add(self, kernel: Kernel, number: int) -> None:
+        self.kernels.append(replace(kernel, region=self.regions[number]))
+        self.own(number, len(self.kernels) - 1)
+
+    def join_kernel(self, k: int, number: int, **changes: Any) -> None:
+        """Let a node be a member of a kernel."""
+        members = (*self.kernels[k].members, number)
+        self.kernels[k] = replace(self.kernels[k], members=members, **changes)
+        self.own(number, k)
 
     def own(self, number: int, kernel: int) -> None:
         count = self.graph.nodes[number].outputs
-        self.program.owner.update({(number, i): kernel for i in range(count)})
+        self.owner.update({(number, i): kernel for i in range(count)})
 
     def candidates(self, number: int, node: Node) -> list[int]:
         """Kernels a node may join, the newest first: those after everything it reads."""
-        program = self.program
-        if not self.fused or not program.kernels:
+        if not self.fused or not self.kernels:
             return []
         owners = [k for root in self.roots(node) for k in self.owners(root)]
-        latest, newest = max(owners, default=-1), len(program.kernels) - 1
+        latest, newest = max(owners, default=-1), len(self.kernels) - 1
         found = [newest] if latest == newest else [newest, latest]
-        region = program.regions[number]
-        return [k for k in found if k >= 0 and program.kernels[k].region == region]
+        return [k for k in found if k >= 0 and self.kernels[k].region == self.regions[number]]
 
     def owners(self, root: Root) -> list[int]:
         """The kernels that compute an array, all its pieces."""
@@ -217,14 +246,13 @@ class _Fusion:
     def place_map(self, number: int, node: Node) -> None:
         assert isinstance(node.type, ArrayType)
         for k in self.candidates(number, node):
-            kernel = self.program.kernels[k]
+            kernel = self.kernels[k]
             if kernel.kind not in ("map", "rows", "columns", "gemm"):
                 continue
             if len(kernel.members) < MEMBERS and self.fits(k, kernel, number):
-                kernel.members.append(number)
-                self.own(number, k)
+                self.join_kernel(k, number)
                 return
-        self.add(Kernel("map", node.type.shape, [number]), number)
+        self.add(Kernel("map", node.type.shape, (number,)), number)
 
     def fits(self, k: int, kernel: Kernel, number: int) -> bool:
         """Whether a node can be computed in a kernel where it loops."""
@@ -235,7 +263,7 @@ class _Fusion:
             return False
         if full and len(kernel.folded) > 1 and not self.flat(number, kernel):
             return False
-        own_place = node.op not in ELEMENTS or node.op in IN_PLACE
+        own_place = not isinstance(node.op.lower, Pick) or node.op.lower.in_place
         for i in node.operands:
             view = None if i is None else self.program.views.get(i)
             if view is None or k not in self.owners(view.root):
@@ -249,7 +277,7 @@ class _Fusion:
     def flat(self, number: int, kernel: Kernel) -> bool:
         """Whether a member reads everything as if the folded axes were one."""
         node = self.graph.nodes[number]
-        if node.op in ELEMENTS and node.op is not op.astype:
+        if isinstance(node.op.lower, Pick):
             return False
         return all(
             self.flat_view(view, kernel.domain, len(kernel.folded))
@@ -264,7 +292,7 @@ class _Fusion:
         """Whether a member of the kernel is read at the place where the loop is."""
         number = view.root[0]
         shape = self.program.root_type(view.root).shape
-        computed_full = shape == kernel.domain and self.graph.nodes[number].op not in FOLDS
+        computed_full = shape == kernel.domain and not is_fold(self.graph.nodes[number])
         if view.offset != 0:
             return False
         if full and computed_full:
@@ -291,21 +319,19 @@ class _Fusion:
         shape, axes = self.graph.type(source).shape, node.params["axes"]
         kind: Kind = "rows" if node.order == "lanes" else "columns"
         for k in self.candidates(number, node):
-            kernel = self.program.kernels[k]
+            kernel = self.kernels[k]
             if kernel.kind not in ("map", kind) or kernel.domain != shape:
                 continue
             if kernel.kind == kind and kernel.folded != axes:  # a fold may go over no axes, too
                 continue
             if not self.can_fold(k, kernel, source, axes, kind):
                 continue
-            kernel.kind, kernel.folded = kind, axes
-            kernel.members.append(number)
-            self.own(number, k)
+            self.join_kernel(k, number, kind=kind, folded=axes)
             return
         if kind == "rows" and len(axes) > 1 and not self.flat_source(source, shape, len(axes)):
             root = self.copy(source)
-            self.program.rerouted[number] = View(root, 0, row_major(shape))
-        self.add(Kernel(kind, shape, [number], axes), number)
+            self.rerouted[number] = View(root, 0, row_major(shape))
+        self.add(Kernel(kind, shape, (number,), axes), number)
 
     def flat_source(self, source: int, shape: Shape, count: int) -> bool:
         view = self.program.views.get(source)
@@ -325,10 +351,9 @@ class _Fusion:
             full = [
                 i
                 for i in kernel.members
-                if self.graph.nodes[i].op not in FOLDS
-                and _shape(self.graph.nodes[i]) == kernel.domain
+                if not is_fold(self.graph.nodes[i]) and _shape(self.graph.nodes[i]) == kernel.domain
             ]
-            trial = Kernel("rows", kernel.domain, [], axes)
+            trial = Kernel("rows", kernel.domain, (), axes)
             return self.flat_source(source, kernel.domain, len(axes)) and all(
                 self.flat(i, trial) for i in full
             )
@@ -336,26 +361,31 @@ class _Fusion:
 
     # What is in memory.
 
-    def note_memory(self) -> None:
-        """Which members are stored, and what each kernel reads: what others compute."""
+    def with_memory(self) -> list[Kernel]:
+        """The kernels, with what each stores, and reads of what others compute."""
         program = self.program
-        needed = {program.views[i].root for i in self.graph.returns} | program.pieces.keys()
+        needed = {self.views[i].root for i in self.graph.returns} | self.pieces.keys()
         needed |= {root for roots in program.flags().values() for root in roots if root}
-        for k, kernel in enumerate(program.kernels):
+        reads: list[tuple[Root, ...]] = []
+        for k, kernel in enumerate(self.kernels):
             views = [view for i in kernel.members for view in program.operand_views(i)]
-            roots = (r for v in views for r in (v.root, *program.joined.get(v.root, ())))
-            kernel.reads = list(dict.fromkeys(r for r in roots if program.owner.get(r) != k))
-            needed.update(kernel.reads)
-        for root, k in program.owner.items():
-            kernel = program.kernels[k]
+            roots = (r for v in views for r in (v.root, *self.joined.get(v.root, ())))
+            reads.append(tuple(dict.fromkeys(r for r in roots if self.owner.get(r) != k)))
+            needed.update(reads[-1])
+        stores: list[list[Root]] = [[] for _ in self.kernels]
+        for root, k in self.owner.items():
+            kernel = self.kernels[k]
             whole = kernel.kind in ("special", "scan", "cond")
             if root in needed or whole or (kernel.kind == "gemm" and root[0] == kernel.members[0]):
-                kernel.stores.append(root)
-        for kernel in program.kernels:
-            if kernel.kind == "rows":
-                kernel.kept = self.read_again(kernel)
+                stores[k].append(root)
+        found = []
+        for k, kernel in enumerate(self.kernels):
+            kernel = replace(kernel, reads=reads[k], stores=tuple(stores[k]))
+            kept = self.read_again(kernel) if kernel.kind == "rows" else ()
+            found.append(replace(kernel, kept=kept))
+        return found
 
-    def read_again(self, kernel: Kernel) -> list[int]:
+    def read_again(self, kernel: Kernel) -> tuple[int, ...]:
         """Members that cost much and are needed both before and after a fold."""
         depths = self.program.depths(kernel)
         found: dict[int, None] = {}
@@ -366,7 +396,7 @@ class _Fusion:
                     node = self.graph.nodes[source]
                     if is_costly(node.op) and view.root not in kernel.stores:
                         found[source] = None
-        return list(found)
+        return tuple(found)
 
 
 def _same(shape: Shape, other: Shape) -> bool:

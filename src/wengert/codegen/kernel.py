@@ -1,15 +1,33 @@
-"""Kernels: a program as a list of loops over arrays in one arena."""
+"""The kernel language: what a graph is, just before it is written as code.
+
+    Program  =  graph, kernels in an order, and where every array lies: a view of memory, inside
+                another array, or nowhere (computed wherever it is read)
+    Kernel   =  map      for i in domain: the members at i
+             |  rows     the same, with folds over the last axes; results of a fold may be read in
+                         the same row
+             |  columns  the same, with folds over other axes; results are read when the column is
+                         finished
+             |  gemm     a contraction, and members at each element of its result
+             |  special  one call of a kernel of its own
+             |  scan     a body per step  |  cond  one of two bodies;  a body is a Program
+    Layout   =  the frame: which of its words holds what
+
+All are values: a stage makes a new one of what the stage before made. `stages.py` has them in
+order, `checking.py` what each promises.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from wengert.codegen.elements import ELEMENTS
-from wengert.codegen.folds import FOLDS
+from wengert.codegen.folds import is_fold
 from wengert.codegen.views import Root, View
 from wengert.core.dims import Shape, Size
+from wengert.core.dtypes import DType
 from wengert.core.graph import Graph, Node
+from wengert.core.lowering import Bodies, Elementwise, Fold, Pick
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 
@@ -20,33 +38,29 @@ COMMIT = -1
 Kind: TypeAlias = Literal["map", "rows", "columns", "gemm", "special", "scan", "cond"]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Kernel:
-    """One loop nest, or one call of a special kernel, or a loop or branch of whole programs.
-
-    map      for i in domain: the members at i
-    rows     the same, with folds over the last axes; results of a fold may be read in the same row
-    columns  the same, with folds over other axes; results are read when the column is finished
-    gemm     a contraction, and members at each element of its result
-    """
+    """One loop nest, or one call of a special kernel, or a loop or branch of whole programs."""
 
     kind: Kind
     domain: Shape
-    members: list[int]  # nodes it computes, in order
+    members: tuple[int, ...]  # nodes it computes, in order
     folded: tuple[int, ...] = ()  # axes of the domain its folds go over
     region: int = 0  # of its members: what is recomputed together; 0 is the program itself
-    stores: list[Root] = field(default_factory=list)  # what it writes to memory
-    reads: list[Root] = field(default_factory=list)  # what it reads from memory
-    bodies: list[Program] = field(default_factory=list)  # of a scan or cond
-    kept: list[int] = field(default_factory=list)  # of rows: members remembered along a row
+    bodies: tuple[Program, ...] = ()  # of a scan or cond
+    # What is in memory: known when all members are.
+    stores: tuple[Root, ...] = ()  # what it writes
+    reads: tuple[Root, ...] = ()  # what it reads
+    kept: tuple[int, ...] = ()  # of rows: members remembered along a row
     shared: Root | None = None  # of a gemm: the member in whose memory it adds up
-    stacks: dict[int, int] = field(default_factory=dict)  # of a scan: carry -> the same, collected
-    scratch: list[tuple[int, Size]] = field(default_factory=list)  # (slot, bytes) while it runs
-    step: int | None = None  # of a scan that prints: the slot that has the number of the step
-    split: int | None = None  # the loop that workers divide between them; None: one does it all
-    partial: int | None = None  # of a fold that is split: the slot of what its parts come to
-    apart: bool = False  # whether another worker may run it while others run its neighbours
+    stacks: Mapping[int, int] = field(default_factory=dict)  # of a scan: carry -> the collected one
     gated: bool = False  # whether it writes over arguments, and runs only if nothing has failed
+    # Workers and the frame.
+    split: int | None = None  # the loop that workers divide between them; None: one does it all
+    apart: bool = False  # whether another worker may run it while others run its neighbours
+    scratch: tuple[tuple[int, Size], ...] = ()  # (slot, bytes) while it runs
+    step: int | None = None  # of a scan that prints: the slot that has the number of the step
+    partial: int | None = None  # of a fold that is split: the slot of what its parts come to
 
     @property
     def outer(self) -> Shape:
@@ -54,25 +68,26 @@ class Kernel:
         return tuple(n for axis, n in enumerate(self.domain) if axis not in self.folded)
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Program:
     """A graph whose every node is a view, computed where it is read, or a member of a kernel."""
 
     graph: Graph
-    regions: list[int]  # of each node
-    views: dict[int, View] = field(default_factory=dict)  # of every node that is in memory
-    inline: set[int] = field(default_factory=set)  # nodes computed wherever they are read
-    kernels: list[Kernel] = field(default_factory=list)
-    owner: dict[Root, int] = field(default_factory=dict)  # which kernel computes an array
-    order: list[int] = field(default_factory=list)  # in which kernels run
+    regions: tuple[int, ...]  # of each node
+    kernels: tuple[Kernel, ...] = ()
+    views: Mapping[int, View] = field(default_factory=dict)  # of every node that is in memory
+    inline: frozenset[int] = frozenset()  # nodes computed wherever they are read
+    owner: Mapping[Root, int] = field(default_factory=dict)  # which kernel computes an array
+    rerouted: Mapping[int, View] = field(default_factory=dict)  # what a fold reads instead
+    rerouted_whole: Mapping[int, View] = field(default_factory=dict)  # and loops and branches
+    joined: Mapping[Root, tuple[Root, ...]] = field(default_factory=dict)  # outputs in pieces, ...
+    pieces: Mapping[Root, tuple[Root, Size]] = field(default_factory=dict)  # ... where each goes
+    inside: Mapping[Root, Root] = field(default_factory=dict)  # arrays that lie in another one
+    waits: Mapping[int, frozenset[int]] = field(default_factory=dict)  # kernels to wait for besides
+    overwrites: frozenset[int] = frozenset()  # outputs that gated kernels write over arguments
+    slots: Mapping[Root, int] = field(default_factory=dict)  # where in the frame its pointer stands
     steps: tuple[int, ...] = ()  # slots with the steps of the loops around, the outermost first
-    slots: dict[Root, int] = field(default_factory=dict)  # where in the frame its pointer stands
-    inside: dict[Root, Root] = field(default_factory=dict)  # arrays that lie in another one
-    joined: dict[Root, tuple[Root, ...]] = field(default_factory=dict)  # outputs in pieces, ...
-    pieces: dict[Root, tuple[Root, Size]] = field(default_factory=dict)  # ... and where each goes
-    waits: dict[int, set[int]] = field(default_factory=dict)  # kernels to wait for besides
-    rerouted_whole: dict[int, View] = field(default_factory=dict)  # what loops and branches read
-    rerouted: dict[int, View] = field(default_factory=dict)  # what a fold reads instead
+    order: tuple[int, ...] = ()  # in which kernels run
 
     @property
     def divided(self) -> bool:
@@ -106,7 +121,7 @@ class Program:
         found: dict[int, int] = {}
         for number in kernel.members:
             roots = [view.root[0] for view in self.operand_views(number)]
-            behind = (found[i] + (self.node(i).op in FOLDS) for i in roots if i in found)
+            behind = (found[i] + is_fold(self.node(i)) for i in roots if i in found)
             found[number] = max(behind, default=0)
         return found
 
@@ -121,7 +136,7 @@ class Program:
         if number in self.rerouted:
             return [self.rerouted[number]]
         node = self.graph.nodes[number]
-        if node.op in (op.scan, op.cond):
+        if isinstance(node.op.lower, Bodies):
             return [self.whole_view(i) for i in node.operands if i is not None]
         hidden = set() if needs_memory(node) else self.inline
         return [
@@ -131,6 +146,137 @@ class Program:
         ]
 
 
+# The frame.
+
+# Its first words. STATUS: which node found an error (its place in `failing`, from 1); POSITION:
+# where. Workers have a frame each: WORKER is its number, WORKERS how many run this call, MAIN the
+# frame of worker 0, THREADS how many may run, POOL where they wait, ROOM the bytes of workspace
+# that each of them has. FIRST_ROW, FIRST_COLUMN: where its part of a contraction begins.
+STATUS, POSITION, WORKER, WORKERS, MAIN, THREADS, POOL, ROOM, FIRST_ROW, FIRST_COLUMN = range(10)
+HEADER = 10  # words before the Dims
+NONFINITE = -1  # the status where an output is not finite; the position says which
+
+
+@dataclass(frozen=True)
+class Input:
+    """A pointer to an argument of the program."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class Output:
+    """A pointer to an array the program returns."""
+
+    position: int
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A pointer to an array that is part of the program."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Arena:
+    """A pointer into the arena: to an array that lives while others need it."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A pointer to memory that one contraction after the other packs its operands into."""
+
+
+@dataclass(frozen=True)
+class Inner:
+    """A pointer that loops and branches set themselves."""
+
+
+@dataclass(frozen=True)
+class Printer:
+    """A pointer to the function that prints what is shown; null where nobody looks."""
+
+
+Slot: TypeAlias = Input | Output | Constant | Arena | Workspace | Inner | Printer
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is known of a value that `wg.debug` prints, before there is one."""
+
+    name: str
+    dtype: DType
+    rank: int
+    loops: int  # around it
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """Where a buffer lies: so many bytes into an output."""
+
+    host: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which word of the frame holds what: status, the numbers behind the Dims, pointers."""
+
+    dims: tuple[str, ...]
+    slots: tuple[Slot, ...] = ()
+    failing: tuple[Node, ...] = ()  # nodes that can find an error
+    outputs: tuple[int, ...] = ()  # slot of each output
+    kept: frozenset[int] = frozenset()  # slots in the arena that live to the end
+    hosted: Mapping[int, Guest] = field(default_factory=dict)  # slots whose arrays lie in outputs
+    commits: tuple[tuple[int, int], ...] = ()  # (output, slot it is copied to in the end)
+    shown: tuple[Shown, ...] = ()
+    printer: int | None = None  # the slot of the function that prints, if anything is shown
+
+    @property
+    def first(self) -> int:
+        return HEADER + len(self.dims)
+
+    @property
+    def words(self) -> int:
+        """Of a frame; a whole number of cache lines, for the frames of workers lie side by side."""
+        return -(-(self.first + len(self.slots)) // 8) * 8
+
+    def holds(self, slot: int, kind: type) -> bool:
+        """Whether a word holds this kind of pointer."""
+        return isinstance(self.slots[slot - self.first], kind)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A program and its frame: what stages make of each other."""
+
+    program: Program
+    layout: Layout
+
+
+def all_programs(program: Program) -> list[Program]:
+    """A program and the bodies inside it."""
+    found = [program]
+    for kernel in program.kernels:
+        for body in kernel.bodies:
+            found += all_programs(body)
+    return found
+
+
+def byte_size(found: ArrayType) -> Size:
+    return found.size * found.dtype.itemsize
+
+
+def shown(program: Program, kernel: Kernel) -> Shown:
+    """What a kernel of `wg.debug` prints."""
+    node = program.node(kernel.members[0])
+    (number,) = node.operands
+    assert number is not None
+    found = program.graph.type(number)
+    return Shown(node.params["name"], found.dtype, found.ndim, len(program.steps))
+
+
 def needs_memory(node: Node) -> bool:
     """Whether all operands of a node must be in memory: it is no member of a loop."""
-    return node.op.emit is None and node.op not in FOLDS and node.op not in ELEMENTS
+    return not isinstance(node.op.lower, Elementwise | Fold | Pick)

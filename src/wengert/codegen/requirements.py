@@ -7,29 +7,19 @@ every maximum over one: of no elements there is none, and who asks for it is tol
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 
+from wengert.codegen.views import axes_read
 from wengert.core.dims import Dim, Size, has_dims, product
 from wengert.core.graph import Graph, Node
-from wengert.core.table import op
+from wengert.core.lowering import Pick, Span, View
 from wengert.core.types import ArrayType
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """Along one axis of `size`: `count` elements from `start` on, `step` apart."""
-
-    node: Node
-    size: Size
-    start: Size
-    count: Size
-    step: Size
-
-    def bounds(self) -> tuple[Size, ...]:
-        """What must not be negative, for an axis that is not empty."""
-        last = self.start + (self.count - 1) * self.step
-        return (self.start, last, self.size - 1 - self.start, self.size - 1 - last)
+def _bounds(span: Span) -> tuple[Size, ...]:
+    """What must not be negative, for an axis that is not empty."""
+    last = span.start + (span.count - 1) * span.step
+    return (span.start, last, span.size - 1 - span.start, span.size - 1 - last)
 
 
 class Requirements:
@@ -52,10 +42,10 @@ class Requirements:
         for size, node in self.counts.items():
             if _number(size, sizes) < 1:
                 return node
-        for span in self.spans:
+        for node, span in self.spans:
             count = _number(span.count, sizes)
-            if count < 0 or (count and any(_number(bound, sizes) < 0 for bound in span.bounds())):
-                return span.node
+            if count < 0 or (count and any(_number(bound, sizes) < 0 for bound in _bounds(span))):
+                return node
         return None
 
     @property
@@ -73,25 +63,40 @@ class Requirements:
 
     def _hold_from(self, sizes: Mapping[str, int]) -> bool:
         """Whether these sizes and all larger ones are right."""
-        bounds = [bound for span in self.spans for bound in (span.count, *span.bounds())]
+        bounds = [bound for _, span in self.spans for bound in (span.count, *_bounds(span))]
         bounds += [*self.axes, *(size - 1 for size in self.counts)]
         return all(_grows(bound) and _number(bound, sizes) >= 0 for bound in bounds)
 
 
-def _spans(graph: Graph) -> Iterator[_Span]:
+def _spans(graph: Graph) -> Iterator[tuple[Node, Span]]:
     for node in graph.nodes:
-        if node.op in (op.slice_axes, op.place):
-            (source,) = node.operands
-            assert source is not None
-            assert isinstance(node.type, ArrayType)
-            taken = node.op is op.slice_axes
-            whole = graph.type(source).shape if taken else node.type.shape
-            count = node.type.shape if taken else graph.type(source).shape
-            for each in zip(whole, node.params["start"], count, node.params["step"], strict=True):
-                if has_dims(each):
-                    yield _Span(node, *each)
+        for span in _spans_of(graph, node):
+            yield node, span
     for body in graph.subgraphs():
         yield from _spans(body)
+
+
+def _spans_of(graph: Graph, node: Node) -> Iterator[Span]:
+    """What a node asks of open axes; an axis that is taken as a whole asks for nothing."""
+    lower, out = node.op.lower, node.type
+    if not isinstance(lower, View | Pick) or not isinstance(out, ArrayType):
+        return
+    source = node.operands[0]
+    assert source is not None
+    shape = graph.type(source).shape
+    spans: Iterable[Span] = ()
+    if isinstance(lower, Pick):
+        spans = lower.spans(shape, out.shape, **node.params) if lower.spans is not None else ()
+    elif not lower.regroups:
+        spans = (
+            Span(size, along.start, out.shape[along.axis], along.step)
+            for size, along in zip(shape, axes_read(node, shape), strict=True)
+            if along.axis is not None
+        )
+    for span in spans:
+        whole = span == Span(span.size, 0, span.size, 1)
+        if not whole and has_dims((span.size, span.start, span.count, span.step)):
+            yield span
 
 
 def _axes(graph: Graph) -> Iterator[tuple[Dim, Node]]:

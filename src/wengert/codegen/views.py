@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from wengert.core import lowering
 from wengert.core.dims import Shape, Size, divide_exactly, product
-from wengert.core.op import Op
-from wengert.core.table import op
+from wengert.core.graph import Node
+from wengert.core.lowering import Along
+from wengert.core.types import ArrayType
 
 Root: TypeAlias = tuple[int, int]  # an array in memory: (number of a node, which of its outputs)
 Strides: TypeAlias = tuple[Size, ...]
@@ -39,39 +40,42 @@ def row_major(shape: Shape) -> Strides:
     return tuple(reversed(strides))
 
 
-# (view of the operand, shape of the operand, parameters, shape of the result) -> the view, or None
-# where the elements do not lie at equal distances.
-Look: TypeAlias = Callable[[View, Shape, dict[str, Any], Shape], View | None]
-
-
-def _broadcast(view: View, shape: Shape, _params: dict[str, Any], out: Shape) -> View:
-    missing = len(out) - len(shape)
-    return View(view.root, view.offset, (0,) * missing + view.strides)
-
-
-def _permute(view: View, _shape: Shape, params: dict[str, Any], _out: Shape) -> View:
-    return View(view.root, view.offset, tuple(view.strides[axis] for axis in params["axes"]))
-
-
-def _transpose(view: View, _shape: Shape, _params: dict[str, Any], _out: Shape) -> View:
-    *batch, rows, columns = view.strides
-    return View(view.root, view.offset, (*batch, columns, rows))
-
-
-def _slice(view: View, _shape: Shape, params: dict[str, Any], out: Shape) -> View:
+def looked_at(node: Node, view: View, shape: Shape) -> View | None:
+    """How a node that is a view of another is read, given how that one is; None where its elements
+    do not lie at equal distances.
+    """
+    lower, out = node.op.lower, node.type
+    assert isinstance(lower, lowering.View)
+    assert isinstance(out, ArrayType)
+    if lower.regroups:
+        strides = reshaped(shape, view.strides, out.shape)
+        return None if strides is None else View(view.root, view.offset, strides)
+    steps: list[Size] = [0] * out.ndim
     offset = view.offset
-    strides = []
-    for stride, start, step, size in zip(
-        view.strides, params["start"], params["step"], out, strict=True
-    ):
-        offset = offset + start * stride
-        strides.append(0 if size == 1 else stride * step)
-    return View(view.root, offset, tuple(strides))
+    for along, stride in zip(axes_read(node, shape), view.strides, strict=True):
+        offset = offset + along.start * stride
+        if along.axis is not None and out.shape[along.axis] != 1:
+            steps[along.axis] = steps[along.axis] + along.step * stride
+    return View(view.root, offset, tuple(steps))
 
 
-def _reshape(view: View, shape: Shape, _params: dict[str, Any], out: Shape) -> View | None:
-    strides = reshaped(shape, view.strides, out)
-    return None if strides is None else View(view.root, view.offset, strides)
+def axes_read(node: Node, shape: Shape) -> tuple[Along, ...]:
+    """Where a view reads each axis of its operand, which can be said axis by axis."""
+    assert isinstance(node.op.lower, lowering.View)
+    assert isinstance(node.type, ArrayType)
+    found = node.op.lower.along(shape, node.type.shape, **node.params)
+    assert found is not None
+    return found
+
+
+def repeats(node: Node, shape: Shape) -> bool:
+    """Whether a view shows elements of its operand several times: it is broadcast."""
+    assert isinstance(node.op.lower, lowering.View)
+    assert isinstance(node.type, ArrayType)
+    if node.op.lower.regroups:
+        return False
+    followed = {along.axis for along in axes_read(node, shape)}
+    return any(n != 1 and axis not in followed for axis, n in enumerate(node.type.shape))
 
 
 def reshaped(shape: Shape, strides: Strides, out: Shape) -> Strides | None:
@@ -130,20 +134,6 @@ def _divides(small: Size, large: Size) -> bool:
     if isinstance(small, int) and isinstance(large, int):
         return small < large
     return divide_exactly(large, small) is not None
-
-
-def _same(view: View, _shape: Shape, _params: dict[str, Any], _out: Shape) -> View:
-    return view
-
-
-LOOKS: dict[Op, Look] = {
-    op.boundary: _same,
-    op.broadcast_to: _broadcast,
-    op.permute_dims: _permute,
-    op.matrix_transpose: _transpose,
-    op.slice_axes: _slice,
-    op.reshape: _reshape,
-}
 
 
 def without_gaps(view: View, shape: Shape) -> bool:

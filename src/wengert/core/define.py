@@ -16,6 +16,7 @@ from wengert.core import promotion
 from wengert.core.arguments import binding_refused, refusal
 from wengert.core.bind import bind, located, wholes
 from wengert.core.broadcast import broadcast_shapes
+from wengert.core.lowering import Elementwise
 from wengert.core.op import Call, Jvp, Op, Vjp
 from wengert.core.rules import (
     Rule,
@@ -49,12 +50,14 @@ def elementwise(
     `partials(out, *operands)` returns one partial derivative per operand: a value, a Python number,
     or a function without arguments that computes it when it is wanted. Where a product with a
     partial is not the best way, `vjp(g, out, *operands)` and `jvp(tangents, out, *operands)` are
-    given instead.
+    given instead. `emit` is short for `lower=Elementwise(emit)`.
     """
 
     def decorate(function: Callable[..., Any]) -> Op:
         name = function.__name__
-        rules = fields | {"numpy": numpy, "emit": emit, "kind": "elementwise"}
+        rules = fields | {"numpy": numpy, "kind": "elementwise"}
+        if emit is not None:
+            rules["lower"] = Elementwise(emit)
         rules["dtypes"] = lambda called, operands: dtypes(called, operands)[0]
         rules["type"] = lambda *operands: ArrayType(
             broadcast_shapes(name, [getattr(x, "shape", ()) for x in operands]),
@@ -233,6 +236,7 @@ def _register(
         call=call,
         doc=inspect.getdoc(function) or "",
         samples=tuple(samples),
+        infix=infix,
         **fields,
     )
     op.enter_op(name, definition)

@@ -22,7 +22,7 @@ CENTRE = 0.05  # pull of the middle of the drawing; without it deep graphs drift
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Drawing:
     """The layer and middle of every box, and the bends (x, layer) of every edge, from the top."""
 
     layers: list[int]
@@ -76,7 +76,7 @@ def neighbours(count: int, edges: Sequence[Edge]) -> tuple[list[list[int]], list
     return before, after
 
 
-def place(widths: Sequence[float], edges: Sequence[Edge]) -> Layout:
+def place(widths: Sequence[float], edges: Sequence[Edge]) -> Drawing:
     """Place boxes of these widths; edges enter a box from left to right, in their order here."""
     found = layers(len(widths), edges)
     drawing = _Drawing(widths, found)
@@ -87,7 +87,7 @@ def place(widths: Sequence[float], edges: Sequence[Edge]) -> Layout:
     middles = [m - left for m in middles]
     width = max((m + w / 2 for m, w in zip(middles, all_widths, strict=True)), default=0.0)
     bends = [[(middles[b], drawing.layers[b]) for b in route] for route in routes]
-    return Layout(found, middles[: len(widths)], bends, width)
+    return Drawing(found, middles[: len(widths)], bends, width)
 
 
 class _Drawing:

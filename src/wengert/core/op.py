@@ -21,6 +21,8 @@ from wengert.core.arguments import (
 from wengert.core.bind import bind, is_worded, located
 from wengert.core.dtypes import CHARS, require_supported
 from wengert.core.hidden import is_sparse, sparse_name
+from wengert.core.lowering import Lowering
+from wengert.core.magnitude import Magnitude
 from wengert.core.number import Number
 from wengert.core.samples import Sample
 from wengert.core.table import op as table
@@ -174,7 +176,9 @@ class Op:
     narrow: Callable[[dict[str, Any], Sequence[bool]], tuple[dict[str, Any], list[int]]] | None = (
         None
     )
-    emit: Callable[..., Any] | None = None
+    lower: Lowering | None = None  # how it becomes code
+    magnitude: Magnitude | None = None  # how large and how small its results can be
+    infix: str | None = None  # the method of Python's operator that means it
     samples: tuple[Sample, ...] = ()
     at: Sequence[tuple[Any, ...]] = ()
     tolerance: float = 1e-10  # relative error against the oracle in float64

@@ -14,7 +14,7 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.errors import ShapeError
 from wengert.interpret.derive import jvp_flat, vjp_flat
-from wengert.interpret.looking import quiet
+from wengert.interpret.printing import quiet
 from wengert.interpret.replay import replay
 from wengert.interpret.trace import trace_flat
 

@@ -12,7 +12,7 @@ from wengert.core.dtypes import DType
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.errors import TraceError
-from wengert.interpret.looking import at_step
+from wengert.interpret.printing import at_step
 
 TRIES = 4  # of the first step, for carries that began as Python numbers
 

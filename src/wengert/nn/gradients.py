@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from wengert.errors import NonFiniteError, ShapeError
-from wengert.nn.bound import Bound, aligned
+from wengert.nn.bound_mlp import BoundMlp, aligned
 from wengert.nn.length import as_number, bring_to_length, euclidean_length
-from wengert.nn.programs import Program, accumulate_program, backward_program
+from wengert.nn.mlp_programs import MlpProgram, accumulate_program, backward_program
 from wengert.nn.scratch import Scratch, Workplace, sections
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ class Gradients(Workplace):
         self._each = sections(self.params, self.kind.parameter_shapes)
         self.d_input, self.d_output = map(self.view, self._ends)
         self.scratch: Any = _NOT_YET  # that backward reads
-        self._bound: dict[bool, Bound] = {}  # by whether it accumulates
+        self._bound: dict[bool, BoundMlp] = {}  # by whether it accumulates
         self.bound(False)
 
     # What backward needs.
 
-    def bound(self, accumulate: bool) -> Bound:
+    def bound(self, accumulate: bool) -> BoundMlp:
         """Backward that overwrites, or adds to, the gradients of parameters."""
         if accumulate not in self._bound:
             self._bound[accumulate] = self._bind(accumulate)
@@ -53,10 +53,10 @@ class Gradients(Workplace):
                 self._read(self.scratch)
         return self._bound[accumulate]
 
-    def _bind(self, accumulate: bool) -> Bound:
+    def _bind(self, accumulate: bool) -> BoundMlp:
         kind, program = self.kind, self._program(accumulate)
         given = 1 + 2 * kind.depth  # x and the parameters; then comes what was kept, and d_output
-        bound = Bound(
+        bound = BoundMlp(
             program,
             self.row_count,
             self.arguments,
@@ -68,7 +68,7 @@ class Gradients(Workplace):
         bound.keep({program.inputs[given + len(kind.kept)]: self._ends[1]})
         return bound
 
-    def _program(self, accumulate: bool) -> Program:
+    def _program(self, accumulate: bool) -> MlpProgram:
         make = accumulate_program if accumulate else backward_program
         return make(self.kind, self.typical_rows)
 

@@ -17,11 +17,11 @@ from wengert.core.types import Value
 from wengert.errors import DTypeError, ShapeError, TraceError
 from wengert.nn.activations import ACTIVATIONS, find_activation
 from wengert.nn.arguments import as_sequence, require_float, require_size
-from wengert.nn.bound import Bound, aligned
+from wengert.nn.bound_mlp import BoundMlp, aligned
 from wengert.nn.gradients import Gradients
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.linear import Linear
-from wengert.nn.programs import Kind
+from wengert.nn.mlp_programs import Kind
 from wengert.nn.scratch import Scratch, Workplace, sections
 from wengert.nn.seeding import Seed, generator_of
 from wengert.runtime.live import recording_threads, refuse_calling
@@ -168,7 +168,7 @@ def _require(by: str, name: str, given: Any, wanted: type[Workplace]) -> None:
         )
 
 
-def _run(by: str, place: Workplace, bound: Bound, x: Any, mlp: Mlp) -> None:
+def _run(by: str, place: Workplace, bound: BoundMlp, x: Any, mlp: Mlp) -> None:
     """The slow path: arguments that machine code did not accept are brought into its form, or
     refused.
     """

@@ -11,8 +11,8 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.types import ArrayType, type_of
 from wengert.nn.arguments import require_size
-from wengert.nn.bound import Bound, aligned
-from wengert.nn.programs import Kind, forward_program, typical_rows
+from wengert.nn.bound_mlp import BoundMlp, aligned
+from wengert.nn.mlp_programs import Kind, forward_program, typical_rows
 
 if TYPE_CHECKING:
     from wengert.nn.mlp import Mlp
@@ -79,7 +79,7 @@ class Scratch(Workplace):
         program = forward_program(self.kind, self.typical_rows)
         self.buffer = aligned((rows, sum(widths)), self.kind.dtype, math.nan)
         self.kept = sections(self.buffer, [(rows, width) for width in widths])
-        self.bound = Bound(
+        self.bound = BoundMlp(
             program,
             rows,
             self.arguments,

@@ -13,6 +13,7 @@ from wengert.core.bind import located
 from wengert.core.broadcast import canonical_axis
 from wengert.core.define import function, linear, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly, product
+from wengert.core.lowering import Pick, Places, inside_or
 from wengert.core.samples import sample
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
@@ -76,6 +77,24 @@ def _piece(x: Any, axis: int, start: Size, count: Size) -> Any:
     )
 
 
+def _joined_element(p: Places) -> Any:
+    """Each operand in turn, where the place lies inside it."""
+    axis, value = p.params["axis"], None
+    begin: Size = 0
+    for operand, shape in enumerate(found.shape for found in p.types):
+        size = product(shape) if axis is None else shape[axis]
+        moved = p.shift(p.own[axis or 0], 0 - begin)
+        begin = begin + size
+        inside = p.e.and_(p.at_least(moved, 0), p.below(moved, size))
+        if axis is None:
+            places = p.unravel(moved, shape)
+        else:
+            places = [*p.own[:axis], moved, *p.own[axis + 1 :]]
+        element = p.cast(p.read(operand, places, inside), p.out.dtype)
+        value = element if value is None else p.e.select(inside, element, value)
+    return value
+
+
 @linear(
     numpy=lambda *arrays, axis: np.concatenate(arrays, axis=axis),
     type=_concat_type,
@@ -91,6 +110,7 @@ def _piece(x: Any, axis: int, start: Size, count: Size) -> Any:
         sample((2, 2), (3,), (), axis=None),
     ),
     exact=True,
+    lower=Pick(_joined_element, joins=True),
 )
 def concat(*arrays: Any, axis: int | None = 0) -> None:
     """The arrays of a sequence, one after the other along an axis they have.
@@ -205,6 +225,20 @@ def _pad(x: Any, pad_width: Any, constant_values: Any) -> Any:
     return out
 
 
+def _padded_element(p: Places) -> Any:
+    places, masks = [], []
+    for place, size, (before, after) in zip(
+        p.own, p.types[0].shape, p.params["pad_width"], strict=True
+    ):
+        moved = p.shift(place, 0 - before)
+        if before != 0:
+            masks.append(p.at_least(moved, 0))
+        if after != 0:
+            masks.append(p.below(moved, size))
+        places.append(moved)
+    return inside_or(p, places, masks, p.params["constant_values"])
+
+
 @primitive(
     numpy=_pad,
     type=lambda x, pad_width, constant_values: ArrayType(_padded(x, pad_width), x.dtype),
@@ -225,6 +259,7 @@ def _pad(x: Any, pad_width: Any, constant_values: Any) -> Any:
         sample((), pad_width=0),
     ),
     exact=True,
+    lower=Pick(_padded_element),
 )
 def pad(x: Any, /, pad_width: Any, constant_values: float = 0) -> None:
     """The array in a frame of one number; `pad_width` holds a pair (before, after) per axis."""
@@ -295,6 +330,16 @@ def _band(choose: Any, name: str) -> Any:
     return rule
 
 
+def _band_element(keeps: Any) -> Any:
+    def element(p: Places) -> Any:
+        *_, row, column = p.own
+        off_diagonal = p.whole(p.add(column, p.scale(row, -1)))
+        kept = keeps(p.e, off_diagonal, p.number(p.params["k"], dtypes.int64))
+        return p.e.select(kept, p.here(0), p.number(0, p.out.dtype))
+
+    return element
+
+
 @linear(
     numpy=_band(np.tril, "tril"),
     type=_band_type("tril"),
@@ -303,6 +348,7 @@ def _band(choose: Any, name: str) -> Any:
     array_function=(np.tril,),
     samples=_BAND_SAMPLES,
     exact=True,
+    lower=Pick(_band_element(lambda e, x, edge: e.le(x, edge)), in_place=True),
 )
 def tril(x: Any, /, k: int = 0) -> None:
     """The lower triangle of each matrix, up to diagonal k, and zeros above it."""
@@ -316,6 +362,7 @@ def tril(x: Any, /, k: int = 0) -> None:
     array_function=(np.triu,),
     samples=_BAND_SAMPLES,
     exact=True,
+    lower=Pick(_band_element(lambda e, x, edge: e.ge(x, edge)), in_place=True),
 )
 def triu(x: Any, /, k: int = 0) -> None:
     """The upper triangle of each matrix, from diagonal k on, and zeros below it."""

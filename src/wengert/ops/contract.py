@@ -11,6 +11,7 @@ from wengert.core.broadcast import broadcast_shapes, canonical_axis, unbroadcast
 from wengert.core.define import bilinear, function
 from wengert.core.dims import product
 from wengert.core.dtypes import promote
+from wengert.core.lowering import Contraction
 from wengert.core.samples import Integers, sample
 from wengert.core.table import UFUNCS, op
 from wengert.core.types import ArrayType
@@ -94,6 +95,7 @@ def _without_last(x: Any) -> Any:
         sample((3, 0), (0, 2)),
     ),
     array_function=(np.linalg.matmul,),
+    lower=Contraction(),
 )
 def matmul(x: Any, y: Any, /) -> None:
     """Matrix product over the last two axes, broadcast over the others; 1-d operands are vectors.

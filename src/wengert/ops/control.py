@@ -16,6 +16,7 @@ from wengert.core.bind import located, recording_level
 from wengert.core.define import primitive
 from wengert.core.dtypes import bool_
 from wengert.core.graph import Graph
+from wengert.core.lowering import Bodies
 from wengert.core.number import plain_operand
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
@@ -181,6 +182,7 @@ def _types(structure: tree.Structure, graph: Graph) -> Any:
     vjp_flat=_cond_vjp,
     jvp_flat=_cond_jvp,
     narrow=_narrow,
+    lower=Bodies("cond"),
 )
 def cond(*operands: Any, then: Graph, orelse: Graph) -> None:
     """One of two functions of the same arguments, chosen by a condition at run time.

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import dtypes
+from wengert.core import dtypes, magnitude
 from wengert.core.bind import located, recording_level
 from wengert.core.constant import Constant
 from wengert.core.define import elementwise, function, linear, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
+from wengert.core.lowering import Along, Elementwise, Formula, Source, View
 from wengert.core.masked import require_plain_array
 from wengert.core.number import Number
 from wengert.core.samples import Booleans, sample, uniform
@@ -34,6 +35,7 @@ def _needs_value(**params: Any) -> Any:
     canonical=lambda name, type: {"name": str(name), "type": type},
     flat=True,
     space="hidden",
+    lower=Source(),
 )
 def input(*, name: str, type: ArrayType) -> None:
     """An input of a graph: a value given at every run. No gradient is accumulated in it."""
@@ -45,6 +47,7 @@ def input(*, name: str, type: ArrayType) -> None:
     canonical=lambda name, type: {"name": str(name), "type": type},
     flat=True,
     space="hidden",
+    lower=Source(),
 )
 def parameter(*, name: str, type: ArrayType) -> None:
     """A parameter of a graph: a value that stays between runs and receives a gradient."""
@@ -56,6 +59,8 @@ def parameter(*, name: str, type: ArrayType) -> None:
     canonical=lambda value: {"value": value if type(value) is np.ndarray else np.asarray(value)},
     flat=True,
     space="hidden",
+    magnitude=magnitude.CONSTANT,
+    lower=Source(),
 )
 def constant(*, value: Any) -> None:
     """An array that is part of the program."""
@@ -71,6 +76,7 @@ def constant(*, value: Any) -> None:
     flat=True,
     sized=True,
     space="hidden",
+    lower=Formula(lambda params: params["dim"]),
 )
 def size(*, dim: Size, dtype: Any) -> None:
     """The number behind a Dim, as a 0-d array."""
@@ -124,6 +130,8 @@ def _cast(x: Any, dtype: Any) -> Any:
         sample((0, 3), dtype=np.bool_),
     ),
     exact=True,
+    magnitude=magnitude.CAST,
+    lower=Elementwise(lambda e, x, dtype: e.cast(x, dtype), moves=True),
 )
 def astype(x: Any, /, dtype: Any) -> None:
     """The same numbers in another dtype."""
@@ -134,10 +142,10 @@ def astype(x: Any, /, dtype: Any) -> None:
     dtypes=lambda name, operands: ([operands[0].dtype, dtypes.bool_], operands[0].dtype),
     vjp=lambda g, _out, _x, _safe: (g, None),
     jvp=lambda d, _out, _x, _safe: d[0],
-    emit=lambda e, x, safe: x,
     samples=(sample((3, 4), Booleans(())), sample((), Booleans(())), sample((0, 2), Booleans(()))),
     exact=True,
     space="hidden",
+    lower=View(lambda shape, out: tuple(map(Along, range(len(shape))))),
 )
 def boundary(x: Any, safe: Any, /) -> None:
     """The numbers of x, behind which nothing is final until everything has succeeded.
@@ -151,9 +159,10 @@ def boundary(x: Any, safe: Any, /) -> None:
     numpy=np.array,
     dtypes=lambda name, operands: ([operands[0].dtype], operands[0].dtype),
     flat=True,
-    emit=lambda e, x: x,
     samples=uniform((-2, 2)),
     exact=True,
+    magnitude=magnitude.SAME,
+    lower=Elementwise(lambda e, x: x, moves=True),
 )
 def stop_gradient(x: Any, /) -> None:
     """The same value, cut out of every derivative. The one way to detach."""
@@ -297,6 +306,7 @@ def _arange_type(start: Any, stop: Any, step: Any, dtype: Any) -> ArrayType:
         sample(start=3, stop=3),
         sample(start=3, stop=0),
     ),
+    lower=Formula(lambda params: params["start"], lambda params: params["step"]),
 )
 def arange(*, start: float, stop: float | None = None, step: float = 1, dtype: Any = None) -> None:
     """Numbers from start up to stop, a step apart, without stop; one number alone is the stop."""

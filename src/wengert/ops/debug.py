@@ -11,9 +11,10 @@ from wengert.core.bind import recording_level
 from wengert.core.define import primitive
 from wengert.core.dims import Dim
 from wengert.core.dtypes import bool_
+from wengert.core.lowering import Kernel
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
-from wengert.interpret.looking import print_value
+from wengert.interpret.printing import print_value
 
 
 def _print(x: Any, name: str) -> Any:
@@ -62,6 +63,7 @@ def _show(x: Value, name: str) -> None:
     canonical=lambda x, name: {"name": str(name)},
     front=_front_debug,
     flat=True,
+    lower=Kernel("debug"),
 )
 def debug(x: Any, /, name: str) -> None:
     """Print a value when the program comes to this place, compiled or not, and return the same.

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import promotion
+from wengert.core import magnitude, promotion
 from wengert.core.define import elementwise, function
+from wengert.core.lowering import Elementwise, Failure
 from wengert.core.samples import Exactly, Real, sample, uniform
 from wengert.core.table import op
 from wengert.errors import DTypeError
@@ -85,6 +86,7 @@ def couple(g: Any, h: Any, /) -> None:
     emit=lambda e, x, y: e.add(x, y),
     samples=uniform((-2, 2), (-2, 2)),
     exact=True,
+    magnitude=magnitude.SUM,
 )
 def add(x: Any, y: Any, /) -> None:
     """Sum of each pair of elements, x + y."""
@@ -98,6 +100,7 @@ def add(x: Any, y: Any, /) -> None:
     emit=lambda e, x, y: e.sub(x, y),
     samples=uniform((-2, 2), (-2, 2)),
     exact=True,
+    magnitude=magnitude.DIFFERENCE,
 )
 def subtract(x: Any, y: Any, /) -> None:
     """Difference of each pair of elements, x - y."""
@@ -111,6 +114,7 @@ def subtract(x: Any, y: Any, /) -> None:
     emit=lambda e, x, y: e.mul(x, y),
     samples=uniform((-2, 2), (-2, 2)),
     exact=True,
+    magnitude=magnitude.PRODUCT,
 )
 def multiply(x: Any, y: Any, /) -> None:
     """Product of each pair of elements, x * y."""
@@ -129,6 +133,7 @@ def _inverse(y: Any) -> Any:
     emit=lambda e, x, y: e.div(x, y),
     samples=uniform((-2, 2), (1, 2)),
     exact=True,
+    magnitude=magnitude.QUOTIENT,
 )
 def divide(x: Any, y: Any, /) -> None:
     """Quotient of each pair of elements, x / y; that of integers is a float."""
@@ -170,6 +175,7 @@ def remainder(x: Any, y: Any, /) -> None:
     emit=lambda e, x: e.neg(x),
     samples=uniform((-2, 2)),
     exact=True,
+    magnitude=magnitude.NEGATED,
 )
 def negative(x: Any, /) -> None:
     """Each element with its sign turned, -x."""
@@ -196,6 +202,7 @@ def positive(x: Any, /) -> None:
     emit=lambda e, x: e.div(e.const(1), x),
     samples=(*uniform((0.5, 2)), *uniform((-2, -0.5))),
     exact=True,
+    magnitude=magnitude.QUOTIENT,
 )
 def reciprocal(x: Any, /) -> None:
     """1 / x of each element."""
@@ -208,6 +215,7 @@ def reciprocal(x: Any, /) -> None:
     emit=lambda e, x: e.mul(x, x),
     samples=uniform((-2, 2)),
     exact=True,
+    magnitude=magnitude.SQUARE,
 )
 def square(x: Any, /) -> None:
     """x * x of each element."""
@@ -221,6 +229,7 @@ def square(x: Any, /) -> None:
     samples=uniform((0.2, 3)),
     at=[((0.0,), 0.0, (math.inf,), "the tangent of the root is vertical at 0, as in IEEE")],
     exact=True,
+    magnitude=magnitude.ROOT,
 )
 def sqrt(x: Any, /) -> None:
     """Square root of each element."""
@@ -283,7 +292,6 @@ def _power_by_exponent(out: Any, x: Any, y: Any) -> Any:
         lambda: _power_by_base(x, y),
         lambda: _power_by_exponent(out, x, y),
     ),
-    emit=lambda e, x, y: e.pow(x, y),
     samples=(
         *uniform((0.2, 2), (-2, 3)),
         sample(Real((3, 4), -2, 2), Exactly(3)),
@@ -305,6 +313,17 @@ def _power_by_exponent(out: Any, x: Any, y: Any) -> Any:
         ((math.inf, -1.0), 0.0, (-0.0, 0.0), "the power of infinity stays 0 around y < 0"),
         ((0.0, 0.5), 0.0, (math.inf, 0.0), "the root, whose tangent is vertical"),
     ],
+    lower=Elementwise(
+        lambda e, x, y: e.pow(x, y),
+        failure=Failure(
+            DTypeError,
+            "found a negative exponent of integers, and none when NumPy ran the same arguments; "
+            "arguments must not change during a call",
+            "Do not write to them from another thread",
+            refuses=lambda e, x, y: e.lt(y, e.const(0)),
+            when=lambda dtype: dtype.kind == "i",
+        ),
+    ),
 )
 def power(x: Any, y: Any, /) -> None:
     """x to the power y, of each pair of elements; 1 where y is 0."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from wengert.core.define import function, linear
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
+from wengert.core.lowering import Along, Pick, Places, Span, View, inside_or
 from wengert.core.samples import sample
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
@@ -58,6 +59,12 @@ def _slice_type(x: Any, start: Shape, size: Shape, step: Shape) -> ArrayType:
     return ArrayType(tuple(size), x.dtype)
 
 
+def _sliced_axes(
+    _given: Shape, _out: Shape, start: Shape, size: Shape, step: Shape
+) -> tuple[Along, ...]:
+    return tuple(Along(axis, *each) for axis, each in enumerate(zip(start, step, strict=True)))
+
+
 @linear(
     numpy=lambda x, start, size, step: x[_slices("slice_axes", x.shape, start, size, step)],
     type=_slice_type,
@@ -79,6 +86,7 @@ def _slice_type(x: Any, start: Shape, size: Shape, step: Shape) -> ArrayType:
         sample((), start=(), size=(), step=()),
     ),
     exact=True,
+    lower=View(_sliced_axes),
 )
 def slice_axes(x: Any, /, start: Shape, size: Shape, step: Shape) -> None:
     """Along each axis `size` elements from `start` on, `step` apart; a step may be negative.
@@ -96,6 +104,32 @@ def _place(x: Any, shape: Shape, start: Shape, step: Shape) -> Any:
 def _place_type(x: Any, shape: Shape, start: Shape, step: Shape) -> ArrayType:
     _require_inside("place", shape, start, x.shape, step)
     return ArrayType(tuple(shape), x.dtype)
+
+
+def _placed_element(p: Places) -> Any:
+    """out[start + i · step] = x[i], else 0."""
+    places, masks = [], []
+    for place, size, whole, start, step in zip(
+        p.own, p.types[0].shape, p.out.shape, p.params["start"], p.params["step"], strict=True
+    ):
+        if start == 0 and step == 1 and size == whole:
+            places.append(place)
+            continue
+        moved = p.shift(place, 0 - start)
+        if step == -1:
+            moved = p.scale(moved, -1)
+        elif step != 1:
+            moved, even = p.divide(moved, step)
+            masks.append(even)
+        masks += [p.at_least(moved, 0), p.below(moved, size)]
+        places.append(moved)
+    return inside_or(p, places, masks, 0)
+
+
+def _placed_spans(
+    given: Shape, out: Shape, shape: Shape, start: Shape, step: Shape
+) -> tuple[Span, ...]:
+    return tuple(map(Span, out, start, given, step))
 
 
 @linear(
@@ -118,6 +152,7 @@ def _place_type(x: Any, shape: Shape, start: Shape, step: Shape) -> ArrayType:
         sample((), shape=(), start=(), step=()),
     ),
     exact=True,
+    lower=Pick(_placed_element, spans=_placed_spans),
 )
 def place(x: Any, /, shape: Shape, start: Shape, step: Shape) -> None:
     """Zeros of a shape with the array written into them at a slice; the transpose of slice_axes."""
@@ -126,7 +161,7 @@ def place(x: Any, /, shape: Shape, start: Shape, step: Shape) -> None:
 # Keys.
 
 
-class Entry(NamedTuple):
+class KeyEntry(NamedTuple):
     """What one part of a key does to the array."""
 
     size: Size | None  # of the axis that the basic part leaves here; None where it removes the axis
@@ -153,7 +188,7 @@ def getitem(x: Any, key: Any) -> Any:
 setattr(Tensor, "__getitem__", getitem)  # noqa: B010  (mypy reads x.__getitem__ as x[...])
 
 
-def _basic(x: Any, entries: Sequence[Entry]) -> Any:
+def _basic(x: Any, entries: Sequence[KeyEntry]) -> Any:
     """Slices, single positions and new axes; axes with an integer array stay whole."""
     spans = [entry.span for entry in entries if entry.span is not None]
     start, size, step = (tuple(each) for each in zip(*spans, strict=True)) if spans else ((),) * 3
@@ -167,7 +202,7 @@ def _basic(x: Any, entries: Sequence[Entry]) -> Any:
     return x if shape == tuple(x.shape) else op.reshape.rebind((x,), {"shape": shape})
 
 
-def _advanced(x: Any, entries: Sequence[Entry]) -> Any:
+def _advanced(x: Any, entries: Sequence[KeyEntry]) -> Any:
     """Integer arrays, broadcast together; where their axes go follows NumPy's rule."""
     left = [entry for entry in entries if entry.size is not None]
     axes = [axis for axis, entry in enumerate(left) if entry.index is not None]
@@ -182,7 +217,7 @@ def _advanced(x: Any, entries: Sequence[Entry]) -> Any:
         raise type(error)(str(error).replace("gather", "getitem", 1)) from None
 
 
-def _entries(x: Any, key: Any) -> list[Entry]:
+def _entries(x: Any, key: Any) -> list[KeyEntry]:
     """The parts of a key, one per axis of x or new axis, with Ellipsis written out."""
     parts = [_array(part) for part in (key if isinstance(key, tuple) else (key,))]
     used = sum(map(_consumed, parts))
@@ -198,7 +233,7 @@ def _entries(x: Any, key: Any) -> list[Entry]:
     place = ellipses[0] if ellipses else len(parts)
     # The Ellipsis stays behind its slices: it sets integer arrays apart even where it has none.
     parts[place:place] = [slice(None)] * (x.ndim - used)
-    entries: list[Entry] = []
+    entries: list[KeyEntry] = []
     axis = 0
     for part in parts:
         entries += _entry(x, axis, part)
@@ -240,11 +275,11 @@ def _consumed(part: Any) -> int:
     return 1
 
 
-def _entry(x: Any, axis: int, part: Any) -> list[Entry]:
+def _entry(x: Any, axis: int, part: Any) -> list[KeyEntry]:
     if part is None:
-        return [Entry(1)]
+        return [KeyEntry(1)]
     if part is Ellipsis:
-        return [Entry(None)]
+        return [KeyEntry(None)]
     if isinstance(part, bool):
         part = np.asarray(part)
     if isinstance(part, np.ndarray) and part.dtype == np.bool_:
@@ -252,18 +287,18 @@ def _entry(x: Any, axis: int, part: Any) -> list[Entry]:
     size = x.shape[axis]
     if isinstance(part, slice):
         span = _span(size, part)
-        return [Entry(span[1], span)]
+        return [KeyEntry(span[1], span)]
     if isinstance(part, np.ndarray) and part.dtype.kind not in "iu":
         _refuse_kind(f"an index of dtype {part.dtype}")
     if isinstance(part, Tensor) or (isinstance(part, np.ndarray) and part.ndim):
-        return [Entry(size, (0, size, 1), part, advanced=True)]
-    return [Entry(None, (_position(x, axis, part), 1, 1), advanced=True)]
+        return [KeyEntry(size, (0, size, 1), part, advanced=True)]
+    return [KeyEntry(None, (_position(x, axis, part), 1, 1), advanced=True)]
 
 
-def _mask(x: Any, axis: int, mask: Any) -> list[Entry]:
+def _mask(x: Any, axis: int, mask: Any) -> list[KeyEntry]:
     """A mask is the positions where it holds, one integer array per axis."""
     if mask.ndim == 0:  # a truth value: a new axis, of size 1 or 0
-        return [Entry(1, index=np.zeros(int(mask), np.intp), advanced=True)]
+        return [KeyEntry(1, index=np.zeros(int(mask), np.intp), advanced=True)]
     shape = tuple(int(size) for size in x.shape[axis : axis + mask.ndim])
     if mask.shape != shape:
         _refuse(
@@ -272,7 +307,7 @@ def _mask(x: Any, axis: int, mask: Any) -> list[Entry]:
             "Reshape the mask",
         )
     return [
-        Entry(size, (0, size, 1), index, advanced=True)
+        KeyEntry(size, (0, size, 1), index, advanced=True)
         for size, index in zip(shape, np.nonzero(mask), strict=True)
     ]
 

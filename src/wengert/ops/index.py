@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from wengert.core import dtypes
 from wengert.core.broadcast import broadcast_shapes, canonical_axis
 from wengert.core.define import composite, function, linear
 from wengert.core.dims import Shape, product
+from wengert.core.lowering import BAD_INDEX, Kernel, Pick, Places
 from wengert.core.samples import Exactly, Integers, sample
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
@@ -104,6 +105,26 @@ def _calling(name: str, function: Any, arrays: Any, shape: Shape, **params: Any)
         raise
 
 
+def _gathered_element(p: Places) -> Any:
+    (given, *indices), axis = p.types, p.params["axis"]
+    rank = max(each.ndim for each in indices)
+    block = p.own[axis : axis + rank]
+    places, masks = [*p.own[:axis]], []
+    for operand, (found, size) in enumerate(zip(indices, given.shape[axis:], strict=False), 1):
+        own = [
+            p.fixed(0) if n == 1 else place
+            for place, n in zip(block[rank - found.ndim :], found.shape, strict=True)
+        ]
+        place, bad = p.index(operand, own, size)
+        places.append(place)
+        if not isinstance(size, int):  # an open axis may be empty: then no element can be read
+            masks.append(p.e.not_(bad))
+    if 0 in given.shape:
+        return p.number(0, p.out.dtype)
+    inside = reduce(p.e.and_, masks) if masks else None
+    return p.read(0, [*places, *p.own[axis + rank :]], inside)
+
+
 @linear(
     numpy=_gather,
     type=_gather_type,
@@ -123,6 +144,7 @@ def _calling(name: str, function: Any, arrays: Any, shape: Shape, **params: Any)
         sample((3,), Exactly(np.int64(-1)), axis=0),
     ),
     exact=True,
+    lower=Pick(_gathered_element, failure=BAD_INDEX),
 )
 def gather(*arrays: Any, axis: int) -> None:
     """Elements of the first array at positions along one or more axes, from `axis` on.
@@ -187,6 +209,7 @@ def _scatter(updates: Any, *indices: Any, shape: Shape, axis: int) -> Any:
         sample((3, 0), Exactly(np.zeros(0, np.int64)), shape=(3, 2), axis=1),
         sample((), Exactly(np.int64(-1)), shape=(3,), axis=0),
     ),
+    lower=Kernel("scatter", failure=BAD_INDEX),
 )
 def scatter(*arrays: Any, shape: Shape, axis: int) -> None:
     """Zeros of a shape with the first array added at positions; the transpose of gather.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from wengert.core.broadcast import broadcast_shapes, canonical_axis, unbroadcast
 from wengert.core.define import function, primitive
 from wengert.core.dtypes import promote
+from wengert.core.lowering import Failure, Kernel, cubes
 from wengert.core.matrices import (
     require_floats,
     require_matrices,
@@ -20,6 +22,13 @@ from wengert.core.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError
+
+SINGULAR = Failure(
+    np.linalg.LinAlgError,
+    "given a matrix that is singular, or not positive definite, in compiled arithmetic; NumPy's "
+    "finds it barely is not",
+    "Add a small multiple of the identity",
+)
 
 
 def _regular(*shape: int) -> Exactly:
@@ -87,6 +96,17 @@ def _solve(a: Any, b: Any) -> Any:
     return spoiling(out, spoilt[..., 0] if spoilt is not None and b.ndim == 1 else spoilt)
 
 
+def _solve_flops(operands: Any, results: Any, _params: dict[str, Any]) -> int:
+    n = operands[0][-1]
+    found: int = 2 * math.prod(operands[0]) * n // 3 + 2 * n * math.prod(results[0])
+    return found
+
+
+def _triangular_flops(operands: Any, results: Any, _params: dict[str, Any]) -> int:
+    found: int = operands[0][-1] * math.prod(results[0])
+    return found
+
+
 def _solve_vjp(g: Any, out: Any, a: Any, _b: Any) -> Any:
     vector = len(_b.shape) == 1
     gb = op.solve(a.mT, _columns(g, vector))
@@ -118,6 +138,7 @@ def _solve_jvp(d: Any, out: Any, a: Any, b: Any) -> Any:
     ),
     array_function=(np.linalg.solve,),
     space="linalg",
+    lower=Kernel("solve", _solve_flops, SINGULAR, one_dtype=True),
 )
 def solve(a: Any, b: Any, /) -> None:
     """The x with a @ x = b; b is one vector, or holds columns.
@@ -198,6 +219,7 @@ def _triangular_jvp(d: Any, out: Any, a: Any, b: Any, lower: bool, trans: bool) 
         sample((0, 0), (0, 2), lower=True),
     ),
     space="linalg",
+    lower=Kernel("triangular_solve", _triangular_flops, SINGULAR, one_dtype=True),
 )
 def triangular_solve(a: Any, b: Any, /, lower: bool, trans: bool = False) -> None:
     """The x with a @ x = b, or a.mT @ x = b where `trans`, reading one triangle of a only.
@@ -234,6 +256,7 @@ def _inv(x: Any) -> Any:
     ),
     array_function=(np.linalg.inv,),
     space="linalg",
+    lower=Kernel("inv", cubes(2), SINGULAR),
 )
 def inv(x: Any, /) -> None:
     """The inverse of each matrix; NaN where an element is not finite.
@@ -301,6 +324,7 @@ def _cholesky_jvp(d: Any, out: Any, _x: Any, upper: bool) -> Any:
     ),
     array_function=(np.linalg.cholesky,),
     space="linalg",
+    lower=Kernel("cholesky", cubes(1, 3), SINGULAR),
 )
 def cholesky(x: Any, /, upper: bool = False) -> None:
     """The lower triangular l with l @ l.mT = x, positive definite; its transpose if `upper`.

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import promotion
+from wengert.core import magnitude, promotion
 from wengert.core.define import elementwise
 from wengert.core.dtypes import DType, promote
+from wengert.core.lowering import Elementwise
 from wengert.core.samples import Booleans, Exactly, Real, sample, uniform
 from wengert.core.table import op
 from wengert.core.types import Value
@@ -25,6 +26,7 @@ from wengert.core.types import Value
     samples=(*uniform((0.2, 2)), *uniform((-2, -0.2))),
     at=[((0.0,), 0.0, (0.0,), "the middle of the slopes -1 and 1")],
     exact=True,
+    magnitude=magnitude.ABSOLUTE,
 )
 def abs(x: Any, /) -> None:
     """Each element without its sign."""
@@ -43,6 +45,7 @@ def _emit_sign(e: Any, x: Any) -> Any:
     emit=_emit_sign,
     samples=(*uniform((-2, 2)), sample(Exactly([-3.0, 0.0, 5.0]))),
     at=[((0.0,), 0.0, (0.0,), "neither positive nor negative")],
+    magnitude=magnitude.SIGN,
 )
 def sign(x: Any, /) -> None:
     """-1, 0 or 1, as each element is negative, zero or positive."""
@@ -146,6 +149,7 @@ def _may_be_nan(*operands: Any) -> bool:
     emit=lambda e, x, y: e.max(x, y),
     samples=uniform((-2, 2), (-2, 2)),
     at=[((1.0, 1.0), 1.0, (0.5, 0.5), "a tie shares the gradient evenly")],
+    magnitude=magnitude.LARGER,
 )
 def maximum(x: Any, y: Any, /) -> None:
     """The larger of each pair of elements; NaN if either is."""
@@ -161,6 +165,7 @@ def maximum(x: Any, y: Any, /) -> None:
     emit=lambda e, x, y: e.min(x, y),
     samples=uniform((-2, 2), (-2, 2)),
     at=[((1.0, 1.0), 1.0, (0.5, 0.5), "a tie shares the gradient evenly")],
+    magnitude=magnitude.SMALLER,
 )
 def minimum(x: Any, y: Any, /) -> None:
     """The smaller of each pair of elements; NaN if either is."""
@@ -247,6 +252,7 @@ def _clip_partials(_out: Any, x: Any, min: Any, max: Any) -> Any:
         ((-1.0, -1.0, 1.0), -1.0, (1.0, 0.0, 0.0), "the gradient passes at the lower bound"),
         ((0.0, 2.0, 1.0), 1.0, (0.0, 0.0, 1.0), "where the bounds cross, the upper one holds"),
     ],
+    magnitude=magnitude.BETWEEN,
 )
 def clip(x: Any, min: Any = None, max: Any = None, /) -> None:
     """Each element, but not below min and not above max; None is no bound."""
@@ -263,7 +269,7 @@ def clip(x: Any, min: Any = None, max: Any = None, /) -> None:
     jvp=lambda d, _out, condition, _x, _y: op.where(
         condition, 0 if d[1] is None else d[1], 0 if d[2] is None else d[2]
     ),
-    emit=lambda e, condition, x, y: e.select(condition, x, y),
+    lower=Elementwise(lambda e, condition, x, y: e.select(condition, x, y), chooses=True),
     samples=(
         sample(Booleans((3, 4)), (3, 4), (3, 4)),
         sample(Booleans((2, 1, 4)), (3, 1), ()),
@@ -271,6 +277,7 @@ def clip(x: Any, min: Any = None, max: Any = None, /) -> None:
         sample(Booleans((0, 3)), (3,), (0, 1)),
     ),
     exact=True,
+    magnitude=magnitude.CHOSEN,
 )
 def where(condition: Any, x: Any, y: Any, /) -> None:
     """Elements of x where the condition holds, else of y."""

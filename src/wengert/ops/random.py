@@ -22,6 +22,7 @@ from wengert.core import dtypes
 from wengert.core.bind import at_line
 from wengert.core.define import function, primitive
 from wengert.core.dims import Shape, Size
+from wengert.core.lowering import Kernel
 from wengert.core.samples import Exactly, sample
 from wengert.core.shapes import canonical_shape
 from wengert.core.source import user_line
@@ -106,6 +107,7 @@ _SOME_KEY = Exactly(np.array([7, 11], np.uint32))
     ),
     space="random",
     exact=True,
+    lower=Kernel("random_bits"),
 )
 def random_bits(key: Any, /, shape: Shape, dtype: Any = np.uint32, stream: int = 0) -> None:
     """Random unsigned integers; element i, counted row by row, depends on key, stream and i only.
@@ -140,6 +142,7 @@ def _fold_type(key: Any, number: Any) -> ArrayType:
     samples=(sample(_SOME_KEY, Exactly(3)), sample(_SOME_KEY, Exactly(-1))),
     space="random",
     exact=True,
+    lower=Kernel("fold_in"),
 )
 def fold_in(key: Any, number: Any, /) -> None:
     """A new key from a key and a number: different numbers give unrelated keys.

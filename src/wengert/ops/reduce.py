@@ -12,6 +12,7 @@ from wengert.core.bind import located
 from wengert.core.broadcast import canonical_axes, canonical_axis
 from wengert.core.define import linear, primitive
 from wengert.core.dims import Shape, product
+from wengert.core.lowering import Fold, Kernel
 from wengert.core.samples import Booleans, Exactly, Integers, sample
 from wengert.core.table import UFUNC_METHODS, op
 from wengert.core.types import ArrayType
@@ -46,6 +47,20 @@ def _giving(dtype: Callable[[Any], Any]) -> Any:
     return lambda x, axes, keepdims: ArrayType(_reduced(x.shape, axes, keepdims), dtype(x.dtype))
 
 
+def _smallest_of(dtype: Any) -> Any:
+    """What every number of a dtype is at least."""
+    if dtypes.is_float(dtype):
+        return -np.inf
+    return False if dtype.kind == "b" else np.iinfo(dtype).min
+
+
+def _largest_of(dtype: Any) -> Any:
+    """What every number of a dtype is at most."""
+    if dtypes.is_float(dtype):
+        return np.inf
+    return True if dtype.kind == "b" else np.iinfo(dtype).max
+
+
 def _nonempty(name: str) -> Any:
     def rule(x: Any, axes: tuple[int, ...], keepdims: bool) -> ArrayType:
         if 0 in [x.shape[axis] for axis in axes]:
@@ -78,6 +93,7 @@ _SAMPLES = (
     transpose=lambda g, _x, axes, keepdims: op.broadcast_to(_restored(g, _x, axes), _x.shape),
     samples=(*_SAMPLES, sample((0, 3), axis=0), sample(Integers((2, 3), dtype="int8"))),
     method=True,
+    lower=Fold(lambda _: 0, lambda e, x, y: e.add(x, y), adds=True),
 )
 def sum(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Sum of the elements along the axes; all of them by default.
@@ -132,6 +148,7 @@ def _prod_jvp(d: Any, _out: Any, x: Any, axes: tuple[int, ...], keepdims: bool) 
         (([0.0, 0.0, 3.0],), 0.0, ([0.0, 0.0, 0.0],), "with several zeros, no place has"),
     ],
     method=True,
+    lower=Fold(lambda _: 1, lambda e, x, y: e.mul(x, y)),
 )
 def prod(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Product of the elements along the axes. Its derivatives are right at zeros too.
@@ -171,6 +188,7 @@ def _extremum_jvp(d: Any, out: Any, x: Any, axes: tuple[int, ...], keepdims: boo
     samples=_SAMPLES,
     at=[(([1.0, 3.0, 3.0],), 3.0, ([0.0, 0.5, 0.5],), "tied maxima share the gradient evenly")],
     method=True,
+    lower=Fold(_smallest_of, lambda e, x, y: e.max(x, y)),
 )
 def max(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Largest element along the axes; NaN where there is one.
@@ -190,6 +208,7 @@ def max(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     samples=_SAMPLES,
     at=[(([3.0, 1.0, 1.0],), 1.0, ([0.0, 0.5, 0.5],), "tied minima share the gradient evenly")],
     method=True,
+    lower=Fold(_largest_of, lambda e, x, y: e.min(x, y)),
 )
 def min(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Smallest element along the axes; NaN where there is one.
@@ -217,6 +236,7 @@ _TRUTHS = (
     samples=_TRUTHS,
     method=True,
     exact=True,
+    lower=Fold(lambda _: False, lambda e, x, y: e.or_(x, y), truth=True),
 )
 def any(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Whether any element along the axes is not zero; False where there is none.
@@ -234,6 +254,7 @@ def any(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     samples=_TRUTHS,
     method=True,
     exact=True,
+    lower=Fold(lambda _: True, lambda e, x, y: e.and_(x, y), truth=True),
 )
 def all(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Whether every element along the axes is not zero; True where there is none.
@@ -253,6 +274,7 @@ def all(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     samples=_TRUTHS,
     array_function=(np.count_nonzero,),
     exact=True,
+    lower=Fold(lambda _: 0, lambda e, x, y: e.add(x, y), truth=True, again="sum"),
 )
 def count_nonzero(
     x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
@@ -301,6 +323,7 @@ _POSITIONS = (
     samples=_POSITIONS,
     method=True,
     exact=True,
+    lower=Kernel("argmax"),
 )
 def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
     """Where the largest element along the axis stands, the first of equals and of NaNs.
@@ -321,6 +344,7 @@ def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
     samples=_POSITIONS,
     method=True,
     exact=True,
+    lower=Kernel("argmin"),
 )
 def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
     """Where the smallest element along the axis stands, the first of equals and of NaNs.

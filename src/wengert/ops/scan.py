@@ -13,6 +13,7 @@ from wengert.core.define import primitive
 from wengert.core.dims import Dim, Size, solve, substitute
 from wengert.core.dtypes import DType, is_float
 from wengert.core.graph import Graph
+from wengert.core.lowering import Bodies
 from wengert.core.source import user_line
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value, type_of
@@ -33,8 +34,8 @@ from wengert.interpret.body import (
 )
 from wengert.interpret.derive import jvp_flat, vjp_flat
 from wengert.interpret.eagerness import is_eager
-from wengert.interpret.looking import at_step, quiet
 from wengert.interpret.loops import IndexNeeded, Loop
+from wengert.interpret.printing import at_step, quiet
 from wengert.interpret.randomness import moved, positions, used_by
 from wengert.interpret.replay import replay
 from wengert.interpret.stepwise import run_steps
@@ -433,6 +434,7 @@ def _scan_length(rows: Sequence[Value], length: int | None) -> Size:
     saving=lambda params: params | {"save": True},
     asked=lambda params: len(params["body"].returns),
     sized=True,
+    lower=Bodies("scan"),
 )
 def scan(
     *operands: Any, body: Graph, consts: int, carry: int, length: Size, reverse: bool, save: bool

@@ -6,14 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core import magnitude
 from wengert.core.broadcast import broadcast_shapes, canonical_axes, canonical_axis, unbroadcast
 from wengert.core.define import function, linear
 from wengert.core.dims import Shape, Size
+from wengert.core.lowering import Along, View
 from wengert.core.samples import sample
 from wengert.core.shapes import canonical_shape, solved_shape
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError
+
+
+def _same_axes(given: Shape, out: Shape, **_shape: Any) -> tuple[Along, ...] | None:
+    """Where a reshape only adds and takes away axes of size 1."""
+    longer = [axis for axis, size in enumerate(out) if size != 1]
+    if [out[axis] for axis in longer] != [size for size in given if size != 1]:
+        return None
+    left = iter(longer)
+    return tuple(Along(None if size == 1 else next(left)) for size in given)
 
 
 @linear(
@@ -30,9 +41,16 @@ from wengert.errors import ShapeError
         sample((0, 3), shape=(3, 0)),
     ),
     exact=True,
+    magnitude=magnitude.SAME,
+    lower=View(_same_axes, regroups=True),
 )
 def reshape(x: Any, /, shape: Shape) -> None:
     """The elements, row by row, in another shape; one size may be -1."""
+
+
+def _repeated_axes(given: Shape, out: Shape, **_shape: Any) -> tuple[Along, ...]:
+    new = len(out) - len(given)
+    return tuple(Along(None if n == 1 else new + axis) for axis, n in enumerate(given))
 
 
 def _broadcast_type(x: Any, shape: Shape) -> ArrayType:
@@ -60,6 +78,8 @@ def _broadcast_type(x: Any, shape: Shape) -> ArrayType:
         sample((1,), shape=(0,)),
     ),
     exact=True,
+    magnitude=magnitude.SAME,
+    lower=View(_repeated_axes),
 )
 def broadcast_to(x: Any, /, shape: Shape) -> None:
     """The array repeated along new axes and along axes of size 1."""
@@ -97,9 +117,17 @@ def _permutation(x: Any, axes: Any) -> dict[str, Any]:
         sample((), axes=()),
     ),
     exact=True,
+    lower=View(
+        lambda shape, out, axes: tuple(Along(axes.index(axis)) for axis in range(len(shape)))
+    ),
 )
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> None:
     """The array with its axes in another order."""
+
+
+def _swapped_axes(given: Shape, _out: Shape) -> tuple[Along, ...]:
+    *batch, rows, columns = range(len(given))
+    return tuple(map(Along, (*batch, columns, rows)))
 
 
 def _matrix_transpose_type(x: Any) -> ArrayType:
@@ -117,6 +145,7 @@ def _matrix_transpose_type(x: Any) -> ArrayType:
     array_function=(np.matrix_transpose,),
     samples=(sample((2, 3)), sample((2, 3, 4)), sample((3, 0))),
     exact=True,
+    lower=View(_swapped_axes),
 )
 def matrix_transpose(x: Any, /) -> None:
     """The array with its last two axes swapped."""

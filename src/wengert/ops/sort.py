@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from wengert.core.broadcast import canonical_axis
 from wengert.core.define import composite, primitive
 from wengert.core.dtypes import int64, promote
+from wengert.core.lowering import Kernel, comparisons
 from wengert.core.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
@@ -40,6 +42,10 @@ _SAMPLES = (
 )
 
 
+def _argsort_flops(operands: Any, _results: Any, params: dict[str, Any]) -> int:
+    return comparisons(math.prod(operands[0]), operands[0][params["axis"]])
+
+
 @primitive(
     numpy=_argsort,
     type=lambda x, axis, descending, stable: ArrayType(tuple(x.shape), int64),
@@ -53,6 +59,7 @@ _SAMPLES = (
         sample(Exactly([False, True, False]), descending=True),
     ),
     exact=True,
+    lower=Kernel("argsort", _argsort_flops),
 )
 def argsort(x: Any, /, axis: int = -1, descending: bool = False, stable: bool = True) -> None:
     """The positions that put the elements along an axis in order; equal ones keep their order."""
@@ -102,6 +109,10 @@ def _side(x1: Any, x2: Any, side: str) -> dict[str, Any]:
         sample((0,), (3,)),
     ),
     exact=True,
+    lower=Kernel(
+        "searchsorted",
+        lambda operands, results, _: comparisons(math.prod(results[0]), math.prod(operands[0])),
+    ),
 )
 def searchsorted(x1: Any, x2: Any, /, side: str = "left") -> None:
     """Where each element of x2 would be inserted into the sorted x1.

@@ -19,7 +19,7 @@ from wengert.optim import saving, settings
 from wengert.optim import schedules_checks as checks
 from wengert.optim.eager import require_weights
 from wengert.optim.lbfgs_problem import Problem, dot
-from wengert.optim.lbfgs_run import Ending, Place, Run
+from wengert.optim.lbfgs_run import Ending, LbfgsRun, Place
 from wengert.optim.lbfgs_state import State
 from wengert.optim.optimizer import chosen_rate, one_rate
 from wengert.optim.parameters import named
@@ -143,7 +143,7 @@ class LBFGS:
         differentiated = value_and_grad(function)
         called = compile(differentiated) if compiled else differentiated
         problem = Problem("LBFGS.minimize", lambda weights: called(weights, *args), tree)
-        ending = Run(self, self.learning_rate, problem, State()).to_the_end()
+        ending = LbfgsRun(self, self.learning_rate, problem, State()).to_the_end()
         message = ending.message
         if ending.best is not ending.last:
             message += f"; the value rose to {ending.last.value:.6g}, so the lowest is returned"
@@ -164,7 +164,7 @@ class LBFGS:
                 f"LBFGS.step: given {problem.size} weights and state for {state.size()}; one "
                 "search is for one set of weights. Use another LBFGS, or clear_state()."
             )
-        ending = Run(self, self.learning_rate, problem, state).to_the_end()
+        ending = LbfgsRun(self, self.learning_rate, problem, state).to_the_end()
         state.steps += 1
         problem.assign(ending.last.x)
         self._state = state

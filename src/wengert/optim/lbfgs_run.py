@@ -45,7 +45,7 @@ class Ending:
     message: str
 
 
-class Run:
+class LbfgsRun:
     """One run of iterations from the parameters of a problem. It changes the state it is given."""
 
     def __init__(self, settings: Settings, rate: float, problem: Problem, state: State) -> None:

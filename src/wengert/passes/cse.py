@@ -31,7 +31,7 @@ import numpy as np
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Type
-from wengert.interpret.looking import prints
+from wengert.interpret.printing import prints
 from wengert.passes.rebuild import Placed, rebuild, with_bodies
 
 

@@ -24,7 +24,7 @@ from dataclasses import replace
 
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
-from wengert.interpret.looking import prints
+from wengert.interpret.printing import prints
 from wengert.passes.rebuild import with_bodies
 
 

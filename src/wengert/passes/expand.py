@@ -36,6 +36,7 @@ import numpy as np
 
 from wengert.core.dims import Dim
 from wengert.core.graph import Graph, Node
+from wengert.core.lowering import Kernel
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.interpret.trace import composite_body
@@ -68,7 +69,8 @@ def _place(out: Graph, node: Node) -> Placed:
             None if i is None else append_broadcast(out, i, found, node.line) for i in node.operands
         )
         node = replace(node, operands=operands)
-    if node.op.kind == "bilinear" or node.op in (op.recurrence, op.solve, op.triangular_solve):
+    lower = node.op.lower
+    if node.op.kind == "bilinear" or (isinstance(lower, Kernel) and lower.one_dtype):
         node = _with_one_dtype(out, node)
     return out.append(node)
 

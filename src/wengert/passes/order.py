@@ -28,6 +28,7 @@ from dataclasses import replace
 
 from wengert.core.dtypes import accumulated, bool_
 from wengert.core.graph import Graph, Node
+from wengert.core.lowering import Fold
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.interpret.trace import node_type
@@ -55,7 +56,8 @@ def _place(out: Graph, node: Node) -> Placed:
     if not last or not others:
         return out.append(replace(node, order="lanes" if last else "rows"))
     first = _appended(out, node, source, last, "lanes")
-    again = replace(node, op=op.sum) if node.op is op.count_nonzero else node
+    other = node.op.lower.again if isinstance(node.op.lower, Fold) else None
+    again = node if other is None else replace(node, op=op[other])
     second = _appended(out, again, first, others, "rows")
     if out.type(second) == node.type:
         return second

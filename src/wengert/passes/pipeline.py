@@ -19,7 +19,7 @@ from wengert.passes.fold import fold
 from wengert.passes.order import order
 from wengert.passes.simplify import simplify
 from wengert.passes.sink import sink
-from wengert.passes.turn import turn
+from wengert.passes.turned_products import turn
 
 Pass: TypeAlias = Callable[[Graph], Graph]
 

@@ -33,15 +33,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wengert.core.graph import Graph, Node
+from wengert.core.lowering import Elementwise
 from wengert.core.table import op
 from wengert.core.types import ArrayType
-from wengert.passes.rebuild import (
-    append_broadcast,
-    append_constant,
-    copy_into,
-    single,
-    with_bodies,
-)
+from wengert.passes.rebuild import append_broadcast, append_constant, copy_into, single, with_bodies
 
 
 def sink(graph: Graph) -> Graph:
@@ -87,7 +82,7 @@ class _Loop:
 
     def can_sink(self, number: int) -> bool:
         node = self.graph.nodes[number]
-        elementwise = node.op.emit is not None or node.op is op.astype
+        elementwise = isinstance(node.op.lower, Elementwise)
         if not elementwise or None in node.operands or self.readers[number] != {self.number}:
             return False
         if number in self.consts or number in self.carry:

@@ -16,11 +16,12 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
-from wengert.codegen.llvm.beside import Beside
-from wengert.codegen.llvm.native import make_object
+from wengert.codegen.llvm.machine.background import Beside
+from wengert.codegen.llvm.machine.native import make_object
+from wengert.compiler import Recipe
 from wengert.core.graph import Graph
 from wengert.runtime.cache_key import Unkeyed, object_key, program_keys
-from wengert.runtime.cache_recipe import Recipe, Unkeepable, Unreadable, from_bytes, to_bytes
+from wengert.runtime.cache_recipe import Unkeepable, Unreadable, from_bytes, to_bytes
 from wengert.runtime.cache_store import Key, Missed, Store, log, name_of
 from wengert.runtime.cache_writer import later
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.codegen.llvm.native import complete, machine
+from wengert.codegen.llvm.machine.native import complete, machine
 from wengert.core.dims import Dim
 from wengert.core.graph import Graph, Node
 from wengert.core.literal import has_numbers
@@ -35,7 +35,7 @@ MOST = 1 << 24  # bytes of constants in a program that is kept
 
 # Fields of an op that decide what becomes of it; those of ours are remembered as they were when the
 # package was loaded.
-_FIELDS = ("name", "kind", "numpy", "type", "body", "emit", "narrow", "commutative", "exact")
+_FIELDS = ("name", "kind", "numpy", "type", "body", "lower", "narrow", "commutative", "exact")
 
 
 # Switches that decide nothing, or are among the options of every program as what they come to.

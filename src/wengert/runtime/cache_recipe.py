@@ -9,39 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
 
-from wengert.codegen.hosting import Guest
-from wengert.codegen.llvm.native import Images
-from wengert.codegen.lower import Layout, Shown, Slot
-from wengert.codegen.plan import Placed
+from wengert.codegen.kernel import Guest, Layout, Shown, Slot
+from wengert.codegen.memory.plan import Placed
+from wengert.compiler import Recipe
 from wengert.core.dims import Dim, parse_size
 from wengert.core.literal import has_numbers
 
 _LENGTH = 8  # bytes that say how long the JSON is
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A program as its calls see it; `placed`, `least` and `suits` are about the sizes of the first
-    one.
-    """
-
-    images: Images
-    layout: Layout  # without the nodes that can fail, which have lines
-    placed: Placed
-    grows: bool  # as `Requirements.grow`
-    least: dict[str, int] | None  # as `Requirements.least`
-    suits: bool  # whether the sizes break no requirement
-    divided: bool  # whether several workers can run it
-
-    def covers(self, sizes: Mapping[str, int]) -> bool:
-        """Whether the program is known to be right for these sizes."""
-        return self.least is not None and all(sizes[name] >= n for name, n in self.least.items())
 
 
 _CLASSES = {each.__name__: each for each in (Recipe, Layout, Placed, Guest, Shown, *get_args(Slot))}
@@ -85,7 +63,7 @@ def _plain(value: Any, blobs: list[bytes]) -> Any:
         return [_plain(each, blobs) for each in value]
     if kind is tuple:
         return {"tuple": [_plain(each, blobs) for each in value]}
-    if kind is set:
+    if kind is frozenset:
         return {"set": [_plain(each, blobs) for each in sorted(value)]}
     if kind is dict:
         return {"dict": [[_plain(k, blobs), _plain(v, blobs)] for k, v in value.items()]}
@@ -131,7 +109,7 @@ class _Reader:
             return np.dtype(inside)
         if kind in _CLASSES:
             return _CLASSES[kind](**{name: self.value(each) for name, each in inside.items()})
-        return {"tuple": tuple, "set": set}[kind](map(self.value, inside))
+        return {"tuple": tuple, "set": frozenset}[kind](map(self.value, inside))
 
     def blob(self, size: int) -> bytes:
         begin, self.at = self.at, self.at + size

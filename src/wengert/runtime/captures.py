@@ -137,9 +137,11 @@ class Captures:
             place
             for place in self.places
             if place.kind in _WRITTEN
+            and not isinstance(place.container, Contents)
+            and place.value is not MISSING
+            and place.read() is not MISSING
             and is_plain(place.value)
             and is_plain(place.read())
-            and MISSING not in (place.value, place.read())
             and not place.renew()
         ]
 

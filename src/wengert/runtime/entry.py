@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from wengert.codegen.llvm.native import Native
-from wengert.codegen.llvm.program import ENTRY
+from wengert.codegen.llvm.machine.native import Native
+from wengert.codegen.llvm.module import ENTRY
 from wengert.core import tree
 from wengert.core.types import ArrayType
 from wengert.runtime import objects
 from wengert.runtime.cache import begin_object, cached_object
+from wengert.runtime.call_memory import Memory
 from wengert.runtime.entry_code import CALL, CLAIM, entry_text
 from wengert.runtime.entry_table import NEVER, Filled, expected_word
-from wengert.runtime.memory import Memory
+from wengert.runtime.entry_words import HEAD, PLACE
 from wengert.runtime.signature import Signature
-from wengert.runtime.table import HEAD, PLACE
 from wengert.runtime.watch import Watch
 
 Call = Callable[..., Any]

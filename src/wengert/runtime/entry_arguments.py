@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wengert.codegen.llvm.text import Module
-from wengert.codegen.lower import HEADER, STATUS
+from wengert.codegen.kernel import HEADER, STATUS
+from wengert.codegen.llvm.text.lines import Module
 from wengert.runtime import objects
 from wengert.runtime.entry_function import Function
-from wengert.runtime.table import BLOCK, DICT, FIELDS, LEAF, LIST, NODE, TUPLE
+from wengert.runtime.entry_words import BLOCK, DICT, FIELDS, LEAF, LIST, NODE, TUPLE
 
 
 def write_open(module: Module) -> None:

@@ -7,14 +7,14 @@ return NotImplemented, with nothing changed: Python then takes the slow path.
 
 from __future__ import annotations
 
-from wengert.codegen.llvm.text import Module
-from wengert.codegen.lower import STATUS
+from wengert.codegen.kernel import STATUS
+from wengert.codegen.llvm.text.lines import Module
 from wengert.runtime import objects
 from wengert.runtime.entry_arguments import write_apart, write_check, write_open
 from wengert.runtime.entry_function import Function
 from wengert.runtime.entry_results import write_allocate, write_build, write_measure
 from wengert.runtime.entry_watch import write_watch
-from wengert.runtime.table import HEAD
+from wengert.runtime.entry_words import HEAD
 
 CALL, CLAIM = "call", "claim"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wengert.codegen.llvm.text import Text
-from wengert.runtime.table import HEAD
+from wengert.codegen.llvm.text.lines import Text
+from wengert.runtime.entry_words import HEAD
 
 
 class Function(Text):

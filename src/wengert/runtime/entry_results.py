@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from wengert.codegen.llvm.text import Module
-from wengert.codegen.lower import HEADER
+from wengert.codegen.kernel import HEADER
+from wengert.codegen.llvm.text.lines import Module
 from wengert.runtime import objects
 from wengert.runtime.entry_function import Function
-from wengert.runtime.table import BUILD, CONSTANT, DICT, LEAF, LIST, OUTPUT, TERM, TUPLE
+from wengert.runtime.entry_words import BUILD, CONSTANT, DICT, LEAF, LIST, OUTPUT, TERM, TUPLE
 
 
 def write_measure(module: Module) -> None:

@@ -12,9 +12,8 @@ from wengert.core.dtypes import is_float
 from wengert.core.ending import ending
 from wengert.core.types import ArrayType
 from wengert.runtime import objects
-from wengert.runtime.memory import Memory
-from wengert.runtime.signature import LEAF_MARK, Signature, Static
-from wengert.runtime.table import (
+from wengert.runtime.call_memory import Memory
+from wengert.runtime.entry_words import (
     BLOCK,
     BUILD,
     CONSTANT,
@@ -28,8 +27,9 @@ from wengert.runtime.table import (
     PLACE,
     TERM,
     TUPLE,
-    Table,
+    EntryWords,
 )
+from wengert.runtime.signature import LEAF_MARK, Signature, Static
 from wengert.runtime.watch import DICT_SIZE, ELEMENT, LIST_SIZE, MISSING, SET_SIZE, Place
 
 NEVER = 1 << 62  # more than any size
@@ -44,7 +44,7 @@ class Filled:
 
     def __init__(self, signature: Signature, memory: Memory) -> None:
         self.signature, self.memory = signature, memory
-        self.table = Table()
+        self.table = EntryWords()
         self.kept: list[Any] = []
         self._count = 0  # objects there will be
         self._leaves: list[tuple[int, int]] = []  # its object, and the first leaf of its argument

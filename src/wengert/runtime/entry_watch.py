@@ -4,10 +4,10 @@ with.
 
 from __future__ import annotations
 
-from wengert.codegen.llvm.text import Module
+from wengert.codegen.llvm.text.lines import Module
 from wengert.runtime import objects
 from wengert.runtime.entry_function import Function
-from wengert.runtime.table import PLACE
+from wengert.runtime.entry_words import PLACE
 from wengert.runtime.watch import (
     ATTRIBUTE,
     CELL,

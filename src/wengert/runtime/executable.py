@@ -5,24 +5,22 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from wengert.codegen.explain import Explained, explain_text
-from wengert.codegen.explain_html import explain_html
-from wengert.codegen.kernel import Program
-from wengert.codegen.llvm.code import Module
-from wengert.codegen.llvm.contract import write_products
-from wengert.codegen.llvm.native import Native, begin_common, object_code
-from wengert.codegen.llvm.program import ENTRY, ask_for_scratch, write_program
-from wengert.codegen.llvm.shares import grain, split_kernels
-from wengert.codegen.llvm.text import hardware_width
-from wengert.codegen.lower import NONFINITE, POSITION, STATUS, THREADS, Layout, lower
-from wengert.codegen.plan import Placed, plan, schedule
+from wengert.codegen.explain.html import explain_html
+from wengert.codegen.explain.text import Explained, explain_text
+from wengert.codegen.kernel import NONFINITE, POSITION, STATUS, THREADS, Layout, Program
+from wengert.codegen.llvm.machine.native import Native
+from wengert.codegen.llvm.module import ENTRY
+from wengert.codegen.memory.plan import Placed
+from wengert.codegen.options import Options
 from wengert.codegen.requirements import Requirements
+from wengert.codegen.targets.cpu.splitting import grain
+from wengert.codegen.targets.cpu.target import host
+from wengert.compiler import Recipe, Written, compile, write
 from wengert.core import tree
 from wengert.core.dims import Dim, substitute
 from wengert.core.graph import Graph
@@ -30,20 +28,19 @@ from wengert.core.once import once
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError, TraceError
-from wengert.interpret.looking import quiet
+from wengert.interpret.printing import quiet
 from wengert.interpret.replay import replay
 from wengert.passes.pipeline import run
 from wengert.runtime import objects
 from wengert.runtime.cache import cached_object, recall
-from wengert.runtime.cache_recipe import Recipe
+from wengert.runtime.call_memory import Memory
 from wengert.runtime.donation import matched, require_donatable
 from wengert.runtime.entry import Entry, begin, never
 from wengert.runtime.entry_table import Unsupported
-from wengert.runtime.memory import Memory
-from wengert.runtime.printer import Printer
+from wengert.runtime.printer import DebugPrinter
 from wengert.runtime.profile import Profile, profile
 from wengert.runtime.provenance import explained
-from wengert.runtime.refusals import explain_emit, refuse_unseen, require_no_masks
+from wengert.runtime.refusals import refuse_unseen, require_no_masks
 from wengert.runtime.signature import Signature, bound_sizes, output_names
 from wengert.runtime.watch import Watch
 from wengert.runtime.workers import begin_pool, default_threads, pool
@@ -72,34 +69,42 @@ class Executable:
         self._left = 0  # calls until captured arrays are looked at, where no entry counts them
         self.graph, self.signature, self.nonfinite = graph, signature, nonfinite
         self.threads = default_threads() if threads is None else threads
-        self.grain = grain()
         self.sizes = dict(sizes)  # of the first call: what the order of kernels was chosen for
-        self.fused = os.environ.get("WENGERT_FUSE") != "0"
-        self.lanes = hardware_width()
         self.input_types, self.output_types = graph.input_types(), graph.output_types()
         self.written = matched(signature.donated, self.input_types, self.output_types)
+        self._target = host()
+        self.options = Options(
+            sizes=self.sizes,
+            fused=os.environ.get("WENGERT_FUSE") != "0",
+            target=self._target,
+            finite=nonfinite != "ignore",
+            threads=self.threads,
+            grain=grain(),
+            written=self.written,
+            early=frozenset(j for j, i in self.written.items() if i in signature.early),
+        )
         # `cached` says whether it came from the cache, and if not, why.
-        self.recipe, self.cached = recall(graph, self._options(), self._make_recipe)
+        self.recipe, self.cached = recall(graph, self._key_options(), self._make_recipe)
         self.images = self.recipe.images
         self._native = Native(self.images, (ENTRY,))
         self._function = self._native.function(ENTRY, ctypes.c_void_p)
         self._idle: list[Memory] = []  # memory that no call is using
         shown = self.recipe.layout.shown
-        self._printer = Printer(shown) if shown else None
+        self._printer = DebugPrinter(shown) if shown else None
         self._entry = self._make_entry()
         self.entry: Any = never  # until the first call has found out how much memory it takes
 
     # How it is made. An executable from the cache has its recipe, and the rest is made where
     # somebody asks for it.
 
-    def _options(self) -> dict[str, Any]:
+    def _key_options(self) -> dict[str, Any]:
         """What decides about the code beside the graph: part of the key in the cache."""
         return {
-            "fused": self.fused,
-            "lanes": self.lanes,
+            "fused": self.options.fused,
+            "lanes": self._target.width,
             "nonfinite": self.nonfinite,
             "threads": self.threads,
-            "grain": self.grain,
+            "grain": self.options.grain,
             "written": sorted(self.written.items()),
             "early": sorted(self.signature.early),
             "sizes": self.sizes,
@@ -107,82 +112,45 @@ class Executable:
 
     def _make_recipe(self) -> Recipe:
         begin()
-        self.__dict__["_written"] = self._write(self._begin_parts)
-        return Recipe(
-            images=object_code(self.text, cached_object),
-            layout=replace(self.layout, failing=[]),
-            placed=self._plan(self.sizes),
-            grows=self.requirements.grow,
-            least=self.requirements.least(self.sizes),
-            suits=self.requirements.broken(self.sizes) is None,
-            divided=self._is_divided,
+        recipe, self.__dict__["_made"] = compile(
+            self.graph, self.options, cached_object, self._begin_workers
         )
+        return recipe
+
+    def _begin_workers(self, program: Program) -> None:
+        if self.threads > 1 and program.divided:
+            begin_pool()
+
+    @once
+    def _made(self) -> Written:
+        """The graph as kernels, and these as LLVM."""
+        return write(self.graph, self.options)
 
     @once
     def ready(self) -> Graph:
         """The graph after the passes."""
-        return run(self.graph)
+        made = self.__dict__.get("_made")
+        return run(self.graph) if made is None else made.ready
 
     @once
     def requirements(self) -> Requirements:
         return Requirements(self.ready)
 
-    @once
-    def _written(self) -> tuple[Program, Layout, str]:
-        """The graph as kernels, and these as LLVM."""
-        return self._write()
-
-    def _write(
-        self, lowered: Callable[[Program], None] = lambda _: None
-    ) -> tuple[Program, Layout, str]:
-        """The same; `lowered` is called when the kernels are known, and nothing is written yet."""
-        try:
-            early = [j for j, i in self.written.items() if i in self.signature.early]
-            program, layout = lower(self.ready, self.fused, self.written, early)
-            split_kernels(program, self.sizes, self.grain)
-            ask_for_scratch(program, layout)
-            lowered(program)
-            schedule(program, layout, self.sizes)
-            finite = self.nonfinite != "ignore"
-            text = write_program(program, layout, Module(self.lanes), self.sizes, finite)
-        except Exception as error:
-            explain_emit(error, self.ready)
-            raise
-        return program, layout, text
-
-    def _begin_parts(self, program: Program) -> None:
-        """Have made beside other work what does not depend on the rest of the program."""
-        if self.threads > 1 and program.divided:
-            begin_pool()
-        begin_common(write_products(Module(self.lanes), program), cached_object)
-
     @property
     def program(self) -> Program:
-        return self._written[0]
+        return self._made.lowered.program
 
     @property
     def layout(self) -> Layout:
-        return self._written[1]
+        return self._made.lowered.layout
 
     @property
     def text(self) -> str:
-        return self._written[2]
+        return self._made.text
 
     def _place(self, sizes: Mapping[str, int]) -> Placed:
         """Where everything lies for these sizes."""
-        known = sizes == self.sizes
-        if known:
-            return self.recipe.placed
-        return self._plan(sizes)
-
-    def _plan(self, sizes: Mapping[str, int]) -> Placed:
-        threads = self.threads if self._is_divided else 1
-        return plan(self.program, self.layout, sizes, threads)
-
-    @property
-    def _is_divided(self) -> bool:
-        """Whether several workers can run it."""
-        return self.program.divided
+        return self.recipe.placed if sizes == self.sizes else self._made.place(sizes)
 
     def _new_memory(self) -> Memory:
         recipe = self.recipe
@@ -412,7 +380,9 @@ class Executable:
         """The graph after each pass, the kernels, and the arena; with `ir` and `assembly` the code,
         too. With `html` it is a page.
         """
-        it = Explained(self.graph, self.program, self.layout, self.sizes, self.fused, self.text)
+        it = Explained(
+            self.graph, self.program, self.layout, self.sizes, self.options.fused, self.text
+        )
         return (explain_html if html else explain_text)(it, ir, assembly)
 
     def profile(self, *args: Any) -> Profile:

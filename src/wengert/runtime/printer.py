@@ -1,4 +1,4 @@
-"""Printer: the Python function that compiled code calls to print what is shown."""
+"""DebugPrinter: the Python function that compiled code calls to print what is shown."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.codegen.lower import Shown
-from wengert.interpret.looking import print_value
+from wengert.codegen.kernel import Shown
+from wengert.interpret.printing import print_value
 
 # (number of what is shown, pointer to its first element, words that say how it lies)
 _Callback = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -22,7 +22,7 @@ class _Raised(threading.local):
     error: BaseException | None = None
 
 
-class Printer:
+class DebugPrinter:
     """Prints for one executable, as long as this object lives."""
 
     def __init__(self, shown: Sequence[Shown]) -> None:

@@ -20,21 +20,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from wengert.codegen.costs import Cost, kernel_cost
-from wengert.codegen.kernel import Kernel, Program
-from wengert.codegen.llvm.code import Module
-from wengert.codegen.llvm.native import Native, object_code
-from wengert.codegen.llvm.program import SET_POINTERS, ask_for_scratch, write_program
-from wengert.codegen.llvm.rounding import restore_rounding, set_rounding
-from wengert.codegen.llvm.text import Text
-from wengert.codegen.lower import STATUS, Layout, byte_size, lower
-from wengert.codegen.plan import number_of, plan, schedule
+from wengert.codegen.cost.counts import Cost, kernel_cost
+from wengert.codegen.kernel import STATUS, Kernel, Layout, Lowered, Program, byte_size
+from wengert.codegen.llvm.machine.native import Native, object_code
+from wengert.codegen.llvm.module import SET_POINTERS, write_module
+from wengert.codegen.llvm.text.lines import Text
+from wengert.codegen.llvm.text.vectors import Module
+from wengert.codegen.memory.plan import number_of, plan
+from wengert.codegen.options import Options
+from wengert.codegen.stages import lower
+from wengert.codegen.targets.cpu.rounding import restore_rounding, set_rounding
 from wengert.core.dims import substitute
 from wengert.core.dtypes import DType, float32, is_float
 from wengert.core.read import read
 from wengert.core.types import ArrayType
 from wengert.passes.pipeline import run
-from wengert.runtime.memory import Memory
+from wengert.runtime.call_memory import Memory
 from wengert.runtime.profile_table import table
 from wengert.runtime.signature import bound_sizes
 
@@ -233,8 +234,8 @@ class _Bench:
         arrays: Sequence[Any],
         names: Sequence[str],
     ) -> None:
-        module = Module()
-        write_program(program, layout, module, sizes, "check_finite" in names)
+        options = Options(sizes, finite="check_finite" in names)
+        module = write_module(Lowered(program, layout), options)
         kernels = [name for name in names if name not in ("check_finite", "commit")]
         _write_clocked(module, "apart", kernels, [[name] for name in names])
         _write_clocked(module, "whole", kernels, [names])
@@ -321,7 +322,8 @@ def _memory(program: Program, layout: Layout, sizes: Mapping[str, int]) -> Memor
     """The memory of a call. Where it is small, no array in it takes the place of another: a kernel
     that wrote over its operand would compute with other numbers when it runs again.
     """
-    apart = replace(layout, kept={*range(layout.first, layout.first + len(layout.slots))})
+    every = range(layout.first, layout.first + len(layout.slots))
+    apart = replace(layout, kept=frozenset(every))
     found = Memory(layout, partial(plan, program, apart))
     found.make_room(sizes)
     if found.size > SMALL:
@@ -394,7 +396,6 @@ def bandwidth() -> float:
 
 
 def _bench_of(text: str, arrays: Sequence[Array]) -> _Bench:
-    program, layout = lower(run(read(text)))
-    ask_for_scratch(program, layout)
-    schedule(program, layout, {})
-    return _Bench(program, layout, {}, arrays, [f"k{number}" for number in program.order])
+    found = lower(run(read(text)), Options())
+    names = [f"k{number}" for number in found.program.order]
+    return _Bench(found.program, found.layout, {}, arrays, names)

@@ -19,7 +19,7 @@ from wengert.core.graph import Graph
 from wengert.core.source import Line
 from wengert.core.table import op
 from wengert.errors import NonFiniteError
-from wengert.interpret.looking import quiet
+from wengert.interpret.printing import quiet
 from wengert.passes.pipeline import PIPELINE, run
 from wengert.passes.sink import sink
 from wengert.runtime.provenance_reading import Element, first_bad, kind_of

@@ -14,9 +14,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wengert.codegen.views import LOOKS
 from wengert.core.dtypes import is_float
 from wengert.core.graph import Node
+from wengert.core.lowering import Contraction, View
 from wengert.core.table import op
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -75,7 +75,7 @@ def culprit(asked: Question, kind: str) -> tuple[int, Element] | None:
     """The operand and its element that made the element be of this kind; None where the op itself
     did.
     """
-    if asked.node.op in LOOKS:
+    if isinstance(asked.node.op.lower, View):
         return 0, _moved_from(asked)
     narrowed = _narrowed(asked)
     suspects = _Suspects(asked if narrowed is None else narrowed[0], kind)
@@ -112,7 +112,7 @@ def _narrowed(asked: Question) -> tuple[Question, Back] | None:
         return _part(asked, parts, {}, ()), lambda _operand, _at: element
     if "axes" in asked.params and "keepdims" in asked.params and len(given) == 1:
         return _folded(asked, given[0])
-    if node.op is op.matmul and all(x.ndim == 2 for x in given):
+    if isinstance(node.op.lower, Contraction) and all(x.ndim == 2 for x in given):
         (left, right), (i, j) = given, element
         products = _part(asked, [left[i : i + 1], right[:, j : j + 1]], {}, (0, 0))
         return products, lambda operand, at: (at[0], j) if operand else (i, at[1])

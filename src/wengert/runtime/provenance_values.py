@@ -11,17 +11,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wengert.codegen.llvm.code import Module
-from wengert.codegen.llvm.native import Native, object_code
-from wengert.codegen.llvm.program import ENTRY, ask_for_scratch, write_program
-from wengert.codegen.lower import STATUS, lower
-from wengert.codegen.plan import plan, schedule
-from wengert.codegen.views import LOOKS
+from wengert.codegen.kernel import STATUS
+from wengert.codegen.llvm.machine.native import Native, object_code
+from wengert.codegen.llvm.module import ENTRY, write_module
+from wengert.codegen.memory.plan import plan
+from wengert.codegen.options import Options
+from wengert.codegen.stages import lower
 from wengert.core.dims import substitute
 from wengert.core.graph import Graph, Node
+from wengert.core.lowering import Source, View
 from wengert.core.table import op
 from wengert.core.types import ArrayType
-from wengert.runtime.memory import Memory
+from wengert.runtime.call_memory import Memory
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -38,13 +39,12 @@ class _Build:
     def __init__(self, graph: Graph, returns: Sequence[int], sizes: Mapping[str, int]) -> None:
         wanted = Graph([*graph.nodes], [*graph.inputs], [*returns])
         types, self.sizes = wanted.output_types(), dict(sizes)
-        program, layout = lower(wanted, fused=False)
-        ask_for_scratch(program, layout)
-        schedule(program, layout, self.sizes)
-        text = write_program(program, layout, Module(), self.sizes)
-        self._native = Native(object_code(text), (ENTRY,))
+        options = Options(self.sizes, fused=False)
+        lowered = lower(wanted, options)
+        self._native = Native(object_code(write_module(lowered, options).text()), (ENTRY,))
         self._function = self._native.function(ENTRY, ctypes.c_void_p)
-        self._memory = Memory(layout, partial(plan, program, layout))
+        layout = lowered.layout
+        self._memory = Memory(layout, partial(plan, lowered.program, layout))
         self._shapes = [(substitute(t.shape, sizes), t.dtype) for t in types]
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
@@ -97,7 +97,7 @@ class Checked:
         return tuple(found)
 
     def _is_computed(self, node: Node) -> bool:
-        others = node.op in LOOKS or node.op in (op.input, op.parameter, op.constant)
+        others = isinstance(node.op.lower, View | Source)
         return isinstance(node.type, ArrayType) and not others
 
     def compute(self, returns: tuple[int, ...], inputs: Sequence[Array]) -> list[Array]:
@@ -134,7 +134,7 @@ class Scope:
             return self.inputs[self.checked.positions[number]]
         if node.op is op.constant:
             return np.asarray(node.params["value"])
-        if node.op in LOOKS:  # the same elements, in another order
+        if isinstance(node.op.lower, View):  # the same elements, in another order
             source, *_ = node.operands
             assert source is not None
             if node.op is op.boundary:
@@ -155,7 +155,7 @@ class Scope:
         return ["" if i is None else self.name(i) for i in node.operands]
 
     def name(self, number: int) -> str:
-        while self.graph.nodes[number].op in LOOKS:
+        while isinstance(self.graph.nodes[number].op.lower, View):
             source, *_ = self.graph.nodes[number].operands
             assert source is not None
             number = source

@@ -16,8 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from wengert.codegen.llvm.native import Native
-from wengert.codegen.llvm.pool import (
+from wengert.codegen.llvm.machine.native import Native
+from wengert.codegen.targets.cpu.pool import (
     BARRIER,
     BARRIER_AT,
     BUSY,

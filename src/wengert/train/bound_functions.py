@@ -8,7 +8,7 @@ from types import CellType, FunctionType, MethodType
 from typing import Any
 
 from wengert.api.trace import Dims
-from wengert.train.bound import Bound
+from wengert.train.binding import Bound
 
 REMEMBERED = 16
 _BY_VALUE = (int, float, complex, str, bytes, bool, type(None))

@@ -11,7 +11,7 @@ from wengert.core import tree
 from wengert.errors import CheckpointError, WengertError
 from wengert.runtime.refusals import require_no_masks
 from wengert.train.engine import Engine
-from wengert.train.options import MOST_EPOCHS, whole
+from wengert.train.option_checks import MOST_EPOCHS, whole
 from wengert.train.progress import Begun, Progress
 from wengert.train.storage import Array, copying
 

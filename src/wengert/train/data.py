@@ -13,9 +13,9 @@ from wengert.core import tree
 from wengert.core.dims import Dim
 from wengert.errors import DTypeError, ShapeError
 from wengert.ops.random import fold_in, key, permutation
+from wengert.runtime.call_memory import aligned
 from wengert.runtime.live import is_live
-from wengert.runtime.many import Rows
-from wengert.runtime.memory import aligned
+from wengert.runtime.native_runs import Rows
 from wengert.runtime.refusals import require_no_masks
 from wengert.train.batch import leaf_names, require_no_list
 from wengert.train.storage import Array

@@ -14,16 +14,25 @@ from wengert.ops.random import key
 from wengert.optim.optimizer import Updates
 from wengert.runtime.entry import never
 from wengert.runtime.live import is_live
-from wengert.runtime.many import Turn
+from wengert.runtime.native_runs import Turn
 from wengert.train.batch import Kinds, leaf_names
-from wengert.train.bounds import measure
+from wengert.train.eager_steps import run_eagerly
+from wengert.train.finite_proof import measure
 from wengert.train.guard import Guard
 from wengert.train.nonfinite import explain_nonfinite
-from wengert.train.program import CALLS, PHASE, REPORT, UPDATES, Live, Plan, read_live, whole_step
-from wengert.train.programs import Programs
 from wengert.train.progress import Begun, Progress
 from wengert.train.scalars import Row, Scalars
-from wengert.train.stepwise import run_eagerly
+from wengert.train.step_function import (
+    CALLS,
+    PHASE,
+    REPORT,
+    UPDATES,
+    Live,
+    Plan,
+    read_live,
+    whole_step,
+)
+from wengert.train.step_programs import Programs
 from wengert.train.storage import Array, aligned
 
 Found = tuple[Any, Any, Array, Any]  # live arrays, those that are written early, report, aux

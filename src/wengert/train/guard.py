@@ -140,6 +140,11 @@ class Guard:
             self.pending()
             self.pending = None
 
+    def settle_what_is_left(self) -> None:
+        """The same where no other thread is at it: then it was left by a call that is over."""
+        if self.pending is not None and self.changing[0] in (IDLE[0], get_ident()):
+            self.read(lambda: None)
+
     # Forks: a new process has the locks as they were, and one thread.
 
     def before_fork(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.train.auxes import Auxes
 from wengert.train.engine import Engine
-from wengert.train.program import LOSS, NORM
+from wengert.train.step_function import LOSS, NORM
 
 Array = np.ndarray[Any, Any]
 RATE = "lr"  # what every optimizer calls its learning rate among its scalars

@@ -15,8 +15,8 @@ from wengert.errors import NonFiniteError, ShapeError, WengertError
 from wengert.runtime.live import is_live
 from wengert.runtime.provenance import Cause, error_of, locate
 from wengert.runtime.signature import bound_sizes
-from wengert.train.program import AUX, LOSS, Plan
-from wengert.train.programs import Programs
+from wengert.train.step_function import AUX, LOSS, Plan
+from wengert.train.step_programs import Programs
 from wengert.train.storage import Segment
 
 REPORT = "the report"

@@ -12,9 +12,9 @@ from wengert.core.warn import warn_user
 from wengert.errors import AccumulationWarning
 from wengert.train.auxes import Auxes
 from wengert.train.data import Data, shuffled
-from wengert.train.drive import Drive
 from wengert.train.engine import Engine
 from wengert.train.history import Epoch, History, Rates, Recorder, joined
+from wengert.train.native_loop import Drive
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.schedules_base import Schedule
-from wengert.train.groups import Group
+from wengert.train.optimizer_groups import Group
 
 Row = np.ndarray[Any, Any]
 Table = np.ndarray[Any, Any]

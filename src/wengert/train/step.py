@@ -16,19 +16,18 @@ from wengert.core.arguments import worded_methods
 from wengert.core.missing import OF_STEPS, Explained
 from wengert.runtime.live import recording_threads, refuse_calling, refuse_reading
 from wengert.train.batch import Parameters
-from wengert.train.bound import EVALUATING, Bound, weighted_mean
+from wengert.train.binding import EVALUATING, Bound, weighted_mean
 from wengert.train.bound_functions import BoundFunctions
-from wengert.train.checking import Check, check_step
 from wengert.train.checkpoint import Checkpoint
 from wengert.train.data import Data
 from wengert.train.describe import described
 from wengert.train.engine import Engine
 from wengert.train.files import File, load, save
 from wengert.train.fingerprint import fingerprint
-from wengert.train.groups import Optimizers, make_groups
 from wengert.train.guard import IDLE
 from wengert.train.history import Epoch, History, Last, Rates
-from wengert.train.options import (
+from wengert.train.optimizer_groups import Optimizers, make_groups
+from wengert.train.option_checks import (
     RUN_OPTIONS,
     require_accumulate,
     require_epoch,
@@ -40,9 +39,10 @@ from wengert.train.options import (
     require_policy,
     require_threads,
 )
-from wengert.train.program import AUX, LOSS, REPORT, Plan
 from wengert.train.run import Run, require_shuffle_seed
 from wengert.train.settable import require_settable
+from wengert.train.step_check import Check, check_step
+from wengert.train.step_function import AUX, LOSS, REPORT, Plan
 from wengert.train.storage import Array, Segment, Storage, carried_arrays, state_assignment
 from wengert.train.uncopied import Uncopied
 
@@ -263,6 +263,7 @@ class TrainStep(Explained, Uncopied):
         """Loss, norm of the gradients, learning rate and index of the last call."""
         if recording_threads:
             refuse_reading("TrainStep.last")
+        self._engine.guard.settle_what_is_left()
         noted = self._engine.noted
         if noted is None:
             return None

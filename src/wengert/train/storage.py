@@ -21,7 +21,7 @@ from wengert.core.warn import warn_user
 from wengert.errors import LiveWarning, OptimError, ShapeError
 from wengert.runtime.live import mark_live
 from wengert.runtime.refusals import require_no_masks
-from wengert.train.groups import Group, group_of, require_matching, require_useful
+from wengert.train.optimizer_groups import Group, group_of, require_matching, require_useful
 
 Array: TypeAlias = np.ndarray[Any, Any]
 ALIGNMENT = 64  # bytes; segments begin at multiples of it

@@ -1,0 +1,284 @@
+"""Committing: the end of a program, which writes over its arguments when nothing has failed.
+
+What lies behind a `boundary` in the graph, or is made of arguments alone, and leads only to outputs
+that go over arguments is the commit: kernels of their own, which write in place. All others have
+run before, and what they found decides whether these run at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from wengert.codegen.flatten import is_given
+from wengert.codegen.folds import is_fold
+from wengert.codegen.kernel import COMMIT, Kernel, Program
+from wengert.codegen.views import Root, View, repeats, row_major
+from wengert.core import lowering
+from wengert.core.dims import Size
+from wengert.core.graph import Graph, Node
+from wengert.core.lowering import Elementwise, Fold, Pick, can_fail
+from wengert.core.table import op
+from wengert.core.types import ArrayType
+
+Target: TypeAlias = tuple[int, Root, Size]  # an output, the argument it goes over, the place there
+
+
+def committed(graph: Graph, regions: Sequence[int], written: Collection[int]) -> set[int]:
+    """The nodes of the commit: behind a boundary, or made of arguments alone, computed in loops,
+    and of use for outputs in `written` only.
+    """
+    behind: set[int] = set()
+    plain: set[int] = set()
+    users: list[list[int]] = [[] for _ in graph.nodes]
+    for number, node in enumerate(graph.nodes):
+        operands = [i for i in node.operands if i is not None]
+        for i in operands:
+            users[i].append(number)
+        if node.op is op.boundary or any(i in behind for i in operands):
+            behind.add(number)
+        elif is_given(node) or (_in_loops(node) and all(i in plain for i in operands)):
+            plain.add(number)
+    early = {number for at, number in enumerate(graph.returns) if at not in written}
+    found: set[int] = set()
+    for number in sorted(behind | plain, reverse=True):
+        useful = bool(users[number]) or number in graph.returns
+        alone = number not in early and all(i in found for i in users[number])
+        if useful and alone and regions[number] == 0 and _in_loops(graph.nodes[number]):
+            found.add(number)
+    return found
+
+
+def commit_last(
+    graph: Graph, regions: Sequence[int], written: Collection[int]
+) -> tuple[Graph, list[int]]:
+    """The graph with the nodes of the commit behind all others, in regions of their own."""
+    last = committed(graph, regions, written)
+    if not last:
+        return graph, list(regions)
+    joins = _joins(graph, last)
+    parts = _parts(graph, last, joins)
+
+    def rank(number: int) -> tuple[int, int, int]:
+        """What parts share comes before them, and what is put together from them behind."""
+        if number not in last:
+            return 0, 0, number
+        if number in joins:
+            return 3, 0, number
+        return 1 + (parts[number] < COMMIT), -parts[number], number
+
+    order = sorted(range(len(graph.nodes)), key=rank)
+    numbers = {old: new for new, old in enumerate(order)}
+    out = Graph()
+    for old in order:
+        node = graph.nodes[old]
+        operands = tuple(None if i is None else numbers[i] for i in node.operands)
+        out.append(replace(node, operands=operands))
+    out.inputs[:] = [numbers[i] for i in graph.inputs]
+    out.returns[:] = [numbers[i] for i in graph.returns]
+    return out, [parts.get(old, regions[old]) for old in order]
+
+
+def _joins(graph: Graph, commit: Collection[int]) -> set[int]:
+    """Concatenations of the commit that are outputs, and nothing else: they are put together from
+    what the parts have computed.
+    """
+    read = {i for node in graph.nodes for i in node.operands}
+    outputs = set(graph.returns) & set(commit) - read
+    return {number for number in outputs if joins_operands(graph.nodes[number])}
+
+
+def _parts(graph: Graph, commit: Collection[int], joins: Collection[int]) -> dict[int, int]:
+    """The region of each node of the commit. What leads to the outputs of one set only is a part by
+    itself; what leads to several is in none.
+    """
+    sets = _sets(graph, commit)
+    goals: dict[int, set[int]] = {number: set() for number in commit}
+    for number in set(graph.returns) & set(commit):
+        for piece in graph.nodes[number].operands if number in joins else (number,):
+            if piece in goals:
+                goals[piece].add(sets[piece])
+    for number in sorted(set(commit) - set(joins), reverse=True):
+        for i in graph.nodes[number].operands:
+            if i in goals:
+                goals[i] |= goals[number]
+    found = dict.fromkeys(goal for number in sorted(commit) for goal in sorted(goals[number]))
+    regions = {goal: COMMIT - 1 - n for n, goal in enumerate(found)}
+    return {
+        number: regions[next(iter(each))] if len(each) == 1 else COMMIT
+        for number, each in goals.items()
+    }
+
+
+def _sets(graph: Graph, commit: Collection[int]) -> dict[int, int]:
+    """Nodes of one size that have to do with each other: a number for each set of them. What is
+    computed for one parameter, and its state, is such a set.
+    """
+    above = list(range(len(graph.nodes)))
+
+    def top(number: int) -> int:
+        while above[number] != number:
+            above[number] = above[above[number]]
+            number = above[number]
+        return number
+
+    for number in commit:
+        mine = graph.type(number)
+        for i in graph.nodes[number].operands:
+            if i is not None and not _is_anybodys(graph, i):
+                other = graph.type(i)
+                if mine.shape and other.shape and mine.size == other.size:
+                    above[top(i)] = top(number)
+    return {number: top(number) for number in commit}
+
+
+def joins_operands(node: Node) -> bool:
+    """Whether it is its operands, one behind the other."""
+    return isinstance(node.op.lower, Pick) and node.op.lower.joins
+
+
+def _is_anybodys(graph: Graph, number: int) -> bool:
+    """Whether a node says nothing of what it is used for: numbers that repeat or are counted."""
+    node = graph.nodes[number]
+    if isinstance(node.op.lower, lowering.View):
+        source = node.operands[0]
+        assert source is not None
+        return repeats(node, graph.type(source).shape)
+    return node.op is op.constant or isinstance(node.op.lower, lowering.Formula)
+
+
+def _in_loops(node: Node) -> bool:
+    """Whether a node is computed in loops, and cannot fail there: then it is too late."""
+    if not isinstance(node.op.lower, Elementwise | Pick | Fold | lowering.View):
+        return False
+    assert isinstance(node.type, ArrayType)
+    return not can_fail(node.op.lower, node.type.dtype)
+
+
+def gate(program: Program, written: Mapping[int, int]) -> Program:
+    """The program with the kernels of the commit that can write right over arguments marked.
+    `written` says which output goes over which input.
+    """
+    inputs = {at: (program.graph.inputs[source], 0) for at, source in written.items()}
+    targets: dict[Root, Target] = {}
+    for at in written:
+        root = program.views[program.graph.returns[at]].root
+        for each in program.joined.get(root, (root,)):
+            place = program.pieces[each][1] if root in program.joined else 0
+            targets[each] = (at, inputs[at], place)
+    able = {
+        k
+        for k, kernel in enumerate(program.kernels)
+        if kernel.region <= COMMIT
+        and kernel.kind in ("map", "rows")
+        and _writes_in_place(program, k, kernel, targets)
+    }
+    missing = {at for root, (at, *_) in targets.items() if program.owner.get(root) not in able}
+    while True:  # a kernel that writes an output of which another cannot write its piece
+        spoilt = {
+            k
+            for k in able
+            if any(targets[root][0] in missing for root in program.kernels[k].stores)
+        }
+        waits = _waits(program, able, targets)
+        if not spoilt and not any(_reaches(program, waits, k, k) for k in waits):
+            break
+        able -= spoilt or able
+        missing |= {targets[r][0] for k in spoilt for r in program.kernels[k].stores}
+        missing |= set() if able else set(written)
+    kernels = tuple(replace(kernel, gated=k in able) for k, kernel in enumerate(program.kernels))
+    return replace(
+        program, kernels=kernels, waits=waits, overwrites=frozenset(set(written) - missing)
+    )
+
+
+def _writes_in_place(
+    program: Program, number: int, kernel: Kernel, targets: Mapping[Root, Target]
+) -> bool:
+    """Whether everything it stores goes over an argument that it reads at the same place only, and
+    nobody else reads that afterwards.
+    """
+    if not kernel.stores or any(root not in targets for root in kernel.stores):
+        return False
+    if not _stores_last(program, kernel):
+        return False
+    read_by_others = {
+        root for k, each in enumerate(program.kernels) if k != number for root in each.reads
+    }
+    full = row_major(kernel.domain)
+    places: dict[Root, set[Size]] = {}  # of each argument, where what is written begins
+    for root in kernel.stores:
+        _, source, place = targets[root]
+        places.setdefault(source, set()).add(place)
+        if root in read_by_others or program.root_type(root).shape != kernel.domain:
+            return False
+        if root in program.pieces and program.pieces[root][0] in read_by_others:
+            return False
+    return all(
+        view.offset in places[view.root] and view.strides == full and not _reads_elsewhere(node)
+        for node, view in _reads(program, kernel)
+        if view.root in places
+    )
+
+
+def _stores_last(program: Program, kernel: Kernel) -> bool:
+    """Whether a kernel stores in its last sweep over a row only: then it has read everything."""
+    depths = program.depths(kernel)
+    last = max(depths[i] + is_fold(program.node(i)) for i in kernel.members)
+    return all(depths[number] == last for number, _ in kernel.stores)
+
+
+def _reads(program: Program, kernel: Kernel) -> Iterator[tuple[Node, View]]:
+    """All that the members of a kernel read, and who does."""
+    for i in kernel.members:
+        for view in program.operand_views(i):
+            yield program.node(i), view
+
+
+def _reads_elsewhere(node: Node) -> bool:
+    """Whether it reads an operand at other positions than the one it computes."""
+    return isinstance(node.op.lower, Pick) and not node.op.lower.in_place
+
+
+def _waits(
+    program: Program, able: Collection[int], targets: Mapping[Root, Target]
+) -> dict[int, frozenset[int]]:
+    """For which others each kernel that writes over an argument waits: those that read it."""
+    found: dict[int, frozenset[int]] = {}
+    for k in able:
+        sources = {targets[root][1] for root in program.kernels[k].stores}
+        readers = {
+            other
+            for other, kernel in enumerate(program.kernels)
+            if other != k and kernel.region <= COMMIT and sources & set(kernel.reads)
+        }
+        if readers & set(able):
+            readers = {r for r in readers if not _apart(program, k, r, targets)}
+        if readers:
+            found[k] = frozenset(readers)
+    return found
+
+
+def _apart(program: Program, k: int, other: int, targets: Mapping[Root, Target]) -> bool:
+    """Whether both write pieces of the same arguments: each reads its own piece only."""
+    mine = {targets[root][1] for root in program.kernels[k].stores}
+    theirs = {targets[root][1] for root in program.kernels[other].stores if root in targets}
+    read = mine & set(program.kernels[other].reads)
+    return read <= theirs
+
+
+def _reaches(program: Program, waits: Mapping[int, Collection[int]], start: int, goal: int) -> bool:
+    """Whether a kernel waits, through others, for itself."""
+    seen: set[int] = set()
+    left = list(waits.get(start, ()))
+    while left:
+        k = left.pop()
+        if k == goal:
+            return True
+        if k not in seen:
+            seen.add(k)
+            owners = (program.owner.get(root) for root in program.kernels[k].reads)
+            left += [n for n in owners if n is not None]
+            left += waits.get(k, ())
+    return False

@@ -1,0 +1,1 @@
+"""Cost: how much work ops and kernels are."""

@@ -1,0 +1,101 @@
+"""Prepare: the last changes to a graph before its nodes become kernels.
+
+Regions dissolve into their nodes, which stay marked as belonging together. Every output is then a
+node of its own that no input or other output shares, and nodes stand where they are first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from wengert.core.graph import Graph, Node
+from wengert.core.lowering import Formula, Source, View
+from wengert.core.table import op
+from wengert.interpret.printing import prints
+from wengert.passes.rebuild import Placed, copy_into, single
+
+
+def is_given(node: Node) -> bool:
+    """Whether no kernel computes a node: it is there before, or computed wherever it is read."""
+    return isinstance(node.op.lower, Source | Formula)
+
+
+def prepared(graph: Graph) -> tuple[Graph, list[int]]:
+    """The graph without regions, in the order of demand, and the region of each node."""
+    flat, regions = _dissolved(graph)
+    _copy_shared_outputs(flat, regions)
+    return _by_demand(flat, regions)
+
+
+class _Dissolve:
+    def __init__(self) -> None:
+        self.out = Graph()
+        self.regions: list[int] = []
+        self.count = 0
+
+    def place(self, region: int) -> Any:
+        def place(out: Graph, node: Node) -> Placed:
+            if node.op is op.region:
+                self.count += 1
+                body: Graph = node.params["body"]
+                operands = [i for i in node.operands if i is not None]
+                given = dict(zip(body.inputs, operands, strict=True))
+                numbers = copy_into(out, body, given, self.place(self.count))
+                return tuple(single(numbers[i]) for i in body.returns)
+            self.regions.append(region)
+            return out.append(node)
+
+        return place
+
+
+def _dissolved(graph: Graph) -> tuple[Graph, list[int]]:
+    dissolve = _Dissolve()
+    out = dissolve.out
+    numbers = copy_into(out, graph, {}, dissolve.place(0))
+    out.inputs[:] = [single(numbers[i]) for i in graph.inputs]
+    out.returns[:] = [single(numbers[i]) for i in graph.returns]
+    return out, dissolve.regions
+
+
+def _copy_shared_outputs(graph: Graph, regions: list[int]) -> None:
+    """Outputs that are inputs, constants, views or returned twice become copies."""
+    seen: set[int] = set()
+    for position, number in enumerate(graph.returns):
+        node = graph.nodes[number]
+        own = not isinstance(node.op.lower, View) and not is_given(node)
+        if not own or number in seen:
+            copy = Node(op.stop_gradient, (number,), {}, node.type, node.line)
+            number = graph.append(copy)
+            regions.append(0)
+            graph.returns[position] = number
+        seen.add(number)
+
+
+def _by_demand(graph: Graph, regions: Sequence[int]) -> tuple[Graph, list[int]]:
+    """Operands right before what reads them first, from the first output to the last. What prints
+    comes before these, in the order of the program: then kernels can run in that order.
+    """
+    out, found = Graph(), []
+    numbers: dict[int, int] = {}
+    printing = [number for number, node in enumerate(graph.nodes) if prints(node)]
+    for start in (*graph.inputs, *printing, *graph.returns):
+        stack = [start]
+        while stack:
+            number = stack[-1]
+            if number in numbers:
+                stack.pop()
+                continue
+            node = graph.nodes[number]
+            missing = [i for i in node.operands if i is not None and i not in numbers]
+            if missing:
+                stack.extend(reversed(missing))
+                continue
+            stack.pop()
+            operands = tuple(None if i is None else numbers[i] for i in node.operands)
+            numbers[number] = out.append(replace(node, operands=operands))
+            found.append(regions[number])
+    out.inputs[:] = [numbers[i] for i in graph.inputs]
+    out.returns[:] = [numbers[i] for i in graph.returns]
+    return out, found

@@ -1,0 +1,1 @@
+"""Gemm: products of matrices."""

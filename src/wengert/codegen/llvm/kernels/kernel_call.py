@@ -1,0 +1,48 @@
+"""Special: a kernel that is no map, fold or gemm, and what its writer is given.
+
+The kernels themselves are in `special_*` and `linalg_*`; `specials` lists them by op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.vectors import Code, Index
+from wengert.core.dims import Size
+from wengert.core.types import ArrayType
+
+Fail: TypeAlias = Callable[[str, Index], None]
+Report: TypeAlias = Callable[[Array], None]
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCall:
+    """One call of an op inside the function that `code` is writing.
+
+    Operands have any strides. Outputs are row-major, apart from the operands, and hold nothing yet.
+    Sizes that a parameter names are those of the arrays' shapes: a Dim there has no number yet.
+    """
+
+    code: Code
+    operands: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    params: dict[str, Any]
+    scratch: str  # pointer to the bytes that `Special.scratch` asked for, aligned to 64
+    fail: Fail  # fail(i1, position): where the i1 holds, note an error at this position
+    report: Report | None = None  # report(array): show it to who looks, of the op that prints
+
+
+def no_scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
+    """For kernels that work in registers and in their outputs."""
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """How one op is written, and how much memory it needs besides operands and outputs."""
+
+    emit: Callable[[KernelCall], None]
+    scratch: Callable[[Sequence[ArrayType], dict[str, Any]], Size] = no_scratch  # bytes

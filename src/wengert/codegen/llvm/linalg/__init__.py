@@ -1,0 +1,1 @@
+"""Linalg: factorisations of matrices and what is computed with them."""

@@ -1,0 +1,164 @@
+"""Contractions: a call of gemm for every matrix of a batch, and what is computed from each block of
+the result while it is in cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from wengert.codegen.kernel import FIRST_COLUMN, FIRST_ROW, Layout, Program
+from wengert.codegen.llvm.gemm.product import gemm
+from wengert.codegen.llvm.loops.members import Evaluator, Groups
+from wengert.codegen.llvm.loops.product_sizes import ProductSizes
+from wengert.codegen.llvm.text.frame import Frame
+from wengert.codegen.llvm.text.positions import Position
+from wengert.codegen.llvm.text.vectors import Code, Index, Module
+from wengert.codegen.targets.cpu.pool import word
+from wengert.codegen.targets.cpu.splitting import BLOCK, COLUMNS, MATRICES, ROWS, share
+from wengert.codegen.views import row_major
+from wengert.core.dtypes import DType
+
+
+def write_contraction(
+    module: Module, layout: Layout, program: Program, number: int, name: str
+) -> None:
+    """The function of a gemm kernel."""
+    it, kernel = ProductSizes(program, number), program.kernels[number]
+    finish = "null"
+    if len(kernel.members) > 1:
+        finish = f"@{name}_finish"
+        _write_finish(module, layout, program, number, it, f"{name}_finish")
+    multiply = gemm(module, it.dtype, it.rows, it.columns)
+    code = Code(module)
+    frame = Frame(code, layout, program)
+    a, b = frame.at(it.left, it.dtype), frame.at(it.right, it.dtype)
+    c = frame.pointer(kernel.shared or (kernel.members[0], 0))
+    scratch = frame.word(kernel.scratch[0][0], "ptr") if kernel.scratch else "null"
+    rows, columns, inner = (frame.size(n) for n in (it.rows, it.columns, it.inner))
+    strides = [frame.size(s) for s in (*it.left_strides, *it.right_strides)]
+    sizes = frame.shape(it.batch)
+    left, right = (tuple(map(frame.size, s)) for s in (it.left_batch, it.right_batch))
+    r0, r1, c0, c1 = _block(code, kernel.split, rows, columns)
+
+    def one(positions: list[Index], flat: Index) -> None:
+        at_a = _moved(code, a, [*positions, r0], (*left, strides[0]), it.dtype)
+        at_b = _moved(code, b, [*positions, c0], (*right, strides[3]), it.dtype)
+        first = code.add(code.mul(code.add(code.mul(flat, rows), r0), columns), c0)
+        at_c = code.address(c, first, it.dtype)
+        given = (
+            f"ptr {at_a}, i64 {strides[0]}, i64 {strides[1]}, ptr {at_b}, i64 {strides[2]}, "
+            f"i64 {strides[3]}, ptr {at_c}, i64 {columns}, i64 {code.sub(r1, r0)}, "
+            f"i64 {code.sub(c1, c0)}, i64 {inner}, "
+            f"ptr {scratch}, ptr {finish}, ptr %frame, i64 {flat}"
+        )
+        code.do(f"call void @{multiply}({given})")
+
+    if 0 not in (rows, columns):  # a matrix without elements has no block to write
+        some = code.let(f"and i1 {code.compare('sgt', r1, r0)}, {code.compare('sgt', c1, c0)}")
+        code.when(some, lambda: _each_matrix(code, sizes, kernel.split == MATRICES, one))
+    code.function(name, "ptr %frame")
+
+
+def write_products(module: Module, program: Program) -> str:
+    """The text of a module with the functions that all products of a program call."""
+    for number, kernel in enumerate(program.kernels):
+        if kernel.kind == "gemm":
+            it = ProductSizes(program, number)
+            gemm(module, it.dtype, it.rows, it.columns)
+        for body in kernel.bodies:
+            write_products(module, body)
+    return module.text()
+
+
+def _block(
+    code: Code, split: int | None, rows: Index, columns: Index
+) -> tuple[Index, Index, Index, Index]:
+    """The rows and columns of the result that this worker computes. `finish` learns from the frame
+    where they begin.
+    """
+    r0, r1 = share(code, rows, BLOCK) if split == ROWS else (0, rows)
+    c0, c1 = share(code, columns, BLOCK) if split == COLUMNS else (0, columns)
+    if split in (ROWS, COLUMNS):
+        for word, value in ((FIRST_ROW, r0), (FIRST_COLUMN, c0)):
+            at = code.let(f"getelementptr i64, ptr %frame, i64 {word}")
+            code.do(f"store i64 {value}, ptr {at}, align 8")
+    return r0, r1, c0, c1
+
+
+def _each_matrix(
+    code: Code,
+    sizes: tuple[Index, ...],
+    divided: bool,  # between workers
+    body: Callable[[list[Index], Index], None],
+) -> None:
+    """`body(positions, number)` for each matrix of a batch."""
+    if not sizes:
+        body([], 0)
+        return
+    count: Index = 1
+    for size in sizes:
+        count = code.mul(count, size)
+
+    def one(flat: Index, _: list[str]) -> None:
+        positions: list[Index] = []
+        rest = flat
+        for size in reversed(sizes[1:]):
+            positions.append(code.mod(rest, size))
+            rest = code.div(rest, size)
+        body([rest, *positions[::-1]], flat)
+
+    begin, end = share(code, count) if divided else (0, count)
+    code.loop(begin, end, 1, one)
+
+
+def _moved(
+    code: Code, pointer: str, positions: list[Index], strides: tuple[Index, ...], dtype: DType
+) -> str:
+    offset: Index = 0
+    for position, stride in zip(positions, strides, strict=True):
+        offset = code.add(offset, code.mul(position, stride))
+    return code.address(pointer, offset, dtype)
+
+
+def _write_finish(
+    module: Module, layout: Layout, program: Program, number: int, it: ProductSizes, name: str
+) -> None:
+    """void(frame, batch, r0, r1, c0, c1): the other members, for a block of the result."""
+    kernel = program.kernels[number]
+    code = Code(module)
+    frame = Frame(code, layout, program)
+    r0, r1, c0, c1 = "%r0", "%r1", "%c0", "%c1"
+    if kernel.split in (ROWS, COLUMNS):
+        row, column = word(code, FIRST_ROW), word(code, FIRST_COLUMN)
+        r0, r1 = (str(code.add(x, row)) for x in (r0, r1))
+        c0, c1 = (str(code.add(x, column)) for x in (c0, c1))
+    groups: Groups = [(axis,) for axis in range(len(it.out))]
+    values = Evaluator(frame, number, groups)
+    product_root = (kernel.members[0], 0)
+    batch = values.unravel(Position("%batch"), frame.shape(it.batch)) if it.batch else []
+
+    def block(before: list[Position], low: str, high: str) -> None:
+        """The last axis, in vectors."""
+        values.enter_row(code.place())
+
+        def chunk(i: Index, _: list[str]) -> None:
+            mask = code.first_lanes(code.sub(high, i))
+            values.enter([*before, Position(i, 1)], mask)
+            values.in_memory = {product_root}
+            for root in kernel.stores:
+                if root != product_root:
+                    values.store(root, values.value(root[0]), row_major(it.out))
+
+        code.loop(low, high, code.lanes, chunk)
+
+    if it.has_rows and it.has_columns:
+        code.loop(r0, r1, 1, lambda r, _: block([*batch, Position(r)], c0, c1))
+    elif it.has_rows or it.has_columns:
+        block(batch, *((r0, r1) if it.has_rows else (c0, c1)))
+    else:
+        values.enter(batch, None)
+        values.in_memory = {product_root}
+        for root in kernel.stores:
+            if root != product_root:
+                values.store(root, values.value(root[0]), row_major(it.out))
+    code.function(name, "ptr %frame, i64 %batch, i64 %r0, i64 %r1, i64 %c0, i64 %c1")

@@ -1,0 +1,1 @@
+"""Machine: text becomes object files, and these become functions of this process."""

@@ -1,0 +1,69 @@
+"""Beside: a computation in a thread of its own, while this one goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from wengert.codegen.llvm.machine.fork_door import door
+
+T = TypeVar("T")
+
+
+def uninterrupted(compute: Callable[[], T]) -> T:
+    """What is computed, where no handler of a signal comes between: they run in the main thread,
+    and may raise where llvmlite has taken its lock and not yet seen to its release, or freed some
+    memory and not yet noted it.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return compute()
+    return Beside(compute).result()
+
+
+class Beside(Generic[T]):
+    """Begins at once; `result` waits for it, and so does a fork. Where there is no thread to be
+    had, it computes then.
+
+    >>> Beside(lambda: 6 * 7).result()
+    42
+    """
+
+    def __init__(self, compute: Callable[[], T]) -> None:
+        self._compute = compute
+        self._found: list[T] = []
+        self._error: BaseException | None = None
+        self._thread: threading.Thread | None = threading.Thread(target=self._run)
+        door.admit()
+        try:
+            self._thread.start()
+        except RuntimeError:  # too many threads, or Python is about to exit
+            self._thread = None
+            door.dismiss()
+        except BaseException:
+            door.dismiss()
+            raise
+
+    def _run(self) -> None:
+        door.belong()
+        try:
+            self._found.append(self._compute())
+        except BaseException as error:
+            self._error = error
+        finally:
+            door.dismiss()
+
+    @property
+    def failed(self) -> bool:
+        """Whether `result` is known to raise."""
+        return self._error is not None
+
+    def result(self) -> T:
+        """What was computed; raises what the computation raised."""
+        if self._thread is not None:
+            self._thread.join()
+        if self._error is not None:
+            raise self._error
+        if not self._found:  # no thread, or this process was forked without it
+            self._found.append(self._compute())
+        return self._found[0]

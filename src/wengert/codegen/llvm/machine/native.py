@@ -1,0 +1,216 @@
+"""Native: LLVM text as machine code in this process."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
+
+import llvmlite
+import llvmlite.binding as llvm
+from llvmlite.binding import ffi
+
+from wengert.codegen.llvm.machine.background import Beside, uninterrupted
+from wengert.codegen.llvm.machine.common_functions import halves, split
+from wengert.codegen.llvm.machine.fork_door import Door, door
+from wengert.codegen.numerics import LANES
+from wengert.codegen.targets.cpu.target import Target, host
+from wengert.core.ending import Ending, ending
+from wengert.errors import CompileError
+
+Images: TypeAlias = tuple[bytes, ...]  # object files that belong together
+Make: TypeAlias = Callable[[str], bytes]  # the text of a module -> its object file
+
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+
+
+OPTIONS: dict[str, Any] = {"opt": 2, "reloc": "pic", "codemodel": "small", "jit": True}
+
+
+class _Machines(threading.local):
+    """LLVM works for one thread at a time with each of them."""
+
+    def __init__(self) -> None:
+        self.found: dict[Target, Any] = {}
+
+
+_machines = _Machines()
+
+
+@ending.whole
+def machine_for(target: Target) -> Any:
+    """LLVM's code generator for a target."""
+    if ending.near:
+        ending.pass_or_stay()
+    target = replace(target, width=LANES)  # the width of pieces is a matter of the text alone
+    if target not in _machines.found:
+        _machines.found[target] = uninterrupted(lambda: _new_machine(target))
+    return _machines.found[target]
+
+
+def _new_machine(target: Target) -> Any:
+    if target.triple != host().triple:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, **OPTIONS
+    )
+
+
+@lru_cache(maxsize=1)
+def machine() -> dict[str, str]:
+    """All that machine code depends on beside the text it is made from."""
+    this = host()
+    return {
+        "cpu": this.cpu,
+        "features": this.features,
+        "triple": this.triple,
+        "options": repr(OPTIONS),
+        "llvm": ".".join(map(str, llvm.llvm_version_info)),
+        "llvmlite": llvmlite.__version__,
+    }
+
+
+def complete(text: str, target: Target | None = None) -> str:
+    """The text of a module with what LLVM wants to know before and after it."""
+    found = machine_for(target or host())
+    head = f'target triple = "{found.triple}"\ntarget datalayout = "{found.target_data}"\n'
+    # Vectors are as wide as the text says: no preference of the CPU's for narrower ones.
+    foot = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
+    return head + text + foot + "\n"
+
+
+def _parsed(text: str, target: Target) -> Any:
+    return llvm.parse_assembly(complete(text, target), llvm.create_context())
+
+
+@ending.whole
+def assembly(text: str, target: Target | None = None) -> str:
+    """The machine code of a module, to read."""
+    if ending.near:
+        ending.pass_or_stay()
+    found = target or host()
+    with door:
+        return uninterrupted(lambda: str(machine_for(found).emit_assembly(_parsed(text, found))))
+
+
+@ending.whole
+def make_object(text: str, target: Target | None = None) -> bytes:
+    """A module as an object file."""
+    if ending.near:
+        ending.pass_or_stay()
+    found = target or host()
+    with door:
+        return uninterrupted(lambda: _emitted(machine_for(found), _parsed(text, found)))
+
+
+def _emitted(machine: Any, module: Any) -> bytes:
+    """The same as `machine.emit_object(module)`, for several threads at once.
+
+    llvmlite lets one thread after the other into LLVM. LLVM itself asks for that only where threads
+    share a context or a target machine, and here each has its own.
+    """
+    emit = getattr(ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
+    if emit is None:
+        return bytes(machine.emit_object(module))
+    with ffi.OutputString() as fault:
+        buffer = emit(machine, module, 1, fault)
+        if not buffer:
+            raise CompileError(
+                f"compile: LLVM refused a module ({fault}); it takes all that Wengert writes. "
+                "Please report this."
+            )
+    try:
+        size = ffi.lib.LLVMPY_GetBufferSize(buffer)
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), size)
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def object_code(text: str, make: Make = make_object) -> Images:
+    """A module as object files, made with `make`: what is kept, and linked again elsewhere.
+
+    Functions that many programs have in common are objects of their own, made once.
+    """
+    own, common = split(text)
+    beside = [_common.begin(part, make) for part in common]
+    first, *rest = halves(own)
+    beside += [Beside(partial(make, part)) for part in rest]
+    return (make(first), *(each.result() for each in beside))
+
+
+def begin_common(text: str, make: Make) -> None:
+    """Have the common functions of a module made beside other work."""
+    for part in split(text)[1]:
+        _common.begin(part, make)
+
+
+class _Common:
+    """The objects of common functions that were asked for last."""
+
+    MOST = 16
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, Make], Beside[bytes]] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, text: str, make: Make) -> Beside[bytes]:
+        key = text, make
+        with self._lock:
+            found = self._made.pop(key, None)
+            if found is None or found.failed:
+                found = Beside(partial(make, text))
+            self._made[key] = found
+            if len(self._made) > self.MOST:
+                del self._made[next(iter(self._made))]
+        return found
+
+
+_common = _Common()
+
+
+class Native:
+    """Object files linked into this process, with a context and a linker of their own, so that
+    nothing is left of them when they go.
+    """
+
+    @ending.whole
+    def __init__(self, images: Images, names: tuple[str, ...]) -> None:
+        if ending.near:
+            ending.pass_or_stay()
+        with door:
+            uninterrupted(lambda: self._link(images, names))
+
+    def _link(self, images: Images, names: tuple[str, ...]) -> None:
+        machine = machine_for(host())  # of this thread, and needed when it has ended
+        # JITLink lays the sections of an object side by side. The older linker maps each for
+        # itself, and in a process with much memory in use aborted after thousands of programs.
+        jit = llvm.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
+        builder = llvm.JITLibraryBuilder().add_current_process()
+        for image in images:
+            builder.add_object_img(image)
+        for name in names:
+            builder.export_symbol(name)
+        self._library = builder.link(jit, "program")
+        # Each has what must go after it, in whatever way they go.
+        self._library.linker, jit.machine = jit, machine
+        self._addresses = {name: self._library[name] for name in names}
+
+    def function(self, name: str, *arguments: Any) -> Any:
+        """A symbol as a ctypes function of these argument types that returns nothing."""
+        return ctypes.CFUNCTYPE(None, *arguments)(self._addresses[name])
+
+    def address(self, name: str) -> int:
+        return int(self._addresses[name])
+
+    @ending.whole
+    def __del__(self, door: Door = door, ending: Ending = ending) -> None:  # modules may be gone
+        if ending.near:  # a thread that is gone may hold the door, and one be in this very code
+            ending.abandon(self.__dict__)
+            return
+        with door:
+            self.__dict__.pop("_library", None)

@@ -1,0 +1,1 @@
+"""Math: the elementary functions, written in arithmetic alone."""

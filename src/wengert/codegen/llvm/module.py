@@ -1,0 +1,379 @@
+"""Program: all kernels as functions of one module, and the function that calls them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from wengert.codegen.folds import is_fold
+from wengert.codegen.kernel import (
+    STATUS,
+    WORKER,
+    WORKERS,
+    Arena,
+    Kernel,
+    Layout,
+    Lowered,
+    Program,
+    Slot,
+    Workspace,
+    all_programs,
+    shown,
+)
+from wengert.codegen.llvm.committing import write_commit, write_finite_check
+from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
+from wengert.codegen.llvm.kernels.registry import SPECIALS
+from wengert.codegen.llvm.kernels.report import write_report
+from wengert.codegen.llvm.loops.axis_groups import collapsed
+from wengert.codegen.llvm.loops.bodies import set_collected, write_cond, write_scan
+from wengert.codegen.llvm.loops.folds import FoldingLoops
+from wengert.codegen.llvm.loops.maps import Loops
+from wengert.codegen.llvm.loops.product_sizes import ProductSizes
+from wengert.codegen.llvm.loops.products import write_contraction
+from wengert.codegen.llvm.machine.alike_functions import share_alike
+from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.frame import Frame
+from wengert.codegen.llvm.text.vectors import Code, Index, Module
+from wengert.codegen.numerics import LANES
+from wengert.codegen.options import Options
+from wengert.codegen.targets.cpu.pool import (
+    WAIT_FOR_ALL,
+    call_workers,
+    define_program_barrier,
+    word,
+)
+from wengert.codegen.targets.cpu.rounding import restore_rounding, set_rounding
+from wengert.codegen.targets.cpu.splitting import PART, is_partial, places_apart
+from wengert.codegen.targets.cpu.team_frames import (
+    GATHER,
+    WORKER_MAIN,
+    wanted_workers,
+    write_worker,
+)
+from wengert.codegen.views import Root
+from wengert.core import lowering
+from wengert.core.dims import product
+from wengert.core.dtypes import int8
+from wengert.core.graph import Node
+from wengert.errors import CompileError
+
+ENTRY, WORK, SET_POINTERS = "program", "work", "set_pointers"
+
+
+def write_module(lowered: Lowered, options: Options) -> Module:
+    """The program as functions: the kernels in their order compute; then what was donated is
+    written, if nothing has failed and, where that is asked for, every output is finite.
+    """
+    program, layout, sizes = lowered.program, lowered.layout, options.sizes
+    module, split = Module(options.target), program.divided
+    writer = _Writer(module, layout, program, sizes)
+    if split:
+        define_program_barrier(module)
+    writer.define_all(program, "k", split)
+    _write_work(writer, program, options.finite, split)
+    code = Code(module, 1)
+    if split:
+        write_worker(module, layout, program, WORK)
+        call_workers(
+            code, WORKER_MAIN, wanted_workers(Frame(code, layout, program), program, sizes)
+        )
+        code.do(f"call void @{GATHER}(ptr %frame)")
+    else:
+        code.do(f"call void @{WORK}(ptr %frame)")
+    code.function(ENTRY, "ptr %frame", linkage="")
+    module.functions[:] = share_alike(module.functions)
+    return module
+
+
+def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) -> None:
+    """void @work(frame): what each worker does of a call."""
+    module, layout = writer.module, writer.layout
+    _write_set_pointers(module, layout, program)
+    code = Code(module, 1)
+    before = set_rounding(code)
+    code.do(f"call void @{SET_POINTERS}(ptr %frame)")
+    gated = [k for k in program.order if program.kernels[k].gated]
+    writer.call_kernels(code, program, [k for k in program.order if k not in gated])
+    if finite:
+        write_finite_check(module, layout, program, split)
+        writer.wait(code)
+        writer.check_kernels(code, program, gated)
+        code.do("call void @check_finite(ptr %frame)")
+    if layout.commits or gated:
+        write_commit(module, layout, program, split)
+        writer.wait(code)
+        if split:
+            code.do(f"call void @{GATHER}(ptr %frame)")
+        good = code.compare("eq", word(code, STATUS), 0)
+        code.when(good, lambda: writer.call_kernels(code, program, gated))
+        if gated and layout.commits:
+            writer.wait(code)  # what others still read must not be copied over
+        code.do("call void @commit(ptr %frame)")
+    restore_rounding(code, before)
+    code.function(WORK, "ptr %frame")
+
+
+def _proofs(program: Program, kernel: Kernel) -> tuple[Root, ...] | None:
+    """The flags that say together whether everything a kernel writes is finite, if there are any:
+    something may lie behind no boundary, or behind one that knows nothing.
+    """
+    flags = program.flags()
+    found = [flags.get(number, {None}) for number, _ in kernel.stores]
+    roots = sorted({root for each in found for root in each if root is not None})
+    return None if any(None in each for each in found) else tuple(roots)
+
+
+def _is_doubted(code: Code, program: Program, proofs: Sequence[Root]) -> str:
+    """An i1: whether one of the flags does not hold."""
+    found = "false"
+    for root in proofs:
+        flag = word(code, program.slots[root], "ptr")
+        held = code.let(f"load i8, ptr {flag}, align 1")
+        found = code.let(f"or i1 {found}, {code.let(f'icmp eq i8 {held}, 0')}")
+    return found
+
+
+def _write_set_pointers(module: Module, layout: Layout, program: Program) -> None:
+    """void @set_pointers(frame): pointers to arrays that lie in others."""
+    code = Code(module, 1)
+    _set_guests(code, layout)
+    for each in all_programs(program):
+        set_collected(code, layout, each)
+    _set_pieces(code, layout, program)
+    code.function(SET_POINTERS, "ptr %frame")
+
+
+def _set_pieces(code: Code, layout: Layout, program: Program) -> None:
+    """Pointers to where the pieces of outputs go."""
+    frame = Frame(code, layout, program)
+    for root, (whole, place) in program.pieces.items():
+        found = program.root_type(whole)
+        begin = code.address(frame.pointer(whole), frame.size(place), found.dtype)
+        at = code.let(f"getelementptr i64, ptr %frame, i64 {program.slots[root]}")
+        code.do(f"store ptr {begin}, ptr {at}, align 8")
+
+
+def _set_guests(code: Code, layout: Layout) -> None:
+    """Pointers to arrays that lie in outputs, which are new in every call."""
+    for slot, guest in layout.hosted.items():
+        at = code.let(f"getelementptr i64, ptr %frame, i64 {guest.host}")
+        host = code.let(f"load ptr, ptr {at}, align 8")
+        place = code.address(host, guest.offset, int8)
+        to = code.let(f"getelementptr i64, ptr %frame, i64 {slot}")
+        code.do(f"store ptr {place}, ptr {to}, align 8")
+
+
+class _Writer:
+    def __init__(
+        self, module: Module, layout: Layout, outermost: Program, sizes: Mapping[str, int]
+    ) -> None:
+        self.module, self.layout, self.outermost = module, layout, outermost
+        self.sizes = sizes
+        self.names: dict[int, list[str]] = {}
+        self.split: set[int] = set()  # programs that several workers run
+
+    def define_all(self, program: Program, prefix: str, split: bool) -> None:
+        """The functions of all kernels; where a program is split, all workers call those that are,
+        and one of them the others.
+        """
+        names = [f"{prefix}{k}" for k in range(len(program.kernels))]
+        self.names[id(program)] = names
+        if split:
+            self.split.add(id(program))
+        for k, (kernel, name) in enumerate(zip(program.kernels, names, strict=True)):
+            for b, body in enumerate(kernel.bodies):
+                self.define_all(body, f"{name}_{'abc'[b]}", kernel.split is not None)
+            self.define(program, k, kernel, name)
+
+    def define(self, program: Program, k: int, kernel: Kernel, name: str) -> None:
+        if kernel.kind == "gemm":
+            write_contraction(self.module, self.layout, program, k, name)
+        elif kernel.kind == "scan":
+            write_scan(self.module, self.layout, program, k, name, self.call_kernels)
+        elif kernel.kind == "cond":
+            write_cond(self.module, self.layout, program, k, name, self.call_kernels)
+        elif kernel.kind == "special":
+            self.write_special(program, kernel, name)
+        else:
+            _loops(kernel)(self.module, self.layout, program, k).write(name)
+
+    def call_kernels(
+        self, code: Code, program: Program, numbers: Sequence[int] | None = None
+    ) -> None:
+        """Call kernels of a program, all of them or some, in their order."""
+        chosen = program.order if numbers is None else numbers
+        names = self.names[id(program)]
+        if id(program) not in self.split:
+            for k in chosen:
+                code.do(f"call void @{names[k]}(ptr %frame)")
+            return
+        begun = program is not self.outermost  # the body of a loop: others may be a step behind
+        for together in self.runs(program, chosen):
+            if begun:
+                self.wait(code)
+            begun = True
+            self.call_together(code, program, together, [names[k] for k in together])
+
+    def runs(self, program: Program, numbers: Sequence[int]) -> list[list[int]]:
+        """Kernels between which workers need not wait for each other."""
+        found: list[list[int]] = []
+        for k in numbers:
+            kernel = program.kernels[k]
+            last = program.kernels[found[-1][0]] if found else None
+            alike = last is not None and kernel.split is None and last.split is None
+            if alike and last is not None and kernel.apart == last.apart:
+                found[-1].append(k)
+            else:
+                found.append([k])
+        return found
+
+    def call_together(
+        self, code: Code, program: Program, numbers: Sequence[int], names: Sequence[str]
+    ) -> None:
+        """All workers divide a kernel; or each runs some; or the first runs all."""
+        kernel = program.kernels[numbers[0]]
+        if kernel.split is not None:
+            code.do(f"call void @{names[0]}(ptr %frame)")
+        elif not kernel.apart:
+            self.one_worker(code, 0, names)
+        else:
+            workers = word(code, WORKERS)
+            places = places_apart(program, numbers, self.sizes)
+            for place, name in zip(places, names, strict=True):
+                at = code.div(code.mul(workers, int(1024 * place)), 1024)
+                self.one_worker(code, at, [name])
+
+    def check_kernels(self, code: Code, program: Program, gated: Sequence[int]) -> None:
+        """Ask kernels that write over arguments whether what they would write is finite."""
+        names = {k: f"{self.names[id(program)][k]}_check" for k in gated}
+        for k, name in names.items():
+            loops = _loops(program.kernels[k])
+            loops(self.module, self.layout, program, k, checking=True).write(name)
+        alike: dict[tuple[Root, ...] | None, list[int]] = {}
+        for k in gated:
+            alike.setdefault(_proofs(program, program.kernels[k]), []).append(k)
+        for proofs, numbers in alike.items():
+            check = partial(self.call_checks, code, program, numbers, names)
+            if proofs is None:
+                check()
+            else:
+                code.when(_is_doubted(code, program, proofs), check)
+
+    def call_checks(
+        self, code: Code, program: Program, numbers: Sequence[int], names: Mapping[int, str]
+    ) -> None:
+        if not self.split:
+            for k in numbers:
+                code.do(f"call void @{names[k]}(ptr %frame)")
+            return
+        for together in self.runs(program, numbers):
+            self.call_together(code, program, together, [names[k] for k in together])
+
+    def one_worker(self, code: Code, number: Index, names: Sequence[str]) -> None:
+        """The worker of this number calls these."""
+
+        def write() -> None:
+            for name in names:
+                code.do(f"call void @{name}(ptr %frame)")
+
+        code.when(code.compare("eq", word(code, WORKER), number), write)
+
+    def wait(self, code: Code) -> None:
+        """Where several workers run a program, they wait here for each other."""
+        if self.split:
+            code.do(f"call void @{WAIT_FOR_ALL}(ptr %frame)")
+
+    def write_special(self, program: Program, kernel: Kernel, name: str) -> None:
+        node = program.node(kernel.members[0])
+        special = _special(node)
+        code = Code(self.module)
+        frame = Frame(code, self.layout, program)
+        operands = []
+        for i in node.operands:
+            assert i is not None
+            view, found = program.views[i], program.graph.type(i)
+            operands.append(
+                Array(
+                    frame.at(view, found.dtype),
+                    frame.shape(found.shape),
+                    tuple(map(frame.size, view.strides)),
+                    found.dtype,
+                )
+            )
+        outputs = [self.output(frame, (kernel.members[0], i)) for i in range(node.outputs)]
+        scratch = frame.word(kernel.scratch[0][0], "ptr") if kernel.scratch else "null"
+        call = KernelCall(
+            code,
+            tuple(operands),
+            tuple(outputs),
+            node.params,
+            scratch,
+            lambda condition, position: frame.fail(condition, node, position),
+            lambda x: self.report(frame, kernel, x),
+        )
+        special.emit(call)
+        code.function(name, "ptr %frame")
+
+    def report(self, frame: Frame, kernel: Kernel, x: Array) -> None:
+        """Pass an array on to the function that prints."""
+        number = self.layout.shown.index(shown(frame.program, kernel))
+        write_report(frame, number, x, frame.program.steps)
+
+    def output(self, frame: Frame, root: tuple[int, int]) -> Array:
+        found = frame.program.root_type(root)
+        shape = frame.shape(found.shape)
+        strides = []
+        step = 1
+        for size in reversed(found.shape):
+            strides.append(frame.size(step))
+            step = step * size
+        return Array(frame.pointer(root), shape, tuple(reversed(strides)), found.dtype)
+
+
+def _special(node: Node) -> Special:
+    """Who writes a kernel of its own."""
+    lower = node.op.lower
+    if not isinstance(lower, lowering.Kernel) or lower.name not in SPECIALS:
+        place = f" ({node.line})" if node.line else ""
+        raise CompileError(
+            f"{node.op.name}: has no code of its own; compiled programs consist of elementwise ops "
+            "with `emit`, composites and the ops of Wengert. Write it as one of these, or give it "
+            f"`lower=`.{place}"
+        )
+    return SPECIALS[lower.name]
+
+
+def _loops(kernel: Kernel) -> type[Loops]:
+    return Loops if kernel.kind == "map" else FoldingLoops
+
+
+def give_scratch(lowered: Lowered) -> Lowered:
+    """The same with words for the memory that each kernel needs while it runs."""
+    slots = list(lowered.layout.slots)
+    program = _with_scratch(lowered.program, slots, lowered.layout.first)
+    return Lowered(program, replace(lowered.layout, slots=tuple(slots)))
+
+
+def _with_scratch(program: Program, slots: list[Slot], first: int) -> Program:
+    def slot(what: Slot) -> int:
+        slots.append(what)
+        return first + len(slots) - 1
+
+    kernels = []
+    for k, kernel in enumerate(program.kernels):
+        node, scratch, partial = program.node(kernel.members[0]), list(kernel.scratch), None
+        if kernel.kind == "gemm":
+            scratch.append((slot(Workspace()), ProductSizes(program, k).scratch()))
+        elif kernel.kind == "special":
+            types = [program.graph.type(i) for i in node.operands if i is not None]
+            size = _special(node).scratch(types, node.params)
+            scratch.append((slot(Arena()), size))
+        elif kernel.kind == "rows" and is_partial(kernel, collapsed(program, kernel)):
+            partial = slot(Arena())
+            count = sum(is_fold(program.node(i)) for i in kernel.members)
+            parts = -(-product(kernel.domain) // PART)
+            scratch.append((partial, parts * count * LANES * 8))
+        bodies = tuple(_with_scratch(body, slots, first) for body in kernel.bodies)
+        kernels.append(replace(kernel, scratch=tuple(scratch), partial=partial, bodies=bodies))
+    return replace(program, kernels=tuple(kernels))

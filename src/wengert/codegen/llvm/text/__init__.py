@@ -1,0 +1,1 @@
+"""Text: LLVM functions, written line by line: numbers, vectors, positions, the frame."""

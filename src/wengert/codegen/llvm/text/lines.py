@@ -1,0 +1,270 @@
+"""Text: one LLVM function, written from the top down: its lines, control and 64-bit integers.
+
+Sizes and positions are `Index`es: a Python int where the number is known while the code is written.
+Arithmetic on those folds at once.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from wengert.codegen.targets.cpu.target import Target, host
+from wengert.core.dtypes import DType, bool_
+
+Index: TypeAlias = int | str
+
+_SCALARS = {"f4": "float", "f8": "double", "b1": "i1"}
+
+
+class Module:
+    """The functions of one program, and the intrinsics they call."""
+
+    def __init__(self, target: Target | None = None) -> None:
+        self.target = host() if target is None else target
+        self.width = self.target.width
+        self.functions: list[str] = []
+        self.declared: dict[str, str] = {}
+
+    def text(self) -> str:
+        return "\n".join((*self.declared.values(), *self.functions)) + "\n"
+
+
+def scalar_type(dtype: DType) -> str:
+    """The LLVM type of one number in a register; a bool there is one bit."""
+    return _SCALARS.get(dtype.str[1:]) or f"i{8 * dtype.itemsize}"
+
+
+def memory_type(dtype: DType) -> str:
+    """The LLVM type of one number in memory."""
+    return "i8" if dtype == bool_ else scalar_type(dtype)
+
+
+def number(value: float | int | bool, dtype: DType) -> str:
+    """One number as LLVM writes it; floats by their bits."""
+    if dtype == bool_:
+        return "true" if value else "false"
+    if dtype.kind == "f":
+        exact = float(dtype.type(value))
+        return f"0x{struct.unpack('>Q', struct.pack('>d', exact))[0]:016X}"
+    return str(int(value))
+
+
+def _flat(lines: list[Any]) -> Iterator[str]:
+    for line in lines:
+        if isinstance(line, list):
+            yield from _flat(line)
+        else:
+            yield line
+
+
+class Text:
+    """One function: its lines, and the block being written."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        # Lines, and places among them that are filled later. The head stands before all others.
+        self.head: list[Any] = []
+        self.lines: list[Any] = []
+        self.block = "start"
+        self._count = 0
+
+    # Lines.
+
+    def let(self, text: str) -> str:
+        """A new SSA name for an instruction."""
+        self._count += 1
+        name = f"%v{self._count}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def do(self, text: str) -> None:
+        """An instruction without a result."""
+        self.lines.append("  " + text)
+
+    def let_first(self, text: str) -> str:
+        """As `let`, at the beginning of the function."""
+        self._count += 1
+        name = f"%h{self._count}"
+        self.head.append(f"  {name} = {text}")
+        return name
+
+    def place(self) -> list[Any]:
+        """A place here, for lines that are written later with `writing`."""
+        lines: list[Any] = []
+        self.lines.append(lines)
+        return lines
+
+    @contextmanager
+    def writing(self, lines: list[Any]) -> Iterator[None]:
+        """While this is open, lines go to another place; no blocks may begin there."""
+        before, self.lines = self.lines, lines
+        try:
+            yield
+        finally:
+            self.lines = before
+
+    def label(self, name: str) -> None:
+        self.lines.append(name + ":")
+        self.block = name
+
+    def fresh(self) -> int:
+        self._count += 1
+        return self._count
+
+    def call(self, name: str, result: str, *operands: tuple[str, str]) -> str:
+        """Call a function, an intrinsic mostly, with (type, value) pairs; it is declared once."""
+        types = ", ".join(kind for kind, _ in operands)
+        self.module.declared.setdefault(name, f"declare {result} @{name}({types})")
+        given = ", ".join(f"{kind} {value}" for kind, value in operands)
+        text = f"call {result} @{name}({given})"
+        if result == "void":
+            self.do(text)
+            return ""
+        return self.let(text)
+
+    def function(self, name: str, params: str, linkage: str = "internal") -> None:
+        """Close the function (it returns nothing) and put it into the module."""
+        lines = [*self.head, "  br label %start", "start:", *self.lines, "  ret void"]
+        body = "\n".join(_flat(lines))
+        self.module.functions.append(
+            f"define {linkage} void @{name}({params}) #0 {{\nentry:\n{body}\n}}\n"
+        )
+
+    # Control.
+
+    def loop(
+        self,
+        begin: Index,
+        end: Index,
+        step: Index,
+        body: Callable[[Index, list[str]], Sequence[str] | None],
+        carry: Sequence[tuple[str, str]] = (),
+    ) -> list[str]:
+        """for i in range(begin, end, step), carrying (type, first value)s; their last values.
+
+        `body(i, carried)` writes the body and returns the carried values after it. The step is
+        positive.
+        """
+        k, before = self.fresh(), self.block
+        i, carried = f"%i{k}", [f"%c{k}_{n}" for n in range(len(carry))]
+        self.do(f"br label %head{k}")
+        self.label(f"head{k}")
+        position = len(self.lines)
+        inside = self.let(f"icmp slt i64 {i}, {end}")
+        self.do(f"br i1 {inside}, label %body{k}, label %exit{k}")
+        self.label(f"body{k}")
+        after = body(i, carried) or ()
+        self.do(f"br label %latch{k}")
+        self.label(f"latch{k}")
+        following = self.let(f"add nsw i64 {i}, {step}")
+        self.do(f"br label %head{k}")
+        phis = [f"  {i} = phi i64 [ {begin}, %{before} ], [ {following}, %latch{k} ]"]
+        for name, (kind, first), last in zip(carried, carry, after, strict=True):
+            phis.append(f"  {name} = phi {kind} [ {first}, %{before} ], [ {last}, %latch{k} ]")
+        self.lines[position:position] = phis
+        self.label(f"exit{k}")
+        return carried
+
+    def when(self, condition: str, then: Callable[[], None]) -> None:
+        """Code that runs where the i1 holds."""
+        k = self.fresh()
+        self.do(f"br i1 {condition}, label %then{k}, label %end{k}")
+        self.label(f"then{k}")
+        then()
+        self.do(f"br label %end{k}")
+        self.label(f"end{k}")
+
+    def either(
+        self,
+        condition: str,
+        kinds: Sequence[str],
+        then: Callable[[], Sequence[str]],
+        orelse: Callable[[], Sequence[str]],
+    ) -> list[str]:
+        """The values, of these types, of the branch that the i1 chooses."""
+        k = self.fresh()
+        self.do(f"br i1 {condition}, label %then{k}, label %else{k}")
+        found = []
+        for name, branch in (("then", then), ("else", orelse)):
+            self.label(f"{name}{k}")
+            values = branch()
+            found.append((self.block, values))
+            self.do(f"br label %end{k}")
+        self.label(f"end{k}")
+        (b1, v1), (b2, v2) = found
+        return [
+            self.let(f"phi {kind} [ {x}, %{b1} ], [ {y}, %{b2} ]")
+            for kind, x, y in zip(kinds, v1, v2, strict=True)
+        ]
+
+    # 64-bit integers.
+
+    def add(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return x + y
+        if x == 0:
+            return y
+        return x if y == 0 else self.let(f"add nsw i64 {x}, {y}")
+
+    def sub(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return x - y
+        return x if y == 0 else self.let(f"sub nsw i64 {x}, {y}")
+
+    def mul(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return x * y
+        if 0 in (x, y):
+            return 0
+        if x == 1:
+            return y
+        return x if y == 1 else self.let(f"mul nsw i64 {x}, {y}")
+
+    def div(self, x: Index, y: Index) -> Index:
+        """x // y of numbers that are not negative; where y is 0, nothing is ever divided."""
+        if y == 0:
+            return 0
+        if isinstance(x, int) and isinstance(y, int):
+            return x // y
+        return x if y == 1 else self.let(f"udiv i64 {x}, {y}")
+
+    def mod(self, x: Index, y: Index) -> Index:
+        """x % y of numbers that are not negative; where y is 0, nothing is ever divided."""
+        if y == 0:
+            return 0
+        if isinstance(x, int) and isinstance(y, int):
+            return x % y
+        return 0 if y == 1 else self.let(f"urem i64 {x}, {y}")
+
+    def min(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return min(x, y)
+        return self.call("llvm.smin.i64", "i64", ("i64", str(x)), ("i64", str(y)))
+
+    def max(self, x: Index, y: Index) -> Index:
+        if isinstance(x, int) and isinstance(y, int):
+            return max(x, y)
+        return self.call("llvm.smax.i64", "i64", ("i64", str(x)), ("i64", str(y)))
+
+    def compare(self, how: str, x: Index, y: Index) -> str:
+        """An i1; `how` is slt, sle, sgt, sge, eq or ne."""
+        return self.let(f"icmp {how} i64 {x}, {y}")
+
+    def address(self, base: str, position: Index, dtype: DType) -> str:
+        """The pointer to an element."""
+        if position == 0:
+            return base
+        return self.let(f"getelementptr {memory_type(dtype)}, ptr {base}, i64 {position}")
+
+    def copy(self, target: str, source: str, size: Index) -> None:
+        """Copy so many bytes between places that do not overlap."""
+        pointers = ("ptr", target), ("ptr", source)
+        rest = ("i64", str(size)), ("i1", "false")
+        self.call("llvm.memcpy.p0.p0.i64", "void", *pointers, *rest)
+
+    def room(self, dtype: DType, count: int) -> str:
+        """Memory on the stack for so many numbers, for the whole call; keep it small."""
+        return self.let_first(f"alloca [{count} x {memory_type(dtype)}], align 64")

@@ -1,0 +1,1 @@
+"""Memory: in which order kernels run, and where in the arena every array lies."""

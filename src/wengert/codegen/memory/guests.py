@@ -1,0 +1,63 @@
+"""Hosting: the memory of an output lies idle until it is written. Arrays that nobody needs any more
+by then can live there, and the arena is smaller by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from wengert.codegen.kernel import Guest
+from wengert.codegen.memory.tasks import Task, flow_of, lifetimes, whole_lines
+
+
+def hosted(
+    tasks: Sequence[Task],
+    sizes: Mapping[int, int],
+    kept: Collection[int],
+    order: Sequence[int],
+    outputs: Mapping[int, int],
+) -> dict[int, Guest]:
+    """Which buffers of these sizes outputs of those sizes take in: the largest first, and of those
+    the ones that stay longest, which have the least choice.
+
+    A buffer must be done with before the task begins that writes the output.
+
+    >>> tasks = [Task((), (0,)), Task((0,), (1,)), Task((1,), (2,))]
+    >>> hosted(tasks, {0: 64, 1: 64}, (), [0, 1, 2], {2: 256})  # 1 is read while 2 is written
+    {0: Guest(host=2, offset=0)}
+    """
+    lives = lifetimes(flow_of(tasks, sizes, kept, {}), order)
+    place = {task: moment for moment, task in enumerate(order)}
+    opened = {b: place[n] for n, task in enumerate(tasks) for b in task.writes if b in outputs}
+    # The output that is written first takes in what it can: the others can wait longer.
+    hosts = sorted(opened, key=lambda b: (opened[b], outputs[b]))
+    guests: dict[int, Guest] = {}
+    for buffer in sorted(lives, key=lambda b: (-sizes[b], -lives[b][1], b)):
+        if buffer in kept or not sizes[buffer]:
+            continue
+        for host in hosts:
+            offset = _room(buffer, host, lives, sizes, guests)
+            if lives[buffer][1] < opened[host] and offset + sizes[buffer] <= outputs[host]:
+                guests[buffer] = Guest(host, offset)
+                break
+    return guests
+
+
+def _room(
+    buffer: int,
+    host: int,
+    lives: Mapping[int, tuple[int, int]],
+    sizes: Mapping[int, int],
+    guests: Mapping[int, Guest],
+) -> int:
+    """The first place in a host where a buffer meets no other while both are alive."""
+    begin, end = lives[buffer]
+    offset = 0
+    others = [b for b, guest in guests.items() if guest.host == host]
+    for other in sorted(others, key=lambda b: guests[b].offset):
+        first, last = lives[other]
+        start = guests[other].offset
+        apart = last < begin or end < first
+        if not apart and offset + sizes[buffer] > start:
+            offset = max(offset, start + whole_lines(sizes[other]))
+    return offset

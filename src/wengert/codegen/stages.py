@@ -1,0 +1,49 @@
+"""Stages: a graph that has been through the passes becomes kernels, then text.
+
+    flatten regions, fuse, mark the commit   graph   -> Program
+    share_memory, split                      Program -> Program
+    give_slots                               Program -> Lowered, a program and its frame
+    give_scratch, schedule                   Lowered -> Lowered
+
+Each stage is a function from a value to a value; `codegen/kernel.py` is the language, and
+`check` of `codegen/checking.py` says what must hold after each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wengert.codegen.kernel import Lowered, Program
+from wengert.codegen.llvm.module import give_scratch
+from wengert.codegen.memory.plan import schedule
+from wengert.codegen.options import Options
+from wengert.codegen.slots import fused, give_slots, share_memory
+from wengert.codegen.targets.cpu.splitting import split
+from wengert.core.graph import Graph
+
+Stage = Callable[[Any, Options], Any]
+
+STAGES: tuple[Stage, ...] = (
+    fused,
+    lambda program, _: share_memory(program),
+    split,
+    give_slots,
+    lambda lowered, _: give_scratch(lowered),
+    schedule,
+)
+
+
+def lower(
+    graph: Graph, options: Options, begin: Callable[[Program], None] = lambda _: None
+) -> Lowered:
+    """The program of a graph, ready to be written. `begin` is called as soon as its kernels are
+    known, and may have made what does not depend on the rest.
+    """
+    found: Any = graph
+    for stage in STAGES:
+        found = stage(found, options)
+        if stage is split:
+            begin(found)
+    assert isinstance(found, Lowered)
+    return found

@@ -1,0 +1,1 @@
+"""Targets: what is known of the machines that code is written for."""

@@ -1,0 +1,1 @@
+"""CPUs: vectors and registers, workers that share a call, how they wait, how they round."""

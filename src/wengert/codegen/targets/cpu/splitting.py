@@ -1,0 +1,197 @@
+"""Shares: which loops workers divide between them, and which part of one is whose.
+
+A kernel is split where it takes long enough to be worth a barrier. The parts have no influence on
+any sum: rows, columns and elements are computed as a whole by one worker.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from wengert.codegen.cost.counts import kernel_cost
+from wengert.codegen.folds import is_fold
+from wengert.codegen.kernel import WORKER, WORKERS, Kernel, Program
+from wengert.codegen.llvm.loops.axis_groups import collapsed
+from wengert.codegen.llvm.loops.product_sizes import ProductSizes
+from wengert.codegen.llvm.text.lines import Index, Text
+from wengert.codegen.memory.plan import number_of
+from wengert.codegen.numerics import BLOCK as BLOCK_OF_FOLD
+from wengert.codegen.numerics import GROUP, LANES
+from wengert.codegen.options import Options
+from wengert.core.dims import Size, product
+
+GRAIN = 5000  # nanoseconds of work from which on a kernel is split; `WENGERT_GRAIN` sets another
+PER_WORKER = 6  # times the grain: what a call must hold for each worker beyond the first
+MANY = 8  # turns of an outer loop that are enough to divide
+PART = BLOCK_OF_FOLD * LANES * GROUP  # elements of a long row that stay together
+BLOCK = 32  # rows or columns of a matrix product that stay together
+
+UNROLLED = 192  # members times elements of rows that are computed side by side
+
+# Parts of a contraction.
+MATRICES, ROWS, COLUMNS = range(3)
+
+# What one worker does in a nanosecond, roughly.
+_PRODUCTS = 100.0  # operations of a matrix product
+_OPERATIONS = 20.0  # of other kernels
+_FUNCTIONS = 1.5
+_BYTES = 10.0
+
+
+def grain() -> int:
+    """Nanoseconds of work below which one worker does a kernel alone."""
+    asked = os.environ.get("WENGERT_GRAIN") or str(GRAIN)
+    if not asked.isdigit() or int(asked) < 1:
+        raise ValueError(
+            f"compile: the environment has WENGERT_GRAIN={asked}; it must be a whole number of "
+            "nanoseconds, at least 1. Set one, or unset it."
+        )
+    return int(asked)
+
+
+def work(program: Program, number: int, sizes: Mapping[str, int]) -> float:
+    """About how many nanoseconds a kernel takes."""
+    cost = kernel_cost(program, number, sizes)
+    if program.kernels[number].kind == "gemm":
+        return max(cost.flops / _PRODUCTS, cost.moved / _BYTES)
+    return max(
+        (cost.flops - cost.functions) / _OPERATIONS + cost.functions / _FUNCTIONS,
+        cost.moved / _BYTES,
+    )
+
+
+def split(program: Program, options: Options) -> Program:
+    """The program with a loop of each kernel that takes long enough to be divided, if one can
+    be.
+    """
+    if not options.grain:
+        return program
+    kernels = []
+    for number, kernel in enumerate(program.kernels):
+        if kernel.kind in ("scan", "cond"):
+            bodies = tuple(split(body, options) for body in kernel.bodies)
+            divided = any(body.divided for body in bodies)
+            kernel = replace(kernel, bodies=bodies, split=0 if divided else None)
+        elif kernel.kind != "special" and work(program, number, options.sizes) >= options.grain:
+            kernel = replace(kernel, split=_part(program, number, options.sizes))
+        kernels.append(kernel)
+    return _with_neighbours(replace(program, kernels=tuple(kernels)), options)
+
+
+def _with_neighbours(program: Program, options: Options) -> Program:
+    """Let workers run different kernels at once where those have nothing to do with each other:
+    each writes over arguments of its own.
+    """
+    found = {
+        k
+        for k, kernel in enumerate(program.kernels)
+        if kernel.gated and kernel.split is None and not kernel.kept and k not in program.waits
+    }
+    enough = sum(work(program, k, options.sizes) for k in found) >= options.grain
+    if len(found) < 2 or not enough:
+        return program
+    kernels = (replace(kernel, apart=k in found) for k, kernel in enumerate(program.kernels))
+    return replace(program, kernels=tuple(kernels))
+
+
+def places_apart(program: Program, numbers: Sequence[int], sizes: Mapping[str, int]) -> list[float]:
+    """Where the middle of each kernel lies in the work of all, from 0 to 1."""
+    amounts = [work(program, k, sizes) for k in numbers]
+    total, before, found = sum(amounts) or 1.0, 0.0, []
+    for amount in amounts:
+        found.append((before + amount / 2) / total)
+        before += amount
+    return found
+
+
+def _part(program: Program, number: int, sizes: Mapping[str, int]) -> int | None:
+    kernel = program.kernels[number]
+    if kernel.kind == "gemm":
+        return _part_of_contraction(ProductSizes(program, number), sizes)
+    groups = collapsed(program, kernel)
+    units: list[int] = []
+    for group in groups:
+        size = number_of(product(tuple(kernel.domain[axis] for axis in group)), sizes)
+        units.append(0 if group[0] in kernel.folded else size)
+    whole = [g for g, group in enumerate(groups) if group[0] not in kernel.folded]
+    if not whole:
+        return _part_of_fold(program, kernel)
+    along = vector_group(kernel, groups)
+    if along is not None:
+        units[along] //= LANES
+    best = next((g for g in whole if units[g] >= MANY), max(whole, key=lambda g: units[g]))
+    return best if units[best] > 1 else None
+
+
+def _part_of_fold(program: Program, kernel: Kernel) -> int | None:
+    """One row, so long that workers add up parts of it: whole groups of blocks, whose sums are then
+    added in order, as one worker would.
+    """
+    depths = program.depths(kernel)
+    once = all(
+        depths[i] == 0 or program.root_type((i, 0)).shape != kernel.domain for i in kernel.members
+    )
+    single = max(depths.values()) <= 1 and not any(
+        depths[i] and is_fold(program.node(i)) for i in kernel.members
+    )
+    length = product(kernel.domain)
+    fits = isinstance(length, int) and length >= 2 * PART
+    return 0 if kernel.kind == "rows" and once and single and fits else None
+
+
+def vector_group(kernel: Kernel, groups: Sequence[tuple[int, ...]]) -> int | None:
+    """The group of axes, not a folded one, that vectors go along."""
+    if kernel.kind == "rows" and not is_short(kernel, groups):
+        return None
+    whole = [g for g, group in enumerate(groups) if group[0] not in kernel.folded]
+    return whole[-1] if whole else None
+
+
+def is_short(kernel: Kernel, groups: Sequence[tuple[int, ...]]) -> bool:
+    """Whether rows are so short that 16 of them are computed side by side."""
+    last = product(tuple(kernel.domain[axis] for axis in groups[-1]))
+    if kernel.kind != "rows" or not isinstance(last, int) or not 0 < last <= LANES:
+        return False
+    return len(groups) > 1 and last * len(kernel.members) <= UNROLLED
+
+
+def _part_of_contraction(it: ProductSizes, sizes: Mapping[str, int]) -> int | None:
+    """Whole matrices where there are many; else along the longer side of the result, for then less
+    is packed twice.
+    """
+    rows, columns = number_of(it.rows, sizes), number_of(it.columns, sizes)
+    if number_of(product(it.batch), sizes) >= MANY:
+        return MATRICES
+    if max(rows, columns) < 2 * BLOCK:
+        return None
+    return ROWS if rows > columns else COLUMNS
+
+
+def is_partial(kernel: Kernel, groups: Sequence[tuple[int, ...]]) -> bool:
+    """Whether workers add up parts of a single long row."""
+    return kernel.split is not None and groups[kernel.split][0] in kernel.folded
+
+
+def share(code: Text, extent: Index, unit: int = 1) -> tuple[Index, Index]:
+    """Where the part of this worker begins and ends; a whole number of units, but for the last."""
+    worker, workers = (
+        code.let(f"load i64, ptr {code.let(f'getelementptr i64, ptr %frame, i64 {n}')}, align 8")
+        for n in (WORKER, WORKERS)
+    )
+    units = code.div(extent, unit)
+    after = code.add(worker, 1)
+    begin, end = (code.mul(code.div(code.mul(units, n), workers), unit) for n in (worker, after))
+    last = code.compare("eq", after, workers)
+    return begin, code.let(f"select i1 {last}, i64 {extent}, i64 {end}")
+
+
+def size_of_work(program: Program, number: int) -> Size:
+    """What the work of a kernel grows with: the elements it goes over."""
+    kernel = program.kernels[number]
+    size = product(kernel.domain)
+    if kernel.kind == "gemm":
+        it = ProductSizes(program, number)
+        return product(it.batch) * it.rows * it.columns * it.inner
+    return size

@@ -1,0 +1,228 @@
+"""The loop over many calls as LLVM text: one function, `many(control)`, for all programs.
+
+For every call it points the frame at the rows of a batch, where they lie or gathered into a staging
+array, at a row of a table of numbers and at a place for the report, and calls the program. It ends
+after a number of calls, at the first one that fails, or when its time is over: then Python looks
+after signals. All that it knows stands in `control`, 64-bit words: those of `HEAD`, a record for
+each of two programs, a record for each array of a batch, and one for each output that is kept of
+every call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from wengert.codegen.kernel import NONFINITE, STATUS
+from wengert.codegen.llvm.text.lines import Index, Module, Text
+
+MANY = "many"
+_GATHER = "gather"
+
+_WORDS = (
+    "count",  # calls to make
+    "done",  # calls made
+    "limit",  # nanoseconds after which to return
+    "clock",  # the system's number of the clock that only goes forward
+    "phase",  # where it is kept how many calls of a cycle have been made
+    "length",  # calls of a cycle; the last of them runs the second program, all others the first
+    "may_skip",  # whether a call that is not finite by itself is skipped; else it ends the loop
+    "counter",  # where calls are counted: a program does that, unless the call is skipped
+    "skipped",  # a byte per call: 1 where it was skipped
+    "table",  # rows of numbers, one for each turn
+    "width",  # bytes of such a row
+    "reports",  # what programs report, one row per call
+    "report",  # bytes of such a row
+    "first",  # row of the data that the first batch begins with
+    "size",  # rows of a batch
+    "order",  # which rows are gathered, one after the other
+    "arrays",  # how many there are in a batch
+    "outputs",  # how many are kept of every call
+)
+HEAD = {name: word for word, name in enumerate(_WORDS)}
+PROGRAM = ("function", "frame", "numbers", "report")  # the last two: slots of the frame
+ARRAY = ("source", "stride", "bytes", "staging", "slot", "last_slot")  # slots: of both programs
+OUTPUT = ("target", "stride", "slot", "last_slot")  # where that of the first call goes
+PROGRAMS = len(HEAD)
+ARRAYS = PROGRAMS + 2 * len(PROGRAM)
+_WORD_ROWS = 128  # bytes of the longest rows that are copied word by word
+
+
+class _Loop(Text):
+    """A function that reads words behind pointers."""
+
+    def at(self, base: str, offset: Index, unit: str = "i64") -> str:
+        return self.let(f"getelementptr {unit}, ptr {base}, i64 {offset}")
+
+    def load(self, base: str, offset: Index, kind: str = "i64") -> str:
+        return self.let(f"load {kind}, ptr {self.at(base, offset)}, align 8")
+
+    def store(self, value: Index, base: str, offset: Index, kind: str = "i64") -> None:
+        self.do(f"store {kind} {value}, ptr {self.at(base, offset)}, align 8")
+
+    def read(self, name: str, kind: str = "i64") -> str:
+        return self.load("%control", HEAD[name], kind)
+
+    def field(self, record: str, fields: Sequence[str], name: str, kind: str = "i64") -> str:
+        return self.load(record, fields.index(name), kind)
+
+    def now(self, clock: str, place: str) -> Index:
+        """The nanoseconds of a clock; `place` has room for seconds and nanoseconds."""
+        number = self.let(f"trunc i64 {clock} to i32")
+        self.call("clock_gettime", "i32", ("i32", number), ("ptr", place))
+        return self.add(self.mul(self.load(place, 0), 10**9), self.load(place, 1))
+
+
+def many_text() -> str:
+    """The module of `many`."""
+    module = Module()
+    _define_gather(module)
+    _define_many(module)
+    return module.text()
+
+
+def _define_gather(module: Module) -> None:
+    """void(target, source, stride, bytes, order, rows): copy the rows that `order` names."""
+    code = _Loop(module)
+    whole = code.let("and i64 %bytes, 7")
+    short = code.compare("sle", "%bytes", _WORD_ROWS)
+    in_words = code.let(f"and i1 {code.compare('eq', whole, 0)}, {short}")
+    is_single = code.compare("eq", "%bytes", 4)
+    code.do(f"br i1 {in_words}, label %words, label %odd")
+    code.label("words")
+    words = code.let("lshr i64 %bytes, 3")
+    _copy_rows(code, lambda target, source: _copy_units(code, target, source, words, "i64"))
+    code.do("br label %done")
+    code.label("odd")
+    code.do(f"br i1 {is_single}, label %single, label %any")
+    code.label("single")
+    _copy_rows(code, lambda target, source: _copy_units(code, target, source, 1, "i32"))
+    code.do("br label %done")
+    code.label("any")
+    _copy_rows(code, lambda target, source: code.copy(target, source, "%bytes"))
+    code.do("br label %done")
+    code.label("done")
+    params = "ptr %target, ptr %source, i64 %stride, i64 %bytes, ptr %order, i64 %rows"
+    code.function(_GATHER, params)
+
+
+def _copy_rows(code: _Loop, copy: Callable[[str, str], None]) -> None:
+    """For every row: where it goes, and where it lies."""
+
+    def row(i: Index, _carried: list[str]) -> None:
+        target = code.at("%target", code.mul(i, "%bytes"), "i8")
+        place = code.mul(code.load("%order", i), "%stride")
+        copy(target, code.at("%source", place, "i8"))
+
+    code.loop(0, "%rows", 1, row)
+
+
+def _copy_units(code: _Loop, target: str, source: str, count: Index, unit: str) -> None:
+    """Copy a short row: a call of memcpy would take longer than the copy."""
+
+    def one(i: Index, _carried: list[str]) -> None:
+        value = code.let(f"load {unit}, ptr {code.at(source, i, unit)}, align 1")
+        code.do(f"store {unit} {value}, ptr {code.at(target, i, unit)}, align 1")
+
+    code.loop(0, count, 1, one)
+
+
+def _define_many(module: Module) -> None:
+    """void(control): see above."""
+    code = _Loop(module)
+    time = code.let_first("alloca [2 x i64], align 16")
+    clock, limit = code.read("clock"), code.read("limit")
+    phase_at, last_phase = code.read("phase", "ptr"), code.sub(code.read("length"), 1)
+    count, may_skip = code.read("count"), code.compare("ne", code.read("may_skip"), 0)
+    begin = code.now(clock, time)
+    code.do("br label %next")
+    code.label("next")
+    code.do("%i = phi i64 [ 0, %start ], [ %following, %well ]")
+    code.do("%turns = phi i64 [ 0, %start ], [ %turns_after, %well ]")
+    code.do(f"br i1 {code.compare('slt', '%i', count)}, label %call, label %done")
+    code.label("call")
+    phase = code.load(phase_at, 0)
+    last = code.let(f"zext i1 {code.compare('eq', phase, last_phase)} to i64")
+    program = code.at("%control", code.add(PROGRAMS, code.mul(last, len(PROGRAM))))
+    frame = code.field(program, PROGRAM, "frame", "ptr")
+    _point(code, program, frame, last)
+    code.store(0, frame, STATUS)
+    code.do(f"call void {code.field(program, PROGRAM, 'function', 'ptr')}(ptr {frame})")
+    status = code.load(frame, STATUS)
+    code.do(f"br i1 {code.compare('eq', status, 0)}, label %good, label %bad")
+    code.label("good")
+    more = code.add("%turns", last)
+    code.do("br label %well")
+    code.label("bad")
+    unfinished = code.let(f"and i1 {code.compare('eq', status, NONFINITE)}, {may_skip}")
+    code.do(f"br i1 {unfinished}, label %blamed, label %done")
+    code.label("blamed")
+    found = code.load(frame, code.field(program, PROGRAM, "report"), "ptr")
+    value = code.load(found, 0, "double")
+    itself = code.let(f"fcmp une double {code.let(f'fsub double {value}, {value}')}, 0.0")
+    alone = code.compare("eq", last_phase, 0)
+    code.do(f"br i1 {code.let(f'or i1 {itself}, {alone}')}, label %skip, label %done")
+    code.label("skip")
+    counter = code.read("counter", "ptr")
+    code.store(code.add(code.load(counter, 0), 1), counter, 0)
+    code.do(f"store i8 1, ptr {code.at(code.read('skipped', 'ptr'), '%i', 'i8')}, align 1")
+    code.do("br label %well")
+    code.label("well")
+    code.do(f"%turns_after = phi i64 [ {more}, %good ], [ %turns, %skip ]")
+    code.do("%following = add nsw i64 %i, 1")
+    code.store("%following", "%control", HEAD["done"])
+    taken = code.sub(code.now(clock, time), begin)
+    code.do(f"br i1 {code.compare('slt', taken, limit)}, label %next, label %done")
+    code.label("done")
+    code.function(MANY, "ptr %control", linkage="")
+
+
+def _point_outputs(code: _Loop, frame: str, last: str) -> None:
+    """Point the frame at places of call %i for the outputs that are kept."""
+    begin = code.add(ARRAYS, code.mul(code.read("arrays"), len(ARRAY)))
+
+    def point(k: Index, _carried: list[str]) -> None:
+        record = code.at("%control", code.add(begin, code.mul(k, len(OUTPUT))))
+        offset = code.mul("%i", code.field(record, OUTPUT, "stride"))
+        target = code.at(code.field(record, OUTPUT, "target", "ptr"), offset, "i8")
+        slot = code.load(record, code.add(OUTPUT.index("slot"), last))
+        code.store(target, frame, slot, "ptr")
+
+    code.loop(0, code.read("outputs"), 1, point)
+
+
+def _point(code: _Loop, program: str, frame: str, last: str) -> None:
+    """Point the frame at what call %i reads and writes."""
+    _point_outputs(code, frame, last)
+    numbers = code.at(code.read("table", "ptr"), code.mul("%turns", code.read("width")), "i8")
+    code.store(numbers, frame, code.field(program, PROGRAM, "numbers"), "ptr")
+    report = code.at(code.read("reports", "ptr"), code.mul("%i", code.read("report")), "i8")
+    code.store(report, frame, code.field(program, PROGRAM, "report"), "ptr")
+    size, order = code.read("size"), code.read("order", "ptr")
+    first = code.add(code.read("first"), code.mul("%i", size))
+
+    def point(k: Index, _carried: list[str]) -> None:
+        record = code.at("%control", code.add(ARRAYS, code.mul(k, len(ARRAY))))
+        source, staging = (code.field(record, ARRAY, name, "ptr") for name in ("source", "staging"))
+        stride = code.field(record, ARRAY, "stride")
+
+        def in_place() -> list[str]:
+            return [code.at(source, code.mul(first, stride), "i8")]
+
+        def gathered() -> list[str]:
+            given = (
+                f"ptr {staging}",
+                f"ptr {source}",
+                f"i64 {stride}",
+                f"i64 {code.field(record, ARRAY, 'bytes')}",
+                f"ptr {code.at(order, first)}",
+                f"i64 {size}",
+            )
+            code.do(f"call void @{_GATHER}({', '.join(given)})")
+            return [staging]
+
+        lies = code.let(f"icmp eq ptr {staging}, null")
+        (rows,) = code.either(lies, ["ptr"], in_place, gathered)
+        slot = code.load(record, code.add(ARRAY.index("slot"), last))
+        code.store(rows, frame, slot, "ptr")
+
+    code.loop(0, code.read("arrays"), 1, point)

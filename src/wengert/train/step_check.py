@@ -1,0 +1,172 @@
+"""check: a step op by op, compiled, and by differences of its loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.dtypes import DType, float32, float64, is_float
+from wengert.core.graph import Graph, Node
+from wengert.core.types import ArrayType, type_of
+from wengert.interpret.derive import vjp_flat
+from wengert.interpret.trace import trace_flat
+from wengert.train.eager_steps import run_eagerly
+from wengert.train.engine import Engine
+from wengert.train.nonfinite import explain_nonfinite
+from wengert.train.step_function import CALLS, LOSS, REPORT, call_loss, leaves_of, read_live
+from wengert.train.step_results import read_results
+from wengert.train.storage import Array
+
+# By the least precise dtype that is computed in.
+TOLERANCES = {float32: 1e-4, float64: 1e-9}  # of compiled code against op by op
+WIDTHS = {float32: 1e-2, float64: 1e-4}  # of the differences
+SLOPE_TOLERANCES = {float32: 1e-3, float64: 1e-5}
+
+
+@dataclass(frozen=True)
+class Check:
+    """How well three ways to compute a step agree."""
+
+    loss: float  # op by op
+    compiled_loss: float
+    gradient_error: float  # of compiled code: the largest, relative to the largest element
+    slope: float  # of the loss along a random direction, by the gradient, in float64
+    difference: float  # the same, by differences of the loss
+
+
+def check_step(engine: Engine, batch: Sequence[Any]) -> Check:
+    """Compute a step on copies; AssertionError where the ways disagree."""
+    batch = engine.kinds.prepared(batch)
+    loss, gradients, _ = _one_way(engine, batch, compiled=False)
+    compiled_loss, compiled_gradients, tolerance = _one_way(engine, batch, compiled=True)
+    error = max(map(_relative_error, compiled_gradients, gradients))
+    slope, difference, allowed = _slopes(engine, batch)
+    found = Check(loss, compiled_loss, error, slope, difference)
+    losses = _relative_error(np.asarray(compiled_loss), np.asarray(loss))
+    if not max(error, losses) <= tolerance:  # NaN is a disagreement
+        raise AssertionError(
+            f"TrainStep.check: compiled code and op by op differ by {max(error, losses):.2g} of "
+            f"the largest element; {tolerance:.2g} is allowed. Please report the program."
+        )
+    if not abs(slope - difference) <= allowed:
+        raise AssertionError(
+            f"TrainStep.check: along a random direction the gradient gives {slope:.9g}; "
+            f"differences of the loss give {difference:.9g}. Look at custom derivatives, at "
+            "stop_gradient, and at points where the loss is not smooth."
+        )
+    return found
+
+
+def _one_way(
+    engine: Engine, batch: Sequence[Any], compiled: bool
+) -> tuple[float, list[Array], float]:
+    """Loss and gradients of the next call, on copies of the live arrays, and how far compiled code
+    may be from them.
+    """
+    live, early = (tuple(np.array(x) for x in each) for each in (engine.live, engine.early))
+    own = (live, early, engine.fixed, engine.scalars.row(engine.updates + 1))
+    programs = engine.programs[engine.updating]
+    dtype = float64
+    if compiled:
+        made = programs.find(own, batch)
+        found = made(*own, *batch)
+        dtype = _least_precise(made.executable(*own, *batch).graph.nodes)
+    else:
+        found = run_eagerly(programs.function, own, batch, False, lambda write: write())
+    after = read_live(engine.plan, live, early)
+    if int(after.counts[CALLS]) == engine.calls:
+        raise explain_nonfinite(engine.plan, programs, own, batch)
+    return found[REPORT].item(LOSS), list(after.gradients), TOLERANCES[dtype]
+
+
+def _least_precise(nodes: Iterable[Node]) -> DType:
+    """The least precise dtype of the floats that are computed."""
+    for node in nodes:
+        types = (node.type,) if isinstance(node.type, ArrayType) else node.type
+        bodies = [value.nodes for value in node.params.values() if isinstance(value, Graph)]
+        found = [each.dtype for each in types] if node.op.kind != "source" else []
+        if float32 in (*found, *map(_least_precise, bodies)):
+            return float32
+    return float64
+
+
+def _moved(graph: Graph) -> list[Node]:
+    """The nodes that depend on an input."""
+    reached = set(graph.inputs)
+    for number, node in enumerate(graph.nodes):
+        if reached.intersection(node.operands):
+            reached.add(number)
+    return [graph.nodes[number] for number in sorted(reached)]
+
+
+def _relative_error(found: Array, expected: Array) -> float:
+    if not expected.size:
+        return 0.0
+    largest = float(np.max(np.abs(expected)))
+    return float(np.max(np.abs(found - expected))) / (largest or 1.0)
+
+
+def _slopes(engine: Engine, batch: Sequence[Any]) -> tuple[float, float, float]:
+    """The slope along a random direction by the gradient and by differences, and how far these may
+    be apart.
+    """
+    loss, xs = _wide_loss(engine, batch)
+    # What the loss itself casts to float32 stays float32, and so do the errors of differences.
+    types, names = [type_of(x) for x in xs], [f"x{i}" for i in range(len(xs))]
+    graph, _ = trace_flat(lambda *values: [loss(values)], types, names)
+    dtype = _least_precise(_moved(graph))
+    width = WIDTHS[dtype]
+    rng = np.random.default_rng(0)
+    vs = [rng.standard_normal(x.shape) for x in xs]
+    (value,), pullback = vjp_flat(lambda *values: [loss(values)], xs)
+    seed = np.ones(value.shape, value.dtype)
+    gradients = [
+        np.zeros(x.shape) if g is None else g for g, x in zip(pullback([seed]), xs, strict=True)
+    ]
+    slope = float(sum(np.sum(g * v) for g, v in zip(gradients, vs, strict=True)))
+
+    def central(h: float) -> float:
+        ahead, behind = (
+            loss([x + sign * h * v for x, v in zip(xs, vs, strict=True)]) for sign in (1, -1)
+        )
+        return float(ahead - behind) / (2 * h)
+
+    difference = (4 * central(width / 2) - central(width)) / 3
+    norm = float(np.sqrt(sum(np.sum(g * g) for g in gradients)))
+    scale = max(abs(slope), abs(difference), norm, abs(float(value)))
+    return slope, difference, SLOPE_TOLERANCES[dtype] * scale
+
+
+def _wide_loss(
+    engine: Engine, batch: Sequence[Any]
+) -> tuple[Callable[[Sequence[Any]], Any], list[Array]]:
+    """The loss as a function of the trained parameters, all floats in float64; and these."""
+    plan = engine.plan
+    live = read_live(plan, engine.live, engine.early)
+    live = replace(
+        live,
+        weights=[_wide(x) for x in live.weights],
+        states=[{name: _wide(x) for name, x in each.items()} for each in live.states],
+        carried=[_wide(x) for x in live.carried],
+    )
+    fixed = (tuple(map(_wide, engine.fixed[0])), *engine.fixed[1:])
+    leaves = leaves_of(plan.storage, live.weights, fixed)
+    batch = [tree.map(_wide, x) for x in batch]
+    places = [p.place for segment in plan.storage.trained for p in segment.parameters]
+
+    def loss(values: Sequence[Any]) -> Any:
+        full = list(leaves)
+        for place, x in zip(places, values, strict=True):
+            full[place] = x
+        returned = call_loss(plan, plan.storage.tree(full), live, fixed, batch)
+        return read_results(returned, plan.carried, live.carried, plan.has_aux)[0]
+
+    return loss, [leaves[place] for place in places]
+
+
+def _wide(x: Any) -> Any:
+    return np.array(x, float64) if is_float(x.dtype) else x
