@@ -424,9 +424,11 @@ def test_batch_arguments_by_name_with_a_generator_and_a_state():
         return wg.TrainStep(loss, np.ones(3), wg.optim.SGD(0.1), state=np.zeros(()))
 
     assert made()(x=np.ones(3)) == made()(np.ones(3))
-    for named in ("rng", "model", "state", "extra"):
+    for named in ("rng", "model", "state"):
         with pytest.raises(TypeError, match=f"TrainStep: no parameter '{named}'; it has x"):
             made()(np.ones(3), **{named: 1.0})
+    with pytest.raises(TypeError, match="TrainStep: extra can only be given by name to the loss"):
+        made()(np.ones(3), extra=1.0)
 
 
 def test_a_hole_between_names_takes_the_default_of_the_loss():
