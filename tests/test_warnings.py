@@ -90,6 +90,62 @@ def test_a_batch_of_float64_that_is_not_cast_is_no_reason_to_warn():
     assert warned(run) == []
 
 
+INTEGERS = {
+    "features": lambda w, n: wg.mean(n @ w),
+    "targets": lambda w, n: wg.mean((w[:, 0] - n[0]) ** 2),
+    "a layer": lambda w, n: wg.mean(wg.nn.Linear.of(w.T)(n)),
+}
+COUNTS = np.arange(12).reshape(3, 4)
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_of_a_batch_that_widen_are_named_at_their_line(name):
+    loss, model = INTEGERS[name], np.ones((4, 2), np.float32)
+    for call in (
+        lambda: wg.TrainStep(loss, model, wg.optim.SGD(0.1))(COUNTS),
+        lambda: wg.compile(wg.grad(loss))(model, COUNTS),
+    ):
+        (found,) = warned(call)
+        assert found.category is WideningWarning
+        assert (found.filename, found.lineno) == (__file__, loss.__code__.co_firstlineno)
+        assert "float32 meets an array of int64" in str(found.message)
+
+
+NOT_WIDENED = {
+    "converted": lambda w, n: wg.mean(n.astype(np.float32) @ w),
+    "small integers": lambda w, n: wg.mean(n.astype(np.int8) @ w),
+    "asked for": lambda w, n: wg.mean(w.astype(np.float64).T @ n.T),
+    "classes": lambda w, n: wg.cross_entropy(w, n[0] % 2),
+    "an index": lambda w, n: wg.mean(w[n[0] % 4]) + wg.mean(wg.take(w, n[0] % 4, axis=0)),
+    "a mask": lambda w, n: wg.mean(w * (n[0][:, None] > 3)),
+    "a size": lambda w, n: wg.sum(w) / n.shape[0],
+}
+
+
+@pytest.mark.parametrize("name", NOT_WIDENED)
+def test_integers_that_do_not_widen_are_no_reason_to_warn(name):
+    model = np.ones((4, 2), np.float32)
+    step = wg.TrainStep(NOT_WIDENED[name], model, wg.optim.SGD(0.1))
+    assert warned(lambda: step(COUNTS)) == []
+
+
+def test_a_state_that_is_wider_than_the_model_is_named():
+    def loss(w, state, x):
+        return wg.mean(x * w - state["mean"]), {"mean": wg.mean(x) + 0 * state["mean"]}
+
+    def made(dtype, model=W, **options):
+        state = {"mean": np.zeros((), dtype), "count": np.zeros(2, int)}
+        wg.TrainStep(loss, model, wg.optim.SGD(0.1), state=state, **options)
+
+    (found,) = warned(lambda: made(np.float64))
+    assert found.category is WideningWarning
+    assert found.filename == __file__
+    assert "leaf 'mean' of the state is float64, and the model float32" in str(found.message)
+    assert warned(lambda: made(np.float32)) == []
+    assert warned(lambda: made(np.float64, cast=False)) == []
+    assert warned(lambda: made(np.float64, model=W.astype(np.float64))) == []
+
+
 def test_a_float64_model_is_no_reason_to_warn():
     assert warned(lambda: wg.compile(lambda x: x / np.sqrt(2))(X.astype(np.float64))) == []
 

@@ -236,9 +236,11 @@ class DropoutWarning(WengertWarning):
 
 
 class WideningWarning(WengertWarning):
-    """A NumPy scalar or array makes float64 of the float32 that a recorded program computes with.
+    """A NumPy scalar or array makes float64 of the float32 that a recorded program computes with;
+    or integers of a batch do, or a float64 state.
 
-    `x / np.sqrt(2)` is float64, as in NumPy; `x / math.sqrt(2)` keeps the dtype of x.
+    `x / np.sqrt(2)` is float64, as in NumPy; `x / math.sqrt(2)` keeps the dtype of x. So is
+    `counts @ w` for int64; `counts.astype(np.float32) @ w` is not.
     """
 
 

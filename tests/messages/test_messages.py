@@ -46,6 +46,7 @@ UNREACHABLE = {
     "core/tensor.py: raise AttributeError(name)": "what Python and NumPy look for by themselves",
     "core/missing.py: raise AttributeError(f": "what Python and its tools look for by themselves",
     "core/dims.py: raise SizeNeeded(names)": "a signal that trace catches, not an error",
+    "interpret/trace.py: raise SizeNeeded(frozenset(closed), misfit)": "the same signal",
     "interpret/loops.py: raise IndexNeeded(loop)": "a signal that scan catches, not an error",
     "train/known_magnitudes.py: raise NotFollowed": "a signal that train catches, not an error",
     "runtime/executable.py: raise error": "what printing raised, in the words of whoever did",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 
 import numpy as np
 import pytest
@@ -117,3 +118,101 @@ def test_an_error_of_the_loss_is_about_real_sizes():
     )
     with pytest.raises(ShapeError, match=r"\(3, 5, 4\)"):
         step(np.ones((3, 5, 4)))
+
+
+FIXED = {
+    "key": (
+        lambda w, x, key: x @ w + wg.random.uniform(key, (x.shape[0], 2)),
+        lambda: (wg.random.key(0),),
+    ),
+    "mean": (lambda w, x, mean: (x - mean) @ w, lambda: (np.full(3, 0.5),)),
+    "matrix": (lambda w, x, other: x @ w + x @ other, lambda: (np.ones((3, 2)),)),
+    "two": (
+        lambda w, x, mean, key: (x - mean) @ w + wg.random.uniform(key, (x.shape[0], 2)),
+        lambda: (np.full(3, 0.5), wg.random.key(0)),
+    ),
+    "tree": (
+        lambda w, x, net: wg.tanh(x @ net["a"] + net["b"]) @ net["c"] + x @ w,
+        lambda: ({"a": np.ones((3, 5)), "b": np.ones(5), "c": np.ones((5, 2))},),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FIXED)
+@pytest.mark.parametrize("way", ["bind", "step"])
+def test_arguments_of_one_size_do_not_fix_the_others(kind, way):
+    f, make_rest = FIXED[kind]
+    rest, model = make_rest(), np.arange(6.0).reshape(3, 2) / 8
+    step = wg.TrainStep(lambda w, *batch: wg.mean(f(w, *batch)), model, wg.optim.SGD(0.0))
+    sizes = (8, 9, 10, 11, 12, 13)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if way == "bind":
+            bound = step.bind(f)
+            for k in sizes:
+                x = np.arange(3.0 * k).reshape(k, 3) / 16
+                np.testing.assert_allclose(bound(x, *rest), f(model, x, *rest), rtol=1e-12)
+        else:
+            for k in sizes:
+                x = np.arange(3.0 * k).reshape(k, 3) / 16
+                np.testing.assert_allclose(step(x, *rest), np.mean(f(model, x, *rest)), rtol=1e-12)
+
+
+def test_a_program_for_all_sizes_beside_a_key():
+    made = []
+
+    def f(w, x, key):
+        made.append(x.shape[0])
+        return x @ w + wg.random.uniform(key, (x.shape[0], 2))
+
+    step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones((3, 2)), wg.optim.SGD(0.0))
+    act = step.bind(f)
+    act(np.ones((8, 3)), wg.random.key(0))
+    known = len(made)
+    for k in range(9, 20):
+        act(np.ones((k, 3)), wg.random.key(0))
+    assert len(made) == known
+
+
+@pytest.mark.parametrize("way", ["bind", "step", "compile"])
+def test_a_size_that_the_function_compares_is_part_of_the_program(way):
+    def f(w, x):
+        return wg.sum(x * w) if x.shape[0] == 1 else wg.mean(x * w)
+
+    step = wg.TrainStep(f, np.ones(2), wg.optim.SGD(0.0))
+    compiled = wg.compile(f, dims={"x": {0: wg.Dim("rows")}})
+    calls = {"bind": step.bind(f), "step": step, "compile": lambda x: compiled(np.ones(2), x)}
+    call = calls[way]
+    with pytest.warns(SizeWarning, match="Python needed the size"):
+        assert [float(call(np.ones((n, 2)))) for n in (3, 1, 2)] == [1.0, 2.0, 1.0]
+
+
+def test_a_python_list_is_repeated_as_often_as_there_are_rows():
+    step = wg.TrainStep(
+        lambda w, x: wg.sum(wg.stack([w] * x.shape[0])), np.ones(2), wg.optim.SGD(0.0)
+    )
+    with pytest.warns(SizeWarning, match="Python needed the size"):
+        assert step(np.ones((3, 1))) == 6.0
+
+
+def test_a_users_exception_is_his_at_once():
+    calls = []
+
+    def loss(w, x):
+        calls.append(1)
+        raise KeyError("mine")
+
+    step = wg.TrainStep(loss, np.ones(2), wg.optim.SGD(0.0))
+    with pytest.raises(KeyError, match="mine"):
+        step(np.ones((3, 2)))
+    assert len(calls) == 1
+
+
+def test_a_dim_may_be_called_as_the_batch_is():
+    step = wg.TrainStep(
+        lambda w, x: wg.mean(x * w),
+        np.ones(()),
+        wg.optim.SGD(0.0),
+        dims={"x": {1: wg.Dim("batch")}},
+    )
+    assert step(np.ones((3, 4))) == step(np.ones((5, 2))) == 1.0

@@ -271,6 +271,7 @@ def test_an_empty_batch_may_give_finite_numbers(compiled):
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("batch_size", [3, 4, 8])  # with a smaller batch, several equal ones, one
+@pytest.mark.filterwarnings("ignore::wengert.errors.SizeWarning")  # of the last one
 def test_evaluate_refuses_results_with_an_axis_of_the_batch(compiled, batch_size):
     step = sgd(compiled=compiled)
     for f, words in (

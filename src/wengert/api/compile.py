@@ -8,7 +8,7 @@ import functools
 import gc
 import inspect
 import types
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -24,7 +24,7 @@ from wengert.api.compile_options import (
 from wengert.api.eager import EagerCall, is_eager, is_inside
 from wengert.api.graph import Graph
 from wengert.api.met import Met
-from wengert.api.trace import Dims, argument_names, input_types
+from wengert.api.trace import NOTHING, Dims, argument_names, input_types
 from wengert.api.watched_trace import watched_trace
 from wengert.codegen.llvm.machine.fork_door import door
 from wengert.core import tree
@@ -68,10 +68,11 @@ class Compiled:
         early: tuple[Named, ...] = (),  # donated arguments that are written whatever happens
         roots: Sequence[Any] = (),  # the user's functions, where `function` is not one itself
         met: Met | None = None,  # the programs of other compiled forms of the function
+        yielding: Mapping[str, bool] = NOTHING,  # sizes that need not be open; whether to warn
     ) -> None:
         functools.update_wrapper(self, function)
         self._function, self._roots = function, roots or (function,)
-        self._dims = dims
+        self._dims, self._yielding = dims, yielding
         self._nonfinite, self._threads = nonfinite, threads
         self._static, self._donate, self._early = static, (*donate, *early), early
         self._met = met or Met(function)
@@ -314,7 +315,7 @@ class Compiled:
 
         given = tree.unflatten(structure, [stand_ins[place] for place in places])
         graph, watch, left_out = watched_trace(
-            recorded, given, self._roots, dims, [*keys.values()], "compile"
+            recorded, given, self._roots, dims, [*keys.values()], self._yielding, "compile"
         )
         self._met.note_left_out(left_out)
         sizes = require_sizes(graph.input_types(), [x.shape for x in stand_ins])

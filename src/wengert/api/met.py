@@ -157,8 +157,9 @@ def _difference(name: str, before: Any, now: Any, dims: Dims) -> str:
         return f"{told}. Give it one number of axes"
     if axis in dims.get(name, {}) or axis - now.ndim in dims.get(name, {}):
         return (
-            f"{told}: Python needed that size. Keep it open: wg.take(table, wg.arange(n), axis=0) "
-            "for table[:n], wg.zeros(n) for np.zeros(n), and no len, int or range of it"
+            f"{told}: Python needed that size, or it has to fit another one. Keep it open: "
+            "wg.take(table, wg.arange(n), axis=0) for table[:n], wg.zeros(n) for np.zeros(n), and "
+            "no len, int or range of it"
         )
     return f"{told}. Leave the size open: dims={{{name!r}: {{{axis}: wg.Dim('n')}}}}"
 

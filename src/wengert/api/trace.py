@@ -6,6 +6,7 @@ import inspect
 import linecache
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from wengert.api.graph import Graph
@@ -16,11 +17,12 @@ from wengert.core.dtypes import require_supported
 from wengert.core.source import Line
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.warn import warn_user
-from wengert.errors import ShapeError, SizeWarning, TraceError
+from wengert.errors import ShapeError, SizeWarning, TraceError, WengertError
 from wengert.interpret.trace import trace_flat
 
 _CREATED = {"arange", "empty", "eye", "full", "linspace", "ones", "zeros"}
 Dims = Mapping[str, Mapping[int, Dim]]
+NOTHING: Mapping[str, bool] = MappingProxyType({})
 
 
 @worded
@@ -46,28 +48,46 @@ def trace_with_sizes(
     dims: Dims | None = None,
     by: str = "trace",
     numbers: Iterable[str] = (),
+    yielding: Mapping[str, bool] = NOTHING,
 ) -> tuple[Graph, dict[str, int]]:
     """The graph, and the sizes that its Dims have in this call; errors begin with `by`. Raises
-    `SizeNeeded` where Python needs one of the `numbers`, given by the keys of their arguments.
+    `SizeNeeded` where Python needs one of the `numbers`, given by the keys of their arguments. The
+    `yielding` sizes are specialised where arrays do not fit otherwise: with a warning, where it
+    says so.
     """
     open_dims = dict(dims or {})
+    gave_way: list[SizeNeeded] = []
     while True:
         leaves, names, call = _arguments(function, args)
         types, sizes = input_types(leaves, names, open_dims, by)
+        soft = frozenset(yielding) & sizes.keys()
         graph = Graph()
 
         def flat(*values: Value, call: Callable[[Sequence[Value]], Any] = call) -> Sequence[Value]:
             return tree.leaves(tree.arrays(call(values)))
 
         try:
-            with known_sizes({**sizes, **dict.fromkeys(numbers, 0)}):
+            with known_sizes({**sizes, **dict.fromkeys(numbers, 0)}, soft):
                 _, captured = trace_flat(flat, types, names, graph)
         except SizeNeeded as needed:
             if not needed.names <= sizes.keys():  # numbers, or sizes of a trace around this one
                 raise
-            _warn(needed)
+            if needed.misfit is None:
+                _warn(needed)
+            else:
+                gave_way.append(needed)
             open_dims = _without(open_dims, needed.names)
             continue
+        except WengertError as error:
+            if not soft:
+                raise
+            # It may be due to the open sizes; if it is not, it is about real ones the next time.
+            mentioned = soft & frozenset(re.findall(r"\w+", str(error)))
+            gave_way.append(SizeNeeded(mentioned or soft, error))
+            open_dims = _without(open_dims, mentioned or soft)
+            continue
+        for each in gave_way:
+            _warn_of_misfit(by, dims, yielding, each)
         if captured:
             raise TraceError(
                 f"{by}: the function uses a Tensor of an enclosing transformation; a graph stands "
@@ -176,6 +196,25 @@ def _warn(needed: SizeNeeded) -> None:
         SizeWarning,
         needed.line,
     )
+
+
+def _warn_of_misfit(
+    by: str, dims: Dims | None, yielding: Mapping[str, bool], needed: SizeNeeded
+) -> None:
+    """Sizes that the user wants open have to be specialised."""
+    names = {name for name in needed.names if yielding[name]}
+    asked = {
+        arg: {axis: dim for axis, dim in axes.items() if dim.names & names}
+        for arg, axes in (dims or {}).items()
+    }
+    told = ", ".join(f"{arg!r}: {axes}" for arg, axes in asked.items() if axes)
+    if told:
+        warn_user(
+            f"{by}: dims={{{told}}} was given, and the function cannot be recorded so; each size "
+            f"compiles a program of its own. With open sizes it says: {needed.misfit}",
+            SizeWarning,
+            needed.line,
+        )
 
 
 def _repair(line: Line | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeAlias
 
@@ -31,6 +31,7 @@ def watched_trace(
     roots: Sequence[Any],  # the user's functions among what it calls
     dims: Dims | None,
     numbers: Sequence[str],
+    yielding: Mapping[str, bool],
     by: str,
 ) -> tuple[Graph, Watch, Sequence[str]]:
     """The graph of the function called with arguments of these types, what to watch, and what
@@ -41,7 +42,9 @@ def watched_trace(
     before = positions(captures.generators)
 
     def record() -> Graph:
-        return trace_with_sizes(function, *args, dims=dims, by=by, numbers=numbers)[0]
+        return trace_with_sizes(
+            function, *args, dims=dims, by=by, numbers=numbers, yielding=yielding
+        )[0]
 
     with noting_constants() as constants, recording_program():
         graph = record()

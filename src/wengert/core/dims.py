@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.core.arguments import worded_methods
-from wengert.core.source import Line, user_line
+from wengert.core.source import Line, is_compared_by_user, user_line
 from wengert.core.table import UFUNCS, op
 from wengert.errors import ShapeError, TraceError
 
@@ -27,37 +27,42 @@ Monomial: TypeAlias = tuple[str, ...]  # sorted names, repeated for powers; () i
 
 
 class SizeNeeded(BaseException):
-    """Python asked for the number behind a Dim; `trace` catches this and specialises that size.
+    """Python asked for the number behind a Dim, or arrays fit with that number only; `trace`
+    catches this and specialises that size.
 
     A BaseException so that a user's ``except Exception`` cannot swallow it.
     """
 
     line: Line | None
 
-    def __init__(self, names: frozenset[str]) -> None:
+    def __init__(self, names: frozenset[str], misfit: Exception | None = None) -> None:
         super().__init__(names)
         self.names = names
+        self.misfit = misfit  # what was wrong with the size left open, where Python did not ask
         self.line = user_line()
 
 
 class _Known(threading.local):
     sizes: Mapping[str, int] | None = None
+    yielding: frozenset[str] = frozenset()
 
 
 _known = _Known()
 
 
 @contextmanager
-def known_sizes(sizes: Mapping[str, int]) -> Iterator[None]:
+def known_sizes(sizes: Mapping[str, int], yielding: frozenset[str] = frozenset()) -> Iterator[None]:
     """While a program is traced: the sizes its Dims have in this call, so that they can be
-    specialised. Those of a trace around it are known, too.
+    specialised. Those of a trace around it are known, too. The `yielding` ones are also specialised
+    where arrays would not fit otherwise.
     """
-    before = _known.sizes
-    _known.sizes = {**(before or {}), **sizes}
+    before = _known.sizes, _known.yielding
+    _known.sizes = {**(before[0] or {}), **sizes}
+    _known.yielding = before[1] | yielding
     try:
         yield
     finally:
-        _known.sizes = before
+        _known.sizes, _known.yielding = before
 
 
 def is_known(name: str) -> bool:
@@ -69,6 +74,13 @@ def need_sizes(names: frozenset[str]) -> None:
     """Python needs the numbers behind these names: have them specialised, where they are known."""
     if names and _known.sizes is not None and names <= _known.sizes.keys():
         raise SizeNeeded(names)
+
+
+def yielding_sizes(names: frozenset[str]) -> dict[str, int]:
+    """Those of the names whose size gives way where arrays do not fit, and the sizes."""
+    if _known.sizes is None:
+        return {}
+    return {name: _known.sizes[name] for name in sorted(names & _known.yielding)}
 
 
 @worded_methods("__init__")
@@ -110,7 +122,12 @@ class Dim:
         return total
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Dim) and self.terms == other.terms
+        if isinstance(other, Dim) and self.terms == other.terms:
+            return True
+        if isinstance(other, int | Dim) and _known.sizes is not None and is_compared_by_user():
+            # A program for all sizes in which `x.shape[0] == 1` is False is wrong for one of them.
+            need_sizes(self.names | (other.names if isinstance(other, Dim) else frozenset()))
+        return False
 
     def __hash__(self) -> int:
         return hash(self.terms)
@@ -124,6 +141,8 @@ class Dim:
         return _canonical(total)
 
     def __mul__(self, other: Any) -> Any:
+        if isinstance(other, list | tuple | str):  # repeated, in Python
+            return other * int(self)
         if not isinstance(other, int | np.integer | Dim):
             return op.multiply(self, other)
         total: dict[Monomial, int] = {}

@@ -99,11 +99,24 @@ def user_line() -> Line | None:
 def _caller() -> Line | None:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        code = frame.f_code
-        foreign = _foreign.get(code)
-        if foreign is None:
-            foreign = _foreign[code] = is_foreign(code.co_filename)
-        if foreign:
-            return Line(code.co_filename, frame.f_lineno, _attributed.phase)
+        if _is_users(frame.f_code):
+            return Line(frame.f_code.co_filename, frame.f_lineno, _attributed.phase)
         frame = frame.f_back
     return None
+
+
+def is_compared_by_user() -> bool:
+    """Whether it is the user's code that calls the `__eq__` which asks this, and not ours: itself,
+    or through the `__eq__` that Python writes for a dataclass.
+    """
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_name == "__eq__":
+        frame = frame.f_back
+    return frame is not None and _is_users(frame.f_code)
+
+
+def _is_users(code: CodeType) -> bool:
+    known = _foreign.get(code)
+    if known is None:
+        known = _foreign[code] = is_foreign(code.co_filename)
+    return known

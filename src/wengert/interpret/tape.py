@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.core.bind import Level, at_line, bind, evaluate
+from wengert.core.dtypes import float32, float64
 from wengert.core.op import Op
 from wengert.core.source import Line, attribute, begin_body, begin_phase, end_body
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
-from wengert.errors import NotDifferentiable
+from wengert.core.warn import warn_user
+from wengert.errors import NotDifferentiable, WideningWarning
 
 
 class Record(NamedTuple):
@@ -93,6 +95,8 @@ class Tape(Level):
         memory: Value = None,
     ) -> Value:
         """Remember a call and wrap its output; the tape keeps the list of values."""
+        if type(out) is Tensor and out.dtype == float64:
+            _note_widening(op, values, sources, out.level.line_of(out))
         for i in op.drops if op.keeps else range(len(values)):
             if sources[i] is not None:
                 x = values[i]
@@ -215,3 +219,25 @@ def _cotangents_of(slots: tuple[int | None, ...], cotangents: dict[int, Value]) 
     """The cotangents of several outputs, None for zero; None alone where all of them are zero."""
     g = tuple(None if slot is None else cotangents.get(slot) for slot in slots)
     return None if all(each is None for each in g) else g
+
+
+def _note_widening(
+    op: Op, values: Sequence[Value], sources: Sequence[int | None], line: Line | None
+) -> None:
+    """Warn where traced integers make float64 of a float32 that is differentiated, in code of the
+    user's: integers among features, or targets.
+    """
+    if line is None or line.phase != "forward" or line.of or line.inside:
+        return
+    pairs = list(zip(values, sources, strict=True))
+    if {x.dtype for x, source in pairs if source is not None} != {float32}:
+        return
+    traced = [x for x, source in pairs if source is None and type(x) is Tensor]
+    integers = [x.dtype for x in traced if x.dtype.kind in "iu"]
+    if integers and not any(x.dtype == float64 for x, _ in pairs if x is not None):
+        warn_user(
+            f"{op.name}: float32 meets an array of {integers[0]}; NumPy makes float64 of the two, "
+            "and what follows is computed in it. Convert the integers with astype(np.float32).",
+            WideningWarning,
+            line,
+        )

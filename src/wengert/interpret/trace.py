@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.core.bind import Level, at_line, opened, recording
-from wengert.core.dims import Dim, is_known
+from wengert.core.dims import Dim, SizeNeeded, is_known, substitute, yielding_sizes
 from wengert.core.dtypes import DType, float64, is_float, promote
 from wengert.core.graph import Graph, Node
 from wengert.core.masked import require_plain_array
@@ -22,7 +22,7 @@ from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Type, Value, type_of
 from wengert.core.warn import warn_user
-from wengert.errors import TraceError, WengertError, WideningWarning
+from wengert.errors import ShapeError, TraceError, WengertError, WideningWarning
 
 Constants: TypeAlias = list[tuple[np.ndarray[Any, Any], Line | None]]
 
@@ -81,13 +81,15 @@ class Trace(Level):
                 del known[key]
 
     def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
-        before = len(self.graph)
+        before, types = len(self.graph), []
         try:
             lifted = self._lift_all(op, operands)
             types = [None if x is None else type_of(x) for x in lifted]
             found = node_type(op, types, params)
         except BaseException as error:
             self._take_back(before)
+            if isinstance(error, ShapeError):
+                _let_sizes_yield(op, types, params, error)
             if isinstance(error, WengertError):
                 raise at_line(error, user_line()) from None
             raise
@@ -220,6 +222,33 @@ def trace_flat(
         level.graph.returns[:] = [level.lift(x).handle for x in results]
     level.graph.inputs[:0] = [number for number, _ in level.captured.values()]
     return level.graph, [tensor for _, tensor in level.captured.values()]
+
+
+def _let_sizes_yield(
+    op: Op, types: Sequence[ArrayType | None], params: dict[str, Any], misfit: ShapeError
+) -> None:
+    """Operands do not fit while sizes are open. Where they fit with one of these sizes as a number,
+    or with all of them, have that specialised.
+    """
+    shapes = [size for t in types if t is not None for size in t.shape]
+    named = [*shapes, *_sizes_in(tuple(params.values()))]
+    sizes = yielding_sizes(frozenset().union(*(x.names for x in named if isinstance(x, Dim))))
+    for chosen in (*reversed(sizes), None) if sizes else ():
+        closed = sizes if chosen is None else {chosen: sizes[chosen]}
+        known = [t and ArrayType(substitute(t.shape, closed), t.dtype) for t in types]
+        try:
+            node_type(op, known, {name: substitute(x, closed) for name, x in params.items()})
+        except ShapeError:
+            continue
+        raise SizeNeeded(frozenset(closed), misfit)
+
+
+def _sizes_in(x: Any) -> Iterator[Any]:
+    if isinstance(x, tuple):
+        for each in x:
+            yield from _sizes_in(each)
+    else:
+        yield x
 
 
 def _note_widening(op: Op, operands: Sequence[Value], line: Line | None) -> None:

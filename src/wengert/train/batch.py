@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -229,20 +230,29 @@ def open_sizes(
     paths = leaf_names(names, batch)
     leaves, places = tree.distinct_leaves(tuple(batch))
     _require_names(asked, paths)
+    taken = {str(dim) for axes in asked.values() for dim in axes.values()}
+    free = (name for name in _batch_names() if name not in taken)
     dims: dict[str, Mapping[int, Dim]] = {}
-    shared: dict[int, int] = {}
+    shared: dict[int, tuple[int, Dim]] = {}
     pattern = []
     for place, x in enumerate(leaves):
         path, number = paths[places.index(place)], -1
         opened = _axes(path, x, asked.get(path, {}))
         if np.ndim(x) and not is_live(x) and 0 not in opened:
-            number = shared.setdefault(x.shape[0], len(shared))
-            opened[0] = Dim(f"batch_{number}" if number else "batch")
+            if x.shape[0] not in shared:
+                shared[x.shape[0]] = len(shared), Dim(next(free))
+            number, opened[0] = shared[x.shape[0]]
         if opened:
             dims[path] = opened
         sizes = tuple(None if i in opened else size for i, size in enumerate(np.shape(x)))
         pattern.append((number, sizes))
     return dims, tuple(pattern)
+
+
+def _batch_names() -> Iterator[str]:
+    """batch, batch_1, batch_2, …"""
+    yield "batch"
+    yield from (f"batch_{i}" for i in itertools.count(1))
 
 
 def _require_names(asked: Dims, paths: Sequence[str]) -> None:

@@ -101,7 +101,8 @@ class TrainStep(Explained, Uncopied):
         groups = make_groups(optimizer)
         storage = Storage(model, groups)
         self._parameters = Parameters(loss, state is not None, storage.averages, False)
-        arrays, structure = ([], None) if state is None else carried_arrays(state)
+        cast_to = storage.dtype if cast else None
+        arrays, structure = ([], None) if state is None else carried_arrays(state, cast_to)
         plan = Plan(
             loss=loss,
             groups=groups,
@@ -111,7 +112,7 @@ class TrainStep(Explained, Uncopied):
             has_aux=bool(has_aux),
             strict=bool(strict),
             accumulate=accumulate,
-            cast=storage.dtype if cast else None,
+            cast=cast_to,
             dims=dims,
             proves=nonfinite != "ignore" and accumulate == 1,
         )

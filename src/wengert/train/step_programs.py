@@ -10,9 +10,6 @@ from wengert.api.compile import Compiled
 from wengert.api.met import Met
 from wengert.api.trace import Dims
 from wengert.core import tree
-from wengert.core.source import Line
-from wengert.core.warn import warn_user
-from wengert.errors import SizeWarning
 from wengert.runtime.signature import is_number
 from wengert.train.batch import open_sizes
 
@@ -33,17 +30,16 @@ class Programs:
         dims: Dims | None = None,  # sizes that are left open beside axis 0
     ) -> None:
         self.function, self._own, self._names = function, own, names
-        self._dims, self._user = dims or {}, user
+        self._dims = dims or {}
         self._options = donate, nonfinite, threads, early, (user,), Met(user, self._dims)
         self._found: dict[Any, Compiled] = {}
 
     def find(self, own: Sequence[Any], batch: Sequence[Any]) -> Compiled:
         """The compiled function for a batch; it is called with `own` and the batch.
 
-        Axis 0 of batch arrays is left open, and what `dims` names. Where the function cannot be
-        traced so (a carry has the size of the batch), a program is made for each size of the batch,
-        and where that cannot be done either, for each size of all; errors are then about real
-        sizes.
+        Axis 0 of batch arrays is left open, and what `dims` names. Where arrays do not fit so (a
+        mean or a key is an argument, a carry has the size of the batch), a program is made for each
+        size of these.
         """
         names = self._others(len(batch))
         dims, pattern = open_sizes(names, batch, self._dims)
@@ -52,32 +48,12 @@ class Programs:
         known = self._found.get(key)
         if known is not None:
             return known
-        function = self._named(names)
-        problem: Exception | None = None
-        for opened in (dims, *([self._dims] if self._dims else [])):
-            made = Compiled(function, (), opened, *self._options)
-            problem = _problem(made, own, batch)
-            if problem is None:
-                break
-        else:
-            made = Compiled(function, (), None, *self._options)
-            made.executable(*own, *batch)
-            if self._dims and problem is not None:
-                self._warn_of_sizes(problem)
+        yielding = {str(dim): False for axes in dims.values() for dim in axes.values()}
+        yielding |= {str(dim): True for axes in self._dims.values() for dim in axes.values()}
+        made = Compiled(self._named(names), (), dims, *self._options, yielding)
+        made.executable(*own, *batch)
         self._found[key] = made
         return made
-
-    def _warn_of_sizes(self, problem: Exception) -> None:
-        """The function can be compiled for sizes, but not for those that were to be left open."""
-        code = getattr(self._user, "__code__", None)
-        line = None if code is None else Line(code.co_filename, code.co_firstlineno)
-        opened = ", ".join(f"{name!r}: {dict(axes)}" for name, axes in self._dims.items())
-        warn_user(
-            f"TrainStep: dims={{{opened}}} was given, and the function cannot be recorded so; each "
-            f"shape compiles a program of its own. With open sizes it says: {problem}",
-            SizeWarning,
-            line,
-        )
 
     def look(self) -> None:
         """Compare what was captured with what is there now; raises where an array was changed."""
@@ -103,12 +79,3 @@ class Programs:
         parameters = [inspect.Parameter(name, kind) for name in (*self._own, *names)]
         named.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return named
-
-
-def _problem(made: Compiled, own: Sequence[Any], batch: Sequence[Any]) -> Exception | None:
-    """Why the function cannot be compiled with its sizes left open, if it cannot."""
-    try:
-        made.executable(*own, *batch)
-    except Exception as error:  # whatever the user's function raises
-        return error
-    return None

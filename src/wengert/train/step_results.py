@@ -10,7 +10,6 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.dims import Dim
-from wengert.core.dtypes import int64
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import DTypeError, ShapeError, TraceError, WengertError
@@ -47,7 +46,7 @@ def with_sizes(returned: Any) -> Any:
         return returned
     rest = iter(leaves)
     values = [
-        next(rest) if x is LEAF_MARK else op.astype(x, int64) if isinstance(x, Dim) else x
+        next(rest) if x is LEAF_MARK else op.multiply(x, 1) if isinstance(x, Dim) else x
         for x in structure.static
     ]
     marks = tuple(

@@ -18,7 +18,7 @@ from wengert.core import tree
 from wengert.core.dtypes import DType, is_float, require_supported
 from wengert.core.tied import warn_of_shared_memory, warn_of_ties
 from wengert.core.warn import warn_user
-from wengert.errors import LiveWarning, OptimError, ShapeError
+from wengert.errors import LiveWarning, OptimError, ShapeError, WideningWarning
 from wengert.runtime.live import mark_live
 from wengert.runtime.refusals import require_no_masks
 from wengert.train.optimizer_groups import Group, group_of, require_matching, require_useful
@@ -300,10 +300,17 @@ def _require_states(
             )
 
 
-def carried_arrays(state: Any) -> tuple[list[Array], tree.Structure]:
-    """Live copies of a state that is carried, and its form; Python numbers become arrays."""
+def carried_arrays(state: Any, cast: DType | None) -> tuple[list[Array], tree.Structure]:
+    """Live copies of a state that is carried, and its form. Python numbers become arrays, floats
+    of the dtype that batches are cast to; warn of arrays of floats that are wider.
+    """
     leaves, structure = tree.flatten(tree.arrays(state))
     paths = tree.paths(tree.arrays(state))
+    if cast is not None:
+        leaves = [
+            x.astype(cast) if is_number and is_float(x.dtype) else x
+            for is_number, x in zip(tree.weak(state), leaves, strict=True)
+        ]
     if len({id(x) for x in leaves}) < len(leaves):
         raise ShapeError(
             "TrainStep: one array stands at two places of the state; each place is updated on its "
@@ -311,6 +318,14 @@ def carried_arrays(state: Any) -> tuple[list[Array], tree.Structure]:
         )
     _require_own_paths((path,) for path in paths)
     arrays = [_copied(_checked(path, x, "state")) for path, x in zip(paths, leaves, strict=True)]
+    for path, x in zip(paths, arrays, strict=True):
+        if cast is not None and is_float(x.dtype) and x.dtype.itemsize > cast.itemsize:
+            warn_user(
+                f"TrainStep: {_leaf(path, 'state')} is {x.dtype}, and the model {cast}; what the "
+                f"loss computes of both is {x.dtype}. Make it an array of np.{cast}, or say "
+                "cast=False if that is meant.",
+                WideningWarning,
+            )
     return arrays, structure
 
 
