@@ -31,20 +31,22 @@ def stub(name: str) -> str:
     """The stub of a module, from what it holds now."""
     module = MODULES[name]
     found = _imported(SOURCE / f"{name}.py")
-    lines, definitions = [], []
+    lines, constants, definitions = [], [], []
     for public in module.__all__:
         thing = getattr(module, public)
         if isinstance(thing, Op):
             definitions.append(_definition(public, thing))
         elif public in found:
             lines.append(found[public])
+        elif thing is None or isinstance(thing, float):
+            constants.append(f"{public}: {'None' if thing is None else 'float'}")
         else:
             lines.append(f"from {thing.__module__} import {thing.__name__} as {public}")
     head = ["from collections.abc import Callable, Sequence", "from typing import Any", ""]
     documentation = f'"""{(module.__doc__ or "").splitlines()[0]}"""'
     parts = [documentation, "", *head, *sorted(lines), ""]
     if name == "__init__":
-        parts += ["__version__: str", ""]
+        parts += ["__version__: str", "__array_api_version__: str", *constants, ""]
     listed = "".join(f'    "{public}",\n' for public in module.__all__)
     parts += [f"__all__ = [\n{listed}]", ""]
     return HEADER + "\n".join([*parts, *definitions])
@@ -61,7 +63,11 @@ def _imported(path: Path) -> dict[str, str]:
 
 
 def _definition(public: str, op: Op) -> str:
-    parameters = [_parameter(p) for p in inspect.signature(op).parameters.values()]
+    known = list(inspect.signature(op).parameters.values())
+    parameters = [_parameter(p) for p in known]
+    by_name = [i for i, p in enumerate(known) if p.kind is p.KEYWORD_ONLY]
+    if by_name and not any(p.kind is p.VAR_POSITIONAL for p in known):
+        parameters.insert(by_name[0], "*")
     line = f"def {public}({', '.join(parameters)}) -> Any:"
     if len(line) > WIDTH:
         line = f"def {public}(\n" + "".join(f"    {each},\n" for each in parameters) + ") -> Any:"

@@ -39,7 +39,12 @@ def test_a_stub_has_every_public_name_with_its_parameters(name):
         alias.asname for node in body if isinstance(node, ast.ImportFrom) for alias in node.names
     }
     defined = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
-    assert set(module.__all__) <= imported | defined.keys()
+    named = {
+        node.target.id
+        for node in body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
+    assert set(module.__all__) <= imported | named | defined.keys()
     for public, node in defined.items():
         shown = [each.arg for each in (*node.args.args, *node.args.kwonlyargs)]
         known = inspect.signature(getattr(module, public)).parameters.values()

@@ -16,11 +16,23 @@ from wengert.api.eager import eager
 from wengert.api.grad_with_loss import GradWithLossOptions, grad_with_loss
 from wengert.api.gradient_tape import GradientTape
 from wengert.api.graph import Graph
+from wengert.api.namespace import (
+    CONSTANTS,
+    DTYPES,
+    __array_namespace_info__,
+    can_cast,
+    finfo,
+    from_dlpack,
+    iinfo,
+    isdtype,
+    result_type,
+)
 from wengert.api.trace import trace
 from wengert.api.variants import GradOp
 from wengert.core import tree
 from wengert.core.dims import Dim
 from wengert.core.missing import explain_missing_names
+from wengert.core.standard import API_VERSIONS
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.train.files import load, save
@@ -33,6 +45,9 @@ __version__ = "0.1.0"
 op.seal_ops()
 _functions = op.public("")  # every op and function of the array API and of learning, by name
 globals().update(_functions)
+globals().update(DTYPES)
+globals().update(CONSTANTS)
+__array_api_version__ = API_VERSIONS[-1]
 
 __all__ = [  # noqa: PLE0604 (strings, from the table)
     "Dim",
@@ -42,17 +57,23 @@ __all__ = [  # noqa: PLE0604 (strings, from the table)
     "Graph",
     "Tensor",
     "TrainStep",
+    "__array_namespace_info__",
+    "can_cast",
     "check_grads",
     "checkpoint",
     "compile",
     "custom_vjp",
     "eager",
     "errors",
+    "finfo",
+    "from_dlpack",
     "functions",
     "grad",
     "grad_with_loss",
     "hessian",
     "hvp",
+    "iinfo",
+    "isdtype",
     "jacobian",
     "jvp",
     "linalg",
@@ -62,6 +83,7 @@ __all__ = [  # noqa: PLE0604 (strings, from the table)
     "ops",
     "optim",
     "random",
+    "result_type",
     "save",
     "trace",
     "train",
@@ -69,6 +91,8 @@ __all__ = [  # noqa: PLE0604 (strings, from the table)
     "value_and_grad",
     "vjp",
     *_functions,
+    *DTYPES,
+    *CONSTANTS,
 ]
 
 explain_missing_names(globals())

@@ -4,6 +4,17 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numpy import bool as bool
+from numpy import float32 as float32
+from numpy import float64 as float64
+from numpy import int16 as int16
+from numpy import int32 as int32
+from numpy import int64 as int64
+from numpy import int8 as int8
+from numpy import uint16 as uint16
+from numpy import uint32 as uint32
+from numpy import uint64 as uint64
+from numpy import uint8 as uint8
 from wengert import errors as errors
 from wengert import functions as functions
 from wengert import linalg as linalg
@@ -28,14 +39,28 @@ from wengert.api.grad_with_loss import GradWithLossOptions as GradWithLossOption
 from wengert.api.grad_with_loss import grad_with_loss as grad_with_loss
 from wengert.api.gradient_tape import GradientTape as GradientTape
 from wengert.api.graph import Graph as Graph
+from wengert.api.namespace import __array_namespace_info__ as __array_namespace_info__
+from wengert.api.namespace import can_cast as can_cast
+from wengert.api.namespace import finfo as finfo
+from wengert.api.namespace import from_dlpack as from_dlpack
+from wengert.api.namespace import iinfo as iinfo
+from wengert.api.namespace import isdtype as isdtype
+from wengert.api.namespace import result_type as result_type
 from wengert.api.trace import trace as trace
 from wengert.api.variants import GradOp as GradOp
 from wengert.core import tree as tree
 from wengert.core.dims import Dim as Dim
 from wengert.core.table import op as op
 from wengert.core.tensor import Tensor as Tensor
+from wengert.functions.complex_parts import conj as conj
+from wengert.functions.complex_parts import imag as imag
+from wengert.functions.complex_parts import real as real
 from wengert.functions.dropout import dropout as dropout
 from wengert.functions.normalize import batch_norm_with_statistics as batch_norm_with_statistics
+from wengert.functions.sets import unique_all as unique_all
+from wengert.functions.sets import unique_counts as unique_counts
+from wengert.functions.sets import unique_inverse as unique_inverse
+from wengert.functions.sets import unique_values as unique_values
 from wengert.ops.arrange import diag as diag
 from wengert.ops.arrange import diagonal as diagonal
 from wengert.ops.arrange import meshgrid as meshgrid
@@ -77,6 +102,12 @@ from wengert.train.files import save as save
 from wengert.train.step import TrainStep as TrainStep
 
 __version__: str
+__array_api_version__: str
+e: float
+inf: float
+nan: float
+newaxis: None
+pi: float
 
 __all__ = [
     "Dim",
@@ -86,17 +117,23 @@ __all__ = [
     "Graph",
     "Tensor",
     "TrainStep",
+    "__array_namespace_info__",
+    "can_cast",
     "check_grads",
     "checkpoint",
     "compile",
     "custom_vjp",
     "eager",
     "errors",
+    "finfo",
+    "from_dlpack",
     "functions",
     "grad",
     "grad_with_loss",
     "hessian",
     "hvp",
+    "iinfo",
+    "isdtype",
     "jacobian",
     "jvp",
     "linalg",
@@ -106,6 +143,7 @@ __all__ = [
     "ops",
     "optim",
     "random",
+    "result_type",
     "save",
     "trace",
     "train",
@@ -246,6 +284,9 @@ __all__ = [
     "lgamma",
     "digamma",
     "polygamma",
+    "real",
+    "imag",
+    "conj",
     "dropout",
     "batch_norm_with_statistics",
     "stack",
@@ -284,6 +325,26 @@ __all__ = [
     "squeeze",
     "flip",
     "roll",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float32",
+    "float64",
+    "e",
+    "inf",
+    "nan",
+    "newaxis",
+    "pi",
 ]
 
 def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -572,16 +633,23 @@ def cond(condition: Any, then: Callable[..., Any], orelse: Callable[..., Any], *
     3.0
     """
 
-def astype(x: Any, dtype: Any) -> Any:
+def astype(x: Any, dtype: Any, *, copy: Any = None, device: Any = None) -> Any:
     """The same numbers in another dtype."""
 
 def stop_gradient(x: Any) -> Any:
     """The same value, cut out of every derivative. The one way to detach."""
 
-def full(shape: Any, fill_value: float, dtype: Any = None) -> Any:
+def full(shape: Any, fill_value: float, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of one repeated number."""
 
-def arange(start: float, stop: float | None = None, step: float = 1, dtype: Any = None) -> Any:
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
     """Numbers from start up to stop, a step apart, without stop; one number alone is the stop."""
 
 def cumsum(x: Any, axis: int | None = None) -> Any:
@@ -771,14 +839,26 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
 def where(condition: Any, x: Any, y: Any) -> Any:
     """Elements of x where the condition holds, else of y."""
 
-def sum(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+def sum(
+    x: Any,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+    *,
+    dtype: Any = None,
+) -> Any:
     r"""Sum of the elements along the axes; all of them by default.
 
     >>> wg.sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     array([4., 6.])
     """
 
-def prod(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+def prod(
+    x: Any,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+    *,
+    dtype: Any = None,
+) -> Any:
     r"""Product of the elements along the axes. Its derivatives are right at zeros too.
 
     >>> wg.prod(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=1)
@@ -852,7 +932,7 @@ def scan(
     array([0., 1., 3., 6.])
     """
 
-def reshape(x: Any, shape: Any) -> Any:
+def reshape(x: Any, shape: Any, *, copy: Any = None) -> Any:
     """The elements, row by row, in another shape; one size may be -1."""
 
 def broadcast_to(x: Any, shape: Any) -> Any:
@@ -873,10 +953,11 @@ def sort(x: Any, axis: int = -1, descending: bool = False, stable: bool = True) 
     The gradient goes back to where each element came from, equal ones in their order.
     """
 
-def searchsorted(x1: Any, x2: Any, side: str = 'left') -> Any:
+def searchsorted(x1: Any, x2: Any, side: str = 'left', *, sorter: Any = None) -> Any:
     r"""Where each element of x2 would be inserted into the sorted x1.
 
-    ``side="left"`` is before elements equal to it, ``"right"`` after them.
+    ``side="left"`` is before elements equal to it, ``"right"`` after them. A `sorter` gives the
+    positions of x1 in ascending order, where it is not sorted itself.
     """
 
 def erf(x: Any) -> Any:

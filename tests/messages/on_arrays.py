@@ -227,4 +227,20 @@ RANDOM: dict[str, Callable[[], Any]] = {
     "random.randint: low above high": lambda: wg.random.randint(wg.random.key(0), (2,), 5, 1),
 }
 
-CASES = ELEMENTWISE | AXES | SHAPES | INDICES | PRODUCTS | RANDOM
+NAMESPACE: dict[str, Callable[[], Any]] = {
+    "zeros: another device": lambda: wg.zeros(3, device="cuda"),
+    "reshape: no copy where one is needed": lambda: wg.reshape(ones((2, 3)).T, (6,), copy=False),
+    "asarray: no copy of a list": lambda: wg.asarray([1.0], copy=False),
+    "finfo: integers": lambda: wg.finfo(wg.int8),
+    "iinfo: floats": lambda: wg.iinfo(line),
+    "isdtype: an unknown kind": lambda: wg.isdtype(wg.int8, "float"),
+    "from_dlpack: a list": lambda: wg.from_dlpack([1.0]),
+    "from_dlpack: a Tensor": lambda: traced(lambda x: wg.from_dlpack(x), line),
+    "Tensor: given to another library": lambda: traced(lambda x: np.from_dlpack(x), line),
+    "Tensor: another version of the standard": lambda: traced(
+        lambda x: x.__array_namespace__(api_version="1999"), line
+    ),
+    "unique_values: how many there are is not known": lambda: traced(wg.unique_values, line),
+}
+
+CASES = ELEMENTWISE | AXES | SHAPES | INDICES | PRODUCTS | RANDOM | NAMESPACE

@@ -35,7 +35,6 @@ REPAIRS = {
     "cpu": _LEAVE_OUT,
     "cuda": _LEAVE_OUT,
     "detach": "Write wg.stop_gradient(x)",
-    "device": _LEAVE_OUT,
     "dim": "Write x.ndim",
     "div": "Write x / y",
     "eq": "Write x == y",

@@ -20,10 +20,6 @@ _NO_MODE = (
 _GRADIENTS = "Leave it out: wg.grad and wg.TrainStep compute gradients anew in every call"
 _A_DATACLASS = "Write a dataclass with layers and arrays as fields, and define its __call__"
 _KEYS = "Write wg.random.normal(key, shape), with key = wg.random.key(seed)"
-_DTYPES = (
-    *("float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64"),
-    *("uint8", "uint16", "uint32", "uint64"),
-)
 # What is typed in the place of what we have, by module.
 REPAIRS: Mapping[str, Mapping[str, str]] = {
     "": {
@@ -53,8 +49,7 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "tensor": "Write np.array",
         "utils": "Write step.run(x, y, batch_size=32), which makes batches of arrays",
         "vmap": "There is none yet; write the function for a batch axis, or use wg.scan",
-        **{name: f"Write np.{name}" for name in _DTYPES if name != "bfloat16"},
-        "bfloat16": "Write np.float32",
+        **dict.fromkeys(("float16", "bfloat16"), "Write np.float32"),
     },
     "nn": {
         "BatchNorm1d": "Write wg.nn.BatchNorm(size)",

@@ -25,6 +25,7 @@ from wengert.core.lowering import Lowering
 from wengert.core.magnitude import Magnitude
 from wengert.core.number import Number
 from wengert.core.samples import Sample
+from wengert.core.standard import call_with_keywords, with_keywords
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import Type, Value
@@ -70,9 +71,11 @@ class Call:
         return inspect.Signature(found, return_annotation="Any")
 
     def arrange(
-        self, name: str, args: Sequence[Any], kwargs: dict[str, Any]
+        self, name: str, args: Sequence[Any], kwargs: dict[str, Any], more: Sequence[str] = ()
     ) -> tuple[Sequence[Any], dict[str, Any]]:
-        """The arguments of a call as operands and parameters, as Python would bind them."""
+        """The arguments of a call as operands and parameters, as Python would bind them. Messages
+        name what `more` the op takes.
+        """
         count = 1 if self.variadic else len(self.operands)
         if not kwargs and not self.variadic and self.least <= len(args) <= count + len(self.params):
             # The common case, without the questions below.
@@ -86,7 +89,7 @@ class Call:
         taken = {*self.operands[: len(given)], *list(self.params)[: len(rest)]}
         for key, value in kwargs.items():
             if key not in self.names:
-                raise no_parameter(name, key, self.names)
+                raise no_parameter(name, key, (*self.names, *more))
             if key in taken:
                 raise given_twice(name, key)
             if key in self.params:
@@ -155,6 +158,7 @@ class Op:
     front: Callable[..., Any] | None = (
         None  # how users call it, where that is not operands and parameters
     )
+    keywords: tuple[str, ...] = ()  # of the array API standard, which are no parameters of a node
     body: Callable[..., Any] | None = None  # of a composite: what it means in terms of other ops
     # On arrays alone: (output, what its backward step can use of the work already done, or None).
     # The rule gets that in the place of the output, and None wherever there are no arrays.
@@ -199,6 +203,8 @@ class Op:
     def __call__(self, *args: Any, **kwargs: Any) -> Value:
         if len(args) == self.bare_count and not kwargs:
             return bind(self, args, {})
+        if kwargs and self.keywords and not kwargs.keys().isdisjoint(self.keywords):
+            return call_with_keywords(self, self.name, self.call.operands[:1], args, kwargs)
         if self.front is not None:
             try:
                 return self.front(*args, **kwargs)
@@ -213,7 +219,7 @@ class Op:
         self, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> tuple[Sequence[Value], dict[str, Any]]:
         """The operands and canonical parameters of a call."""
-        given, params = self.call.arrange(self.name, args, kwargs)
+        given, params = self.call.arrange(self.name, args, kwargs, self.keywords)
         operands = [self.operand(x) for x in given]
         for x in operands:
             if x is None or (type(x) is np.ndarray and x.dtype.char not in CHARS):
@@ -230,7 +236,8 @@ class Op:
 
     def signature(self) -> inspect.Signature:
         """How users call it; inspect and editors find it as `__signature__`."""
-        return self.call.signature() if self.front is None else inspect.signature(self.front)
+        own = self.call.signature() if self.front is None else inspect.signature(self.front)
+        return with_keywords(own, self.keywords)
 
     def _unreadable(self, params: dict[str, Any]) -> TypeError:
         given = ", ".join(f"{name}={reprlib.repr(value)}" for name, value in params.items())

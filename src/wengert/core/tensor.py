@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,6 +17,7 @@ from wengert.core.elsewhere import (
     ufunc_name,
 )
 from wengert.core.source import user_line
+from wengert.core.standard import API_VERSIONS, require_cpu
 from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.errors import MissingAttribute, TraceError
@@ -76,6 +78,32 @@ class Tensor:
     @property
     def mT(self) -> Value:
         return op.matrix_transpose(self)
+
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    def to_device(self, device: Any, *, stream: Any = None) -> Value:
+        require_cpu("to_device", device)
+        return self
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        if api_version is not None and api_version not in API_VERSIONS:
+            raise ValueError(
+                f"__array_namespace__: version {api_version!r} was given; there are "
+                f"{', '.join(API_VERSIONS)}. Use one."
+            )
+        return sys.modules["wengert"]
+
+    def __dlpack__(self, **_options: Any) -> Any:
+        raise TraceError(
+            "__dlpack__: called on a Tensor; it stands for numbers while a program is recorded or "
+            "differentiated, and other libraries cannot take part in that. Pass on what the "
+            "function returns, which is an array."
+        )
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)  # the CPU
 
     def astype(self, dtype: Any, copy: bool = True) -> Value:
         return op.astype(self, dtype)

@@ -2,20 +2,24 @@
 
 from wengert.functions import (
     activation,
+    complex_parts,
     divergence,
     dropout,
     loss,
     normalize,
     numpy_names,
+    sets,
     statistics,
 )
 
 __all__ = [
     "activation",
+    "complex_parts",
     "divergence",
     "dropout",
     "loss",
     "normalize",
     "numpy_names",
+    "sets",
     "statistics",
 ]

@@ -328,14 +328,6 @@ def correlate(x: Any, y: Any, mode: str = "valid") -> Any:
 # Questions about the dtype.
 
 
-def real(x: Any) -> Any:
-    return x
-
-
-def imag(x: Any) -> Any:
-    return op.zeros_like(x)
-
-
 def iscomplexobj(_x: Any) -> bool:
     return False
 

@@ -26,7 +26,7 @@ from wengert.core.arguments import no_parameter
 from wengert.core.bind import located
 from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.tensor import Tensor
-from wengert.functions import numpy_functions, numpy_statistics
+from wengert.functions import complex_parts, numpy_functions, numpy_statistics
 
 _TABLE = """
 sum prod                              | a ~axis dtype !out keepdims !initial !where
@@ -90,7 +90,7 @@ clip                                  | a a_min a_max !out min max
 nan_to_num                            | x !copy nan posinf neginf
 take                                  | a indices axis !out !mode
 take_along_axis                       | arr indices axis
-searchsorted                          | a v>x2 side !sorter
+searchsorted                          | a v>x2 side sorter
 nonzero                               | a
 sort argsort                          | a axis !kind !order !stable
 round around:round                    | a decimals !out
@@ -289,7 +289,7 @@ UFUNCS[np.heaviside] = numpy_functions.heaviside
 UFUNCS[np.fabs] = numpy_functions.fabs
 UFUNCS[np.rint] = numpy_functions.rint
 UFUNCS[np.reciprocal] = numpy_functions.reciprocal
-UFUNCS[np.conjugate] = numpy_functions.real
+UFUNCS[np.conjugate] = complex_parts.conj
 UFUNCS[np.radians] = UFUNCS[np.deg2rad] = numpy_functions.radians
 UFUNCS[np.degrees] = UFUNCS[np.rad2deg] = numpy_functions.degrees
 for _ufunc, _ours in list(UFUNCS.items()):

@@ -17,6 +17,7 @@ from wengert.core.masked import require_plain_array
 from wengert.core.number import Number
 from wengert.core.samples import Booleans, sample, uniform
 from wengert.core.shapes import canonical_shape
+from wengert.core.standard import require_cpu
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
@@ -130,6 +131,7 @@ def _cast(x: Any, dtype: Any) -> Any:
         sample((0, 3), dtype=np.bool_),
     ),
     exact=True,
+    keywords=("copy", "device"),
     magnitude=magnitude.CAST,
     lower=Elementwise(lambda e, x, dtype: e.cast(x, dtype), moves=True),
 )
@@ -196,7 +198,8 @@ def _full_params(shape: Any, fill_value: Any, dtype: Any) -> dict[str, Any]:
     }
 
 
-def _front_full(shape: Shape, fill_value: float, dtype: Any = None) -> Any:
+def _front_full(shape: Shape, fill_value: float, dtype: Any = None, *, device: Any = None) -> Any:
+    require_cpu("full", device)
     value: Any = fill_value
     if type(value) is Number:
         return op.broadcast_to(op.asarray(value, dtype), canonical_shape("full", shape))
@@ -223,45 +226,53 @@ def full(*, shape: Shape, fill_value: float, dtype: Any = None) -> None:
 
 
 @function()
-def zeros(shape: Any, dtype: Any = None) -> Any:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of zeros; float64 by default."""
+    require_cpu("zeros", device)
     return op.full(shape, 0, dtype=np.float64 if dtype is None else dtype)
 
 
 @function()
-def ones(shape: Any, dtype: Any = None) -> Any:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of ones; float64 by default."""
+    require_cpu("ones", device)
     return op.full(shape, 1, dtype=np.float64 if dtype is None else dtype)
 
 
 @function()
-def empty(shape: Any, dtype: Any = None) -> Any:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array to be filled later. It holds zeros, so that no result depends on chance."""
+    require_cpu("empty", device)
     return op.zeros(shape, dtype)
 
 
 @function()
-def full_like(x: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of one repeated number with the shape, and by default the dtype, of another."""
+    require_cpu("full_like", device)
     x = op.asarray(x)
-    return op.full(tuple(x.shape), fill_value, dtype=x.dtype if dtype is None else dtype)
+    dtype = x.dtype if dtype is None else dtype
+    return op.full(tuple(x.shape), fill_value, dtype=dtype)
 
 
 @function()
-def zeros_like(x: Any, dtype: Any = None) -> Any:
+def zeros_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """Zeros with the shape, and by default the dtype, of another array."""
+    require_cpu("zeros_like", device)
     return op.full_like(x, 0, dtype)
 
 
 @function()
-def ones_like(x: Any, dtype: Any = None) -> Any:
+def ones_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """Ones with the shape, and by default the dtype, of another array."""
+    require_cpu("ones_like", device)
     return op.full_like(x, 1, dtype)
 
 
 @function()
-def empty_like(x: Any, dtype: Any = None) -> Any:
+def empty_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array to be filled later, like another one. It holds zeros."""
+    require_cpu("empty_like", device)
     return op.full_like(x, 0, dtype)
 
 
@@ -306,6 +317,7 @@ def _arange_type(start: Any, stop: Any, step: Any, dtype: Any) -> ArrayType:
         sample(start=3, stop=3),
         sample(start=3, stop=0),
     ),
+    keywords=("device",),
     lower=Formula(lambda params: params["start"], lambda params: params["step"]),
 )
 def arange(*, start: float, stop: float | None = None, step: float = 1, dtype: Any = None) -> None:
@@ -313,11 +325,20 @@ def arange(*, start: float, stop: float | None = None, step: float = 1, dtype: A
 
 
 @function()
-def linspace(start: Any, stop: Any, num: int, dtype: Any = None, endpoint: bool = True) -> Any:
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int,
+    dtype: Any = None,
+    endpoint: bool = True,
+    *,
+    device: Any = None,
+) -> Any:
     """So many numbers at equal distances from start to stop, as a new first axis.
 
     The ends may be arrays or Tensors; gradients flow to both.
     """
+    require_cpu("linspace", device)
     (count,) = canonical_shape("linspace", num)
     count = int(count)
     wanted = None if dtype is None else dtypes.canonical("linspace", dtype)
@@ -337,18 +358,41 @@ def linspace(start: Any, stop: Any, num: int, dtype: Any = None, endpoint: bool 
 
 
 @function()
-def eye(n_rows: Size, n_cols: Size | None = None, k: int = 0, dtype: Any = None) -> Any:
+def eye(
+    n_rows: Size,
+    n_cols: Size | None = None,
+    k: int = 0,
+    dtype: Any = None,
+    *,
+    device: Any = None,
+) -> Any:
     """A matrix of zeros with ones on diagonal k; float64 by default."""
+    require_cpu("eye", device)
     rows, cols = canonical_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     lines = op.reshape(op.arange(rows), (rows, 1))
     return op.astype(op.equal(lines + k, op.arange(cols)), np.float64 if dtype is None else dtype)
 
 
+def _copied(x: Any, dtype: Any, copy: bool) -> Any:
+    if not copy and (not isinstance(x, np.ndarray) or x.dtype != (dtype or x.dtype)):
+        raise ValueError(
+            f"asarray: copy=False was given; {type(x).__name__} needs a copy to become an array "
+            "of that dtype. Leave copy out."
+        )
+    return np.array(x, dtype, copy=copy)
+
+
 @function()
-def asarray(x: Any, dtype: Any = None) -> Any:
+def asarray(x: Any, dtype: Any = None, *, copy: bool | None = None, device: Any = None) -> Any:
     """A number, list or array as an array; a Tensor stays what it is. In a function that is
     recorded, the array can be indexed by traced integers: ``wg.asarray(table)[i, j]``.
+
+    With ``copy=True`` the memory is new, with ``copy=False`` it is what was given, or an error.
     """
+    require_cpu("asarray", device)
+    if copy is not None and not isinstance(x, Tensor | Number):
+        wanted = None if dtype is None else dtypes.canonical("asarray", dtype)
+        x = _copied(x, wanted, copy)
     if isinstance(x, Number):
         x = x.as_array()
     elif not isinstance(x, Tensor):

@@ -93,6 +93,7 @@ _SAMPLES = (
     transpose=lambda g, _x, axes, keepdims: op.broadcast_to(_restored(g, _x, axes), _x.shape),
     samples=(*_SAMPLES, sample((0, 3), axis=0), sample(Integers((2, 3), dtype="int8"))),
     method=True,
+    keywords=("dtype",),
     lower=Fold(lambda _: 0, lambda e, x, y: e.add(x, y), adds=True),
 )
 def sum(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
@@ -148,6 +149,7 @@ def _prod_jvp(d: Any, _out: Any, x: Any, axes: tuple[int, ...], keepdims: bool) 
         (([0.0, 0.0, 3.0],), 0.0, ([0.0, 0.0, 0.0],), "with several zeros, no place has"),
     ],
     method=True,
+    keywords=("dtype",),
     lower=Fold(lambda _: 1, lambda e, x, y: e.mul(x, y)),
 )
 def prod(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:

@@ -41,6 +41,7 @@ def _same_axes(given: Shape, out: Shape, **_shape: Any) -> tuple[Along, ...] | N
         sample((0, 3), shape=(3, 0)),
     ),
     exact=True,
+    keywords=("copy",),
     magnitude=magnitude.SAME,
     lower=View(_same_axes, regroups=True),
 )

@@ -96,8 +96,15 @@ def _side(x1: Any, x2: Any, side: str) -> dict[str, Any]:
     return {"side": side}
 
 
+def _front_searchsorted(x1: Any, x2: Any, side: str = "left", *, sorter: Any = None) -> Any:
+    if sorter is not None:
+        x1 = op.take(op.asarray(x1), sorter, axis=0)
+    return searchsorted.rebind(*searchsorted.read((x1, x2), {"side": side}))
+
+
 @primitive(
     numpy=np.searchsorted,
+    front=_front_searchsorted,
     type=_searchsorted_type,
     dtypes=lambda name, operands: [promote(*operands)] * 2,
     canonical=_side,
@@ -117,5 +124,6 @@ def _side(x1: Any, x2: Any, side: str) -> dict[str, Any]:
 def searchsorted(x1: Any, x2: Any, /, side: str = "left") -> None:
     """Where each element of x2 would be inserted into the sorted x1.
 
-    ``side="left"`` is before elements equal to it, ``"right"`` after them.
+    ``side="left"`` is before elements equal to it, ``"right"`` after them. A `sorter` gives the
+    positions of x1 in ascending order, where it is not sorted itself.
     """

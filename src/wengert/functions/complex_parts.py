@@ -1,0 +1,26 @@
+"""Functions of complex numbers, of the real numbers that there are here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert.core.define import function
+from wengert.core.table import op
+
+
+@function()
+def real(x: Any, /) -> Any:
+    """The real part: the numbers themselves, there are no complex ones."""
+    return op.asarray(x)
+
+
+@function()
+def imag(x: Any, /) -> Any:
+    """The imaginary part: zeros, there are no complex numbers."""
+    return op.zeros_like(x)
+
+
+@function()
+def conj(x: Any, /) -> Any:
+    """The complex conjugate: the numbers themselves, there are no complex ones."""
+    return op.asarray(x)

@@ -1,0 +1,85 @@
+"""The different numbers of an array. How many there are is known only from its values."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert.core.define import function
+from wengert.core.table import op
+from wengert.core.tensor import Tensor
+from wengert.errors import TraceError
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` finds."""
+
+    values: Any  # ascending
+    indices: Any  # where each comes first in the flattened array
+    inverse_indices: Any  # which of the values each element is
+    counts: Any  # how often each comes
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` finds."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` finds."""
+
+    values: Any
+    inverse_indices: Any
+
+
+@function(array_function=(np.unique_all,))
+def unique_all(x: Any, /) -> UniqueAll:
+    """The different numbers, ascending, where each comes first, which of them each element is, and
+    how often each comes. Gradients flow to the first ones; not for traced values.
+
+    >>> wg.unique_all(np.array([2, 1, 2])).counts
+    array([1, 2])
+    """
+    found = np.unique_all(_values_of("unique_all", x))
+    values = op.take(op.reshape(x, (-1,)), found.indices) if isinstance(x, Tensor) else found.values
+    return UniqueAll(values, found.indices, found.inverse_indices, found.counts)
+
+
+@function(array_function=(np.unique_counts,))
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """The different numbers, ascending, and how often each comes; not for traced values."""
+    found = op.unique_all(x)
+    return UniqueCounts(found.values, found.counts)
+
+
+@function(array_function=(np.unique_inverse,))
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """The different numbers, ascending, and which of them each element is; not for traced values.
+
+    >>> values, inverse = wg.unique_inverse(np.array([[5, 3], [3, 3]]))
+    >>> values[inverse]
+    array([[5, 3],
+           [3, 3]])
+    """
+    found = op.unique_all(x)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+@function(array_function=(np.unique_values,))
+def unique_values(x: Any, /) -> Any:
+    """The different numbers, ascending; not for traced values."""
+    return op.unique_all(x).values
+
+
+def _values_of(name: str, x: Any) -> Any:
+    while isinstance(x, Tensor):
+        if x.level.symbolic:
+            raise TraceError(
+                f"{name}: given a Tensor that is traced; how many numbers differ is known only "
+                "when the program runs. Call it outside, or use wg.sort."
+            )
+        x = x.value
+    return np.asarray(x)
