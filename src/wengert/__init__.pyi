@@ -77,6 +77,7 @@ from wengert.train.files import save as save
 from wengert.train.step import TrainStep as TrainStep
 
 __version__: str
+__array_api_version__: str
 
 __all__ = [
     "Dim",
