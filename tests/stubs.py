@@ -42,7 +42,12 @@ def stub(name: str) -> str:
             constants.append(f"{public}: {'None' if thing is None else 'float'}")
         else:
             lines.append(f"from {thing.__module__} import {thing.__name__} as {public}")
-    head = ["from collections.abc import Callable, Sequence", "from typing import Any", ""]
+    head = [
+        "import builtins",
+        "from collections.abc import Callable, Sequence",
+        "from typing import Any",
+        "",
+    ]
     documentation = f'"""{(module.__doc__ or "").splitlines()[0]}"""'
     parts = [documentation, "", *head, *sorted(lines), ""]
     if name == "__init__":
@@ -78,6 +83,7 @@ def _definition(public: str, op: Op) -> str:
 def _parameter(p: inspect.Parameter) -> str:
     names = set(re.findall(r"[A-Za-z_]\w*", str(p.annotation)))
     annotation = p.annotation if names <= PLAIN and names else "Any"
+    annotation = re.sub(r"\bbool\b", "builtins.bool", str(annotation))  # bool is wg.bool there
     star = "*" if p.kind is p.VAR_POSITIONAL else ""
     default = "" if p.default is p.empty else f" = {_default(p.default)}"
     return f"{star}{p.name}: {annotation}{default}"

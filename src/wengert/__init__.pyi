@@ -1,6 +1,7 @@
 # Written from the table of ops by tests/test_stubs.py, which says how to write it again.
 """Wengert turns a Python loss function into one native training step."""
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -347,14 +348,14 @@ __all__ = [
     "pi",
 ]
 
-def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def mean(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
     r"""Arithmetic mean of the elements along the axes; all of them by default. NaN where none are.
 
     >>> wg.mean(np.array([[1, 2], [3, 6]]), axis=0)
     array([2., 4.])
     """
 
-def var(x: Any, axis: Any = None, correction: float = 0, keepdims: bool = False) -> Any:
+def var(x: Any, axis: Any = None, correction: float = 0, keepdims: builtins.bool = False) -> Any:
     r"""Mean squared deviation from the mean along the axes.
 
     The sum of squares is divided by the number of elements less `correction`: 0 for the variance of
@@ -364,7 +365,7 @@ def var(x: Any, axis: Any = None, correction: float = 0, keepdims: bool = False)
     (array(0.66666667), array(1.))
     """
 
-def std(x: Any, axis: Any = None, correction: float = 0, keepdims: bool = False) -> Any:
+def std(x: Any, axis: Any = None, correction: float = 0, keepdims: builtins.bool = False) -> Any:
     r"""Standard deviation along the axes, the root of `var`. Where it is 0, so is its gradient.
 
     Where the variance over- or underflows, the deviation does not.
@@ -373,7 +374,7 @@ def std(x: Any, axis: Any = None, correction: float = 0, keepdims: bool = False)
     (array(1.), array(1.e+200))
     """
 
-def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def logsumexp(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
     r"""Logarithm of the sum of exponentials along the axes, without overflow; -inf where none are.
 
     >>> wg.logsumexp(np.array([1000.0, 1000.0, -np.inf]))
@@ -842,7 +843,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
 def sum(
     x: Any,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
     *,
     dtype: Any = None,
 ) -> Any:
@@ -855,7 +856,7 @@ def sum(
 def prod(
     x: Any,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
     *,
     dtype: Any = None,
 ) -> Any:
@@ -865,42 +866,46 @@ def prod(
     array([ 2., 12.])
     """
 
-def max(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+def max(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: builtins.bool = False) -> Any:
     r"""Largest element along the axes; NaN where there is one.
 
     >>> wg.max(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=0)
     array([3., 5.])
     """
 
-def min(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+def min(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: builtins.bool = False) -> Any:
     r"""Smallest element along the axes; NaN where there is one.
 
     >>> wg.min(np.array([[1.0, 5.0], [3.0, 4.0]]), axis=0)
     array([1., 4.])
     """
 
-def any(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+def any(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: builtins.bool = False) -> Any:
     r"""Whether any element along the axes is not zero; False where there is none.
 
     >>> wg.any(np.array([[0, 1], [0, 0]]), axis=1)
     array([ True, False])
     """
 
-def all(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+def all(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: builtins.bool = False) -> Any:
     r"""Whether every element along the axes is not zero; True where there is none.
 
     >>> wg.all(np.array([[1, 1], [0, 1]]), axis=1)
     array([ True, False])
     """
 
-def count_nonzero(x: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+def count_nonzero(
+    x: Any,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: builtins.bool = False,
+) -> Any:
     r"""How many elements along the axes are not zero.
 
     >>> wg.count_nonzero(np.array([[1.0, 0.0], [0.0, 0.0]]), axis=1)
     array([1, 0])
     """
 
-def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+def argmax(x: Any, axis: int | None = None, keepdims: builtins.bool = False) -> Any:
     r"""Where the largest element along the axis stands, the first of equals and of NaNs.
 
     Without an axis the position is counted over all elements, row by row.
@@ -909,7 +914,7 @@ def argmax(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
     array([1, 0])
     """
 
-def argmin(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+def argmin(x: Any, axis: int | None = None, keepdims: builtins.bool = False) -> Any:
     r"""Where the smallest element along the axis stands, the first of equals and of NaNs.
 
     Without an axis the position is counted over all elements, row by row.
@@ -923,7 +928,7 @@ def scan(
     init: Any,
     xs: Any = None,
     length: int | None = None,
-    reverse: bool = False,
+    reverse: builtins.bool = False,
 ) -> Any:
     r"""A loop over time with a recorded body: `scan(f, init, xs)` where `f(carry, x) -> (carry, y)`.
 
@@ -944,10 +949,20 @@ def permute_dims(x: Any, axes: tuple[int, ...]) -> Any:
 def matrix_transpose(x: Any) -> Any:
     """The array with its last two axes swapped."""
 
-def argsort(x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+def argsort(
+    x: Any,
+    axis: int = -1,
+    descending: builtins.bool = False,
+    stable: builtins.bool = True,
+) -> Any:
     """The positions that put the elements along an axis in order; equal ones keep their order."""
 
-def sort(x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+def sort(
+    x: Any,
+    axis: int = -1,
+    descending: builtins.bool = False,
+    stable: builtins.bool = True,
+) -> Any:
     r"""The elements along an axis in order, NaN last (first where descending).
 
     The gradient goes back to where each element came from, equal ones in their order.

@@ -1,6 +1,7 @@
 # Written from the table of ops by tests/test_stubs.py, which says how to write it again.
 """Linear algebra, batched over leading axes."""
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -54,7 +55,7 @@ def solve(a: Any, b: Any) -> Any:
     array([1., 2.])
     """
 
-def triangular_solve(a: Any, b: Any, lower: bool, trans: bool = False) -> Any:
+def triangular_solve(a: Any, b: Any, lower: builtins.bool, trans: builtins.bool = False) -> Any:
     r"""The x with a @ x = b, or a.mT @ x = b where `trans`, reading one triangle of a only.
 
     `lower` says which triangle; the other one has no influence and no gradient.
@@ -74,7 +75,7 @@ def inv(x: Any) -> Any:
            [0.  , 0.25]])
     """
 
-def cholesky(x: Any, upper: bool = False) -> Any:
+def cholesky(x: Any, upper: builtins.bool = False) -> Any:
     r"""The lower triangular l with l @ l.mT = x, positive definite; its transpose if `upper`.
 
     Both triangles of x are read: what is factored is its symmetric part (x + x.mT) / 2, so the
@@ -89,7 +90,7 @@ def cholesky(x: Any, upper: bool = False) -> Any:
 def vector_norm(
     x: Any,
     axis: int | tuple[int, ...] | None = None,
-    keepdims: bool = False,
+    keepdims: builtins.bool = False,
     ord: float = 2,
 ) -> Any:
     r"""The ord-norm of the elements along the axes: (Σ|x|^ord)^(1/ord), 2 by default.

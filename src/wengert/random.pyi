@@ -1,6 +1,7 @@
 # Written from the table of ops by tests/test_stubs.py, which says how to write it again.
 """Random numbers from explicit keys: the same key gives the same numbers."""
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
