@@ -55,8 +55,8 @@ def ours(network: Network, **options: Any) -> Run:
 def executable_of(step: wg.TrainStep, *batch: Any) -> Executable:
     """The program that a step runs for a batch, to look into: `profile`, `explain`, `memory`."""
     engine = step._engine
-    own = engine.live, engine.early, engine.fixed, engine.scalars.row(engine.updates + 1)
-    return engine.programs[True].find(own, batch).executable(*own, *batch)
+    own = engine.own_arguments()
+    return engine.programs[True].executable(own, batch)
 
 
 # JAX

@@ -145,7 +145,7 @@ def check_emit(call: Call) -> None:
         for x, dtype in zip(call.operands, dtypes, strict=True)
     ]
     given = [x for x in operands if x is not None]
-    found = outputs(emit(op, NumpyEmit(given[-1].dtype), *operands))
+    found = outputs(emit(op, NumpyEmit(given[-1].dtype), *operands, **call.params))
     shape = np.broadcast_shapes(*(x.shape for x in given))  # a constant result has no shape
     found = tuple(np.broadcast_to(y, shape) for y in found)
     require_types(found, expected, "what emit gives")

@@ -40,6 +40,8 @@ def stub(name: str) -> str:
             lines.append(found[public])
         elif thing is None or isinstance(thing, float):
             constants.append(f"{public}: {'None' if thing is None else 'float'}")
+        elif inspect.ismodule(thing):
+            lines.append(f"from {module.__name__} import {public} as {public}")
         else:
             lines.append(f"from {thing.__module__} import {thing.__name__} as {public}")
     head = [

@@ -12,12 +12,13 @@ import pytest
 # The first part of a module's path below wengert → its rank. A module imports only from strictly
 # lower ranks or from its own folder.
 RANKS = {
-    "collecting": 0,
+    "loading": 0,
     "errors": 0,
     "core": 1,
     "interpret": 2,
     "ops": 3,
     "functions": 4,
+    "distributions": 5,
     "linalg": 5,
     "random": 5,
     "passes": 5,
@@ -30,6 +31,8 @@ RANKS = {
     "train": 11,
     "__init__": 99,
 }
+IMPORTS_LATE = "core.first_use"
+BY_STRING = {"import_module", "__import__", "LazyLoader"}
 VAGUE_NAMES = {"util", "utils", "helper", "helpers", "misc"}
 MAX_LINES = 500
 SOURCE = Path(__file__).resolve().parents[1] / "src" / "wengert"
@@ -134,15 +137,23 @@ def cycle_faults(root: Path) -> list[str]:
 
 
 def placement_faults(root: Path) -> list[str]:
-    """Imports inside functions, other than of third parties."""
+    """Imports inside functions, other than of third parties, and imports by a name in a string."""
     known = modules(root)
     ours = {root.name, *sys.stdlib_module_names}
-    return [
+    inside = [
         f"{path.relative_to(root)}:{node.lineno}: imports {target} inside a function"
         for path in known.values()
         for lines in [inside_functions(path)]
         for node, target in imports(root, path, known)
         if node.lineno in lines and target.partition(".")[0] in ours
+    ]
+    return inside + [
+        f"{path.relative_to(root)}:{node.lineno}: imports by a string; only {IMPORTS_LATE} does"
+        for name, path in known.items()
+        if name != IMPORTS_LATE
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Name | ast.Attribute)
+        and (node.id if isinstance(node, ast.Name) else node.attr) in BY_STRING
     ]
 
 
@@ -213,6 +224,7 @@ FAULTS = {
     placement_faults: {
         "ours": ("nn/layers.py", "def f():\n    import wengert.core\n"),
         "stdlib": ("nn/layers.py", "class A:\n    def f(self):\n        import os.path\n"),
+        "by a string": ("nn/layers.py", "import importlib as i\ni.import_module('wengert.core')\n"),
     },
     name_faults: {"file": ("core/utils.py", ""), "folder": ("core/misc/types.py", "")},
     length_faults: {"long": ("core/types.py", "x = 1\n" * (MAX_LINES + 1))},

@@ -7,16 +7,16 @@
 array([-1., -1.])
 """
 
-from wengert import collecting, errors, functions, nn, ops, optim, train  # collecting first
-from wengert.api.check_grads import check_grads
-from wengert.api.compile import compile
-from wengert.api.custom import checkpoint, custom_vjp
-from wengert.api.derivatives import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
-from wengert.api.eager import eager
-from wengert.api.grad_with_loss import GradWithLossOptions, grad_with_loss
-from wengert.api.gradient_tape import GradientTape
-from wengert.api.graph import Graph
-from wengert.api.namespace import (
+from wengert import loading, errors, functions, ops  # isort: skip  (loading first)
+from wengert import linalg, random  # isort: skip  (they list what the imports above defined)
+from wengert.core import tree
+from wengert.core.dims import Dim
+from wengert.core.first_use import import_on_first_use
+from wengert.core.missing import explain_missing_names
+from wengert.core.standard import API_VERSIONS
+from wengert.core.table import op
+from wengert.core.tensor import Tensor
+from wengert.functions.namespace import (
     CONSTANTS,
     DTYPES,
     __array_namespace_info__,
@@ -27,18 +27,7 @@ from wengert.api.namespace import (
     isdtype,
     result_type,
 )
-from wengert.api.trace import trace
-from wengert.api.variants import GradOp
-from wengert.core import tree
-from wengert.core.dims import Dim
-from wengert.core.missing import explain_missing_names
-from wengert.core.standard import API_VERSIONS
-from wengert.core.table import op
-from wengert.core.tensor import Tensor
-from wengert.train.files import load, save
-from wengert.train.step import TrainStep
-
-from wengert import linalg, random  # isort: skip  (they list what the imports above defined)
+from wengert.interpret.eagerness import eager
 
 __version__ = "0.1.0"
 
@@ -63,6 +52,7 @@ __all__ = [  # noqa: PLE0604 (strings, from the table)
     "checkpoint",
     "compile",
     "custom_vjp",
+    "distributions",
     "eager",
     "errors",
     "finfo",
@@ -74,7 +64,9 @@ __all__ = [  # noqa: PLE0604 (strings, from the table)
     "hvp",
     "iinfo",
     "isdtype",
+    "jacfwd",
     "jacobian",
+    "jacrev",
     "jvp",
     "linalg",
     "load",
@@ -96,5 +88,34 @@ __all__ = [  # noqa: PLE0604 (strings, from the table)
 ]
 
 explain_missing_names(globals())
-del explain_missing_names
-collecting.resume()
+import_on_first_use(
+    globals(),
+    {
+        "api.check_grads": ["check_grads"],
+        "api.compile": ["compile"],
+        "api.custom": ["checkpoint", "custom_vjp"],
+        "api.derivatives": ["grad", "hvp", "jvp", "value_and_grad", "vjp"],
+        "api.grad_with_loss": ["GradWithLossOptions", "grad_with_loss"],
+        "api.gradient_tape": ["GradientTape"],
+        "api.graph": ["Graph"],
+        "api.jacobians": ["hessian", "jacfwd", "jacobian", "jacrev"],
+        "api.trace": ["trace"],
+        "api.variants": ["GradOp"],
+        "train.files": ["load", "save"],
+        "train.step": ["TrainStep"],
+    },
+    modules=[
+        "api",
+        "codegen",
+        "compiler",
+        "distributions",
+        "nn",
+        "optim",
+        "passes",
+        "runtime",
+        "train",
+    ],
+)
+del explain_missing_names, import_on_first_use
+loading.require_installed("llvmlite", "safetensors")
+loading.resume()

@@ -16,6 +16,7 @@ from numpy import uint16 as uint16
 from numpy import uint32 as uint32
 from numpy import uint64 as uint64
 from numpy import uint8 as uint8
+from wengert import distributions as distributions
 from wengert import errors as errors
 from wengert import functions as functions
 from wengert import linalg as linalg
@@ -29,24 +30,18 @@ from wengert.api.compile import compile as compile
 from wengert.api.custom import checkpoint as checkpoint
 from wengert.api.custom import custom_vjp as custom_vjp
 from wengert.api.derivatives import grad as grad
-from wengert.api.derivatives import hessian as hessian
 from wengert.api.derivatives import hvp as hvp
-from wengert.api.derivatives import jacobian as jacobian
 from wengert.api.derivatives import jvp as jvp
 from wengert.api.derivatives import value_and_grad as value_and_grad
 from wengert.api.derivatives import vjp as vjp
-from wengert.api.eager import eager as eager
 from wengert.api.grad_with_loss import GradWithLossOptions as GradWithLossOptions
 from wengert.api.grad_with_loss import grad_with_loss as grad_with_loss
 from wengert.api.gradient_tape import GradientTape as GradientTape
 from wengert.api.graph import Graph as Graph
-from wengert.api.namespace import __array_namespace_info__ as __array_namespace_info__
-from wengert.api.namespace import can_cast as can_cast
-from wengert.api.namespace import finfo as finfo
-from wengert.api.namespace import from_dlpack as from_dlpack
-from wengert.api.namespace import iinfo as iinfo
-from wengert.api.namespace import isdtype as isdtype
-from wengert.api.namespace import result_type as result_type
+from wengert.api.jacobians import hessian as hessian
+from wengert.api.jacobians import jacfwd as jacfwd
+from wengert.api.jacobians import jacobian as jacobian
+from wengert.api.jacobians import jacrev as jacrev
 from wengert.api.trace import trace as trace
 from wengert.api.variants import GradOp as GradOp
 from wengert.core import tree as tree
@@ -57,11 +52,23 @@ from wengert.functions.complex_parts import conj as conj
 from wengert.functions.complex_parts import imag as imag
 from wengert.functions.complex_parts import real as real
 from wengert.functions.dropout import dropout as dropout
+from wengert.functions.namespace import __array_namespace_info__ as __array_namespace_info__
+from wengert.functions.namespace import can_cast as can_cast
+from wengert.functions.namespace import finfo as finfo
+from wengert.functions.namespace import from_dlpack as from_dlpack
+from wengert.functions.namespace import iinfo as iinfo
+from wengert.functions.namespace import isdtype as isdtype
+from wengert.functions.namespace import result_type as result_type
 from wengert.functions.normalize import batch_norm_with_statistics as batch_norm_with_statistics
+from wengert.functions.numpy_signals import bincount as bincount
+from wengert.functions.numpy_signals import interp as interp
+from wengert.functions.quantiles import median as median
+from wengert.functions.quantiles import quantile as quantile
 from wengert.functions.sets import unique_all as unique_all
 from wengert.functions.sets import unique_counts as unique_counts
 from wengert.functions.sets import unique_inverse as unique_inverse
 from wengert.functions.sets import unique_values as unique_values
+from wengert.interpret.eagerness import eager as eager
 from wengert.ops.arrange import diag as diag
 from wengert.ops.arrange import diagonal as diagonal
 from wengert.ops.arrange import meshgrid as meshgrid
@@ -75,6 +82,7 @@ from wengert.ops.contract import inner as inner
 from wengert.ops.contract import kron as kron
 from wengert.ops.contract import outer as outer
 from wengert.ops.contract import tensordot as tensordot
+from wengert.ops.create import array as array
 from wengert.ops.create import asarray as asarray
 from wengert.ops.create import empty as empty
 from wengert.ops.create import empty_like as empty_like
@@ -90,6 +98,7 @@ from wengert.ops.cumulate import cumulative_sum as cumulative_sum
 from wengert.ops.cumulate import diff as diff
 from wengert.ops.einsum import einsum as einsum
 from wengert.ops.elementwise import pow as pow
+from wengert.ops.incomplete import gammaincinv as gammaincinv
 from wengert.ops.index import nonzero as nonzero
 from wengert.ops.shape import broadcast_arrays as broadcast_arrays
 from wengert.ops.shape import expand_dims as expand_dims
@@ -98,6 +107,7 @@ from wengert.ops.shape import moveaxis as moveaxis
 from wengert.ops.shape import roll as roll
 from wengert.ops.shape import squeeze as squeeze
 from wengert.ops.shape import swapaxes as swapaxes
+from wengert.ops.update import at as at
 from wengert.train.files import load as load
 from wengert.train.files import save as save
 from wengert.train.step import TrainStep as TrainStep
@@ -124,6 +134,7 @@ __all__ = [
     "checkpoint",
     "compile",
     "custom_vjp",
+    "distributions",
     "eager",
     "errors",
     "finfo",
@@ -135,7 +146,9 @@ __all__ = [
     "hvp",
     "iinfo",
     "isdtype",
+    "jacfwd",
     "jacobian",
+    "jacrev",
     "jvp",
     "linalg",
     "load",
@@ -161,6 +174,7 @@ __all__ = [
     "selu",
     "leaky_relu",
     "softplus",
+    "log_sigmoid",
     "mish",
     "softsign",
     "hard_tanh",
@@ -219,6 +233,8 @@ __all__ = [
     "log2",
     "log10",
     "logaddexp",
+    "logaddexp2",
+    "xlogy",
     "sigmoid",
     "sin",
     "cos",
@@ -244,9 +260,13 @@ __all__ = [
     "reciprocal",
     "square",
     "sqrt",
+    "rsqrt",
     "cbrt",
     "power",
     "hypot",
+    "gammainc",
+    "gammaincc",
+    "betainc",
     "take",
     "take_along_axis",
     "scatter_add",
@@ -254,6 +274,7 @@ __all__ = [
     "abs",
     "sign",
     "copysign",
+    "nextafter",
     "floor",
     "ceil",
     "trunc",
@@ -282,9 +303,19 @@ __all__ = [
     "searchsorted",
     "erf",
     "erfc",
+    "erfcx",
+    "erfinv",
+    "erfcinv",
+    "ndtr",
+    "log_ndtr",
+    "ndtri",
+    "i0e",
+    "i1e",
     "lgamma",
     "digamma",
     "polygamma",
+    "while_loop",
+    "sinc",
     "real",
     "imag",
     "conj",
@@ -312,12 +343,14 @@ __all__ = [
     "empty_like",
     "linspace",
     "eye",
+    "array",
     "asarray",
     "cumulative_sum",
     "cumulative_prod",
     "diff",
     "einsum",
     "pow",
+    "gammaincinv",
     "nonzero",
     "broadcast_arrays",
     "moveaxis",
@@ -326,6 +359,11 @@ __all__ = [
     "squeeze",
     "flip",
     "roll",
+    "at",
+    "quantile",
+    "median",
+    "interp",
+    "bincount",
     "unique_all",
     "unique_counts",
     "unique_inverse",
@@ -407,6 +445,13 @@ def softplus(x: Any) -> Any:
 
     >>> wg.softplus(np.array([-1000.0, 0.0, 1000.0]))
     array([0.00000000e+00, 6.93147181e-01, 1.00000000e+03])
+    """
+
+def log_sigmoid(x: Any) -> Any:
+    r"""Logarithm of the sigmoid, without underflow.
+
+    >>> wg.log_sigmoid(np.array([-1000.0, 0.0, 1000.0]))
+    array([-1.00000000e+03, -6.93147181e-01, -0.00000000e+00])
     """
 
 def mish(x: Any) -> Any:
@@ -702,6 +747,12 @@ def log10(x: Any) -> Any:
 def logaddexp(x: Any, y: Any) -> Any:
     """log(exp(x) + exp(y)) of each pair of elements, without overflow on the way."""
 
+def logaddexp2(x: Any, y: Any) -> Any:
+    """log2(2**x + 2**y) of each pair of elements, without overflow on the way."""
+
+def xlogy(x: Any, y: Any) -> Any:
+    """x · log(y) of each pair of elements, and 0 where x is 0, whatever y is but NaN."""
+
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)) of each element, without overflow on the way."""
 
@@ -777,6 +828,9 @@ def square(x: Any) -> Any:
 def sqrt(x: Any) -> Any:
     """Square root of each element."""
 
+def rsqrt(x: Any) -> Any:
+    """1 / sqrt(x) of each element."""
+
 def cbrt(x: Any) -> Any:
     """Real cube root of each element."""
 
@@ -785,6 +839,26 @@ def power(x: Any, y: Any) -> Any:
 
 def hypot(x: Any, y: Any) -> Any:
     """Square root of x² + y², of each pair of elements, without overflow on the way."""
+
+def gammainc(a: Any, x: Any) -> Any:
+    r"""The share of ∫ tᵃ⁻¹ exp(-t) dt that lies between 0 and x, for a >= 0 and x >= 0.
+
+    >>> wg.gammainc(np.array([0.5, 1.0, 1e6]), np.array([1.0, 1.0, 1e6]))
+    array([0.84270079, 0.63212056, 0.50013298])
+    """
+
+def gammaincc(a: Any, x: Any) -> Any:
+    """1 - gammainc(a, x), accurate where that is near 0."""
+
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    r"""The share of ∫ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt from 0 to 1 that lies below x, for a >= 0 and b >= 0.
+
+    NaN for x outside of [0, 1], and where a and b are so large (above about 1e9) that its continued
+    fraction does not settle.
+
+    >>> wg.betainc(np.array([0.5, 2.0]), 3.0, 0.25)
+    array([0.79296875, 0.26171875])
+    """
 
 def take(x: Any, indices: Any, axis: int | None = None) -> Any:
     r"""Elements at integer positions along an axis; negative positions count from the end.
@@ -812,6 +886,9 @@ def sign(x: Any) -> Any:
 
 def copysign(x: Any, y: Any) -> Any:
     """The size of each x with the sign of y, a negative zero's included."""
+
+def nextafter(x: Any, y: Any) -> Any:
+    """The float next to each x in the direction of y; y where they are equal."""
 
 def floor(x: Any) -> Any:
     """The largest whole number that is not above each element."""
@@ -981,6 +1058,30 @@ def erf(x: Any) -> Any:
 def erfc(x: Any) -> Any:
     """1 - erf(x) of each element, accurate for large x."""
 
+def erfcx(x: Any) -> Any:
+    """exp(x²) · erfc(x) of each element: erfc without its underflow for large x."""
+
+def erfinv(y: Any) -> Any:
+    """The x with erf(x) = y for each y from -1 to 1; NaN beyond."""
+
+def erfcinv(q: Any) -> Any:
+    """The x with erfc(x) = q for each q from 0 to 2, accurate for small q; NaN beyond."""
+
+def ndtr(x: Any) -> Any:
+    """The probability that a standard normal number is below each element."""
+
+def log_ndtr(x: Any) -> Any:
+    """The logarithm of `ndtr`, accurate in both tails."""
+
+def ndtri(p: Any) -> Any:
+    """The x with ndtr(x) = p for each p from 0 to 1: quantiles of the normal distribution."""
+
+def i0e(x: Any) -> Any:
+    """exp(-abs(x)) times the modified Bessel function of order 0 of each element."""
+
+def i1e(x: Any) -> Any:
+    """exp(-abs(x)) times the modified Bessel function of order 1 of each element."""
+
 def lgamma(x: Any) -> Any:
     """log |Γ(x)| of each element."""
 
@@ -989,3 +1090,27 @@ def digamma(x: Any) -> Any:
 
 def polygamma(n: Any, x: Any) -> Any:
     """The n-th derivative of digamma at each x, for integers n >= 0; NaN for negative n."""
+
+def while_loop(
+    cond: Callable[[Any], Any],
+    body: Callable[[Any], Any],
+    init: Any,
+    max_steps: int | None = None,
+) -> Any:
+    r"""A loop as long as a condition holds, `while_loop(cond, body, init)`.
+
+    `cond(carry)` is a bool, and `body(carry)` the next carry.
+    `max_steps` bounds the steps: it is an error where the condition still holds after so many. The
+    way back (`wg.grad`) needs it, and keeps that many carries; forward mode does not. Condition and
+    body are recorded once, and values of outside that they read are differentiated, too.
+
+    >>> while_loop(lambda x: x < 100, lambda x: 2 * x, np.array(3))
+    array(192)
+    """
+
+def sinc(x: Any) -> Any:
+    r"""sin(πx) / (πx) of each element, and 1 at 0.
+
+    >>> wg.sinc(np.array([0.0, 0.5, 1.0, 1e15 + 0.5]))
+    array([1.00000000e+00, 6.36619772e-01, 0.00000000e+00, 3.18309886e-16])
+    """

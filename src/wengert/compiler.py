@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from wengert.codegen.kernel import Layout, Lowered, Program
 from wengert.codegen.llvm.loops.products import write_products
+from wengert.codegen.llvm.machine.alike_functions import called_directly
 from wengert.codegen.llvm.machine.native import Images, begin_common, object_code
 from wengert.codegen.llvm.module import write_module
 from wengert.codegen.llvm.text.vectors import Module
@@ -67,7 +68,9 @@ def write(
     ready = run(graph)
     try:
         lowered = lower(ready, options, begin)
-        text = write_module(lowered, options).text()
+        module = write_module(lowered, options)
+        module.functions[:] = called_directly(module.functions)
+        text = module.text()
     except Exception as error:
         explain_emit(error, ready)
         raise

@@ -114,7 +114,7 @@ class NonFiniteError(WengertError, ArithmeticError):
     Where a compiled program raised it, fields say where that began: `op`, the op that made `value`
     (nan, inf or -inf) of finite numbers, at `index` of what it returned; `phase` (forward, backward
     or update); `file` and `line` of the user's program; `of`, the op whose backward step it was
-    part of, and `inside`, the function it belongs to, such as softmax; `steps` of the scans around;
+    part of, and `inside`, the function it belongs to, such as softmax; `steps` of the loops around;
     `ranges`, a (name, least, largest) for each of its operands; `parameter`, the path of the
     parameter whose gradient or new value is not finite, or of the argument that was not; and
     `result_index`, the first element of the result that is not finite.
@@ -142,6 +142,18 @@ class NonFiniteError(WengertError, ArithmeticError):
         self.steps, self.ranges = steps, ranges
         self.file, self.line, self.of, self.inside = file, line, of, inside
         self.parameter, self.result_index = parameter, result_index
+
+
+class LoopError(WengertError, RuntimeError):
+    """A loop did not end within the steps it may take.
+
+    >>> wg.while_loop(lambda x: x > 1.0, lambda x: x / 2, 1e6, max_steps=10)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.LoopError: while_loop: took max_steps=10 steps, and its condition still ...
+    >>> float(wg.while_loop(lambda x: x > 1.0, lambda x: x / 2, 1e6, max_steps=30))
+    0.95367431640625
+    """
 
 
 class OptimError(WengertError, ValueError):
@@ -216,7 +228,8 @@ class ProgramsWarning(WengertWarning):
 
 
 class RandomnessWarning(WengertWarning):
-    """NumPy or Python drew random numbers while a function was recorded; they stay the same.
+    """NumPy or Python drew random numbers while a function was recorded, or a generator of a
+    constant key did; they stay the same.
 
     Draw from `rng`, a parameter of a loss, or from `wg.random` with a key that is an argument.
     """
@@ -236,8 +249,9 @@ class DropoutWarning(WengertWarning):
 
 
 class WideningWarning(WengertWarning):
-    """A NumPy scalar or array makes float64 of the float32 that a recorded program computes with;
-    or integers of a batch do, or a float64 state.
+    """Something makes float64 of the float32 that a recorded program computes with: a NumPy scalar
+    or array, `wg.zeros(shape)` without a dtype, what was computed of integers or bools, or a
+    float64 leaf of the model or the state.
 
     `x / np.sqrt(2)` is float64, as in NumPy; `x / math.sqrt(2)` keeps the dtype of x. So is
     `counts @ w` for int64; `counts.astype(np.float32) @ w` is not.
@@ -254,9 +268,12 @@ class TiedWarning(WengertWarning):
 
 
 class FrozenValueWarning(WengertWarning):
-    """A function changes a value outside of it and computes with that: `self.t += 1` in a loss.
+    """A function that is recorded changes something and computes with it: `self.t += 1` in a loss,
+    `count[0] += 1` of an array, `next(iterator)`. Or it writes a number to a model that is made for
+    the call, where it is lost.
 
-    It is recorded once, and the value of then is part of the program. Pass it as an argument.
+    It is recorded once, and the value of then is part of the program. Pass it as an argument, or
+    carry it as state.
     """
 
 

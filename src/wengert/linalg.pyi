@@ -5,15 +5,25 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from wengert.functions.scipy_names import cho_solve as cho_solve
+from wengert.functions.scipy_names import solve_triangular as solve_triangular
 from wengert.ops.arrange import diagonal as diagonal
 from wengert.ops.contract import outer as outer
 from wengert.ops.contract import tensordot as tensordot
 from wengert.ops.determinant import slogdet as slogdet
+from wengert.ops.factors import eigh as eigh
+from wengert.ops.factors import eigvalsh as eigvalsh
+from wengert.ops.factors import qr as qr
 from wengert.ops.linalg import cross as cross
 from wengert.ops.linalg import matrix_power as matrix_power
 from wengert.ops.linalg import trace as trace
+from wengert.ops.matrix_functions import lstsq as lstsq
+from wengert.ops.matrix_functions import matrix_rank as matrix_rank
+from wengert.ops.matrix_functions import pinv as pinv
 from wengert.ops.norm import matrix_norm as matrix_norm
 from wengert.ops.norm import norm as norm
+from wengert.ops.singular import svd as svd
+from wengert.ops.singular import svdvals as svdvals
 
 __all__ = [
     "det",
@@ -21,13 +31,24 @@ __all__ = [
     "triangular_solve",
     "inv",
     "cholesky",
+    "expm",
     "vector_norm",
     "slogdet",
+    "qr",
+    "eigh",
+    "eigvalsh",
     "matrix_power",
     "trace",
     "cross",
+    "pinv",
+    "matrix_rank",
+    "lstsq",
     "matrix_norm",
     "norm",
+    "svd",
+    "svdvals",
+    "solve_triangular",
+    "cho_solve",
     "diagonal",
     "matmul",
     "matrix_transpose",
@@ -85,6 +106,17 @@ def cholesky(x: Any, upper: builtins.bool = False) -> Any:
     >>> wg.linalg.cholesky(np.array([[4.0, 2.0], [2.0, 2.0]]))
     array([[2., 0.],
            [1., 1.]])
+    """
+
+def expm(x: Any) -> Any:
+    r"""The exponential of each matrix: the sum of its powers x**k / k!.
+
+    By scaling and squaring; a matrix with an element that is not finite gives NaN. Derivatives are
+    exponentials of matrices of twice the size, and hold for any matrix.
+
+    >>> wg.linalg.expm(np.array([[0.0, 1.0], [0.0, 0.0]]))
+    array([[1., 1.],
+           [0., 1.]])
     """
 
 def vector_norm(

@@ -4,7 +4,7 @@ from wengert import functions, ops
 from wengert.core.missing import explain_missing_names
 from wengert.core.table import op
 
-_functions = op.public("random")
+_functions = {each.__name__: each for each in op.public("random").values()}
 globals().update(_functions)
 __all__ = [*_functions]  # noqa: PLE0604 (strings, from the table)
 

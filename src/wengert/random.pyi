@@ -5,6 +5,17 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from wengert.ops.draws import beta as beta
+from wengert.ops.draws import categorical as categorical
+from wengert.ops.draws import choice as choice
+from wengert.ops.draws import dirichlet as dirichlet
+from wengert.ops.draws import exponential as exponential
+from wengert.ops.draws import gamma as gamma
+from wengert.ops.draws import gumbel as gumbel
+from wengert.ops.draws import loggamma as loggamma
+from wengert.ops.draws import poisson as poisson
+from wengert.ops.draws import split as split
+from wengert.ops.draws import truncated_normal as truncated_normal
 from wengert.ops.random import Generator as Generator
 from wengert.ops.random import bernoulli as bernoulli
 from wengert.ops.random import key as key
@@ -23,6 +34,17 @@ __all__ = [
     "randint",
     "permutation",
     "Generator",
+    "split",
+    "exponential",
+    "gumbel",
+    "categorical",
+    "loggamma",
+    "gamma",
+    "beta",
+    "dirichlet",
+    "poisson",
+    "truncated_normal",
+    "choice",
 ]
 
 def random_bits(key: Any, shape: Any, dtype: Any = ..., stream: int = 0) -> Any:

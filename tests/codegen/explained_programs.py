@@ -9,7 +9,7 @@ import numpy as np
 
 import wengert as wg
 from wengert.api.trace import Dims, trace_with_sizes
-from wengert.codegen.explain.text import Explained
+from wengert.codegen.explain.text import ExplainedProgram
 from wengert.codegen.llvm.module import write_module
 from wengert.codegen.options import Options
 from wengert.codegen.stages import lower
@@ -27,13 +27,13 @@ def explained(
     written: Mapping[int, int] | None = None,
     fused: bool = True,
     code: bool = False,
-) -> Explained:
+) -> ExplainedProgram:
     """A function as kernels; with `code`, as LLVM text too."""
     graph, sizes = trace_with_sizes(function, *args, dims=dims)
     options = Options(sizes, fused, written=written or {})
     found = lower(run(graph), options)
     text = write_module(found, options).text() if code else ""
-    return Explained(graph, found.program, found.layout, sizes, fused, text, "model")
+    return ExplainedProgram(graph, found.program, found.layout, sizes, fused, text, "model")
 
 
 BATCH = wg.Dim("batch")
@@ -59,6 +59,20 @@ def recurrent(w: Any, h: Any, xs: Any) -> Any:
 RECURRENT = (f32(5, 5), f32(3, 5), f32(7, 3, 5))
 
 
+def repeated(w: Any, x: Any) -> Any:
+    def loss(w: Any) -> Any:
+        def step(state: Any) -> Any:
+            return wg.tanh(state[0] @ w + x), state[1] + 1
+
+        last, _ = wg.while_loop(lambda state: state[1] < 4, step, (x, 0), max_steps=6)
+        return wg.sum(last)
+
+    return wg.value_and_grad(loss)(w)
+
+
+REPEATED = (f32(5, 5), f32(3, 5))
+
+
 def branched(x: Any, y: Any) -> Any:
     return wg.cond(wg.sum(x) > 0, lambda a, b: wg.exp(a) * b, lambda a, b: a - b, x, y)
 
@@ -69,13 +83,14 @@ def sorted_and_solved(a: Any, x: Any) -> Any:
 
 MATRIX = np.eye(6, dtype=np.float32) * 3
 
-PROGRAMS: dict[str, Callable[[], Explained]] = {
+PROGRAMS: dict[str, Callable[[], ExplainedProgram]] = {
     "network": lambda: explained(network, *NETWORK, dims=NETWORK_DIMS),
     "unfused network": lambda: explained(network, *NETWORK, dims=NETWORK_DIMS, fused=False),
     "donated": lambda: explained(
         lambda p, g: (p - 0.1 * g, wg.sum(g * g)), f32(8), f32(8), written={0: 0}
     ),
     "recurrent": lambda: explained(recurrent, *RECURRENT),
+    "repeated": lambda: explained(repeated, *REPEATED),
     "branched": lambda: explained(branched, f32(5), f32(5)),
     "special": lambda: explained(sorted_and_solved, MATRIX, f32(6, 4)),
     "empty": lambda: explained(lambda x: (wg.sum(x, axis=0), x * 2), f32(0, 3)),

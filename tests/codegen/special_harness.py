@@ -11,7 +11,7 @@ import numpy as np
 
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
 from wengert.codegen.llvm.machine.native import Native, object_code
-from wengert.codegen.llvm.text.arrays import Array, row_major
+from wengert.codegen.llvm.text.arrays import StridedArray, row_major
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
 from wengert.codegen.targets.cpu.target import host
 from wengert.core.dims import Dim, Size, substitute
@@ -62,15 +62,15 @@ class _Writer:
         self.table.append(value)
         return self.code.let_first(f"load i64, ptr {at}, align 8")
 
-    def operand(self, name: str, x: np.ndarray[Any, Any]) -> Array:
+    def operand(self, name: str, x: np.ndarray[Any, Any]) -> StridedArray:
         shape = tuple(self.number(size) for size in x.shape)
         # A view of no elements, or of one along an axis, may have any stride there.
         strides = tuple(self.number(stride // x.itemsize) for stride in x.strides)
-        return Array(name, shape, strides, x.dtype)
+        return StridedArray(name, shape, strides, x.dtype)
 
-    def output(self, name: str, kind: ArrayType) -> Array:
+    def output(self, name: str, kind: ArrayType) -> StridedArray:
         sizes = tuple(self.number(int(size)) for size in kind.shape)
-        return Array(name, sizes, row_major(self.code, sizes), kind.dtype)
+        return StridedArray(name, sizes, row_major(self.code, sizes), kind.dtype)
 
     def fail(self, condition: str, position: Index) -> None:
         def note() -> None:

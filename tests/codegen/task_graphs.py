@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
 
-from wengert.codegen.memory.order import Task
+from wengert.codegen.memory.task_order import Task
 
 
 @dataclass

@@ -13,7 +13,7 @@ import pytest
 from tests.codegen.hard_points import BOUNDS
 from tests.codegen.ulp import compiled, errors, errors_in_float32
 from wengert.codegen.llvm.math import trigonometric
-from wengert.codegen.llvm.math.reduction import reduced
+from wengert.codegen.llvm.math.argument_reduction import reduced
 
 Array = np.ndarray[Any, Any]
 

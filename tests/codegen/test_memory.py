@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from codegen.task_graphs import INPUT, Program, anything, checkpointed_mlp, training
 from wengert.codegen.memory import packing as memory
-from wengert.codegen.memory.order import Task, order, peak
 from wengert.codegen.memory.packing import Packed, place
+from wengert.codegen.memory.task_order import Task, order, peak
 
 LINE = 64
 some_random = st.randoms(use_true_random=False)

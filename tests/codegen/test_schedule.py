@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codegen.task_graphs import Program, anything, mlp, training
-from wengert.codegen.memory import order as schedule
 from wengert.codegen.memory import search as orders
-from wengert.codegen.memory.order import Task, order, peak
+from wengert.codegen.memory import task_order as schedule
+from wengert.codegen.memory.task_order import Task, order, peak
 from wengert.codegen.memory.tasks import flow_of, peak_of
 
 LINE = 64

@@ -9,7 +9,7 @@ import pytest
 from table.calls import calls
 
 from codegen.special_harness import run_variants, strided
-from wengert.codegen.llvm.kernels.cumulate import CUMULATE
+from wengert.codegen.llvm.kernels.cumulative import CUMULATE
 from wengert.core.dtypes import FLOATS, SUPPORTED
 from wengert.core.table import op
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compile import bit_programs
+from compiler import bit_programs
 from fuzz.search import visit
 
 import wengert as wg
@@ -29,6 +29,13 @@ def check_stages(graph: Any, options: Options) -> None:
         check(found)
     placed = plan(found.program, found.layout, options.sizes)
     check_places(found, placed, dict(options.sizes))
+
+
+@pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.__name__)
+def test_every_stage_shows_a_program_before_and_after(stage):
+    """In its docstring, which runs with the docs."""
+    assert "... }'''" in stage.__doc__
+    assert f">>> print(show({stage.__name__}(" in stage.__doc__
 
 
 @pytest.mark.parametrize("fused", [True, False])

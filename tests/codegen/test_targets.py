@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from compile.calls_of_ops import Gradients, Values
+from compiler.calls_of_ops import Gradients, Values
 from table.calls import Call, calls
 from table.ops import OPS
 
@@ -24,9 +24,20 @@ from wengert.passes.pipeline import run
 
 TARGETS = {
     "arm": Target("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon,+fp-armv8"),
+    "apple": Target("arm64-apple-macosx14.0.0", "apple-m1", "+neon,+fp-armv8"),
     "x86 of 128 bits": Target(
         "x86_64-unknown-linux-gnu", "x86-64-v3", "+avx2,+fma,+prefer-128-bit", width=4
     ),
+    "x86 of 512 bits": Target(
+        "x86_64-unknown-linux-gnu", "x86-64-v4", "+avx2,+fma,+avx512f,+avx512vl"
+    ),
+}
+# How object files begin, by system, and what stands in assembly, by architecture: multiply-add, a
+# write to the floating-point control word, and the names of vector registers by their bytes.
+BEGINNINGS = {"linux": b"\x7fELF", "darwin": b"\xcf\xfa\xed\xfe"}
+ASSEMBLY = {
+    "aarch64": ("fmla", "fpcr", {16: ".4s"}),
+    "x86_64": ("vfmadd", "ldmxcsr", {16: "%xmm", 32: "%ymm", 64: "%zmm"}),
 }
 EACH_TARGET = pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
 AT_ONCE = 12  # ops in one module: assembling one by one takes longer
@@ -62,7 +73,8 @@ PROGRAMS = {name: (function, arguments) for name, function, arguments in program
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_op_is_assembled(name, target):
     function, arguments = PROGRAMS[name]
-    assert make_object(text_for(target, function, *arguments), target)[:4] == b"\x7fELF"
+    made = make_object(text_for(target, function, *arguments), target)
+    assert made.startswith(BEGINNINGS[target.system])
 
 
 @EACH_TARGET
@@ -70,12 +82,12 @@ def test_training_and_workers_are_assembled(target):
     assert make_object(text_for(target, network, *NETWORK), target)
     assert make_object(pool_text(target), target)
     x, w = np.ones((70, 300), np.float32), np.ones((300, 130), np.float32)
-    text = assembly(text_for(target, lambda x, w: np.tanh(x @ w), x, w), target)
-    fma = {"aarch64": "fmla", "x86_64": "vfmadd"}[target.architecture]
-    wide = {"aarch64": ".4s", "x86_64": "%xmm"}[target.architecture]
-    assert fma in text
-    assert wide in text
-    assert "zmm" not in text
+    text = assembly(text_for(target, lambda x, w: np.tanh(x @ w), x, w), target).lower()
+    multiply_add, control, registers = ASSEMBLY[target.architecture]
+    assert multiply_add in text
+    assert control in text
+    assert registers[target.register_bytes] in text
+    assert ("zmm" in text) == (target.register_bytes == 64)
 
 
 def test_what_is_written_for_this_machine_names_no_other():

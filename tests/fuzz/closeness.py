@@ -22,6 +22,7 @@ import numpy as np
 from wengert.core.bind import bind
 from wengert.core.dims import substitute
 from wengert.core.graph import Graph, Node
+from wengert.core.lowering import SpecialKernel
 from wengert.core.table import op
 from wengert.core.types import ArrayType, type_of
 from wengert.interpret.trace import composite_body
@@ -65,7 +66,10 @@ class Noise:
             found = self.outputs(body, [x for x in operands if x is not None])
             return tuple(found) if isinstance(node.type, tuple) else found[0]
         value = bind(node.op, operands, params)
-        if isinstance(value, tuple) or value.dtype.kind != "f" or node.op in SOURCES:
+        if isinstance(value, tuple):
+            factors = isinstance(node.op.lower, SpecialKernel)  # else bodies, moved inside
+            return self._moved_together(node, operands, params, value) if factors else value
+        if value.dtype.kind != "f" or node.op in SOURCES:
             return value
         return self._turned(value if node.op.exact else self._moved(node, operands, params, value))
 
@@ -89,6 +93,15 @@ class Noise:
         if node.op.kind == "primitive" and chosen.any():
             chosen &= self._chosen_elsewhere(node, operands, params)
         return np.where(chosen, value, other).astype(value.dtype)
+
+    def _moved_together(
+        self, node: Node, operands: list[Any], params: dict[str, Any], values: tuple[Array, ...]
+    ) -> tuple[Array, ...]:
+        """Several results of one op: factors of a matrix, each as exact as its largest number."""
+        if not self.at_result:
+            values = bind(node.op, [self._jittered(x, True) for x in operands], params)
+            return tuple(map(self._turned, values))
+        return tuple(self._turned(self._jittered(x, True)) for x in values)
 
     def _partial_sums(self, node: Node, operands: list[Any], params: dict[str, Any]) -> Any:
         """What rounding of partial sums makes: they are as large as the sum of all sizes, also
@@ -193,6 +206,7 @@ def scatter(graph: Graph, given: Sequence[Any], expected: Sequence[Array]) -> li
         with (
             np.errstate(all="ignore"),
             patch("wengert.ops.scan.replay", noise.outputs),
+            patch("wengert.ops.while_loop.replay", noise.outputs),
             patch("wengert.ops.control.replay", noise.outputs),
         ):
             found = noise.outputs(graph, given)

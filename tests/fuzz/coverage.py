@@ -18,9 +18,10 @@ from wengert.core.table import op as table
 
 from .program import Program
 
-_DERIVATIVE = re.compile(r"wg\.(grad|value_and_grad|jvp|vjp|hvp|jacobian)\(")
+_DERIVATIVE = re.compile(r"wg\.(grad|value_and_grad|jvp|vjp|hvp|jacobian|jacfwd)\(")
 _FEATURES = {
     "with a loop": "wg.scan(",
+    "with a loop that ends by itself": "wg.while_loop(",
     "with a branch": "wg.cond(",
     "with a region": "wg.checkpoint(",
     "with random numbers": "wg.random.",

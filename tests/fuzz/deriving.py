@@ -70,6 +70,7 @@ NESTED = {
     "vjp": 1,
     "hvp": 1,
     "jacobian": 1,
+    "jacfwd": 1,
     "checkpoint": 1,
     "region_grad": 1,
     "grad_pair": 2,
@@ -77,6 +78,7 @@ NESTED = {
     "tied_hvp": 2,
     "tied_jvp": 2,
     "scan": 2,
+    "repeat": 1,
     "cond": 1,
 }
 
@@ -163,6 +165,9 @@ class Reading:
     def jacobian(self, f: Any, x: Any, v: Any) -> Any:
         return self.np.matmul(self.lib.jacobian(f)(x), v)
 
+    def jacfwd(self, f: Any, x: Any, v: Any) -> Any:
+        return self.lib.jacfwd(f)(x) @ v
+
     def checkpoint(self, f: Any, x: Any, v: Any) -> Any:
         return self.lib.checkpoint(f)(x)
 
@@ -182,6 +187,13 @@ class Reading:
 class Ours(Reading):
     np, lib = wg, wg
     cond, loop = staticmethod(wg.cond), staticmethod(wg.scan)
+
+    def repeat(self, f: Any, x: Any, v: Any) -> Any:
+        def step(state: Any) -> Any:
+            return {"n": state["n"] + 1, "h": wg.tanh(f(state["h"])) + v * 0.1}
+
+        first = {"n": 0, "h": x}
+        return wg.while_loop(lambda state: state["n"] < 3, step, first, max_steps=5)["h"]
 
     def hvp(self, f: Any, x: Any, v: Any) -> Any:
         return wg.hvp(self.loss(f), x, v)
@@ -207,6 +219,9 @@ class Theirs(Reading):
 
     np, lib = jnp, jax
     cond, loop = staticmethod(jax.lax.cond), staticmethod(jax.lax.scan)
+
+    def repeat(self, f: Any, x: Any, v: Any) -> Any:
+        return jax.lax.fori_loop(0, 3, lambda _, h: jnp.tanh(f(h)) + v * 0.1, x)
 
     def tied_grad(self, f: Any, x: Any, v: Any) -> Any:
         found = jax.grad(lambda x: self.loss(f)(x, x))(x)

@@ -83,7 +83,8 @@ def elementwise(b: Builder, op: Op) -> str:
             continue
         given.append(_operand(b, spec, first, may_be_number=position > 0))
         first = first or (given[-1] if given[-1] in b.scopes[0] else None)
-    return b.emit(_spelling(b, op, given))
+    text = parameters(samples.params)
+    return b.emit(f"{spelled(op)}({', '.join(given)}{text})" if text else _spelling(b, op, given))
 
 
 def _spelling(b: Builder, op: Op, given: list[str]) -> str:

@@ -91,6 +91,30 @@ def cholesky(b: Builder, op: Op) -> str:
     return b.emit(f"{spelled(op)}({product}, upper={b.chance(40)})")
 
 
+def factors(b: Builder, op: Op) -> str:
+    """One factor of matrices whose values are far apart."""
+    matrix = square(b)
+    size, dtype = b.shape(matrix)[-1], b.dtype(matrix)
+    apart = b.emit(f"{matrix} + np.diag(20 * np.arange({size})).astype(np.{dtype})")
+    if b.chance(50) and size > 1:
+        apart = b.emit(f"{apart}[..., 1:]")
+    params = {"svd_tall": ", save=True, signs_of_v=False"}.get(op.name, "")
+    return b.emit(f"{spelled(op)}({apart}{params})[{b.integer(0, 2 if params else 1)}]")
+
+
+def eigenvalues(b: Builder, op: Op) -> str:
+    matrix = square(b)
+    size, dtype = b.shape(matrix)[-1], b.dtype(matrix)
+    apart = b.emit(f"{matrix} + np.diag(20 * np.arange({size})).astype(np.{dtype})")
+    return b.emit(f"{spelled(op)}({apart}, save=True)[{b.integer(0, 1)}]")
+
+
+def least_squares(b: Builder, op: Op) -> str:
+    matrix = square(b)
+    right = resized(b, (b.shape(matrix)[-1], b.choose((2, 1, 3))))
+    return b.emit(f"{spelled(op)}({matrix}, {right})")
+
+
 def solve(b: Builder, op: Op) -> str:
     matrix = square(b)
     size = b.shape(matrix)[-1]

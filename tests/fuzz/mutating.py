@@ -37,7 +37,7 @@ import wengert as wg
 from wengert.core import tree
 from wengert.core.dims import Dim, substitute
 from wengert.core.graph import Graph, Node
-from wengert.core.read import _Reader
+from wengert.core.read import GraphReader
 from wengert.core.show import show
 from wengert.core.table import op as ops
 from wengert.core.types import ArrayType, type_of
@@ -225,7 +225,7 @@ def mutant(number: int) -> str | None:
         text = mutate(seed, rng)
     if rng.random() < 0.5:
         try:
-            return show(retyped(_Reader(text).program()))
+            return show(retyped(GraphReader(text).program()))
         except Exception:  # types that are none, and cannot be written
             return None
     return text

@@ -112,7 +112,8 @@ def _jacobian(b: Builder, extend: Extend, count: int) -> None:
     if not b.closed(names[0]) or b.value(names[0]).size > 5:
         raise Refused
     block = _vector(b, extend, names, min(count, 4))
-    b.emit(f"wg.jacobian({block.name})({names[0]})", [block])
+    way = b.choose(["jacobian", "jacfwd"])
+    b.emit(f"wg.{way}({block.name})({names[0]})", [block])
 
 
 def region(b: Builder, extend: Extend) -> None:
@@ -184,6 +185,22 @@ def scan(b: Builder, extend: Extend) -> None:
     more = f", {rows}" if rows else f", length={b.integer(0, 4)}"
     more += ", reverse=True" if b.chance(30) else ""
     b.emit_many(f"wg.scan({block.name}, {carry}{more})", "{}, {}", [block])
+
+
+def while_loop(b: Builder, extend: Extend) -> None:
+    """A loop that counts its steps in the carry, and ends by that count or by what it computes."""
+    carry = draw_float(b, rank=(0, 2))
+    if b.value(carry).size > 64 and b.chance(70):
+        raise Refused
+    param, counter = b.new_name(), b.new_name()
+    inner = b.inner({param: b.values(carry)}, repeated=True)
+    extend(inner, b.integer(1, 3))
+    after = _like(inner, param)
+    block = b.block(inner, [counter, param], f"{counter} + 1, {after}")
+    steps = b.integer(0, 4)
+    test = b.choose([f"s[0] < {steps}", f"(s[0] < {steps}) & (wg.sum(s[1]) < 1.5)"])
+    call = f"lambda s: {block.name}(*s), (0, {carry}), max_steps={steps + b.integer(0, 2)}"
+    b.emit_many(f"wg.while_loop(lambda s: {test}, {call})", "{}, {}", [block])
 
 
 def _rows(b: Builder) -> str:

@@ -129,7 +129,8 @@ class Program:
     def __str__(self) -> str:
         """Python that runs the program in all ways and prints what each gives."""
         lines = ["import os", "from unittest import mock", ""]
-        lines += ["import numpy as np", "", "import wengert as wg", ""]
+        lines += ["import numpy as np", "from numpy import inf, nan", ""]
+        lines += ["import wengert as wg", ""]
         lines += ["", self.function_text, "", ""]
         lines += ["def draw(n=0, m=0):", "    return ["]
         for x in self.inputs:

@@ -56,7 +56,13 @@ _OWN: dict[str, Recipe] = {
     "triangular_solve": matrices.solve,
     "cholesky": matrices.cholesky,
     "cofactors_tangent": matrices.cofactors_tangent,
-    **dict.fromkeys(("det", "inv", "cofactors", "det_sign", "log_abs_det"), matrices.of_matrix),
+    **dict.fromkeys(
+        ("det", "inv", "cofactors", "det_sign", "log_abs_det", "expm", "pseudo_inverse"),
+        matrices.of_matrix,
+    ),
+    **dict.fromkeys(("qr_tall", "svd_tall"), matrices.factors),
+    "eigh_parts": matrices.eigenvalues,
+    "least_squares": matrices.least_squares,
     "astype": elementwise.convert,
     "size": elementwise.size_as_number,
     "debug": elementwise.debug,
@@ -66,9 +72,14 @@ _OWN: dict[str, Recipe] = {
     "random_bits": making.random_bits,
     "fold_in": making.fold_in,
 }
-_NESTED = {"scan": nesting.scan, "cond": nesting.cond, "region": nesting.region}
+_NESTED = {
+    "scan": nesting.scan,
+    "while_loop": nesting.while_loop,
+    "cond": nesting.cond,
+    "region": nesting.region,
+}
 _FUNCTIONS = (elementwise.numpy_functions, matrices.contraction, making.random_numbers)
-_RARER = (large.large, large.large, shaping.joined, shaping.updated)
+_RARER = (large.large, large.large, shaping.joined, shaping.updated, shaping.at, shaping.at)
 
 
 def recipe(op: Op) -> Recipe | None:

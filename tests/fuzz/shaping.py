@@ -231,6 +231,24 @@ def scatter_add(b: Builder, op: Op) -> str:
     return b.emit(f"{spelled(op)}({name}, {number}, {updates}, axis={axis})")
 
 
+def at(b: Builder, _op: Op | None = None) -> str:
+    """A functional update, by slices or by rows that may be repeated."""
+    name = draw_float(b, rank=(1, 3), closed=True)
+    size, rest = b.shape(name)[0], b.shape(name)[1:]
+    if b.chance(50):
+        count = b.integer(0, 4)
+        key, part = indices(b, size, (count,)), (count, *rest)
+    else:
+        keys = {"1:": slice(1, None), "::-1": slice(None, None, -1), "::2": slice(None, None, 2)}
+        key = b.choose(list(keys))
+        part = (len(range(size)[keys[key]]), *rest)
+    updates = resized(b, part) if b.chance(60) else "0.25"
+    if updates != "0.25":
+        updates = b.emit(f"wg.astype({updates}, np.{b.dtype(name)})")
+    way = b.choose(("set", "add", "multiply", "max", "min"))
+    return b.emit(f"wg.at({name})[{key}].{way}({updates})")
+
+
 def one_hot(b: Builder, op: Op) -> str:
     count, shape = b.choose((3, 5, 1, 0)), b.draw_shape(0, 2)
     number = new_input(b, shape, b.choose(("int64", "int32", "int8")), -1, 6)

@@ -53,7 +53,7 @@ def _parts(graph: Graph) -> dict[str, Any]:
     return {name: getattr(graph, name) for name in ("nodes", "inputs", "returns")}
 
 
-def first_mismatch(compiler: Any, programs: int = 100) -> Mismatch:
+def first_mismatch(compiler: Any, programs: int = 400) -> Mismatch:
     """What the fuzzer finds in a few programs, made small."""
 
     def test(program: Program) -> None:

@@ -28,7 +28,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from compile.running import bits
+from compiler.running import bits
 from fuzz.program import Program
 
 import wengert as wg

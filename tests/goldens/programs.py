@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from compile import bit_programs
-from compile.calls_of_ops import Gradients, Values
+from compiler import bit_programs
+from compiler.calls_of_ops import Gradients, Values
 from fuzz.program import Program
 from fuzz.search import visit
 from table.calls import Call, calls

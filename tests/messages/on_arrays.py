@@ -38,11 +38,6 @@ ELEMENTWISE: dict[str, Callable[[], Any]] = {
     "scan: an unknown argument": lambda: wg.scan(lambda c, x: (c, x), 0.0, line, unroll=2),
     "dropout: too little": lambda: wg.dropout(line),
     "dropout: a name from elsewhere, traced": lambda: traced(lambda x: wg.dropout(x, p=0.5), line),
-    "add: a list of Tensors as an operand": lambda: wg.grad(lambda x: wg.sum(wg.add([x, x], x)))(
-        1.0
-    ),
-    "sum: a list of Tensors as an operand": lambda: wg.grad(lambda x: wg.sum([x, x]))(1.0),
-    "sum: a list of Tensors as an operand, traced": lambda: traced(lambda x: wg.sum([x, x]), line),
     "sum: no arguments": lambda: wg.sum(),
     "sum: too many arguments": lambda: wg.sum(line, 0, False, 1),
     "sum: something that is no array": lambda: wg.sum([[1.0], [1.0, 2.0]]),
@@ -101,7 +96,6 @@ SHAPES: dict[str, Callable[[], Any]] = {
     "pad: a pair too many": lambda: wg.pad(line, ((1, 1), (1, 1))),
     "pad: a number the dtype lacks": lambda: wg.pad(numbers, 1, 0.5),
     "pad: a Tensor as the number": lambda: wg.grad(lambda x: wg.sum(wg.pad(line, 1, x)))(1.0),
-    "repeat: a count per element": lambda: wg.repeat(line, [1, 2, 3]),
     "tril: a diagonal that is a text, traced": lambda: traced(lambda x: wg.tril(x, "a"), square),
     "tril: a vector": lambda: wg.tril(line),
     "diagonal: a vector": lambda: wg.diagonal(line),
@@ -133,7 +127,20 @@ INDICES: dict[str, Callable[[], Any]] = {
     "getitem: a Tensor of floats, traced": lambda: traced(lambda x: x[x], line),
     "getitem: a mask of another shape, traced": lambda: traced(lambda x: x[ones(2, bool)], line),
     "getitem: a mask, traced": lambda: traced(lambda x: x[x > 0], line),
-    "getitem: a list of Tensors, traced": lambda: traced(lambda x, i: x[[i, i]], line, np.int64(0)),
+    "at.set: updates of another shape": lambda: wg.at(line)[1:].set(np.ones(5)),
+    "at.set: floats into integers": lambda: wg.at(np.arange(3))[0].set(1.5),
+    "at.set: updates of another shape, traced": lambda: traced(
+        lambda x: x.at[1:].set(np.ones(5)), line
+    ),
+    "at.add: bools": lambda: wg.at(line > 0)[0].add(True),
+    "at.add: an index out of range": lambda: wg.at(line)[[0, 7]].add(1.0),
+    "at.max: a traced mask of another shape": lambda: traced(
+        lambda x, y: x.at[y > 0].max(0.0), line, np.ones(2)
+    ),
+    "at.divide: no such update": lambda: wg.at(line)[0].divide(2.0),
+    "at: an assignment": lambda: wg.at(line).__setitem__(0, 1.0),
+    "last_at: an index out of range": lambda: wg.op.last_at(np.array([3]), 2),
+    "last_at: indices of two axes": lambda: wg.op.last_at(np.zeros((2, 2), int), 2),
     "getitem: a Tensor as a bound, traced": lambda: traced(lambda x, i: x[i:], line, np.int64(0)),
     "getitem: a step of 0, traced": lambda: traced(lambda x: x[::0], line),
     "getitem: a step of 0, differentiated": lambda: wg.grad(lambda x: wg.sum(x[::0]))(line),
@@ -203,7 +210,14 @@ PRODUCTS: dict[str, Callable[[], Any]] = {
     "linalg.matrix_power: half a power": lambda: wg.linalg.matrix_power(square, 0.5),
     "linalg.cross: vectors of two": lambda: wg.linalg.cross(ones(2), ones(2)),
     "linalg.vector_norm: an unknown order": lambda: wg.linalg.vector_norm(line, ord="fro"),
-    "linalg.matrix_norm: a norm of singular values": lambda: wg.linalg.matrix_norm(square, ord=2),
+    "linalg.matrix_norm: an unknown order": lambda: wg.linalg.matrix_norm(square, ord=3),
+    "linalg.qr: an unknown mode": lambda: wg.linalg.qr(ones((3, 2)), mode="complete"),
+    "linalg.eigh: an unknown triangle": lambda: wg.linalg.eigh(square, UPLO="X"),
+    "linalg.svd: full factors": lambda: wg.linalg.svd(ones((3, 2))),
+    "linalg.pinv: a negative tolerance": lambda: wg.linalg.pinv(square, rtol=-1.0),
+    "linalg.pinv: two tolerances": lambda: wg.linalg.pinv(square, 0.1, rtol=0.1),
+    "linalg.matrix_rank: two tolerances": lambda: wg.linalg.matrix_rank(square, 0.1, rtol=0.1),
+    "linalg.lstsq: sizes that differ": lambda: wg.linalg.lstsq(ones((4, 2)), line),
     "linalg.norm: an order for a block": lambda: wg.linalg.norm(block, ord=1),
     "linalg.norm: three axes": lambda: wg.linalg.norm(block, ord=1, axis=(0, 1, 2)),
 }
@@ -223,6 +237,8 @@ RANDOM: dict[str, Callable[[], Any]] = {
     "random.uniform: low above high": lambda: wg.random.uniform(
         wg.random.key(0), (2,), low=1.0, high=0.0
     ),
+    "random.normal: a mean and a deviation": lambda: wg.random.normal(wg.random.key(0), 0, 1),
+    "random.uniform: bounds": lambda: wg.random.uniform(wg.random.key(0), 0.0, 1.0),
     "random.bernoulli: a probability above 1": lambda: wg.random.bernoulli(wg.random.key(0), 1.5),
     "random.randint: low above high": lambda: wg.random.randint(wg.random.key(0), (2,), 5, 1),
 }

@@ -12,7 +12,7 @@ import numpy as np
 from meta.planted import planted, same_type, unary
 
 import wengert as wg
-from wengert.codegen.memory.order import Task, order, peak
+from wengert.codegen.memory.task_order import Task, order, peak
 from wengert.core.define import elementwise, primitive
 
 line, square = np.ones(3), np.ones((2, 2))
@@ -326,4 +326,43 @@ PLANS: dict[str, Callable[[], Any]] = {
     "peak: an order against a dependency": lambda: peak(CHAIN, SIZES, set(), [1, 0]),
 }
 
-CASES = CAPTURED | OPTIONS | CALLS | EXECUTABLES | DONATED | NUMBERS | OWN_OPS | PLANS
+# Writes that would be lost.
+
+
+def _kept_in_a_dict() -> Any:
+    kept = {"h": line}
+
+    def f(x: Any) -> Any:
+        kept["h"] = kept["h"] + x
+        return x * kept["h"]
+
+    return compiled(f, line)
+
+
+def _kept_by_a_body() -> Any:
+    kept = {"h": 0.0}
+
+    def body(carry: Any, x: Any) -> Any:
+        kept["h"] = kept["h"] + x
+        return carry + kept["h"], None
+
+    return wg.scan(body, 0.0, line)
+
+
+def _written_to(model: Any) -> Any:
+    model["mean"] = model["mean"] * 0.9
+    return wg.sum(model["w"])
+
+
+WRITES: dict[str, Callable[[], Any]] = {
+    "compile: a Tensor kept in a dict": _kept_in_a_dict,
+    "scan: a Tensor that its body keeps in a dict": _kept_by_a_body,
+    "compile: a model that is written to": lambda: compiled(
+        _written_to, {"w": line, "mean": np.zeros(())}
+    ),
+    "grad: a model that is written to": lambda: wg.grad(_written_to)(
+        {"w": line, "mean": np.zeros(())}
+    ),
+}
+
+CASES = WRITES | CAPTURED | OPTIONS | CALLS | EXECUTABLES | DONATED | NUMBERS | OWN_OPS | PLANS

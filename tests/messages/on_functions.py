@@ -54,6 +54,9 @@ LEARNING: dict[str, Callable[[], Any]] = {
     "dropout: a rate of 1, traced": lambda: traced(lambda x: wg.dropout(x, 1.0), line),
     "dropout: a generator of NumPy": lambda: wg.dropout(line, 0.5, np.random.default_rng(0)),
     "dropout: a rate of 1": lambda: wg.dropout(line, 1.0),
+    "dropout: several rates, traced": lambda: traced(
+        lambda x: wg.dropout(x, x, wg.random.Generator(wg.random.key(0))), line
+    ),
     "var: a correction that is no number": lambda: wg.var(line, correction="one"),
 }
 
@@ -70,6 +73,42 @@ CONTROL: dict[str, Callable[[], Any]] = {
     "cond: branches that differ, traced": lambda: traced(_two_types, line),
     "cond: a node whose branches differ": lambda: op.cond.type(
         np.True_, then=traced(lambda: line), orelse=traced(lambda: logits)
+    ),
+    "while_loop: no function": lambda: wg.while_loop(0.0, lambda c: c < 1, lambda c: c + 1),
+    "while_loop: a condition per element": lambda: wg.while_loop(
+        lambda c: c < 5, lambda c: c + 1, line
+    ),
+    "while_loop: a carry of another structure": lambda: wg.while_loop(
+        lambda c: c < 5, lambda c: (c, 1), 0.0
+    ),
+    "while_loop: a carry of another shape": lambda: wg.while_loop(
+        lambda c: c < 5, lambda c: c + line, 0.0
+    ),
+    "while_loop: a carry without arrays": lambda: wg.while_loop(lambda c: True, lambda c: c, {}),
+    "while_loop: a bound that is none": lambda: wg.while_loop(
+        lambda c: c < 5, lambda c: c + 1, 0.0, max_steps=-1
+    ),
+    "while_loop: a bound that is too small": lambda: wg.while_loop(
+        lambda c: c < 5, lambda c: c + 1, 0.0, max_steps=3
+    ),
+    "while_loop: backwards without a bound": lambda: wg.grad(
+        lambda x: wg.while_loop(lambda c: c < 5, lambda c: c + 1, x)
+    )(0.0),
+    "while_loop: a node of another form": lambda: op.while_loop.type(
+        test=traced(lambda: line),
+        body=traced(lambda: line),
+        consts=-1,
+        carry=0,
+        max_steps=None,
+        save=False,
+    ),
+    "while_loop: a node whose condition is no bool": lambda: op.while_loop.type(
+        test=traced(lambda: line),
+        body=traced(lambda: line),
+        consts=0,
+        carry=0,
+        max_steps=None,
+        save=False,
     ),
     "scan: a negative length": lambda: wg.scan(lambda c, x: (c, None), 0.0, None, length=-2),
     "scan: one value returned": lambda: wg.scan(lambda c, x: c + x, 0.0, line),

@@ -89,6 +89,17 @@ NUMPY: dict[str, Callable[[], Any]] = {
         lambda x: np.array([x[0], x[1]]).sum()
     ),
     "np.array: a list of Tensors, traced": lambda: traced(lambda x: np.array([x[0], x[1]])),
+    "np.mean: a list of Tensors": lambda: differentiated(lambda x: np.mean([x[0], x[1]])),
+    "np.trapezoid: a list of Tensors": lambda: differentiated(lambda x: np.trapezoid([x[0], x[1]])),
+    "np.r_: Tensors": lambda: differentiated(lambda x: np.r_[x, 1.0].sum()),
+    "np.c_: Tensors, traced": lambda: traced(lambda x: np.c_[x, x]),
+    "array: Tensors of two shapes": lambda: differentiated(lambda x: wg.array([x, x[0]]).sum()),
+    "repeat: repeats that do not fit": lambda: wg.repeat(line, [1, 2]),
+    "repeat: repeats that are traced": lambda: traced(
+        lambda x, n: wg.repeat(x, n), line, np.array([1, 2, 1])
+    ),
+    "einsum: operands without labels": lambda: differentiated(lambda x: np.einsum(x, x)),
+    "einsum: too many labels": lambda: wg.einsum(np.ones((1,) * 53), list(range(53))),
     "np.asarray: a Tensor, differentiated": lambda: differentiated(lambda x: np.asarray(x).sum()),
     "np.array: a Tensor of integers, traced": lambda: traced(lambda i: line[i], np.arange(2)),
     "np.fft.fft: an unknown function": lambda: differentiated(lambda x: np.fft.fft(x).sum()),
@@ -112,7 +123,7 @@ NUMPY: dict[str, Callable[[], Any]] = {
     "np.var: an integer dtype, traced": lambda: traced(lambda x: np.var(x, dtype=np.int32)),
     "np.convolve: a matrix, traced": lambda: traced(lambda x: np.convolve(x, square)),
     "Tensor: a method of another library, traced": lambda: traced(lambda x: x.view(-1)),
-    "scipy.special: a ufunc, traced": lambda: traced(lambda x: scipy.special.expit(x)),
+    "scipy.special: a ufunc, traced": lambda: traced(lambda x: scipy.special.exp1(x)),
     "scipy.special: a function, traced": lambda: traced(lambda x: scipy.special.softmax(x)),
     "matmul: a sparse operand, traced": lambda: traced(
         lambda x: x @ scipy.sparse.csr_matrix(square), square

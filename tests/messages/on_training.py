@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -97,6 +98,12 @@ class WrongState(wg.optim.Optimizer):
 
 
 MAKING: dict[str, Callable[[], Any]] = {
+    "TrainStep: a batch argument that a partial has set": lambda: step(
+        functools.partial(loss, y=Y)
+    )(X, y=Y),
+    "TrainStep: a batch argument among **others": lambda: step(
+        lambda model, x, **others: loss(model, x, others["y"])
+    )(X, y=Y),
     "TrainStep: no loss": lambda: step(3),
     "TrainStep: the model first": lambda: wg.TrainStep(wg.nn.Linear(3, 2), wg.mean, SGD),
     "TrainStep: the optimizer second": lambda: wg.TrainStep(wg.mean, SGD, {"w": X}),
@@ -232,6 +239,11 @@ NO_SETTINGS: dict[str, Callable[[], Any]] = {
     "TrainStep: the learning rate is set": lambda: setattr(step(), "lr", 3),
     "TrainStep: an option is set": lambda: setattr(step(), "accumulate", 3),
     "TrainStep: the optimizer is set": lambda: setattr(step(), "optimizer", SGD),
+    "TrainStep.model: another number beside the arrays": lambda: setattr(
+        wg.TrainStep(lambda m, x: wg.sum(m["w"] * x), {"w": np.ones(2), "t": 1.0}, SGD),
+        "model",
+        {"w": np.ones(2), "t": 2.0},
+    ),
     "TrainStep: gradients are set": lambda: setattr(step(), "gradients", MODEL),
     "TrainStep.optimizer: an item is set": lambda: step(optimizer={"*": SGD}).optimizer.update(
         {"*": None}

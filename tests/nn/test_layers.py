@@ -97,7 +97,7 @@ LAYERS = {
         wg.nn.Embedding(6, 3, **FLOAT),
         run,
         jax_embedding,
-        np.array([[0, 5, 1], [1, 1, -2]]),
+        np.array([[0, 5, 1], [1, 1, 4]]),
     ),
     "gru": (wg.nn.GRU(3, 4, **FLOAT), run_gru, jax_gru, random(6, 3)),
     "gru with a batch": (wg.nn.GRU(3, 4, **FLOAT), run_gru, jax_gru, random(6, 2, 3)),
@@ -176,7 +176,7 @@ def test_the_batch_may_be_open():
     for rows in (4, 1, 9):
         x = random(rows, 3).astype(np.float32)
         np.testing.assert_allclose(compiled(model, x), model(x), rtol=1e-4, atol=1e-6)
-    assert len(compiled._executables) == 1
+    assert len(compiled.programs) == 1
 
 
 def test_float32_stays_float32():
@@ -306,9 +306,13 @@ def test_rows_that_are_asked_for_twice_add_their_gradients():
 
 def test_an_index_that_does_not_exist():
     layer = wg.nn.Embedding(4, 2)
-    for call in (layer, wg.compile(layer)):
-        with pytest.raises(IndexError):
-            call(np.array([0, 4]))
+    step = wg.TrainStep(lambda p, i: wg.mean(p(i) ** 2), layer, wg.optim.SGD(0.1))
+    for call in (layer, wg.compile(layer), step):
+        for wrong in (4, -1):
+            with pytest.raises(IndexError, match=rf"index {wrong} was given at position \(1,\)"):
+                call(np.array([0, wrong]))
+    with pytest.raises(IndexError):  # where only the gradient is wanted, too
+        wg.compile(wg.grad(lambda p, i: wg.sum(p(i))))(layer, np.array([0, -1]))
 
 
 # GRU.

@@ -236,7 +236,7 @@ def test_float64_and_programs_that_threads_divide():
     for dtype in DTYPES:
         mlp, scratch, grads = made((32, 256, 256, 8), 512, dtype=dtype)
         for bound in (scratch.bound, grads.bound(False), grads.bound(True)):
-            assert bound._executable.recipe.divided
+            assert bound._bound.executable.recipe.divided
             assert bound._memory.frame[THREADS] == default_threads()
         x, g = random((512, 32), 1, dtype), random((512, 8), 2, dtype)
         mlp.forward(x, scratch)

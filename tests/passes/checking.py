@@ -36,6 +36,7 @@ def meaning(graph: Graph, values: Sequence[Any]) -> list[Any]:
     with (
         np.errstate(all="ignore"),
         patch("wengert.ops.scan.replay", _outputs),
+        patch("wengert.ops.while_loop.replay", _outputs),
         patch("wengert.ops.control.replay", _outputs),
     ):
         return _outputs(graph, values)

@@ -16,7 +16,7 @@ from wengert.core.show import read, show
 from wengert.core.table import op
 from wengert.passes.cse import cse
 from wengert.passes.fold import fold
-from wengert.passes.simplify import RULES, Apply, Rule, simplify
+from wengert.passes.simplify import RULES, Apply, SimplifyRule, simplify
 
 DTYPES = ["float32", "float64", "int64", "uint8", "bool"]
 NUMBERS = [*AWKWARD, 3.0, 5e-324, 1e-45, 1.7e308, -3.3]
@@ -49,7 +49,7 @@ def evaluated(term: Any, given: dict[str, Any], dtype: str) -> Any:
     return called.rebind(operands, {})
 
 
-def without_params(rule: Rule) -> bool:
+def without_params(rule: SimplifyRule) -> bool:
     return not any(op[name].call.params for name in re.findall(r"(\w+)\(", rule.pattern))
 
 
@@ -131,25 +131,25 @@ def test_casts_that_lose_nothing(given):
 
 
 WRONG = {
-    "a sum with zero": Rule("add(x, 0.0)", "x"),
-    "a difference with -0.0": Rule("subtract(x, -0.0)", "x"),
-    "a product with zero": Rule(
+    "a sum with zero": SimplifyRule("add(x, 0.0)", "x"),
+    "a difference with -0.0": SimplifyRule("subtract(x, -0.0)", "x"),
+    "a product with zero": SimplifyRule(
         "multiply(x, y)",
         "broadcast_to(y)",
         lambda m: m.number("y") == 0,
         params=lambda m: {"shape": m.out.shape},
     ),
-    "a difference turned": Rule("negative(subtract(x, y))", "subtract(y, x)"),
-    "a quotient as a product": Rule(
+    "a difference turned": SimplifyRule("negative(subtract(x, y))", "subtract(y, x)"),
+    "a quotient as a product": SimplifyRule(
         "divide(x, c)",
         "multiply(x, inverse)",
         lambda m: m.number("c") is not None,
         numbers=lambda m: {"inverse": 1 / m.number("c")},
     ),
-    "an order of axes": Rule(
+    "an order of axes": SimplifyRule(
         "permute_dims(x)", "reshape(x)", params=lambda m: {"shape": m.out.shape}
     ),
-    "a cast that loses": Rule(
+    "a cast that loses": SimplifyRule(
         "astype(astype(x))", "astype(x)", params=lambda m: {"dtype": m.out.dtype}
     ),
 }

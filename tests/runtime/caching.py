@@ -16,7 +16,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from compile.running import bits
+from compiler.running import bits
 
 import wengert as wg
 from wengert.runtime import cache, cache_key

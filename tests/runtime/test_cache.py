@@ -9,8 +9,8 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from compile import bit_programs
-from compile.running import bits
+from compiler import bit_programs
+from compiler.running import bits
 
 import wengert as wg
 from runtime.caching import arguments, cache_in, entries, is_lazy, made, training
@@ -81,7 +81,7 @@ def test_open_sizes(folder):
     assert again.executable(inputs[0]).cached == "hit"
     found = [bits(again(x)) for x in inputs]
     assert found == expected
-    (executables,) = again._executables.values()
+    executables = list(again.programs)
     assert len(executables) == 1
     assert executables[0].cached == "hit"
 
@@ -93,7 +93,7 @@ def test_sizes_that_do_not_suit(folder):
         compiled = wg.compile(lambda x: x[3:] * 2, dims=n)
         assert compiled(np.ones(2)).shape == (0,)
         assert compiled(np.ones(5)).tolist() == [2, 2]
-        found = [each for same in compiled._executables.values() for each in same]
+        found = list(compiled.programs)
         assert [each.cached.partition(":")[0] for each in found] == [expected] * len(found)
         settle()
 

@@ -14,7 +14,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from compile.running import bits
+from compiler.running import bits
 
 import wengert as wg
 from runtime.caching import TESTS, arguments, cache_in, digest, entries, made, training

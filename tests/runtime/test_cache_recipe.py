@@ -6,10 +6,10 @@ import dataclasses
 
 import numpy as np
 import pytest
-from compile import bit_programs
+from compiler import bit_programs
 
 import wengert as wg
-from wengert.codegen.kernel import Constant, Layout
+from wengert.codegen.kernel import ConstantArray, Layout
 from wengert.runtime.cache_recipe import Recipe, Unkeepable, Unreadable, from_bytes, to_bytes
 
 
@@ -60,7 +60,7 @@ def test_constants_are_aligned_however_long_the_rest_is(recipe):
 @pytest.fixture
 def recipe() -> Recipe:
     known = wg.compile(np.tanh).executable(np.ones(3)).recipe
-    layout = Layout(["n"], [Constant(np.arange(6.0).reshape(2, 3))], [2])
+    layout = Layout(["n"], [ConstantArray(np.arange(6.0).reshape(2, 3))], [2])
     return dataclasses.replace(known, layout=layout)
 
 
@@ -92,4 +92,4 @@ def test_a_forged_recipe_is_none(text):
 def test_only_classes_of_ours_are_made(recipe):
     whole = to_bytes(recipe)
     with pytest.raises(Unreadable):
-        from_bytes(whole.replace(b'"Constant"', b'"Popen000"'))
+        from_bytes(whole.replace(b'"ConstantArray"', b'"Popen00000000"'))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from compile.running import bits
+from compiler.running import bits
 
 import wengert as wg
 from runtime.entering import ready, require_equal, require_quick, require_slow
@@ -122,7 +122,7 @@ def test_arrays(make, dtype):
         found = (require_quick if make in QUICK else require_slow)(compiled, given)
         require_equal(found, expected)
     assert given.tobytes() == before
-    assert len(compiled._executables) == 1
+    assert len(compiled.programs) == 1
     for leaf in wg.tree.leaves(compiled(given)):
         assert not np.shares_memory(leaf, given)
     first = wg.compile(program)  # the same where an array of this kind is the first
@@ -194,7 +194,7 @@ def test_scalars_of_numpy(kind):
     swapped = np.array(1, np.dtype(kind).newbyteorder())
     require_equal(compiled(X, swapped), expected)
     require_equal(compiled(X, swapped[()]), expected)
-    assert len(compiled._executables) == 1
+    assert len(compiled.programs) == 1
 
 
 def test_numbers_of_python_give_way():
@@ -252,7 +252,7 @@ def test_trees(make):
         (read_only(X), X[:1][0]),
     ):
         require_equal(compiled(make(a, b)), expected)
-    assert len(compiled._executables) == 1
+    assert len(compiled.programs) == 1
     with wg.eager():
         require_equal(compiled(make(X, X[0])), expected)
 

@@ -137,7 +137,7 @@ def test_other_shapes_and_counts():
         assert entry(*args) is NotImplemented
     require_quick(compiled, X, X + 1)
     square = np.ones((3, 3))
-    entry = ready(lambda x: x * 2, square)._recent[0].entry
+    entry = ready(lambda x: x * 2, square).latest.entry
     assert entry(square[0]) is NotImplemented
     assert entry(square) is not NotImplemented
 
@@ -169,7 +169,7 @@ def test_static_values():
     assert entry(X, 3.5) is NotImplemented
     assert np.array_equal(compiled(X, 3.5), X * 3.5)
     assert np.array_equal(compiled(X, float("2.5")), X * 2.5)
-    assert len(compiled._executables) == 2
+    assert len(compiled.programs) == 2
 
 
 def test_static_arguments():
@@ -179,7 +179,7 @@ def test_static_arguments():
     assert np.array_equal(require_quick(compiled, X, sizes), X[:2, :3])
     assert compiled(X, (np.int64(2), 3)).shape == (2, 3)
     assert compiled(X, (1, 1)).shape == (1, 1)
-    assert len(compiled._executables) == 2
+    assert len(compiled.programs) == 2
 
 
 def test_tied_arrays():
@@ -298,7 +298,7 @@ def test_a_result_too_large_raises():
     n = wg.Dim("n")
     x = np.ones((2, 1))
     compiled = ready(lambda x: x + x.T, x, dims={"x": {0: n}})
-    entry = compiled._recent[0]._entry
+    entry = compiled.latest._entry
     entry._capacity[:] = 1 << 40  # as if there were memory for that
     huge = np.lib.stride_tricks.as_strided(np.ones(1), (1 << 25, 1), (8, 8))
     before = sys.getrefcount(huge)

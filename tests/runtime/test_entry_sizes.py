@@ -23,7 +23,7 @@ def test_sizes_within_the_memory_are_quick():
     require_quick(compiled, table(9, 3))
     require_quick(compiled, table(13, 3))  # the memory has doubled
     require_slow(compiled, table(17, 3))
-    assert len(compiled._executables) == 1
+    assert len(compiled.programs) == 1
 
 
 def test_results_whose_sizes_are_polynomials():
@@ -51,7 +51,7 @@ def test_one_dim_has_one_size():
     compiled = ready(lambda x, y: x * y, np.ones(4), np.ones(4), dims={"x": {0: N}, "y": {0: N}})
     require_quick(compiled, np.ones(3), np.arange(3.0))
     assert enter(compiled, np.ones(3), np.ones(3)) is not NotImplemented
-    assert compiled._recent[0].entry(np.ones(3), np.ones(4)) is NotImplemented
+    assert compiled.latest.entry(np.ones(3), np.ones(4)) is NotImplemented
     with pytest.raises(wg.errors.ShapeError):
         compiled(np.ones(3), np.ones(4))
     require_quick(compiled, np.ones(3), np.arange(3.0))
@@ -61,7 +61,7 @@ def test_multiples_take_the_slow_path():
     dims = {"x": {0: N * 2}, "y": {0: N}}
     compiled = ready(lambda x, y: wg.sum(x) * y, np.ones(6), np.ones(3), dims=dims)
     require_equal(require_slow(compiled, np.ones(4), np.ones(2)), np.full(2, 4.0))
-    assert len(compiled._executables) == 1
+    assert len(compiled.programs) == 1
     with pytest.raises(wg.errors.ShapeError, match="one Dim has one size"):
         compiled(np.ones(4), np.ones(3))
 

@@ -28,7 +28,27 @@ def test_the_step_of_a_scan(dtype):
     assert found.result_index == (3, 1)
     assert found.ranges == (("x", -0.5, 5.5),)
     assert found.line == line_of(roots, "wg.sqrt")
-    assert "in step 3 of a scan" in str(found)
+    assert "in step 3 of a loop" in str(found)
+
+
+def halved_roots(x: Any) -> Any:
+    def step(state: Any) -> Any:
+        n, total, _ = state
+        return n + 1, total - 1.0, wg.sqrt(total)
+
+    return wg.while_loop(lambda state: state[0] < 6, step, (0, x, x), max_steps=9)[2]
+
+
+BACKWARDS = wg.grad(lambda x: wg.sum(halved_roots(x)))
+
+
+@pytest.mark.parametrize(("function", "step"), [(halved_roots, 4), (BACKWARDS, 5)])
+def test_the_step_of_a_loop_that_ends_by_itself(function, step):
+    """The first step from which on it was bad, and the first step backwards."""
+    found = raised(function, np.array([9.5, 3.5]))
+    assert found.line == line_of(halved_roots, "wg.sqrt")
+    assert found.steps == (step,)
+    assert found.index == (1,)
 
 
 def test_a_carry_that_went_bad_long_ago():
@@ -101,7 +121,7 @@ def test_nested_scans():
     xs[2, 3] = 0.0
     found = raised(lambda xs: wg.scan(outer, 0.0, xs)[0], xs)
     assert (found.op, found.steps, found.value) == ("log", (2, 3), "-inf")
-    assert "in steps 2, 3 of nested scans" in str(found)
+    assert "in steps 2, 3 of nested loops" in str(found)
     assert found.line == line_of(outer, "wg.log")
 
 

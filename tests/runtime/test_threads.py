@@ -18,7 +18,7 @@ def test_threads_get_their_own_results():
         lambda x: {"y": np.tanh(x @ x.T) @ x, "s": wg.sum(x)}, dims={"x": {0: wg.Dim("n")}}
     )
     expected = [compiled(x) for x in inputs]
-    assert len(compiled._executables) == 1
+    assert len(compiled.programs) == 1
 
     def work(k: int) -> bool:
         for i in range(150):
@@ -35,7 +35,7 @@ def test_threads_get_their_own_results():
 def test_long_programs_let_others_run():
     x = np.ones((700, 700))
     compiled = ready(lambda x: np.tanh(x @ x.T) @ x, x)
-    entry = compiled._recent[0].entry
+    entry = compiled.latest.entry
     assert entry(x) is not NotImplemented
     assert others_run_during(lambda: entry(x))
     assert not others_run_during(lambda: sum(range(10**6)), times=3)  # which keeps the lock
@@ -44,7 +44,7 @@ def test_long_programs_let_others_run():
 def test_who_finds_the_memory_taken_uses_other():
     x = np.arange(6.0)
     compiled = ready(lambda x: np.cumsum(x * 2) + wg.sum(x), x)
-    executable = compiled._recent[0]
+    executable = compiled.latest
     expected = compiled(x)
     assert executable._entry.claim()
     assert not executable._entry.claim()

@@ -36,6 +36,18 @@ def _scan_gradient(xs: Any, w: Any) -> Any:
     return wg.value_and_grad(loss, argnums=(0, 1))(xs, w)
 
 
+def _while(x: Any, w: Any) -> Any:
+    def step(state: Any) -> Any:
+        h, n = state
+        return np.tanh(h @ w + x), n + 1
+
+    return wg.while_loop(lambda s: wg.sum(s[0] * s[0]) + 50 * s[1] < 400, step, (x, 0), 30)
+
+
+def _while_gradient(x: Any, w: Any) -> Any:
+    return wg.grad(lambda w: wg.sum(_while(x, w)[0] ** 2))(w)
+
+
 def _branch(flag: Any, x: Any) -> Any:
     return wg.cond(flag, lambda x: np.exp(x) + x[::-1], lambda x: x * 2.0, x)
 
@@ -68,6 +80,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "matrix and vector": (lambda x, y: x @ y, (normal(200, 65), normal(65))),
     "scan": (_scan, (normal(6, 40, 70), normal(70, 70))),
     "gradient of a scan": (_scan_gradient, (normal(5, 40, 70), 0.1 * normal(70, 70))),
+    "while": (_while, (normal(40, 70) * 0.1, normal(70, 70))),
+    "gradient of a while": (_while_gradient, (normal(40, 70) * 0.1, 0.1 * normal(70, 70))),
     "branch": (_branch, (np.array(True), normal(500))),
     "other branch": (_branch, (np.array(False), normal(500))),
     "training": (

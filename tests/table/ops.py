@@ -38,7 +38,7 @@ def emitted(op: Op) -> bool:
     return elementwise(op) and isinstance(op.lower, Elementwise)
 
 
-def emit(op: Op, *args: Any) -> Any:
+def emit(op: Op, *args: Any, **params: Any) -> Any:
     """One element, in the instructions that are the first argument."""
     assert isinstance(op.lower, Elementwise)
-    return op.lower.emit(*args)
+    return op.lower.emit(*args, **params)

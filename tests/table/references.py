@@ -6,7 +6,7 @@ not have is in NO_REFERENCE with the reason; an op in none of them fails its tes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -38,6 +38,55 @@ def _triangular_solve(a: Any, b: Any, lower: bool, trans: bool = False) -> Any:
 
 def _solve(a: Any, b: Any) -> Any:
     return jnp.linalg.solve(a, b) if a.size else jnp.zeros_like(b)
+
+
+def _leading_signs(x: Any) -> Any:
+    """Signs that make the first element of each column positive that is not small."""
+    size = jnp.abs(x)
+    first = jnp.argmax(size >= jnp.max(size, axis=-2, keepdims=True) / np.pi, axis=-2)
+    leading = jnp.take_along_axis(x, first[..., None, :], axis=-2)
+    return jax.lax.stop_gradient(jnp.where(leading < 0, -1.0, 1.0))
+
+
+def _qr(x: Any) -> Any:
+    if not x.size:
+        return jnp.zeros(x.shape, x.dtype), jnp.zeros((*x.shape[:-2], *x.shape[-1:] * 2), x.dtype)
+    q, r = jnp.linalg.qr(x)
+    sign = jnp.where(jnp.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
+    return q * sign[..., None, :], r * sign[..., :, None]
+
+
+def _eigh(x: Any, save: bool) -> Any:
+    if not x.size:
+        w, v = jnp.zeros(x.shape[:-1], x.dtype), x
+    else:
+        w, v = jnp.linalg.eigh(x)
+        v = v * _leading_signs(v)
+    return (w, v) if save else (w,)
+
+
+def _svd(x: Any, save: bool, signs_of_v: bool) -> Any:
+    n = x.shape[-1]
+    if not x.size:
+        s, u, v = jnp.zeros((*x.shape[:-2], n)), x, jnp.zeros((*x.shape[:-2], n, n), x.dtype)
+    else:
+        u, s, vh = jnp.linalg.svd(x, full_matrices=False)
+        v = vh.mT
+        sign = _leading_signs(v if signs_of_v else u)
+        u, v = u * sign, v * sign
+    return (s, u, v) if save else (s,)
+
+
+def _pseudo_inverse(x: Any, rtol: Any = None) -> Any:
+    return jnp.linalg.pinv(x, rtol=rtol) if x.size else jnp.zeros(x.mT.shape, x.dtype)
+
+
+def _least_squares(a: Any, b: Any, rtol: Any = None) -> Any:
+    return jnp.linalg.pinv(a, rtol=rtol) @ b
+
+
+def _expm(x: Any) -> Any:
+    return jax.scipy.linalg.expm(x) if x.size else x
 
 
 def _vector_norm(x: Any, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
@@ -82,6 +131,24 @@ def _gather(arrays: Any, axis: int) -> Any:
 def _scatter(arrays: Any, shape: Any, axis: int) -> Any:
     x, *indices = arrays
     return jnp.zeros(shape, x.dtype).at[(slice(None),) * axis + tuple(indices)].add(x)
+
+
+def _last_at(indices: Any, size: int) -> Any:
+    here = (indices % max(size, 1))[None, :] == jnp.arange(size)[:, None]
+    numbers = jnp.where(here, jnp.arange(len(indices)), -1)
+    return jnp.max(numbers, axis=1, initial=-1)
+
+
+def _largest_at(x: Any, indices: Any, updates: Any, sign: float = 1.0) -> Any:
+    """Every row beside all updates, those for other rows out of the way."""
+    here = (indices % len(x))[None, :] == jnp.arange(len(x))[:, None]
+    here = here.reshape(*here.shape, *[1] * (x.ndim - 1))
+    rows = jnp.where(here, sign * updates[None], -jnp.inf)
+    return sign * jnp.max(jnp.concatenate([sign * x[:, None], rows], axis=1), axis=1)
+
+
+def _smallest_at(x: Any, indices: Any, updates: Any) -> Any:
+    return _largest_at(x, indices, updates, -1.0)
 
 
 def _scatter_add(x: Any, indices: Any, updates: Any, axis: int = 0) -> Any:
@@ -167,19 +234,105 @@ def _inverse_spread(x: Any, axis: Any, eps: float, centred: bool) -> Any:
     return 1 / jnp.sqrt(square + eps)
 
 
+def _fixed(x: Any) -> Any:
+    return jax.lax.stop_gradient(x)
+
+
+def _powers(x: Any, count: int) -> Any:
+    """x to the power 0, 1, 2 … along a new last axis, and these numbers."""
+    n = jnp.arange(count, dtype=jnp.float64)
+    return jnp.asarray(x)[..., None] ** n, n
+
+
+def _gammainc(a: Any, x: Any) -> Any:
+    """A series, because JAX has no second derivative by a."""
+    powers, n = _powers(x, 70)
+    gammas = jax.scipy.special.gammaln(jnp.asarray(a)[..., None] + n + 1)
+    return x**a * jnp.exp(-x) * jnp.sum(powers * jnp.exp(-gammas), -1)
+
+
+def _betainc(a: Any, b: Any, x: Any) -> Any:
+    """A series of positive terms, because JAX has no second derivative by a and b."""
+    powers, n = _powers(x, 200)
+    a_, b_ = jnp.asarray(a)[..., None], jnp.asarray(b)[..., None]
+    lgamma = jax.scipy.special.gammaln
+    terms = jnp.exp(lgamma(a_ + b_ + n) - lgamma(b_) - lgamma(a_ + 1 + n))
+    return x**a * (1 - x) ** b * jnp.sum(terms * powers, -1)
+
+
+def _log_gamma_quantile(a: Any, p: Any) -> Any:
+    """By Newton's method, whose last two steps carry the derivatives."""
+
+    def step(a: Any, p: Any, y: Any) -> Any:
+        x = jnp.exp(y)
+        return y - jnp.clip((_gammainc(a, x) - p) / (x * _gamma_density(a, x)), -1, 1)
+
+    fixed_a, fixed_p = _fixed(a), _fixed(p)
+    start = jnp.log(fixed_a) + 0 * fixed_p
+    y = jax.lax.fori_loop(0, 40, lambda _, y: step(fixed_a, fixed_p, y), start)
+    return step(a, p, step(a, p, y))
+
+
+def _poisson_quantile(rate: Any, u: Any) -> Any:
+    k = jnp.arange(200.0)
+    below = jax.scipy.special.gammaincc(k + 1, jnp.asarray(rate)[..., None])
+    return jnp.sum(below < jnp.asarray(u)[..., None], -1).astype(jnp.float64)
+
+
+def _gamma_density(a: Any, x: Any) -> Any:
+    return jnp.exp((a - 1) * jnp.log(x) - x - jax.scipy.special.gammaln(a))
+
+
+def _beta_density(a: Any, b: Any, x: Any) -> Any:
+    return x ** (a - 1) * (1 - x) ** (b - 1) / jnp.exp(jax.scipy.special.betaln(a, b))
+
+
+def _slope(f: Callable[..., Any], *operands: Any, by: Sequence[int]) -> Any:
+    """A mixed derivative of an elementwise function by its first operands."""
+    for position, order in enumerate(by):
+        for _ in range(order):
+            f = _derived(f, position)
+    return f(*operands)
+
+
+def _derived(f: Callable[..., Any], position: int) -> Callable[..., Any]:
+    def derivative(*operands: Any) -> Any:
+        shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in operands))
+        full = [jnp.broadcast_to(x, shape) for x in operands]
+        tangents = [
+            jnp.ones(shape) if i == position else jnp.zeros(shape) for i in range(len(full))
+        ]
+        return jax.jvp(f, full, tangents)[1]
+
+    return derivative
+
+
 REFERENCES: dict[str, Callable[..., Any]] = {
     "astype": lambda x, dtype: x.astype(dtype),
     "arange": lambda start, **params: jnp.arange(start, **params),
     "batch_norm": _batch_norm,
     "bce_with_logits": _paired(_bce),
+    "beta_density": _beta_density,
+    "betainc": _betainc,
+    "betainc_slope": lambda a, b, x, by_a, by_b: _slope(_betainc, a, b, x, by=(by_a, by_b)),
     "cofactors": _cofactors,
     "cofactors_tangent": lambda x, dx: jax.jvp(_cofactors, (x,), (dx,))[1],
     "couple": jnp.multiply,
     "cross_entropy": _cross_entropy,
     "det": _determinant,
     "det_sign": lambda x: _slogdet(x)[0],
+    "embed": lambda weight, indices: weight[indices],
+    "erfcinv": lambda q: jax.scipy.special.erfinv(1 - q),
+    "erfcx": lambda x: jnp.exp(x * x) * jax.scipy.special.erfc(x),
+    "gamma_density": _gamma_density,
+    "gammainc": _gammainc,
+    "gammaincc": lambda a, x: 1 - _gammainc(a, x),
+    "gammainc_slope": lambda a, x, order: _slope(_gammainc, a, x, by=(order,)),
     "gather": _gather,
+    "log_gammaincinv": _log_gamma_quantile,
+    "poisson_quantile": _poisson_quantile,
     "gelu": lambda x, approximate="none": jax.nn.gelu(x, approximate=approximate == "tanh"),
+    "i1e_over_x": lambda x: jax.scipy.special.i1e(x) / x,
     "huber": _paired(_huber),
     "inverse_spread": _inverse_spread,
     "kl_div": _kl_div,
@@ -188,6 +341,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "log_abs_det": lambda x: _slogdet(x)[1],
     "mae": _paired(lambda x, y: jnp.abs(x - y)),
     "mse": _paired(lambda x, y: (x - y) ** 2),
+    # JAX has no derivative of it.
+    "nextafter": lambda x, y: x + (jnp.nextafter(_fixed(x), _fixed(y)) - _fixed(x)),
     "permute_dims": lambda x, axes: jnp.transpose(x, [i % x.ndim for i in axes]),
     "place": _place,
     "pull": jnp.multiply,
@@ -196,7 +351,16 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "rms_norm": _rms_norm,
     "scatter": _scatter,
     "scatter_add": _scatter_add,
+    "last_at": _last_at,
+    "largest_at": _largest_at,
+    "smallest_at": _smallest_at,
     "shift": _shift,
+    "eigh_parts": _eigh,
+    "expm": _expm,
+    "least_squares": _least_squares,
+    "pseudo_inverse": _pseudo_inverse,
+    "qr_tall": _qr,
+    "svd_tall": _svd,
     "slice_axes": _slice_axes,
     "softsign": jax.nn.soft_sign,
     "solve": _solve,

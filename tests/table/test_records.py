@@ -27,8 +27,10 @@ def test_says_how_it_becomes_code(op):
 
 @of_ops(emitted)
 def test_an_elementwise_op_can_be_compiled(op):
-    count = len(inspect.signature(op.lower.emit).parameters)
-    assert count == 1 + len(op.call.operands), f"{op.name}: emit takes e and each operand"
+    taken = inspect.signature(op.lower.emit).parameters.values()
+    named = {p.name for p in taken if p.kind is p.KEYWORD_ONLY}
+    assert len(taken) - len(named) == 1 + len(op.call.operands), f"{op.name}: e and each operand"
+    assert named == set(op.call.params), f"{op.name}: and each parameter, by name"
 
 
 @of_ops(lambda op: op.kind != "composite")

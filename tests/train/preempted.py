@@ -29,7 +29,7 @@ def end(*_):
 
 signal.signal(signal.SIGTERM, end)
 print("begun", flush=True)
-for epoch in step.epochs(x, y, batch_size=4, epochs=100 - step.epoch, shuffle_seed=1):
-    if epoch.index % 4 == 0:
+for epoch in step.epochs(x, y, batch_size=4, epochs=1000 - step.epoch, shuffle_seed=1):
+    if epoch.index % 20 == 0:
         print(epoch.index, flush=True)
 print(step.fingerprint(), flush=True)

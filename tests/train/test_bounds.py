@@ -3,7 +3,6 @@ training.
 """
 
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,10 +10,11 @@ import pytest
 import wengert as wg
 from train.models import data, net, squared_error
 from wengert.core.table import op
+from wengert.functions.clipping import joint_length
 from wengert.train.finite_proof import Bounds, largest_element, measure
-from wengert.train.norms import global_norm
+from wengert.train.norm_rules import BeforeUpdate
 from wengert.train.optimizer_groups import make_groups
-from wengert.train.step_function import _clipping
+from wengert.train.step_update import clipping
 from wengert.train.storage import Storage
 
 O = wg.optim
@@ -64,7 +64,7 @@ class Proof:
         numbers = {name: rounded[i] for i, name in enumerate(self.names)}
         bounds = Bounds(extents if self.segment.states else None, unseen)
         gradient = largest_element(norm, self.dtype)
-        given = None, None, {}  # a flat rule is not asked about any
+        given = BeforeUpdate(None, None, {})  # a flat rule is not asked about any
         safe = bounds.prove(self.optimizer, self.segment, gradient, numbers, given, lambda g: g)
         return op.logical_or(safe, np.zeros((), bool)), [*bounds.extents(), extents][0]
 
@@ -192,11 +192,10 @@ def test_norms_that_are_no_use():
 @pytest.mark.parametrize("limits", [{}, {"clip_norm": 0}, {"clip_value": 0}, "both"])
 def test_gradients_are_no_larger_than_said(limits):
     limits = {"clip_value": 0, "clip_norm": 1} if limits == "both" else limits
-    plan = SimpleNamespace(limits=limits)
 
     def sides(gradients, scalars):
-        norm = global_norm(gradients)
-        clip = _clipping(plan, gradients, norm, scalars)
+        norm = joint_length(gradients)
+        clip = clipping(limits, gradients, norm, scalars)
         said = [clip(largest_element(norm, g.dtype)) for g in gradients]
         return said, [clip(g) for g in gradients]
 
@@ -381,8 +380,8 @@ class ProofOfNorms:
         rounded = op.astype(row, self.dtype)
         numbers = {name: rounded[i] for i, name in enumerate(self.names)}
         bounds = Bounds(extents if self.states else None, np.ones(1, bool))
-        gradient = largest_element(global_norm([gradients]), self.dtype)
-        given = weights, gradients, dict(zip(self.states, states, strict=True))
+        gradient = largest_element(joint_length([gradients]), self.dtype)
+        given = BeforeUpdate(weights, gradients, dict(zip(self.states, states, strict=True)))
         found = bounds.prove(self.optimizer, self.segment, gradient, numbers, given, lambda g: g)
         return op.logical_or(found, np.zeros((), bool)), [*bounds.extents(), extents][0]
 

@@ -576,7 +576,7 @@ def test_a_function_cannot_become_an_array(path):
 
 
 @pytest.mark.parametrize("where", ["the tree", "a.0"])
-@pytest.mark.parametrize("what", ["TrainStep", "Bound"])
+@pytest.mark.parametrize("what", ["TrainStep", "BoundFunction"])
 def test_a_step_is_no_tree(path, where, what):
     step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(2), wg.optim.SGD(0.1))
     x = step if what == "TrainStep" else step.bind(lambda w: w)

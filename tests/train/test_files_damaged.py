@@ -215,7 +215,7 @@ def test_a_count_that_is_none_changes_nothing(name, value):
 def changed(change):
     state = copy.deepcopy(made()[1])
     state["counts"] |= {"epoch": 1, "shuffled": 1}
-    epoch = {"batches": 2, "rows": 40, "batch_size": 4, "shuffle_seed": 1}
+    epoch = {"batches": 2, "rows": 40, "batch_size": 4, "shuffle_seed": 1, "data": 7}
     state["unfinished"] = {"accumulate": 2, "epoch": epoch}
     change(state)
     return state
@@ -228,6 +228,7 @@ def test_the_epoch_of_a_state_is_checked():
         "rows": [-1, "3", 2.0],
         "batch_size": [41, -1, None],
         "shuffle_seed": [-1, 2**64, 0.5, "1"],
+        "data": [-1, 2**63, 0.5, None],
     }
     step = make()
     before = step.fingerprint()

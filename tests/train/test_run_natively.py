@@ -485,16 +485,16 @@ def test_a_signal_during_a_single_step(monkeypatch):
     run, steps = (wg.TrainStep(squared_error, net(), wg.optim.Adam(0.01)) for _ in range(2))
     for step in (run, steps):
         step(x, y)
-    entry = run._engine._entries[True]
+    entry = run._engine.programs[True].entry
 
     def interrupted(*arguments):
         entry(*arguments)
         raise KeyboardInterrupt
 
-    run._engine._entries[True] = interrupted
+    run._engine.programs[True].entry = interrupted
     with pytest.raises(KeyboardInterrupt):
         run(x, y)
-    run._engine._entries[True] = entry
+    run._engine.programs[True].entry = entry
     steps(x, y)
     assert run.fingerprint() == steps.fingerprint()
     assert run(x, y) == steps(x, y)

@@ -131,6 +131,12 @@ FIXED = {
         lambda w, x, mean, key: (x - mean) @ w + wg.random.uniform(key, (x.shape[0], 2)),
         lambda: (np.full(3, 0.5), wg.random.key(0)),
     ),
+    "one": (  # that is broadcast, and joined: two sizes have to be numbers at once
+        lambda w, x, a, b, v: (
+            np.concatenate([x, x @ a + b], axis=1) @ v + wg.sum(x @ w, axis=1, keepdims=True)
+        ),
+        lambda: (np.ones((3, 1)), np.ones(1), np.ones((4, 1))),
+    ),
     "tree": (
         lambda w, x, net: wg.tanh(x @ net["a"] + net["b"]) @ net["c"] + x @ w,
         lambda: ({"a": np.ones((3, 5)), "b": np.ones(5), "c": np.ones((5, 2))},),

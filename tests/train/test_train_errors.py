@@ -68,7 +68,7 @@ CALLS = {
         lambda m, x, y: wg.mean((forward(m, x) - y) ** 2, axis=0),
         {},
         lambda step: step(X, Y),
-        r"the loss has shape \(2,\)",
+        r"the loss returned shape \(2,\)",
     ),
     "integer": (
         DTYPE,

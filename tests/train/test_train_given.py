@@ -9,7 +9,7 @@ import wengert as wg
 from train.models import Net, data, forward, net, squared_error
 from train.test_run_natively import Python
 from train.test_train_options import noisy
-from wengert.train.binding import Bound
+from wengert.train.bound_function import BoundFunction
 from wengert.train.data import shuffled
 
 WAYS = pytest.mark.parametrize("compiled", [True, False])
@@ -65,8 +65,8 @@ def test_training_does_not_disturb_what_is_drawn_nor_the_other_way_round(compile
 
 
 def test_a_bound_function_that_draws_runs_in_machine_code(monkeypatch):
-    slow, work = [], Bound._call_slowly
-    monkeypatch.setattr(Bound, "_call_slowly", lambda *a: slow.append(1) or work(*a))
+    slow, work = [], BoundFunction._call_slowly
+    monkeypatch.setattr(BoundFunction, "_call_slowly", lambda *a: slow.append(1) or work(*a))
     step = make(optimizer=wg.optim.EMA(wg.optim.SGD(0.1)))
     x = np.zeros((5, 3))
     for f in (draw, forward, lambda model, averaged, x, rng: forward(averaged, draw(0, x, rng))):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import DTypeError, OptimError, TraceError
+from wengert.errors import DTypeError, LiveWarning, OptimError, ShapeError, TraceError
 
 x, y = np.ones((8, 3), np.float32), np.zeros((8, 1), np.float32)
 SGD = wg.optim.SGD(0.1)
@@ -64,3 +64,70 @@ MASKED = np.ma.masked_array(x, mask=x > 2)
 def test_a_masked_array_is_refused_among_the_other_arguments(given, way):
     with pytest.raises(DTypeError, match=r"given MaskedArray.*x\.filled\(value\)"):
         way(lambda w, a, b: wg.sum(w))(np.ones(3), *given)
+
+
+def test_values_beside_the_arrays_of_a_model_cannot_be_assigned():
+    model = {"w": np.ones(2), "kind": "sum", "scale": 1.0}
+    step = wg.TrainStep(lambda m, x: wg.sum(m["w"] * x) * m["scale"], model, wg.optim.SGD(0.1))
+    step.model = {"w": np.zeros(2), "kind": "sum", "scale": 1.0}
+    with pytest.raises(
+        ShapeError, match=r"assigned a tree with 2\.0 where it has 1\.0; only arrays"
+    ):
+        step.model = {"w": np.ones(2), "kind": "sum", "scale": 2.0}
+    assert np.array_equal(step.model["w"], [0.0, 0.0])
+
+
+def test_a_model_of_another_form_is_refused_where_the_class_cannot_be_shown():
+    step = wg.TrainStep(lambda m, x: wg.mean(m(x)), wg.nn.Mlp((2, 3, 1), seed=0), wg.optim.SGD(0.1))
+    with pytest.raises(ShapeError, match="the model was assigned"):
+        step.model = {"w": np.ones(2)}
+
+
+def test_what_is_put_into_a_shown_tree_is_named():
+    def make():
+        return wg.TrainStep(
+            lambda m, s, x: (wg.sum(m["w"] * x) + s["h"], {"h": s["h"] + 1}),
+            {"w": np.ones(2), "scale": 2.0},
+            wg.optim.SGD(0.0),
+            state={"h": np.zeros(())},
+        )
+
+    def change_model(step):
+        step.model["w"] = np.zeros(2)
+
+    def change_number(step):
+        step.model["scale"] = 3.0
+
+    def add(step):
+        step.model["new"] = np.zeros(2)
+
+    def change_state(step):
+        step.state["h"] = np.zeros(())
+
+    for change, name in (
+        (change_model, "model"),
+        (change_number, "model"),
+        (add, "model"),
+        (change_state, "state"),
+    ):
+        for look in (
+            lambda step: step(np.ones(2)),
+            lambda step: step.run(np.ones((4, 2)), batch_size=2),
+            lambda step: step.model,
+        ):
+            step = make()
+            step(np.ones(2))
+            change(step)
+            with pytest.warns(LiveWarning, match=rf"tree that step\.{name} returned"):
+                look(step)
+
+
+@pytest.mark.filterwarnings("error")
+def test_shown_trees_may_be_changed_and_assigned():
+    step = wg.TrainStep(lambda m, x: wg.sum(m["w"] * x), {"w": np.ones(2)}, wg.optim.SGD(0.0))
+    model = step.model
+    model["w"] = np.array([1.0, 2.0])
+    step.model = model
+    assert step(np.ones(2)) == 3.0
+    step.model["w"][0] = 5.0
+    assert step(np.ones(2)) == 7.0

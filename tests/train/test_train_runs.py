@@ -211,6 +211,19 @@ def test_strided_data():
     assert run.fingerprint() == steps.fingerprint()
 
 
+def test_evaluating_data_of_two_shapes_in_turn():
+    """What is known of the shapes of results is that of the program that computed them."""
+    step = wg.TrainStep(lambda w, x: wg.mean(x) * w, np.ones(()), wg.optim.SGD(0.1))
+
+    def means(w, x):
+        return wg.mean(x, axis=0) * w
+
+    for _ in range(3):
+        for width in (2, 3):
+            found = step.evaluate(means, np.ones((8, width)), batch_size=4)
+            np.testing.assert_array_equal(found, np.ones(width))
+
+
 def test_bound_functions_see_the_live_parameters():
     x, y = data()
     step = make()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from functools import cache
 from pathlib import Path
 
@@ -320,6 +321,7 @@ def trained(accumulate=1, **options):
 
 
 DATA = np.random.default_rng(0).standard_normal((40, 3))
+MANY = np.tile(DATA, (10, *[1] * (DATA.ndim - 1)))
 
 
 @pytest.mark.parametrize("seed", [None, 3])
@@ -362,19 +364,20 @@ def test_an_interrupted_epoch_goes_on(seed, accumulate, compiled, tmp_path, monk
 def interrupted(batches):
     """A step that was interrupted after so many batches of its epoch."""
     step = trained()
-    data = DATA.copy()
-    data[batches * 4] = np.nan
+    data = MANY.copy()
+    data[batches * 40 + 1] = np.nan  # a row that is none of those that data are known by
     with pytest.raises(wg.errors.NonFiniteError):
-        step.run(data, batch_size=4)
+        step.run(data, batch_size=40)
     return step
 
 
 def test_other_data_begin_another_epoch():
-    for change in ({"batch_size": 5}, {"batch_size": 4, "shuffle_seed": 1}):
-        assert len(interrupted(3).run(DATA, **change)) == 40 // change["batch_size"]
-    assert len(interrupted(3).run(DATA[:36], batch_size=4)) == 9
-    assert len(interrupted(3).run(DATA, batch_size=4)) == 7
-    assert len(interrupted(0).run(DATA, batch_size=4)) == 10
+    for change in ({"batch_size": 50}, {"batch_size": 40, "shuffle_seed": 1}):
+        assert len(interrupted(3).run(MANY, **change)) == 400 // change["batch_size"]
+    assert len(interrupted(3).run(MANY[:360], batch_size=40)) == 9
+    assert len(interrupted(3).run(MANY * 1.5, batch_size=40)) == 10
+    assert len(interrupted(3).run(MANY.copy(), batch_size=40)) == 7
+    assert len(interrupted(0).run(MANY, batch_size=40)) == 10
 
 
 @pytest.mark.parametrize(
@@ -384,7 +387,7 @@ def test_an_interrupted_epoch_can_be_left(leave):
     step = interrupted(3)
     leave(step)
     assert "unfinished" not in step.state_dict()
-    assert len(step.run(DATA, batch_size=4)) == 10
+    assert len(step.run(MANY, batch_size=40)) == 10
 
 
 def test_an_epoch_that_was_interrupted_at_its_end():
@@ -394,7 +397,13 @@ def test_an_epoch_that_was_interrupted_at_its_end():
     state = step.state_dict()
     state["counts"]["epoch"] = 0  # as after the last batch, and before the epoch was counted
     state["unfinished"] = {
-        "epoch": {"batches": 10, "rows": 40, "batch_size": 4, "shuffle_seed": None}
+        "epoch": {
+            "batches": 10,
+            "rows": 40,
+            "batch_size": 4,
+            "shuffle_seed": None,
+            "data": zlib.crc32(DATA.tobytes()),
+        }
     }
     step.load_state_dict(state)
     first, second = step.epochs(DATA, batch_size=4, epochs=2)
@@ -425,7 +434,9 @@ def test_a_process_that_is_told_to_end(tmp_path):
             process.stdout.readline()
         if ended < 5:
             process.send_signal(signal.SIGTERM)
-        out, errors = process.communicate(timeout=120)
+        # Not `communicate`, which would miss the lines that `readline` has read ahead.
+        out, errors = process.stdout.read(), process.stderr.read()
+        process.wait(timeout=120)
         assert not errors
         if process.returncode == 0:
             break

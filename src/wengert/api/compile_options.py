@@ -11,12 +11,12 @@ from wengert.core import tree
 from wengert.core.dims import Dim, Shape
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError, TraceError
-from wengert.runtime.captures import is_users
+from wengert.runtime.nonfinite_policies import require_policy
 from wengert.runtime.signature import bound_sizes
+from wengert.runtime.users_code import is_users
 from wengert.runtime.workers import LIMIT
 
 Named = int | str
-NONFINITE = ("ignore", "raise", "skip")
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -71,11 +71,7 @@ def require_sizes(types: Sequence[ArrayType], shapes: Sequence[Shape]) -> dict[s
 
 
 def require_options(dims: Any, threads: Any, nonfinite: Any) -> None:
-    if nonfinite not in NONFINITE:
-        raise ValueError(
-            f"compile: nonfinite={nonfinite!r} was given; it is one of {', '.join(NONFINITE)}. "
-            "Choose one."
-        )
+    require_policy("compile", nonfinite)
     if threads is not None and (type(threads) is not int or not 1 <= threads <= LIMIT):
         raise ValueError(
             f"compile: threads={threads!r} was given; it is a whole number from 1 to {LIMIT}, or "

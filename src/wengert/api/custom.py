@@ -12,6 +12,7 @@ from wengert.core import tree
 from wengert.core.arguments import worded, worded_methods
 from wengert.core.bind import located
 from wengert.core.dtypes import DType, is_float
+from wengert.core.lost_writes import below_arguments, require_unwritten
 from wengert.core.op import Call, Op
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
@@ -112,11 +113,14 @@ class _CustomCall:
             out, residuals = _pair(self.op.name, self.custom.forward(*args))
         else:
             out, residuals = self.custom.function(*args), None
+        given = [leaves[i] for i in self.places]
+        found = (out, residuals)
+        require_unwritten(self.op.name, below_arguments, self.arguments, given, args, found)
         values, self.outputs = tree.flatten(tree.arrays(out))
         self.count = len(values)
-        kept, found = tree.flatten(residuals)
+        kept, structure = tree.flatten(residuals)
         if save:
-            self.residuals = found
+            self.residuals = structure
         if _highest((*values, *kept)) > _highest(leaves):
             raise outer_tensor(self.op.name)
         return (*values, *kept)

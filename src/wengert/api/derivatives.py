@@ -8,20 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from wengert.api.arguments import Argnums, Arguments, as_float, tangents_of
+from wengert.api.differentiated_arguments import (
+    Argnums,
+    DifferentiatedArguments,
+    as_float,
+    tangents_of,
+)
+from wengert.api.one_float import require_one_float
 from wengert.api.owned_results import copied, owned
 from wengert.core import tree
 from wengert.core.arguments import worded
 from wengert.core.bind import located
 from wengert.core.table import op
 from wengert.core.types import Value
-from wengert.errors import DTypeError, ShapeError, TraceError, WengertError
+from wengert.errors import ShapeError, TraceError
 from wengert.interpret.derive import Pullback, jvp_flat, vjp_flat
 
-__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
+__all__ = ["grad", "hvp", "jvp", "value_and_grad", "vjp"]
 
 
-def _zeros_where_none(found: Sequence[Value | None], leaves: Sequence[Value]) -> list[Value]:
+def zeros_where_none(found: Sequence[Value | None], leaves: Sequence[Value]) -> list[Value]:
     return [
         op.full(x.shape, 0, dtype=x.dtype) if g is None else g
         for g, x in zip(found, leaves, strict=True)
@@ -30,35 +36,12 @@ def _zeros_where_none(found: Sequence[Value | None], leaves: Sequence[Value]) ->
 
 def _scalar(name: str, out: Any) -> Value:
     """The loss a function returned, checked to be one float."""
-    try:
-        return _one_float(name, out)
-    except WengertError as error:
-        raise located(error, [out]) from None
-
-
-def _one_float(name: str, out: Any) -> Value:
     if isinstance(out, tuple):
         raise TraceError(
             f"{name}: the function returned a tuple; it must return one scalar. "
             "Pass has_aux=True if it returns (loss, aux)."
         )
-    if not tree.is_leaf(out) and not isinstance(out, bool | int | float):
-        raise TraceError(
-            f"{name}: the function returned {type(out).__name__}; it must return one scalar. "
-            "Return the loss."
-        )
-    out = out if tree.is_leaf(out) else np.asarray(out)
-    if tuple(out.shape) != ():
-        raise ShapeError(
-            f"{name}: the function returned shape {tuple(out.shape)}; it must return one scalar. "
-            "Take wg.sum or wg.mean of it, or use wg.jacobian or wg.vjp."
-        )
-    if out.dtype.kind != "f":
-        raise DTypeError(
-            f"{name}: the function returned dtype {out.dtype}; it must return a float. Convert it "
-            "with astype."
-        )
-    return out
+    return require_one_float(name, "the function", out, ", or use wg.jacobian or wg.vjp")
 
 
 @worded
@@ -114,14 +97,14 @@ def _value_and_grad(
     argnums: Argnums,
     has_aux: bool,
 ) -> tuple[tuple[Value, Any], Any]:
-    arguments = Arguments(name, args, argnums)
+    arguments = DifferentiatedArguments(name, args, argnums)
     aux_structure: list[tree.Structure] = []
 
     def flat(*values: Value) -> Sequence[Value]:
-        out = function(*arguments.call(values), **kwargs)
+        out = arguments.call(function, values, **kwargs)
         if not has_aux:
             return [_scalar(name, out)]
-        out, aux = _with_aux(name, out)
+        out, aux = with_aux(name, out)
         leaves, structure = tree.flatten(aux)
         aux_structure.append(structure)
         return [_scalar(name, out), *leaves]
@@ -131,7 +114,7 @@ def _value_and_grad(
     found = pullback([one, *[None] * (len(outputs) - 1)])
     value, *rest = copied(outputs)
     aux = tree.unflatten(aux_structure[0], rest) if has_aux else None
-    gradients = owned(_zeros_where_none(found, arguments.leaves), outputs, arguments.leaves)
+    gradients = owned(zeros_where_none(found, arguments.leaves), outputs, arguments.leaves)
     return (value, aux), arguments.result(gradients)
 
 
@@ -145,28 +128,28 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     >>> [float(g) for g in pullback(1.0)]
     [4.0, 3.0]
     """
-    arguments = Arguments("vjp", primals, range(len(primals)))
-    value, aux, structure, pull = _pullback("vjp", function, arguments, has_aux)
+    arguments = DifferentiatedArguments("vjp", primals, range(len(primals)))
+    value, aux, structure, pull = pullback_of("vjp", function, arguments, has_aux)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         given = _like("vjp", "cotangent", cotangent, value, structure)
-        found = _zeros_where_none(pull(given), arguments.leaves)
+        found = zeros_where_none(pull(given), arguments.leaves)
         return tuple(arguments.gradients(owned(found, given, value, arguments.leaves)))
 
     result = tree.unflatten(structure, copied(value))
     return (result, pullback, aux) if has_aux else (result, pullback)
 
 
-def _pullback(
-    name: str, function: Callable[..., Any], arguments: Arguments, has_aux: bool
+def pullback_of(
+    name: str, function: Callable[..., Any], arguments: DifferentiatedArguments, has_aux: bool
 ) -> tuple[list[Value], Any, tree.Structure, Pullback]:
     """Flat outputs, aux, the structure of the output, and the pullback of the flat outputs."""
     structures: list[tree.Structure] = []
     count: list[int] = []
 
     def flat(*values: Value) -> Sequence[Value]:
-        out = function(*arguments.call(values))
-        out, aux = _with_aux(name, out) if has_aux else (out, None)
+        out = arguments.call(function, values)
+        out, aux = with_aux(name, out) if has_aux else (out, None)
         leaves, structure = tree.flatten(tree.arrays(out))
         aux_leaves, aux_structure = tree.flatten(aux)
         structures.extend((structure, aux_structure))
@@ -179,7 +162,7 @@ def _pullback(
     return outputs[: count[0]], aux, structures[0], lambda gs: pull([*gs, *[None] * extra])
 
 
-def _with_aux(name: str, out: Any) -> tuple[Any, Any]:
+def with_aux(name: str, out: Any) -> tuple[Any, Any]:
     if not isinstance(out, tuple) or len(out) != 2:
         error = TraceError(
             f"{name}: the function returned {type(out).__name__}; with has_aux=True it must "
@@ -229,7 +212,7 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
                 f"jvp: the {what} are {type(given).__name__}; a tuple with one value per argument "
                 "is needed. Write (x,)."
             )
-    arguments = Arguments("jvp", primals, range(len(primals)), numbers_move=True)
+    arguments = DifferentiatedArguments("jvp", primals, range(len(primals)), numbers_move=True)
     leaves = arguments.leaves
     whole = tuple(arguments.trees(leaves))
     given = tuple(map(as_float, tangents))
@@ -239,8 +222,8 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
     count: list[int] = []
 
     def flat(*values: Value) -> Sequence[Value]:
-        out = function(*arguments.call(values))
-        out, aux = _with_aux("jvp", out) if has_aux else (out, None)
+        out = arguments.call(function, values)
+        out, aux = with_aux("jvp", out) if has_aux else (out, None)
         out_leaves, out_structure = tree.flatten(tree.arrays(out))
         aux_leaves, aux_structure = tree.flatten(aux)
         structures.extend((out_structure, aux_structure))
@@ -250,7 +233,7 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
     outputs, found = jvp_flat(flat, leaves, moving)
     n = count[0]
     value = tree.unflatten(structures[0], copied(outputs[:n]))
-    tangents = owned(_zeros_where_none(found[:n], outputs[:n]), outputs, leaves, ds)
+    tangents = owned(zeros_where_none(found[:n], outputs[:n]), outputs, leaves, ds)
     tangent = tree.unflatten(structures[0], tangents)
     return (
         (value, tangent, tree.unflatten(structures[1], copied(outputs[n:])))
@@ -260,77 +243,19 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
 
 
 @worded
-def jacobian(
-    function: Callable[..., Any] | None = None, argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[..., Any]:
-    """A function that returns the matrix of all partial derivatives, of shape output + input.
-
-    A tree of outputs gives a tree whose leaves are trees of the differentiated arguments. The
-    function runs once; its backward pass is recorded once and looped over the basis of the outputs.
-
-    >>> jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
-    array([[2., 0.],
-           [0., 4.]])
-    """
-    if function is None:
-        return lambda f: jacobian(f, argnums, has_aux)
-    f = function
-
-    @wraps(f)
-    def differentiated(*args: Any, **kwargs: Any) -> Any:
-        arguments = Arguments("jacobian", args, argnums)
-        value, aux, structure, pull = _pullback(
-            "jacobian", lambda *xs: f(*xs, **kwargs), arguments, has_aux
-        )
-        rows = [_jacobian_rows(arguments, value, pull, i) for i in range(len(value))]
-        result = tree.unflatten(structure, [arguments.result(row) for row in rows])
-        return (result, aux) if has_aux else result
-
-    return differentiated
-
-
-def _jacobian_rows(
-    arguments: Arguments, value: Sequence[Value], pull: Pullback, which: int
-) -> list[Value]:
-    """The partial derivatives of output `which` by every leaf, output axes first."""
-    y = value[which]
-    n = int(np.prod([int(size) for size in y.shape], dtype=np.int64))
-    basis = np.eye(n, dtype=y.dtype if y.dtype.kind == "f" else np.float64).reshape(n, *y.shape)
-
-    def row(_: Any, e: Value) -> tuple[Any, list[Value]]:
-        found = pull([e if i == which else None for i in range(len(value))])
-        return None, _zeros_where_none(found, arguments.leaves)
-
-    stacked = op.scan(row, None, basis)[1]
-    return [
-        op.reshape(j, (*y.shape, *x.shape)) for j, x in zip(stacked, arguments.leaves, strict=True)
-    ]
-
-
-@worded
-def hessian(
-    function: Callable[..., Any] | None = None, argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[..., Any]:
-    """A function that returns all second partial derivatives of a scalar function, exactly.
-
-    >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 2.0]))
-    array([[4., 2.],
-           [2., 0.]])
-    """
-    if function is None:
-        return lambda f: hessian(f, argnums, has_aux)
-    return jacobian(grad(function, argnums, has_aux), argnums, has_aux)
-
-
-@worded
-def hvp(function: Callable[..., Any], primals: Any, tangents: Any, argnums: Argnums = 0) -> Any:
+def hvp(
+    function: Callable[..., Any], primals: Any, tangents: Any, argnums: Argnums | None = None
+) -> Any:
     """The Hessian of a scalar function times a vector, without building the Hessian.
 
-    `primals` and `tangents` are tuples of arguments, or one argument and its tangent.
+    `primals` and `tangents` are tuples of arguments, or one argument and its tangent. Of several
+    arguments all parts of the product come back, or those that `argnums` names.
 
     >>> hvp(lambda x: wg.sum(x**3), np.array([1.0, 2.0]), np.array([1.0, 0.0]))
     array([6., 0.])
     """
     if not isinstance(primals, tuple):
         primals, tangents = (primals,), (tangents,)
+    if argnums is None:
+        argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     return jvp(grad(function, argnums), primals, tangents)[1]

@@ -13,11 +13,13 @@ import numpy as np
 from wengert.api.trace import argument_names
 from wengert.core import tree
 from wengert.core.dtypes import is_float
+from wengert.core.lost_writes import require_unwritten
 from wengert.core.tensor import Tensor
 from wengert.core.types import type_of
 from wengert.errors import NonFiniteError, TraceError
 from wengert.interpret.eagerness import eager, is_eager
 from wengert.runtime.donation import matched, require_donatable
+from wengert.runtime.nonfinite_policies import IGNORE, RAISE
 from wengert.runtime.signature import Static, output_names, structure_of
 
 __all__ = ["EagerCall", "eager", "is_eager", "is_inside"]
@@ -61,9 +63,12 @@ class EagerCall:
         """The results for the distinct arrays among the arguments, whose dtypes are supported."""
         given = [np.asarray(x) for x in arrays]
         require_donatable(self.names(given), self.donated, given)
-        arguments = self._arguments([_shown(x) for x in given])
+        shown = [_shown(x) for x in given]
+        arguments = self._arguments(shown)
         with _running():
             found = self.function(*(x.value if isinstance(x, Static) else x for x in arguments))
+        leaves = [shown[place] for place in self.places]
+        require_unwritten("compile", self._label, self.structure, leaves, arguments, found)
         returned = structure_of(found, ())
         outputs = [_owned(x) for x in tree.leaves(tree.arrays(found))]
         fault = self._fault(returned, outputs)
@@ -72,9 +77,13 @@ class EagerCall:
             if fault is None or i in self.early:
                 given[i][...] = outputs[j]
             outputs[j] = given[i]
-        if fault is not None and self.nonfinite == "raise":
+        if fault is not None and self.nonfinite == RAISE:
             raise fault
         return tree.unflatten(returned, outputs)
+
+    def _label(self, path: tuple[str, ...]) -> str:
+        number = int(path[0])
+        return ".".join((argument_names(self.function, number + 1)[number], *path[1:]))
 
     def _arguments(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
         found = tree.unflatten(self.structure, [arrays[place] for place in self.places])
@@ -94,7 +103,7 @@ class EagerCall:
 
     def _fault(self, returned: tree.Structure, outputs: Sequence[Array]) -> NonFiniteError | None:
         """What is wrong with the results, where they are asked to be finite."""
-        if self.nonfinite == "ignore":
+        if self.nonfinite == IGNORE:
             return None
         names = output_names(tree.unflatten(returned, outputs))
         for name, x in zip(names, outputs, strict=True):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import reprlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
+from wengert.api.forms import Form, form_difference, form_of
 from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.dims import Dim
@@ -13,42 +17,53 @@ from wengert.core.source import Line
 from wengert.core.types import ArrayType
 from wengert.core.warn import warn_user
 from wengert.errors import CaptureWarning, ProgramsWarning
-from wengert.runtime.captures import MOST_ITEMS, MOST_PLACES, is_users
+from wengert.runtime.capture_walk import MOST_ITEMS, MOST_PLACES
 from wengert.runtime.executable import Executable
-from wengert.runtime.signature import LEAF_MARK, Static
-from wengert.runtime.watch import Place, is_plain
+from wengert.runtime.signature import LEAF_MARK, Static, is_number
+from wengert.runtime.users_code import is_users
+from wengert.runtime.watch import ATTRIBUTE, MISSING, Place, is_plain
 
-FORM = ""  # what the form of the trees is called
+FORM, PLACES = "", " "  # what forms of arguments, and which arrays are one, are called
+_MOST_INSIDE = 16  # functions, each in the next one
 PATIENCE = 3  # programs of one function that nobody meant to make
+
+
+def users_function(f: Any) -> FunctionType | None:
+    """What the user has written of something that is called: the function inside of a partial or of
+    what a transformation gave, the method by which an object is called.
+    """
+    for _ in range(_MOST_INSIDE):
+        if isinstance(f, FunctionType) and is_users(f):
+            return f
+        if isinstance(f, functools.partial):
+            f = f.func
+        elif isinstance(f, MethodType):
+            f = f.__func__
+        else:
+            inside = getattr(f, "__wrapped__", None)
+            f = getattr(type(f), "__call__", None) if inside is None else inside  # noqa: B004
+    return None
 
 
 class Met:
     """What the programs of a function were made for."""
 
     def __init__(self, function: Any, asked: Dims | None = None) -> None:
-        self._function = getattr(function, "__func__", function)
+        self._function, self._written = function, users_function(function)
         self._asked = asked or {}  # sizes to be left open, whatever became of that
         self._made: list[dict[str, Any]] = []  # what each was made for, by what messages call it
         self._in_vain: dict[str, int] = {}  # recordings that gave nothing new, by their cause
 
     def note(self, executable: Executable, names: Sequence[str], dims: Dims | None) -> None:
         """Note a new program. At the third one, say what it differs in, and what to do: once."""
-        if len(self._made) >= PATIENCE or not is_users(self._function):
+        if len(self._made) >= PATIENCE or self._written is None:
             return
         described = _described(executable, names)
         if described in self._made:  # static= asked for another one
             return
         self._made.append(described)
         if len(self._made) == PATIENCE:
-            before, now = self._made[-2:]
-            known = [name for name in now if name in before and before[name] != now[name]]
-            said_first = sorted(known, key=lambda name: _is_silent(before[name], now[name]))
-            name = next((name for name in said_first if name != FORM), None)
-            said = (
-                "its arguments are other trees, and each form compiles one. Use trees of one form"
-                if name is None
-                else _difference(name, before[name], now[name], dims or self._asked)
-            )
+            said = _what_differs(self._made[-2], self._made[-1], dims or self._asked)
             warn_user(
                 f"compile: {self._name()} has a third program; {said}. ({self._line()})",
                 ProgramsWarning,
@@ -59,7 +74,7 @@ class Met:
         """Note that the function was recorded again, because of what is at a place now, and gave
         the program that it had. At the third time, say so: once.
         """
-        if place is None or not is_users(self._function):
+        if place is None or self._written is None:
             return
         self._in_vain[place.label] = self._in_vain.get(place.label, 0) + 1
         if self._in_vain[place.label] == PATIENCE:
@@ -74,7 +89,7 @@ class Met:
 
     def note_left_out(self, labels: Sequence[str]) -> None:
         """Note what a function reads from outside that is compared in part."""
-        if labels and is_users(self._function):
+        if labels and self._written is not None:
             warn_user(
                 f"compile: {self._name()} could read from outside: {', '.join(labels[:3])}; only "
                 f"{MOST_ITEMS} items of a container are compared, and {MOST_PLACES} places in all, "
@@ -85,10 +100,14 @@ class Met:
             )
 
     def _name(self) -> str:
-        return str(getattr(self._function, "__name__", type(self._function).__name__))
+        inside = self._function
+        while isinstance(inside, functools.partial):
+            inside = inside.func
+        return str(getattr(inside, "__name__", type(inside).__name__))
 
     def _line(self) -> Line:
-        code = self._function.__code__
+        assert self._written is not None
+        code = self._written.__code__
         return Line(code.co_filename, code.co_firstlineno)
 
 
@@ -97,25 +116,46 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
     signature = executable.signature
     found: dict[str, Any] = dict(zip(signature.names, executable.input_types, strict=True))
     marks = [ArrayType((), LEAF_MARK)] * signature.structure.count
-    for name, x in zip(names, tree.unflatten(signature.structure, marks), strict=True):
+    forms: dict[str, Form] = {}
+    given = tree.unflatten(signature.structure, marks)
+    for i, (name, x) in enumerate(zip(names, given, strict=True)):
+        forms[name] = form_of(x, _number_at(executable, name) if i in signature.numbers else "")
         static = tree.flatten(x)[1].static
         values = [v for v in static if v is not LEAF_MARK and not isinstance(v, Static)]
-        if values:
+        if is_number(x):
+            found[f"argument {name!r}"] = _Needed(_text(x))
+        elif values:
             found[f"argument {name!r}"] = [_text(each) for each in values]
-    for place in executable.watch.places:
-        found.setdefault(f"{place.label!r}", _Outside(_text(place.value), _identity(place.value)))
-    return {**found, FORM: (signature.structure.spec, signature.places)}
+    # What an object has itself goes before what its class has, of the same name.
+    own = sorted(executable.watch.places, key=lambda p: p.kind == ATTRIBUTE or p.value is MISSING)
+    for place in own:
+        found.setdefault(f"{place.label!r}", _Outside(_text(place.value), _which(place.value)))
+    return {**found, FORM: forms, PLACES: (signature.structure.spec, signature.places)}
 
 
-class _Outside(NamedTuple):
-    """What a place outside the arguments has, in words, and which one it is."""
+class _Needed(NamedTuple):
+    """A number that is an argument, whose value Python needed while the function was recorded."""
 
     text: str
-    identity: int
 
 
-def _identity(x: Any) -> int:
-    return 0 if is_plain(x) else id(x)
+def _number_at(executable: Executable, name: str) -> str:
+    types = dict(zip(executable.signature.names, executable.input_types, strict=True))
+    return "int" if name in types and types[name].dtype.kind == "i" else "float"
+
+
+@dataclass(frozen=True)
+class _Outside:
+    """What a place outside the arguments has, in words, and which one it is. What was recorded may
+    have changed what is in it, which makes it no other one.
+    """
+
+    text: str = field(compare=False)
+    which: Any  # the words of what cannot change, and else its identity
+
+
+def _which(x: Any) -> Any:
+    return _text(x) if is_plain(x) else id(x)
 
 
 def _text(x: Any) -> str:
@@ -124,6 +164,29 @@ def _text(x: Any) -> str:
     if is_plain(x) or (held is not None and all(map(is_plain, held))):
         return reprlib.repr(x)
     return f"{type(x).__name__} object"
+
+
+def _what_differs(before: dict[str, Any], now: dict[str, Any], dims: Dims) -> str:
+    """What one program was made for and the one before it was not, and the repair: arguments first,
+    then their forms, then what is read from outside.
+    """
+    known = [name for name in now if name in before and before[name] != now[name]]
+    known = [name for name in known if name not in (FORM, PLACES)]
+    outside = [name for name in known if isinstance(now[name], _Outside)]
+    for name in known:
+        if name not in outside:
+            return _difference(name, before[name], now[name], dims)
+    other = form_difference(before[FORM], now[FORM])
+    if other is not None:
+        return f"{other}, and each form compiles one. Give it one form in all calls"
+    if before[PLACES] != now[PLACES]:
+        return (
+            "its arguments are other trees, or have one array at other places, and each form "
+            "compiles one. Use trees of one form"
+        )
+    for name in sorted(outside, key=lambda name: _is_silent(before[name], now[name])):
+        return _difference(name, before[name], now[name], dims)
+    return "it could read other things from outside than before. Pass what it reads as an argument"
 
 
 def _is_silent(before: Any, now: Any) -> bool:
@@ -140,6 +203,13 @@ def _difference(name: str, before: Any, now: Any, dims: Dims) -> str:
         return (
             f"{name}, which it reads from outside, {told}, and each value compiles one. Pass it as "
             "an argument"
+        )
+    if isinstance(now, _Needed) or isinstance(before, _Needed):
+        then = f" and was {before.text}" if isinstance(before, _Needed) else ""
+        value = now.text if isinstance(now, _Needed) else "another"
+        return (
+            f"{name} is {value}{then}, and each value compiles one: Python needed it while the "
+            "function was recorded. Choose with wg.where, wg.cond or wg.asarray(table)[number]"
         )
     if not isinstance(now, ArrayType):
         return (

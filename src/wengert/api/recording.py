@@ -33,7 +33,7 @@ class Recording:
 
     def __init__(self) -> None:
         self._slots: list[_Slot] = []
-        self._steps: list[_Step] = []
+        self._steps: list[_RecordedOperation] = []
 
     @property
     def num_tensors(self) -> int:
@@ -255,7 +255,9 @@ class Recording:
         self._slots.append(_Slot(value, tuple(value.shape), value.dtype))
         output = self.num_tensors - 1
         self._steps.append(
-            _Step(name.removeprefix("record_"), [i for i, _ in tracked], output, pullback)
+            _RecordedOperation(
+                name.removeprefix("record_"), [i for i, _ in tracked], output, pullback
+            )
         )
         return output
 
@@ -268,7 +270,7 @@ class _Slot(NamedTuple):
     dtype: Any
 
 
-class _Step(NamedTuple):
+class _RecordedOperation(NamedTuple):
     """One recorded operation: the slots it read and wrote, and its way back."""
 
     name: str

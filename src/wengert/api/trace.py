@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import linecache
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -14,7 +13,7 @@ from wengert.core import tree
 from wengert.core.arguments import worded
 from wengert.core.dims import Dim, Size, SizeNeeded, known_sizes
 from wengert.core.dtypes import require_supported
-from wengert.core.source import Line
+from wengert.core.lost_writes import below, require_unwritten
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.warn import warn_user
 from wengert.errors import ShapeError, SizeWarning, TraceError, WengertError
@@ -58,7 +57,7 @@ def trace_with_sizes(
     open_dims = dict(dims or {})
     gave_way: list[SizeNeeded] = []
     while True:
-        leaves, names, call = _arguments(function, args)
+        leaves, names, call = _arguments(function, args, by)
         types, sizes = input_types(leaves, names, open_dims, by)
         soft = frozenset(yielding) & sizes.keys()
         graph = Graph()
@@ -98,13 +97,14 @@ def trace_with_sizes(
 
 
 def _arguments(
-    function: Callable[..., Any], args: Sequence[Any]
+    function: Callable[..., Any], args: Sequence[Any], by: str
 ) -> tuple[list[Any], list[str], Callable[[Sequence[Value]], Any]]:
     """Distinct leaves of the arguments, their names, and the call with other values there."""
     structures = [tree.flatten(arg)[1] for arg in args]
+    arguments = argument_names(function, len(args))
     paths = [
         f"{name}.{path}" if path else name
-        for name, arg in zip(argument_names(function, len(args)), args, strict=True)
+        for name, arg in zip(arguments, args, strict=True)
         for path in tree.paths(arg)
     ]
     leaves, places = tree.distinct_leaves(args)
@@ -115,9 +115,12 @@ def _arguments(
 
     def call(values: Sequence[Value]) -> Any:
         rest = iter(places)
-        return function(
-            *(tree.unflatten(s, [values[next(rest)] for _ in range(s.count)]) for s in structures)
-        )
+        given = [[values[next(rest)] for _ in range(s.count)] for s in structures]
+        made = [tree.unflatten(*pair) for pair in zip(structures, given, strict=True)]
+        returned = function(*made)
+        for name, structure, own, x in zip(arguments, structures, given, made, strict=True):
+            require_unwritten(by, below(name), structure, own, x, returned)
+        return returned
 
     return leaves, names, call
 
@@ -192,7 +195,7 @@ def _warn(needed: SizeNeeded) -> None:
     names = ", ".join(sorted(needed.names))
     warn_user(
         f"Python needed the size {names} as a number at {needed.line}; the graph is specialised "
-        f"to it.{_repair(needed.line)}",
+        f"to it.{_repair(needed.expression)}",
         SizeWarning,
         needed.line,
     )
@@ -217,9 +220,25 @@ def _warn_of_misfit(
         )
 
 
-def _repair(line: Line | None) -> str:
-    """What to write where functions of NumPy that make arrays asked for the size."""
-    text = "" if line is None else linecache.getline(line.file, line.number)
-    called = dict.fromkeys(re.findall(r"\b(?:np|numpy)\.(\w+)\(", text))
-    ours = [f"wg.{name}" for name in called if name in _CREATED]
-    return f" {' and '.join(ours)} in the place of NumPy's would leave it open." if ours else ""
+_OF_NUMPY = re.compile(r"(?:np|numpy)\.(\w+)\(")
+_BEGINNING = re.compile(r"([\w.]+)\[:([^:,\[\]]+(?:\[[^\[\]]*\])?)\]")
+
+
+def _repair(expression: str) -> str:
+    """What to write in the place of what asked for the size, where that leaves it open."""
+    created, sliced = _OF_NUMPY.match(expression), _BEGINNING.fullmatch(expression)
+    if created and created[1] in _CREATED:
+        name = created[1]
+        dtyped = f"wg.{name}(…, dtype=x.dtype)"
+        return f" {dtyped} in the place of np.{name} would leave it open."
+    if sliced:
+        array, count = sliced[1], sliced[2].strip()
+        return (
+            f" wg.take({array}, wg.arange({count}), axis=0) in the place of {expression} would "
+            "leave it open, where there are as many."
+        )
+    if re.match(r"len\(", expression):
+        return f" x.shape[0] in the place of {expression} would leave it open."
+    if re.match(r"range\(", expression):
+        return f" wg.scan in the place of a loop over {expression} would leave it open."
+    return ""

@@ -11,9 +11,9 @@ places    and bytes of their own
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from wengert.codegen.folds import is_fold
-from wengert.codegen.kernel import COPY, Arena, Inner, Kernel, Layout, Lowered, Program
+from wengert.codegen.kernel import COPY, Arena, Inner, Kernel, Layout, Lowered, Program, is_fold
 from wengert.codegen.memory.plan import Placed, tasks_of
 from wengert.codegen.memory.tasks import flow_of, lifetimes, whole_lines
 from wengert.codegen.views import Root
@@ -21,8 +21,26 @@ from wengert.core.lowering import Source
 from wengert.errors import CheckError
 
 
+class BrokenPromise(Exception):
+    """Which promise a program breaks, and how."""
+
+
+@contextmanager
+def _blaming_a_stage() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPromise as broken:
+        raise CheckError(f"{broken}; a stage broke its promise. Please report this.") from None
+
+
 def check(made: Program | Lowered) -> None:
     """Raise CheckError unless a program keeps what the stages so far have promised."""
+    with _blaming_a_stage():
+        verify_promises(made)
+
+
+def verify_promises(made: Program | Lowered) -> None:
+    """As `check`, but raise BrokenPromise: who asks says whose fault it is."""
     program = made.program if isinstance(made, Lowered) else made
     layout = made.layout if isinstance(made, Lowered) else None
     _check_members(program)
@@ -31,14 +49,14 @@ def check(made: Program | Lowered) -> None:
     for kernel in program.kernels:
         _check_split(program, kernel)
         for body in kernel.bodies:
-            check(body if layout is None else Lowered(body, layout))
+            verify_promises(body if layout is None else Lowered(body, layout))
     if layout is not None:
         _check_slots(program, layout)
 
 
 def _require(held: bool, promise: str, told: str) -> None:
     if not held:
-        raise CheckError(f"{promise}: {told}; a stage broke its promise. Please report this.")
+        raise BrokenPromise(f"{promise}: {told}")
 
 
 def _check_members(program: Program) -> None:
@@ -95,7 +113,7 @@ def _check_split(program: Program, kernel: Kernel) -> None:
     if kernel.split is None:
         return
     _require(kernel.kind != "special", "splits", "a kernel of its own is divided")
-    if kernel.kind in ("scan", "cond"):
+    if kernel.bodies:
         inner = any(body.divided for body in kernel.bodies)
         _require(inner, "splits", "a loop is divided, and nothing inside")
         return
@@ -130,7 +148,12 @@ def _check_slots(program: Program, layout: Layout) -> None:
 
 
 def check_places(lowered: Lowered, placed: Placed, sizes: dict[str, int]) -> None:
-    """Arrays that are alive at the same time share no byte of the arena."""
+    """Raise CheckError unless arrays that are alive at the same time share no byte of the arena."""
+    with _blaming_a_stage():
+        _check_places(lowered, placed, sizes)
+
+
+def _check_places(lowered: Lowered, placed: Placed, sizes: dict[str, int]) -> None:
     program, layout = lowered.program, lowered.layout
     tasks, buffers = tasks_of(program, layout, sizes)
     kept = layout.kept & buffers.keys()

@@ -1,4 +1,4 @@
-"""Committing: the end of a program, which writes over its arguments when nothing has failed.
+"""Commit region: the end of a program, which writes over its arguments when nothing has failed.
 
 What lies behind a `boundary` in the graph, or is made of arguments alone, and leads only to outputs
 that go over arguments is the commit: kernels of their own, which write in place. All others have
@@ -12,9 +12,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from wengert.codegen.flatten import is_given
-from wengert.codegen.folds import is_fold
-from wengert.codegen.kernel import COMMIT, Kernel, Program
-from wengert.codegen.views import Root, View, repeats, row_major
+from wengert.codegen.kernel import COMMIT, Kernel, Program, is_fold
+from wengert.codegen.views import Root, StridedView, repeats, row_major
 from wengert.core import lowering
 from wengert.core.dims import Size
 from wengert.core.graph import Graph, Node
@@ -22,7 +21,9 @@ from wengert.core.lowering import Elementwise, Fold, Pick, can_fail
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 
-Target: TypeAlias = tuple[int, Root, Size]  # an output, the argument it goes over, the place there
+CommitTarget: TypeAlias = tuple[
+    int, Root, Size
+]  # an output, the argument it goes over, the place there
 
 
 def committed(graph: Graph, regions: Sequence[int], written: Collection[int]) -> set[int]:
@@ -161,7 +162,7 @@ def gate(program: Program, written: Mapping[int, int]) -> Program:
     `written` says which output goes over which input.
     """
     inputs = {at: (program.graph.inputs[source], 0) for at, source in written.items()}
-    targets: dict[Root, Target] = {}
+    targets: dict[Root, CommitTarget] = {}
     for at in written:
         root = program.views[program.graph.returns[at]].root
         for each in program.joined.get(root, (root,)):
@@ -194,7 +195,7 @@ def gate(program: Program, written: Mapping[int, int]) -> Program:
 
 
 def _writes_in_place(
-    program: Program, number: int, kernel: Kernel, targets: Mapping[Root, Target]
+    program: Program, number: int, kernel: Kernel, targets: Mapping[Root, CommitTarget]
 ) -> bool:
     """Whether everything it stores goes over an argument that it reads at the same place only, and
     nobody else reads that afterwards.
@@ -229,7 +230,7 @@ def _stores_last(program: Program, kernel: Kernel) -> bool:
     return all(depths[number] == last for number, _ in kernel.stores)
 
 
-def _reads(program: Program, kernel: Kernel) -> Iterator[tuple[Node, View]]:
+def _reads(program: Program, kernel: Kernel) -> Iterator[tuple[Node, StridedView]]:
     """All that the members of a kernel read, and who does."""
     for i in kernel.members:
         for view in program.operand_views(i):
@@ -242,7 +243,7 @@ def _reads_elsewhere(node: Node) -> bool:
 
 
 def _waits(
-    program: Program, able: Collection[int], targets: Mapping[Root, Target]
+    program: Program, able: Collection[int], targets: Mapping[Root, CommitTarget]
 ) -> dict[int, frozenset[int]]:
     """For which others each kernel that writes over an argument waits: those that read it."""
     found: dict[int, frozenset[int]] = {}
@@ -260,7 +261,7 @@ def _waits(
     return found
 
 
-def _apart(program: Program, k: int, other: int, targets: Mapping[Root, Target]) -> bool:
+def _apart(program: Program, k: int, other: int, targets: Mapping[Root, CommitTarget]) -> bool:
     """Whether both write pieces of the same arguments: each reads its own piece only."""
     mine = {targets[root][1] for root in program.kernels[k].stores}
     theirs = {targets[root][1] for root in program.kernels[other].stores if root in targets}

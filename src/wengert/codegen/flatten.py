@@ -1,4 +1,4 @@
-"""Prepare: the last changes to a graph before its nodes become kernels.
+"""Flatten: the last changes to a graph before its nodes become kernels.
 
 Regions dissolve into their nodes, which stay marked as belonging together. Every output is then a
 node of its own that no input or other output shares, and nodes stand where they are first needed.
@@ -7,14 +7,13 @@ node of its own that no input or other output shares, and nodes stand where they
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from wengert.core.graph import Graph, Node
 from wengert.core.lowering import Formula, Source, View
 from wengert.core.table import op
 from wengert.interpret.printing import prints
-from wengert.passes.rebuild import Placed, copy_into, single
+from wengert.passes.rebuild import PlacedNode, copy_into, single
 
 
 def is_given(node: Node) -> bool:
@@ -36,7 +35,7 @@ class _Dissolve:
         self.count = 0
 
     def place(self, region: int) -> Any:
-        def place(out: Graph, node: Node) -> Placed:
+        def place(out: Graph, node: Node) -> PlacedNode:
             if node.op is op.region:
                 self.count += 1
                 body: Graph = node.params["body"]
@@ -94,7 +93,7 @@ def _by_demand(graph: Graph, regions: Sequence[int]) -> tuple[Graph, list[int]]:
                 continue
             stack.pop()
             operands = tuple(None if i is None else numbers[i] for i in node.operands)
-            numbers[number] = out.append(replace(node, operands=operands))
+            numbers[number] = out.append(node.reading(operands))
             found.append(regions[number])
     out.inputs[:] = [numbers[i] for i in graph.inputs]
     out.returns[:] = [numbers[i] for i in graph.returns]

@@ -14,9 +14,8 @@ from typing import Any, cast
 from wengert.codegen.commit_region import commit_last, joins_operands
 from wengert.codegen.cost.costly import is_costly
 from wengert.codegen.flatten import prepared
-from wengert.codegen.folds import is_fold
-from wengert.codegen.kernel import COPY, Kernel, Kind, Program
-from wengert.codegen.views import Root, View, looked_at, reshaped, row_major, without_gaps
+from wengert.codegen.kernel import COPY, Kernel, KernelKind, Program, is_fold
+from wengert.codegen.views import Root, StridedView, looked_at, reshaped, row_major, without_gaps
 from wengert.core import lowering
 from wengert.core.dims import Shape, Size, product
 from wengert.core.graph import Graph, Node
@@ -24,8 +23,8 @@ from wengert.core.lowering import Bodies, Contraction, Elementwise, Formula, Pic
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 
-MEMBERS = 96  # of one kernel at most: beyond, registers run out long before
-ROW = 1 << 16  # elements of a row that is read again after a fold: it should stay in cache
+MEMBERS = 96  # of one kernel at most; registers run out long before
+ROW = 1 << 16  # elements at most of a row that is read again after a fold: it is in cache still
 
 
 def fuse(
@@ -52,11 +51,11 @@ class _Fusion:
         self.direct = {flat.returns[position] for position in direct}
         self.returned = {_root(flat, number) for number in flat.returns}
         self.kernels: list[Kernel] = []
-        self.views: dict[int, View] = {}
+        self.views: dict[int, StridedView] = {}
         self.inline: set[int] = set()
         self.owner: dict[Root, int] = {}
-        self.rerouted: dict[int, View] = {}
-        self.rerouted_whole: dict[int, View] = {}
+        self.rerouted: dict[int, StridedView] = {}
+        self.rerouted_whole: dict[int, StridedView] = {}
         self.joined: dict[Root, tuple[Root, ...]] = {}
         self.pieces: dict[Root, tuple[Root, Size]] = {}
         self.regions = tuple(regions)
@@ -89,13 +88,13 @@ class _Fusion:
             return
         if node.op is op.pick:
             root = _root(self.graph, number)
-            self.views[number] = View(root, 0, row_major(program.root_type(root).shape))
+            self.views[number] = StridedView(root, 0, row_major(program.root_type(root).shape))
             return
         if isinstance(node.op.lower, lowering.View):
             self.views[number] = self.look(number, node)
             return
         if isinstance(node.type, ArrayType):
-            self.views[number] = View((number, 0), 0, row_major(node.type.shape))
+            self.views[number] = StridedView((number, 0), 0, row_major(node.type.shape))
         if number in self.direct and joins_operands(node) and self.join(number, node):
             return
         if isinstance(node.op.lower, Source):
@@ -108,8 +107,8 @@ class _Fusion:
             self.begin(number, node)
 
     def join(self, number: int, node: Node) -> bool:
-        """Let what a concatenation consists of be computed right where it goes, if it lies there
-        piece by piece.
+        """Have the pieces of a concatenation computed right where they go, if each lies in one part
+        of the result.
         """
         assert isinstance(node.type, ArrayType)
         ahead = node.type.shape[: node.params["axis"]]
@@ -166,15 +165,17 @@ class _Fusion:
         assert source is not None
         return source
 
-    def look(self, number: int, node: Node) -> View:
-        """How a node that is another one, read in another order, is read."""
+    def look(self, number: int, node: Node) -> StridedView:
+        """The view of a node that shows the elements of another in another order. That one is
+        copied first, where its elements do not lie at equal distances.
+        """
         source = node.operands[0]
         assert source is not None
         shape = self.graph.type(source).shape
         view = self.program.views.get(source)
         found = None if view is None else looked_at(node, view, shape)
         if found is None:
-            found = looked_at(node, View(self.copy(source), 0, row_major(shape)), shape)
+            found = looked_at(node, StridedView(self.copy(source), 0, row_major(shape)), shape)
         assert found is not None
         return found
 
@@ -191,25 +192,22 @@ class _Fusion:
 
     def begin(self, number: int, node: Node) -> None:
         lower = node.op.lower
-        kind: Kind = lower.kind if isinstance(lower, Bodies | Contraction) else "special"
+        kind: KernelKind = lower.kind if isinstance(lower, Bodies | Contraction) else "special"
         for i in node.operands:
             if i is not None:
-                self.require_memory(i, whole=kind in ("scan", "cond"))
+                self.require_memory(i, whole=isinstance(lower, Bodies))
         domain = node.type.shape if isinstance(node.type, ArrayType) else ()
-        bodies = tuple(
-            fuse(node.params[name], self.fused)
-            for name in ("body", "then", "orelse")
-            if name in node.params and isinstance(lower, Bodies)
-        )
+        graphs = lower.graphs if isinstance(lower, Bodies) else ()
+        bodies = tuple(fuse(node.params[name], self.fused) for name in graphs)
         self.add(Kernel(kind, domain, (number,), bodies=bodies), number)
 
     def require_memory(self, number: int, whole: bool) -> None:
         """Have an operand in memory; as a `whole`, with its elements in order."""
         view, shape = self.program.views.get(number), self.graph.type(number).shape
         if view is None:
-            self.views[number] = View(self.copy(number), 0, row_major(shape))
+            self.views[number] = StridedView(self.copy(number), 0, row_major(shape))
         elif whole and not without_gaps(view, shape):
-            self.rerouted_whole[number] = View(self.copy(number), 0, row_major(shape))
+            self.rerouted_whole[number] = StridedView(self.copy(number), 0, row_major(shape))
 
     def add(self, kernel: Kernel, number: int) -> None:
         self.kernels.append(replace(kernel, region=self.regions[number]))
@@ -255,7 +253,9 @@ class _Fusion:
         self.add(Kernel("map", node.type.shape, (number,)), number)
 
     def fits(self, k: int, kernel: Kernel, number: int) -> bool:
-        """Whether a node can be computed in a kernel where it loops."""
+        """Whether a kernel can compute a node where its loops are: at every place of the domain, or
+        once for a row or column. What the node reads of the same kernel must be of that very place.
+        """
         node = self.graph.nodes[number]
         shape = self.graph.type(number).shape
         full = shape == kernel.domain
@@ -284,11 +284,11 @@ class _Fusion:
             for view in self.program.operand_views(number)
         )
 
-    def flat_view(self, view: View, domain: Shape, count: int) -> bool:
+    def flat_view(self, view: StridedView, domain: Shape, count: int) -> bool:
         inner, strides = domain[-count:], view.strides[-count:]
         return reshaped(inner, strides, (product(inner),)) is not None
 
-    def read_in_place(self, kernel: Kernel, view: View, full: bool) -> bool:
+    def read_in_place(self, kernel: Kernel, view: StridedView, full: bool) -> bool:
         """Whether a member of the kernel is read at the place where the loop is."""
         number = view.root[0]
         shape = self.program.root_type(view.root).shape
@@ -317,7 +317,7 @@ class _Fusion:
     def place_fold(self, number: int, node: Node) -> None:
         source = self.single(node)
         shape, axes = self.graph.type(source).shape, node.params["axes"]
-        kind: Kind = "rows" if node.order == "lanes" else "columns"
+        kind: KernelKind = "rows" if node.order == "lanes" else "columns"
         for k in self.candidates(number, node):
             kernel = self.kernels[k]
             if kernel.kind not in ("map", kind) or kernel.domain != shape:
@@ -330,7 +330,7 @@ class _Fusion:
             return
         if kind == "rows" and len(axes) > 1 and not self.flat_source(source, shape, len(axes)):
             root = self.copy(source)
-            self.rerouted[number] = View(root, 0, row_major(shape))
+            self.rerouted[number] = StridedView(root, 0, row_major(shape))
         self.add(Kernel(kind, shape, (number,), axes), number)
 
     def flat_source(self, source: int, shape: Shape, count: int) -> bool:
@@ -375,7 +375,7 @@ class _Fusion:
         stores: list[list[Root]] = [[] for _ in self.kernels]
         for root, k in self.owner.items():
             kernel = self.kernels[k]
-            whole = kernel.kind in ("special", "scan", "cond")
+            whole = kernel.kind == "special" or bool(kernel.bodies)
             if root in needed or whole or (kernel.kind == "gemm" and root[0] == kernel.members[0]):
                 stores[k].append(root)
         found = []

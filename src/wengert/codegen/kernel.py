@@ -9,11 +9,21 @@
                          finished
              |  gemm     a contraction, and members at each element of its result
              |  special  one call of a kernel of its own
-             |  scan     a body per step  |  cond  one of two bodies;  a body is a Program
+             |  scan     a body per step  |  cond  one of two bodies
+             |  while    a body as long as another one says so;  a body is a Program
     Layout   =  the frame: which of its words holds what
 
-All are values: a stage makes a new one of what the stage before made. `stages.py` has them in
-order, `checking.py` what each promises.
+All are values: a stage makes a new one of what the stage before made. `stages.py` has the stages in
+order, `checking.py` what each promises. `kernel_text` writes a value as text after any stage, and
+reads it back:
+
+    program(%0: float64[3, 2] "x", %1: float64[2] "w") {
+      k0 gemm [3] reads %0, %1 stores %3 {
+        %2: float64[3] = matmul(%0, %1) by k-blocks             # model.py:12
+        %3: float64[3] = tanh(%2)                               # model.py:12
+      }
+      return %3
+    }
 """
 
 from __future__ import annotations
@@ -22,8 +32,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from wengert.codegen.folds import is_fold
-from wengert.codegen.views import Root, View
+from wengert.codegen.views import Root, StridedView
 from wengert.core.dims import Shape, Size
 from wengert.core.dtypes import DType
 from wengert.core.graph import Graph, Node
@@ -31,23 +40,25 @@ from wengert.core.lowering import Bodies, Elementwise, Fold, Pick
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 
-COPY = -1  # the output number of a node that stands for a copy of it in memory
-# The region of what happens when nothing has failed; below it lie those of its parts that have
-# nothing to do with each other. Only what is in one region is fused.
+COPY = -1  # in place of the number of an output: a copy of the node in memory
+# The region of the commit: what is done when nothing has failed. Parts of it that are independent
+# of each other have regions of their own, with lower numbers. Only nodes of one region are fused.
 COMMIT = -1
-Kind: TypeAlias = Literal["map", "rows", "columns", "gemm", "special", "scan", "cond"]
+KernelKind: TypeAlias = Literal[
+    "map", "rows", "columns", "gemm", "special", "scan", "cond", "while"
+]
 
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """One loop nest, or one call of a special kernel, or a loop or branch of whole programs."""
 
-    kind: Kind
+    kind: KernelKind
     domain: Shape
     members: tuple[int, ...]  # nodes it computes, in order
     folded: tuple[int, ...] = ()  # axes of the domain its folds go over
     region: int = 0  # of its members: what is recomputed together; 0 is the program itself
-    bodies: tuple[Program, ...] = ()  # of a scan or cond
+    bodies: tuple[Program, ...] = ()  # of a loop or branch
     # What is in memory: known when all members are.
     stores: tuple[Root, ...] = ()  # what it writes
     reads: tuple[Root, ...] = ()  # what it reads
@@ -59,7 +70,7 @@ class Kernel:
     split: int | None = None  # the loop that workers divide between them; None: one does it all
     apart: bool = False  # whether another worker may run it while others run its neighbours
     scratch: tuple[tuple[int, Size], ...] = ()  # (slot, bytes) while it runs
-    step: int | None = None  # of a scan that prints: the slot that has the number of the step
+    step: int | None = None  # of a loop that prints: the slot that has the number of the step
     partial: int | None = None  # of a fold that is split: the slot of what its parts come to
 
     @property
@@ -75,11 +86,15 @@ class Program:
     graph: Graph
     regions: tuple[int, ...]  # of each node
     kernels: tuple[Kernel, ...] = ()
-    views: Mapping[int, View] = field(default_factory=dict)  # of every node that is in memory
+    views: Mapping[int, StridedView] = field(
+        default_factory=dict
+    )  # of every node that is in memory
     inline: frozenset[int] = frozenset()  # nodes computed wherever they are read
     owner: Mapping[Root, int] = field(default_factory=dict)  # which kernel computes an array
-    rerouted: Mapping[int, View] = field(default_factory=dict)  # what a fold reads instead
-    rerouted_whole: Mapping[int, View] = field(default_factory=dict)  # and loops and branches
+    rerouted: Mapping[int, StridedView] = field(default_factory=dict)  # what a fold reads instead
+    rerouted_whole: Mapping[int, StridedView] = field(
+        default_factory=dict
+    )  # and loops and branches
     joined: Mapping[Root, tuple[Root, ...]] = field(default_factory=dict)  # outputs in pieces, ...
     pieces: Mapping[Root, tuple[Root, Size]] = field(default_factory=dict)  # ... where each goes
     inside: Mapping[Root, Root] = field(default_factory=dict)  # arrays that lie in another one
@@ -95,8 +110,8 @@ class Program:
         return any(kernel.split is not None or kernel.apart for kernel in self.kernels)
 
     def flags(self) -> dict[int, set[Root | None]]:
-        """Of each node behind boundaries, where these find whether it is safe; None where that is a
-        number.
+        """For each node behind boundaries, the arrays that hold the flags of these; None stands for
+        a flag that is a number and no array.
         """
         found: dict[int, set[Root | None]] = {}
         for number, node in enumerate(self.graph.nodes):
@@ -125,11 +140,11 @@ class Program:
             found[number] = max(behind, default=0)
         return found
 
-    def whole_view(self, number: int) -> View:
-        """An operand of a loop or branch: its elements lie in order."""
+    def whole_view(self, number: int) -> StridedView:
+        """How an operand of a loop or branch is read: its elements lie in order."""
         return self.rerouted_whole.get(number) or self.views[number]
 
-    def operand_views(self, number: int) -> list[View]:
+    def operand_views(self, number: int) -> list[StridedView]:
         """What a member reads from memory or from other members."""
         if (number, COPY) in self.owner and (number, 0) not in self.owner:
             return [self.views[number]] if number in self.views else []
@@ -172,7 +187,7 @@ class Output:
 
 
 @dataclass(frozen=True, eq=False)
-class Constant:
+class ConstantArray:
     """A pointer to an array that is part of the program."""
 
     value: Any
@@ -198,7 +213,7 @@ class Printer:
     """A pointer to the function that prints what is shown; null where nobody looks."""
 
 
-Slot: TypeAlias = Input | Output | Constant | Arena | Workspace | Inner | Printer
+Slot: TypeAlias = Input | Output | ConstantArray | Arena | Workspace | Inner | Printer
 
 
 @dataclass(frozen=True)
@@ -280,3 +295,8 @@ def shown(program: Program, kernel: Kernel) -> Shown:
 def needs_memory(node: Node) -> bool:
     """Whether all operands of a node must be in memory: it is no member of a loop."""
     return not isinstance(node.op.lower, Elementwise | Fold | Pick)
+
+
+def is_fold(node: Node) -> bool:
+    """Whether a node reduces axes."""
+    return isinstance(node.op.lower, Fold)

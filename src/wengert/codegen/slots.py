@@ -1,4 +1,6 @@
-"""Lower: a graph as kernels, and a place in the frame for every array they read or write."""
+"""Slots: fusion as a stage, memory that serves twice, and a word of the frame for every array that
+kernels read or write.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from wengert.codegen.commit_region import gate
 from wengert.codegen.fuse import fuse
 from wengert.codegen.kernel import (
     Arena,
-    Constant,
+    ConstantArray,
     Inner,
     Input,
     Kernel,
@@ -41,6 +43,28 @@ from wengert.interpret.printing import any_prints
 def fused(graph: Graph, options: Options) -> Program:
     """The kernels, those of the commit marked.
 
+    >>> from wengert.codegen.kernel_text.kernel_show import show
+    >>> from wengert.core.show import read
+    >>> from wengert.passes.order import order
+    >>> graph = order(read('''
+    ... graph(%0: float32[5, 4] "x") {
+    ...   %1: float32[4, 5] = permute_dims(%0, axes=(1, 0))
+    ...   %2: float32[4, 5] = tanh(%1)
+    ...   %3: float32[4, 5] = multiply(%2, %2)
+    ...   %4: float32[4] = sum(%3, axes=(1,), keepdims=False)
+    ...   return %4
+    ... }'''))
+    >>> print(show(fused(graph, Options())))
+    program(%0: float32[5, 4] "x") {
+      %1: float32[4, 5] = permute_dims(%0, axes=(1, 0)) as %0 strides (1, 4)
+      k0 rows [4, 5] along 1 reads %0 stores %4 {
+        %2: float32[4, 5] = tanh(%1)
+        %3: float32[4, 5] = multiply(%2, %2)
+        %4: float32[4] = sum(%3, axes=(1,), keepdims=False) by lanes
+      }
+      return %4
+    }
+
     Outputs that are copied in the end cannot be computed in pieces: where some turn out to be, all
     is fused again without them.
     """
@@ -58,19 +82,37 @@ def fused(graph: Graph, options: Options) -> Program:
 # Memory that serves twice.
 
 
-def share_memory(program: Program) -> Program:
+def share_memory(program: Program, options: Options) -> Program:
     """Let results lie where others are computed: sums of a contraction in the memory of a member,
     and carries that are collected in the array of those that are saved.
+
+    >>> from wengert.codegen.kernel_text.kernel_show import read, show
+    >>> program = read('''
+    ... program(%0: float32[5, 4] "x", %1: float32[4, 3] "w") {
+    ...   k0 gemm [5, 3] reads %0, %1 stores %2, %3 {
+    ...     %2: float32[5, 3] = matmul(%0, %1) by k-blocks
+    ...     %3: float32[5, 3] = tanh(%2)
+    ...   }
+    ...   return %3
+    ... }''')
+    >>> print(show(share_memory(program, Options())))
+    program(%0: float32[5, 4] "x", %1: float32[4, 3] "w") {
+      k0 gemm [5, 3] reads %0, %1 stores %3 shares %3 {
+        %2: float32[5, 3] = matmul(%0, %1) by k-blocks
+        %3: float32[5, 3] = tanh(%2)
+      }
+      return %3
+    }
     """
     outer = {program.views[number].root for number in program.graph.returns} | {*program.pieces}
-    read = {root for kernel in program.kernels for root in kernel.reads}
+    needed = outer | {root for kernel in program.kernels for root in kernel.reads}
     kernels: list[Kernel] = []
     inside: dict[Root, Root] = {}
     for kernel in program.kernels:
-        bodies = tuple(map(share_memory, kernel.bodies))
+        bodies = tuple(share_memory(body, options) for body in kernel.bodies)
         kernel = replace(kernel, bodies=bodies)
         if kernel.kind == "gemm":
-            kernel = _share_sums(program, kernel, outer | read)
+            kernel = _share_sums(program, kernel, needed)
         elif kernel.kind == "scan":
             kernel, found = _share_stacks(program, kernel, outer)
             inside |= found
@@ -101,7 +143,8 @@ def _share_stacks(
     stacks: dict[int, int] = {}
     inside: dict[Root, Root] = {}
     kernels = list(body.kernels)
-    if not params["save"] or params["reverse"]:
+    counted = len(program.node(number).operands) > len(body.graph.inputs)
+    if not params["save"] or params["reverse"] or counted:
         return kernel, {}
     for j in range(params["carry"], len(returns)):
         copied = copied_node(body.graph, returns[j])
@@ -154,7 +197,29 @@ class _Frame:
 
 
 def give_slots(program: Program, options: Options) -> Lowered:
-    """The program with a place in the frame for every array, its bodies' too."""
+    """The program with a place in the frame for every array, its bodies' too.
+
+    >>> from wengert.codegen.kernel_text.kernel_show import read, show
+    >>> program = read('''
+    ... program(%0: float32[batch, 4] "x") {
+    ...   k0 special [batch, 4] reads %0 stores %1 { %1: float32[batch, 4] = cumsum(%0, axis=1) }
+    ...   k1 map [batch, 4] reads %1 stores %2 { %2: float32[batch, 4] = tanh(%1) }
+    ...   return %2
+    ... }''')
+    >>> print(show(give_slots(program, Options())))
+    program(%0: float32[batch, 4] "x") {
+      k0 special [batch, 4] reads %0 stores %1 { %1: float32[batch, 4] = cumsum(%0, axis=1) }
+      k1 map [batch, 4] reads %1 stores %2 { %2: float32[batch, 4] = tanh(%1) }
+      words %0: 11, %2: 12, %1: 13
+      return %2
+    }
+    frame(batch) {
+      11: input 0
+      12: output 0
+      13: arena
+      outputs 12
+    }
+    """
     frame = _Frame(tuple(sorted(_names(program.graph))))
     program = _with_slots(program, frame, (), outermost=True)
     returned = [program.views[number].root for number in program.graph.returns]
@@ -203,7 +268,7 @@ def _with_slots(
             node = program.node(root[0])
             if node.op is op.constant and root not in slots:
                 value = np.ascontiguousarray(node.params["value"])
-                slots[root] = frame.slot(Constant(value))
+                slots[root] = frame.slot(ConstantArray(value))
         for root in kernel.stores:
             if root not in slots:
                 slots[root] = frame.slot(Inner() if root in program.inside else Arena())
@@ -232,13 +297,16 @@ def _with_inner_slots(program: Program, kernel: Kernel, frame: _Frame) -> Kernel
         size = row * program.root_type((number, 0)).dtype.itemsize
         scratch.append((frame.slot(Arena()), size))
     step = None
-    if kernel.kind == "scan" and any_prints(params["body"]):
+    loops = kernel.kind in ("scan", "while")
+    if loops and any(any_prints(body.graph) for body in kernel.bodies):
         step = frame.slot(Inner())
     steps = program.steps if step is None else (*program.steps, step)
     bodies = tuple(_with_slots(body, frame, steps, outermost=False) for body in kernel.bodies)
-    if kernel.kind == "scan":
+    if loops:
         for found in params["body"].output_types()[: params["carry"]]:
             scratch += [(frame.slot(Arena()), byte_size(found)) for _ in range(2)]
+    if kernel.kind == "while":
+        scratch.append((frame.slot(Arena()), 1))  # whether it goes on
     return replace(kernel, bodies=bodies, step=step, scratch=tuple(scratch))
 
 

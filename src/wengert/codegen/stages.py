@@ -5,8 +5,9 @@
     give_slots                               Program -> Lowered, a program and its frame
     give_scratch, schedule                   Lowered -> Lowered
 
-Each stage is a function from a value to a value; `codegen/kernel.py` is the language, and
-`check` of `codegen/checking.py` says what must hold after each.
+Each stage is a function from a value to a value, whose docstring shows a program before and after
+it. `codegen/kernel.py` is the language, `kernel_text` the language as text, and `check` of
+`codegen/checking.py` says what must hold after each stage.
 """
 
 from __future__ import annotations
@@ -24,14 +25,7 @@ from wengert.core.graph import Graph
 
 Stage = Callable[[Any, Options], Any]
 
-STAGES: tuple[Stage, ...] = (
-    fused,
-    lambda program, _: share_memory(program),
-    split,
-    give_slots,
-    lambda lowered, _: give_scratch(lowered),
-    schedule,
-)
+STAGES: tuple[Stage, ...] = (fused, share_memory, split, give_slots, give_scratch, schedule)
 
 
 def lower(

@@ -16,7 +16,7 @@ Strides: TypeAlias = tuple[Size, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class StridedView:
     """Element (i, j …) is element offset + i · strides[0] + j · strides[1] … of the root, which has
     no gaps. The stride of an axis of size 1 is 0.
     """
@@ -40,7 +40,17 @@ def row_major(shape: Shape) -> Strides:
     return tuple(reversed(strides))
 
 
-def looked_at(node: Node, view: View, shape: Shape) -> View | None:
+def own_view(number: int, node: Node) -> StridedView | None:
+    """How a node is read that has an array of its own; None where it has several."""
+    found = node.type
+    return (
+        StridedView((number, 0), 0, row_major(found.shape))
+        if isinstance(found, ArrayType)
+        else None
+    )
+
+
+def looked_at(node: Node, view: StridedView, shape: Shape) -> StridedView | None:
     """How a node that is a view of another is read, given how that one is; None where its elements
     do not lie at equal distances.
     """
@@ -49,14 +59,14 @@ def looked_at(node: Node, view: View, shape: Shape) -> View | None:
     assert isinstance(out, ArrayType)
     if lower.regroups:
         strides = reshaped(shape, view.strides, out.shape)
-        return None if strides is None else View(view.root, view.offset, strides)
+        return None if strides is None else StridedView(view.root, view.offset, strides)
     steps: list[Size] = [0] * out.ndim
     offset = view.offset
     for along, stride in zip(axes_read(node, shape), view.strides, strict=True):
         offset = offset + along.start * stride
         if along.axis is not None and out.shape[along.axis] != 1:
             steps[along.axis] = steps[along.axis] + along.step * stride
-    return View(view.root, offset, tuple(steps))
+    return StridedView(view.root, offset, tuple(steps))
 
 
 def axes_read(node: Node, shape: Shape) -> tuple[Along, ...]:
@@ -136,6 +146,6 @@ def _divides(small: Size, large: Size) -> bool:
     return divide_exactly(large, small) is not None
 
 
-def without_gaps(view: View, shape: Shape) -> bool:
+def without_gaps(view: StridedView, shape: Shape) -> bool:
     """Whether a view is its root from the beginning to the end, or a part that begins anywhere."""
     return view.strides == row_major(shape) or product(shape) == 0

@@ -56,11 +56,14 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
 _EACH = "Weigh the losses of all elements: losses = wg.cross_entropy(…, reduction='none'), then "
 # What to write where a function has no such parameter, and none that stands for it.
 _OTHERWISE: Mapping[tuple[str, str], str] = {
-    ("cross_entropy", "ignore_index"): f"{_EACH}wg.sum(losses * keep) / wg.sum(keep)",
-    (
-        "cross_entropy",
-        "weight",
-    ): f"{_EACH}wg.sum(losses * w) / wg.sum(w), where w is weight[targets]",
+    ("cross_entropy", "ignore_index"): (
+        f"{_EACH}wg.sum(losses * keep) / wg.sum(keep), where keep is "
+        "wg.astype(targets != index, losses.dtype)"
+    ),
+    ("cross_entropy", "weight"): (
+        f"{_EACH}wg.sum(losses * w) / wg.sum(w), where w is "
+        "wg.asarray(weight, losses.dtype)[targets]"
+    ),
 }
 
 

@@ -36,6 +36,7 @@ class Level:
     symbolic: bool = False  # Tensors of this level carry no values
     whole: bool = False  # records every call made while it is open, also on outer Tensors
     closed: bool = False
+    arrays_told: dict[int, Value]  # by id: what warnings have named, where it records
 
     def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
         raise NotImplementedError
@@ -175,6 +176,11 @@ def recording_level() -> Level | None:
             if level.symbolic:
                 return level
     return None
+
+
+def program_level() -> Level | None:
+    """The outermost level that records, if one does: that of the program, around all bodies."""
+    return next((level for level in _stack.levels if level.symbolic), None)
 
 
 def _recording_level(op: Op) -> Level:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from wengert.core.dims import Dim, is_countable, product
-from wengert.core.dtypes import SUPPORTED, bool_
+from wengert.core.dtypes import SUPPORTED, bool_, int64
 from wengert.core.graph import Graph, Node
 from wengert.core.op import Op
 from wengert.core.source import Line
@@ -21,7 +21,7 @@ from wengert.errors import CheckError
 # (op, operand types, params) -> the type of a composite that gives no type rule
 Infer: TypeAlias = Callable[[Op, Sequence[ArrayType | None], dict[str, Any]], Type]
 
-_CONDITION = ArrayType((), bool_)
+_CONDITION, _COUNT = ArrayType((), bool_), ArrayType((), int64)
 
 
 def check(graph: Graph, infer: Infer | None = None) -> None:
@@ -300,6 +300,8 @@ class _Check:
         types: list[Any] = [None if i is None else self.graph.nodes[i].type for i in node.operands]
         if len(types) == len(body.inputs) + 1 and types[0] == _CONDITION:
             types = types[1:]  # it chooses between bodies
+        elif len(types) == len(body.inputs) + 1 and types[-1] == _COUNT:
+            types = types[:-1]  # it says how many steps are taken
         if len(types) != len(body.inputs):
             self.wrong(f"has {len(types)} operands for the {len(body.inputs)} inputs of {path}")
         for position, number in enumerate(body.inputs):

@@ -1,4 +1,4 @@
-"""Constant: an array in a function that is recorded, which traced integers can index."""
+"""IndexableConstant: an array in a function that is recorded, which traced integers can index."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.number import Number
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 
 
-class Constant(np.ndarray[Any, Any]):
+class IndexableConstant(np.ndarray[Any, Any]):
     """An array like any other. What is computed from it is a plain one."""
 
     def __getitem__(self, key: Any) -> Any:
         parts = key if isinstance(key, tuple) else (key,)
-        if any(isinstance(part, Tensor) for part in parts):
+        if any(isinstance(part, Tensor) or type(part) is Number for part in parts):
             return op.getitem(self.view(np.ndarray), key)
         return super().__getitem__(key)
 

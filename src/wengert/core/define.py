@@ -42,13 +42,14 @@ def elementwise(
     vjp: Rule | None = None,
     jvp: Rule | None = None,
     emit: Rule | None = None,
-    dtypes: promotion.Rule = promotion.any_number,
+    dtypes: promotion.DTypeRule = promotion.any_number,
     **fields: Any,
 ) -> Callable[[Callable[..., Any]], Op]:
     """An op on scalars, applied to every element with broadcasting.
 
     `partials(out, *operands)` returns one partial derivative per operand: a value, a Python number,
-    or a function without arguments that computes it when it is wanted. Where a product with a
+    or a function without arguments that computes it when it is wanted; parameters of the op come by
+    name. Where a product with a
     partial is not the best way, `vjp(g, out, *operands)` and `jvp(tangents, out, *operands)` are
     given instead. `emit` is short for `lower=Elementwise(emit)`.
     """
@@ -59,7 +60,7 @@ def elementwise(
         if emit is not None:
             rules["lower"] = Elementwise(emit)
         rules["dtypes"] = lambda called, operands: dtypes(called, operands)[0]
-        rules["type"] = lambda *operands: ArrayType(
+        rules["type"] = lambda *operands, **_params: ArrayType(
             broadcast_shapes(name, [getattr(x, "shape", ()) for x in operands]),
             dtypes(name, operands)[1],
         )
@@ -253,9 +254,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def function(
-    *, method: bool = False, array_function: Sequence[Callable[..., Any]] = (), space: str = ""
+    *,
+    method: bool = False,
+    array_function: Sequence[Callable[..., Any]] = (),
+    space: str = "",
+    entry: str | None = None,
 ) -> Callable[[F], F]:
-    """A public function written with ops and never a node itself; `op.<name>` finds it too."""
+    """A public function written with ops and never a node itself; `op.<name>` finds it too, or
+    `op.<entry>` where the name has another meaning outside of its space.
+    """
 
     def decorate(definition: F) -> F:
         @wraps(definition)
@@ -272,7 +279,7 @@ def function(
                     raise
                 raise found from None
 
-        op.enter_function(definition.__name__, call, space)
+        op.enter_function(entry or definition.__name__, call, space)
         _install(call, method, array_function)
         return cast("F", call)
 

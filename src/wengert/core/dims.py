@@ -14,12 +14,18 @@ import operator
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from wengert.core.arguments import worded_methods
-from wengert.core.source import Line, is_compared_by_user, user_line
+from wengert.core.source import (
+    Line,
+    is_asked_by_user,
+    is_printed_by_user,
+    user_expression,
+    user_line,
+)
 from wengert.core.table import UFUNCS, op
 from wengert.errors import ShapeError, TraceError
 
@@ -40,6 +46,7 @@ class SizeNeeded(BaseException):
         self.names = names
         self.misfit = misfit  # what was wrong with the size left open, where Python did not ask
         self.line = user_line()
+        self.expression = user_expression()  # that needs it
 
 
 class _Known(threading.local):
@@ -104,7 +111,7 @@ class Dim:
             return _ARITHMETIC[ufunc](left, right)
         function = UFUNCS.get(ufunc)
         if function is None or method != "__call__" or kwargs:
-            return NotImplemented
+            return int(self)  # specialises
         return function(*inputs)
 
     @property
@@ -124,27 +131,29 @@ class Dim:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Dim) and self.terms == other.terms:
             return True
-        if isinstance(other, int | Dim) and _known.sizes is not None and is_compared_by_user():
+        if isinstance(other, int | Dim) and _known.sizes is not None and is_asked_by_user():
             # A program for all sizes in which `x.shape[0] == 1` is False is wrong for one of them.
             need_sizes(self.names | (other.names if isinstance(other, Dim) else frozenset()))
         return False
 
     def __hash__(self) -> int:
+        if _known.sizes is not None and is_asked_by_user():
+            need_sizes(self.names)  # which entry of a dict or a set is found depends on it
         return hash(self.terms)
 
     def __add__(self, other: Any) -> Any:
-        if not isinstance(other, int | np.integer | Dim):
-            return op.add(self, other)
+        if not _is_size(other):
+            return op.python_arithmetic("add", self, other)
         total = dict(self.terms)
         for monomial, coefficient in _terms(other):
             total[monomial] = total.get(monomial, 0) + coefficient
         return _canonical(total)
 
     def __mul__(self, other: Any) -> Any:
-        if isinstance(other, list | tuple | str):  # repeated, in Python
+        if isinstance(other, list | tuple | str | bytes | bytearray):  # repeated, in Python
             return other * int(self)
-        if not isinstance(other, int | np.integer | Dim):
-            return op.multiply(self, other)
+        if not _is_size(other):
+            return op.python_arithmetic("multiply", self, other)
         total: dict[Monomial, int] = {}
         for left, a in self.terms:
             for right, b in _terms(other):
@@ -155,16 +164,18 @@ class Dim:
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def __pow__(self, other: Any) -> Any:
-        if not isinstance(other, int) or other < 0:
-            return op.power(self, other)
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            return int(self)
+        if not issubclass(type(other), int) or other < 0:
+            return op.python_arithmetic("power", self, other)
         power: Size = 1
         for _ in range(other):
             power = power * self
         return power
 
     def __rpow__(self, other: Any) -> Any:
-        return op.power(other, self)
+        return op.python_arithmetic("power", other, self)
 
     def __neg__(self) -> Any:
         return self * -1
@@ -176,22 +187,20 @@ class Dim:
         return -self + other
 
     def __truediv__(self, other: Any) -> Any:
-        return op.divide(self, other)
+        return op.python_arithmetic("divide", self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return op.divide(other, self)
+        return op.python_arithmetic("divide", other, self)
 
     def __floordiv__(self, other: Size) -> Size:
-        quotient = divide_exactly(self, other)
+        quotient = divide_exactly(self, other) if _is_size(other) else None
         if quotient is None:
             return int(self) // int(other)
         return quotient
 
-    def __rfloordiv__(self, other: int) -> Size:
-        return other // int(self)
-
     def __mod__(self, other: Size) -> Size:
-        return 0 if divide_exactly(self, other) is not None else int(self) % int(other)
+        whole = _is_size(other) and divide_exactly(self, other) is not None
+        return 0 if whole else int(self) % int(other)
 
     def __int__(self) -> int:
         need_sizes(self.names)
@@ -202,13 +211,42 @@ class Dim:
 
     __index__ = __int__
 
-    def _number(self, _other: object = None) -> Any:
+    def _number(self, *_others: object) -> Any:
         return int(self)
 
     def __array__(self, *_args: Any, **_kwargs: Any) -> Any:
         return int(self)  # which Python knows only where it is specialised
 
-    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __float__ = _number
+    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = __float__ = __complex__ = _number
+    __abs__ = __round__ = __trunc__ = __floor__ = __ceil__ = __divmod__ = __rdivmod__ = _number
+    __rfloordiv__ = __rmod__ = __invert__ = __lshift__ = __rlshift__ = __rshift__ = _number
+    __rrshift__ = __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _number
+
+    def __pos__(self) -> Dim:
+        return self
+
+    if not TYPE_CHECKING:  # type checkers would take every name for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            """What an int has beside these methods is its value's."""
+            if name.startswith("__") or not hasattr(int, name):
+                raise AttributeError(f"'Dim' object has no attribute {name!r}")
+            return int(self)
+
+    def __format__(self, spec: str) -> str:
+        self._need_for_text(is_asked_by_user())
+        return format(repr(self), spec)
+
+    def __str__(self) -> str:
+        self._need_for_text(is_asked_by_user())
+        return repr(self)
+
+    def _need_for_text(self, by_user: bool) -> None:
+        """User code may go on with the text of a number. That of a shape, which `repr` writes, is
+        for people.
+        """
+        if by_user and not is_printed_by_user():
+            need_sizes(self.names)
 
     def __repr__(self) -> str:
         parts = []
@@ -228,6 +266,11 @@ _ARITHMETIC: dict[Any, Any] = {
 }
 Size: TypeAlias = int | Dim
 Shape: TypeAlias = tuple[Size, ...]
+
+
+def _is_size(x: Any) -> bool:
+    """Whether it is a whole number that is known now, or a Dim: a Number's class only says so."""
+    return issubclass(type(x), int | np.integer | Dim)
 
 
 def _terms(size: Size | np.integer[Any]) -> tuple[tuple[Monomial, int], ...]:

@@ -4,6 +4,7 @@ global.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -58,7 +59,16 @@ _WEAK = {"f": 1.0, "i": 1, "b": True}  # Python numbers that are promoted alike
 
 def promote(*operands: Value) -> DType:
     """The common dtype of arrays and weak Python scalars, as NumPy decides it."""
-    found: DType = np.result_type(*map(_kind, operands))
+    kinds = tuple(map(_kind, operands))
+    if all(isinstance(kind, np.dtype) for kind in kinds):
+        return _promoted(*kinds)
+    found: DType = np.result_type(*kinds)
+    return found
+
+
+@cache
+def _promoted(*kinds: DType) -> DType:
+    found: DType = np.result_type(*kinds)
     return found
 
 

@@ -19,11 +19,11 @@ _CONVERSIONS = {
     "long": "np.int64",
     "short": "np.int16",
 }
+SCIPY_SPECIAL = "scipy.special."
 _LEAVE_OUT = "Leave it out"
 _BY_FUNCTION = "Write wg.grad(f)(x), where f computes the loss from x"
 REPAIRS = {
     "add_": "Write x = x + y",
-    "at": "Build the new value with wg.where or wg.scatter_add",
     "backward": _BY_FUNCTION,
     "block_until_ready": _LEAVE_OUT,
     "bmm": "Write x @ y",
@@ -82,7 +82,7 @@ def ufunc_name(ufunc: np.ufunc) -> str:
     if getattr(np, name, None) is ufunc:
         return f"np.{name}"
     if getattr(sys.modules.get("scipy.special"), name, None) is ufunc:
-        return f"scipy.special.{name}"
+        return f"{SCIPY_SPECIAL}{name}"
     return name
 
 
@@ -109,8 +109,47 @@ def scipy_function() -> str | None:
         frame = frame.f_back
     if found is None:
         return None
-    parts = [part for part in found.f_globals["__name__"].split(".") if not part.startswith("_")]
-    return f"{'.'.join(parts)}.{found.f_code.co_name}"
+    module, name = found.f_globals["__name__"], found.f_code.co_name
+    wrapped = found.f_locals.get("f") if name == "wrapper" else None
+    if wrapped is not None:  # one that SciPy applies over batches
+        module, name = wrapped.__module__, wrapped.__name__
+    parts = [part for part in module.split(".") if not part.startswith("_")]
+    return f"{'.'.join(parts)}.{name}"
+
+
+def numpy_function() -> str | None:
+    """The function of NumPy that the user's program called and that makes an array now, if it is
+    not `np.array` itself.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    found: FrameType | None = None
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package not in ("numpy", "wengert"):
+            break
+        found = frame if package == "numpy" else found
+        frame = frame.f_back
+    if found is None:
+        return None
+    name = found.f_code.co_name
+    if name == "__getitem__":
+        joins = {"RClass": "np.r_", "CClass": "np.c_"}
+        return joins.get(type(found.f_locals.get("self")).__name__)
+    for space, module in (("np", np), ("np.linalg", np.linalg)):
+        if callable(getattr(module, name, None)):
+            return f"{space}.{name}"
+    return None
+
+
+def joining(name: str) -> str:
+    """What to write instead of a function of NumPy's that was given a list of Tensors."""
+    joins = {"np.r_": "Write wg.concat([a, b])", "np.c_": "Write wg.stack([a, b], axis=1)"}
+    found = function_of_wg(name)
+    if name in joins:
+        return joins[name]
+    if name.rpartition(".")[2] in found:
+        return f"{found}, which takes lists of Tensors, too"
+    return f"Write {name}(wg.array([a, b]))"
 
 
 def masked_is_running() -> bool:

@@ -14,14 +14,22 @@ array([0.00000000e+00, 6.93147181e-01, 1.00000000e+03])
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from wengert.core import special
+from wengert.core import numpy_special
+from wengert.core.promotion import inexact
+from wengert.errors import DTypeError
 
 # One number while a program runs: an array for NumPy, an SSA value for a code generator.
 Scalar: TypeAlias = Any
+# algorithm(e, *operands) -> the result; its name is unique, and native code has it once
+Algorithm: TypeAlias = Callable[..., Scalar]
+Iteration: TypeAlias = Callable[..., Sequence[Scalar]]
+
+SETTLED = 2.0**-54  # of a number: a change that is no larger is none
 
 
 class Emit(Protocol):
@@ -55,6 +63,9 @@ class Emit(Protocol):
 
     def copysign(self, x: Scalar, y: Scalar) -> Scalar:
         """The size of x with the sign bit of y; floats, zeros and NaNs included."""
+
+    def nextafter(self, x: Scalar, y: Scalar) -> Scalar:
+        """The float next to x on the way to y; y where they are equal."""
 
     def sqrt(self, x: Scalar) -> Scalar:
         """The square root of a float; NaN below zero."""
@@ -215,6 +226,16 @@ class Emit(Protocol):
     def polygamma(self, n: Scalar, x: Scalar) -> Scalar:
         """The n-th derivative of digamma; n is an int64, NaN where it is negative."""
 
+    # Algorithms: functions of an `Emit` and of operands, in instructions themselves.
+
+    def in_double(self, algorithm: Algorithm, *operands: Scalar) -> Scalar:
+        """What an algorithm finds in float64, in the dtype of the last operand."""
+
+    def iterate(
+        self, limit: int, step: Iteration, carried: Sequence[Scalar], results: int = 1
+    ) -> Sequence[Scalar]:
+        """Steps from carried floats to the next, until the first few stay; at most so many."""
+
 
 class NumpyEmit:
     """The instructions on NumPy arrays: what every code generator is compared with."""
@@ -243,8 +264,28 @@ class NumpyEmit:
     def select(self, condition: Scalar, x: Scalar, y: Scalar) -> Scalar:
         return np.where(condition, x, y)
 
+    def in_double(self, algorithm: Algorithm, *operands: Scalar) -> Scalar:
+        wide = (np.asarray(x, np.float64) for x in operands)
+        return np.asarray(algorithm(NumpyEmit(np.float64), *wide), self.dtype)
+
+    def iterate(
+        self, limit: int, step: Iteration, carried: Sequence[Scalar], results: int = 1
+    ) -> Sequence[Scalar]:
+        going: Any = True
+        for _ in range(limit):
+            new = step(*carried)
+            kept = [np.where(going, y, x) for x, y in zip(carried, new, strict=True)]
+            changes: Any = False
+            for x, y in zip(carried[:results], new[:results], strict=True):
+                changes |= np.abs(y - x) > SETTLED * np.abs(y)
+            going, carried = going & changes, kept
+            if not np.any(going):
+                break
+        return carried
+
     add, sub, mul, div = np.add, np.subtract, np.multiply, np.divide
     neg, abs, copysign, sqrt = np.negative, np.abs, np.copysign, np.sqrt
+    nextafter = np.nextafter
     min, max = np.minimum, np.maximum
     floor_div, remainder = np.floor_divide, np.remainder
     eq, ne, lt, le = np.equal, np.not_equal, np.less, np.less_equal
@@ -258,10 +299,29 @@ class NumpyEmit:
     asin, acos, atan, atan2 = np.asin, np.acos, np.atan, np.atan2
     sinh, cosh, tanh = np.sinh, np.cosh, np.tanh
     asinh, acosh, atanh = np.asinh, np.acosh, np.atanh
-    sigmoid = staticmethod(special.sigmoid)
-    erf, erfc = staticmethod(special.erf), staticmethod(special.erfc)
-    lgamma, digamma = staticmethod(special.lgamma), staticmethod(special.digamma)
-    polygamma = staticmethod(special.polygamma)
+    sigmoid = staticmethod(numpy_special.sigmoid)
+    erf, erfc = staticmethod(numpy_special.erf), staticmethod(numpy_special.erfc)
+    lgamma = staticmethod(numpy_special.lgamma)
+    digamma = staticmethod(numpy_special.digamma)
+    polygamma = staticmethod(numpy_special.polygamma)
+
+
+def on_arrays(emit: Callable[..., Scalar]) -> Callable[..., Any]:
+    """An elementwise op on NumPy arrays by its own instructions, where NumPy has no function for
+    it. Operands meet as in `promotion.inexact`.
+    """
+
+    def computed(*operands: Any, **params: Any) -> Any:
+        try:
+            _, dtype = inexact(emit.__name__, operands)
+        except DTypeError:
+            raise TypeError from None  # worded by the dtype rule, which knows the op's name
+        ready = [np.asarray(x, dtype) for x in operands]
+        with np.errstate(all="ignore"):
+            found = emit(NumpyEmit(dtype), *ready, **params)
+        return np.broadcast_to(found, np.broadcast_shapes(*(x.shape for x in ready))).astype(dtype)
+
+    return computed
 
 
 _numpy: type[Emit] = NumpyEmit  # a type checker sees here that no instruction is missing

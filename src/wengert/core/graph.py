@@ -27,6 +27,12 @@ class Node:
     line: Line | None = None
     order: str | None = None  # in which order a fold or contraction adds up; set by `passes.order`
 
+    def reading(self, operands: tuple[int | None, ...]) -> Node:
+        """The same call of other operands; passes ask for this at every node."""
+        if operands == self.operands:
+            return self
+        return Node(self.op, operands, self.params, self.type, self.line, self.order)
+
     @property
     def outputs(self) -> int:
         """How many outputs it has."""

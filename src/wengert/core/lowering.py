@@ -1,14 +1,14 @@
 """Lowering: how an op becomes code. It is the field `lower` of an op, and every target reads it.
 
-    Source        what is there before a program runs: arguments, constants
-    Elementwise   each element from the elements of the operands at the same place
-    View          the elements of the operand, found by other indices; nothing is computed
-    Fold          axes that are reduced, from element to element
-    Pick          each element is one of an operand's, found by its position
-    Formula       each element follows from its position alone
-    Contraction   sums of products over one axis: the product of matrices
-    Bodies        whole programs inside the program: a loop, a branch
-    Kernel        a loop nest of its own; each target has a writer of this name
+    Source          what is there before a program runs: arguments, constants
+    Elementwise     each element from the elements of the operands at the same place
+    View            the elements of the operand, found by other indices; nothing is computed
+    Fold            axes that are reduced, from element to element
+    Pick            each element is one of an operand's, found by its position
+    Formula         each element follows from its position alone
+    Contraction     sums of products over one axis: the product of matrices
+    Bodies          whole programs inside the program: a loop, a branch
+    SpecialKernel   a loop nest of its own; each target has a writer of this name
 
 An op without one does not reach kernels: composites expand, and passes dissolve regions.
 """
@@ -118,7 +118,7 @@ class Span:
 
 
 Element: TypeAlias = Any  # one element of the result while a program runs, in a target's own form
-Place: TypeAlias = Any  # a position along one axis
+AxisPlace: TypeAlias = Any  # a position along one axis
 
 
 class Places(Protocol):
@@ -128,12 +128,12 @@ class Places(Protocol):
     types: Sequence[ArrayType]  # of the operands
     out: ArrayType
     params: Params
-    own: Sequence[Place]  # where the loops are: one position along each axis of the result
+    own: Sequence[AxisPlace]  # where the loops are: one position along each axis of the result
 
     def here(self, operand: int) -> Element:
         """The operand's element at the loops' own place."""
 
-    def read(self, operand: int, places: Sequence[Place], inside: Any = None) -> Element:
+    def read(self, operand: int, places: Sequence[AxisPlace], inside: Any = None) -> Element:
         """The operand's element at these places; any number where the mask does not hold."""
 
     def number(self, value: float, dtype: DType) -> Element:
@@ -142,41 +142,41 @@ class Places(Protocol):
     def cast(self, x: Element, dtype: DType) -> Element:
         """The same number in another dtype."""
 
-    def fixed(self, size: Size) -> Place:
+    def fixed(self, size: Size) -> AxisPlace:
         """The same position for every element."""
 
-    def shift(self, place: Place, by: Size) -> Place:
+    def shift(self, place: AxisPlace, by: Size) -> AxisPlace:
         """A position further on."""
 
-    def scale(self, place: Place, by: Size) -> Place:
+    def scale(self, place: AxisPlace, by: Size) -> AxisPlace:
         """A multiple of a position."""
 
-    def add(self, x: Place, y: Place) -> Place:
+    def add(self, x: AxisPlace, y: AxisPlace) -> AxisPlace:
         """The sum of two positions."""
 
-    def divide(self, place: Place, by: Size) -> tuple[Place, Any]:
+    def divide(self, place: AxisPlace, by: Size) -> tuple[AxisPlace, Any]:
         """A position divided by a number towards zero, and a mask: where nothing is left over."""
 
-    def unravel(self, place: Place, shape: Shape) -> list[Place]:
+    def unravel(self, place: AxisPlace, shape: Shape) -> list[AxisPlace]:
         """A position in an array read row by row, along each of its axes."""
 
-    def whole(self, place: Place) -> Element:
+    def whole(self, place: AxisPlace) -> Element:
         """A position as an int64."""
 
-    def at_least(self, place: Place, limit: Size) -> Any:
+    def at_least(self, place: AxisPlace, limit: Size) -> Any:
         """A mask: where the position is not below the limit."""
 
-    def below(self, place: Place, limit: Size) -> Any:
+    def below(self, place: AxisPlace, limit: Size) -> Any:
         """A mask: where the position is below the limit."""
 
-    def index(self, operand: int, places: Sequence[Place], size: Size) -> tuple[Place, Any]:
+    def index(self, operand: int, places: Sequence[AxisPlace], size: Size) -> tuple[AxisPlace, Any]:
         """An element of an operand of integers as a position along an axis of this size: negative
         ones count from the end. Where one is out of range an error is noted, the position is 0,
         and the mask holds.
         """
 
 
-def inside_or(p: Places, places: Sequence[Place], masks: Sequence[Any], rest: float) -> Element:
+def inside_or(p: Places, places: Sequence[AxisPlace], masks: Sequence[Any], rest: float) -> Element:
     """The first operand's element at these places, and a number where a mask does not hold."""
     if not masks:
         return p.read(0, places)
@@ -213,9 +213,13 @@ class Contraction:
 
 @dataclass(frozen=True, slots=True)
 class Bodies:
-    """Whole programs, run as often as the operands say."""
+    """Whole programs, run as often as the operands say; `graphs` are the parameters that hold
+    them.
+    """
 
-    kind: Literal["scan", "cond"]
+    kind: Literal["scan", "cond", "while"]
+    graphs: tuple[str, ...]
+    failure: Failure | None = None
 
 
 def one_each(operands: Shapes, results: Shapes, _params: Params) -> int:
@@ -234,7 +238,7 @@ def comparisons(count: int, among: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class SpecialKernel:
     """A kernel that each target writes for this op: the writer has this name."""
 
     name: str
@@ -245,7 +249,7 @@ class Kernel:
 
 
 Lowering: TypeAlias = (
-    Source | Elementwise | View | Fold | Pick | Formula | Contraction | Bodies | Kernel
+    Source | Elementwise | View | Fold | Pick | Formula | Contraction | Bodies | SpecialKernel
 )
 
 

@@ -38,7 +38,7 @@ class Known(Protocol):
         """Note a scalar on which the rest depends."""
 
 
-Rule: TypeAlias = Callable[[Known, Any], Value]  # of the node
+MagnitudeRule: TypeAlias = Callable[[Known, Any], Value]  # of the node
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Magnitude:
     for.
     """
 
-    most: Rule
-    least: Rule | None = None
+    most: MagnitudeRule
+    least: MagnitudeRule | None = None
 
 
 def largest(scalars: Sequence[Value]) -> Value:

@@ -10,6 +10,10 @@ import numpy as np
 from wengert.core.dtypes import is_float, require_supported
 from wengert.errors import DTypeError, ShapeError
 
+# Of a vector whose sign is free, the first element is positive that is at least this part of the
+# largest: a part that no vector of simple numbers has, so that rounding does not decide.
+SIGNIFICANT = 1 / math.pi
+
 
 def require_floats(name: str, *operands: Any) -> None:
     """Refuse integers and bools; NumPy would turn them into float64 silently."""
@@ -56,7 +60,7 @@ def without_spoilt(x: Any) -> tuple[Any, Any]:
     if math.isfinite(np.vdot(x, x)):  # one pass; an overflow only costs the other way
         return x, None
     spoilt = ~np.isfinite(x).all(axis=(-2, -1), keepdims=True)
-    return np.where(spoilt, np.eye(x.shape[-1], dtype=x.dtype), x), spoilt
+    return np.where(spoilt, np.eye(*x.shape[-2:], dtype=x.dtype), x), spoilt
 
 
 def spoiling(out: Any, spoilt: Any) -> Any:

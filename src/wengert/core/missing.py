@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from wengert.core.nearest import ALIKE, nearest
+import numpy as np
+
+from wengert.core.elsewhere import REPAIRS as OF_TENSORS
+from wengert.core.nearest import ALIKE, MISTYPED, nearest
+from wengert.core.table import FUNCTIONS, UFUNCS
 from wengert.errors import MissingAttribute
 
 _PACKAGE = "wengert"
-_SPACES = ("", "nn", "optim", "random", "linalg", "tree")  # where a name may be instead
+_SPACES = (
+    "",
+    "nn",
+    "optim",
+    "random",
+    "linalg",
+    "tree",
+    "distributions",
+)  # where a name may be instead
 _CPU = "Leave it out: arrays are NumPy's, and all runs on the CPU"
 _NO_MODE = (
     "Leave it out: there is no training mode; Dropout drops where it is given rng, and BatchNorm "
@@ -23,7 +35,6 @@ _KEYS = "Write wg.random.normal(key, shape), with key = wg.random.key(seed)"
 # What is typed in the place of what we have, by module.
 REPAIRS: Mapping[str, Mapping[str, str]] = {
     "": {
-        "array": "Write np.array",
         "as_tensor": "Write np.asarray",
         "autograd": "Write wg.grad(f)(x)",
         "backward": "Write wg.grad(f)(x), where f computes the loss from x",
@@ -33,10 +44,11 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "cuda": _CPU,
         "device": _CPU,
         "enable_grad": _GRADIENTS,
+        "flatten": "Write x.reshape(-1)",
         "from_numpy": "Leave it out: arrays are NumPy's",
         "inference_mode": "Leave it out: nothing is differentiated outside of wg.grad",
         "jit": "Write wg.compile(f)",
-        "lax": "Write wg.scan or wg.cond",
+        "lax": "Write wg.scan, wg.while_loop or wg.cond",
         "manual_seed": "Pass seed= to layers and to wg.TrainStep, or begin with wg.nn.seed(0)",
         "no_grad": (
             "Leave it out: nothing is differentiated outside of wg.grad, and inside "
@@ -46,7 +58,10 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "pmap": "There is none; compiled code uses all CPUs by itself",
         "rand": _KEYS.replace("normal", "uniform"),
         "randn": _KEYS,
+        "repeat_interleave": "Write wg.repeat(x, count, axis=axis)",
+        "scatter": "Write wg.scatter_add(x, index, values)",
         "tensor": "Write np.array",
+        "Variable": "Write the array itself: float arrays of a model are its parameters",
         "utils": "Write step.run(x, y, batch_size=32), which makes batches of arrays",
         "vmap": "There is none yet; write the function for a batch axis, or use wg.scan",
         **dict.fromkeys(("float16", "bfloat16"), "Write np.float32"),
@@ -92,23 +107,15 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "StepLR": "Write wg.optim.StepDecay(lr, step_size), and pass it as lr",
     },
     "random": {
-        "choice": "Write wg.random.randint(key, shape, 0, count) and take these rows",
         "default_rng": "Write wg.random.Generator(wg.random.key(seed))",
         "PRNGKey": "Write wg.random.key(seed)",
         "rand": _KEYS.replace("normal", "uniform"),
         "randn": _KEYS,
         "seed": "Write key = wg.random.key(seed), and pass the key",
         "shuffle": "Write x[wg.random.permutation(key, x.shape[0])]",
-        "split": "Write wg.random.fold_in(key, i) for i = 0, 1 …, or wg.random.Generator(key)",
     },
     "linalg": {
-        "eig": "There is none yet; compute it with NumPy outside of derivatives",
-        "eigh": "There is none yet; compute it with NumPy outside of derivatives",
-        "lstsq": "Write wg.linalg.solve(a.T @ a, a.T @ b)",
-        "pinv": "Write wg.linalg.solve(a.T @ a, a.T)",
-        "qr": "There is none yet; compute it with NumPy outside of derivatives",
-        "solve_triangular": "Write wg.linalg.triangular_solve(a, b, lower=True)",
-        "svd": "There is none yet; compute it with NumPy outside of derivatives",
+        "eig": "Of symmetric matrices write wg.linalg.eigh(x); there is none for others yet",
     },
 }
 OF_LAYERS: Mapping[str, str] = {
@@ -142,9 +149,33 @@ OF_STEPS: Mapping[str, str] = {
 }
 
 
+OF_GENERATORS: Mapping[str, str] = {
+    "binomial": "Write rng.bernoulli(p, shape)",
+    "dropout": "Write wg.dropout(x, rate, rng)",
+    "integers": "Write rng.randint(shape, low, high)",
+    "rand": "Write rng.uniform(shape)",
+    "randn": "Write rng.normal(shape)",
+    "random": "Write rng.uniform(shape)",
+    "seed": "Pass seed= to wg.TrainStep, or make it of another key",
+    "shuffle": "Write x[rng.permutation(x.shape[0])]",
+    "split": "Write rng.fold_in(number); each call draws other numbers anyway",
+    "standard_normal": "Write rng.normal(shape)",
+}
+OF_OPTIMIZERS: Mapping[str, str] = {
+    "add_param_group": 'Write wg.TrainStep(loss, model, {"head.*": one, "*": other})',
+    "apply_gradients": "Write params, state = optimizer.update(params, grads, state)",
+    "backward": _GRADIENTS,
+    "minimize": "Write step = wg.TrainStep(loss, model, optimizer), and call step(x, y)",
+    "param_groups": 'Write wg.TrainStep(loss, model, {"head.*": one, "*": other})',
+    "parameters": "Write step.model of a wg.TrainStep",
+    "zero_grad": _GRADIENTS,
+}
+
+
 class Explained:
     """An object whose missing attributes are explained: by a table, or by the nearest name."""
 
+    __slots__ = ()
     _repairs: ClassVar[Mapping[str, str]] = OF_LAYERS
     _nature: ClassVar[str] = "a layer is a dataclass of arrays, and a function"
 
@@ -194,20 +225,25 @@ def _explaining(space: str, known: Sequence[str]) -> Callable[[str], NoReturn]:
 
 
 def _repair(space: str, name: str, known: Sequence[str]) -> str:
-    if name in REPAIRS.get(space, {}):
-        return REPAIRS[space][name]
+    tables = [REPAIRS.get(space, {}), *([OF_TENSORS, *REPAIRS.values()] if not space else [])]
+    for table in tables:
+        if name in table:
+            return table[name]
     spaces = {space: known} | {each: _names_of(each) for each in _SPACES}
     for each, names in spaces.items():
         for other in names:
             if other.lower() == name.lower():
                 return f"Write {_shown(each)}.{other}"
-    found = nearest(name, known, ALIKE)
+    theirs = None if space else getattr(np, name, None)
+    if isinstance(theirs, Hashable) and (theirs in FUNCTIONS or theirs in UFUNCS):
+        return f"Write np.{name}: it takes Tensors, too"
+    found = nearest(name, known, MISTYPED)
     return f"Write {_shown(space)}.{found}" if found else "Write it with the functions of wg"
 
 
 def _names_of(space: str) -> Sequence[str]:
-    module = sys.modules.get(f"{_PACKAGE}.{space}".rstrip("."))
-    return getattr(module, "__all__", ())
+    package = sys.modules[_PACKAGE]
+    return getattr(getattr(package, space) if space else package, "__all__", ())
 
 
 def _shown(space: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 ALIKE = 0.6  # of 1: names that share less are about something else
+MISTYPED = 0.7  # among many names: those that share less are alike by chance
 
 
 def nearest(given: str, known: Iterable[str], alike: float = 0.0) -> str | None:

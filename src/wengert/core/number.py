@@ -3,23 +3,28 @@
 Arithmetic with Python numbers is Python's own, in float64 or int64, and gives Numbers; comparisons
 with them give bools of the same kind. In all else a Number is a traced scalar whose dtype gives way
 to those of arrays, as a Python number's does.
-Where Python needs the value (a branch, `range`, a shape), it is specialised like the size behind a
-Dim.
+Where Python needs the value (a branch, `range`, a shape, a key of a dict, a text), it is
+specialised like the size behind a Dim.
+
+What Python's arithmetic makes of Dims and numbers that is no size, as ``1 / n``, is a Number, too.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from wengert.core.dims import Dim, need_sizes
-from wengert.core.table import FUNCTIONS, UFUNCS, op
+from wengert.core.source import is_asked_by_user, is_printed_by_user
+from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Weak
 
 _ARGUMENT = "argument "  # no name of a Dim has a blank
+_ENCODERS = ("json.encoder",)  # modules that ask for the class of what they write, and no more
 
 
 def key_of_argument(name: str) -> str:
@@ -39,40 +44,72 @@ class Number:
 
     def __init__(self, tensor: Tensor, keys: frozenset[str]) -> None:
         self.tensor = Tensor(tensor.level, tensor.handle, tensor.value, Weak((), tensor.dtype))
-        self.keys = keys  # of the arguments that it is computed from
+        self.keys = keys  # of the arguments that it is computed from, and names of Dims
 
     @property  # type: ignore[misc]  # object's can be assigned to, this one must not be
     def __class__(self) -> Any:
         """What `isinstance` says of it: a Python number."""
+        if sys._getframe(1).f_globals.get("__name__") in _ENCODERS:
+            self._need()
+        return self._kind()
+
+    def _kind(self) -> type:
         return {"f": float, "b": bool}.get(self.tensor.dtype.kind, int)
-
-    @property
-    def shape(self) -> tuple[()]:
-        return ()
-
-    ndim, size = 0, 1
 
     def as_array(self) -> Tensor:
         """A scalar whose dtype gives way no more."""
         x = self.tensor
         return Tensor(x.level, x.handle, x.value, ArrayType((), x.dtype))
 
+    if TYPE_CHECKING:
+        dtype: np.dtype[Any]
+        shape: tuple[()]
+    else:  # type checkers would take every name for one that exists
+
+        def __getattr__(self, name: str) -> Any:
+            """What ops ask an operand for, and a Python number does not have; what a Python number
+            has beside these methods is its value's.
+            """
+            if name in _OF_OPERANDS and not is_asked_by_user():
+                return getattr(self.tensor, name)
+            kind = self._kind()
+            if name.startswith("__") or not hasattr(kind, name):
+                raise AttributeError(f"{kind.__name__!r} object has no attribute {name!r}")
+            return self._need()
+
     @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.tensor.dtype
+    def real(self) -> Any:
+        return _whole(self)
+
+    @property
+    def imag(self) -> Any:
+        return self._kind()(0) + 0
+
+    def conjugate(self) -> Any:
+        return _whole(self)
+
+    def __copy__(self) -> Number:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Number:
+        return self
 
     # NumPy's functions, and arithmetic with NumPy's arrays.
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method != "__call__" or kwargs or ufunc not in UFUNCS:
-            return NotImplemented
-        return UFUNCS[ufunc](*map(plain_operand, inputs))
+        called = method == "__call__"
+        ours = UFUNCS.get(ufunc) if called else UFUNC_METHODS.get((ufunc, method))
+        if ours is None or (called and kwargs):
+            self._need()
+        return ours(*map(plain_operand, inputs), **kwargs)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
         ours = FUNCTIONS.get(function)
-        return NotImplemented if ours is None else ours(*map(plain_operand, args), **kwargs)
+        if ours is None:
+            self._need()
+        return ours(*map(plain_operand, args), **kwargs)
 
     # What needs the value.
 
@@ -85,11 +122,36 @@ class Number:
     __round__ = __trunc__ = __floor__ = __ceil__ = __divmod__ = __rdivmod__ = _need
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _need
     __invert__ = _need
-    __array__ = __format__ = is_integer = hex = bit_length = _need
-    __hash__ = object.__hash__
+    __array__ = __reduce__ = __getnewargs__ = _need
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        self._need()
+
+    def __hash__(self) -> int:
+        """Where user code looks it up, which entry is found depends on the value."""
+        if is_asked_by_user():
+            self._need()
+        return object.__hash__(self)
+
+    def __format__(self, spec: str) -> str:
+        self._need_for_text(is_asked_by_user())
+        return format(self._described(), spec)
+
+    def __str__(self) -> str:
+        self._need_for_text(is_asked_by_user())
+        return self._described()
 
     def __repr__(self) -> str:
-        return f"Number({', '.join(filter(None, map(argument_of_key, sorted(self.keys))))})"
+        self._need_for_text(is_asked_by_user())
+        return self._described()
+
+    def _need_for_text(self, by_user: bool) -> None:
+        """User code may go on with the text; messages and debuggers show what it stands for."""
+        if by_user and not self.tensor.level.closed and not is_printed_by_user():
+            need_sizes(self.keys)
+
+    def _described(self) -> str:
+        return f"Number({', '.join(argument_of_key(key) or key for key in sorted(self.keys))})"
 
     # Comparisons and logic: a bool that is known at call time only.
 
@@ -150,15 +212,9 @@ class Number:
         return self._computed(name, left, right)
 
     def _computed(self, name: str, left: Any, right: Any) -> Any:
-        """Python's arithmetic where both are numbers; else that of the op."""
-        found = getattr(op, name)(plain_operand(left), plain_operand(right))
-        keys: frozenset[str] = frozenset()
-        for x in (left, right):
-            if type(x) is Number:
-                keys |= x.keys
-            elif not _is_number(x):
-                return found
-        return Number(found, keys)
+        if isinstance(left, _SEQUENCES) or isinstance(right, _SEQUENCES):
+            self._need()  # in Python, which repeats or refuses them
+        return python_arithmetic(name, left, right)
 
     def __add__(self, other: Any) -> Any:
         return self._counted("add", self, other)
@@ -196,8 +252,8 @@ class Number:
     def __rmod__(self, other: Any) -> Any:
         return self._counted("remainder", other, self)
 
-    def __pow__(self, other: Any) -> Any:
-        return self._power(self, other)
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return self._power(self, other) if modulus is None else self._need()
 
     def __rpow__(self, other: Any) -> Any:
         return self._power(other, self)
@@ -229,9 +285,27 @@ def _is_whole(x: Any) -> bool:
     return x.dtype.kind in "ib" if type(x) is Number else isinstance(x, int | Dim)
 
 
+_OF_OPERANDS = frozenset(("dtype", "ndim", "shape", "size"))
+_SEQUENCES = (list, tuple, str, bytes, bytearray)
+
+
+def python_arithmetic(name: str, left: Any, right: Any) -> Any:
+    """Python's own where both are numbers or Dims; else that of the op."""
+    found = getattr(op, name)(plain_operand(left), plain_operand(right))
+    keys: frozenset[str] = frozenset()
+    for x in (left, right):
+        if type(x) is Number:
+            keys |= x.keys
+        elif isinstance(x, Dim):
+            keys |= x.names
+        elif not _is_number(x):
+            return found
+    return Number(found, keys)
+
+
 def _is_number(x: Any) -> bool:
     """Whether it is a number of Python's, known now or at call time."""
-    return isinstance(x, int | float) and not isinstance(x, np.generic)
+    return isinstance(x, int | float | Dim) and not isinstance(x, np.generic)
 
 
 def _is_bool(x: Any) -> bool:
@@ -245,6 +319,14 @@ def _whole(x: Any) -> Any:
     return x
 
 
+def is_traced_number(x: Any) -> bool:
+    """Whether it is a Number, whatever it says that it is."""
+    return type(x) is Number
+
+
 def plain_operand(x: Any) -> Any:
     """An operand as ops take it: the scalar where it is a Number."""
     return x.tensor if type(x) is Number else x
+
+
+op.enter_function("python_arithmetic", python_arithmetic, "hidden")  # for Dims, which rank below

@@ -29,9 +29,9 @@ from wengert.core.standard import call_with_keywords, with_keywords
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import Type, Value
-from wengert.errors import DTypeError, TraceError
+from wengert.errors import DTypeError
 
-Kind: TypeAlias = Literal["source", "elementwise", "linear", "bilinear", "primitive", "composite"]
+OpKind: TypeAlias = Literal["source", "elementwise", "linear", "bilinear", "primitive", "composite"]
 # (g, out, operands, params, wanted) -> one cotangent or None per operand
 Vjp: TypeAlias = Callable[
     [Value, Value, Sequence[Value], dict[str, Any], Sequence[bool]], Sequence[Value]
@@ -114,7 +114,7 @@ class Call:
         return kwargs.get(key)
 
     @staticmethod
-    def read(function: Callable[..., Any], kind: Kind) -> Call:
+    def read(function: Callable[..., Any], kind: OpKind) -> Call:
         """From a definition. One of an elementwise op needs no slash: all it takes are operands."""
         parameters = inspect.signature(function).parameters.values()
         before = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)]
@@ -136,7 +136,7 @@ class Op:
     """One operation. Made by the constructors in `define`; called like the function it is."""
 
     name: str
-    kind: Kind
+    kind: OpKind
     call: Call
     doc: str
     numpy: Callable[..., Any]  # the meaning: eager path and oracle
@@ -246,6 +246,11 @@ class Op:
             "Compare its documentation."
         )
 
+    def deciding(self) -> tuple[Any, ...]:
+        """The fields that decide what a program with this op computes, and what becomes of it."""
+        means = self.name, self.kind, self.numpy, self.type, self.body
+        return *means, self.lower, self.narrow, self.commutative, self.exact
+
     def __copy__(self) -> Op:
         return self
 
@@ -270,12 +275,9 @@ class Op:
             return x.tensor
         if self.kind == "elementwise" and isinstance(x, bool | int | float):
             return x
-        if isinstance(x, list | tuple) and _holds_tensor(x):
-            error = TraceError(
-                f"{self.name}: given a {type(x).__name__} of Tensors as one operand; an operand is "
-                "one array. Join them with wg.stack first."
-            )
-            raise located(error, [x])
+        if isinstance(x, list | tuple) and holds_tensor(x):
+            joined: Value = table.array(x)
+            return joined
         try:
             return np.asarray(x)
         except (ValueError, TypeError):
@@ -349,9 +351,10 @@ Op.__doc__ = _OfOps(_documentation, Op.__doc__)  # type: ignore[assignment]
 Op.__signature__ = _OfOps(Op.signature)  # type: ignore[attr-defined]
 
 
-def _holds_tensor(x: Any) -> bool:
+def holds_tensor(x: Any) -> bool:
+    """Whether nested lists and tuples hold a Tensor."""
     if isinstance(x, list | tuple):
-        return any(map(_holds_tensor, x))
+        return any(map(holds_tensor, x))
     return isinstance(x, Tensor)
 
 

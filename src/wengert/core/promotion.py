@@ -28,7 +28,7 @@ from wengert.core.dtypes import (
 from wengert.core.types import Value
 from wengert.errors import DTypeError
 
-Rule: TypeAlias = Callable[[str, Sequence[Value]], tuple[list[DType], DType]]
+DTypeRule: TypeAlias = Callable[[str, Sequence[Value]], tuple[list[DType], DType]]
 
 
 def _common(name: str, operands: Sequence[Value]) -> DType:

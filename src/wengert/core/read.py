@@ -38,8 +38,8 @@ def read(text: str, infer: Infer | None = None) -> Graph:
     >>> graph.nodes[1].op, graph.nodes[1].type, str(graph.nodes[1].line)
     (<op tanh>, float32[3], 'model.py:12')
     """
-    reader = _Reader(text)
-    graph = reader.program()
+    reader = GraphReader(text)
+    graph = reader.alone()
     try:
         verify(graph, infer)
     except Fault as fault:
@@ -49,7 +49,7 @@ def read(text: str, infer: Infer | None = None) -> Graph:
 
 
 @dataclass(slots=True)
-class _Block:
+class GraphBlock:
     """A graph while it is read: its nodes, and where they stand; None is the graph itself."""
 
     graph: Graph
@@ -57,12 +57,23 @@ class _Block:
     nodes: dict[int, Node] = field(default_factory=dict)
 
 
-class _Reader(ValueTokens):
+class GraphReader(ValueTokens):
+    """Reads graphs; the kernel language reads more behind the calls in its own."""
+
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.places: dict[int, dict[int | None, int]] = {}  # id of a graph -> as in its block
 
-    def program(self) -> Graph:
+    def alone(self) -> Graph:
+        """The graph that is all of the text."""
+        end = self.read_data()
+        graph = self.graph()
+        if self.here() != end:
+            self.fail("the text must end after the graph, or go on with 'data {'")
+        return graph
+
+    def read_data(self) -> int:
+        """Read the data section, if there is one, and come back; where what is before it ends."""
         end = len(self.text)
         section = DATA_SECTION.search(self.text)
         if section is not None:  # first, as nodes refer to it
@@ -71,10 +82,7 @@ class _Reader(ValueTokens):
             if self.here() != end:
                 self.fail("the text must end after the data")
             self.at, end = 0, section.start()
-        graph = self.graph()
-        if self.here() != end:
-            self.fail("the text must end after the graph, or go on with 'data {'")
-        return graph
+        return end
 
     def data_section(self) -> None:
         while not self.take("}"):
@@ -87,7 +95,7 @@ class _Reader(ValueTokens):
                 self.fail("expected base64", at)
 
     def graph(self) -> Graph:
-        block = _Block(Graph(), {None: self.here()})
+        block = GraphBlock(Graph(), {None: self.here()})
         if not self.keyword("graph"):
             self.fail("a graph begins with 'graph('")
         self.need("(")
@@ -100,7 +108,7 @@ class _Reader(ValueTokens):
         self.places[id(block.graph)] = block.places
         return block.graph
 
-    def number_all(self, block: _Block) -> None:
+    def number_all(self, block: GraphBlock) -> None:
         """Bring the nodes in order; inputs stand in the header wherever they are numbered."""
         for number in range(len(block.nodes)):
             if number not in block.nodes:
@@ -111,7 +119,7 @@ class _Reader(ValueTokens):
     def output(self) -> int:
         return int(self.need_match(NUMBERED, "an output such as %3, or '}'")[1])
 
-    def new_number(self, block: _Block) -> int:
+    def new_number(self, block: GraphBlock) -> int:
         at = self.here()
         number = int(self.need_match(NUMBERED, "a node such as '%3: float32[] = …' or 'return'")[1])
         if number in block.places:
@@ -119,7 +127,7 @@ class _Reader(ValueTokens):
         block.places[number] = at
         return number
 
-    def head(self, block: _Block) -> int:
+    def head(self, block: GraphBlock) -> int:
         """An input in the header; without a type it is a reference to a node below."""
         kind = op.parameter if self.keyword("parameter") else op.input
         start = self.here()
@@ -141,7 +149,8 @@ class _Reader(ValueTokens):
         match = PLACE.fullmatch(self.comment())
         return Line(match[1], int(match[2])) if match else None
 
-    def node(self, block: _Block) -> None:
+    def node(self, block: GraphBlock) -> int:
+        """Read a node; its number."""
         number = self.new_number(block)
         self.need(":", " and a type")
         found = self.type()
@@ -149,13 +158,18 @@ class _Reader(ValueTokens):
         called = self.op()
         self.need("(")
         operands, params = self.arguments(called, found)
+        order = self.after_call(number)
         line = self.place()
         if self.take("{"):
             line = line or self.place()
             params = self.with_bodies(params)
         for each in params.values():
             self.require_no_body(each)
-        block.nodes[number] = Node(called, operands, params, found, line)
+        block.nodes[number] = Node(called, operands, params, found, line, order)
+        return number
+
+    def after_call(self, number: int) -> str | None:
+        """What stands behind a call: nothing, in a graph. The order in which it adds up."""
 
     def op(self) -> Op:
         at = self.here()

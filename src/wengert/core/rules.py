@@ -63,7 +63,7 @@ def vjp_of_partials(partials: Rule) -> Vjp:
         params: dict[str, Any],
         wanted: Sequence[bool],
     ) -> Sequence[Value]:
-        each = partials(out, *operands)
+        each = partials(out, *operands, **params)
         found: list[Value] = []
         for p, x, want in zip(as_tuple(each), operands, wanted, strict=True):
             if not want:
@@ -81,7 +81,7 @@ def jvp_of_partials(partials: Rule) -> Jvp:
     def jvp(
         tangents: Sequence[Value], out: Value, operands: Sequence[Value], params: dict[str, Any]
     ) -> Value:
-        each = as_tuple(partials(out, *operands))
+        each = as_tuple(partials(out, *operands, **params))
         total = None
         for dx, p in zip(tangents, each, strict=True):
             if dx is not None:

@@ -43,11 +43,8 @@ def show(graph: Graph, lines: bool = True) -> str:
       return %1
     }
     """
-    printer = _Printer(Writer(), lines)
-    text = [*printer.graph(graph, "", "")]
-    if printer.writer.data:
-        text += ["data {", *(f'  ${i} = "{each}"' for each, i in printer.writer.data.items()), "}"]
-    return "\n".join(text)
+    printer = GraphPrinter(Writer(), lines)
+    return "\n".join([*printer.graph(graph, "", ""), *printer.data()])
 
 
 def param_texts(node: Node) -> tuple[dict[str, str], list[tuple[str, Graph]]]:
@@ -56,46 +53,70 @@ def param_texts(node: Node) -> tuple[dict[str, str], list[tuple[str, Graph]]]:
     What the node's type says already is left out; the name of a lone argument is empty.
     """
     bodies: list[tuple[str, Graph]] = []
-    return _Printer(Writer(brief=True), lines=False).params(node, bodies), bodies
+    return GraphPrinter(Writer(brief=True), lines=False).params(node, bodies), bodies
 
 
-class _Printer:
+class GraphPrinter:
+    """Writes graphs line by line; the kernel language writes more behind the calls in its own."""
+
     def __init__(self, writer: Writer, lines: bool) -> None:
         self.writer = writer
         self.lines = lines
 
+    def data(self) -> list[str]:
+        """The bytes of the arrays written so far."""
+        data = self.writer.data
+        return ["data {", *(f'  ${i} = "{each}"' for each, i in data.items()), "}"] if data else []
+
     def graph(self, graph: Graph, opening: str, indent: str) -> Iterator[str]:
-        declared = {number for number in graph.inputs if _is_declared(graph, number)}
-        heads, comments = [], []
-        for number in graph.inputs:
-            known = number in declared
-            heads.append(_head(number, graph.nodes[number]) if known else f"%{number}")
-            comments.append(self.comment(graph.nodes[number]) if known else "")
-        line = f"{indent}{opening}graph({', '.join(heads)}) {{"
-        if len(line) <= WIDTH and not any(comments):
-            yield line
-        else:
-            yield f"{indent}{opening}graph("
-            for head, comment in zip(heads, comments, strict=True):
-                yield _aligned(f"{indent}  {head},", comment)
-            yield f"{indent}) {{"
+        declared = declared_inputs(graph)
+        yield from self.header(graph, declared, f"{opening}graph", " {", indent)
         for number, node in enumerate(graph.nodes):
             if number not in declared:
                 yield from self.node(number, node, indent + "  ")
         yield f"{indent}  return {', '.join(f'%{number}' for number in graph.returns)}".rstrip()
         yield f"{indent}}}"
 
-    def node(self, number: int, node: Node, indent: str) -> Iterator[str]:
+    def header(
+        self, graph: Graph, declared: set[int], opening: str, closing: str, indent: str
+    ) -> Iterator[str]:
+        """The inputs in parentheses, in one line where there is room; of those that are not
+        `declared` here, the numbers.
+        """
+        heads, comments = [], []
+        for number in graph.inputs:
+            known = number in declared
+            heads.append(_head(number, graph.nodes[number]) if known else f"%{number}")
+            comments.append(self.comment(graph.nodes[number]) if known else "")
+        line = f"{indent}{opening}({', '.join(heads)}){closing}"
+        if len(line) <= WIDTH and not any(comments):
+            yield line
+        else:
+            yield f"{indent}{opening}("
+            for head, comment in zip(heads, comments, strict=True):
+                yield aligned(f"{indent}  {head},", comment)
+            yield f"{indent}){closing}"
+
+    def node(self, number: int, node: Node, indent: str, more: str = "") -> Iterator[str]:
+        """A node, with `more` behind its call."""
         bodies: list[tuple[str, Graph]] = []
-        operands = ["_" if each is None else f"%{each}" for each in node.operands]
-        params = [f"{k}={v}" if k else v for k, v in self.params(node, bodies).items()]
-        call = f"{node.op.name}({', '.join(operands + params)})"
-        text = f"{indent}%{number}: {type_text(node.type)} = {call}"
-        yield _aligned(f"{text} {{" if bodies else text, self.comment(node))
+        text = f"{indent}{self.statement(number, node, bodies)}{more}"
+        yield aligned(f"{text} {{" if bodies else text, self.comment(node))
+        yield from self.bodies(bodies, indent)
+
+    def bodies(self, bodies: list[tuple[str, Graph]], indent: str) -> Iterator[str]:
+        """The block below a node that has graphs among its parameters."""
         for name, body in bodies:
             yield from self.graph(body, f"{name} = ", indent + "  ")
         if bodies:
             yield f"{indent}}}"
+
+    def statement(self, number: int, node: Node, bodies: list[tuple[str, Graph]]) -> str:
+        """Number, type and call of a node; graphs among its parameters join `bodies`."""
+        operands = ["_" if each is None else f"%{each}" for each in node.operands]
+        params = [f"{k}={v}" if k else v for k, v in self.params(node, bodies).items()]
+        call = f"{node.op.name}({', '.join(operands + params)})"
+        return f"%{number}: {type_text(node.type)} = {call}"
 
     def comment(self, node: Node) -> str:
         return f"# {node.line}".replace("\n", " ") if self.lines and node.line else ""
@@ -115,8 +136,14 @@ def _head(number: int, node: Node) -> str:
     return f"{kind}%{number}: {type_text(node.type)} {name}"
 
 
-def _aligned(text: str, comment: str) -> str:
+def aligned(text: str, comment: str) -> str:
+    """A line with its comment, which begins in a column of its own where there is room."""
     return f"{text:<{COMMENT_COLUMN - 2}}  {comment}" if comment else text
+
+
+def declared_inputs(graph: Graph) -> set[int]:
+    """The inputs of which the header says all."""
+    return {number for number in graph.inputs if _is_declared(graph, number)}
 
 
 def _is_declared(graph: Graph, number: int) -> bool:

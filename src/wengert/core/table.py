@@ -19,6 +19,7 @@ class Table:
         self._ops: dict[str, Any] = {}
         self._functions: dict[str, tuple[Any, str]] = {}
         self._own: frozenset[str] = frozenset()
+        self._sealed: dict[Any, tuple[Any, ...]] = {}
 
     def enter_op(self, name: str, definition: Any) -> None:
         """Enter an op. Ours cannot be replaced; a user's can, so that a notebook cell may run
@@ -50,6 +51,12 @@ class Table:
     def seal_ops(self) -> None:
         """From now on, what is added belongs to users."""
         self._own = frozenset(self._ops)
+        self._sealed = {each: each.deciding() for each in self._ops.values()}
+
+    def is_as_sealed(self, op: Any) -> bool:
+        """Whether an op is one of ours, and nobody has changed what it computes or becomes."""
+        known = self._sealed.get(op)
+        return known is not None and all(a is b for a, b in zip(known, op.deciding(), strict=True))
 
     def __contains__(self, name: str) -> bool:
         return name in self._ops
@@ -76,3 +83,5 @@ op = Table()
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
 UFUNC_METHODS: dict[tuple[np.ufunc, str], Callable[..., Any]] = {}
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
+# The ufuncs of scipy.special by name: SciPy is not imported for them.
+SCIPY_UFUNCS: dict[str, Callable[..., Any]] = {}

@@ -10,15 +10,18 @@ import numpy as np
 
 from wengert.core.dims import Size, need_sizes
 from wengert.core.elsewhere import (
+    SCIPY_SPECIAL,
     function_of_wg,
+    joining,
     masked_is_running,
+    numpy_function,
     repair_of,
     scipy_function,
     ufunc_name,
 )
-from wengert.core.source import user_line
+from wengert.core.source import is_asked_by_user, user_line
 from wengert.core.standard import API_VERSIONS, require_cpu
-from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
+from wengert.core.table import FUNCTIONS, SCIPY_UFUNCS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.errors import MissingAttribute, TraceError
 
@@ -204,24 +207,33 @@ class Tensor:
                 "operands have no masks, and what a masked array hides would be used",
                 "Use m.filled(value), or wg.where with the mask",
             )
+        called = numpy_function()
+        if called is not None:
+            self._refuse(
+                called,
+                "NumPy makes an array of it, or of the list it is in, which would cut it out of "
+                "the derivative",
+                joining(called),
+            )
         if self.dtype.kind != "f":
             self._refuse(
                 "np.array",
                 "NumPy does not know its value",
                 "Index arrays with wg.asarray(array)[i, j] or wg.take(array, index), and join "
-                "Tensors with wg.stack([a, b])",
+                "Tensors with wg.array([a, b])",
             )
         self._refuse(
             "np.array",
             "a NumPy array would cut it out of the derivative",
-            "Join Tensors with wg.stack([a, b]), or detach one with wg.stop_gradient(x) on purpose",
+            "Join Tensors with wg.array([a, b]) or wg.stack, or detach one with "
+            "wg.stop_gradient(x) on purpose",
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._refuse(
             "assignment",
             "a Tensor is never changed in place",
-            "Build the new value with wg.where(mask, new, x), wg.concat or wg.scatter_add",
+            "Write x = x.at[key].set(value), or wg.where(mask, new, x)",
         )
 
     def _require_c_order(self, name: str, order: str) -> None:
@@ -241,6 +253,7 @@ class Tensor:
         )
 
     def _refuse(self, what: str, reason: str, repair: str) -> NoReturn:
+        self.level.require_open()
         need_sizes(self.level.sizes_behind(self))
         state = "traced" if self.level.symbolic else "being differentiated"
         raise TraceError(
@@ -250,6 +263,8 @@ class Tensor:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Value:
         function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
         call = ufunc_name(ufunc) + ("" if method == "__call__" else f".{method}")
+        if function is None and call.startswith(SCIPY_SPECIAL):
+            function = SCIPY_UFUNCS.get(call.removeprefix(SCIPY_SPECIAL))
         if kwargs.get("out") is not None:
             self._refuse(
                 call,
@@ -278,7 +293,18 @@ class Tensor:
             )
         return ours(*args, **kwargs)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        """By identity, for us. A dict of the user's would find nothing where an array, which has no
+        hash, is refused.
+        """
+        if is_asked_by_user():
+            self._refuse(
+                "hash",
+                "a key of a dict or a set is found by its value, which Python does not know",
+                "Keep Tensors in a list or as values of a dict, and look numbers up with "
+                "wg.asarray(table)[index]",
+            )
+        return object.__hash__(self)
 
     def __format__(self, spec: str) -> str:
         if self.value is None and spec:

@@ -105,7 +105,10 @@ class Structure:
         return sum(x is _LEAF for x in self.static)
 
     def __str__(self) -> str:
-        return str(unflatten(self, [_LEAF] * self.count))
+        try:
+            return str(unflatten(self, [_LEAF] * self.count))
+        except Exception:  # a class of the user's that cannot be shown without arrays
+            return str(self.spec)
 
 
 def is_leaf(x: Any) -> bool:

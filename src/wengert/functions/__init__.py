@@ -8,8 +8,10 @@ from wengert.functions import (
     loss,
     normalize,
     numpy_names,
+    scipy_names,
     sets,
     statistics,
+    waves,
 )
 
 __all__ = [
@@ -20,6 +22,8 @@ __all__ = [
     "loss",
     "normalize",
     "numpy_names",
+    "scipy_names",
     "sets",
     "statistics",
+    "waves",
 ]

@@ -131,6 +131,16 @@ def softplus(x: Any, /) -> Any:
 
 
 @composite(type=_same_shape, samples=_SAMPLES)
+def log_sigmoid(x: Any, /) -> Any:
+    """Logarithm of the sigmoid, without underflow.
+
+    >>> wg.log_sigmoid(np.array([-1000.0, 0.0, 1000.0]))
+    array([-1.00000000e+03, -6.93147181e-01, -0.00000000e+00])
+    """
+    return -op.logaddexp(-as_float(x), 0)
+
+
+@composite(type=_same_shape, samples=_SAMPLES)
 def mish(x: Any, /) -> Any:
     """x times the hyperbolic tangent of its softplus."""
     return x * op.tanh(op.softplus(x))

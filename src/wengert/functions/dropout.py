@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from wengert.core.define import function
+from wengert.core.dtypes import is_float
+from wengert.core.number import is_traced_number
 from wengert.core.source import Line, user_line
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
+from wengert.errors import ShapeError
 from wengert.functions.parameter import canonical_number
 
 
@@ -34,22 +39,41 @@ def noting_idle_dropout() -> Iterator[list[Line | None]]:
 def dropout(x: Any, rate: float, rng: Any = None) -> Any:
     """Each element becomes 0 with probability `rate` and is divided by 1 - rate otherwise.
 
-    Without a generator nothing happens: there is no hidden training mode.
+    Without a generator nothing happens: there is no hidden training mode. In a function that is
+    recorded the rate may be an argument; where it is no rate then, the result is NaN.
 
     >>> rng = wg.random.Generator(wg.random.key(0))
     >>> sorted(set(wg.dropout(np.ones(100), 0.5, rng).tolist()))
     [0.0, 2.0]
     """
-    rate = canonical_number("dropout", "rate", rate, lambda r: 0 <= r < 1, "in [0, 1)")
     x = op.asarray(x)
+    traced = is_traced_number(rate) or isinstance(rate, Tensor)
+    if not traced:
+        rate = canonical_number("dropout", "rate", rate, lambda r: 0 <= r < 1, "in [0, 1)")
     if rng is not None and not hasattr(rng, "bernoulli"):
-        kind = f"{type(rng).__module__}.{type(rng).__qualname__}".removeprefix("builtins.")
+        own = rng.__class__
+        kind = f"{own.__module__}.{own.__qualname__}".removeprefix("builtins.")
         raise TypeError(
             f"dropout: rng is {kind}; it must be a wg.random.Generator, or None to drop nothing. "
-            "Make one of a key: wg.random.Generator(wg.random.key(0))."
+            "In the loss of a TrainStep, name a parameter rng and pass it on; elsewhere, write "
+            "wg.random.Generator(key) with a new key in every call."
         )
-    if rng is None or rate == 0:
-        if rate > 0 and _watch.idle is not None:
+    if rng is None or (not traced and rate == 0):
+        if (traced or rate > 0) and _watch.idle is not None:
             _watch.idle.append(user_line())
         return x
+    if traced:
+        return _dropped(x, rate, rng)
     return op.where(rng.bernoulli(1 - rate, x.shape), x * (1 / (1 - rate)), 0)
+
+
+def _dropped(x: Any, rate: Any, rng: Any) -> Any:
+    """With a rate that is known at call time only; NaN where it is none."""
+    if rate.shape != ():
+        raise ShapeError(
+            f"dropout: rate has shape {tuple(rate.shape)}; it must be one number. Reduce it first."
+        )
+    if isinstance(rate, Tensor) and is_float(x.dtype):
+        rate = op.astype(rate, x.dtype)
+    kept = op.where(rng.bernoulli(1 - rate, x.shape), x * (1 / (1 - rate)), 0)
+    return op.where((rate >= 0) & (rate < 1), kept, math.nan)

@@ -1,8 +1,8 @@
 """NumPy functions a Tensor answers, so that a loss written with NumPy alone can be differentiated.
 
 Every row of the table below reads: NumPy's names, and after the bar their parameters in order. A
-name is answered by the function of that name in `numpy_functions` or `numpy_statistics` or, failing
-that, by ours; one of `linalg` by ours first; `amax:max` by what stands behind the colon. Of the
+name is answered by the function of that name in one of the rooms below or, failing that,
+by ours; one of `linalg` by ours first; `amax:max` by what stands behind the colon. Of the
 parameters,
 
     x         is passed on: the first by position, the others by name
@@ -26,7 +26,15 @@ from wengert.core.arguments import no_parameter
 from wengert.core.bind import located
 from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.tensor import Tensor
-from wengert.functions import complex_parts, numpy_functions, numpy_statistics
+from wengert.functions import (
+    complex_parts,
+    numpy_arrays,
+    numpy_functions,
+    numpy_nan,
+    numpy_signals,
+    numpy_statistics,
+    quantiles,
+)
 
 _TABLE = """
 sum prod                              | a ~axis dtype !out keepdims !initial !where
@@ -38,12 +46,28 @@ var std                               | a axis dtype>dtype !out ddof>correction 
                                         !mean correction
 count_nonzero                         | a ~axis keepdims
 ptp                                   | a ~axis !out keepdims
-median                                | a axis !out !overwrite_input keepdims
+median nanmedian                      | a axis !out !overwrite_input keepdims
+quantile percentile nanquantile nanpercentile | a q axis !out !overwrite_input method keepdims \
+                                        !weights !interpolation
 average                               | a axis weights !returned keepdims
-nansum                                | a ~axis dtype !out keepdims !initial !where
+nansum nanprod                        | a ~axis dtype !out keepdims !initial !where
+nanmax nanmin                         | a ~axis !out keepdims !initial !where
+nanvar nanstd                         | a ~axis !dtype !out ddof>correction keepdims !where !mean \
+                                        correction
+nancumsum nancumprod                  | a axis dtype !out
 nanmean                               | a ~axis dtype !out keepdims !where
 cov                                   | m y rowvar bias ddof !fweights !aweights dtype>dtype
+corrcoef                              | x y rowvar !bias !ddof dtype>dtype
 trapezoid                             | y x dx axis
+interp:np_interp                      | x xp fp left right !period
+unwrap                                | p discont axis period
+fft.fftshift fft.ifftshift            | x axes
+lib.stride_tricks.sliding_window_view | x window_shape axis !subok !writeable
+bincount:np_bincount                  | x weights minlength
+histogram                             | a bins range density weights
+rot90                                 | m k axes
+vander                                | x N increasing
+partition argpartition                | a kth axis !kind !order
 diff                                  | a n axis prepend append
 shape ndim iscomplexobj isrealobj     | a
 size                                  | a axis
@@ -83,6 +107,7 @@ linalg.trace                          | x offset dtype>dtype
 meshgrid                              | *xi !copy !sparse indexing
 zeros_like ones_like empty_like       | a dtype>dtype !order !subok !shape !device
 full_like                             | a fill_value dtype>dtype !order !subok !shape !device
+logspace                              | start stop num endpoint base dtype>dtype !axis
 linspace                              | start stop num endpoint !retstep dtype>dtype !axis !device
 where                                 | condition x y
 select                                | condlist choicelist default
@@ -152,7 +177,8 @@ _REPAIRS = {
 }
 
 
-_DEFINED = vars(numpy_functions) | vars(numpy_statistics)
+_ROOMS = (numpy_functions, numpy_statistics, quantiles, numpy_nan, numpy_signals, numpy_arrays)
+_DEFINED = {name: each for room in _ROOMS for name, each in vars(room).items()}
 
 
 def _find(name: str) -> tuple[Any, Callable[..., Any]] | None:
@@ -285,6 +311,8 @@ for _line in _TABLE.strip().splitlines():
             FUNCTIONS[_theirs] = _made = _adapted(_shown, _ours, _parameters.split())
             _made.__wrapped__ = _Shown(_ours, _parameters.split())  # type: ignore[attr-defined]
 
+FUNCTIONS[np.gradient] = numpy_signals.gradient  # any number of spacings
+FUNCTIONS[np.piecewise] = numpy_arrays.piecewise
 UFUNCS[np.heaviside] = numpy_functions.heaviside
 UFUNCS[np.fabs] = numpy_functions.fabs
 UFUNCS[np.rint] = numpy_functions.rint

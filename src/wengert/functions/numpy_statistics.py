@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from wengert.core.bind import located
-from wengert.core.broadcast import canonical_axes
-from wengert.core.dims import Dim, product
+from wengert.core.dims import Dim
 from wengert.core.table import op
 from wengert.errors import DTypeError, ShapeError
-from wengert.functions.statistics import averageable, reduced_shape
+from wengert.functions.statistics import averageable
 
 
 def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -42,19 +41,6 @@ def _as_spread(name: str, x: Any, dtype: Any) -> Any:
     return op.astype(x, dtype)
 
 
-def median(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    axes = canonical_axes("np.median", axis, x.ndim)
-    others = tuple(each for each in range(x.ndim) if each not in axes)
-    count = int(product(tuple(x.shape[each] for each in axes)))
-    shape = (*(x.shape[each] for each in others), count)
-    rows = op.sort(op.reshape(op.permute_dims(x, (*others, *axes)), shape))
-    middle = op.mean(rows[..., max(count - 1, 0) // 2 : count // 2 + 1], -1)
-    if count and x.dtype.kind == "f":
-        last = rows[..., -1]
-        middle = op.where(op.isnan(last), last, middle)  # NaN comes last, and is the median then
-    return op.reshape(middle, reduced_shape(x.shape, axes, keepdims))
-
-
 def average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Any:
     if weights is None:
         return op.mean(x, axis, keepdims)
@@ -80,17 +66,6 @@ def _spread_weights(x: Any, axis: Any, weights: Any) -> Any:
     sorted_weights = op.permute_dims(weights, tuple(int(i) for i in np.argsort(known)))
     shape = tuple(size if each in known else 1 for each, size in enumerate(x.shape))
     return op.reshape(sorted_weights, shape)
-
-
-def nansum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return op.sum(op.where(op.isnan(x), 0, x) if x.dtype.kind == "f" else x, axis, keepdims)
-
-
-def nanmean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    if x.dtype.kind != "f":
-        return op.mean(x, axis, keepdims)
-    count = op.sum(op.logical_not(op.isnan(x)), axis, keepdims)
-    return nansum(x, axis, keepdims) / op.astype(count, x.dtype)
 
 
 def cov(
@@ -119,6 +94,14 @@ def cov(
     else:
         freedom = max(freedom, 0)
     return op.squeeze(op.divide(x @ x.mT, freedom))
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Any:
+    spread = cov(x, y, rowvar, dtype=dtype)
+    if not spread.ndim:
+        return spread / spread
+    root = op.sqrt(op.diagonal(spread))
+    return op.clip(spread / root[:, None] / root[None, :], -1, 1)
 
 
 def _variables(x: Any, rowvar: bool, second: bool) -> Any:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from wengert.core import tree
 from wengert.core.dtypes import is_float
 from wengert.core.graph import Graph, Node
+from wengert.core.lost_writes import below_arguments, require_unwritten
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value, type_of
@@ -97,26 +98,32 @@ def scatter(values: Sequence[Value], wanted: Sequence[bool]) -> list[Value | Non
 
 
 def close(
+    by: str,
     function: Callable[..., Any],
     structure: tree.Structure,
     types: Sequence[ArrayType],
     whole: bool = False,
     places: Sequence[int] | None = None,
+    given: Sequence[Value] = (),
 ) -> tuple[Graph, tree.Structure, list[Tensor]]:
     """Record `function` of a tree: its graph, the structure it returns and the outer Tensors it
-    uses. As a `whole`, nothing it does happens outside. Where leaves are tied, `places` says which
-    of the types each is of.
+    uses; errors begin with `by`. As a `whole`, nothing it does happens outside. Where leaves are
+    tied, `places` says which of the types each is of. `given` are the values of the leaves, as in
+    `trace_flat`.
     """
     results: list[tree.Structure] = []
 
     def run(*values: Value) -> Sequence[Value]:
         given = values if places is None else [values[i] for i in places]
-        out, shape = tree.flatten(tree.arrays(function(*tree.unflatten(structure, given))))
+        made = tree.unflatten(structure, given)
+        returned = function(*made)
+        require_unwritten(by, below_arguments, structure, given, made, returned)
+        out, shape = tree.flatten(tree.arrays(returned))
         results.append(shape)
         return out
 
     names = [f"x{i}" for i in range(len(types))]
-    graph, captured = trace_flat(run, types, names, whole=whole)
+    graph, captured = trace_flat(run, types, names, whole=whole, given=given)
     return graph, results[-1], captured
 
 

@@ -28,6 +28,7 @@ class Loop:
     def __init__(self) -> None:
         self.index: Any = None  # of the step, where the loop has it
         self._starts: dict[int, tuple[Any, int]] = {}  # sites of generators before the body
+        self._ends: dict[int, int] = {}  # and behind all that they drew in it
         self._begun: set[int] = set()  # generators that have drawn in this run of the body
 
     def body(self, function: Callable[..., Any], indexed: bool) -> Callable[[Any, Any], Any]:
@@ -49,7 +50,13 @@ class Loop:
         if id(generator) not in self._begun:
             self._begun.add(id(generator))
             sites = self._starts.setdefault(id(generator), (generator, sites))[1]
+        self._ends[id(generator)] = max(self._ends.get(id(generator), 0), sites + 1)
         return sites
+
+    def leave_behind(self) -> None:
+        """Let generators go on behind all that was drawn, whichever function drew last."""
+        for generator, _ in self._starts.values():
+            generator.sites = max(generator.sites, self._ends[id(generator)])
 
 
 class _Open(threading.local):

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import pickle
 import random
-import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 Positions = list[tuple[str, Callable[[], Any], Any]]  # what messages call it, its position, then
 
 
 def positions(captured: Iterable[Any]) -> Positions:
     """Where the generators that a function could use stand: the global ones and these."""
-    reads: list[tuple[str, Callable[[], Any]]] = [("random", random.getstate)]
-    numpy_random = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        reads.append(("np.random", lambda: pickle.dumps(numpy_random.get_state())))
+    reads: list[tuple[str, Callable[[], Any]]] = [
+        ("random", random.getstate),
+        ("np.random", _global_state),  # NumPy imports it here, lest the function be the first
+    ]
     for each in captured:
         bits = each if hasattr(each, "state") else getattr(each, "_bit_generator", None)
         if bits is not None:
             reads.append(("a generator of NumPy", partial(_state, bits)))
     return [(name, read, read()) for name, read in reads]
+
+
+def _global_state() -> bytes:
+    return pickle.dumps(np.random.get_state())
 
 
 def _state(bits: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""Loops step by step: how a scan runs in eager mode, where its function sees values."""
+"""Loops step by step: how they run in eager mode, where their functions see values."""
 
 from __future__ import annotations
 
@@ -53,6 +53,38 @@ def run_steps(
     assert returned is not None
     columns = zip(*(collected[t] for t in sorted(collected)), strict=True)
     return carry, tree.unflatten(returned, [op.stack(list(column)) for column in columns])
+
+
+def run_while(
+    test: Callable[[Any], Any],
+    step: Callable[[Any], Any],
+    carry: Any,
+    settle: Settle,
+    require: Require,
+    require_below: Callable[[int], None],
+) -> Any:
+    """The last carry of a loop whose condition holds at first.
+
+    The first step is taken again where the carry must begin with other dtypes than it did.
+    """
+    taken = 0
+    while True:
+        with at_step(taken):
+            if taken and not test(carry):
+                return carry
+            require_below(taken)
+            for _ in range(1 if taken else TRIES):
+                found = step(carry)
+                before, structure = tree.flatten(carry)
+                after = list(map(_array, tree.leaves(tree.arrays(found))))
+                wanted = settle([x.dtype for x in after])
+                if taken or wanted == [x.dtype for x in before]:
+                    break
+                recast = [op.astype(x, dtype) for x, dtype in zip(before, wanted, strict=True)]
+                carry = tree.unflatten(structure, recast)
+        require([type_of(x) for x in before], [type_of(x) for x in after])
+        carry = tree.unflatten(structure, after)
+        taken += 1
 
 
 def _array(x: Value) -> Value:

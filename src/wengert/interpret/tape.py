@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.core.bind import Level, at_line, bind, evaluate
-from wengert.core.dtypes import float32, float64
+from wengert.core.dtypes import float64
 from wengert.core.op import Op
-from wengert.core.source import Line, attribute, begin_body, begin_phase, end_body
+from wengert.core.source import Line, attribute, begin_body, begin_phase, end_body, user_line
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
-from wengert.core.warn import warn_user
-from wengert.errors import NotDifferentiable, WideningWarning
+from wengert.errors import NotDifferentiable
+from wengert.interpret.widening import note_integers, note_widening
 
 
 class Record(NamedTuple):
@@ -55,9 +55,12 @@ class Tape(Level):
         if op.body is not None and op.inlined(params, op.vjp):
             outer = begin_body(op.name)
             try:
-                return op.body(*operands, **params)
+                out = op.body(*operands, **params)
             finally:
                 end_body(outer)
+            if type(out) is Tensor and type(out.value) is Tensor and out.dtype == float64:
+                self._note_widening(op, operands)
+            return out
         if op.saving is not None and not params.get("save"):
             params = op.saving(params)
         values: list[Value] = []
@@ -85,6 +88,15 @@ class Tape(Level):
         wrapped = self.record(op, params, values, sources, out, memory)
         return wrapped if params is given or op.asked is None else wrapped[: op.asked(given)]
 
+    def _note_widening(self, op: Op, operands: Sequence[Value]) -> None:
+        """Of a composite whose body is differentiated in its place: it is what the user called."""
+        line = user_line()
+        own = [type(x) is Tensor and x.level is self for x in operands]
+        values = [x.value if mine else x for x, mine in zip(operands, own, strict=True)]
+        sources = [x.handle if mine else None for x, mine in zip(operands, own, strict=True)]
+        note_widening(op, values, line)
+        note_integers(op, values, sources, line)
+
     def record(
         self,
         op: Op,
@@ -96,7 +108,7 @@ class Tape(Level):
     ) -> Value:
         """Remember a call and wrap its output; the tape keeps the list of values."""
         if type(out) is Tensor and out.dtype == float64:
-            _note_widening(op, values, sources, out.level.line_of(out))
+            note_integers(op, values, sources, out.level.line_of(out))
         for i in op.drops if op.keeps else range(len(values)):
             if sources[i] is not None:
                 x = values[i]
@@ -219,25 +231,3 @@ def _cotangents_of(slots: tuple[int | None, ...], cotangents: dict[int, Value]) 
     """The cotangents of several outputs, None for zero; None alone where all of them are zero."""
     g = tuple(None if slot is None else cotangents.get(slot) for slot in slots)
     return None if all(each is None for each in g) else g
-
-
-def _note_widening(
-    op: Op, values: Sequence[Value], sources: Sequence[int | None], line: Line | None
-) -> None:
-    """Warn where traced integers make float64 of a float32 that is differentiated, in code of the
-    user's: integers among features, or targets.
-    """
-    if line is None or line.phase != "forward" or line.of or line.inside:
-        return
-    pairs = list(zip(values, sources, strict=True))
-    if {x.dtype for x, source in pairs if source is not None} != {float32}:
-        return
-    traced = [x for x, source in pairs if source is None and type(x) is Tensor]
-    integers = [x.dtype for x in traced if x.dtype.kind in "iu"]
-    if integers and not any(x.dtype == float64 for x, _ in pairs if x is not None):
-        warn_user(
-            f"{op.name}: float32 meets an array of {integers[0]}; NumPy makes float64 of the two, "
-            "and what follows is computed in it. Convert the integers with astype(np.float32).",
-            WideningWarning,
-            line,
-        )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, combinations
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from wengert.core.bind import Level, at_line, opened, recording
 from wengert.core.dims import Dim, SizeNeeded, is_known, substitute, yielding_sizes
-from wengert.core.dtypes import DType, float64, is_float, promote
+from wengert.core.dtypes import DType, float64
 from wengert.core.graph import Graph, Node
 from wengert.core.masked import require_plain_array
 from wengert.core.number import key_of_argument
@@ -21,8 +22,8 @@ from wengert.core.table import op
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Type, Value, type_of
-from wengert.core.warn import warn_user
-from wengert.errors import ShapeError, TraceError, WengertError, WideningWarning
+from wengert.errors import ShapeError, TraceError, WengertError
+from wengert.interpret.widening import note_widening
 
 Constants: TypeAlias = list[tuple[np.ndarray[Any, Any], Line | None]]
 
@@ -60,6 +61,14 @@ class Trace(Level):
         # By id of the Tensor or array, which the entry keeps alive: the node that stands for it.
         self.captured: dict[int, tuple[int, Tensor]] = {}
         self._constants: dict[int, tuple[int, Any]] = {}
+        # For warnings: values of outer levels that inputs stand for, conversions that nobody wrote,
+        # nodes that have been named.
+        self.stands_for: dict[int, Value] = {}
+        self.implicit: set[int] = set()
+        self.told: set[int] = set()
+        self.origins: dict[int, tuple[Trace, int] | None] = {}  # of float64, as far as asked for
+        self.weak: set[int] = set()  # constants that are Python numbers
+        self.arrays_told = {}
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
@@ -76,6 +85,9 @@ class Trace(Level):
         del self.graph.nodes[before:]
         for number in [number for number in self.graph.gradient_of if number >= before]:
             del self.graph.gradient_of[number]
+        for numbers in (self.implicit, self.weak, self.told):
+            numbers -= {number for number in numbers if number >= before}
+        self.origins = {number: x for number, x in self.origins.items() if number < before}
         for known in (self.captured, self._constants):
             for key in [key for key, entry in known.items() if entry[0] >= before]:
                 del known[key]
@@ -96,7 +108,7 @@ class Trace(Level):
         numbers = tuple(x if x is None else x.handle for x in lifted)
         line = user_line()
         if isinstance(found, ArrayType) and found.dtype == float64:
-            _note_widening(op, operands, line)
+            note_widening(op, operands, line)
         return self._record(Node(op, numbers, params, found, line))
 
     def _record(self, node: Node) -> Value:
@@ -154,6 +166,7 @@ class Trace(Level):
             tensor = self._constant(x, dtype)
         if dtype is not None and tensor.dtype != dtype:
             tensor = self.process(op.astype, (tensor,), {"dtype": dtype})
+            self.implicit.add(tensor.handle)
         return tensor
 
     def _lift_all(self, op: Op, operands: Sequence[Value]) -> list[Tensor | None]:
@@ -176,7 +189,15 @@ class Trace(Level):
         node = Node(op.constant, (), {"value": value}, type_of(value), user_line())
         number = self.graph.append(node)
         self._constants[id(x)] = (number, x)
+        if weak and not isinstance(x, np.generic):
+            self.weak.add(number)
         return self.tensor(number)
+
+    def array_of(self, number: int) -> Value:
+        """The array of the user's that a node stands for, if it is known."""
+        if number in self.stands_for:
+            return self.stands_for[number]
+        return next((x for known, x in self._constants.values() if known == number), None)
 
     def _capture(self, x: Tensor) -> Tensor:
         x.level.require_open()
@@ -189,6 +210,7 @@ class Trace(Level):
             tensor = self.input(type_of(x), f"captured{len(self.captured)}")
             self.graph.inputs.pop()
             self.captured[id(x)] = (tensor.handle, x)
+            self.stands_for[tensor.handle] = x
         return self.tensor(self.captured[id(x)][0])
 
 
@@ -202,12 +224,14 @@ def trace_flat(
     names: Sequence[str],
     graph: Graph | None = None,
     whole: bool = False,
+    given: Sequence[Value] = (),
 ) -> tuple[Graph, list[Tensor]]:
     """Record `function` called with one Tensor per type; return the graph and the outer Tensors it
     used.
 
     The inputs of the graph are the captured Tensors first, then the arguments. Calls on outer
-    Tensors alone happen outside, once; as a `whole`, the graph records those too.
+    Tensors alone happen outside, once; as a `whole`, the graph records those too. `given` are the
+    values that the arguments stand for, where they are known; warnings name where these were made.
     """
     level = Trace(Graph() if graph is None else graph)
     level.whole = whole
@@ -216,6 +240,9 @@ def trace_flat(
             None if t is None else level.input(t, name)
             for t, name in zip(types, names, strict=True)
         ]
+        for argument, value in zip(arguments, given, strict=False):
+            if argument is not None and value is not None:
+                level.stands_for[argument.handle] = value
         results = function(*arguments)
         for x in results:
             require_plain_array("return", x)
@@ -227,14 +254,16 @@ def trace_flat(
 def _let_sizes_yield(
     op: Op, types: Sequence[ArrayType | None], params: dict[str, Any], misfit: ShapeError
 ) -> None:
-    """Operands do not fit while sizes are open. Where they fit with one of these sizes as a number,
-    or with all of them, have that specialised.
+    """Operands do not fit while sizes are open. Where they fit with some of these sizes as numbers,
+    as few as possible, have those specialised.
     """
     shapes = [size for t in types if t is not None for size in t.shape]
     named = [*shapes, *_sizes_in(tuple(params.values()))]
     sizes = yielding_sizes(frozenset().union(*(x.names for x in named if isinstance(x, Dim))))
-    for chosen in (*reversed(sizes), None) if sizes else ():
-        closed = sizes if chosen is None else {chosen: sizes[chosen]}
+    latest_first = list(reversed(sizes))  # so that the batch itself goes last
+    counts = range(1, len(sizes) + 1)
+    for chosen in chain.from_iterable(combinations(latest_first, count) for count in counts):
+        closed = {name: sizes[name] for name in chosen}
         known = [t and ArrayType(substitute(t.shape, closed), t.dtype) for t in types]
         try:
             node_type(op, known, {name: substitute(x, closed) for name, x in params.items()})
@@ -249,28 +278,6 @@ def _sizes_in(x: Any) -> Iterator[Any]:
             yield from _sizes_in(each)
     else:
         yield x
-
-
-def _note_widening(op: Op, operands: Sequence[Value], line: Line | None) -> None:
-    """Warn where the float64 that comes out is due to a constant of NumPy's, in code of the
-    user's; a body of ours, a backward step and an update choose their dtypes themselves.
-    """
-    if line is None or line.phase != "forward" or line.of or line.inside:
-        return
-    floats = {x.dtype for x in operands if type(x) is Tensor and is_float(x.dtype)}
-    if floats != {np.dtype(np.float32)}:
-        return
-    for x in operands:
-        if isinstance(x, np.ndarray | np.generic) and promote(np.float32(0), x) == float64:
-            kind = f"np.{x.dtype}" if x.ndim == 0 else f"an array of {x.dtype}"
-            warn_user(
-                f"{op.name}: float32 meets {kind}; NumPy makes float64 of the two, and what "
-                "follows is computed in it. Use a Python number, as of math.sqrt or float(x), or "
-                "x.astype(np.float32).",
-                WideningWarning,
-                line,
-            )
-            return
 
 
 _bodies: dict[Any, Graph] = {}  # of composites; the oldest goes when there are too many

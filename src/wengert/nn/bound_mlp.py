@@ -12,7 +12,8 @@ from wengert.core import tree
 from wengert.core.types import ArrayType
 from wengert.nn.mlp_programs import ROWS, MlpProgram
 from wengert.runtime import objects
-from wengert.runtime.call_memory import aligned as aligned_bytes
+from wengert.runtime.aligned_memory import aligned_array
+from wengert.runtime.bound import Bound
 from wengert.runtime.entry import Entry, never
 from wengert.runtime.entry_table import Unsupported
 from wengert.runtime.live import mark_rewritten
@@ -24,13 +25,12 @@ Array: TypeAlias = np.ndarray[Any, Any]
 LONG = 500_000  # multiplications that make it worth while to let other Python threads run
 
 
-def aligned(shape: Sequence[int], dtype: np.dtype[Any], fill: float = 0.0) -> Array:
-    """A new array that begins where a cache line does, as machine code likes it."""
-    made = aligned_bytes(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)
+def rewritten_array(shape: Sequence[int], dtype: np.dtype[Any], fill: float = 0.0) -> Array:
+    """A new array that calls of a network write to, or that is made to be written to."""
+    made = aligned_array(shape, dtype)
     mark_rewritten(owner_of(made))
-    found: Array = made.view(dtype).reshape(shape)
-    found.fill(fill)
-    return found
+    made.fill(fill)
+    return made
 
 
 class BoundMlp:
@@ -49,16 +49,15 @@ class BoundMlp:
         buffers: Mapping[int, Array],  # each by the slot of the array it begins with
         work: int,  # multiplications per call, about
     ) -> None:
-        self._executable, self._sizes, self._slots = program.executable, {str(ROWS): rows}, slots
-        self.buffers = tuple(buffers.values())
-        self._memory = self._executable._new_memory()
-        self._memory.make_room(self._sizes)
-        self._kept: dict[int, Array] = {}
+        self._bound = Bound(program.executable, {str(ROWS): rows}, {})
+        self._slots, self.buffers = slots, tuple(buffers.values())
+        self._memory = program.executable.new_memory()
+        self._memory.make_room(self._bound.sizes)
         self._long = work > LONG
         self._entry = self._make_entry(arguments, buffers)
         self.call: Any = never
         if self._entry is not None:
-            self._entry.accept_from(self._sizes)
+            self._entry.accept_from(self._bound.sizes)
             self._entry.release(self._long)
         self._be_ready()
 
@@ -75,14 +74,14 @@ class BoundMlp:
         signature = Signature(names, structure, places, nothing, places[first:])
         self._memory.inputs = [*self._slots, *buffers]
         try:
-            return Entry(signature, types, (), {}, self._memory, self._executable._native)
+            return Entry(signature, types, (), {}, self._memory, self._bound.executable.native)
         except Unsupported:
             return None
 
     def _be_ready(self) -> None:
         """Have workers, where the program is divided between some."""
         if self._memory.frame[THREADS] > 1:
-            pool().serve(self, self._executable.threads)
+            pool().serve(self, self._bound.executable.threads)
         if self._entry is not None:
             self.call = self._entry.call
 
@@ -92,9 +91,8 @@ class BoundMlp:
 
     def keep(self, arrays: Mapping[int, Array]) -> None:
         """Let the program read or write these arrays, by slot, from now on."""
-        self._kept |= arrays
-        for slot, x in arrays.items():
-            self._memory.frame[slot] = objects.data(x)
+        self._bound.keep(arrays)
+        self._bound.fill(self._memory)
 
     def run(self, leaves: Sequence[Array]) -> None:
         """Call it with arrays of the right types in C order, whatever else they are."""
@@ -104,10 +102,10 @@ class BoundMlp:
                 "its own. Make them with mlp.scratch() and mlp.gradients()."
             )
         self._be_ready()
-        self._memory.make_room(self._sizes)
+        self._memory.make_room(self._bound.sizes)
         for slot, x in zip(self._slots, leaves, strict=True):
             self._memory.frame[slot] = objects.data(x)
-        self.keep(self._kept)
-        self._executable._function(self._memory.address)
+        self._bound.fill(self._memory)
+        self._bound.executable.run_in(self._memory)
         if self._entry is not None:
             self._entry.release(self._long)

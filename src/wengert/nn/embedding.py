@@ -11,8 +11,8 @@ from wengert.core.arguments import worded_methods
 from wengert.core.missing import Explained
 from wengert.core.table import op
 from wengert.core.types import Value
-from wengert.nn.arguments import require_float, require_size
 from wengert.nn.init import Initialiser, initialise
+from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed
 from wengert.nn.showing import shown_layer
 
@@ -22,8 +22,8 @@ from wengert.nn.showing import shown_layer
 class Embedding(Explained):
     """Rows of `weight`, (count, size), at integer indices of any shape; each index becomes a row.
 
-    Negative indices count from the end, and those that do not exist raise IndexError. Rows that are
-    asked for several times add up their gradients. The weights begin normal with variance 1.
+    Indices that do not exist raise IndexError, negative ones too. Rows that are asked for several
+    times add up their gradients. The weights begin normal with variance 1.
 
     >>> layer = wg.nn.Embedding(10, 3)
     >>> layer(np.array([[0, 9], [1, 1]])).shape
@@ -49,7 +49,7 @@ class Embedding(Explained):
         self.weight = initialise("Embedding", init, shape, seed, found)
 
     def __call__(self, indices: Value) -> Value:
-        return op.take(self.weight, indices, 0)
+        return op.embed(self.weight, indices)
 
     def __repr__(self) -> str:
         return shown_layer(self)

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from wengert.api.compile import compile
+from wengert.core.dims import Dim
 from wengert.errors import NonFiniteError, ShapeError
-from wengert.nn.bound_mlp import BoundMlp, aligned
-from wengert.nn.length import as_number, bring_to_length, euclidean_length
+from wengert.functions.clipping import as_number, bring_to_length, exact_length, sum_of_squares
+from wengert.nn.bound_mlp import BoundMlp, rewritten_array
 from wengert.nn.mlp_programs import MlpProgram, accumulate_program, backward_program
 from wengert.nn.scratch import Scratch, Workplace, sections
+from wengert.runtime.nonfinite_policies import RAISE, WITHOUT_SKIP, require_policy
 
 if TYPE_CHECKING:
     from wengert.nn.mlp import Mlp
 
 Array: TypeAlias = np.ndarray[Any, Any]
-NONFINITE = ("raise", "ignore")
+_squares = compile(sum_of_squares, dims={"x": {0: Dim("count")}})
 _NOT_YET = object()  # equal to nothing that users may pass, None neither
 
 
@@ -34,9 +37,9 @@ class Gradients(Workplace):
     def __init__(self, mlp: Mlp, batch: int | None = None) -> None:
         super().__init__(mlp, batch)
         rows, widths = self.row_count, (self.kind.dims[0], self.kind.dims[-1])
-        self._buffer = aligned((rows, sum(widths)), self.kind.dtype)
+        self._buffer = rewritten_array((rows, sum(widths)), self.kind.dtype)
         self._ends = sections(self._buffer, [(rows, width) for width in widths])
-        self.params = aligned((self.kind.parameter_count,), self.kind.dtype)
+        self.params = rewritten_array((self.kind.parameter_count,), self.kind.dtype)
         self._each = sections(self.params, self.kind.parameter_shapes)
         self.d_input, self.d_output = map(self.view, self._ends)
         self.scratch: Any = _NOT_YET  # that backward reads
@@ -146,14 +149,10 @@ class Gradients(Workplace):
 
     def _length(self, by: str, nonfinite: str) -> tuple[float, tuple[float, int]]:
         """The norm, as a number and as what it is made of."""
-        if nonfinite not in NONFINITE:
-            raise ValueError(
-                f"{by}: nonfinite={nonfinite!r} was given; it is one of {', '.join(NONFINITE)}. "
-                "Choose one."
-            )
-        length = euclidean_length(self.params)
+        require_policy(by, nonfinite, WITHOUT_SKIP)
+        length = exact_length(self.params, _squares)
         norm = as_number(*length)
-        if nonfinite == "raise" and not math.isfinite(norm):
+        if nonfinite == RAISE and not math.isfinite(norm):
             raise NonFiniteError(
                 f"{by}: {self._first_nonfinite()}; a finite norm is needed. Look for where it "
                 "began, or pass nonfinite='ignore'."
@@ -200,7 +199,7 @@ class Gradients(Workplace):
         return _gradients_of, (self._like, self.batch, self._buffer, self.params)
 
     def __repr__(self) -> str:
-        norm = as_number(*euclidean_length(self.params))
+        norm = as_number(*exact_length(self.params, _squares))
         return f"Gradients({self.label}, norm={norm:.6g})"
 
 

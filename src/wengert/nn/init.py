@@ -20,15 +20,15 @@ import numpy as np
 
 from wengert.core.arguments import worded
 from wengert.errors import ShapeError
-from wengert.nn.arguments import require_float, require_shape
+from wengert.nn.layer_arguments import require_float, require_shape
 from wengert.nn.seeding import Seed, generator_of
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Shape: TypeAlias = int | Sequence[int]
+GivenShape: TypeAlias = int | Sequence[int]
 Initialiser: TypeAlias = Callable[..., Array]
 
 
-def _fans(by: str, shape: Shape) -> tuple[int, int]:
+def _fans(by: str, shape: GivenShape) -> tuple[int, int]:
     """(fan_in, fan_out)"""
     shape = require_shape(by, shape)
     if len(shape) < 2:
@@ -40,7 +40,7 @@ def _fans(by: str, shape: Shape) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
-def _uniform(shape: Shape, seed: Seed, dtype: Any, by: str, variance: float) -> Array:
+def _uniform(shape: GivenShape, seed: Seed, dtype: Any, by: str, variance: float) -> Array:
     limit, sizes, found = (
         math.sqrt(3 * variance),
         require_shape(by, shape),
@@ -49,13 +49,13 @@ def _uniform(shape: Shape, seed: Seed, dtype: Any, by: str, variance: float) -> 
     return generator_of(by, seed).uniform(-limit, limit, sizes).astype(found)
 
 
-def _normal(shape: Shape, seed: Seed, dtype: Any, by: str, variance: float) -> Array:
+def _normal(shape: GivenShape, seed: Seed, dtype: Any, by: str, variance: float) -> Array:
     sizes, found = require_shape(by, shape), require_float(by, dtype)
     return generator_of(by, seed).normal(0.0, math.sqrt(variance), sizes).astype(found)
 
 
 @worded
-def xavier_uniform(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
+def xavier_uniform(shape: GivenShape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Uniform with variance 2 / (fan_in + fan_out): within ± sqrt(6 / (fan_in + fan_out)).
 
     For tanh and sigmoid (Glorot and Bengio 2010).
@@ -65,14 +65,14 @@ def xavier_uniform(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> 
 
 
 @worded
-def xavier_normal(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
+def xavier_normal(shape: GivenShape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Normal with variance 2 / (fan_in + fan_out)."""
     by = "xavier_normal"
     return _normal(shape, seed, dtype, by, 2 / max(sum(_fans(by, shape)), 1))
 
 
 @worded
-def he_uniform(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
+def he_uniform(shape: GivenShape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Uniform with variance 2 / fan_in: within ± sqrt(6 / fan_in).
 
     For relu and its relatives (He et al. 2015).
@@ -82,14 +82,14 @@ def he_uniform(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Arra
 
 
 @worded
-def he_normal(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
+def he_normal(shape: GivenShape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Normal with variance 2 / fan_in."""
     by = "he_normal"
     return _normal(shape, seed, dtype, by, 2 / max(_fans(by, shape)[0], 1))
 
 
 @worded
-def lecun_uniform(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
+def lecun_uniform(shape: GivenShape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Uniform with variance 1 / fan_in: within ± sqrt(3 / fan_in).
 
     What goes in with variance 1 comes out with variance 1 (LeCun et al. 1998).
@@ -99,26 +99,26 @@ def lecun_uniform(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> A
 
 
 @worded
-def lecun_normal(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
+def lecun_normal(shape: GivenShape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Normal with variance 1 / fan_in."""
     by = "lecun_normal"
     return _normal(shape, seed, dtype, by, 1 / max(_fans(by, shape)[0], 1))
 
 
 @worded
-def normal(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
+def normal(shape: GivenShape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Normal with variance 1, of any shape."""
     return _normal(shape, seed, dtype, "normal", 1.0)
 
 
 @worded
-def zeros(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
+def zeros(shape: GivenShape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Zeros of any shape; nothing is drawn."""
     return np.zeros(require_shape("zeros", shape), require_float("zeros", dtype))
 
 
 @worded
-def orthogonal(shape: Shape, seed: Seed = None, dtype: Any = np.float32) -> Array:
+def orthogonal(shape: GivenShape, seed: Seed = None, dtype: Any = np.float32) -> Array:
     """Orthonormal rows, or columns where there are more rows than columns, uniformly among all such
     matrices (Saxe et al. 2014). Axes behind the first count as one.
 

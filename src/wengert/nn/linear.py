@@ -11,8 +11,8 @@ from wengert.core.arguments import worded_methods
 from wengert.core.missing import Explained
 from wengert.core.table import op
 from wengert.core.types import Value
-from wengert.nn.arguments import require_float, require_size
 from wengert.nn.init import Initialiser, initialise
+from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed
 from wengert.nn.showing import shown_layer
 

@@ -16,10 +16,10 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.errors import DTypeError, ShapeError, TraceError
 from wengert.nn.activations import ACTIVATIONS, find_activation
-from wengert.nn.arguments import as_sequence, require_float, require_size
-from wengert.nn.bound_mlp import BoundMlp, aligned
+from wengert.nn.bound_mlp import BoundMlp, rewritten_array
 from wengert.nn.gradients import Gradients
 from wengert.nn.init import Initialiser, initialise
+from wengert.nn.layer_arguments import as_sequence, require_float, require_size
 from wengert.nn.linear import Linear
 from wengert.nn.mlp_programs import Kind
 from wengert.nn.scratch import Scratch, Workplace, sections
@@ -67,7 +67,9 @@ class Mlp(Explained):
         self.activation = find_activation(activation, "Mlp", "activation").name
         self.output_activation = find_activation(output_activation, "Mlp", "output_activation").name
         kind = Kind(sizes, self.activation, self.output_activation, require_float("Mlp", dtype))
-        arrays = sections(aligned((kind.parameter_count,), kind.dtype), kind.parameter_shapes)
+        arrays = sections(
+            rewritten_array((kind.parameter_count,), kind.dtype), kind.parameter_shapes
+        )
         rng = generator_of("Mlp", seed)
         for weights in arrays[::2]:
             weights[...] = initialise("Mlp", init, weights.shape, rng, kind.dtype)

@@ -89,11 +89,7 @@ class MlpProgram:
         donate: Sequence[str] = (),
     ) -> None:
         self.executable: Executable = compile(function, dims=dims, donate=donate).executable(*args)
-        memory = self.executable._new_memory()
-        self.inputs = memory.inputs
-        # What is committed to a donated array goes there, and only from there to memory.
-        donated = {output: memory.inputs[i] for output, i in self.executable.written.items()}
-        self.outputs = [donated.get(j, slot) for j, slot in enumerate(memory.outputs)]
+        self.inputs, self.outputs = self.executable.input_slots, self.executable.output_slots
 
 
 def forward_layers(kind: Kind, x: Value, layers: Sequence[Linear]) -> list[Value]:

@@ -16,7 +16,7 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import ShapeError
 from wengert.functions.parameter import canonical_number
-from wengert.nn.arguments import as_sequence, require_float, require_size
+from wengert.nn.layer_arguments import as_sequence, require_float, require_size
 from wengert.nn.showing import shown_layer
 
 

@@ -13,8 +13,8 @@ from wengert.core.missing import Explained
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import ShapeError
-from wengert.nn.arguments import require_float, require_size
 from wengert.nn.init import Initialiser, initialise
+from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed, generator_of
 from wengert.nn.showing import shown_layer
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.types import ArrayType, type_of
-from wengert.nn.arguments import require_size
-from wengert.nn.bound_mlp import BoundMlp, aligned
+from wengert.nn.bound_mlp import BoundMlp, rewritten_array
+from wengert.nn.layer_arguments import require_size
 from wengert.nn.mlp_programs import Kind, forward_program, typical_rows
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Scratch(Workplace):
         super().__init__(mlp, batch)
         rows, widths = self.row_count, self.kind.kept
         program = forward_program(self.kind, self.typical_rows)
-        self.buffer = aligned((rows, sum(widths)), self.kind.dtype, math.nan)
+        self.buffer = rewritten_array((rows, sum(widths)), self.kind.dtype, math.nan)
         self.kept = sections(self.buffer, [(rows, width) for width in widths])
         self.bound = BoundMlp(
             program,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from wengert.core.broadcast import canonical_axis
 from wengert.core.define import function, linear, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly, product
 from wengert.core.lowering import Pick, Places, inside_or
+from wengert.core.op import holds_tensor
 from wengert.core.samples import sample
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
@@ -279,18 +281,35 @@ def tile(x: Any, repetitions: Any) -> Any:
     return op.reshape(wide, tuple(count * size for count, size in pairs))
 
 
+def _repeated(repeats: Any, size: int) -> Any:
+    """The positions along an axis of this size, each as often as it is repeated."""
+    one = repeats.ndim == 1 and len(repeats) in (1, size)
+    if not one or (repeats.size and repeats.dtype.kind not in "iu") or (repeats < 0).any():
+        raise ShapeError(
+            f"repeat: repeats {reprlib.repr(repeats.tolist())} were given for an axis of size "
+            f"{size}; they are one integer of at least 0, or one for each position. Pass those."
+        )
+    return np.repeat(np.arange(size), repeats.astype(np.int64))
+
+
 @function(method=True, array_function=(np.repeat,))
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
-    """Each element repeated along an axis; without an axis the array is read row by row as 1-d."""
+    """Each element repeated along an axis; without an axis the array is read row by row as 1-d.
+
+    `repeats` is one number for all elements, or one for each: then an array of known values.
+    """
     x = op.asarray(x)
     if axis is None:
         x, axis = op.reshape(x, (-1,)), 0
     axis = canonical_axis("repeat", axis, x.ndim)
-    if np.ndim(repeats) != 0:
-        raise ShapeError(
-            f"repeat: repeats of shape {np.shape(repeats)} were given; one integer for all "
-            "elements is needed. Use wg.take(x, np.repeat(np.arange(n), repeats), axis)."
+    if holds_tensor(repeats) and np.ndim(repeats) != 0:
+        error = TraceError(
+            "repeat: repeats are a Tensor; how many elements there will be must be known "
+            "beforehand. Pass an array, or choose with wg.take(x, indices, axis)."
         )
+        raise located(error, [x, repeats])
+    if np.ndim(repeats) != 0:
+        return op.take(x, _repeated(np.asarray(repeats), int(x.shape[axis])), axis=axis)
     (count,) = canonical_shape("repeat", repeats)
     before, size, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     wide = op.broadcast_to(op.expand_dims(x, axis + 1), (*before, size, count, *after))

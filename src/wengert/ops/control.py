@@ -82,7 +82,9 @@ def _front_region(function: Callable[..., Any], *args: Any) -> Any:
         return tree.arrays(function(*args))
     leaves, places = tree.distinct_leaves(args)
     structure, types = tree.flatten(args)[1], [type_of(x) for x in leaves]
-    body, returned, captured = close(function, structure, types, places=places)
+    body, returned, captured = close(
+        "checkpoint", function, structure, types, places=places, given=leaves
+    )
     return tree.unflatten(returned, region.rebind([*captured, *leaves], {"body": body}))
 
 
@@ -153,7 +155,8 @@ def _front_cond(
     leaves, places = tree.distinct_leaves(args)
     structure, types = tree.flatten(args)[1], [type_of(x) for x in leaves]
     (first, ours, used), (second, theirs, used_too) = (
-        close(function, structure, types, whole=True, places=places) for function in (then, orelse)
+        close("cond", function, structure, types, whole=True, places=places, given=leaves)
+        for function in (then, orelse)
     )
     if ours != theirs or first.output_types() != second.output_types():
         error = ShapeError(
@@ -182,7 +185,7 @@ def _types(structure: tree.Structure, graph: Graph) -> Any:
     vjp_flat=_cond_vjp,
     jvp_flat=_cond_jvp,
     narrow=_narrow,
-    lower=Bodies("cond"),
+    lower=Bodies("cond", ("then", "orelse")),
 )
 def cond(*operands: Any, then: Graph, orelse: Graph) -> None:
     """One of two functions of the same arguments, chosen by a condition at run time.

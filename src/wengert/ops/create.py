@@ -9,12 +9,13 @@ import numpy as np
 
 from wengert.core import dtypes, magnitude
 from wengert.core.bind import located, recording_level
-from wengert.core.constant import Constant
+from wengert.core.constant import IndexableConstant
 from wengert.core.define import elementwise, function, linear, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
 from wengert.core.lowering import Along, Elementwise, Formula, Source, View
 from wengert.core.masked import require_plain_array
 from wengert.core.number import Number
+from wengert.core.op import holds_tensor
 from wengert.core.samples import Booleans, sample, uniform
 from wengert.core.shapes import canonical_shape
 from wengert.core.standard import require_cpu
@@ -373,6 +374,44 @@ def eye(
     return op.astype(op.equal(lines + k, op.arange(cols)), np.float64 if dtype is None else dtype)
 
 
+def _joined(x: Any) -> Any:
+    """Nested lists of Tensors, arrays and numbers as one array; numbers take the others' dtype."""
+    leaves: list[Any] = []
+
+    def shape_of(each: Any) -> Shape:
+        if not isinstance(each, list | tuple):
+            found = each.as_array() if isinstance(each, Number) else each
+            leaves.append(found)
+            return tuple(found.shape) if isinstance(found, Tensor) else np.shape(found)
+        shapes = [shape_of(inner) for inner in each]
+        if any(shape != shapes[0] for shape in shapes):
+            odd = next(shape for shape in shapes if shape != shapes[0])
+            raise ShapeError(
+                f"array: given a list of arrays of shapes {shapes[0]} and {odd}; all must be "
+                "equal. Broadcast or reshape them first, or join them with wg.concat."
+            )
+        return (len(each), *(shapes[0] if shapes else (0,)))
+
+    shape = shape_of(x)
+    plain = [each if isinstance(each, bool | int | float) else op.asarray(each) for each in leaves]
+    dtype = dtypes.promote(*plain)
+    return op.reshape(op.stack([op.astype(op.asarray(each), dtype) for each in plain]), shape)
+
+
+@function()
+def array(x: Any, dtype: Any = None) -> Any:
+    """A new array of a number, an array or nested lists, in which there may be Tensors.
+
+    These are joined as `wg.stack` does it. `np.array` cannot: what it returns is never a Tensor.
+
+    >>> wg.grad(lambda x: wg.sum(wg.array([[x, 2.0], [x * x, x]])))(3.0)
+    array(8.)
+    """
+    if isinstance(x, np.ndarray):
+        x = np.array(x)
+    return op.asarray(x, dtype)
+
+
 def _copied(x: Any, dtype: Any, copy: bool) -> Any:
     if not copy and (not isinstance(x, np.ndarray) or x.dtype != (dtype or x.dtype)):
         raise ValueError(
@@ -384,8 +423,9 @@ def _copied(x: Any, dtype: Any, copy: bool) -> Any:
 
 @function()
 def asarray(x: Any, dtype: Any = None, *, copy: bool | None = None, device: Any = None) -> Any:
-    """A number, list or array as an array; a Tensor stays what it is. In a function that is
-    recorded, the array can be indexed by traced integers: ``wg.asarray(table)[i, j]``.
+    """A number, array or nested list as an array; a Tensor stays what it is, and Tensors in lists
+    are joined. In a function that is recorded, the array can be indexed by traced integers:
+    ``wg.asarray(table)[i, j]``.
 
     With ``copy=True`` the memory is new, with ``copy=False`` it is what was given, or an error.
     """
@@ -395,10 +435,13 @@ def asarray(x: Any, dtype: Any = None, *, copy: bool | None = None, device: Any 
         x = _copied(x, wanted, copy)
     if isinstance(x, Number):
         x = x.as_array()
+    elif isinstance(x, list | tuple) and holds_tensor(x):
+        x = _joined(x)
     elif not isinstance(x, Tensor):
         require_plain_array("asarray", x)
         x = np.asarray(x)
-        if recording_level() is not None:
-            x = x.view(Constant)
         dtypes.require_supported("asarray", 0, x.dtype)
-    return x if dtype is None or x.dtype == np.dtype(dtype) else op.astype(x, dtype)
+    found = x if dtype is None or x.dtype == np.dtype(dtype) else op.astype(x, dtype)
+    if type(found) is np.ndarray and recording_level() is not None:
+        return found.view(IndexableConstant)
+    return found

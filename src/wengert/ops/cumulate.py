@@ -12,7 +12,7 @@ from wengert.core import dtypes
 from wengert.core.bind import located
 from wengert.core.broadcast import canonical_axis
 from wengert.core.define import function, linear, primitive
-from wengert.core.lowering import Kernel, Pick, Places, inside_or
+from wengert.core.lowering import Pick, Places, SpecialKernel, inside_or
 from wengert.core.samples import Exactly, Integers, sample
 from wengert.core.table import FUNCTIONS, UFUNC_METHODS, op
 from wengert.core.types import ArrayType
@@ -105,7 +105,7 @@ def _recurrence_jvp(d: Any, out: Any, a: Any, b: Any, axis: int) -> Any:
         sample(Exactly([1.0, 0.0, 2.0, 0.0]), (4,), axis=0),
     ),
     space="hidden",
-    lower=Kernel("recurrence", one_dtype=True),
+    lower=SpecialKernel("recurrence", one_dtype=True),
 )
 def recurrence(a: Any, b: Any, /, axis: int) -> None:
     """The linear recurrence h_t = a_t h_{t-1} + b_t along the axis, from h_0 = b_0: all of h.
@@ -150,7 +150,7 @@ _SAMPLES = (
     transpose=lambda g, _x, axis: op.flip(op.cumsum(op.flip(g, axis=axis), axis=axis), axis=axis),
     samples=(*_SAMPLES, sample(Integers((2, 3), dtype="int8"), axis=1)),
     method=True,
-    lower=Kernel("cumsum"),
+    lower=SpecialKernel("cumsum"),
 )
 def cumsum(x: Any, /, axis: int | None = None) -> None:
     """Running sums along the axis: element i is the sum of the elements up to and with i.
@@ -185,7 +185,7 @@ def _cumprod_jvp(d: Any, out: Any, x: Any, axis: int) -> Any:
         sample(Exactly([[0.0, 2.0, 0.0, 3.0], [1.0, 2.0, 0.5, 0.0]]), axis=1),
     ),
     method=True,
-    lower=Kernel("cumprod"),
+    lower=SpecialKernel("cumprod"),
 )
 def cumprod(x: Any, /, axis: int | None = None) -> None:
     """Running products along the axis. Its derivatives are right at zeros too.

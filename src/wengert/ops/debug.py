@@ -11,7 +11,7 @@ from wengert.core.bind import recording_level
 from wengert.core.define import primitive
 from wengert.core.dims import Dim
 from wengert.core.dtypes import bool_
-from wengert.core.lowering import Kernel
+from wengert.core.lowering import SpecialKernel
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
 from wengert.interpret.printing import print_value
@@ -63,7 +63,7 @@ def _show(x: Value, name: str) -> None:
     canonical=lambda x, name: {"name": str(name)},
     front=_front_debug,
     flat=True,
-    lower=Kernel("debug"),
+    lower=SpecialKernel("debug"),
 )
 def debug(x: Any, /, name: str) -> None:
     """Print a value when the program comes to this place, compiled or not, and return the same.

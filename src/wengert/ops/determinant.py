@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.core.define import function, primitive
-from wengert.core.lowering import Kernel, cubes
+from wengert.core.lowering import SpecialKernel, cubes
 from wengert.core.matrices import require_equal_matrices, require_floats, require_square
 from wengert.core.samples import Exactly, sample
 from wengert.core.table import op
@@ -76,7 +76,7 @@ def _over_matrix(g: Any) -> Any:
     ],
     array_function=(np.linalg.det,),
     space="linalg",
-    lower=Kernel("det", cubes(2, 3)),
+    lower=SpecialKernel("det", cubes(2, 3)),
 )
 def det(x: Any, /) -> None:
     """The determinant of each matrix.
@@ -164,7 +164,7 @@ def _cofactors(x: Any) -> Any:
     jvp=lambda d, _out, x: op.cofactors_tangent(x, d[0]),
     samples=_SQUARES,
     space="hidden",
-    lower=Kernel("cofactors", cubes(2)),
+    lower=SpecialKernel("cofactors", cubes(2)),
 )
 def cofactors(x: Any, /) -> None:
     """The matrix of cofactors, det's gradient: det(x) times inv(x).mT where there is an inverse.
@@ -220,7 +220,7 @@ def _cofactors_tangent_jvp(d: Any, _out: Any, x: Any, dx: Any) -> Any:
         sample((0, 0), (0, 0)),
     ),
     space="hidden",
-    lower=Kernel("cofactors_tangent", cubes(4)),
+    lower=SpecialKernel("cofactors_tangent", cubes(4)),
 )
 def cofactors_tangent(x: Any, dx: Any, /) -> None:
     """The derivative of the cofactors of x along dx: det's Hessian at x, applied to dx."""
@@ -232,7 +232,7 @@ def cofactors_tangent(x: Any, dx: Any, /) -> None:
     flat=True,
     samples=_REGULAR,
     space="hidden",
-    lower=Kernel("det_sign", cubes(2, 3)),
+    lower=SpecialKernel("det_sign", cubes(2, 3)),
 )
 def det_sign(x: Any, /) -> None:
     """The sign of each determinant: 1, -1, or 0 for a singular matrix."""
@@ -245,7 +245,7 @@ def det_sign(x: Any, /) -> None:
     jvp=lambda d, _out, x: op.sum(op.inv(x).mT * d[0], axis=(-2, -1)),
     samples=_REGULAR,
     space="hidden",
-    lower=Kernel("log_abs_det", cubes(2, 3)),
+    lower=SpecialKernel("log_abs_det", cubes(2, 3)),
 )
 def log_abs_det(x: Any, /) -> None:
     """The logarithm of each determinant's absolute value; -inf for a singular matrix."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -23,13 +24,14 @@ class _Term(NamedTuple):
 
 
 @function(array_function=(np.einsum,))
-def einsum(subscripts: str, *operands: Any, optimize: Any = True) -> Any:
+def einsum(subscripts: Any, *operands: Any, optimize: Any = True) -> Any:
     """Sums of products named by letters: one letter per axis, equal letters run together.
 
     Letters after `->` are the axes of the result, all others are summed; without `->` the result
     has the letters that occur once, in alphabetical order. A letter twice in one operand takes its
     diagonal, `...` stands for any further axes, which broadcast. `optimize` is accepted for NumPy's
-    sake; the order is always chosen.
+    sake; the order is always chosen. Operands and lists of labels in turn mean the same:
+    `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
 
     >>> wg.einsum("ij,jk->ik", np.ones((2, 3)), np.ones((3, 4))).shape
     (2, 4)
@@ -37,10 +39,7 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = True) -> Any:
     array(5.)
     """
     if not isinstance(subscripts, str):
-        raise DTypeError(
-            f"einsum: given {type(subscripts).__name__} as subscripts; a string is needed. Write "
-            "them as 'ij,jk->ik'."
-        )
+        subscripts, operands = _in_letters(subscripts, operands)
     arrays = [op.asarray(x) for x in operands]
     if len({x.dtype for x in arrays}) > 1:  # before anything is summed: integers would wrap around
         dtype = promote(*arrays)
@@ -60,6 +59,32 @@ def einsum(subscripts: str, *operands: Any, optimize: Any = True) -> Any:
     (x, labels), dtype = ready[0], arrays[0].dtype
     x = op.permute_dims(x, tuple(labels.index(label) for label in output))
     return x if x.dtype == dtype else op.astype(x, dtype)  # sums of small integers were wider
+
+
+def _in_letters(first: Any, rest: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    """Operands and lists of labels in turn, with the labels as letters."""
+    given = (first, *rest)
+    pairs, result = given[: len(given) // 2 * 2], given[len(given) // 2 * 2 :]
+    lists = [*pairs[1::2], *result]
+    labels = {label for each in lists if isinstance(each, list | tuple) for label in each}
+    numbers = labels - {Ellipsis}
+    whole = all(isinstance(each, int | np.integer) and each >= 0 for each in numbers)
+    if not rest or not all(isinstance(each, list | tuple) for each in lists) or not whole:
+        raise DTypeError(
+            f"einsum: given {type(first).__name__} as subscripts; a string is needed, or operands "
+            "and lists of integers in turn. Write 'ij,jk->ik', or x, [0, 1], y, [1, 2], [0, 2]."
+        )
+    if len(numbers) > len(ascii_letters):
+        raise ShapeError(
+            f"einsum: {len(numbers)} labels were given; there are {len(ascii_letters)} letters. "
+            "Take fewer products at a time."
+        )
+    # In order: where there is no result, its axes are in the order of the labels.
+    letters = dict(zip(sorted(numbers), ascii_uppercase + ascii_lowercase, strict=False))
+    letters[Ellipsis] = "..."
+    texts = ["".join(letters[label] for label in each) for each in lists]
+    inputs = ",".join(texts[: len(pairs) // 2])
+    return (f"{inputs}->{texts[-1]}" if result else inputs), pairs[::2]
 
 
 def _refuse(subscripts: str, problem: str, repair: str) -> NoReturn:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import promotion, special
+from wengert.core import numpy_special, promotion
 from wengert.core.define import elementwise
 from wengert.core.dtypes import floating
+from wengert.core.emit import on_arrays
 from wengert.core.samples import uniform
 from wengert.core.table import op
 
@@ -125,9 +126,52 @@ def logaddexp(x: Any, y: Any, /) -> None:
     """log(exp(x) + exp(y)) of each pair of elements, without overflow on the way."""
 
 
+def _emit_logaddexp2(e: Any, x: Any, y: Any) -> Any:
+    distance = e.neg(e.abs(e.sub(x, y)))
+    total = e.add(e.max(x, y), e.mul(e.log1p(e.exp2(distance)), e.const(1 / math.log(2))))
+    # Of two equal infinities the distance is NaN.
+    return e.select(e.eq(x, y), e.add(x, e.const(1)), total)
+
+
+@elementwise(
+    numpy=np.logaddexp2,
+    dtypes=promotion.inexact,
+    commutative=True,
+    partials=lambda _out, x, y: (
+        lambda: op.sigmoid(_lead(x, y) * math.log(2)),
+        lambda: op.sigmoid(_lead(y, x) * math.log(2)),
+    ),
+    emit=_emit_logaddexp2,
+    samples=uniform((-2, 2), (-2, 2)),
+    at=[((3.0, 3.0), 4.0, (0.5, 0.5), "equals share the gradient evenly")],
+)
+def logaddexp2(x: Any, y: Any, /) -> None:
+    """log2(2**x + 2**y) of each pair of elements, without overflow on the way."""
+
+
+def _emit_xlogy(e: Any, x: Any, y: Any) -> Any:
+    nothing = e.and_(e.eq(x, e.const(0)), e.eq(y, y))
+    return e.select(nothing, e.const(0), e.mul(x, e.log(y)))
+
+
+@elementwise(
+    numpy=on_arrays(_emit_xlogy),
+    emit=_emit_xlogy,
+    dtypes=promotion.inexact,
+    partials=lambda _out, x, y: (lambda: op.log(y), lambda: op.pull(x, 1 / y)),
+    samples=uniform((-2, 2), (0.2, 3)),
+    at=[
+        ((0.0, 0.0), 0.0, (-math.inf, 0.0), "no weight on an event that does not happen"),
+        ((0.0, 2.0), 0.0, (math.log(2), 0.0), "the slopes around it"),
+    ],
+)
+def xlogy(x: Any, y: Any, /) -> None:
+    """x · log(y) of each pair of elements, and 0 where x is 0, whatever y is but NaN."""
+
+
 def _sigmoid(x: Any) -> Any:
     x = np.asarray(x)
-    return special.sigmoid(x.astype(floating(x.dtype), copy=False))
+    return numpy_special.sigmoid(x.astype(floating(x.dtype), copy=False))
 
 
 @elementwise(

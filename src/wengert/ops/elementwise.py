@@ -9,6 +9,7 @@ import numpy as np
 
 from wengert.core import magnitude, promotion
 from wengert.core.define import elementwise, function
+from wengert.core.emit import on_arrays
 from wengert.core.lowering import Elementwise, Failure
 from wengert.core.samples import Exactly, Real, sample, uniform
 from wengert.core.table import op
@@ -233,6 +234,22 @@ def square(x: Any, /) -> None:
 )
 def sqrt(x: Any, /) -> None:
     """Square root of each element."""
+
+
+def _emit_rsqrt(e: Any, x: Any) -> Any:
+    return e.div(e.const(1), e.sqrt(x))
+
+
+@elementwise(
+    numpy=on_arrays(_emit_rsqrt),
+    dtypes=promotion.inexact,
+    partials=lambda out, x: -0.5 * out / x,
+    emit=_emit_rsqrt,
+    samples=uniform((0.2, 3)),
+    at=[((0.0,), math.inf, (-math.inf,), "the limit from the right")],
+)
+def rsqrt(x: Any, /) -> None:
+    """1 / sqrt(x) of each element."""
 
 
 @elementwise(

@@ -11,6 +11,8 @@ import numpy as np
 from wengert.core.define import function, linear
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
 from wengert.core.lowering import Along, Pick, Places, Span, View, inside_or
+from wengert.core.number import Number
+from wengert.core.op import holds_tensor
 from wengert.core.samples import sample
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
@@ -178,17 +180,17 @@ def getitem(x: Any, key: Any) -> Any:
     values. A traced mask has no known count: use ``wg.where(mask, x, 0)``.
     """
     x = op.asarray(x)
-    entries = _entries(x, key)
-    basic = _basic(x, entries)
+    entries = entries_of(x, key)
+    part = basic(x, entries)
     if all(entry.index is None for entry in entries):
-        return basic
-    return _advanced(basic, entries)
+        return part
+    return _advanced(part, entries)
 
 
 setattr(Tensor, "__getitem__", getitem)  # noqa: B010  (mypy reads x.__getitem__ as x[...])
 
 
-def _basic(x: Any, entries: Sequence[KeyEntry]) -> Any:
+def basic(x: Any, entries: Sequence[KeyEntry]) -> Any:
     """Slices, single positions and new axes; axes with an integer array stay whole."""
     spans = [entry.span for entry in entries if entry.span is not None]
     start, size, step = (tuple(each) for each in zip(*spans, strict=True)) if spans else ((),) * 3
@@ -217,7 +219,7 @@ def _advanced(x: Any, entries: Sequence[KeyEntry]) -> Any:
         raise type(error)(str(error).replace("gather", "getitem", 1)) from None
 
 
-def _entries(x: Any, key: Any) -> list[KeyEntry]:
+def entries_of(x: Any, key: Any) -> list[KeyEntry]:
     """The parts of a key, one per axis of x or new axis, with Ellipsis written out."""
     parts = [_array(part) for part in (key if isinstance(key, tuple) else (key,))]
     used = sum(map(_consumed, parts))
@@ -243,6 +245,8 @@ def _entries(x: Any, key: Any) -> list[KeyEntry]:
 
 def _array(part: Any) -> Any:
     """A part of a key with sequences and numbers of NumPy's as arrays."""
+    if type(part) is Number and part.dtype.kind == "i":
+        return part.as_array()
     if part is None or part is Ellipsis or isinstance(part, bool | int | slice | Dim | np.ndarray):
         return part
     if isinstance(part, Tensor):
@@ -255,11 +259,8 @@ def _array(part: Any) -> Any:
             _refuse_kind(f"an index of dtype {part.dtype}")
         return part
     if isinstance(part, np.generic | list | tuple):
-        if isinstance(part, list | tuple) and any(isinstance(each, Tensor) for each in part):
-            raise TraceError(
-                f"getitem: a {type(part).__name__} of Tensors was given as an index; an index is "
-                "one array. Join them with wg.stack first."
-            )
+        if isinstance(part, list | tuple) and holds_tensor(part):
+            return _array(op.array(part))
         found = np.asarray(part)
         # A list of no elements has no dtype of its own, however deep.
         return found.astype(np.intp) if isinstance(part, list) and not found.size else found

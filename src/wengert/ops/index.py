@@ -11,7 +11,7 @@ from wengert.core import dtypes
 from wengert.core.broadcast import broadcast_shapes, canonical_axis
 from wengert.core.define import composite, function, linear
 from wengert.core.dims import Shape, product
-from wengert.core.lowering import BAD_INDEX, Kernel, Pick, Places
+from wengert.core.lowering import BAD_INDEX, Pick, Places, SpecialKernel
 from wengert.core.samples import Exactly, Integers, sample
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
@@ -209,7 +209,7 @@ def _scatter(updates: Any, *indices: Any, shape: Shape, axis: int) -> Any:
         sample((3, 0), Exactly(np.zeros(0, np.int64)), shape=(3, 2), axis=1),
         sample((), Exactly(np.int64(-1)), shape=(3,), axis=0),
     ),
-    lower=Kernel("scatter", failure=BAD_INDEX),
+    lower=SpecialKernel("scatter", failure=BAD_INDEX),
 )
 def scatter(*arrays: Any, shape: Shape, axis: int) -> None:
     """Zeros of a shape with the first array added at positions; the transpose of gather.
@@ -369,6 +369,52 @@ def one_hot(indices: Any, /, num_classes: int, dtype: Any = np.float32) -> Any:
     """A row of zeros for each index, with a one at that position; none for an index outside."""
     _require_integers("one_hot", indices)
     return op.astype(op.equal(op.expand_dims(indices, -1), op.arange(num_classes)), dtype)
+
+
+def _embed_type(weight: Any, indices: Any) -> ArrayType:
+    _require_integers("Embedding", indices)
+    return ArrayType((*indices.shape, *weight.shape[1:]), weight.dtype)
+
+
+def _present(indices: Any, count: Any) -> Any:
+    """Indices of rows, none of which may be negative: that marks what is missing more often than it
+    counts from the end.
+    """
+    if isinstance(indices, np.ndarray) and isinstance(count, int):
+        wrong = (indices < 0) | (indices >= count)
+        if np.any(wrong):
+            raise IndexError(
+                f"Embedding: index {indices[wrong][0]} was given at position "
+                f"{tuple(int(i) for i in np.argwhere(wrong)[0])} for a table of {count} rows; an "
+                f"index lies between 0 and {count - 1}. Where there is none, give any row and mask "
+                "what is made of it."
+            )
+        return indices
+    indices = op.astype(indices, dtypes.int64)
+    return op.where(op.less(indices, 0), count, indices)  # refused where it is read
+
+
+def _embed_vjp(g: Any, _out: Any, _weight: Any, indices: Any) -> Any:
+    shape = tuple(_weight.shape)
+    return op.scatter([g, _present(indices, shape[0])], shape=shape, axis=0), None
+
+
+@composite(
+    type=_embed_type,
+    vjp=_embed_vjp,
+    jvp=lambda d, _out, _weight, indices: op.embed(d[0], indices),
+    samples=(
+        sample((4, 3), Integers((5,), 0, 4)),
+        sample((4, 3), Integers((2, 2), 0, 4, "int32")),
+        sample((4, 3), Exactly(np.int64(1))),
+        sample((2, 3), Exactly(np.zeros(0, np.int64))),
+    ),
+    space="hidden",
+)
+def embed(weight: Any, indices: Any, /) -> Any:
+    """Rows of a table, one for each index, none of which may be negative."""
+    _embed_type(weight, indices)
+    return op.take(weight, _present(indices, weight.shape[0]), 0)
 
 
 @function()

@@ -10,7 +10,7 @@ import numpy as np
 from wengert.core.broadcast import broadcast_shapes, canonical_axis, unbroadcast
 from wengert.core.define import function, primitive
 from wengert.core.dtypes import promote
-from wengert.core.lowering import Failure, Kernel, cubes
+from wengert.core.lowering import Failure, SpecialKernel, cubes
 from wengert.core.matrices import (
     require_floats,
     require_matrices,
@@ -138,7 +138,7 @@ def _solve_jvp(d: Any, out: Any, a: Any, b: Any) -> Any:
     ),
     array_function=(np.linalg.solve,),
     space="linalg",
-    lower=Kernel("solve", _solve_flops, SINGULAR, one_dtype=True),
+    lower=SpecialKernel("solve", _solve_flops, SINGULAR, one_dtype=True),
 )
 def solve(a: Any, b: Any, /) -> None:
     """The x with a @ x = b; b is one vector, or holds columns.
@@ -219,7 +219,7 @@ def _triangular_jvp(d: Any, out: Any, a: Any, b: Any, lower: bool, trans: bool) 
         sample((0, 0), (0, 2), lower=True),
     ),
     space="linalg",
-    lower=Kernel("triangular_solve", _triangular_flops, SINGULAR, one_dtype=True),
+    lower=SpecialKernel("triangular_solve", _triangular_flops, SINGULAR, one_dtype=True),
 )
 def triangular_solve(a: Any, b: Any, /, lower: bool, trans: bool = False) -> None:
     """The x with a @ x = b, or a.mT @ x = b where `trans`, reading one triangle of a only.
@@ -256,7 +256,7 @@ def _inv(x: Any) -> Any:
     ),
     array_function=(np.linalg.inv,),
     space="linalg",
-    lower=Kernel("inv", cubes(2), SINGULAR),
+    lower=SpecialKernel("inv", cubes(2), SINGULAR),
 )
 def inv(x: Any, /) -> None:
     """The inverse of each matrix; NaN where an element is not finite.
@@ -324,7 +324,7 @@ def _cholesky_jvp(d: Any, out: Any, _x: Any, upper: bool) -> Any:
     ),
     array_function=(np.linalg.cholesky,),
     space="linalg",
-    lower=Kernel("cholesky", cubes(1, 3), SINGULAR),
+    lower=SpecialKernel("cholesky", cubes(1, 3), SINGULAR),
 )
 def cholesky(x: Any, /, upper: bool = False) -> None:
     """The lower triangular l with l @ l.mT = x, positive definite; its transpose if `upper`.

@@ -134,10 +134,11 @@ def vector_norm(
 
 @function(array_function=(np.linalg.matrix_norm,), space="linalg")
 def matrix_norm(x: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """A norm of each matrix: 'fro' (all elements as one vector), or 1, -1, inf, -inf.
+    """A norm of each matrix: 'fro' (all elements as one vector), 'nuc', or 1, -1, inf, -inf, 2, -2.
 
     1 and inf are the largest sum of absolute values of a column and of a row, -1 and -inf the
-    smallest.
+    smallest. 2 and -2 are the largest and the smallest singular value, 'nuc' is the sum of all;
+    those that vanish have derivative 0, and ties of the largest share evenly.
 
     >>> wg.linalg.matrix_norm(np.array([[1.0, -2.0], [3.0, 4.0]]), ord=1)
     array(6.)
@@ -147,11 +148,15 @@ def matrix_norm(x: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
     require_floats("matrix_norm", x)
     if ord in ("fro", None):
         return op.vector_norm(x, axis=(-2, -1), keepdims=keepdims)
-    if isinstance(ord, str) or abs(ord) not in (1, inf):
+    if ord != "nuc" and (isinstance(ord, str) or abs(ord) not in (1, 2, inf)):
         raise ValueError(
-            f"matrix_norm: ord={ord!r} was given; 'fro', 1, -1, inf and -inf are known, norms of "
-            "singular values are not. Choose one of these."
+            f"matrix_norm: ord={ord!r} was given; 'fro', 'nuc', 1, -1, 2, -2, inf and -inf are "
+            "known. Choose one of these."
         )
+    if ord in ("nuc", 2, -2):
+        fold = op.sum if ord == "nuc" else op.max if ord == 2 else op.min
+        found = fold(op.svdvals(x), axis=-1)
+        return op.expand_dims(found, (-2, -1)) if keepdims else found
     sums = op.sum(op.abs(x), axis=-2 if abs(ord) == 1 else -1, keepdims=True)
     return (op.max if ord > 0 else op.min)(sums, axis=(-2, -1), keepdims=keepdims)
 

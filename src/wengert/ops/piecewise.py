@@ -64,6 +64,19 @@ def copysign(x: Any, y: Any, /) -> None:
     """The size of each x with the sign of y, a negative zero's included."""
 
 
+@elementwise(
+    numpy=np.nextafter,
+    dtypes=promotion.inexact,
+    partials=lambda _out, _x, _y: (1, 0),
+    emit=lambda e, x, y: e.nextafter(x, y),
+    samples=(*uniform((0.2, 2), (-2, -0.2)), *uniform((-2, -0.2), (-2, 2))),
+    at=[((0.0, 1.0), 5e-324, (1.0, 0.0), "the smallest number above 0")],
+    exact=True,
+)
+def nextafter(x: Any, y: Any, /) -> None:
+    """The float next to each x in the direction of y; y where they are equal."""
+
+
 def _of_floats(ufunc: np.ufunc) -> Any:
     """A rounding that leaves integers alone in every version of NumPy."""
 

@@ -13,23 +13,29 @@ what its parent draws.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.arguments import worded_methods
 from wengert.core.bind import at_line
 from wengert.core.define import function, primitive
-from wengert.core.dims import Shape, Size
-from wengert.core.lowering import Kernel
+from wengert.core.dims import Shape
+from wengert.core.lowering import SpecialKernel
+from wengert.core.missing import OF_GENERATORS, Explained
+from wengert.core.number import is_traced_number
 from wengert.core.samples import Exactly, sample
 from wengert.core.shapes import canonical_shape
 from wengert.core.source import user_line
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
-from wengert.errors import DTypeError, TraceError
+from wengert.core.warn import warn_user
+from wengert.errors import DTypeError, RandomnessWarning, TraceError
 from wengert.interpret.loops import indices, open_loops
 from wengert.interpret.trace import recorded_program
 
@@ -40,6 +46,23 @@ _LOW, _WORD = np.uint64(0xFFFFFFFF), np.uint64(32)
 _NUMBERS, _KEYS = 0, 1  # purposes
 
 Words = Sequence[Any]
+
+
+class _Place(threading.local):
+    is_loss: bool = False
+
+
+_place = _Place()
+
+
+@contextmanager
+def in_loss() -> Iterator[None]:
+    """What runs meanwhile is the loss of a training step."""
+    before, _place.is_loss = _place.is_loss, True
+    try:
+        yield
+    finally:
+        _place.is_loss = before
 
 
 def philox(counter: Words, key: Words) -> list[Any]:
@@ -107,7 +130,7 @@ _SOME_KEY = Exactly(np.array([7, 11], np.uint32))
     ),
     space="random",
     exact=True,
-    lower=Kernel("random_bits"),
+    lower=SpecialKernel("random_bits"),
 )
 def random_bits(key: Any, /, shape: Shape, dtype: Any = np.uint32, stream: int = 0) -> None:
     """Random unsigned integers; element i, counted row by row, depends on key, stream and i only.
@@ -142,7 +165,7 @@ def _fold_type(key: Any, number: Any) -> ArrayType:
     samples=(sample(_SOME_KEY, Exactly(3)), sample(_SOME_KEY, Exactly(-1))),
     space="random",
     exact=True,
-    lower=Kernel("fold_in"),
+    lower=SpecialKernel("fold_in"),
 )
 def fold_in(key: Any, number: Any, /) -> None:
     """A new key from a key and a number: different numbers give unrelated keys.
@@ -169,7 +192,12 @@ def key(seed: int) -> Any:
     return np.array([number % 2**32, number >> 32], np.uint32)
 
 
-def _real(name: str, dtype: Any) -> Any:
+def require_real(name: str, dtype: Any, repair: str = "Give it by name, dtype=np.float32") -> Any:
+    """A float dtype, as it is written here."""
+    if isinstance(dtype, int | float):  # as NumPy's functions take them
+        raise DTypeError(
+            f"{name}: {dtype} was given as dtype; the arguments are a shape and a dtype. {repair}."
+        )
     found = dtypes.canonical(name, dtype)
     if not dtypes.is_float(found):
         raise DTypeError(
@@ -178,14 +206,15 @@ def _real(name: str, dtype: Any) -> Any:
     return found
 
 
-def _words_for(dtype: Any) -> Any:
+def words_for(dtype: Any) -> Any:
+    """The integers whose bits make floats of this dtype."""
     return dtypes.uint32 if dtype == dtypes.float32 else dtypes.uint64
 
 
 def _unit(key: Any, shape: Any, dtype: Any, stream: int = 0) -> Any:
     """Multiples of 2**-24 (float32) or 2**-53 (float64) from 0 up to but not including 1."""
     spare, scale = (8, 2.0**-24) if dtype == dtypes.float32 else (11, 2.0**-53)
-    bits = op.random_bits(key, shape, _words_for(dtype), stream)
+    bits = op.random_bits(key, shape, words_for(dtype), stream)
     return op.astype(op.bitwise_right_shift(bits, spare), dtype) * scale
 
 
@@ -199,7 +228,7 @@ def uniform(
     >>> x.dtype, bool((x >= -1).all() and (x < 3).all())
     (dtype('float32'), True)
     """
-    found = _real("uniform", dtype)
+    found = require_real("uniform", dtype, "Write uniform(shape, low=low, high=high)")
     if not (low < high and math.isfinite(high - low)):
         raise ValueError(
             f"uniform: low={low} and high={high} were given; low must be less than high, "
@@ -219,10 +248,10 @@ def normal(key: Any, shape: Any = (), dtype: Any = np.float32) -> Any:
     >>> wg.random.normal(wg.random.key(0), (2, 3), np.float64).shape
     (2, 3)
     """
-    found = _real("normal", dtype)
+    found = require_real("normal", dtype, "Write mean + deviation * normal(shape)")
     # Box and Muller (1958): a radius from one number, an angle from another. The radius keeps every
     # bit of a small number, so that the tails reach 6.7 in float32 and 9.4 in float64.
-    words = _words_for(found)
+    words = words_for(found)
     scale = 2.0 ** (-8 * words.itemsize)
     positive = op.astype(op.random_bits(key, shape, words), found) * scale + scale / 2  # (0, 1]
     radius = op.sqrt(op.log(positive) * -2.0)
@@ -236,11 +265,14 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
     >>> wg.random.bernoulli(wg.random.key(0), np.array([0.0, 1.0]))
     array([False,  True])
     """
-    if isinstance(p, int | float) and not 0 <= p <= 1:
+    traced = isinstance(p, Tensor) or is_traced_number(p)
+    if not traced and not np.all((np.asarray(p) >= 0) & (np.asarray(p) <= 1)):
         raise ValueError(
-            f"bernoulli: p={p} was given; a probability lies between 0 and 1. Choose one."
+            f"bernoulli: p={p} was given; a probability lies between 0 and 1. Choose one; the "
+            "shape comes second."
         )
-    unit = _unit(key, np.shape(p) if shape is None else shape, dtypes.float32)
+    own = p.shape if traced else np.shape(p)
+    unit = _unit(key, own if shape is None else shape, dtypes.float32)
     return op.less(unit, p)
 
 
@@ -265,17 +297,24 @@ def randint(key: Any, shape: Any, low: int, high: int, dtype: Any = np.int64) ->
 
 
 @function(space="random")
-def permutation(key: Any, count: Size) -> Any:
-    """The integers from 0 up to but not including count, in random order.
+def permutation(key: Any, count: Any) -> Any:
+    """The integers from 0 up to but not including count, in random order; or the rows of an array.
 
     >>> sorted(wg.random.permutation(wg.random.key(0), 5).tolist())
     [0, 1, 2, 3, 4]
     """
-    return op.argsort(op.random_bits(key, (count,), np.uint64))
+    rows = op.asarray(count) if isinstance(count, np.ndarray | Tensor | list | tuple) else None
+    rows = rows if rows is None or rows.shape else None
+    size = count if rows is None else rows.shape[0]
+    order = op.argsort(op.random_bits(key, (size,), np.uint64))
+    return order if rows is None else op.take(rows, order, axis=0)
 
 
 @function(space="random")
-class Generator:
+@worded_methods(
+    "__init__", "fold_in", "bits", "uniform", "normal", "bernoulli", "randint", "permutation"
+)
+class Generator(Explained):
     """Draws under one key; each call is a new site with a key of its own, numbered from 0.
 
     In a traced program the sites are numbered once; every run repeats them under its own key. A
@@ -289,6 +328,10 @@ class Generator:
     """
 
     __slots__ = ("_around", "_program", "key", "sites", "used")
+    _repairs = OF_GENERATORS
+    _nature = (
+        "a generator draws uniform, normal, bernoulli, randint, categorical, choice and others"
+    )
 
     def __init__(self, key: Any) -> None:
         self.key = key
@@ -304,6 +347,7 @@ class Generator:
     def _draw(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call with the key of the next site, which is used up only if that succeeds."""
         self._require_inside()
+        self._note_constant()
         self.used = True
         inside = [loop for loop in open_loops() if loop not in self._around]
         site = self.sites
@@ -330,6 +374,17 @@ class Generator:
                 user_line(),
             )
 
+    def _note_constant(self) -> None:
+        """Warn where every step of a training would draw the same."""
+        recorded = _place.is_loss and recorded_program() is not None
+        if recorded and type(self.key) is not Tensor:
+            warn_user(
+                "random.Generator: one of a constant key draws in the loss of a TrainStep; its "
+                "numbers are the same in every call. Use the parameter rng of the loss, or pass "
+                "the key as an argument.",
+                RandomnessWarning,
+            )
+
     def fold_in(self, number: Any) -> Generator:
         """A generator of its own for this number, for example the index of a step."""
         self.used = True
@@ -352,8 +407,37 @@ class Generator:
     def randint(self, shape: Any, low: int, high: int, dtype: Any = np.int64) -> Any:
         return self._draw(randint, shape, low, high, dtype)
 
-    def permutation(self, count: Size) -> Any:
+    def permutation(self, count: Any) -> Any:
         return self._draw(permutation, count)
+
+    def exponential(self, shape: Any = (), dtype: Any = np.float32) -> Any:
+        return self._draw(op.exponential, shape, dtype)
+
+    def gumbel(self, shape: Any = (), dtype: Any = np.float32) -> Any:
+        return self._draw(op.gumbel, shape, dtype)
+
+    def categorical(self, logits: Any, shape: Any = None, axis: int = -1) -> Any:
+        return self._draw(op.categorical, logits, shape, axis)
+
+    def gamma(self, a: Any, shape: Any = None, dtype: Any = np.float32) -> Any:
+        return self._draw(op.gamma, a, shape, dtype)
+
+    def beta(self, a: Any, b: Any, shape: Any = None, dtype: Any = np.float32) -> Any:
+        return self._draw(op.beta, a, b, shape, dtype)
+
+    def dirichlet(self, alpha: Any, shape: Any = None, dtype: Any = np.float32) -> Any:
+        return self._draw(op.dirichlet, alpha, shape, dtype)
+
+    def poisson(self, rate: Any, shape: Any = None, dtype: Any = np.int64) -> Any:
+        return self._draw(op.poisson, rate, shape, dtype)
+
+    def truncated_normal(
+        self, low: Any, high: Any, shape: Any = None, dtype: Any = np.float32
+    ) -> Any:
+        return self._draw(op.truncated_normal, low, high, shape, dtype)
+
+    def choice(self, options: Any, shape: Any = (), replace: bool = True, p: Any = None) -> Any:
+        return self._draw(op.choice, options, shape, replace, p)
 
     def __repr__(self) -> str:
         return f"Generator({self.key!r}, sites={self.sites})"

@@ -12,7 +12,7 @@ from wengert.core.bind import located
 from wengert.core.broadcast import canonical_axes, canonical_axis
 from wengert.core.define import linear, primitive
 from wengert.core.dims import Shape, product
-from wengert.core.lowering import Fold, Kernel
+from wengert.core.lowering import Fold, SpecialKernel
 from wengert.core.samples import Booleans, Exactly, Integers, sample
 from wengert.core.table import UFUNC_METHODS, op
 from wengert.core.types import ArrayType
@@ -325,7 +325,7 @@ _POSITIONS = (
     samples=_POSITIONS,
     method=True,
     exact=True,
-    lower=Kernel("argmax"),
+    lower=SpecialKernel("argmax"),
 )
 def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
     """Where the largest element along the axis stands, the first of equals and of NaNs.
@@ -346,7 +346,7 @@ def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
     samples=_POSITIONS,
     method=True,
     exact=True,
-    lower=Kernel("argmin"),
+    lower=SpecialKernel("argmin"),
 )
 def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
     """Where the smallest element along the axis stands, the first of equals and of NaNs.

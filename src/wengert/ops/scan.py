@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,13 @@ from wengert.core import tree
 from wengert.core.bind import at_line, located, recording_level
 from wengert.core.define import primitive
 from wengert.core.dims import Dim, Size, solve, substitute
-from wengert.core.dtypes import DType, is_float
+from wengert.core.dtypes import DType, int64
 from wengert.core.graph import Graph
 from wengert.core.lowering import Bodies
 from wengert.core.source import user_line
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value, type_of
-from wengert.core.warn import warn_user
-from wengert.errors import ShapeError, TraceError, WengertWarning
+from wengert.errors import ShapeError, TraceError
 from wengert.interpret.body import (
     close,
     derive,
@@ -32,17 +32,19 @@ from wengert.interpret.body import (
     spread,
     zeros,
 )
+from wengert.interpret.carry import (
+    looked_after,
+    require_carry,
+    require_structure,
+    settled,
+    stacked,
+)
 from wengert.interpret.derive import jvp_flat, vjp_flat
 from wengert.interpret.eagerness import is_eager
 from wengert.interpret.loops import IndexNeeded, Loop
 from wengert.interpret.printing import at_step, quiet
-from wengert.interpret.randomness import moved, positions, used_by
 from wengert.interpret.replay import replay
 from wengert.interpret.stepwise import run_steps
-
-
-def _stacked(length: Size, types: Sequence[ArrayType]) -> list[ArrayType]:
-    return [ArrayType((length, *t.shape), t.dtype) for t in types]
 
 
 def _scan_type(
@@ -59,7 +61,8 @@ def _scan_type(
             "size and two truths. Call wg.scan with a function."
         )
     whole, rows = inputs[: consts + carry], inputs[consts + carry :]
-    require_given("scan", operands, [*whole, *_stacked(length, rows)])
+    taken = [ArrayType((), int64)] if len(operands) > len(inputs) else []
+    require_given("scan", operands, [*whole, *stacked(length, rows), *taken])
     return _output_types(body=body, consts=consts, carry=carry, length=length, save=save)
 
 
@@ -67,29 +70,23 @@ def _output_types(**params: Any) -> tuple[ArrayType, ...]:
     body, count, length = params["body"], params["carry"], params["length"]
     outputs = body.output_types()
     carried = body.input_types()[params["consts"] : params["consts"] + count]
-    _require_carry(carried, outputs[:count])
-    saved = _stacked(length, outputs[:count]) if params["save"] else []
-    return (*outputs[:count], *_stacked(length, outputs[count:]), *saved)
-
-
-def _require_carry(before: Sequence[ArrayType], after: Sequence[ArrayType]) -> None:
-    if list(before) != list(after):
-        raise ShapeError(
-            f"scan: the carry goes in as {before} and comes out as {after}; its shapes "
-            "and dtypes must stay the same. Convert it with reshape or astype before returning it."
-        )
+    require_carry("scan", carried, outputs[:count])
+    saved = stacked(length, outputs[:count]) if params["save"] else []
+    return (*outputs[:count], *stacked(length, outputs[count:]), *saved)
 
 
 def _scan_numpy(*operands: Any, **params: Any) -> tuple[Any, ...]:
     body, consts, count = params["body"], params["consts"], params["carry"]
+    given, taken = _counted(body, operands)
     length = params["length"]
-    fixed, xs = operands[:consts], operands[consts + count :]
-    carry: Sequence[Any] = operands[consts : consts + count]
+    steps = min(max(int(taken[0]), 0), length) if taken else length
+    fixed, xs = given[:consts], given[consts + count :]
+    carry: Sequence[Any] = given[consts : consts + count]
     sizes = _sizes(body, [*fixed, *carry, *xs], consts + count)
     types = _output_types(**params)[count:]
-    stacks = [np.empty(substitute(t.shape, sizes), t.dtype) for t in types]
+    stacks = [np.zeros(substitute(t.shape, sizes), t.dtype) for t in types]
     ys, saved = stacks[: len(body.returns) - count], stacks[len(body.returns) - count :]
-    for t in reversed(range(length)) if params["reverse"] else range(length):
+    for t in reversed(range(steps)) if params["reverse"] else range(steps):
         for stack, x in zip(saved, carry, strict=False):
             stack[t] = x
         with at_step(t):
@@ -98,6 +95,13 @@ def _scan_numpy(*operands: Any, **params: Any) -> tuple[Any, ...]:
         for stack, y in zip(ys, out[count:], strict=True):
             stack[t] = y
     return (*map(np.asarray, carry), *stacks)
+
+
+def _counted(body: Graph, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+    """The operands that bodies take, and the number of steps that are taken: an operand behind the
+    others, where it is known at run time only. It is at most the length.
+    """
+    return values[: len(body.inputs)], values[len(body.inputs) :]
 
 
 def _sizes(body: Graph, operands: Sequence[Any], whole: int) -> dict[str, Size]:
@@ -135,6 +139,7 @@ class _Parts:
     def operands(self, values: Sequence[Value]) -> tuple[Any, Any, Any]:
         """(constants, first carry, xs)"""
         end = self.consts + self.carry
+        values, _ = _counted(self.body, values)
         return values[: self.consts], values[self.consts : end], values[end:]
 
     def outputs(self, values: Sequence[Value]) -> tuple[Any, Any, Any]:
@@ -158,10 +163,10 @@ def _scan_vjp(
     body = derive(p.body, ("scan_vjp", want, used), lambda: _adjoint_step(p, want, used))
     g_carry = filled(g_last, p.carry_types)
     g_consts = [zeros(t) for t, w in zip(p.const_types, want, strict=True) if w]
-    per_step = [*saved, *xs, *filled(g_ys, _stacked(p.length, p.y_types))]
-    per_step += filled(g_saved, _stacked(p.length, p.carry_types)) if used else []
+    per_step = [*saved, *xs, *filled(g_ys, stacked(p.length, p.y_types))]
+    per_step += filled(g_saved, stacked(p.length, p.carry_types)) if used else []
     found = scan.rebind(
-        [*consts, *g_carry, *g_consts, *per_step],
+        [*consts, *g_carry, *g_consts, *per_step, *_counted(p.body, operands)[1]],
         {
             "body": body,
             "consts": p.consts,
@@ -177,6 +182,7 @@ def _scan_vjp(
         *scatter(found[len(g_carry) : end], want),
         *spread(found[: len(g_carry)], p.carry_types),
         *gx,
+        *(None for _ in _counted(p.body, operands)[1]),
     ]
 
 
@@ -218,11 +224,15 @@ def _scan_jvp(
     p = _Parts(params)
     consts, init, xs = p.operands(operands)
     d_consts, d_init, d_xs = p.operands(tangents)
-    stacked = _stacked(p.length, p.x_types)
     d_carry = filled(d_init, p.carry_types)
     body = derive(p.body, ("scan_jvp", params["save"]), lambda: _tangent_step(p, params["save"]))
     found = scan.rebind(
-        [*consts, *filled(d_consts, p.const_types), *init, *d_carry, *xs, *filled(d_xs, stacked)],
+        [
+            *[*consts, *filled(d_consts, p.const_types)],
+            *[*init, *d_carry],
+            *[*xs, *filled(d_xs, stacked(p.length, p.x_types))],
+            *_counted(p.body, operands)[1],
+        ],
         params
         | {
             "body": body,
@@ -282,26 +292,14 @@ def _front_scan(
     """`function(carry, x) -> (carry, y)` along the first axis of `xs`; returns (last carry, stacked
     ys).
     """
-    if recording_level() is None and not is_eager():
-        return _warning_of_randomness(function, init, xs, length, reverse)
-    return _looped(function, init, xs, length, reverse)
+    return looked_after(
+        "scan", (function,), lambda: _looped(function, init, xs, length, reverse), _REPAIR
+    )
 
 
-def _warning_of_randomness(
-    function: Callable[[Any, Any], tuple[Any, Any]], *arguments: Any
-) -> tuple[Any, Any]:
-    """The loop; its body is recorded, and what NumPy draws in it is drawn once for all steps."""
-    before = positions(used_by(function))
-    found = _looped(function, *arguments)
-    used = moved(before)
-    if used is not None:
-        warn_user(
-            f"scan: {used} was used in the body, which is recorded once; what it drew is the same "
-            "in every step. Draw from wg.random with a key among xs, or draw before the loop and "
-            "pass the array as xs.",
-            WengertWarning,
-        )
-    return found
+_REPAIR = (
+    "Draw from wg.random with a key among xs, or draw before the loop and pass the array as xs"
+)
 
 
 def _looped(
@@ -342,16 +340,21 @@ def _scanned(
 
         def settle(returned: Sequence[DType]) -> list[DType]:
             triples = zip(carry, returned, weak, strict=True)
-            return [_settled(x, dtype, around) if w else x.dtype for x, dtype, w in triples]
+            return [settled(x, dtype, around) if w else x.dtype for x, dtype, w in triples]
 
         times = range(steps)[::-1] if reverse else range(steps)
-        return run_steps(step, tree.arrays(init), tree.arrays(xs), times, settle, _require_carry)
+        return run_steps(
+            step, tree.arrays(init), tree.arrays(xs), times, settle, partial(require_carry, "scan")
+        )
     for _ in range(4):  # a Python number takes the dtype that what it meets gives it
         types = [type_of(x) for x in carry]
-        body, returned, captured = close(step, both, [*types, *x_types])
+        known = [None if w else x for x, w in zip(carry, weak, strict=True)]
+        body, returned, captured = close(
+            "scan", step, both, [*types, *x_types], given=[*known, *rows]
+        )
         others = [*(x for x, w in zip(carry, weak, strict=True) if not w), *x_types, *captured]
         wanted = [
-            _settled(x, t.dtype, others) if w else x.dtype
+            settled(x, t.dtype, others) if w else x.dtype
             for x, t, w in zip(carry, body.output_types(), weak, strict=False)
         ]
         if wanted == [x.dtype for x in carry]:
@@ -372,17 +375,6 @@ def _scanned(
     return tree.unflatten(returned, found[: len(body.returns)])  # type: ignore[no-any-return]
 
 
-def _settled(x: Value, returned: DType, others: Sequence[Any]) -> DType:
-    """The dtype of a carry that began as a Python number, given what the body returned for it.
-
-    Like the number itself it gives way to the floats around it.
-    """
-    floats_around = [y.dtype for y in others if is_float(y.dtype)]
-    if not is_float(returned) or not floats_around:
-        return returned
-    return np.result_type(*floats_around)
-
-
 def _step_of(function: Callable[..., Any], structure: tree.Structure) -> Callable[..., Any]:
     def step(carry: Any, x: Any) -> Any:
         result = function(carry, x)
@@ -392,13 +384,7 @@ def _step_of(function: Callable[..., Any], structure: tree.Structure) -> Callabl
                 "Return y=None if there is nothing to collect."
             )
             raise at_line(error, user_line())
-        found = tree.flatten(tree.arrays(result[0]))[1]
-        if found != structure:
-            error = TraceError(
-                f"scan: the carry goes in as {structure} and comes out as {found}; its structure "
-                "must stay the same. Return a tree of the same form."
-            )
-            raise at_line(error, user_line())
+        require_structure("scan", structure, result[0])
         return result
 
     return step
@@ -434,7 +420,7 @@ def _scan_length(rows: Sequence[Value], length: int | None) -> Size:
     saving=lambda params: params | {"save": True},
     asked=lambda params: len(params["body"].returns),
     sized=True,
-    lower=Bodies("scan"),
+    lower=Bodies("scan", ("body",)),
 )
 def scan(
     *operands: Any, body: Graph, consts: int, carry: int, length: Size, reverse: bool, save: bool

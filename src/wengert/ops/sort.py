@@ -10,7 +10,7 @@ import numpy as np
 from wengert.core.broadcast import canonical_axis
 from wengert.core.define import composite, primitive
 from wengert.core.dtypes import int64, promote
-from wengert.core.lowering import Kernel, comparisons
+from wengert.core.lowering import SpecialKernel, comparisons
 from wengert.core.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
@@ -59,7 +59,7 @@ def _argsort_flops(operands: Any, _results: Any, params: dict[str, Any]) -> int:
         sample(Exactly([False, True, False]), descending=True),
     ),
     exact=True,
-    lower=Kernel("argsort", _argsort_flops),
+    lower=SpecialKernel("argsort", _argsort_flops),
 )
 def argsort(x: Any, /, axis: int = -1, descending: bool = False, stable: bool = True) -> None:
     """The positions that put the elements along an axis in order; equal ones keep their order."""
@@ -116,7 +116,7 @@ def _front_searchsorted(x1: Any, x2: Any, side: str = "left", *, sorter: Any = N
         sample((0,), (3,)),
     ),
     exact=True,
-    lower=Kernel(
+    lower=SpecialKernel(
         "searchsorted",
         lambda operands, results, _: comparisons(math.prod(results[0]), math.prod(operands[0])),
     ),

@@ -1,4 +1,4 @@
-"""Special functions: the error function and the gamma function, which NumPy has not."""
+"""Special functions of one number: the error, gamma and Bessel functions, which NumPy has not."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import promotion, special
+from wengert.core import numpy_special, promotion
 from wengert.core.define import elementwise
 from wengert.core.dtypes import DType, int64
+from wengert.core.emit import on_arrays
 from wengert.core.samples import Integers, Real, sample, uniform
+from wengert.core.special_functions import bessel, error_functions
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import DTypeError
@@ -23,7 +25,7 @@ def _gauss(x: Any) -> Any:
 
 
 @elementwise(
-    numpy=special.erf,
+    numpy=numpy_special.erf,
     dtypes=promotion.inexact,
     partials=lambda _out, x: _gauss(x),
     emit=lambda e, x: e.erf(x),
@@ -34,7 +36,7 @@ def erf(x: Any, /) -> None:
 
 
 @elementwise(
-    numpy=special.erfc,
+    numpy=numpy_special.erfc,
     dtypes=promotion.inexact,
     partials=lambda _out, x: -_gauss(x),
     emit=lambda e, x: e.erfc(x),
@@ -44,8 +46,118 @@ def erfc(x: Any, /) -> None:
     """1 - erf(x) of each element, accurate for large x."""
 
 
+def _algorithm(algorithm: Any) -> dict[str, Any]:
+    """An op of one operand that NumPy and native code compute in the same way."""
+
+    def emit(e: Any, x: Any) -> Any:
+        return e.in_double(algorithm, x)
+
+    return {"numpy": on_arrays(emit), "emit": emit, "dtypes": promotion.inexact}
+
+
 @elementwise(
-    numpy=special.lgamma,
+    **_algorithm(error_functions.erfc_scaled),
+    partials=lambda out, x: 2 * x * out - 2 / math.sqrt(math.pi),
+    samples=uniform((-2, 3)),
+)
+def erfcx(x: Any, /) -> None:
+    """exp(x²) · erfc(x) of each element: erfc without its underflow for large x."""
+
+
+@elementwise(
+    **_algorithm(error_functions.erf_inverse),
+    partials=lambda out, _y: math.sqrt(math.pi) / 2 * op.exp(out * out),
+    samples=uniform((-0.95, 0.95)),
+    at=[((1.0,), math.inf, (math.inf,), "the limit from the left")],
+)
+def erfinv(y: Any, /) -> None:
+    """The x with erf(x) = y for each y from -1 to 1; NaN beyond."""
+
+
+@elementwise(
+    **_algorithm(error_functions.erfc_inverse),
+    partials=lambda out, _q: -math.sqrt(math.pi) / 2 * op.exp(out * out),
+    samples=uniform((0.05, 1.95)),
+    at=[((0.0,), math.inf, (-math.inf,), "the limit from the right")],
+)
+def erfcinv(q: Any, /) -> None:
+    """The x with erfc(x) = q for each q from 0 to 2, accurate for small q; NaN beyond."""
+
+
+@elementwise(
+    **_algorithm(error_functions.normal_distribution),
+    partials=lambda _out, x: op.exp(x * x * -0.5) * (1 / math.sqrt(2 * math.pi)),
+    samples=uniform((-3, 3)),
+)
+def ndtr(x: Any, /) -> None:
+    """The probability that a standard normal number is below each element."""
+
+
+@elementwise(
+    **_algorithm(error_functions.log_normal_distribution),
+    partials=lambda _out, x: math.sqrt(2 / math.pi) / op.erfcx(x * -math.sqrt(0.5)),
+    samples=uniform((-4, 3)),
+    at=[((-math.inf,), -math.inf, (math.inf,), "in the left tail the slope is next to -x")],
+)
+def log_ndtr(x: Any, /) -> None:
+    """The logarithm of `ndtr`, accurate in both tails."""
+
+
+def _emit_ndtri(e: Any, p: Any) -> Any:
+    found = e.in_double(error_functions.erfc_inverse, e.add(p, p))
+    return e.sub(e.const(0), e.mul(e.const(math.sqrt(2)), found))
+
+
+@elementwise(
+    numpy=on_arrays(_emit_ndtri),
+    dtypes=promotion.inexact,
+    partials=lambda out, _p: math.sqrt(2 * math.pi) * op.exp(out * out * 0.5),
+    emit=_emit_ndtri,
+    samples=uniform((0.05, 0.95)),
+    at=[((0.0,), -math.inf, (math.inf,), "the limit from the right")],
+)
+def ndtri(p: Any, /) -> None:
+    """The x with ndtr(x) = p for each p from 0 to 1: quantiles of the normal distribution."""
+
+
+@elementwise(
+    **_algorithm(bessel.i0_scaled),
+    partials=lambda out, x: op.i1e(x) - op.sign(x) * out,
+    samples=(*uniform((0.2, 12)), *uniform((-9, -0.2))),
+    at=[((0.0,), 1.0, (0.0,), "the middle of both slopes, as of abs")],
+)
+def i0e(x: Any, /) -> None:
+    """exp(-abs(x)) times the modified Bessel function of order 0 of each element."""
+
+
+@elementwise(
+    **_algorithm(bessel.i1_scaled),
+    partials=lambda out, x: op.i0e(x) - op.i1e_over_x(x) - op.sign(x) * out,
+    samples=(*uniform((0.2, 12)), *uniform((-9, -0.2))),
+    at=[((0.0,), 0.0, (0.5,), "that of x / 2")],
+)
+def i1e(x: Any, /) -> None:
+    """exp(-abs(x)) times the modified Bessel function of order 1 of each element."""
+
+
+def _i1e_over_x_slope(out: Any, x: Any) -> Any:
+    zero = op.equal(x, 0)
+    rising = (op.i0e(x) - 2 * out) / op.where(zero, 1, x)
+    return op.where(zero, 0, rising - op.sign(x) * out)
+
+
+@elementwise(
+    **_algorithm(bessel.i1_scaled_over_x),
+    partials=_i1e_over_x_slope,
+    samples=(*uniform((0.2, 12)), *uniform((-9, -0.2))),
+    space="hidden",
+)
+def i1e_over_x(x: Any, /) -> None:
+    """i1e(x) / x of each element, which is 1/2 at 0: a part of the derivative of i1e."""
+
+
+@elementwise(
+    numpy=numpy_special.lgamma,
     dtypes=promotion.inexact,
     partials=lambda _out, x: op.digamma(x),
     emit=lambda e, x: e.lgamma(x),
@@ -56,7 +168,7 @@ def lgamma(x: Any, /) -> None:
 
 
 @elementwise(
-    numpy=special.digamma,
+    numpy=numpy_special.digamma,
     dtypes=promotion.inexact,
     partials=lambda _out, x: op.polygamma(1, x),
     emit=lambda e, x: e.digamma(x),
@@ -81,7 +193,7 @@ def _polygamma_dtypes(name: str, operands: Sequence[Value]) -> tuple[list[DType]
 def _polygamma(n: Any, x: Any) -> Any:
     if np.asarray(n).dtype.kind not in "iu":
         raise TypeError  # worded by the dtype rule
-    return special.polygamma(n, x)
+    return numpy_special.polygamma(n, x)
 
 
 @elementwise(

@@ -7,21 +7,21 @@ and in recorded code, which cannot raise, it stays as it is and the norm says so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert.core.arguments import worded
-from wengert.core.dtypes import float64
-from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.errors import NonFiniteError
-from wengert.optim.length import length
+from wengert.functions.clipping import (
+    scaled_length,
+    shortened_by_scaled,
+    unscaled,
+    within_if_finite,
+)
 from wengert.optim.parameters import named, parameters_of, replaced
-
-HIGH = 2.0**512  # above, and with many elements, the norm may be beyond the largest float
-POLICIES = ("raise", "ignore")
+from wengert.runtime.nonfinite_policies import RAISE, WITHOUT_SKIP, require_policy
 
 
 @worded
@@ -31,7 +31,7 @@ def global_norm(grads: Any) -> Any:
     >>> global_norm({"w": np.array([[3.0]]), "b": np.array([4.0])})
     array(5.)
     """
-    return _unscaled(*_scaled_norm(list(parameters_of("global_norm", grads).values())))
+    return unscaled(*scaled_length(list(parameters_of("global_norm", grads).values())))
 
 
 @worded
@@ -44,9 +44,9 @@ def clip_by_global_norm(grads: Any, max_norm: Any, *, nonfinite: str = "raise") 
     """
     by = "clip_by_global_norm"
     parameters = _checked(by, grads, nonfinite, max_norm=max_norm)
-    scaled_norm = _scaled_norm(list(parameters.values()))
-    clipped = {path: _clipped(x, max_norm, *scaled_norm) for path, x in parameters.items()}
-    return replaced(grads, clipped), _unscaled(*scaled_norm)
+    scaled = scaled_length(list(parameters.values()))
+    clipped = {path: shortened_by_scaled(x, max_norm, *scaled) for path, x in parameters.items()}
+    return replaced(grads, clipped), unscaled(*scaled)
 
 
 @worded
@@ -57,7 +57,10 @@ def clip_by_norm(grads: Any, max_norm: Any, *, nonfinite: str = "raise") -> Any:
     {'w': array([0.6, 0.8]), 'b': array([0.5])}
     """
     parameters = _checked("clip_by_norm", grads, nonfinite, max_norm=max_norm)
-    clipped = {path: _clipped(x, max_norm, *_scaled_norm([x])) for path, x in parameters.items()}
+    clipped = {
+        path: shortened_by_scaled(x, max_norm, *scaled_length([x]))
+        for path, x in parameters.items()
+    }
     return replaced(grads, clipped)
 
 
@@ -69,48 +72,14 @@ def clip_by_value(grads: Any, max_value: Any, *, nonfinite: str = "raise") -> An
     {'w': array([ 1. , -0.5])}
     """
     parameters = _checked("clip_by_value", grads, nonfinite, max_value=max_value)
-    clipped = {}
-    for path, x in parameters.items():
-        bound = op.astype(op.asarray(max_value), x.dtype)
-        clipped[path] = op.where(op.isfinite(x), op.clip(x, -bound, bound), x)
+    clipped = {path: within_if_finite(x, max_value) for path, x in parameters.items()}
     return replaced(grads, clipped)
-
-
-def _scaled_norm(leaves: Sequence[Any]) -> tuple[Any, Any]:
-    """The norm of the leaves in float64 times a power of two, and that power: below 1 for elements
-    so large that the norm itself might overflow.
-    """
-    leaves = [x for x in leaves if 0 not in x.shape]
-    wide = [x for x in leaves if x.dtype == float64]  # others are far from the ends of float64
-    down: Any = np.ones(())
-    if wide:
-        largest = op.max(op.stack([op.max(op.abs(x)) for x in wide]))
-        down = op.where(op.greater(largest, HIGH), 1 / HIGH, 1.0)
-    norms = [length(x * down) if x.dtype == float64 else length(x) * down for x in leaves]
-    return (op.vector_norm(op.stack(norms)) if norms else np.zeros(())), down
-
-
-def _unscaled(norm: Any, down: Any) -> Any:
-    with np.errstate(over="ignore"):  # finite elements may have a norm beyond the largest float
-        return op.divide(norm, down)
-
-
-def _clipped(x: Any, max_norm: Any, norm: Any, down: Any) -> Any:
-    """One leaf, scaled by max_norm over the norm if that is finite and larger."""
-    most = op.astype(op.asarray(max_norm), float64)
-    clips = op.logical_and(op.greater(norm, most * down), op.less(norm, np.inf))
-    ratio = most / op.where(clips, norm, 1)
-    return op.where(clips, op.astype(op.astype(x, float64) * down * ratio, x.dtype), x)
 
 
 def _checked(by: str, grads: Any, nonfinite: Any, **bound: Any) -> dict[str, Any]:
     """The float leaves by path, if the arguments are good."""
     ((name, value),) = bound.items()
-    if nonfinite not in POLICIES:
-        raise ValueError(
-            f"{by}: nonfinite={nonfinite!r} was given; it is one of {', '.join(POLICIES)}. "
-            "Choose one."
-        )
+    require_policy(by, nonfinite, WITHOUT_SKIP)
     if not isinstance(value, Tensor) and not _is_positive(value):
         raise ValueError(
             f"{by}: {name}={value!r} was given; it must be a finite number above 0. "
@@ -118,7 +87,7 @@ def _checked(by: str, grads: Any, nonfinite: Any, **bound: Any) -> dict[str, Any
         )
     parameters = parameters_of(by, grads)
     for path, x in parameters.items():
-        if nonfinite == "raise" and not isinstance(x, Tensor) and not np.isfinite(x).all():
+        if nonfinite == RAISE and not isinstance(x, Tensor) and not np.isfinite(x).all():
             index = np.unravel_index(int(np.argmin(np.isfinite(x))), np.shape(x))
             raise NonFiniteError(
                 f"{by}: {named(path)} is {np.asarray(x)[index]} at index "

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from wengert.core.table import op
+from wengert.functions.clipping import length
 from wengert.optim.adam import Moments
 from wengert.optim.exclusion import Exclude, excludes, exclusion, require_matches
-from wengert.optim.length import length
 from wengert.optim.optimizer import Arrays, Rate, chosen_rate
 from wengert.optim.settings import Setting
 

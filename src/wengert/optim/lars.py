@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from wengert.core.table import op
 from wengert.errors import OptimError
+from wengert.functions.clipping import length
 from wengert.optim.exclusion import Exclude, excludes, exclusion, require_matches
-from wengert.optim.length import length
 from wengert.optim.optimizer import Arrays, Optimizer, Rate, chosen_rate
 from wengert.optim.settings import Setting, below_one, not_negative, positive, truth
 

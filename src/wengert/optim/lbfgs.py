@@ -16,13 +16,11 @@ from wengert.core.arguments import worded_methods
 from wengert.core.attributes import no_attribute
 from wengert.errors import OptimError
 from wengert.optim import saving, settings
-from wengert.optim import schedules_checks as checks
-from wengert.optim.eager import require_weights
 from wengert.optim.lbfgs_problem import Problem, dot
-from wengert.optim.lbfgs_run import Ending, LbfgsRun, Place
-from wengert.optim.lbfgs_state import State
+from wengert.optim.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
 from wengert.optim.optimizer import chosen_rate, one_rate
 from wengert.optim.parameters import named
+from wengert.optim.updates_in_place import require_weights
 
 _NAMES = (
     "lr",
@@ -39,14 +37,14 @@ def _rate(owner: str, name: str, value: Any) -> Any:
     return value if callable(value) else settings.not_negative(owner, name, value)
 
 
-_CHECKS: dict[str, checks.Check] = {
+_CHECKS: dict[str, settings.Check[Any]] = {
     "lr": _rate,
-    "max_iter": checks.count,
-    "max_eval": checks.optional(checks.count),
+    "max_iter": settings.count,
+    "max_eval": settings.optional(settings.count),
     "tolerance_grad": settings.not_negative,
     "tolerance_change": settings.not_negative,
-    "history_size": checks.count,
-    "line_search_fn": checks.one_of(None, "strong_wolfe"),
+    "history_size": settings.count,
+    "line_search_fn": settings.one_of(None, "strong_wolfe"),
 }
 
 
@@ -112,7 +110,7 @@ class LBFGS:
         self.tolerance_change = tolerance_change
         self.history_size = history_size
         self.line_search_fn = line_search_fn
-        self._state = State()
+        self._state = LbfgsState()
 
     def __setattr__(self, name: str, value: Any) -> None:
         check = _CHECKS.get(name)
@@ -143,7 +141,7 @@ class LBFGS:
         differentiated = value_and_grad(function)
         called = compile(differentiated) if compiled else differentiated
         problem = Problem("LBFGS.minimize", lambda weights: called(weights, *args), tree)
-        ending = LbfgsRun(self, self.learning_rate, problem, State()).to_the_end()
+        ending = LbfgsRun(self, self.learning_rate, problem, LbfgsState()).to_the_end()
         message = ending.message
         if ending.best is not ending.last:
             message += f"; the value rose to {ending.last.value:.6g}, so the lowest is returned"
@@ -178,7 +176,7 @@ class LBFGS:
 
     def clear_state(self) -> None:
         """Forget what `step` has learnt; settings stay."""
-        self._state = State()
+        self._state = LbfgsState()
 
     def state_dict(self) -> dict[str, Any]:
         """Settings, and what `step` has learnt: plain numbers and copies of arrays."""
@@ -211,7 +209,7 @@ class LBFGS:
             )
         saving.require_rate(by, self.lr, state["settings"].get("lr"), state.get("schedule_kind"))
         twin = LBFGS(**given)
-        loaded = State.from_dict(by, state["state"])
+        loaded = LbfgsState.from_dict(by, state["state"])
         saving.load_schedule(self.lr, state)
         self.__dict__.update(twin.__dict__, _state=loaded)
 
@@ -230,7 +228,7 @@ class LBFGS:
         return f"LBFGS({', '.join(shown)})"
 
 
-def _result(problem: Problem, ending: Ending, place: Place, tree: Any, message: str) -> Result:
+def _result(problem: Problem, ending: RunEnding, place: Iterate, tree: Any, message: str) -> Result:
     largest = float(np.abs(place.gradient).max())
     # Divided by the largest element first, so that no square is beyond the floats.
     scaled = place.gradient / largest if 0 < largest < math.inf else place.gradient

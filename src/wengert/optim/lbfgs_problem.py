@@ -1,9 +1,10 @@
-"""What L-BFGS minimises, as a function of one vector: the parameters of a tree, end to end."""
+"""What L-BFGS minimises, as a function of one vector, and the search along a line through it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,10 +13,10 @@ from numpy.typing import NDArray
 from wengert.errors import NonFiniteError, OptimError
 from wengert.optim.parameters import gradients_for, parameters_of, replaced
 
-Vector: TypeAlias = NDArray[np.float64]
+FlatVector: TypeAlias = NDArray[np.float64]
 
 
-def dot(a: Vector, b: Vector, scratch: Vector | None = None) -> float:
+def dot(a: FlatVector, b: FlatVector, scratch: FlatVector | None = None) -> float:
     """The sum of products, which are written to `scratch`. NumPy's own sum adds in one order on
     every machine and with any number of threads; its dot leaves that to a library.
     """
@@ -42,20 +43,20 @@ class Problem:
                 "numbers to change. Pass the weights as float32 or float64 arrays."
             )
 
-    def start(self) -> Vector:
+    def start(self) -> FlatVector:
         """The parameters of the tree as one vector."""
         return _joined(self.parameters)
 
-    def at(self, vector: Vector) -> Any:
+    def at(self, vector: FlatVector) -> Any:
         """The tree with the numbers of a vector for its parameters."""
         return replaced(self.tree, self._parts(vector))
 
-    def assign(self, vector: Vector) -> None:
+    def assign(self, vector: FlatVector) -> None:
         """Write the numbers of a vector into the parameters, in place."""
         for path, part in self._parts(vector).items():
             np.copyto(self.parameters[path], part)
 
-    def evaluate(self, vector: Vector) -> tuple[float, Vector]:
+    def evaluate(self, vector: FlatVector) -> tuple[float, FlatVector]:
         """Value and gradient at a vector; they need not be finite."""
         self.evaluations += 1
         found = self._value_and_grad(self.at(vector))
@@ -67,7 +68,7 @@ class Problem:
         value, grads = found
         return float(value), _joined(gradients_for(self.by, self.parameters, grads))
 
-    def evaluate_start(self, vector: Vector) -> tuple[float, Vector]:
+    def evaluate_start(self, vector: FlatVector) -> tuple[float, FlatVector]:
         """Value and gradient where the search begins, which must be finite."""
         value, gradient = self.evaluate(vector)
         if not math.isfinite(value) or not np.isfinite(gradient).all():
@@ -79,7 +80,7 @@ class Problem:
             )
         return value, gradient
 
-    def _parts(self, vector: Vector) -> dict[str, Any]:
+    def _parts(self, vector: FlatVector) -> dict[str, Any]:
         parts, begin = {}, 0
         with np.errstate(over="ignore"):  # an infinite weight is one to back away from
             for path, x in self.parameters.items():
@@ -89,7 +90,7 @@ class Problem:
         return parts
 
 
-def _joined(arrays: dict[str, Any]) -> Vector:
+def _joined(arrays: dict[str, Any]) -> FlatVector:
     return np.concatenate([np.asarray(x, dtype=np.float64).ravel() for x in arrays.values()])
 
 
@@ -97,3 +98,119 @@ def _described(found: Any) -> str:
     if isinstance(found, tuple) and len(found) == 2:
         return f"a value of shape {np.shape(found[0])}"
     return type(found).__name__
+
+
+DECREASE = 1e-4  # a step must lower the value by this part of what the slope promises
+FLATTENING = 0.9  # and leave at most this part of the slope
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place along the direction: how far, and value, slope and gradient there."""
+
+    step: float
+    value: float  # +inf where value or gradient are not finite
+    slope: float
+    gradient: FlatVector
+
+
+@dataclass(frozen=True)
+class LineSearch:
+    """A search along one direction, with what it may spend: for a step that meets the strong Wolfe
+    conditions.
+
+    Nocedal and Wright, Numerical Optimization (2006), algorithms 3.5 and 3.6: go on until an
+    interval must hold such a step, then narrow the interval. Steps are tried, and intervals
+    narrowed, by the same rules as in torch.optim.LBFGS, so that both take the same steps.
+    """
+
+    evaluate: Callable[[float], Point]
+    start: Point
+    budget: int  # evaluations after the first
+    shortest: float  # an interval below this is not divided
+
+    def run(self, first_step: float) -> Point:
+        """The best point found; `start` itself if nothing lower was found."""
+        previous, current = self.start, self.evaluate(first_step)
+        for tries in range(self.budget):
+            rises = tries > 1 and current.value >= previous.value
+            if self._too_high(current) or rises:
+                return self._narrow(previous, current, tries)
+            if self._flat(current):
+                return current
+            if current.slope >= 0:
+                return self._narrow(previous, current, tries)
+            bounds = (current.step + 0.01 * (current.step - previous.step), current.step * 10)
+            step = lowest_of_cubic(previous, current, bounds)
+            previous, current = current, self.evaluate(step)
+        return self.start if self.start.value <= current.value else current
+
+    def _too_high(self, point: Point) -> bool:
+        start = self.start
+        return point.value > start.value + DECREASE * point.step * start.slope
+
+    def _flat(self, point: Point) -> bool:
+        return abs(point.slope) <= -FLATTENING * self.start.slope
+
+    def _narrow(self, a: Point, b: Point, tries: int) -> Point:
+        """Divide an interval that must hold a good step until one is found."""
+        ends = [a, b]
+        low = _lower(ends)
+        stalled = False
+        for _ in range(tries, self.budget):
+            if abs(ends[1].step - ends[0].step) < self.shortest:
+                break
+            step, stalled = _inside(ends, stalled)
+            new = self.evaluate(step)
+            if self._too_high(new) or new.value >= ends[low].value:
+                ends[1 - low] = new
+                low = _lower(ends)
+                continue
+            if self._flat(new):
+                return new
+            if new.slope * (ends[1 - low].step - ends[low].step) >= 0:
+                ends[1 - low] = ends[low]
+            ends[low] = new
+        return ends[low]
+
+
+def _lower(ends: list[Point]) -> int:
+    return 0 if ends[0].value <= ends[1].value else 1
+
+
+def _inside(ends: list[Point], stalled: bool) -> tuple[float, bool]:
+    """Where to divide an interval. Too near to an end twice in a row, or at it, the place is moved
+    a tenth of the interval away; the flag says that it was near this time.
+    """
+    first, last = sorted(end.step for end in ends)
+    step = lowest_of_cubic(ends[0], ends[1], (first, last))
+    margin = 0.1 * (last - first)
+    if min(last - step, step - first) >= margin:
+        return step, False
+    if not stalled and first < step < last:
+        return step, True
+    return (last - margin if abs(step - last) < abs(step - first) else first + margin), False
+
+
+def lowest_of_cubic(a: Point, b: Point, bounds: tuple[float, float]) -> float:
+    """Where the cubic through the values and slopes of two points is lowest, kept within bounds.
+
+    The middle where that cubic has no minimum; near the finite point where the other is not.
+    """
+    least, most = bounds
+    if not (math.isfinite(a.value) and math.isfinite(b.value)):
+        good, bad = (a, b) if math.isfinite(a.value) else (b, a)
+        return good.step + 0.1 * (bad.step - good.step)
+    left, right = (a, b) if a.step <= b.step else (b, a)
+    # The same numbers from either side: d1 and d2 do not depend on which point is called a.
+    d1 = a.slope + b.slope - 3 * (a.value - b.value) / (a.step - b.step)
+    square = d1 * d1 - a.slope * b.slope
+    if not 0 <= square < math.inf:
+        return (least + most) / 2
+    d2 = math.sqrt(square)
+    bottom = right.slope - left.slope + 2 * d2
+    if bottom == 0:
+        return (least + most) / 2
+    part = (right.slope + d2 - d1) / bottom
+    lowest = right.step - (right.step - left.step) * part
+    return min(max(lowest, least), most)

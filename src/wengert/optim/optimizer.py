@@ -17,24 +17,25 @@ from wengert.api.graph import Graph
 from wengert.core import tree
 from wengert.core.arguments import worded_methods
 from wengert.core.attributes import no_attribute
+from wengert.core.missing import OF_OPTIMIZERS, Explained
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.tied import warn_of_ties
 from wengert.errors import OptimError, WengertError
 from wengert.optim import saving
-from wengert.optim.eager import (
+from wengert.optim.parameters import gradients_for, parameters_of, replaced
+from wengert.optim.schedules_base import Schedule
+from wengert.optim.settings import not_negative
+from wengert.optim.updates_in_place import (
     ParameterState,
     graph_parameters,
     nonfinite_part,
     owned,
     require_id,
-    require_policy,
     require_weights,
     usable_gradient,
 )
-from wengert.optim.parameters import gradients_for, parameters_of, replaced
-from wengert.optim.schedules_base import Schedule
-from wengert.optim.settings import not_negative
+from wengert.runtime.nonfinite_policies import IGNORE, RAISE, require_policy
 
 Rate: TypeAlias = float | Callable[[int], float]
 Arrays: TypeAlias = dict[str, Any]
@@ -100,7 +101,7 @@ def _require_no_parameters(by: str, x: Any, rates: Collection[str]) -> None:
         )
 
 
-class Optimizer:
+class Optimizer(Explained):
     """Base of all optimizers. A subclass says what it keeps (`initial`), which numbers an update
     needs (`numbers`), and how weights move (`rule`); all ways of use follow from these.
 
@@ -113,6 +114,9 @@ class Optimizer:
     >>> w
     array([ 0.5, -1.5])
     """
+
+    _repairs = OF_OPTIMIZERS
+    _nature = "an optimizer is a rule; a wg.TrainStep computes gradients and applies it"
 
     rate_name = "lr"  # what the constructor calls the learning rate
     _made = False  # whether its constructor has ended: there are no other settings from then on
@@ -280,7 +284,7 @@ class Optimizer:
         nonfinite="skip" nothing happens instead, with "ignore" the update is made. A step that is
         refused changes nothing.
         """
-        require_policy(type(self).__name__, nonfinite)
+        require_policy(type(self).__name__, nonfinite, error=OptimError)
         require_id(type(self).__name__, parameter_id)
         require_weights(type(self).__name__, repr(parameter_id), weights, "update")
         found = self._updated(parameter_id, weights, grad, nonfinite)
@@ -292,7 +296,7 @@ class Optimizer:
         """Update a parameter of a graph by the gradient it has accumulated, or all parameters of a
         tree of them. State is kept under the parameter's name.
         """
-        require_policy(type(self).__name__, nonfinite)
+        require_policy(type(self).__name__, nonfinite, error=OptimError)
         parameters = graph_parameters(type(self).__name__, graph, node)
         gradients = {number: graph.gradient(number) for number in parameters}
         found = {
@@ -320,9 +324,9 @@ class Optimizer:
         with np.errstate(all="ignore"):  # what is not finite is found below
             s = _cast_all(self.scalars(state.count + 1), weights.dtype)
             new, arrays = self.rule(weights, grad, state.arrays, s, path)
-        if nonfinite != "ignore":
+        if nonfinite != IGNORE:
             fault = nonfinite_part(name, parameter_id, grad, new, arrays)
-            if fault is not None and nonfinite == "raise":
+            if fault is not None and nonfinite == RAISE:
                 raise fault
             if fault is not None:
                 return None

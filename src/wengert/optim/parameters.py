@@ -13,7 +13,9 @@ def _is_parameter(leaf: Any) -> bool:
 
 
 def named(path: str) -> str:
-    """A path as messages have it; that of a tree which is one array is empty."""
+    """What messages call the parameter at a path. Where the tree is a single array, its path is
+    empty.
+    """
     return repr(path) if path else "the tree"
 
 

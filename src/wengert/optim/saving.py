@@ -11,10 +11,10 @@ import numpy as np
 
 from wengert.core.dtypes import FLOATS
 from wengert.errors import OptimError
-from wengert.optim.eager import ParameterState
 from wengert.optim.parameters import named
-from wengert.optim.schedules_chain import Chain
+from wengert.optim.schedules_joined import Chain
 from wengert.optim.settings import Setting, not_negative
+from wengert.optim.updates_in_place import ParameterState
 
 PARTS = ("kind", "settings", "fixed", "parameters")  # of a saved dictionary, beside the rate
 
@@ -56,7 +56,7 @@ def _is_number(x: Any) -> bool:
 
 
 def plain_numbers(optimizer: Saved) -> tuple[str, ...]:
-    """The names of the settings that are one number each, apart from the learning rate."""
+    """The names of the settings that are single numbers, apart from the learning rate."""
     names = (name for name in names_of(optimizer) if name != optimizer.rate_name)
     return tuple(name for name in names if _is_number(getattr(optimizer, name)))
 
@@ -87,8 +87,8 @@ def numbers_of(optimizer: Saved) -> dict[str, Any]:
 
 
 def fixed_of(optimizer: Saved) -> dict[str, Any]:
-    """Every other setting by name: what makes the rule another one. Of a function, and of what else
-    cannot be compared with a saved one, only that it is one.
+    """Every setting that is part of the rule, by name. What cannot be compared with a saved value,
+    such as a function, is represented by its kind alone.
     """
     found: dict[str, Any] = {}
     for name in names_of(optimizer):
@@ -101,7 +101,7 @@ def fixed_of(optimizer: Saved) -> dict[str, Any]:
 
 
 def _comparable(x: Any) -> Any:
-    """A choice as a plain value, for which it does not matter where it came from."""
+    """A choice as a plain value, so that it compares equal wherever it came from."""
     if isinstance(x, np.ndarray | np.generic):
         x = x.tolist()
     if isinstance(x, list | tuple):

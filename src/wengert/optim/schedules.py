@@ -5,19 +5,20 @@ an optimizer in place of a number: `wg.optim.SGD(wg.optim.Cosine(0.1, total_step
 """
 
 from wengert.optim.schedules_base import Schedule
-from wengert.optim.schedules_chain import Chain, warmup_then
-from wengert.optim.schedules_cycle import CosineRestarts, Cyclic, OneCycle
-from wengert.optim.schedules_decay import (
+from wengert.optim.schedules_joined import Chain, ReduceOnPlateau, warmup_then
+from wengert.optim.schedules_rates import (
     Constant,
     Cosine,
+    CosineRestarts,
+    Cyclic,
     Exponential,
     Lambda,
     LinearWarmup,
     MultiStep,
+    OneCycle,
     Polynomial,
     StepDecay,
 )
-from wengert.optim.schedules_plateau import ReduceOnPlateau
 
 __all__ = [
     "Chain",

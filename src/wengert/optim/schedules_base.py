@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wengert.errors import OptimError
-from wengert.optim import schedules_checks as checks
+from wengert.optim import settings
 
 
 class Schedule(ABC):
@@ -44,8 +44,8 @@ class Schedule(ABC):
 
     def table(self, begin: int, count: int) -> NDArray[np.float64]:
         """The rates of `count` updates from index `begin` on."""
-        begin = checks.index(f"{type(self).__name__}.table", "begin", begin)
-        count = checks.index(f"{type(self).__name__}.table", "count", count)
+        begin = settings.index(f"{type(self).__name__}.table", "begin", begin)
+        count = settings.index(f"{type(self).__name__}.table", "count", count)
         try:
             found = np.array(self.values(range(begin, begin + count)), dtype=np.float64)
         except OverflowError as error:
@@ -64,7 +64,7 @@ class Schedule(ABC):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state_dict` gave."""
-        checks.state(type(self).__name__, state, ())
+        settings.require_state(type(self).__name__, state, ())
 
     def copy(self) -> Schedule:
         """A schedule that goes on alone; one without state is its own copy."""

@@ -1,8 +1,13 @@
-"""The numbers an optimizer is made of, checked whenever they are set."""
+"""The numbers that optimizers and schedules are made of, checked whenever they are set. A check
+returns what it checked as Python's own kind, so that equality, repr and saved state do not depend
+on where a number came from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 import numpy as np
@@ -10,7 +15,7 @@ import numpy as np
 from wengert.errors import OptimError
 
 Value = TypeVar("Value")
-Check = Callable[[str, str, Any], Value]  # (class of the optimizer, name, value) → checked value
+Check = Callable[[str, str, Any], Value]  # (class of the owner, name, value) → checked value
 
 
 class Changeable(Protocol):
@@ -67,12 +72,12 @@ positive = within("a finite number above 0", lambda x: 0 < x < np.inf)
 below_one = within("a number from 0 up to, but without, 1", lambda x: 0 <= x < 1)
 fraction = within("a number from 0 to 1", lambda x: 0 <= x <= 1)
 positive_fraction = within("a number above 0, and 1 at most", lambda x: 0 < x <= 1)
-_whole = within("a whole number, 1 or more", lambda x: 1 <= x < np.inf and x == int(x))
+_update_count = within("a whole number, 1 or more", lambda x: 1 <= x < np.inf and x == int(x))
 
 
 def whole(owner: str, name: str, value: Any) -> int:
     """The check of a number of updates."""
-    return int(_whole(owner, name, value))
+    return int(_update_count(owner, name, value))
 
 
 def two_below_one(owner: str, name: str, value: Any) -> tuple[float, float]:
@@ -106,3 +111,83 @@ def _plain_number(value: Any) -> float | None:
         return float(value)
     except OverflowError:  # an int beyond the floats
         return None
+
+
+def check_fields(owner: Any, **by_name: Check[Any]) -> None:
+    """Check fields of a dataclass, frozen or not, and keep what the checks return."""
+    for name, check in by_name.items():
+        found = check(type(owner).__name__, name, getattr(owner, name))
+        object.__setattr__(owner, name, found)
+
+
+def index(owner: str, name: str, value: Any) -> int:
+    """A whole number, 0 or more."""
+    return _whole(owner, name, value, 0)
+
+
+def count(owner: str, name: str, value: Any) -> int:
+    """A whole number, 1 or more."""
+    return _whole(owner, name, value, 1)
+
+
+def _whole(owner: str, name: str, value: Any, least: int) -> int:
+    try:
+        plain = None if isinstance(value, bool | np.bool_) else operator.index(value)
+    except TypeError:
+        plain = None
+    if plain is None or plain < least:
+        raise OptimError(
+            f"{owner}: {name}={value!r} was given; it must be a whole number, {least} or more. "
+            f"Pass an int such as {max(least, 1)}."
+        )
+    return plain
+
+
+def increasing(owner: str, name: str, values: Any) -> tuple[int, ...]:
+    """Whole numbers above zero, each larger than the one before, as a tuple."""
+    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes):
+        raise OptimError(
+            f"{owner}: {name}={values!r} was given; it must be a sequence of whole numbers. "
+            "Pass a tuple such as (30, 60)."
+        )
+    plain = tuple(count(owner, name, value) for value in values)
+    if any(late <= early for early, late in pairwise(plain)):
+        raise OptimError(
+            f"{owner}: {name}={plain} was given; each must be larger than the one before. "
+            "Sort them and drop repetitions."
+        )
+    return plain
+
+
+def one_of(*choices: Any) -> Check[Any]:
+    """The check that a value is one of these."""
+
+    def chosen(owner: str, name: str, value: Any) -> Any:
+        if not any(type(value) is type(choice) and value == choice for choice in choices):
+            words = " or ".join(repr(choice) for choice in choices)
+            raise OptimError(
+                f"{owner}: {name}={value!r} was given; it must be {words}. Choose one of these."
+            )
+        return value
+
+    return chosen
+
+
+def require_state(owner: str, given: Any, wanted: Collection[str]) -> None:
+    """Refuse a saved state that is no dictionary with exactly these names."""
+    if isinstance(given, Mapping) and set(given) == set(wanted):
+        return
+    found = f"a state with {_listed(given)}" if isinstance(given, Mapping) else repr(given)
+    raise OptimError(
+        f"{owner}.load_state_dict: given {found}; a dictionary with {_listed(wanted)} is needed. "
+        "Load what state_dict() of such a schedule gave."
+    )
+
+
+def _listed(names: Collection[Any]) -> str:
+    return ", ".join(map(str, names)) or "nothing in it"
+
+
+def optional(check: Check[Any]) -> Check[Any]:
+    """The check that a value passes another one, or is None."""
+    return lambda owner, name, value: None if value is None else check(owner, name, value)

@@ -52,7 +52,7 @@ class Wrapping(Optimizer):
 
     @property
     def averages(self) -> str | None:
-        """That of the wrapped optimizer."""
+        """The same as that of the wrapped optimizer."""
         inner = self.optimizer.averages
         return None if inner is None else INNER + inner
 

@@ -32,14 +32,14 @@ from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Type
 from wengert.interpret.printing import prints
-from wengert.passes.rebuild import Placed, rebuild, with_bodies
+from wengert.passes.rebuild import PlacedNode, rebuild, with_bodies
 
 
 def cse(graph: Graph) -> Graph:
     """The graph without repetitions, its bodies too."""
     first: dict[Any, int] = {}
 
-    def place(out: Graph, node: Node) -> Placed:
+    def place(out: Graph, node: Node) -> PlacedNode:
         node = with_bodies(node, cse)
         key = _key(node)
         if key is None:

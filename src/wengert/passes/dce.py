@@ -43,7 +43,7 @@ def dce(graph: Graph) -> Graph:
         elif node.op.narrow is not None:
             node, outputs[number] = _narrowed(node, needed[number])
         operands = tuple(None if i is None else numbers[i] for i in node.operands)
-        numbers[number] = out.append(replace(with_bodies(node, dce), operands=operands))
+        numbers[number] = out.append(with_bodies(node, dce).reading(operands))
     out.inputs[:] = [numbers[i] for i in graph.inputs]
     out.returns[:] = [numbers[i] for i in graph.returns]
     return out

@@ -36,12 +36,12 @@ import numpy as np
 
 from wengert.core.dims import Dim
 from wengert.core.graph import Graph, Node
-from wengert.core.lowering import Kernel
+from wengert.core.lowering import SpecialKernel
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.interpret.trace import composite_body
 from wengert.passes.rebuild import (
-    Placed,
+    PlacedNode,
     append_broadcast,
     append_constant,
     copy_into,
@@ -56,7 +56,7 @@ def expand(graph: Graph) -> Graph:
     return rebuild(graph, _place)
 
 
-def _place(out: Graph, node: Node) -> Placed:
+def _place(out: Graph, node: Node) -> PlacedNode:
     node = with_bodies(node, expand)
     if node.op.body is not None:
         return _place_body(out, node)
@@ -68,9 +68,9 @@ def _place(out: Graph, node: Node) -> Placed:
         operands = tuple(
             None if i is None else append_broadcast(out, i, found, node.line) for i in node.operands
         )
-        node = replace(node, operands=operands)
+        node = node.reading(operands)
     lower = node.op.lower
-    if node.op.kind == "bilinear" or (isinstance(lower, Kernel) and lower.one_dtype):
+    if node.op.kind == "bilinear" or (isinstance(lower, SpecialKernel) and lower.one_dtype):
         node = _with_one_dtype(out, node)
     return out.append(node)
 
@@ -87,10 +87,10 @@ def _with_one_dtype(out: Graph, node: Node) -> Node:
             cast = Node(op.astype, (i,), {"dtype": dtype}, found.with_dtype(dtype), node.line)
             i = out.append(cast)
         operands.append(i)
-    return replace(node, operands=tuple(operands))
+    return node.reading(tuple(operands))
 
 
-def _place_body(out: Graph, node: Node) -> Placed:
+def _place_body(out: Graph, node: Node) -> PlacedNode:
     """The body of a composite, recorded for operands of these types; a missing one is no input."""
     types = [None if i is None else out.type(i) for i in node.operands]
     body = composite_body(node.op, types, node.params)
@@ -103,7 +103,7 @@ def _place_body(out: Graph, node: Node) -> Placed:
     return outputs if isinstance(node.type, tuple) else outputs[0]
 
 
-def _place_full(out: Graph, node: Node) -> Placed:
+def _place_full(out: Graph, node: Node) -> PlacedNode:
     found, fill = node.type, node.params["fill_value"]
     assert isinstance(found, ArrayType)
     if isinstance(fill, Dim):

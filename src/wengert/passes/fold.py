@@ -39,7 +39,7 @@ from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.passes.rebuild import (
-    Placed,
+    PlacedNode,
     append_broadcast,
     append_constant,
     copy_into,
@@ -61,7 +61,7 @@ class _Fold:
         # By number in the new graph. A 0-d value stands for an array of any shape filled with it.
         self.known: dict[int, Any] = {}
 
-    def place(self, out: Graph, node: Node) -> Placed:
+    def place(self, out: Graph, node: Node) -> PlacedNode:
         if node.op is op.cond and node.operands[0] in self.known:
             return self.branch(out, node)
         node = with_bodies(node, fold)
@@ -79,7 +79,7 @@ class _Fold:
         self.known[number] = value
         return number
 
-    def branch(self, out: Graph, node: Node) -> Placed:
+    def branch(self, out: Graph, node: Node) -> PlacedNode:
         """The nodes of the one branch that a constant condition chooses."""
         condition, *operands = (i for i in node.operands if i is not None)
         body: Graph = node.params["then" if self.known[condition] else "orelse"]

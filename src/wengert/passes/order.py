@@ -32,7 +32,7 @@ from wengert.core.lowering import Fold
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.interpret.trace import node_type
-from wengert.passes.rebuild import Placed, append_broadcast, rebuild, single, with_bodies
+from wengert.passes.rebuild import PlacedNode, append_broadcast, rebuild, single, with_bodies
 
 
 def order(graph: Graph) -> Graph:
@@ -40,7 +40,7 @@ def order(graph: Graph) -> Graph:
     return rebuild(graph, _place)
 
 
-def _place(out: Graph, node: Node) -> Placed:
+def _place(out: Graph, node: Node) -> PlacedNode:
     node = with_bodies(node, order)
     if node.op is op.vecdot:
         return _place_vecdot(out, node)
@@ -82,7 +82,7 @@ def _last_block(rank: int, axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(found))
 
 
-def _place_vecdot(out: Graph, node: Node) -> Placed:
+def _place_vecdot(out: Graph, node: Node) -> PlacedNode:
     """A sum of products along one axis, which is a fold like others."""
     left, right = (i for i in node.operands if i is not None)
     found, axis = node.type, node.params["axis"]

@@ -14,12 +14,12 @@ from wengert.core.table import op
 from wengert.core.types import ArrayType, type_of
 
 # Where a node went: its number, or those of its outputs where no node has them together any more.
-Placed: TypeAlias = int | tuple[int, ...]
+PlacedNode: TypeAlias = int | tuple[int, ...]
 # (the new graph, a node whose operands are numbers there) -> where it is placed
-Place: TypeAlias = Callable[[Graph, Node], Placed]
+PlaceNode: TypeAlias = Callable[[Graph, Node], PlacedNode]
 
 
-def rebuild(graph: Graph, place: Place) -> Graph:
+def rebuild(graph: Graph, place: PlaceNode) -> Graph:
     """The graph with each node where `place` puts it.
 
     >>> from wengert.core.show import read
@@ -35,9 +35,11 @@ def rebuild(graph: Graph, place: Place) -> Graph:
     return out
 
 
-def copy_into(out: Graph, graph: Graph, given: Mapping[int, int], place: Place) -> list[Placed]:
+def copy_into(
+    out: Graph, graph: Graph, given: Mapping[int, int], place: PlaceNode
+) -> list[PlacedNode]:
     """Place the nodes of `graph` in `out`, which has the `given` ones; where each of them is."""
-    numbers: list[Placed] = []
+    numbers: list[PlacedNode] = []
     for number, node in enumerate(graph.nodes):
         if number in given:
             numbers.append(given[number])
@@ -50,12 +52,11 @@ def copy_into(out: Graph, graph: Graph, given: Mapping[int, int], place: Place) 
                 numbers.append(outputs[node.params["index"]])
                 continue
         operands = tuple(None if i is None else single(numbers[i]) for i in node.operands)
-        moved = replace(node, operands=operands)
-        numbers.append(place(out, moved))
+        numbers.append(place(out, node.reading(operands)))
     return numbers
 
 
-def single(placed: Placed) -> int:
+def single(placed: PlacedNode) -> int:
     assert isinstance(placed, int)
     return placed
 

@@ -43,7 +43,7 @@ from wengert.core.table import op
 from wengert.core.types import ArrayType, type_of
 from wengert.interpret.trace import node_type
 from wengert.passes.rebuild import (
-    Placed,
+    PlacedNode,
     append_broadcast,
     append_constant,
     rebuild,
@@ -86,7 +86,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Rule:
+class SimplifyRule:
     """A pattern, what takes its place, and when.
 
     Operands of commutative ops are tried in both orders. A name that stands twice is one value. The
@@ -188,74 +188,76 @@ def _is_power_of_two(match: Match) -> bool:
 
 RULES = (
     # Neutral elements. Only these are: -0.0 + 0.0 is 0.0.
-    Rule("multiply(x, 1)", "x"),
-    Rule("divide(x, 1)", "x"),
-    Rule("add(x, -0.0)", "x"),
-    Rule("subtract(x, 0.0)", "x"),
-    Rule("power(x, 1)", "x"),
-    Rule("logical_and(x, True)", "x"),
-    Rule("logical_or(x, False)", "x"),
+    SimplifyRule("multiply(x, 1)", "x"),
+    SimplifyRule("divide(x, 1)", "x"),
+    SimplifyRule("add(x, -0.0)", "x"),
+    SimplifyRule("subtract(x, 0.0)", "x"),
+    SimplifyRule("power(x, 1)", "x"),
+    SimplifyRule("logical_and(x, True)", "x"),
+    SimplifyRule("logical_or(x, False)", "x"),
     # A cotangent or partial of one. `pull` gives g itself where g is 0, so its sign stays.
-    Rule("pull(g, 1)", "g"),
-    Rule("pull(1, p)", "p"),
+    SimplifyRule("pull(g, 1)", "g"),
+    SimplifyRule("pull(1, p)", "p"),
     # Signs. IEEE defines x - y as x + (-y), and rounding treats both signs alike.
-    Rule("positive(x)", "x"),
-    Rule("negative(negative(x))", "x"),
-    Rule("multiply(x, -1)", "negative(x)"),
-    Rule("multiply(negative(x), negative(y))", "multiply(x, y)"),
-    Rule("divide(negative(x), negative(y))", "divide(x, y)"),
-    Rule("add(x, negative(y))", "subtract(x, y)"),
-    Rule("subtract(x, negative(y))", "add(x, y)"),
-    Rule("square(negative(x))", "square(x)"),
-    Rule("abs(negative(x))", "abs(x)", _on_floats),  # the negative of an unsigned integer wraps
-    Rule("abs(abs(x))", "abs(x)"),
+    SimplifyRule("positive(x)", "x"),
+    SimplifyRule("negative(negative(x))", "x"),
+    SimplifyRule("multiply(x, -1)", "negative(x)"),
+    SimplifyRule("multiply(negative(x), negative(y))", "multiply(x, y)"),
+    SimplifyRule("divide(negative(x), negative(y))", "divide(x, y)"),
+    SimplifyRule("add(x, negative(y))", "subtract(x, y)"),
+    SimplifyRule("subtract(x, negative(y))", "add(x, y)"),
+    SimplifyRule("square(negative(x))", "square(x)"),
+    SimplifyRule(
+        "abs(negative(x))", "abs(x)", _on_floats
+    ),  # the negative of an unsigned integer wraps
+    SimplifyRule("abs(abs(x))", "abs(x)"),
     # The quotient by a power of two and the product with its inverse are one number, rounded once.
-    Rule(
+    SimplifyRule(
         "divide(x, c)",
         "multiply(x, inverse)",
         _is_power_of_two,
         numbers=lambda match: {"inverse": 1 / match.number("c")},
     ),
     # x ** 2 means x * x: eager calls compute it so, and it is the one power rounded correctly.
-    Rule("power(x, 2)", "multiply(x, x)"),
+    SimplifyRule("power(x, 2)", "multiply(x, x)"),
     # Logic and choices.
-    Rule("logical_not(logical_not(x))", "x"),
-    Rule("bitwise_invert(bitwise_invert(x))", "x"),
-    Rule("where(True, x, y)", "x"),
-    Rule("where(False, x, y)", "y"),
-    Rule("where(condition, x, x)", "x"),
-    Rule("where(logical_not(condition), x, y)", "where(condition, y, x)"),
+    SimplifyRule("logical_not(logical_not(x))", "x"),
+    SimplifyRule("bitwise_invert(bitwise_invert(x))", "x"),
+    SimplifyRule("where(True, x, y)", "x"),
+    SimplifyRule("where(False, x, y)", "y"),
+    SimplifyRule("where(condition, x, x)", "x"),
+    SimplifyRule("where(logical_not(condition), x, y)", "where(condition, y, x)"),
     # The same value.
-    Rule("stop_gradient(x)", "x"),
-    Rule("astype(x)", "x"),
-    Rule(
+    SimplifyRule("stop_gradient(x)", "x"),
+    SimplifyRule("astype(x)", "x"),
+    SimplifyRule(
         "astype(astype(x))",
         "astype(x)",
         _first_cast_keeps_all,
         params=lambda match: {"dtype": match.out.dtype},
     ),
     # The same elements. A transpose of the last two axes is a permutation like any other.
-    Rule("reshape(x)", "x"),
-    Rule("reshape(reshape(x))", "reshape(x)", params=_out_shape),
-    Rule("matrix_transpose(x)", "permute_dims(x)", params=_last_two_swapped),
-    Rule("permute_dims(permute_dims(x))", "permute_dims(x)", params=_composed),
-    Rule("permute_dims(x)", "reshape(x)", _keeps_order, params=_out_shape),
-    Rule("broadcast_to(x)", "x"),
-    Rule("broadcast_to(broadcast_to(x))", "broadcast_to(x)", params=_out_shape),
-    Rule("broadcast_to(reshape(x))", "broadcast_to(x)", _only_adds_axes, params=_out_shape),
+    SimplifyRule("reshape(x)", "x"),
+    SimplifyRule("reshape(reshape(x))", "reshape(x)", params=_out_shape),
+    SimplifyRule("matrix_transpose(x)", "permute_dims(x)", params=_last_two_swapped),
+    SimplifyRule("permute_dims(permute_dims(x))", "permute_dims(x)", params=_composed),
+    SimplifyRule("permute_dims(x)", "reshape(x)", _keeps_order, params=_out_shape),
+    SimplifyRule("broadcast_to(x)", "x"),
+    SimplifyRule("broadcast_to(broadcast_to(x))", "broadcast_to(x)", params=_out_shape),
+    SimplifyRule("broadcast_to(reshape(x))", "broadcast_to(x)", _only_adds_axes, params=_out_shape),
     # A repeated number has no order.
-    Rule("reshape(broadcast_to(x))", "broadcast_to(x)", _is_scalar, params=_out_shape),
-    Rule("permute_dims(broadcast_to(x))", "broadcast_to(x)", _is_scalar, params=_out_shape),
+    SimplifyRule("reshape(broadcast_to(x))", "broadcast_to(x)", _is_scalar, params=_out_shape),
+    SimplifyRule("permute_dims(broadcast_to(x))", "broadcast_to(x)", _is_scalar, params=_out_shape),
 )
 
 
-def simplify(graph: Graph, rules: Sequence[Rule] = RULES) -> Graph:
+def simplify(graph: Graph, rules: Sequence[SimplifyRule] = RULES) -> Graph:
     """The graph with every rule applied until none is left to apply, in its bodies too."""
-    by_op: dict[str, list[Rule]] = {}
+    by_op: dict[str, list[SimplifyRule]] = {}
     for rule in rules:
         by_op.setdefault(rule.terms[0].op, []).append(rule)
 
-    def place(out: Graph, node: Node) -> Placed:
+    def place(out: Graph, node: Node) -> PlacedNode:
         for rule in by_op.get(node.op.name, ()):
             number = _rewritten(out, node, rule, place)
             if number is not None:
@@ -266,7 +268,7 @@ def simplify(graph: Graph, rules: Sequence[Rule] = RULES) -> Graph:
 
 
 def _rewritten(
-    out: Graph, node: Node, rule: Rule, place: Callable[[Graph, Node], Placed]
+    out: Graph, node: Node, rule: SimplifyRule, place: Callable[[Graph, Node], PlacedNode]
 ) -> int | None:
     """What stands for a node after the rule, or None where the rule does not apply."""
     pattern, result = rule.terms

@@ -72,7 +72,8 @@ class _Loop:
         begin = self.node.params["consts"]
         end = begin + self.node.params["carry"]
         self.consts, self.carry = operands[:begin], operands[begin:end]
-        self.xs = operands[end:]
+        inputs = len(self.node.params["body"].inputs)
+        self.xs, self.taken = operands[end:inputs], operands[inputs:]
 
     def sunk(self) -> Node:
         """The loop with everything inside that can be."""
@@ -85,7 +86,7 @@ class _Loop:
         elementwise = isinstance(node.op.lower, Elementwise)
         if not elementwise or None in node.operands or self.readers[number] != {self.number}:
             return False
-        if number in self.consts or number in self.carry:
+        if number in (*self.consts, *self.carry, *self.taken):
             return False
         return all(self.is_stacked(i) or self.is_fixed(i, node) for i in node.operands)
 
@@ -132,7 +133,7 @@ class _Loop:
         out.inputs[:] = [*consts, *carry, *xs]
         out.returns[:] = [single(numbers[i]) for i in body.returns]
         params = self.node.params | {"body": out, "consts": len(consts)}
-        operand_numbers = (*self.consts, *self.carry, *self.xs)
+        operand_numbers = (*self.consts, *self.carry, *self.xs, *self.taken)
         self.node = replace(self.node, operands=operand_numbers, params=params)
 
     def fixed(self, out: Graph, number: int, like: ArrayType, consts: list[int]) -> int:

@@ -29,7 +29,7 @@ from dataclasses import replace
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.types import ArrayType
-from wengert.passes.rebuild import Placed, rebuild, with_bodies
+from wengert.passes.rebuild import PlacedNode, rebuild, with_bodies
 
 
 def turn(graph: Graph) -> Graph:
@@ -47,7 +47,7 @@ def turn(graph: Graph) -> Graph:
     }
     count = iter(range(len(graph.nodes)))
 
-    def place(out: Graph, node: Node) -> Placed:
+    def place(out: Graph, node: Node) -> PlacedNode:
         if next(count) not in products:
             return out.append(with_bodies(node, turn))
         left, right = (_transposed(out, i, node) for i in out.nodes[_source(node)].operands)

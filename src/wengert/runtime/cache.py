@@ -27,7 +27,7 @@ from wengert.runtime.cache_writer import later
 
 BYTES = 1 << 28  # of all entries, where the environment says nothing
 OBJECT, PROGRAM = "o", "p"  # how the names of entries begin
-MANY = 32  # entries that are looked at to say why there was none
+MANY = 32  # entries that are compared, at most, to say why there was none
 
 # What messages call the parts of a key.
 _WORDS = {
@@ -83,7 +83,7 @@ def _store(folder: str, limit: int) -> Store:
 
 @cache
 def _warn(text: str) -> None:
-    """Say something once."""
+    """Warn, once per process."""
     log.warning("%s", text)
 
 
@@ -162,7 +162,7 @@ def _keep(store: Store, name: str, key: Key, recipe: Recipe) -> None:
 
 
 def _why(store: Store, ops: Key, key: Key, reason: str) -> str:
-    """Why there was no entry: in what the nearest one with these ops differs."""
+    """Why there was no entry: what the program has other than the most similar one that is kept."""
     if reason != "no entry":
         return reason
     others = list(islice(store.keys(name_of(PROGRAM, ops)), MANY))

@@ -12,7 +12,6 @@ import json
 import os
 import struct
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -23,20 +22,14 @@ from wengert.codegen.llvm.machine.native import complete, machine
 from wengert.core.dims import Dim
 from wengert.core.graph import Graph, Node
 from wengert.core.literal import has_numbers
-from wengert.core.op import Op
 from wengert.core.table import op as table
 from wengert.core.types import ArrayType, Type
+from wengert.loading import BEGAN
 from wengert.passes.expand import expand
 from wengert.runtime.cache_store import Key
 
-IMPORTED = time.time()
-LOADING = 2.0  # seconds before that in which the first modules may have been read
+COARSE = 2.0  # seconds that the clock of a file system may be behind
 MOST = 1 << 24  # bytes of constants in a program that is kept
-
-# Fields of an op that decide what becomes of it; those of ours are remembered as they were when the
-# package was loaded.
-_FIELDS = ("name", "kind", "numpy", "type", "body", "lower", "narrow", "commutative", "exact")
-
 
 # Switches that decide nothing, or are among the options of every program as what they come to.
 _OTHERWISE = (
@@ -51,13 +44,6 @@ _OTHERWISE = (
 
 class Unkeyed(Exception):
     """A program that no key can tell from others; the text says why."""
-
-
-def _fields(each: Op) -> tuple[Any, ...]:
-    return tuple(getattr(each, name) for name in _FIELDS)
-
-
-_OURS: dict[Op, tuple[Any, ...]] = {each: _fields(each) for each in table}
 
 
 def object_key(text: str) -> Key:
@@ -75,11 +61,11 @@ def program_keys(graph: Graph, options: Mapping[str, Any]) -> tuple[Key, Key]:
 def graph_parts(graph: Graph) -> dict[str, str]:
     """What tells a graph from others. Raises `Unkeyed`."""
     used = {node.op for node in _nodes(graph)}
-    if any(each.body is not None and not _is_ours(each) for each in used):
+    if any(each.body is not None and not table.is_as_sealed(each) for each in used):
         graph = expand(graph)  # what users composed is told by what it is composed of
         used = {node.op for node in _nodes(graph)}
     for each in used:
-        if not _is_ours(each):
+        if not table.is_as_sealed(each):
             raise Unkeyed(f"{each.name} is no op of Wengert, or was changed")
     digest = _Digest()
     digest.graph(graph)
@@ -107,7 +93,7 @@ def _versions() -> dict[str, str]:
 @cache
 def source() -> str:
     """What tells this state of the package from others. Raises `Unkeyed`."""
-    return source_digest(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), IMPORTED)
+    return source_digest(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), BEGAN)
 
 
 def source_digest(folder: str, imported: float) -> str:
@@ -121,7 +107,7 @@ def source_digest(folder: str, imported: float) -> str:
         files = []
     if not files:
         raise Unkeyed("the package has no source files to tell its state by")
-    if max(changed for *_, changed in files) > (imported - LOADING) * 1e9:
+    if max(changed for *_, changed in files) > (imported - COARSE) * 1e9:
         raise Unkeyed("the package's source changed after it was imported")
     return hashlib.sha256(repr([each[:3] for each in files]).encode()).hexdigest()
 
@@ -140,11 +126,6 @@ def _nodes(graph: Graph) -> Iterator[Node]:
     yield from graph.nodes
     for body in graph.subgraphs():
         yield from _nodes(body)
-
-
-def _is_ours(each: Op) -> bool:
-    known = _OURS.get(each)
-    return known is not None and all(a is b for a, b in zip(known, _fields(each), strict=True))
 
 
 class _Digest:

@@ -44,7 +44,7 @@ def from_bytes(body: bytes) -> Recipe:
     """The recipe that bytes say; raises `Unreadable` where they say none."""
     try:
         end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
-        found = _Reader(body, end).value(json.loads(body[_LENGTH:end]))
+        found = _RecipeReader(body, end).value(json.loads(body[_LENGTH:end]))
     except Exception as error:  # whatever it is, it is no recipe, and the program is made anew
         raise Unreadable(f"{type(error).__name__} while reading it") from error
     if not isinstance(found, Recipe):
@@ -83,7 +83,7 @@ def _plain(value: Any, blobs: list[bytes]) -> Any:
     raise Unkeepable(f"a {kind.__name__} cannot be kept")
 
 
-class _Reader:
+class _RecipeReader:
     """Values from JSON and the blobs behind it, which come in the same order."""
 
     def __init__(self, body: bytes, at: int) -> None:

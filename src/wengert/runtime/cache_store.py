@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
-Key: TypeAlias = Mapping[str, Any]  # what an entry is for: plain JSON
+Key: TypeAlias = Mapping[str, Any]  # says what an entry is for; plain JSON
 
 log = logging.getLogger("wengert.cache")
 
@@ -28,7 +28,7 @@ LARGEST = 1 << 26  # bytes of an entry
 LONGEST_HEAD = 1 << 16  # bytes of its first line
 TOUCHED = 60.0  # seconds after which a used entry is marked as used again
 ABANDONED = 3600.0  # seconds after which a file that nobody finished is removed
-KEPT = 0.75  # of the bound, when entries have been removed
+KEPT = 0.75  # the part of the bound that is left when old entries have been removed
 TEMPORARY = "t-"  # how the names of files that are being written begin
 
 _OPEN = os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)

@@ -15,7 +15,7 @@ from wengert.runtime.cache_store import log
 Job = Callable[[], None]
 
 
-class _Writer:
+class _CacheWriter:
     """Jobs that wait, and the thread that does them one after the other."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class _Writer:
                 log.info("not kept: %s: %s", type(error).__name__, error)
 
 
-_writer = _Writer()
+_writer = _CacheWriter()
 
 
 def later(job: Job) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,35 +14,40 @@ from wengert.codegen.kernel import (
     ROOM,
     THREADS,
     WORKERS,
-    Constant,
+    ConstantArray,
     Input,
     Layout,
 )
-from wengert.codegen.memory.plan import ALIGNMENT, Placed
+from wengert.codegen.memory.plan import Placed
+from wengert.runtime.aligned_memory import aligned_bytes
 
-Place: TypeAlias = Callable[[Mapping[str, int]], Placed]  # where everything lies for some sizes
+PlaceArrays: TypeAlias = Callable[
+    [Mapping[str, int]], Placed
+]  # where everything lies for some sizes
 
 
 class Memory:
     """Everything a program writes to while it runs, for sizes up to a capacity."""
 
     def __init__(
-        self, layout: Layout, place: Place, grows: bool = True, threads: int = 1, pool: int = 0
+        self,
+        layout: Layout,
+        place: PlaceArrays,
+        grows: bool = True,
+        threads: int = 1,
+        pool: int = 0,
     ) -> None:
         self.layout, self.place = layout, place
         self.grows = grows  # whether room for some sizes is room for all smaller ones
-        self._frames = aligned(8 * threads * layout.words).view(np.int64)
+        self._frames = aligned_bytes(8 * threads * layout.words).view(np.int64)
         self._frames[:] = 0
         self.frame = self._frames[: layout.words]  # of worker 0; the others copy it
         self.frame[MAIN] = self.frame.ctypes.data
         self.frame[WORKERS], self.frame[THREADS], self.frame[POOL] = 1, threads, pool
-        self.inputs = [0] * sum(isinstance(s, Input) for s in layout.slots)
-        self.outputs = layout.outputs
+        self.inputs, self.outputs = input_slots(layout), layout.outputs
         for number, slot in enumerate(layout.slots, layout.first):
-            if isinstance(slot, Constant):
+            if isinstance(slot, ConstantArray):
                 self.frame[number] = slot.value.ctypes.data
-            elif isinstance(slot, Input):
-                self.inputs[slot.position] = number
         self.capacity: dict[str, int] | None = None
         self.arena = np.empty(0, np.uint8)
         self.address: int = self.frame.ctypes.data
@@ -65,7 +70,7 @@ class Memory:
             }
         placed = self.place(wanted)
         if placed.size > self.arena.nbytes:
-            self.arena = aligned(placed.size)
+            self.arena = aligned_bytes(placed.size)
         start = self.arena.ctypes.data
         for slot, offset in placed.offsets.items():
             self.frame[slot] = start + offset
@@ -74,8 +79,8 @@ class Memory:
         self.size = placed.size
 
 
-def aligned(size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """So many bytes that begin where a cache line does."""
-    room = np.empty(size + ALIGNMENT, np.uint8)
-    skipped = -room.ctypes.data % ALIGNMENT
-    return room[skipped : skipped + size]
+def input_slots(layout: Layout) -> list[int]:
+    """Where in a frame the addresses of inputs stand."""
+    numbered = enumerate(layout.slots, layout.first)
+    found = {slot.position: number for number, slot in numbered if isinstance(slot, Input)}
+    return [found[position] for position in range(len(found))]

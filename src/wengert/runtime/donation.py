@@ -51,7 +51,9 @@ def require_donatable(
 
 
 def _overlapping(arrays: Sequence[Array]) -> Iterator[tuple[int, int]]:
-    """Pairs of arrays that share memory; an array may do so with itself."""
+    """Pairs of arrays that share memory. An array whose own elements overlap is a pair
+    with itself.
+    """
     bounds = ((*np.lib.array_utils.byte_bounds(x), i) for i, x in enumerate(arrays) if x.size)
     open_until: list[tuple[int, int]] = []  # (end, array) of those that reach this far
     for begin, end, j in sorted(bounds):

@@ -71,34 +71,42 @@ class Entry:
         self.call: Call = made if rebuilt else _completed(made, signature.returned)
 
     def claim(self) -> bool:
-        """Take the memory for a call of one's own, unless a call is using it."""
+        """Take the memory for a call that Python makes itself. False where another call is using
+        it.
+        """
         return bool(_claim(self._address))
 
     def count_calls(self) -> None:
-        """Let Python look at what was captured after so many calls, if anything must be."""
+        """Let machine code take as many calls as the watch allows before Python looks at captured
+        arrays again; without captured arrays, all of them.
+        """
         self._words[HEAD["left"]] = self._watch.calls - 1 if self._watch.arrays else NEVER
 
     def expire(self) -> None:
-        """Let Python look in the next call."""
+        """Let the next call go to Python, which looks at captured arrays."""
         self._words[HEAD["left"]] = -1
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time for that."""
+        """Whether the calls that were allowed are used up, so that Python has to look."""
         return int(self._words[HEAD["left"]]) < 0
 
     def renew(self) -> None:
-        """Know plain values by the objects that are there now."""
+        """Expect the objects that are at the watched places now: a plain value may be an equal one,
+        but another object.
+        """
         self._expected[:] = [expected_word(place) for place in self._watch.places]
 
     def accept_from(self, sizes: Mapping[str, int]) -> None:
-        """Take calls with these sizes and larger ones from now on."""
+        """Accept calls with these sizes and larger ones from now on."""
         wanted = [sizes[name] for name in self.memory.layout.dims]
         if all(new <= old for new, old in zip(wanted, self._least, strict=True)):
             self._least[:] = wanted
 
     def release(self, long: bool) -> None:
-        """Give the memory back after a call, which took long or not."""
+        """Give the memory back after such a call. From the first `long` one on, calls let other
+        Python threads run meanwhile.
+        """
         known = self.memory.capacity
         if known is not None:
             self._capacity[:] = [known[name] for name in self.memory.layout.dims]

@@ -46,9 +46,10 @@ class Filled:
         self.signature, self.memory = signature, memory
         self.table = EntryWords()
         self.kept: list[Any] = []
-        self._count = 0  # objects there will be
-        self._leaves: list[tuple[int, int]] = []  # its object, and the first leaf of its argument
-        self._rest: list[tuple[int, Any]] = []  # objects beside the fields of dataclasses
+        self._count = 0  # how many objects opening the arguments will give
+        # Of each leaf: its object, and the first leaf of its argument.
+        self._leaves: list[tuple[int, int]] = []
+        self._rest: list[tuple[int, Any]] = []  # attributes of dataclasses that are no fields
         self._first: dict[int, int] = {}  # of each distinct array: its first leaf
 
     def _address(self, thing: Any) -> int:
@@ -85,7 +86,7 @@ class Filled:
         self.table.head |= {"dim_count": dims, "leaf_count": len(self._leaves)}
 
     def _open(self, thing: int, node: Any, group: int) -> None:
-        """Have the object taken apart, and then what is inside it."""
+        """Have machine code open a container, and then what is inside it."""
         if node.is_leaf():
             self._leaves.append((thing, group))
             return
@@ -195,7 +196,9 @@ class Filled:
         self.table.reserve("results", len(types))
 
     def _shape(self, made: ArrayType) -> int:
-        """Words for the sizes: there already, or computed in every call."""
+        """The words that hold the sizes of a result: written here, or computed in every call where
+        they depend on Dims.
+        """
         numbers = (0 if isinstance(size, Dim) else size for size in made.shape)
         first = self.table.add("shapes", *numbers)
         for word, size in enumerate(made.shape, first):
@@ -215,7 +218,9 @@ class Filled:
 
     @ending.whole
     def build(self, returned: tree.Structure) -> bool:
-        """Have the tree of the results built; where that cannot be done, a list of them."""
+        """Have machine code build the tree of the results. Where it cannot (False), it makes a list
+        of them, and Python builds the tree.
+        """
         if ending.near:
             ending.pass_or_stay()
         known, outputs = _buildable(returned.spec), range(self.table.head["output_count"])
@@ -226,7 +231,7 @@ class Filled:
         return known
 
     def _build(self, node: Any, outputs: Iterator[int], statics: Iterator[Any]) -> int:
-        """The number of the result that a node of the tree is."""
+        """Note how a node of that tree is built; the number of the result it becomes."""
         if node.is_leaf():
             value = next(statics)
             return next(outputs) if value is LEAF_MARK else self._constant(value)

@@ -21,7 +21,7 @@ from wengert.runtime.watch import (
 
 
 def write_watch(module: Module) -> None:
-    """Whether every place has the very object that it had."""
+    """Whether every watched place still has the very object that it had."""
     code = Function(module)
 
     def look(_i: str, place: str) -> None:

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wengert.codegen.explain.html import explain_html
-from wengert.codegen.explain.text import Explained, explain_text
+from wengert.codegen.explain.explained_page import explain_html
+from wengert.codegen.explain.text import ExplainedProgram, explain_text
 from wengert.codegen.kernel import NONFINITE, POSITION, STATUS, THREADS, Layout, Program
 from wengert.codegen.llvm.machine.native import Native
 from wengert.codegen.llvm.module import ENTRY
@@ -22,26 +22,26 @@ from wengert.codegen.targets.cpu.splitting import grain
 from wengert.codegen.targets.cpu.target import host
 from wengert.compiler import Recipe, Written, compile, write
 from wengert.core import tree
-from wengert.core.dims import Dim, substitute
+from wengert.core.dims import substitute
 from wengert.core.graph import Graph
 from wengert.core.once import once
-from wengert.core.tensor import Tensor
-from wengert.core.types import ArrayType
-from wengert.errors import DTypeError, ShapeError, TraceError
+from wengert.errors import ShapeError
 from wengert.interpret.printing import quiet
 from wengert.interpret.replay import replay
 from wengert.passes.pipeline import run
 from wengert.runtime import objects
 from wengert.runtime.cache import cached_object, recall
-from wengert.runtime.call_memory import Memory
+from wengert.runtime.call_memory import Memory, input_slots
 from wengert.runtime.donation import matched, require_donatable
 from wengert.runtime.entry import Entry, begin, never
 from wengert.runtime.entry_table import Unsupported
+from wengert.runtime.given_arrays import arrays_of, readable, sizes_of
+from wengert.runtime.nonfinite_policies import IGNORE, SKIP
 from wengert.runtime.printer import DebugPrinter
 from wengert.runtime.profile import Profile, profile
 from wengert.runtime.provenance import explained
 from wengert.runtime.refusals import refuse_unseen, require_no_masks
-from wengert.runtime.signature import Signature, bound_sizes, output_names
+from wengert.runtime.signature import Signature, output_names
 from wengert.runtime.watch import Watch
 from wengert.runtime.workers import begin_pool, default_threads, pool
 
@@ -61,7 +61,7 @@ class Executable:
         graph: Graph,
         signature: Signature,
         sizes: Mapping[str, int],
-        nonfinite: str = "ignore",
+        nonfinite: str = IGNORE,
         threads: int | None = None,  # as many as there are CPUs
         watch: Watch | None = None,  # what the function took from outside its arguments
     ) -> None:
@@ -77,7 +77,7 @@ class Executable:
             sizes=self.sizes,
             fused=os.environ.get("WENGERT_FUSE") != "0",
             target=self._target,
-            finite=nonfinite != "ignore",
+            finite=nonfinite != IGNORE,
             threads=self.threads,
             grain=grain(),
             written=self.written,
@@ -86,8 +86,8 @@ class Executable:
         # `cached` says whether it came from the cache, and if not, why.
         self.recipe, self.cached = recall(graph, self._key_options(), self._make_recipe)
         self.images = self.recipe.images
-        self._native = Native(self.images, (ENTRY,))
-        self._function = self._native.function(ENTRY, ctypes.c_void_p)
+        self.native = Native(self.images, (ENTRY,))
+        self._function = self.native.function(ENTRY, ctypes.c_void_p)
         self._idle: list[Memory] = []  # memory that no call is using
         shown = self.recipe.layout.shown
         self._printer = DebugPrinter(shown) if shown else None
@@ -152,7 +152,20 @@ class Executable:
         """Where everything lies for these sizes."""
         return self.recipe.placed if sizes == self.sizes else self._made.place(sizes)
 
-    def _new_memory(self) -> Memory:
+    @property
+    def input_slots(self) -> Sequence[int]:
+        """Where in a frame the addresses of inputs stand."""
+        return input_slots(self.recipe.layout)
+
+    @property
+    def output_slots(self) -> Sequence[int]:
+        """The same for outputs; what is committed to a donated array goes to its input."""
+        inputs = self.input_slots
+        donated = {output: inputs[i] for output, i in self.written.items()}
+        return [donated.get(j, slot) for j, slot in enumerate(self.recipe.layout.outputs)]
+
+    def new_memory(self) -> Memory:
+        """Memory of its own for one call at a time."""
         recipe = self.recipe
         if self.threads == 1 or not recipe.divided:
             return Memory(recipe.layout, self._place, recipe.grows)
@@ -172,10 +185,10 @@ class Executable:
     def _make_entry(self) -> Entry | None:
         if not objects.fits() or self._printer is not None:  # `run` raises what printing raises
             return None
-        memory = self._new_memory()
+        memory = self.new_memory()
         types = self.input_types, self.output_types
         try:
-            return Entry(self.signature, *types, self.written, memory, self._native, self.watch)
+            return Entry(self.signature, *types, self.written, memory, self.native, self.watch)
         except Unsupported:
             return None
 
@@ -186,30 +199,8 @@ class Executable:
         found = self.entry(*args)
         if found is not NotImplemented:
             return found
-        arrays = self._arrays(args)
-        return self.run(arrays, self._sizes_of(arrays))
-
-    def _arrays(self, args: Sequence[Any]) -> list[Any]:
-        """The distinct arrays among the arguments, of the types it was compiled for."""
-        leaves, structure = tree.flatten(self.signature.with_static(args))
-        for x in leaves:
-            if isinstance(x, Tensor):
-                state, can = ("", "traced") if x.level.symbolic else ("being ", "differentiated")
-                raise TraceError(
-                    f"executable: given a Tensor that is {state}{can}; an executable takes arrays. "
-                    f"Call the compiled function, which can be {can}."
-                )
-        if structure != self.signature.structure:
-            raise ShapeError(
-                f"compile: given arguments {structure}; this executable was made for "
-                f"{self.signature.structure}. Call the compiled function, which makes one for each."
-            )
-        arrays: list[Any] = [None] * len(self.signature.names)
-        for x, place in zip(leaves, self.signature.places, strict=True):
-            arrays[place] = x
-        for name, x, wanted in zip(self.signature.names, arrays, self.input_types, strict=True):
-            self._require_type(name, x, wanted)
-        return arrays
+        arrays = arrays_of(args, self.signature, self.input_types)
+        return self.run(arrays, sizes_of(self.input_types, arrays))
 
     def run(self, arrays: Sequence[Any], sizes: Mapping[str, int]) -> Any:
         """The results for the distinct arrays among the arguments, whose types have been checked,
@@ -218,7 +209,7 @@ class Executable:
         require_no_masks(self.signature.names, arrays)
         given, arrays = arrays, [np.asarray(x) for x in arrays]
         require_donatable(self.signature.names, self.signature.donated, arrays)
-        staged = [_staged(x) for x in arrays]
+        staged = [readable(x) for x in arrays]
         self._require_sizes(sizes)
         shapes = [substitute(t.shape, sizes) for t in self.output_types]
         outputs = [
@@ -240,7 +231,7 @@ class Executable:
     def _execute(
         self, inputs: Sequence[Array], outputs: Sequence[Array | None], sizes: Mapping[str, int]
     ) -> tuple[int, int]:
-        """Status and position."""
+        """Run the program on these arrays; the status, and the position of what failed."""
         memory, entry, taken = self.take(sizes), self._entry, 0
         owned = entry is not None and memory is entry.memory
         try:
@@ -268,7 +259,11 @@ class Executable:
     @property
     def address(self) -> int:
         """Of the program, a function of a frame."""
-        return self._native.address(ENTRY)
+        return self.native.address(ENTRY)
+
+    def run_in(self, memory: Memory) -> None:
+        """Run the program on what stands in the frame."""
+        self._function(memory.address)
 
     @property
     def prints(self) -> bool:
@@ -282,7 +277,7 @@ class Executable:
         if entry is not None and entry.claim():
             memory = entry.memory
         else:
-            memory = self._idle.pop() if self._idle else self._new_memory()
+            memory = self._idle.pop() if self._idle else self.new_memory()
         try:
             memory.make_room(sizes)
             if self._printer is not None:
@@ -305,7 +300,7 @@ class Executable:
 
     def is_current(self) -> bool:
         """Whether the function would find outside its arguments what it found when it was recorded.
-        Raises where a captured array was changed, as far as it is time to look.
+        Captured arrays are looked at only where a look is due; raises where one was changed.
         """
         if not self.watch.holds():
             return False
@@ -318,8 +313,8 @@ class Executable:
         return True
 
     def look(self, *, is_due: bool = False) -> bool:
-        """The same, with a look at the captured arrays. After one that was due, the next one is
-        after twice as many calls; who asks for others does not put it off.
+        """The same, with a look at the captured arrays. After a look that was due, the next one is
+        due after twice as many calls; other looks do not change that.
         """
         if self._entry is not None:
             self._entry.expire()
@@ -334,7 +329,7 @@ class Executable:
         return True
 
     def watch_again(self, watch: Watch) -> None:
-        """Compare with other places from now on: what is there makes the same program."""
+        """Watch other places from now on: what is there now gave the same program."""
         self.watch, self.entry = watch, never
         self._entry = self._make_entry()
 
@@ -345,7 +340,9 @@ class Executable:
         return self.recipe.covers(sizes) or self.requirements.broken(sizes) is None
 
     def _least(self, sizes: Mapping[str, int]) -> dict[str, int] | None:
-        """Sizes up to these ones from which on all are right, if there are any."""
+        """Sizes, no larger than these, from which on the program is right for all sizes; None where
+        there are none.
+        """
         known = sizes == self.sizes or self.recipe.covers(sizes)
         return self.recipe.least if known else self.requirements.least(sizes)
 
@@ -363,66 +360,30 @@ class Executable:
                 f"one. ({node.line})"
             )
 
-    def _sizes_of(self, arrays: Sequence[Any]) -> dict[str, int]:
-        shapes = [x.shape for x in arrays]
-        sizes = bound_sizes(self.input_types, shapes)
-        if sizes is None:
-            raise ShapeError(
-                f"compile: arguments have shapes {', '.join(map(str, shapes))}; this executable "
-                f"was made for {', '.join(str(t.shape) for t in self.input_types)}, where one Dim "
-                "has one size. Use arrays that agree, or two Dims."
-            )
-        return sizes
-
     # Looking.
 
     def explain(self, *, ir: bool = False, assembly: bool = False, html: bool = False) -> str:
         """The graph after each pass, the kernels, and the arena; with `ir` and `assembly` the code,
         too. With `html` it is a page.
         """
-        it = Explained(
+        it = ExplainedProgram(
             self.graph, self.program, self.layout, self.sizes, self.options.fused, self.text
         )
         return (explain_html if html else explain_text)(it, ir, assembly)
 
     def profile(self, *args: Any) -> Profile:
         """Where the time of a call with these arguments goes, kernel by kernel."""
-        arrays = self._arrays(args)
-        self._sizes_of(arrays)  # refuses sizes that disagree
+        arrays = arrays_of(args, self.signature, self.input_types)
+        sizes_of(self.input_types, arrays)  # refuses sizes that disagree
         return profile(self, arrays)
-
-    # What is refused.
-
-    def _require_type(self, name: str, x: Any, wanted: ArrayType) -> None:
-        if x.dtype.newbyteorder("=") != wanted.dtype:
-            raise DTypeError(
-                f"compile: argument {name!r} has dtype {x.dtype}; this executable was made for "
-                f"{wanted.dtype}. Convert it with astype."
-            )
-        fits = len(x.shape) == wanted.ndim and all(
-            isinstance(n, Dim) or n == given for n, given in zip(wanted.shape, x.shape, strict=True)
-        )
-        if not fits:
-            raise ShapeError(
-                f"compile: argument {name!r} has shape {tuple(x.shape)}; this executable was made "
-                f"for {wanted.shape}. Call the compiled function, which makes one for each."
-            )
 
     def _explain_failure(self, status: int, position: int, arrays: Sequence[Array]) -> None:
         if status == NONFINITE:
-            if self.nonfinite == "skip":
+            if self.nonfinite == SKIP:
                 return
             marks = [np.empty(0) for _ in self.output_types]
             results = output_names(tree.unflatten(self.signature.returned, marks))
-            names, sizes = self.signature.names, self._sizes_of(arrays)
+            names, sizes = self.signature.names, sizes_of(self.input_types, arrays)
             raise explained(self.graph, arrays, names, sizes, results, self.written, position)
         replay(quiet(self.graph), arrays)  # raises what the op says about these very numbers
         refuse_unseen(self.layout.failing[status - 1])
-
-
-def _staged(x: Array) -> Array:
-    """The array as programs read it: in C order, aligned, native. A copy only where it is not."""
-    flags = x.flags
-    if flags.c_contiguous and flags.aligned and x.dtype.isnative:
-        return x
-    return np.require(x, x.dtype.newbyteorder("="), requirements=["C", "A"])

@@ -45,7 +45,9 @@ def is_live(x: Any) -> bool:
 
 
 def is_rewritten(x: Any) -> bool:
-    """Whether an array is a view of those, or of the arrays of a network."""
+    """Whether an array is a view of live arrays of a training step, or of arrays that a network
+    writes to.
+    """
     return _is_in(_of_steps, x) or _is_in(_of_networks, x)
 
 
@@ -57,7 +59,9 @@ def _is_in(blocks: _Blocks, x: Any) -> bool:
 
 @contextmanager
 def recording_program() -> Iterator[None]:
-    """Meanwhile this thread records a function: what it reads becomes part of a program."""
+    """Note that this thread records a function meanwhile: what the function reads becomes part of a
+    program.
+    """
     thread = get_ident()
     inside = thread in recording_threads
     recording_threads.add(thread)
@@ -69,8 +73,8 @@ def recording_program() -> Iterator[None]:
 
 
 def refuse_reading(what: str) -> None:
-    """Refuse to give out what training changes, where this thread records a function; asked where
-    any thread does.
+    """Refuse to give out what training changes while this thread records a function. Called only
+    while some thread does.
     """
     _refuse(
         f"{what}: read while a function was recorded that will be compiled; it would be a constant "

@@ -6,7 +6,7 @@ Python comes back now and then, at a whole call, so that signals arrive.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from ctypes import c_void_p
 from dataclasses import dataclass
@@ -16,11 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.codegen.llvm.machine.native import Native
-from wengert.core.once import once
 from wengert.runtime import objects
+from wengert.runtime.bound import Bound
 from wengert.runtime.cache import cached_object
-from wengert.runtime.call_memory import Memory
-from wengert.runtime.executable import Executable
 from wengert.runtime.native_runs_code import (
     ARRAY,
     ARRAYS,
@@ -37,7 +35,7 @@ LIMIT = 50_000_000  # nanoseconds after which Python looks after signals
 
 
 @dataclass(frozen=True)
-class Rows:
+class DataRows:
     """An array of the data: each batch is so many of its rows."""
 
     source: Array  # whose rows are contiguous
@@ -46,31 +44,15 @@ class Rows:
 
 @dataclass(frozen=True)
 class Turn:
-    """One program of a cycle, with all that its calls have in common."""
+    """One program of a cycle, with all arrays that its calls have in common; and the slots of those
+    that each call has of its own.
+    """
 
-    executable: Executable
-    inputs: Sequence[Array | None]  # None where each call has its own
-    outputs: Sequence[Array | None]  # None where each call has its own, or an input is written to
-    batch: Sequence[int]  # which inputs are batches
-    numbers: int  # which input is a row of the table
-    report: int  # which output is the report
-    kept: Sequence[int]  # which other outputs each call has of its own
-    sizes: Mapping[str, int]
-
-    @once
-    def memory(self) -> Memory:
-        """Some memory of the program, which has been called: all of it has the same slots."""
-        found = self.executable.memory
-        assert found is not None
-        return found
-
-    @once
-    def addresses(self) -> tuple[Array, Array]:
-        """Slots of a frame, and what stands there in all calls."""
-        slots = (*self.memory.inputs, *self.memory.outputs)
-        pairs = zip(slots, (*self.inputs, *self.outputs), strict=True)
-        known = {slot: objects.data(x) for slot, x in pairs if x is not None}
-        return np.array([*known]), np.array([*known.values()])
+    bound: Bound
+    batch: Sequence[int]  # of the arrays of a batch
+    numbers: int  # of a row of the table
+    report: int  # of the report
+    kept: Sequence[int]  # of other outputs
 
 
 @dataclass(frozen=True)
@@ -78,7 +60,7 @@ class Calls:
     """A number of calls to make, and where they write."""
 
     count: int
-    first: int  # row of the data that the first batch begins with
+    first: int  # the row of the data with which the first batch begins
     order: Array | None  # of the rows that are gathered
     table: Array  # a row of numbers for each turn of the cycle
     reports: Array  # a row for each call
@@ -87,18 +69,19 @@ class Calls:
 
 
 class Many:
-    """A cycle of calls: the last of `length` runs the last program, all others the first.
+    """A loop over calls, in cycles of `length`: the last call of a cycle runs the last program, all
+    others the first.
 
-    `phase`, which the programs write, says how many calls of the cycle have been made, and the loop
-    goes on from there. Where `may_skip`, a call whose results are not finite leaves all as it was
-    but the `counter`. In a longer cycle its report must begin with what is not finite: else the
-    cycle may be at fault, and the loop ends.
+    Programs count in `phase` how many calls of the cycle have been made, and the loop goes on from
+    there. With `may_skip`, a call whose results are not finite changes nothing but the `counter`.
+    In a cycle of several calls that holds only where its report begins with a number that is not
+    finite. Else what the cycle has accumulated may be to blame: the loop ends, and Python decides.
     """
 
     def __init__(
         self,
         turns: Sequence[Turn],
-        rows: Sequence[Rows],
+        rows: Sequence[DataRows],
         size: int,
         length: int,
         phase: Array,
@@ -125,7 +108,7 @@ class Many:
             self._control[ARRAYS + k * len(ARRAY) :][: len(ARRAY)] = self._array(k, each)
         self._kept = self._control[begin:].reshape(len(kept), len(OUTPUT))
         for turn, name in ((turns[0], "slot"), (turns[-1], "last_slot")):
-            self._kept[:, OUTPUT.index(name)] = [turn.memory.outputs[j] for j in turn.kept]
+            self._kept[:, OUTPUT.index(name)] = turn.kept
 
     def _set(self, **words: int) -> None:
         for name, value in words.items():
@@ -134,13 +117,13 @@ class Many:
     def _program(self, turn: Turn, k: int) -> Array:
         """The record of a program; its frame is set before each run."""
         record = self._control[PROGRAMS + k * len(PROGRAM) :][: len(PROGRAM)]
-        record[PROGRAM.index("function")] = turn.executable.address
-        record[PROGRAM.index("numbers")] = turn.memory.inputs[turn.numbers]
-        record[PROGRAM.index("report")] = turn.memory.outputs[turn.report]
+        record[PROGRAM.index("function")] = turn.bound.executable.address
+        record[PROGRAM.index("numbers")] = turn.numbers
+        record[PROGRAM.index("report")] = turn.report
         return record
 
-    def _array(self, k: int, rows: Rows) -> list[int]:
-        slots = [turn.memory.inputs[turn.batch[k]] for turn in self._turns]
+    def _array(self, k: int, rows: DataRows) -> list[int]:
+        slots = [turn.batch[k] for turn in self._turns]
         return [
             objects.data(rows.source),
             rows.source.strides[0],
@@ -174,21 +157,18 @@ class Many:
         """
         with ExitStack() as stack:
             for turn, record in zip(self._turns, self._records, strict=True):
-                memory = turn.executable.take(turn.sizes)
-                stack.callback(turn.executable.give, memory)
-                slots, addresses = turn.addresses
-                memory.frame[slots] = addresses
+                memory = stack.enter_context(turn.bound.taken())
                 record[PROGRAM.index("frame")] = memory.address
             _function()(self._address)
 
     def made(self) -> int:
-        """How many calls the last run made."""
+        """How many calls the last `run` has made."""
         return int(self._control[HEAD["done"]])
 
 
 @cache
 def _function() -> Any:
-    """The loop of this process."""
+    """The loop in machine code, one for all of this process."""
     return _native().function(MANY, c_void_p)
 
 

@@ -47,7 +47,7 @@ ARRAYS = PROGRAMS + 2 * len(PROGRAM)
 _WORD_ROWS = 128  # bytes of the longest rows that are copied word by word
 
 
-class _Loop(Text):
+class _CallLoop(Text):
     """A function that reads words behind pointers."""
 
     def at(self, base: str, offset: Index, unit: str = "i64") -> str:
@@ -82,7 +82,7 @@ def many_text() -> str:
 
 def _define_gather(module: Module) -> None:
     """void(target, source, stride, bytes, order, rows): copy the rows that `order` names."""
-    code = _Loop(module)
+    code = _CallLoop(module)
     whole = code.let("and i64 %bytes, 7")
     short = code.compare("sle", "%bytes", _WORD_ROWS)
     in_words = code.let(f"and i1 {code.compare('eq', whole, 0)}, {short}")
@@ -105,7 +105,7 @@ def _define_gather(module: Module) -> None:
     code.function(_GATHER, params)
 
 
-def _copy_rows(code: _Loop, copy: Callable[[str, str], None]) -> None:
+def _copy_rows(code: _CallLoop, copy: Callable[[str, str], None]) -> None:
     """For every row: where it goes, and where it lies."""
 
     def row(i: Index, _carried: list[str]) -> None:
@@ -116,7 +116,7 @@ def _copy_rows(code: _Loop, copy: Callable[[str, str], None]) -> None:
     code.loop(0, "%rows", 1, row)
 
 
-def _copy_units(code: _Loop, target: str, source: str, count: Index, unit: str) -> None:
+def _copy_units(code: _CallLoop, target: str, source: str, count: Index, unit: str) -> None:
     """Copy a short row: a call of memcpy would take longer than the copy."""
 
     def one(i: Index, _carried: list[str]) -> None:
@@ -128,7 +128,7 @@ def _copy_units(code: _Loop, target: str, source: str, count: Index, unit: str) 
 
 def _define_many(module: Module) -> None:
     """void(control): see above."""
-    code = _Loop(module)
+    code = _CallLoop(module)
     time = code.let_first("alloca [2 x i64], align 16")
     clock, limit = code.read("clock"), code.read("limit")
     phase_at, last_phase = code.read("phase", "ptr"), code.sub(code.read("length"), 1)
@@ -176,7 +176,7 @@ def _define_many(module: Module) -> None:
     code.function(MANY, "ptr %control", linkage="")
 
 
-def _point_outputs(code: _Loop, frame: str, last: str) -> None:
+def _point_outputs(code: _CallLoop, frame: str, last: str) -> None:
     """Point the frame at places of call %i for the outputs that are kept."""
     begin = code.add(ARRAYS, code.mul(code.read("arrays"), len(ARRAY)))
 
@@ -190,7 +190,7 @@ def _point_outputs(code: _Loop, frame: str, last: str) -> None:
     code.loop(0, code.read("outputs"), 1, point)
 
 
-def _point(code: _Loop, program: str, frame: str, last: str) -> None:
+def _point(code: _CallLoop, program: str, frame: str, last: str) -> None:
     """Point the frame at what call %i reads and writes."""
     _point_outputs(code, frame, last)
     numbers = code.at(code.read("table", "ptr"), code.mul("%turns", code.read("width")), "i8")

@@ -56,7 +56,7 @@ def _words(address: int, count: int) -> list[int]:
 
 
 def _array(it: Shown, pointer: int, shape: list[int], strides: list[int]) -> Any:
-    """A copy of what lies in the program's memory, which is soon something else."""
+    """A copy of what lies in the program's memory, which will soon be overwritten."""
     if 0 in shape:
         return np.empty(shape, it.dtype)
     reach = [(n - 1) * stride for n, stride in zip(shape, strides, strict=True)]

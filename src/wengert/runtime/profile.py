@@ -36,6 +36,7 @@ from wengert.core.read import read
 from wengert.core.types import ArrayType
 from wengert.passes.pipeline import run
 from wengert.runtime.call_memory import Memory
+from wengert.runtime.nonfinite_policies import IGNORE
 from wengert.runtime.profile_table import table
 from wengert.runtime.signature import bound_sizes
 
@@ -47,7 +48,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 SECONDS = 0.5  # to spend on one profile
 MOST, LEAST = 500, 3  # how often a program is run for it
 ENOUGH = 5e3  # nanoseconds between two readings of the clock, beside which a reading takes little
-REPEATED = 1 << 14  # times in turn, at most, that something short is run for that
+REPEATED = 1 << 14  # how often in a row, at most, something short is run to reach that
 SMALL = 1 << 20  # bytes of memory that caches hold, even where no array takes the place of another
 GEMM = 512  # rows and columns of the product that gives the machine's rate
 SWEEP = 2**24  # float32 numbers in the array that gives its bandwidth: more than caches hold
@@ -62,12 +63,12 @@ class KernelProfile:
     name: str  # that of its function in the LLVM text; `check_finite` and `commit` end a program
     kind: str
     ops: tuple[str, ...]  # what it computes
-    line: str  # of the user's, where it begins
+    line: str  # the user's line where it begins
     seconds: float
     cost: Cost
     gemm_rate: float  # operations per second of a large product of matrices in its dtype
     bandwidth: float  # bytes per second of a sweep over an array in main memory
-    share: float  # of the time of all kernels
+    share: float  # its part of the time of all kernels
 
     @property
     def flops(self) -> int:
@@ -127,7 +128,7 @@ def profile(executable: Executable, arrays: Sequence[Any], seconds: float = SECO
     copies = [_copied(x) for x in arrays]
     executable.run(copies, sizes)  # raises where a call with these arrays does
     program, layout = executable.program, executable.layout
-    steps = _steps(program, layout, sizes, executable.nonfinite != "ignore")
+    steps = _steps(program, layout, sizes, executable.nonfinite != IGNORE)
     bench = _Bench(program, layout, sizes, arrays, [step.name for step in steps])
     times, whole = bench.times(seconds)
     total = sum(times) or 1.0
@@ -161,7 +162,7 @@ def _copied(x: Any) -> Array:
 
 
 @dataclass(frozen=True)
-class _Step:
+class _TimedFunction:
     """A function of the program that runs between two readings of the clock."""
 
     name: str
@@ -172,27 +173,31 @@ class _Step:
     dtype: DType  # of its largest floats
 
 
-def _steps(program: Program, layout: Layout, sizes: Mapping[str, int], finite: bool) -> list[_Step]:
+def _steps(
+    program: Program, layout: Layout, sizes: Mapping[str, int], finite: bool
+) -> list[_TimedFunction]:
     found = [_kernel_step(program, number, sizes) for number in program.order]
     types = program.graph.output_types()
     if finite:
         floats = [t for t in types if is_float(t.dtype)]
         count = sum(number_of(t.size, sizes) for t in floats)
         cost = Cost(flops=count, read=_bytes_of(floats, sizes))
-        found.append(_Step("check_finite", "check", ("isfinite",), "", cost, _widest(floats)))
+        found.append(
+            _TimedFunction("check_finite", "check", ("isfinite",), "", cost, _widest(floats))
+        )
     if layout.commits:
         donated = [types[output] for output, _ in layout.commits]
         moved = _bytes_of(donated, sizes)
         cost = Cost(read=moved, written=moved)
-        found.append(_Step("commit", "copy", (), "", cost, _widest(donated)))
+        found.append(_TimedFunction("commit", "copy", (), "", cost, _widest(donated)))
     return found
 
 
-def _kernel_step(program: Program, number: int, sizes: Mapping[str, int]) -> _Step:
+def _kernel_step(program: Program, number: int, sizes: Mapping[str, int]) -> _TimedFunction:
     kernel = program.kernels[number]
     nodes = [program.node(member) for member in kernel.members]
     lines = [str(node.line) for node in nodes if node.line is not None]
-    return _Step(
+    return _TimedFunction(
         f"k{number}",
         kernel.kind,
         tuple(_ops(program, kernel)),
@@ -293,7 +298,7 @@ class _Bench:
 
 
 class _Best:
-    """The shortest times of what runs so often in turn, in nanoseconds."""
+    """The shortest times, in nanoseconds, of functions that are each run several times in a row."""
 
     def __init__(self, counts: Array) -> None:
         self._counts = counts
@@ -302,11 +307,13 @@ class _Best:
 
     @property
     def are_known(self) -> bool:
-        """Whether all has been run often enough that its time can be told."""
+        """Whether each was run often enough in a row for its time to be seen."""
         return bool(np.isfinite(self._times).all())
 
     def note(self, intervals: Array) -> None:
-        """Take in what the clock said, and have run more often what was too short to be seen."""
+        """Take in the readings of the clock, and have what was too short to be seen run
+        more often.
+        """
         self._times = np.minimum(self._times, intervals[:-1])
         self.reading = min(self.reading, intervals[-1])  # between these nothing happened
         short = (self._times - self.reading < ENOUGH) & (self._counts < REPEATED)
@@ -314,7 +321,7 @@ class _Best:
         self._times[short] = np.inf
 
     def seconds(self, reading: float) -> Any:
-        """Of one time each."""
+        """The shortest time of running each once."""
         return np.maximum(self._times - reading, 0) / self._counts * 1e-9
 
 

@@ -22,7 +22,7 @@ from wengert.errors import NonFiniteError
 from wengert.interpret.printing import quiet
 from wengert.passes.pipeline import PIPELINE, run
 from wengert.passes.sink import sink
-from wengert.runtime.provenance_reading import Element, first_bad, kind_of
+from wengert.runtime.provenance_reading import ArrayPosition, first_bad, kind_of
 from wengert.runtime.provenance_values import Checked, Failed, Scope
 from wengert.runtime.provenance_walk import Found, walk
 
@@ -57,13 +57,13 @@ class Cause:
 
     op: str  # that made it of finite numbers; "input" where an argument was not finite
     value: str  # what it made: nan, inf or -inf
-    index: Element  # the element of what the op returned
+    index: ArrayPosition  # the element of what the op returned
     line: Line | None  # of the user's; with its phase
     steps: tuple[int, ...]  # of the loops around it, the outermost first
     ranges: tuple[Range, ...]  # of the op's operands
     argument: str | None  # the argument that was not finite
     position: int  # of the result among the outputs
-    result_index: Element  # its first element that is not finite
+    result_index: ArrayPosition  # its first element that is not finite
 
     @property
     def phase(self) -> str:
@@ -167,7 +167,7 @@ def _what(cause: Cause) -> str:
     return f"gave {cause.value} in {during}"
 
 
-def _at(index: Element) -> str:
+def _at(index: ArrayPosition) -> str:
     return f" at index {index}" if index else ""
 
 
@@ -176,9 +176,9 @@ def _where(cause: Cause) -> list[str]:
     if cause.line is not None and cause.line.inside:
         found.append(f"inside {cause.line.inside}")
     if len(cause.steps) == 1:
-        found.append(f"in step {cause.steps[0]} of a scan")
+        found.append(f"in step {cause.steps[0]} of a loop")
     elif cause.steps:
-        found.append(f"in steps {', '.join(map(str, cause.steps))} of nested scans")
+        found.append(f"in steps {', '.join(map(str, cause.steps))} of nested loops")
     if cause.ranges:
         ranges = " and ".join(map(str, cause.ranges))
         part = f"in {cause.op}, " if _name(cause) != cause.op else ""

@@ -20,7 +20,7 @@ from wengert.core.lowering import Contraction, View
 from wengert.core.table import op
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Element: TypeAlias = tuple[int, ...]
+ArrayPosition: TypeAlias = tuple[int, ...]
 
 FILLS = (0.5, 1.5, 0.0, -0.5)  # an op is finite at one of them at least
 
@@ -31,13 +31,13 @@ def kind_of(x: Any) -> str:
     return "nan" if math.isnan(x) else "" if math.isfinite(x) else "inf" if x > 0 else "-inf"
 
 
-def first_bad(x: Array) -> Element | None:
+def first_bad(x: Array) -> ArrayPosition | None:
     """The first element that is not finite."""
     bad = _bad_places(x)
     return unraveled(int(bad[0]), x.shape) if bad.size else None
 
 
-def unraveled(place: int, shape: Sequence[int]) -> Element:
+def unraveled(place: int, shape: Sequence[int]) -> ArrayPosition:
     return tuple(int(i) for i in np.unravel_index(place, tuple(shape)))
 
 
@@ -55,11 +55,11 @@ class Question:
     params: dict[str, Any]  # with numbers for Dims
     operands: Sequence[Array | None]
     output: int  # of the node's, where it has several
-    element: Element
+    element: ArrayPosition
 
     def answer(self, operands: Sequence[Array | None]) -> str | None:
-        """What the op makes of these operands at the element: the kind of number, empty where it is
-        finite; None where it refuses them.
+        """The kind of number (nan, inf, -inf) that the op gives for these operands at the element;
+        empty where it is finite, None where the op refuses the operands.
         """
         try:
             with np.errstate(all="ignore"):
@@ -71,7 +71,7 @@ class Question:
         return kind_of(np.asarray(found)[self.element])
 
 
-def culprit(asked: Question, kind: str) -> tuple[int, Element] | None:
+def culprit(asked: Question, kind: str) -> tuple[int, ArrayPosition] | None:
     """The operand and its element that made the element be of this kind; None where the op itself
     did.
     """
@@ -88,7 +88,7 @@ def culprit(asked: Question, kind: str) -> tuple[int, Element] | None:
     return operand, element if narrowed is None else narrowed[1](operand, element)
 
 
-def _moved_from(asked: Question) -> Element:
+def _moved_from(asked: Question) -> ArrayPosition:
     x, *_ = asked.operands
     assert x is not None
     if asked.node.op is op.boundary:
@@ -100,7 +100,9 @@ def _moved_from(asked: Question) -> Element:
 
 # What one element needs of the operands: mostly little, and then nothing else is looked at.
 
-Back: TypeAlias = Callable[[int, Element], Element]  # an element in the operand it was taken from
+Back: TypeAlias = Callable[
+    [int, ArrayPosition], ArrayPosition
+]  # an element in the operand it was taken from
 
 
 def _narrowed(asked: Question) -> tuple[Question, Back] | None:
@@ -120,7 +122,10 @@ def _narrowed(asked: Question) -> tuple[Question, Back] | None:
 
 
 def _part(
-    asked: Question, operands: Sequence[Array | None], params: dict[str, Any], element: Element
+    asked: Question,
+    operands: Sequence[Array | None],
+    params: dict[str, Any],
+    element: ArrayPosition,
 ) -> Question:
     arrays = [None if x is None else np.asarray(x) for x in operands]
     return Question(asked.node, asked.params | params, arrays, asked.output, element)
@@ -166,7 +171,7 @@ class _Suspects:
     def count(self) -> int:
         return int(self.place.size)
 
-    def guilty(self, needed: bool) -> tuple[int, Element] | None:
+    def guilty(self, needed: bool) -> tuple[int, ArrayPosition] | None:
         """The first suspect that is enough, or None where the op itself did it. `needed` says that
         the element depends on all of the operands.
         """
@@ -220,7 +225,7 @@ class _Suspects:
             operands[i] = changed
         return self.asked.answer(operands)
 
-    def at(self, suspect: int) -> tuple[int, Element]:
+    def at(self, suspect: int) -> tuple[int, ArrayPosition]:
         operand = int(self.which[suspect])
         x = self.asked.operands[operand]
         assert x is not None

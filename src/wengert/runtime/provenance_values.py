@@ -23,6 +23,7 @@ from wengert.core.lowering import Source, View
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.runtime.call_memory import Memory
+from wengert.runtime.given_arrays import readable
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -123,7 +124,7 @@ class Scope:
         steps: tuple[int, ...] = (),  # of the loops around this run, the outermost first
     ) -> None:
         self.checked, self.graph = checked, checked.graph
-        self.inputs = [plain(x) for x in inputs]
+        self.inputs = [readable(np.asarray(x)) for x in inputs]
         self.input_names, self.steps = input_names, steps
         self._known: dict[int, Array] = {}
 
@@ -161,9 +162,3 @@ class Scope:
             number = source
         position = self.checked.positions.get(number)
         return "" if position is None else self.input_names[position]
-
-
-def plain(x: Any) -> Array:
-    """An array as programs read it: in C order, aligned, native."""
-    x = np.asarray(x)
-    return np.require(x, x.dtype.newbyteorder("="), requirements=["C", "A"])

@@ -12,20 +12,21 @@ import numpy as np
 
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
-from wengert.runtime.provenance_reading import Element, Question, culprit, kind_of
-from wengert.runtime.provenance_values import LIMIT, Checked, Scope, plain
+from wengert.runtime.given_arrays import readable
+from wengert.runtime.provenance_reading import ArrayPosition, Question, culprit, kind_of
+from wengert.runtime.provenance_values import LIMIT, Checked, Scope
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
 class Found:
-    """Where it began: an element of a node, in a run of its graph."""
+    """Where it began: an element of a node that had finite operands, in a run of its graph."""
 
     scope: Scope
     number: int  # of the node
     output: int  # of the node's, where it has several
-    element: Element
+    element: ArrayPosition
     kind: str  # nan, inf or -inf
 
     @property
@@ -35,17 +36,19 @@ class Found:
 
 @dataclass(frozen=True)
 class Entered:
-    """It came into a graph or a node from outside: in an element of an input or operand."""
+    """It was not finite before it came into a graph or a node: the element of the input
+    or operand.
+    """
 
     position: int
-    element: Element
+    element: ArrayPosition
     turned: Found | None  # the node that made a nan of infinities on the way, if one did
 
 
 def walk(
-    scope: Scope, number: int, element: Element, turned: Found | None = None
+    scope: Scope, number: int, element: ArrayPosition, turned: Found | None = None
 ) -> Found | Entered:
-    """Where an element of a node, which is not finite, owes that to."""
+    """The place where an element of a node, which is not finite, first became so."""
     graph = scope.graph
     while number not in scope.checked.positions:
         node, output = graph.nodes[number], 0
@@ -91,7 +94,7 @@ def _operand(node: Node, position: int) -> int:
 
 
 def _in_region(
-    scope: Scope, node: Node, output: int, element: Element, turned: Found | None
+    scope: Scope, node: Node, output: int, element: ArrayPosition, turned: Found | None
 ) -> Found | Entered:
     body: Graph = node.params["body"]
     inner = Scope(scope.checked.body(body), scope.operands(node), scope.names(node), scope.steps)
@@ -99,7 +102,7 @@ def _in_region(
 
 
 def _in_branch(
-    scope: Scope, node: Node, output: int, element: Element, turned: Found | None
+    scope: Scope, node: Node, output: int, element: ArrayPosition, turned: Found | None
 ) -> Found | Entered:
     condition, *operands = scope.operands(node)
     body: Graph = node.params["then" if condition else "orelse"]
@@ -109,10 +112,10 @@ def _in_branch(
 
 
 def _in_loop(
-    scope: Scope, node: Node, output: int, element: Element, turned: Found | None
+    scope: Scope, node: Node, output: int, element: ArrayPosition, turned: Found | None
 ) -> Found | Entered:
-    loop = _Loop(scope, node)
-    returned, count = len(loop.body.returns), loop.count
+    loop = _While(scope, node) if node.op is op.while_loop else _SteppedLoop(scope, node)
+    returned, count = loop.returned, loop.count
     if count <= output < returned:  # collected in one step
         turn, element = loop.time(element[0]), element[1:]
     else:  # a carry: the last one, or one that was saved before a step
@@ -134,7 +137,7 @@ def _in_loop(
     return Entered(loop.consts + output, element, turned)
 
 
-class _Loop:
+class _SteppedLoop:
     """A loop run step by step, whose carry is known before each step. Where all carries need too
     much memory some of them are kept, and the others computed again from these.
     """
@@ -144,22 +147,30 @@ class _Loop:
         self.outer, self.names = scope, scope.names(node)
         self.body: Graph = node.params["body"]
         self.checked: Checked = scope.checked.body(self.body)
-        self.consts, self.count, self.length = params["consts"], params["carry"], params["length"]
-        self.reverse = params["reverse"]
+        self.consts, self.count = params["consts"], params["carry"]
+        self.reverse = params.get("reverse", False)
         operands = [x for x in scope.operands(node) if x is not None]
         end = self.consts + self.count
         self.fixed, first, self.xs = (
             operands[: self.consts],
             operands[self.consts : end],
-            operands[end:],
+            operands[end : len(self.body.inputs)],
         )
+        self.returned = len(self.body.returns)  # outputs before the saved carries
+        self.length = self.steps(first, params, operands[len(self.body.inputs) :])
         self.stride = 1 + sum(x.nbytes for x in first) * self.length // LIMIT
         self.kept = {0: first}  # carries by how many steps come before
         for name in range(self.consts, end):
             self.names[name] = ""  # the first carry has it, the others do not
 
+    def steps(self, first: Sequence[Array], params: dict[str, Any], taken: Sequence[Array]) -> int:
+        """How many steps are taken; an operand behind the others may say it."""
+        return int(taken[0]) if taken else int(params["length"])
+
     def time(self, turn: int) -> int:
-        """Where along the first axis the step is that has so many before it; its own inverse."""
+        """The place along the first axis of the step that has so many before it, and the other way
+        round.
+        """
         return self.length - 1 - turn if self.reverse else turn
 
     def inputs(self, turn: int, carry: Sequence[Array]) -> list[Array]:
@@ -177,15 +188,15 @@ class _Loop:
         carry = self.kept[last]
         returns = tuple(self.body.returns[: self.count])
         for before in range(last, turn):
-            inputs = [plain(x) for x in self.inputs(before, carry)]
+            inputs = [readable(np.asarray(x)) for x in self.inputs(before, carry)]
             carry = self.checked.compute(returns, inputs)
             if (before + 1) % self.stride == 0:
                 self.kept[before + 1] = carry
         return carry
 
-    def since(self, turn: int, position: int, element: Element) -> int:
-        """How many steps come before the first carry of those up to this turn's that all have the
-        same number there that is not finite.
+    def since(self, turn: int, position: int, element: ArrayPosition) -> int:
+        """How many steps come before the first of the carries, up to this one, that all have the
+        same number there which is not finite.
         """
         kind = kind_of(self.carry(turn)[position][element])
         while turn > 0 and kind_of(self.carry(turn - 1)[position][element]) == kind:
@@ -193,4 +204,26 @@ class _Loop:
         return turn
 
 
-_BODIES = {op.scan: _in_loop, op.cond: _in_branch, op.region: _in_region}
+class _While(_SteppedLoop):
+    """A loop that ends by itself: first it is run to its end, to see how long that is."""
+
+    def steps(self, first: Sequence[Array], params: dict[str, Any], taken: Sequence[Array]) -> int:
+        self.returned = self.count + 1  # behind the carry stands the number of steps
+        test: Graph = params["test"]
+        asked = self.outer.checked.body(test)
+        count, carry = 0, first
+        while asked.compute(tuple(test.returns), self.inputs(count, carry))[0]:
+            carry = self.checked.compute(tuple(self.body.returns), self.inputs(count, carry))
+            count += 1
+        return count
+
+    def inputs(self, turn: int, carry: Sequence[Array]) -> list[Array]:
+        return [readable(x) for x in (*self.fixed, *carry)]
+
+
+_BODIES = {
+    op.scan: _in_loop,
+    op.while_loop: _in_loop,
+    op.cond: _in_branch,
+    op.region: _in_region,
+}

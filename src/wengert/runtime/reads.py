@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import re
+from collections.abc import Iterable
 from dis import Instruction, get_instructions
 from types import CodeType
 from typing import Any, NamedTuple
@@ -11,6 +14,7 @@ _GLOBALS = ("LOAD_GLOBAL", "LOAD_NAME")
 _CELLS = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM")
 _KEYS = (str, int, bytes, type(None))  # that compare without the user's code
+_ADDS = ("append", "add", "extend", "appendleft")  # and gives nothing back
 _READS_ITEM = ("BINARY_SUBSCR", "COPY")  # x[key], and x[key] += 1
 
 
@@ -57,8 +61,8 @@ def _note(keys: dict[str, frozenset[Any] | None], name: str, asked: frozenset[An
 
 
 def _asked(following: list[Instruction]) -> frozenset[Any] | None:
-    """What a value is asked for by the instructions that follow its load, if by a constant key:
-    x["scale"], x["count"] += 1, x.get("scale").
+    """The key that the instructions after a load ask a value for, where they do nothing else with
+    it and the key is a constant: x["scale"], x["count"] += 1, x.get("scale").
     """
     gets = bool(following) and following[0].opname in _ATTRIBUTES and following[0].argval == "get"
     following = following[gets:]
@@ -73,3 +77,18 @@ def _asked(following: list[Instruction]) -> frozenset[Any] | None:
         gets or use.opname in _READS_ITEM or (use.opname == "BINARY_OP" and use.argrepr == "[]")
     )
     return frozenset([key]) if is_item else None
+
+
+def only_added_to(codes: Iterable[CodeType], label: str) -> bool:
+    """Whether some code does nothing else with a container of this name than to add to it."""
+    names = re.findall(r"[A-Za-z_]\w*", label)
+    return bool(names) and not any(_asks(code, names[-1]) for code in codes)
+
+
+def _asks(code: CodeType, name: str) -> bool:
+    steps = list(get_instructions(code))
+    for each, following in itertools.pairwise(steps):
+        loads = each.opname in (*_GLOBALS, *_CELLS, *_ATTRIBUTES) and each.argval == name
+        if loads and (following.opname not in _ATTRIBUTES or following.argval not in _ADDS):
+            return True
+    return any(isinstance(inner, CodeType) and _asks(inner, name) for inner in code.co_consts)

@@ -13,7 +13,7 @@ from wengert.core.masked import is_masked_array
 
 
 def refuse_unseen(node: Node) -> NoReturn:
-    """Report what a node refused, and NumPy on the same arguments did not."""
+    """Raise what a node of the program refused, where NumPy accepts the same arguments."""
     failure = getattr(node.op.lower, "failure", None)
     assert isinstance(failure, Failure)
     place = f" ({node.line})" if node.line else ""

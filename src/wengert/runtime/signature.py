@@ -47,7 +47,9 @@ def mark_static(args: Sequence[Any], positions: Sequence[int]) -> tuple[Any, ...
 
 
 def is_number(x: Any) -> bool:
-    """Whether an argument is a number that programs take: a Python float, or an int of 64 bits."""
+    """Whether an argument is a number that programs take: a Python float, or an int that fits in 64
+    bits.
+    """
     return type(x) is float or (type(x) is int and -(2**63) <= x < 2**63)
 
 

@@ -59,7 +59,7 @@ class Place:
         return key in container if self.kind == MEMBER else len(container)
 
     def write(self, value: Any) -> None:
-        """Put something else there; not where it says how many there are."""
+        """Assign to the place; not to one that says how many there are."""
         if self.kind == CELL:
             self.container.cell_contents = value
         elif self.kind == ATTRIBUTE:
@@ -68,7 +68,9 @@ class Place:
             self.container[self.key] = value
 
     def renew(self) -> bool:
-        """Whether there is the same as before; a plain value may be another object."""
+        """Whether the place has what it had. A plain value that is equal, but another object, is
+        remembered in its stead.
+        """
         found = self.read()
         if found is self.value:
             return True
@@ -87,7 +89,7 @@ def attribute_of(x: Any, name: str) -> Any:
 
 
 def is_plain(x: Any) -> bool:
-    """Whether it cannot change, and has nothing inside that can."""
+    """Whether a value can never change, and neither can anything inside it."""
     if isinstance(x, tuple | frozenset):
         return all(map(is_plain, x))
     return isinstance(x, _PLAIN) or x is MISSING
@@ -97,13 +99,15 @@ class Contents:
     """Something that machine code cannot look into, and a tuple of what was in it."""
 
     def __init__(self, x: Any, read: Callable[[Any], tuple[Any, ...]]) -> None:
-        self._x, self._read = x, read
+        self.x, self._read = x, read
         self._known = read(x)
 
     @property
     def held(self) -> tuple[Any, ...]:
-        """The very tuple of the beginning as long as there is the same in it."""
-        found = self._read(self._x)
+        """What is in it, as a tuple: the very tuple of the beginning for as long as nothing has
+        changed.
+        """
+        found = self._read(self.x)
         alike = len(found) == len(self._known) and all(map(_unchanged, found, self._known))
         return self._known if alike else found
 
@@ -121,17 +125,17 @@ class Captured:
         self.certain = certain  # whether it is a constant of the program
         self._owner = weakref.ref(owner_of(x))
         self._place = _Memory(x.__array_interface__)
-        self._checksum = _checksum(x)
+        self._checksum = checksum(x)
 
     @property
     def is_there(self) -> bool:
-        """Whether anybody has the array."""
+        """Whether the array still exists."""
         return self._owner() is not None
 
     @property
     def changed(self) -> bool:
         owner = self._owner()  # nothing is freed meanwhile
-        return owner is not None and _checksum(np.asarray(self._place)) != self._checksum
+        return owner is not None and checksum(np.asarray(self._place)) != self._checksum
 
     def refuse(self) -> NoReturn:
         name = f"array {self.name!r}" if self.name else "an array"
@@ -156,7 +160,8 @@ def owner_of(x: Array) -> Array:
     return x
 
 
-def _checksum(x: Array) -> int:
+def checksum(x: Array) -> int:
+    """What tells whether the numbers of an array are others than before."""
     return zlib.crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8).data)
 
 
@@ -165,7 +170,7 @@ class Watch:
 
     def __init__(self, places: Sequence[Place] = (), arrays: Sequence[Captured] = ()) -> None:
         self.places, self.arrays = places, arrays
-        self.calls = 1  # after how many of them the arrays are looked at again
+        self.calls = 1  # calls from the last look at the arrays to the next
         self._distrusted = False  # whether an array was once found changed
 
     def holds(self) -> bool:
@@ -177,8 +182,8 @@ class Watch:
         return next((place for place in self.places if not place.renew()), None)
 
     def look(self) -> bool:
-        """Whether the arrays have what they had, as far as is known; where it is certain that they
-        have not, raise.
+        """Whether the captured arrays have what they had. Raises where an array that is certainly
+        part of the program was changed.
         """
         self.arrays = [each for each in self.arrays if each.is_there]
         changed = [each for each in self.arrays if each.changed]
@@ -190,13 +195,13 @@ class Watch:
         return not changed
 
     def wait_longer(self) -> None:
-        """A look was due, and there was nothing to see: let there be more calls up to the next."""
+        """Let more calls pass before the next look: this one was due, and found nothing changed."""
         if not (self._distrusted or any(each.live for each in self.arrays)):
             self.calls = min(2 * self.calls, MOST_CALLS)
 
     def require_unchanged(self) -> None:
-        """Recording has given another program: refuse to go on where that is because of an array
-        that has been changed for a while.
+        """Recording again has given another program. Where that is because a captured array was
+        changed some time ago, refuse to go on: results since then may be wrong.
         """
         for each in self.arrays:
             if each.changed:

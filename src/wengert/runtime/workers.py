@@ -67,8 +67,8 @@ def _quota() -> int | None:
 
 
 def default_threads() -> int:
-    """How many threads a program may use that does not say it: `WENGERT_NUM_THREADS`, or as many
-    as can run.
+    """How many threads a program uses that was compiled without `threads=`: `WENGERT_NUM_THREADS`,
+    or as many as can run at once.
     """
     asked = os.environ.get("WENGERT_NUM_THREADS")
     if not asked:
@@ -88,7 +88,7 @@ class Uses(Protocol):
         """Ask for workers again before the next call: there are none in this process."""
 
 
-class Pool:
+class WorkerPool:
     """The threads, and the words through which machine code reaches them."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class Pool:
         self.threads = []
 
     def serve(self, user: Uses, threads: int) -> None:
-        """Have workers for programs that so many threads may run, the caller among them."""
+        """Start workers for programs that this many threads run, the caller being one of them."""
         self._users.add(user)
         if len(self.threads) + 1 >= threads:
             return
@@ -133,7 +133,7 @@ class Pool:
                 self.words[BUSY] = 0
 
     def _claim(self) -> bool:
-        """Take the pool, as soon as no call has it; whether that came to pass."""
+        """Take the pool as soon as no call has it. False where that did not happen in time."""
         answer = ctypes.c_int64()
         until = time.monotonic() + PATIENCE
         while True:
@@ -151,13 +151,13 @@ class Pool:
         self.threads.append(thread)
 
     def _work(self, number: int, seen: int) -> None:
-        """What a thread does. It keeps the pool, with words and machine code, as long as it runs:
-        where a call did not end in time, that is longer than Python does.
+        """What a thread does. While it runs, it keeps the pool's words and machine code alive:
+        where a call did not end in time, that is longer than Python itself lives.
         """
         self._wait(self.address, number, seen)
 
     def after_fork(self) -> None:
-        """In a new process: no thread has come along."""
+        """In a new process: threads are not copied by a fork, so there are none."""
         self._lock = threading.Lock()
         self._reset()
         for user in list(self._users):
@@ -177,9 +177,9 @@ class Pool:
 
 
 @cache
-def pool() -> Pool:
+def pool() -> WorkerPool:
     """The pool of this process."""
-    made = Pool()
+    made = WorkerPool()
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=made.after_fork)
     atexit.register(made.stop)
@@ -187,6 +187,6 @@ def pool() -> Pool:
 
 
 def begin_pool() -> None:
-    """Have its machine code made beside other work, if there is none yet."""
+    """Have the pool's machine code made beside other work, if there is no pool yet."""
     if not pool.cache_info().currsize:
         begin_object(pool_text())

@@ -14,7 +14,7 @@ from wengert.core.types import ArrayType
 from wengert.train.storage import Array
 
 ROOM = 2**26  # bytes that are reserved at once for steps that Python does not see
-MANY = 2**62  # steps, where room is no question
+MANY = 2**62  # steps: more than any run has
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Auxes:
         self._parts: list[_Part] = []
 
     def note(self, aux: Any) -> None:
-        """Take the aux of one step, which is nobody else's."""
+        """Take the aux of one step. Nobody else holds its arrays."""
         if aux is not None:
             leaves, structure = tree.flatten(aux)
             self._add(_Part(1, structure, [np.asarray(x)[None] for x in leaves]))
 
     def most(self, types: Sequence[ArrayType]) -> int:
-        """For how many steps to ask for room at once, where each returns arrays like these."""
+        """For how many steps to reserve room at once, where each returns arrays of these types."""
         if self._only_last:
             return MANY
         size = sum(math.prod(map(int, t.shape)) * t.dtype.itemsize for t in types)
@@ -59,7 +59,7 @@ class Auxes:
         return [np.empty((rows, *t.shape), t.dtype) for t in types]
 
     def note_many(self, structure: tree.Structure, room: Sequence[Array], steps: int) -> None:
-        """Take the aux of so many steps, which they have written there."""
+        """Take the aux of this many steps, which machine code has written to that room."""
         if self._only_last:
             self._add(_Part(1, structure, room))
         else:  # what is left of the room is given back

@@ -25,15 +25,16 @@ from wengert.runtime.refusals import require_no_masks
 from wengert.runtime.signature import LEAF_MARK, is_number
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 GENERATOR, AVERAGED = "rng", "averaged"  # parameters that a step itself gives to functions
 
 
-class Parameters:
-    """The parameters of a loss, or of a function that is bound: which are batch arguments, and
-    which the step gives.
+class FunctionParameters:
+    """The parameters of a loss or of a bound function: which of them are batch arguments, and which
+    the step itself provides (`rng`, `averaged`).
 
-    A loss is given all that it has. A bound function keeps its defaults: one that can do without a
-    generator does, as for predictions.
+    A loss is always given those that it has. A bound function keeps its defaults: a prediction that
+    can do without a generator gets none.
     """
 
     def __init__(
@@ -46,9 +47,11 @@ class Parameters:
         places = [p.name for p in parameters if p.kind in POSITIONAL]
         special = {GENERATOR, AVERAGED}
         self._by_name = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - special
+        self._fixed = {name for name in self._by_name if _is_fixed(function, name)}
+        self._others = [_starred(p) for p in parameters if p.kind in _STARRED]
         self._defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         optional = {AVERAGED: keeps_defaults or not averages, GENERATOR: keeps_defaults}
-        # By name, in their order: the place, or None where it is given by name.
+        # What the step provides, in order: its position, or None where it is passed by name.
         self.given: dict[str, int | None] = {
             p.name: places.index(p.name) if p.name in places else None
             for p in parameters
@@ -75,7 +78,7 @@ class Parameters:
     def call(
         self, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]
     ) -> Any:
-        """Call the function with what the step gives in its places."""
+        """Call the function; what the step provides is put where the function has it."""
         args, named = list(args), {}
         for name, place in self.given.items():
             if place is None or place > len(args):
@@ -87,17 +90,28 @@ class Parameters:
     def by_place(
         self, by: str, batch: Sequence[Any], named: Mapping[str, Any], options: Sequence[str] = ()
     ) -> tuple[Any, ...]:
-        """Batch arguments in their places, some of which were given by name. Messages name the
-        options that could have been meant.
+        """Batch arguments by position, where some were given by name. `options` are names that
+        messages suggest beside those of the arguments.
         """
         if not named:
             return tuple(batch)
         found = list(batch)
         for key in named:
+            if key in self._fixed:
+                raise TypeError(
+                    f"TrainStep: {key} was given; a functools.partial has set it in the loss, and "
+                    "arguments of a batch are those that are not set. Leave it out here, or out of "
+                    "the partial."
+                )
             if key in self._by_name:
                 raise TypeError(
                     f"TrainStep: {key} can only be given by name to the loss; arguments of a batch "
                     "are those that also have a position. Remove the * from the loss's signature."
+                )
+            if key not in self._names and self._others:
+                raise TypeError(
+                    f"{by}: {key} was given by name to a function with {self._others[-1]}; a batch "
+                    f"argument is one of the function's own parameters. Give it a parameter {key}."
                 )
             if key not in self._names:
                 raise no_parameter(by, key, [*self._names, *options])
@@ -116,6 +130,10 @@ class Parameters:
         return [*known, *(f"batch{i}" for i in range(len(known), count))]
 
 
+def _starred(p: inspect.Parameter) -> str:
+    return f"{'*' if p.kind is p.VAR_POSITIONAL else '**'}{p.name}"
+
+
 def _is_fixed(function: Callable[..., Any], name: str) -> bool:
     """Whether a `functools.partial` has already given the function a parameter, by keyword."""
     return isinstance(function, functools.partial) and (
@@ -124,8 +142,8 @@ def _is_fixed(function: Callable[..., Any], name: str) -> bool:
 
 
 def prepared(name: str, x: Any, dtype: DType | None) -> Any:
-    """A batch argument as a tree of arrays, or a Python number. Floats that programs do not have
-    become those of the model.
+    """A batch argument as a tree of arrays, or a Python number. Floats that programs cannot compute
+    with (float16, long double) become those of the model.
     """
     if is_number(x):
         return x
@@ -137,7 +155,9 @@ def prepared(name: str, x: Any, dtype: DType | None) -> Any:
 
 
 def require_no_list(what: str, name: str, x: Any) -> None:
-    """Refuse numbers in a list, given something without arrays, which is part of the program."""
+    """Refuse a list or tuple of Python numbers: it has no arrays, so it would be part of the
+    program.
+    """
     if isinstance(x, list | tuple) and tree.leaves(tree.arrays(x)):
         raise TraceError(
             f"{what} {name!r} is a {type(x).__name__} of Python numbers; these would be part of "
@@ -174,7 +194,9 @@ class Kinds:
         self._known: dict[Any, list[DType]] = {}  # by the form of the batch
 
     def prepared(self, batch: Sequence[Any]) -> tuple[Any, ...]:
-        """The batch as trees of arrays, of the dtypes of the first one of its form."""
+        """The batch as trees of arrays. Their dtypes must be those of the first batch of the same
+        form.
+        """
         names = self._names(len(batch))
         made = tuple(prepared(name, x, self._cast) for name, x in zip(names, batch, strict=True))
         leaves, structure = tree.flatten(made)
@@ -207,7 +229,7 @@ class Kinds:
 
 
 def _form(structure: tree.Structure) -> Any:
-    """Where a batch has arrays."""
+    """The structure of a batch, and which of its leaves are arrays."""
     return structure.spec, tuple(x is LEAF_MARK for x in structure.static)
 
 
@@ -223,9 +245,12 @@ def leaf_names(names: Sequence[str], batch: Sequence[Any]) -> list[str]:
 def open_sizes(
     names: Sequence[str], batch: Sequence[Any], asked: Dims
 ) -> tuple[Dims, tuple[Any, ...]]:
-    """Axis 0 of every array as a Dim, which arrays of equal size share, by the names that a trace
-    gives them, and the Dims that are asked for; and what arrays have in common: which of them share
-    a Dim, and the sizes that are not open. Live arrays of a training step keep their shapes.
+    """The Dims of a batch, by the names that a trace gives to arrays; and a pattern that batches
+    share which can share programs.
+
+    Axis 0 of every array is a Dim, one for all arrays of equal size, beside the Dims that were
+    asked for. The pattern says which arrays share one, and has the sizes that are not open. Live
+    arrays of another training step keep their shapes.
     """
     paths = leaf_names(names, batch)
     leaves, places = tree.distinct_leaves(tuple(batch))

@@ -19,14 +19,15 @@ PARTS = ("arrays", "counts", "settings", "limits")
 BY = "TrainStep.load_state_dict"  # how errors begin
 COUNTS = ("calls", "updates", "phase", "epoch", "shuffled", "seed")
 UNFINISHED = "unfinished"  # one more part, of a step in the middle of an epoch or accumulation
-EPOCH = ("batches", "rows", "batch_size", "shuffle_seed")
-MOST = 2**62  # of a count: it must be possible to count on
+EPOCH = ("batches", "rows", "batch_size", "shuffle_seed", "data")
+MOST = 2**62  # the largest count that is accepted: counting must be able to go on
 MOST_SEED = 2**64 - 1
 
 
 class Checkpoint:
-    """The state of a step by name. Arrays are named by what they are and the path they belong to;
-    what is named decides the future, and is what a fingerprint looks at.
+    """The state of a step by name. Arrays are named by what they are and by the path they belong
+    to. Whatever decides how training goes on has a name here, and that is what a fingerprint
+    covers.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -66,14 +67,15 @@ class Checkpoint:
         }
 
     def _unfinished(self) -> dict[str, Any]:
-        """What is in the middle of something: an accumulation of so many calls, an epoch."""
+        """What is under way: an accumulation that some calls have been made of, and an epoch."""
         engine = self._engine
         found: dict[str, Any] = {}
         begun = engine.progress.begun
         if engine.phase:
             found["accumulate"] = engine.plan.accumulate
         if begun is not None and engine.calls > begun.calls:
-            values = engine.calls - begun.calls, begun.rows, begun.size, begun.seed
+            taken = engine.calls - begun.calls
+            values = taken, begun.rows, begun.size, begun.seed, begun.data
             found["epoch"] = dict(zip(EPOCH, values, strict=True))
         return found
 
@@ -113,8 +115,9 @@ class Checkpoint:
         } | ({UNFINISHED: unfinished} if unfinished else {})
 
     def loading(self, given: Any) -> Callable[[], None]:
-        """What makes a step go on from what `state_dict` gave; it can be done again. Refused, with
-        nothing changed, where that is of another model or of other options.
+        """A function that makes the step go on from what `state_dict` gave, and that may be called
+        again if it is interrupted. A state of another model or of other options is refused here,
+        before anything changes.
         """
         _require_names("state", given, PARTS, (UNFINISHED,))
         own = self._arrays()
@@ -198,7 +201,7 @@ def _begun(calls: int, given: Any) -> Begun | None:
     seed = given["shuffle_seed"]
     if seed is not None:
         seed = _count("shuffle_seed", seed, MOST_SEED)
-    return Begun(calls - batches, rows, size, seed)
+    return Begun(calls - batches, rows, size, seed, _count("data", given["data"]))
 
 
 def _limit(name: str, value: Any) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,12 +13,15 @@ from wengert.core import tree
 from wengert.core.dims import Dim
 from wengert.errors import DTypeError, ShapeError
 from wengert.ops.random import fold_in, key, permutation
-from wengert.runtime.call_memory import aligned
+from wengert.runtime.aligned_memory import aligned_array
+from wengert.runtime.given_arrays import is_readable
 from wengert.runtime.live import is_live
-from wengert.runtime.native_runs import Rows
+from wengert.runtime.native_runs import DataRows
 from wengert.runtime.refusals import require_no_masks
 from wengert.train.batch import leaf_names, require_no_list
 from wengert.train.storage import Array
+
+SEEN = 64  # rows of an array that its checksum is made of, about
 
 
 class Data:
@@ -35,7 +38,7 @@ class Data:
         leaves, self._structure = tree.flatten(tuple(arguments))
         require_no_masks(leaf_names(names, arguments), leaves, by)
         self.leaves = [np.asarray(x) for x in leaves]
-        # Which are the same in all batches.
+        # Whether each is the same in all batches.
         self.whole = [np.ndim(x) == 0 or is_live(x) for x in leaves]
         paths = leaf_names(names, arguments)
         for path, x in zip(paths, self.leaves, strict=True):
@@ -49,6 +52,17 @@ class Data:
         arrays = [x if p is None else p for x, p in self._pairs()]
         self.full = self._batch(arrays)
         self.kind = self._structure, tuple((x.dtype, x.shape) for x in arrays)  # of full batches
+
+    def checksum(self) -> int:
+        """A number that tells these data from others of as many rows: of some rows of each array,
+        which the data have in any process.
+        """
+        found = 0
+        for x, whole in zip(self.leaves, self.whole, strict=True):
+            if not whole:
+                some = x[:: max(self.rows // SEEN, 1)]
+                found = zlib.crc32(np.ascontiguousarray(some).tobytes(), found)
+        return found
 
     def _pairs(self) -> Iterator[tuple[Array, Array | None]]:
         return zip(self.leaves, self._places, strict=True)
@@ -94,19 +108,19 @@ class Data:
         return self._gathered(order[begin:end])
 
     def first(self, rows: int) -> Any:
-        """A batch of so many rows, the first ones."""
+        """A batch of the first rows, this many."""
         return self._slices(0, rows)
 
-    def row_arrays(self, shuffled: bool) -> list[Rows] | None:
-        """The arrays whose rows machine code can take by itself: where they lie, or gathered into
-        `full`. None where there is another one.
+    def row_arrays(self, shuffled: bool) -> list[DataRows] | None:
+        """The arrays whose rows machine code can read by itself: where they lie, or gathered into
+        `full`. None where one of them has rows that it cannot read.
         """
         found = []
         for x, place in self._pairs():
             if place is not None:
                 if not (x.dtype.isnative and x[:1].flags.c_contiguous):
                     return None
-                found.append(Rows(x, place if shuffled or not is_plain(x) else None))
+                found.append(DataRows(x, place if shuffled or not is_readable(x) else None))
         return found
 
     def steps(self, drop_last: bool) -> int:
@@ -117,7 +131,7 @@ class Data:
         parts = []
         for x, place in self._pairs():
             part = x if place is None else x[begin:end]
-            if place is not None and not is_plain(x):  # programs read plain arrays only
+            if place is not None and not is_readable(x):  # programs read plain arrays only
                 part = place[: end - begin]
                 part[...] = x[begin:end]
             parts.append(part)
@@ -146,14 +160,8 @@ def _require_numbers(by: str, path: str, x: Array) -> None:
 
 
 def _place(size: int, x: Array) -> Array:
-    """An array for so many rows of another one."""
-    shape, dtype = (size, *x.shape[1:]), x.dtype.newbyteorder("=")
-    found: Array = aligned(math.prod(shape) * dtype.itemsize).view(dtype)
-    return found.reshape(shape)
-
-
-def is_plain(x: Array) -> bool:
-    return x.flags.c_contiguous and x.flags.aligned and x.dtype.isnative
+    """An array that this many rows of another one fit into."""
+    return aligned_array((size, *x.shape[1:]), x.dtype.newbyteorder("="))
 
 
 def shuffled(rows: int, seed: int | None, epoch: int) -> Array | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wengert.core import tree
 from wengert.train.engine import Engine
-from wengert.train.storage import Parameter, Segment
+from wengert.train.storage import ModelParameter, Segment
 
 SHOWN = 40  # parameters that are listed
 
@@ -42,11 +42,11 @@ def described(engine: Engine, several: bool) -> str:
     return "\n".join([head, *optimizers, *lines])
 
 
-def _row(engine: Engine, segment: Segment, p: Parameter) -> tuple[str, str, str, str]:
+def _row(engine: Engine, segment: Segment, p: ModelParameter) -> tuple[str, str, str, str]:
     notes = []
     if segment.gradients is None:
         notes.append("frozen")
-    if p.path in engine.plan.unreached:
+    if p.path in engine.unreached:
         notes.append("no gradient reaches it")
     if len(p.paths) > 1:
         notes.append(f"tied to {', '.join(p.paths[1:])}")

@@ -11,27 +11,28 @@ import numpy as np
 from wengert.api.eager import eager
 from wengert.core import tree
 from wengert.core.dtypes import is_float
+from wengert.train.step_arrays import OwnArguments
 
 
 def run_eagerly(
     function: Callable[..., Any],
-    own: Sequence[Any],
+    own: OwnArguments,
     batch: Sequence[Any],
     always: bool,
     commit: Callable[[Callable[[], None]], None],
 ) -> Any:
-    """Call a step's function and write what it returns to its live arrays: those that are written
-    early in any case, the others if all is finite, or `always`. `commit` is given what writes all
-    of them, and can be repeated.
+    """Call a step's function in NumPy and write what it returns to the live arrays: the early ones
+    in any case, the others if everything is finite, or `always`. `commit` is given a function that
+    does the writing, and that may be called again if it is interrupted.
     """
     with eager(), np.errstate(all="ignore"):
         found = function(*own, *batch)
     live, early, report, aux = tree.copy(found)
-    pairs = [*zip(own[1], early, strict=True)]
+    pairs = [*zip(own.early, early, strict=True)]
     if always or all(map(_is_finite, (*live, *early, report, *tree.leaves(aux)))):
-        pairs += zip(own[0], live, strict=True)
+        pairs += zip(own.live, live, strict=True)
     commit(partial(_write, pairs))
-    return own[0], own[1], report, aux
+    return own.live, own.early, report, aux
 
 
 def _write(pairs: Iterable[tuple[Any, Any]]) -> None:

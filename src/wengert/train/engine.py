@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,32 +13,33 @@ from wengert.core import tree
 from wengert.core.dtypes import float64, int64
 from wengert.ops.random import key
 from wengert.optim.optimizer import Updates
-from wengert.runtime.entry import never
 from wengert.runtime.live import is_live
-from wengert.runtime.native_runs import Turn
+from wengert.runtime.nonfinite_policies import IGNORE, RAISE, SKIP
 from wengert.train.batch import Kinds, leaf_names
 from wengert.train.eager_steps import run_eagerly
 from wengert.train.finite_proof import measure
 from wengert.train.guard import Guard
+from wengert.train.live_programs import LivePrograms
 from wengert.train.nonfinite import explain_nonfinite
+from wengert.train.optimizer_groups import users_rules
 from wengert.train.progress import Begun, Progress
 from wengert.train.scalars import Row, Scalars
-from wengert.train.step_function import (
+from wengert.train.shown_trees import ShownTrees
+from wengert.train.step_arrays import (
     CALLS,
     PHASE,
     REPORT,
     UPDATES,
-    Live,
-    Plan,
-    read_live,
-    whole_step,
+    FixedArrays,
+    LiveArrays,
+    OwnArguments,
 )
-from wengert.train.step_programs import Programs
-from wengert.train.storage import Array, aligned
+from wengert.train.step_function import StepFunction
+from wengert.train.step_plan import StepPlan
+from wengert.train.storage import Array, live_zeros
 
 Found = tuple[Any, Any, Array, Any]  # live arrays, those that are written early, report, aux
-OWN = ("live", "early", "fixed", "scalars")  # what programs take before the batch
-Noted = tuple[Row, Array, int, bool]  # of a call: scalars, report, index, whether it was skipped
+Noted = tuple[Row, Array, int, bool]  # of one call: scalars, report, index, whether skipped
 DROPPED = (
     "All calls that have accumulated since the last update are dropped with this one; the next "
     "call begins anew."
@@ -49,7 +51,7 @@ class Engine:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: StepPlan,
         carried: Sequence[Array],
         names: Callable[[int], Sequence[str]],
         limits: dict[str, float],
@@ -60,17 +62,20 @@ class Engine:
     ) -> None:
         self.plan, self.carried, self.names = plan, carried, names
         self.nonfinite, self.threads, self.compiled = nonfinite, threads, compiled
+        self._last_phase = plan.accumulate - 1  # calls before the one that ends with an update
         self.kinds = Kinds(names, plan.cast)
         self.guard = Guard()
-        self.counts = aligned(3, int64)  # written by the programs, together with all else
-        self.extents = aligned(len(plan.bounded), float64)  # of the states of optimizers
-        self.unseen = np.ones(1, bool)  # whether nobody else can write to these
+        self.counts = live_zeros(3, int64)  # written by the programs, together with all else
+        self.extents = live_zeros(len(plan.bounded), float64)  # how large states can be
+        self.unseen = np.ones(1, bool)  # whether only the step can have written to the states
         self.seed, self._key = seed, key(seed)
         made = Updates(self.counts[UPDATES : UPDATES + 1])
         for group in plan.groups:
             if group.optimizer is not None:
                 group.optimizer.count_by(made)
         self.progress = Progress()
+        self.shown = ShownTrees()
+        self.unreached: list[str] = []  # paths that no gradient reaches
         self.noted: Noted | None = None  # of the last call
         self.measure_states()
         self._gather()
@@ -79,43 +84,61 @@ class Engine:
     def _gather(self) -> None:
         """The live arrays as programs take them."""
         storage = self.plan.storage
-        arrays = Live(
-            [segment.weights for segment in storage.trained],
-            [segment.states for segment in storage.trained],
-            self.carried,
-            self.counts,
-            [self.extents] if self.plan.bounded else [],
-            [segment.gradients for segment in storage.trained],
+        self.arrays: LiveArrays[Any] = LiveArrays(
+            weights=[segment.weights for segment in storage.trained],
+            states=[segment.states for segment in storage.trained],
+            carried=self.carried,
+            counts=self.counts,
+            extents=[self.extents] if self.plan.bounded else [],
+            gradients=[segment.gradients for segment in storage.trained],
         )
-        self.live, self.early = arrays.committed(self.plan), arrays.early(self.plan)
-        frozen = tuple(segment.weights for segment in storage.frozen)
-        self.fixed = (frozen, tuple(storage.data.values()), self._key, self.unseen)
+        self.live, self.early = self.arrays.divided(self.plan.accumulate > 1)
+        self.fixed = FixedArrays(
+            frozen=tuple(segment.weights for segment in storage.frozen),
+            data=tuple(storage.data.values()),
+            key=self._key,
+            unseen=self.unseen,
+        )
 
     def _make_programs(self, limits: dict[str, float]) -> None:
         plan = self.plan
         scalars = Scalars(plan.groups, limits)
-        plan.columns, plan.limits = scalars.columns, scalars.places
-        policy = "ignore" if self.nonfinite == "ignore" else "skip"
+        given = [plan.storage.tree(plan.storage.leaves), *users_rules(plan.groups)]
+        if plan.carried is not None:
+            given.append(tree.unflatten(plan.carried, self.carried))
+        policy = IGNORE if self.nonfinite == IGNORE else SKIP
         self.programs = {
-            update: Programs(
-                whole_step(plan, update),
-                OWN,
+            updates: LivePrograms(
+                StepFunction(
+                    plan, self.arrays, scalars.columns, updates, self._note_unreached
+                ).flat,
+                OwnArguments._fields,
                 self.names,
-                ("live",),
-                ("early",),
+                plan.loss,
+                given,
+                plan.dims,
                 self.threads,
                 policy,
-                plan.loss,
-                plan.dims,
+                donate=("live",),
+                early=("early",),
             )
-            for update in (False, True)
+            for updates in (False, True)
         }
-        self.turns: dict[Any, Turn | None] = {}  # of the loops that runs take their steps in
-        self._entries: dict[bool, Any] = {False: never, True: never}  # of those used last
-        self.scalars = scalars  # last: by its limits it is seen whether all this has been done
+        self.turns: dict[Any, Any] = {}  # programs, ready for the loops of runs, by kind of data
+        self.scalars = scalars  # set last: its limits show that all the rest has been done
+
+    def _note_unreached(self, paths: list[str]) -> None:
+        self.unreached = paths
+
+    def own_arguments(self) -> OwnArguments:
+        """What programs take before the batch, in the next call."""
+        row = self.scalars.row(self.updates + 1)
+        return OwnArguments(self.live, self.early, self.fixed, row)
 
     def set_limits(self, limits: dict[str, float]) -> None:
-        """Clip by these limits from now on. Other values cost nothing, other names new programs."""
+        """Clip by these limits from now on. New values cost nothing; clipping that begins or ends
+        needs new programs.
+        """
         if limits.keys() == self.limits.keys():
             self.limits.update(limits)
             self.scalars.forget()
@@ -123,18 +146,19 @@ class Engine:
             self._make_programs(limits)
 
     def look(self) -> None:
-        """Compare what the loss captured with what is there now; raises where an array was
-        changed.
+        """Compare what the loss captured, and what was shown, with what is there now; raises where
+        a captured array was changed.
         """
+        self.shown.look()
         for programs in self.programs.values():
             programs.look()
 
     def measure_states(self) -> None:
-        """Find the extents of states that came from elsewhere."""
+        """Find out how large the states are, where they were written from outside."""
         measure(self.extents, self.plan.bounded)
 
     def set_counts(self, calls: int, updates: int, phase: int) -> None:
-        self.counts[:] = calls, updates, phase  # at once, as seen from Python
+        self.counts[:] = calls, updates, phase  # one operation: no signal comes in between
 
     def set_seed(self, seed: int) -> None:
         self.seed, self._key[:] = seed, key(seed)
@@ -159,16 +183,18 @@ class Engine:
     @property
     def updating(self) -> bool:
         """Whether the next call is the last one of an accumulation."""
-        return self.phase == self.plan.accumulate - 1
+        return self.phase == self._last_phase
 
-    def begin_epoch(self, rows: int, size: int, seed: int | None) -> int:
-        """Begin an epoch, or go on with the one that was interrupted, if it is one of so many rows
-        in such batches and such an order; how many batches of it have been taken.
+    def begin_epoch(self, rows: int, size: int, seed: int | None, data: int) -> int:
+        """Begin an epoch, and return how many of its batches have been taken already: some, where
+        an epoch of the same data (given by a checksum), in the same batches and order, was
+        interrupted.
         """
+        new = Begun(self.calls, rows, size, seed, data)
         begun = self.progress.begun
-        if begun is None or (begun.rows, begun.size, begun.seed) != (rows, size, seed):
-            begun = Begun(self.calls, rows, size, seed)
-            self.progress = self.progress.with_epoch(begun)
+        if begun is None or begun != replace(new, calls=begun.calls):
+            self.progress = self.progress.with_epoch(new)
+            return 0
         return self.calls - begun.calls
 
     # A call.
@@ -176,12 +202,13 @@ class Engine:
     def call(self, batch: Sequence[Any]) -> Found:
         """One step: live arrays are updated, or an error is raised and they are as before."""
         calls, updates, phase = self.counts.tolist()
-        updating = phase == self.plan.accumulate - 1
+        updating = phase == self._last_phase
         row = self.scalars.row(updates + 1)
         found: Any = NotImplemented
         skipped = False
         if self.compiled and not is_eager():
-            found = self._entries[updating](self.live, self.early, self.fixed, row, *batch)
+            entry = self.programs[updating].entry
+            found = entry(self.live, self.early, self.fixed, row, *batch)
         if found is NotImplemented:
             found, skipped = self._call_slowly(row, batch, updating)
         self.noted = row, found[REPORT], calls, skipped
@@ -191,15 +218,13 @@ class Engine:
         """The results, and whether the call was skipped."""
         batch, before = self.kinds.prepared(batch), self.calls
         self._require_apart(batch)
-        own = (self.live, self.early, self.fixed, row)
+        own = OwnArguments(self.live, self.early, self.fixed, row)
         programs = self.programs[updating]
         if not self.compiled or is_eager():
-            always = self.nonfinite == "ignore"
+            always = self.nonfinite == IGNORE
             found = run_eagerly(programs.function, own, batch, always, self._commit_eagerly)
         else:
-            compiled = programs.find(own, batch)
-            found = compiled(*own, *batch)
-            self._entries[updating] = compiled.latest.entry
+            found, _ = programs.call(own, batch)
         skipped = self.calls == before  # nothing was committed
         if skipped:
             self._leave_out(own, batch, updating)
@@ -213,13 +238,14 @@ class Engine:
 
         self.guard.commit(work)
 
-    def _leave_out(self, own: Sequence[Any], batch: Sequence[Any], updating: bool) -> None:
-        """Count a call that was not finite, or raise what says why. If it is finite by itself, then
-        what has accumulated with it is not, and would never be again: all of that is dropped.
+    def _leave_out(self, own: OwnArguments, batch: Sequence[Any], updating: bool) -> None:
+        """Count a call that was not finite, or raise an error that says why. If the call is finite
+        by itself, what was accumulated before it is not, and no later call could mend that: all of
+        it is dropped.
         """
         drops = bool(self.phase) and self._is_finite_alone(own, batch)
         error: Exception | None = None
-        if self.nonfinite == "raise":
+        if self.nonfinite == RAISE:
             error = explain_nonfinite(self.plan, self.programs[updating], own, batch)
             if drops:
                 error.add_note(DROPPED)
@@ -228,17 +254,17 @@ class Engine:
         if error is not None:
             raise error
 
-    def _is_finite_alone(self, own: Sequence[Any], batch: Sequence[Any]) -> bool:
+    def _is_finite_alone(self, own: OwnArguments, batch: Sequence[Any]) -> bool:
         """Whether a call would be committed as the first one of an accumulation."""
-        live, early = (tuple(np.array(x) for x in each) for each in own[:2])
-        counts = read_live(self.plan, live, early).counts
-        counts[PHASE] = 0
-        own, programs = (live, early, *own[2:]), self.programs[False]
+        copies = self.arrays.map(np.array)
+        copies.counts[PHASE] = 0
+        live, early = copies.divided(self.plan.accumulate > 1)
+        own, programs = own._replace(live=live, early=early), self.programs[False]
         if not self.compiled or is_eager():
             run_eagerly(programs.function, own, batch, False, lambda write: write())
         else:
-            programs.find(own, batch)(*own, *batch)
-        return bool(counts[CALLS] != self.calls)
+            programs.of(batch)(*own, *batch)
+        return bool(copies.counts[CALLS] != self.calls)
 
     def _require_apart(self, batch: Sequence[Any]) -> None:
         """Refuse live arrays of this very step: they are written to."""

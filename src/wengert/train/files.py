@@ -23,10 +23,10 @@ from wengert.core.ending import ending
 from wengert.core.types import ArrayType
 from wengert.errors import CheckpointError, MissingFile
 from wengert.train.drafts import replace_file
-from wengert.train.files_fitting import Entry, Fitting
+from wengert.train.files_fitting import FileEntry, Fitting
 from wengert.train.files_structure import (
     Encoder,
-    Missing,
+    MissingFunction,
     decode,
     decode_terminal,
     from_text,
@@ -178,7 +178,7 @@ class _Content:
     def tree(self) -> Any:
         try:
             return decode(self.encoded, self._array)
-        except Missing as missing:
+        except MissingFunction as missing:
             raise CheckpointError(
                 f"load: {self.shown!r} was saved with a function at {missing}; functions are not "
                 "kept in files. Pass the tree they come from as `like`."
@@ -187,7 +187,7 @@ class _Content:
             raise self._corrupt(f"its description of the tree is broken: {error}") from error
 
     def fitted(self, like: Any) -> Any:
-        entries: dict[str, Entry] = {}
+        entries: dict[str, FileEntry] = {}
         try:
             for path, encoded in terminals(self.encoded):
                 entries[unused(path, entries)] = self._entry(encoded, path)
@@ -195,12 +195,12 @@ class _Content:
             raise self._corrupt(f"its description of the tree is broken: {error}") from error
         return Fitting(self.shown, entries, foreign=self.text is None).fit(like)
 
-    def _entry(self, encoded: Any, path: str) -> Entry:
+    def _entry(self, encoded: Any, path: str) -> FileEntry:
         if isinstance(encoded, dict) and "function" in encoded:
-            return Entry(lambda: None, None, is_function=True)
+            return FileEntry(lambda: None, None, is_function=True)
         value = decode_terminal(encoded, self._array, path)
         is_array = isinstance(value, np.ndarray | np.generic)
-        return Entry(lambda: value, _type(value) if is_array else None)
+        return FileEntry(lambda: value, _type(value) if is_array else None)
 
     def _array(self, name: str) -> np.ndarray[Any, Any]:
         return self.arrays[name]

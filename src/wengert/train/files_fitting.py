@@ -16,7 +16,7 @@ _SHOWN = 8  # paths named in a message before the rest is counted
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class FileEntry:
     """One value of a file: how to get it, and its shape and dtype if it is an array."""
 
     value: Callable[[], Any]
@@ -27,7 +27,7 @@ class Entry:
 class Fitting:
     """The entries of a file by path, beside a tree they are to fit."""
 
-    def __init__(self, file: str, entries: dict[str, Entry], foreign: bool) -> None:
+    def __init__(self, file: str, entries: dict[str, FileEntry], foreign: bool) -> None:
         self.file = file
         self.entries = entries
         self.foreign = foreign  # made by another program: it holds arrays only

@@ -40,12 +40,12 @@ _SUM = ',"sum":'  # before the checksum, which is the last that stands in a text
 _HEADER_OWN = "__metadata__"  # the one name that a safetensors file has for itself
 
 
-class Missing(Exception):
+class MissingFunction(Exception):
     """A function stands in the file at this path; only `like` can say which it is."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class StoredNode:
     """One node of a tree: a dictionary, a list, a tuple, or something with fields by name."""
 
     kind: str  # "dict", "list", "tuple" or "fields"
@@ -55,7 +55,7 @@ class Node:
 
 
 @ending.whole
-def node_of(value: Any) -> Node | None:
+def node_of(value: Any) -> StoredNode | None:
     """What is inside of a value, if it is a node of a tree; None for arrays, numbers and so on."""
     if ending.near:
         ending.pass_or_stay()
@@ -65,13 +65,13 @@ def node_of(value: Any) -> Node | None:
     keys, values = spec.entries(), spec.flatten_up_to(value)
     rebuild = partial(tree.rebuilt, spec)
     if isinstance(value, dict):
-        return Node("dict", keys, values, rebuild)
+        return StoredNode("dict", keys, values, rebuild)
     if isinstance(value, list | deque):
-        return Node("list", keys, values, rebuild)
+        return StoredNode("list", keys, values, rebuild)
     names = getattr(value, "_fields", None)  # of a named tuple
     if isinstance(value, tuple) and names is None:
-        return Node("tuple", keys, values, rebuild)
-    return Node("fields", list(names or keys), values, rebuild)
+        return StoredNode("tuple", keys, values, rebuild)
+    return StoredNode("fields", list(names or keys), values, rebuild)
 
 
 def below(path: str, key: Any) -> str:
@@ -108,7 +108,7 @@ class Encoder:
             "strings, None and bools can be saved. Convert it, or leave it out."
         )
 
-    def _node(self, node: Node, type_name: str, path: str) -> Any:
+    def _node(self, node: StoredNode, type_name: str, path: str) -> Any:
         keys = [_encoded_key(key, path) for key in node.keys]
         inside = zip(node.keys, node.values, strict=True)
         values = [self.encode(value, below(path, key)) for key, value in inside]
@@ -218,7 +218,7 @@ def decode_terminal(encoded: Any, array: Callable[[str], Any], path: str) -> Any
     if "dtype" in encoded:
         return _NAMED_DTYPES[encoded["dtype"]]
     if "function" in encoded:
-        raise Missing(path)
+        raise MissingFunction(path)
     raise ValueError(f"{sorted(encoded)} is no kind of value")
 
 

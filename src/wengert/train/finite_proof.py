@@ -23,10 +23,10 @@ from wengert.core.magnitude import NotFollowed, largest, smallest
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.train.known_magnitudes import Extents
-from wengert.train.norm_rules import Clip, Given, Rule, rules
+from wengert.train.norm_rules import BeforeUpdate, Clip, UpdateRule, rules
 from wengert.train.storage import Array, Segment
 
-ABOVE = 1 + 2.0**-20  # a norm is rounded, by much less
+ABOVE = 1 + 2.0**-20  # more than the rounding of a norm
 
 
 def measure(extents: Array, states: Sequence[tuple[Segment, str]]) -> None:
@@ -41,8 +41,8 @@ def measure(extents: Array, states: Sequence[tuple[Segment, str]]) -> None:
 
 
 def largest_element(norm: Value, dtype: DType) -> Value:
-    """What no element of gradients with this norm is larger than, in absolute value. Rounding keeps
-    order, so an element of the dtype is no larger either where this is rounded down.
+    """A bound on the absolute value of every element of gradients with this norm. It may be rounded
+    down to the dtype: rounding keeps order, so that it still bounds all elements of that dtype.
     """
     return op.astype(norm * ABOVE, dtype)
 
@@ -52,7 +52,7 @@ class Bounds:
 
     def __init__(self, extents: Value | None, unseen: Value) -> None:
         self._extents, self._unseen = extents, op.reshape(unseen, ())
-        self._found: list[Value] = []  # of the extents after the step
+        self._found: list[Value] = []  # extents of states after the step
 
     def prove(
         self,
@@ -60,12 +60,12 @@ class Bounds:
         segment: Segment,
         gradient: Value,
         numbers: Mapping[str, Value],
-        given: Given,
+        given: BeforeUpdate,
         clip: Clip,
     ) -> Value:
         """Whether new weights and states of a segment are certain to be finite: a bool scalar.
-        `gradient` says how large its clipped elements can be; `given` are weights, gradients and
-        states before the update. To be asked of all segments, in their order.
+        `gradient` says how large its clipped elements can be; `given` are its arrays.
+        To be asked of all segments, in their order.
         """
         first = len(self._found)
         kept = [op.astype(self._kept(first + i), segment.dtype) for i in range(len(segment.states))]
@@ -86,7 +86,7 @@ class Bounds:
 
     def _proof(
         self,
-        rule: Rule,
+        rule: UpdateRule,
         dtype: DType,
         gradient: Value,
         kept: Sequence[Value],
@@ -107,13 +107,14 @@ class Bounds:
             least[number] = smallest(values)
         extents = Extents(graph, most, least)
         signed = _signed(extents, graph, len(kept))
-        for i in signed:  # taken to be 0 or more so far: let it hold, before and after
+        # The proof took these states to be 0 or more: let it hold before the step and after it.
+        for i in signed:
             extents.require_not_negative(kept[i])
         found = [extents.most(number) for number in graph.returns]
         finite = op.isfinite(largest([*found, *extents.finite]))
         known = _none_negative(extents.not_negative)
         safe = op.logical_and(finite, known)
-        # What is not safe was looked at before it was written: then it is finite anyway.
+        # Without a proof the program checks what it writes, so that it is finite all the same.
         sizes = [op.where(safe, x, _maximum(dtype)) for x in found[1:]]
         return safe, [
             op.where(known, x, op.negative(x)) if i in signed else op.negative(x)
@@ -136,7 +137,7 @@ def _maximum(dtype: DType) -> Array:
 
 
 def _signed(extents: Extents, graph: Graph, states: int) -> set[int]:
-    """The states that a rule needs to be 0 or more, which are so after it, too."""
+    """The states that a rule needs to be 0 or more, and that are so again after the update."""
     inputs = graph.inputs[2 : 2 + states]
     signed: set[int] = set()
     while new := {i for i in range(states) if inputs[i] in extents.asked} - signed:
@@ -147,7 +148,7 @@ def _signed(extents: Extents, graph: Graph, states: int) -> set[int]:
 
 
 def _all_of(proofs: Sequence[tuple[Value, list[Value]]]) -> tuple[Value, list[Value]]:
-    """One proof of several: whether all hold, and what each state is not larger than in any."""
+    """Several proofs as one: whether all of them hold, and the largest extent of each state."""
     if len(proofs) == 1:
         return proofs[0]
     safe = proofs[0][0]

@@ -20,7 +20,8 @@ T = TypeVar("T")
 UnderWay = tuple[int, str]  # a thread, and the call that it is in
 IDLE: UnderWay = (0, "")
 PATIENCE = 2.0  # seconds that a fork waits for calls of other threads
-TURNS, PAUSE = 200, 0.0005  # how often, and for how many seconds, one waits for who came before
+# How often, and for how many seconds each time, a thread waits for those that came before it.
+TURNS, PAUSE = 200, 0.0005
 _guards: weakref.WeakSet[Guard] = weakref.WeakSet()
 
 
@@ -31,11 +32,11 @@ class Guard:
     """
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # held by who looks at the state or writes to it
-        self._turn = threading.RLock()  # held by who changes it, over all parts of a change
+        self.lock = threading.RLock()  # held while the state is read or written
+        self._turn = threading.RLock()  # held over all parts of a change
         self.changing = IDLE
         self.reading = 0  # the thread that holds the lock and reads, if one does
-        self.pending: Callable[[], object] | None = None  # what has been decided, and is not done
+        self.pending: Callable[[], object] | None = None  # what `commit` has begun and not finished
         self.waiting: set[object] = set()  # a token for each thread that waits for the lock
         self._held_for_fork = False
         _guards.add(self)
@@ -75,8 +76,8 @@ class Guard:
         following: Callable[[], bool],
         replaces_all: bool = False,
     ) -> None:
-        """Do something first, and something else as long as that says there is more; in between
-        others may read, but not change anything.
+        """Call `first`, then `following` for as long as it answers True. Between these calls others
+        may read the state, but not change it.
         """
         self._require_outside(by)
         token, mine = object(), IDLE
@@ -98,7 +99,7 @@ class Guard:
                         self.waiting.discard(token)
                         more = following()
             finally:
-                if self.changing is mine:  # first: behind every call a signal can raise
+                if self.changing is mine:  # before anything else: a signal can raise after any call
                     self.changing = IDLE
                 self.waiting.discard(token)
 
@@ -115,8 +116,9 @@ class Guard:
         )
 
     def _wait(self, token: object) -> None:
-        """Let those have the lock first who wait for it already: a lock by itself would go to who
-        held it last. Not for ever: they may wait for this thread, in a handler of a signal.
+        """Let threads have the lock first that were waiting before this one: a lock by itself would
+        go to the thread that held it last. This does not wait for ever: such a thread may itself be
+        waiting for this one, where a handler of a signal calls.
         """
         before = set(self.waiting)
         self.waiting.add(token)
@@ -128,20 +130,22 @@ class Guard:
     # What is done whole.
 
     def commit(self, work: Callable[[], object]) -> None:
-        """Do something that leads to the same result if it is done again. Whatever interrupts it,
-        it is done to its end before anybody looks at the state.
+        """Call a function that gives the same result when it is called again. If something
+        interrupts it, it is called again before anybody looks at the state.
         """
         self.pending = work
         self.settle()
 
     def settle(self) -> None:
-        """Do what was decided and interrupted."""
+        """Finish what was begun by `commit` and interrupted."""
         if self.pending is not None:
             self.pending()
             self.pending = None
 
     def settle_what_is_left(self) -> None:
-        """The same where no other thread is at it: then it was left by a call that is over."""
+        """The same, unless another thread is about to: what is left then belongs to a call that is
+        over.
+        """
         if self.pending is not None and self.changing[0] in (IDLE[0], get_ident()):
             self.read(lambda: None)
 

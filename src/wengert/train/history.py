@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.train.auxes import Auxes
 from wengert.train.engine import Engine
-from wengert.train.step_function import LOSS, NORM
+from wengert.train.step_arrays import LOSS, NORM
 
 Array = np.ndarray[Any, Any]
 RATE = "lr"  # what every optimizer calls its learning rate among its scalars
@@ -58,7 +58,7 @@ class Epoch:
 
     @property
     def aux(self) -> Any:
-        """That of its history."""
+        """The aux of its history."""
         return self.history.aux
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class Rates:
         self.several = several
         self.columns = {
             groups[group].glob: column
-            for (group, name), column in engine.scalars.columns.items()
+            for (group, name), column in engine.scalars.columns.of_groups.items()
             if name == RATE
         }
 
@@ -103,7 +103,9 @@ class Recorder:
         self.auxes.note(aux)
 
     def room(self) -> tuple[Array, Array]:
-        """Where calls write that Python does not see: their reports, and which were skipped."""
+        """Where machine code writes for the calls that it makes: their reports, and which were
+        skipped.
+        """
         return self._reports[self._count :], self._skipped[self._count :]
 
     def note_many(self, rows: Array) -> None:
@@ -113,7 +115,7 @@ class Recorder:
         self._count = end
 
     def history(self) -> History:
-        """All but aux, which may be that of several recorders."""
+        """Everything but aux, which several recorders may share."""
         n = self._count
         rates: Mapping[str, Array] = {
             glob: self._numbers[:n, k].copy() for k, glob in enumerate(self._rates.columns)

@@ -61,7 +61,9 @@ class Extents:
         return self._least[number]
 
     def require_not_negative(self, x: Value) -> Value:
-        """Note a scalar on which the rest depends; a constant is looked at now."""
+        """Note a scalar that must be 0 or more for the rest to hold. A constant is
+        checked at once.
+        """
         if not isinstance(x, Tensor):
             if not x >= 0:
                 raise NotFollowed

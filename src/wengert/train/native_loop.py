@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,22 +11,26 @@ from wengert.api.eager import is_eager
 from wengert.core import tree
 from wengert.core.dims import substitute
 from wengert.core.types import ArrayType
+from wengert.runtime.bound import bound_to
+from wengert.runtime.executable import Executable
+from wengert.runtime.given_arrays import is_readable
 from wengert.runtime.native_runs import Calls, Many, Turn
-from wengert.runtime.signature import bound_sizes
-from wengert.train.data import Data, is_plain
+from wengert.runtime.nonfinite_policies import SKIP
+from wengert.train.data import Data
 from wengert.train.engine import Engine
 from wengert.train.history import Recorder
-from wengert.train.step_function import AUX, CALLS, PHASE
+from wengert.train.step_arrays import AUX, CALLS, PHASE
 from wengert.train.storage import Array
 
 FEWEST = 4  # steps for which it pays to leave Python
-Aux: TypeAlias = tuple[tree.Structure, list[ArrayType]]
+Aux: TypeAlias = tuple[tree.Structure, list[ArrayType]]  # form and types of what calls return
+LoopProgram: TypeAlias = tuple[Turn, Aux]
 
 
 class Drive:
-    """Takes the steps of one run. Python takes those that meet a program for the first time, so
-    that all errors are those of a single step, and those that are unlike the others: batches that
-    are smaller, fail, or need more than their rows gathered.
+    """Takes the steps of one run. Python takes the first step of each program, so that errors are
+    those of a single step; and all steps that differ from the others: a smaller batch, one that
+    fails, or data of which more must be done than to gather rows.
     """
 
     def __init__(self, engine: Engine, data: Data, shuffled: bool) -> None:
@@ -54,11 +59,11 @@ class Drive:
         return done or 1
 
     def look(self) -> None:
-        """Leave the loop where something has changed that the loss has read from outside."""
+        """Leave the loop if something has changed that the loss reads from outside."""
         engine = self._engine
         engine.look()
-        turns = [turn for turn in (*engine.turns.values(), *self._turns) if turn is not None]
-        if not all(turn.executable.is_current() for turn in turns):
+        known = [turn for turn, _ in filter(None, engine.turns.values())]
+        if not all(turn.bound.executable.is_current() for turn in (*known, *self._turns)):
             engine.turns.clear()
             self._many, self._turns, self._called = None, [], set()
 
@@ -68,26 +73,30 @@ class Drive:
         if self._programs is not engine.programs:
             self._programs, self._many, self._called = engine.programs, None, set()
         if self._many is None and self._rows is not None:
-            length, may_skip = engine.plan.accumulate, engine.nonfinite == "skip"
+            length, may_skip = engine.plan.accumulate, engine.nonfinite == SKIP
             turns = [self._turn(updating) for updating in (False, True)[length == 1 :]]
             known = [turn for turn in turns if turn is not None]
-            auxes = [_aux_of(turn) for turn in known]
+            auxes = [aux for _, aux in known]
             if len(known) == len(turns) and all(aux == auxes[0] for aux in auxes):
-                self._aux = auxes[0]
+                self._turns, self._aux = [turn for turn, _ in known], auxes[0]
                 phase, calls = (engine.counts[place:] for place in (PHASE, CALLS))
-                self._many = Many(known, self._rows, data.size, length, phase, calls, may_skip)
-                self._turns = known
+                self._many = Many(
+                    self._turns, self._rows, data.size, length, phase, calls, may_skip
+                )
         return self._many
 
-    def _turn(self, updating: bool) -> Turn | None:
-        """What there is to know of a program, if it is known and the loop can run it."""
+    def _turn(self, updating: bool) -> LoopProgram | None:
+        """A program with its arrays, ready for the loop; None where Python has not called it yet,
+        or the loop cannot run it.
+        """
         known, key = self._engine.turns, (updating, self._data.kind)
+        found: LoopProgram | None = known.get(key)
         if key in known:
-            return known[key]
+            return found
         if updating not in self._called:
             return None
         found = make_turn(self._engine, self._data, updating)
-        if not any(self._data.whole):  # those are other arrays in another run
+        if not any(self._data.whole):  # whole arrays are other ones in another run
             known[key] = found
         elif found is None:
             self._rows = None
@@ -99,7 +108,7 @@ class Drive:
         engine, length = self._engine, self._engine.plan.accumulate
         phase, calls = engine.phase, engine.calls
         table = engine.scalars.rows(engine.updates + 1, (phase + steps - 1) // length + 1)
-        assert self._aux is not None  # it is found with the loop
+        assert self._aux is not None  # set together with the loop
         structure, types = self._aux
         count = min(steps, len(table) * length - phase, recorder.auxes.most(types))
         reports, skipped = recorder.room()
@@ -136,37 +145,34 @@ def _overlap(engine: Engine, data: Data) -> bool:
     return any(np.may_share_memory(x, y) for x in data.leaves for y in live)
 
 
-def make_turn(engine: Engine, data: Data, updating: bool) -> Turn | None:
-    """One of the engine's programs with its arrays, if it reads all of them as they are."""
-    own = (engine.live, engine.early, engine.fixed, engine.scalars.row(engine.updates + 1))
-    batch = engine.kinds.prepared(data.full)
-    executable = engine.programs[updating].find(own, batch).executable(*own, *batch)
-    first, given = len(tree.leaves(own)), tree.leaves(batch)
-    as_is = all(x is y and is_plain(x) for x, y in zip(given, tree.leaves(data.full), strict=True))
-    if executable.prints or not as_is:
+def make_turn(engine: Engine, data: Data, updating: bool) -> LoopProgram | None:
+    """One of the engine's programs with its arrays, if it reads all of them as they are; and what
+    its calls return beside the report.
+    """
+    own, batch = engine.own_arguments(), engine.kinds.prepared(data.full)
+    executable = engine.programs[updating].executable(own, batch)
+    given = tree.leaves(batch)
+    as_is = all(
+        x is y and is_readable(x) for x, y in zip(given, tree.leaves(data.full), strict=True)
+    )
+    bound = bound_to(executable, (*own, *batch)) if as_is and not executable.prints else None
+    report = len(engine.live) + len(engine.early)  # the report is returned behind these
+    if bound is None or set(executable.written) != set(range(report)):
         return None
-    places, report = executable.signature.places, len(engine.live) + len(engine.early)
-    leaves = tree.leaves(executable.signature.with_static((*own, *batch)))
-    inputs: list[Any] = [None] * len(executable.input_types)
-    for place, x in zip(places, leaves, strict=True):
-        inputs[place] = x
-    sizes = bound_sizes(executable.input_types, [x.shape for x in inputs])
-    if sizes is None or set(executable.written) != set(range(report)):
-        return None
-    arrays = {id(x) for x in given}  # the others are numbers
-    taken = [place for place, x in zip(places, leaves, strict=True) if id(x) in arrays]
-    moved = [place for place, whole in zip(taken, data.whole, strict=True) if not whole]
-    for place in (*moved, places[first - 1]):
-        inputs[place] = None
-    outputs: list[Any] = [None] * len(executable.output_types)  # all are the calls' own
-    aux = range(report + 1, len(outputs))
-    return Turn(executable, inputs, outputs, moved, places[first - 1], report, aux, sizes)
+    rows = [x for x, whole in zip(given, data.whole, strict=True) if not whole]
+    moved = bound.slots_of(rows)
+    (numbers,) = bound.slots_of([own.scalars])
+    _, *others = executable.output_slots[report:]
+    turn = Turn(
+        bound.without([*moved, numbers]), moved, numbers, executable.output_slots[report], others
+    )
+    return turn, _aux_of(executable, report + 1, bound.sizes)
 
 
-def _aux_of(turn: Turn) -> Aux:
+def _aux_of(executable: Executable, first: int, sizes: Mapping[str, int]) -> Aux:
     """The form of the aux that calls of a program return, and the types of its arrays."""
-    returned = turn.executable.signature.returned
+    returned = executable.signature.returned
     marks = tree.unflatten(returned, [np.empty(0)] * returned.count)
-    types = [turn.executable.output_types[j] for j in turn.kept]
-    exact = [ArrayType(substitute(t.shape, turn.sizes), t.dtype) for t in types]
+    types = executable.output_types[first:]
+    exact = [ArrayType(substitute(t.shape, sizes), t.dtype) for t in types]
     return tree.flatten(marks[AUX])[1], exact

@@ -4,7 +4,7 @@ result that it reached.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,19 +15,21 @@ from wengert.errors import NonFiniteError, ShapeError, WengertError
 from wengert.runtime.live import is_live
 from wengert.runtime.provenance import Cause, error_of, locate
 from wengert.runtime.signature import bound_sizes
-from wengert.train.step_function import AUX, LOSS, Plan
-from wengert.train.step_programs import Programs
+from wengert.train.live_programs import LivePrograms
+from wengert.train.step_arrays import AUX, LOSS, FixedArrays, LiveArrays, OwnArguments
+from wengert.train.step_plan import StepPlan
 from wengert.train.storage import Segment
 
 REPORT = "the report"
 
 
 @dataclass(frozen=True)
-class Place:
+class NamedArray:
     """An array of a program: what messages call it, and the segment it is of, if it is one."""
 
     name: str
     segment: Segment | None = None
+    rank: int = 0  # the smallest is explained first: what the user sees, the loss before all else
 
     def at(self, index: tuple[int, ...]) -> tuple[str, tuple[int, ...]]:
         """What messages call an element: the parameter it is of, and its index there."""
@@ -41,29 +43,28 @@ class Place:
 
 
 def explain_nonfinite(
-    plan: Plan, programs: Programs, own: Sequence[Any], batch: Sequence[Any]
+    plan: StepPlan, programs: LivePrograms, own: OwnArguments, batch: Sequence[Any]
 ) -> WengertError:
     """The error for a call that would have made something that is not finite."""
     if _has_no_rows(batch):
         return ShapeError("TrainStep: the batch is empty; at least one row is needed. Pass some.")
     try:
-        executable = programs.find(own, batch).executable(*own, *batch)
+        executable = programs.executable(own, batch)
     except WengertError:  # a loss that branches on values runs op by op only
         return _unexplained()
     arrays = tree.distinct_leaves(executable.signature.with_static((*own, *batch)))[0]
     sizes = bound_sizes(executable.input_types, [np.shape(x) for x in arrays]) or {}
     inputs = _inputs(plan, executable.signature.names)
-    results = list(_outputs(plan, executable.signature.returned))
-    names = [place.name for place in inputs]
-    # First what the user sees: the loss, then gradients, then the rest.
-    order = sorted(range(len(results)), key=lambda i: results[i][0])
+    results = _outputs(plan, executable.signature.returned)
+    names = [array.name for array in inputs]
+    order = sorted(range(len(results)), key=lambda i: results[i].rank)
     only_norm = False
     for position in order:
         cause = locate(executable.graph, arrays, names, sizes, position)
-        if cause is not None and _is_norm(results[position][1], cause):
+        if cause is not None and _is_norm(results[position], cause):
             only_norm = True  # of a gradient that is not finite, it says less
         elif cause is not None:
-            return _error(cause, results[position][1], inputs)
+            return _error(cause, results[position], inputs)
     return _norm_beyond_floats() if only_norm else _unexplained()
 
 
@@ -88,18 +89,18 @@ def _unexplained() -> NonFiniteError:
     )
 
 
-def _is_norm(result: Place, cause: Cause) -> bool:
+def _is_norm(result: NamedArray, cause: Cause) -> bool:
     return result.name == REPORT and cause.result_index != (LOSS,)
 
 
-def _error(cause: Cause, result: Place, inputs: Sequence[Place]) -> NonFiniteError:
+def _error(cause: Cause, result: NamedArray, inputs: Sequence[NamedArray]) -> NonFiniteError:
     parameter, index = None, cause.result_index
     if result.name == REPORT:
         name, index = "the loss", ()
     else:
         parameter = _path_of(result, index)
         name, index = result.at(index)
-    given = next((place for place in inputs if place.name == cause.argument), None)
+    given = next((array for array in inputs if array.name == cause.argument), None)
     if given is not None:
         argument, within = given.at(cause.index)
         cause = replace(cause, argument=argument, index=within)
@@ -110,39 +111,58 @@ def _error(cause: Cause, result: Place, inputs: Sequence[Place]) -> NonFiniteErr
     return error
 
 
-def _path_of(place: Place, index: tuple[int, ...]) -> str | None:
-    if place.segment is None or not index:
+def _path_of(array: NamedArray, index: tuple[int, ...]) -> str | None:
+    if array.segment is None or not index:
         return None
-    parameters = place.segment.parameters
+    parameters = array.segment.parameters
     return next(p.path for p in parameters if p.offset <= index[0] < p.offset + p.size)
 
 
-def _inputs(plan: Plan, names: Sequence[str]) -> list[Place]:
+def _inputs(plan: StepPlan, names: Sequence[str]) -> list[NamedArray]:
     """The arrays a program takes, in their order; batch arguments by the names they have."""
-    trained, storage = plan.storage.trained, plan.storage
-    weights = [Place("the parameter", segment) for segment in trained]
-    states = [Place(f"{name} of", segment) for segment, name in plan.states]
-    count = plan.carried.count if plan.carried else 0
-    carried = [Place(f"state {i}") for i in range(count)]
-    gradients = [Place("the gradient of", segment) for segment in trained]
-    frozen = [Place("the frozen parameter", segment) for segment in storage.frozen]
-    data = [Place(storage.paths[place][0]) for place in storage.data]
-    extents = [Place("the extents of states")] if plan.bounded else []
-    known = [*weights, *states, *carried, Place("the counts"), *extents, *gradients, *frozen]
-    known += [*data, Place("the key"), Place("whether states were seen"), Place("the scalars")]
-    return [*known, *(Place(name) for name in names[len(known) :])]
+    storage = plan.storage
+    live = LiveArrays(
+        weights=_of_segments(plan, "the parameter"),
+        states=[
+            {name: NamedArray(f"{name} of", segment) for name in segment.states}
+            for segment in storage.trained
+        ],
+        carried=[NamedArray(f"state {i}") for i in range(_carried_count(plan))],
+        counts=NamedArray("the counts"),
+        extents=[NamedArray("the extents of states") for _ in plan.bounded[:1]],
+        gradients=_of_segments(plan, "the gradient of"),
+    )
+    fixed = FixedArrays(
+        frozen=[NamedArray("the frozen parameter", segment) for segment in storage.frozen],
+        data=[NamedArray(storage.paths[place][0]) for place in storage.data],
+        key=NamedArray("the key"),
+        unseen=NamedArray("whether states were seen"),
+    )
+    known = [*live.in_order(), *fixed.in_order(), NamedArray("the scalars")]
+    return [*known, *map(NamedArray, names[len(known) :])]
 
 
-def _outputs(plan: Plan, returned: tree.Structure) -> Iterator[tuple[int, Place]]:
-    """The arrays a program returns, each with its rank in messages."""
-    count = plan.carried.count if plan.carried else 0
-    trained = plan.storage.trained
-    yield from ((3, Place("the new value of", segment)) for segment in trained)
-    yield from ((4, Place(f"the new {name} of", segment)) for segment, name in plan.states)
-    yield from ((5, Place("the state")) for _ in range(count))
-    yield 6, Place("the counts")
-    yield from ((7, Place("the extents of states")) for _ in plan.bounded[:1])
-    yield from ((1, Place("the gradient of", segment)) for segment in trained)
-    yield 0, Place(REPORT)
+def _outputs(plan: StepPlan, returned: tree.Structure) -> list[NamedArray]:
+    """The arrays a program returns, in their order."""
+    live = LiveArrays(
+        weights=_of_segments(plan, "the new value of", rank=3),
+        states=[
+            {name: NamedArray(f"the new {name} of", segment, rank=4) for name in segment.states}
+            for segment in plan.storage.trained
+        ],
+        carried=[NamedArray("the state", rank=5) for _ in range(_carried_count(plan))],
+        counts=NamedArray("the counts", rank=6),
+        extents=[NamedArray("the extents of states", rank=7) for _ in plan.bounded[:1]],
+        gradients=_of_segments(plan, "the gradient of", rank=1),
+    )
     marks = tree.unflatten(returned, [np.empty(0)] * returned.count)
-    yield from ((2, Place(f"aux {path}".strip())) for path in tree.paths(marks[AUX]))
+    aux = [NamedArray(f"aux {path}".strip(), rank=2) for path in tree.paths(marks[AUX])]
+    return [*live.in_order(), NamedArray(REPORT, rank=0), *aux]
+
+
+def _of_segments(plan: StepPlan, name: str, rank: int = 0) -> list[NamedArray]:
+    return [NamedArray(name, segment, rank) for segment in plan.storage.trained]
+
+
+def _carried_count(plan: StepPlan) -> int:
+    return plan.carried.count if plan.carried else 0

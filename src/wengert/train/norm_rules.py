@@ -15,25 +15,36 @@ from wengert.core.graph import Graph
 from wengert.core.show import show
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value
+from wengert.functions.clipping import length
 from wengert.interpret.replay import replay
 from wengert.interpret.trace import trace_flat
-from wengert.optim.length import length
 from wengert.passes.dce import dce
 from wengert.passes.expand import expand
 from wengert.passes.simplify import simplify
 from wengert.train.storage import Segment
 
-Given: TypeAlias = tuple[Value, Value, Mapping[str, Value]]  # weights, gradients, states
 Clip: TypeAlias = Callable[[Value], Value]
 
 
+@dataclass(frozen=True)
+class BeforeUpdate:
+    """The arrays of one segment, or of one parameter, before an update."""
+
+    weights: Value
+    gradients: Value
+    states: Mapping[str, Value]
+
+
 @dataclass
-class Rule:
-    """(weights, gradients, states, numbers) to new weights and states."""
+class UpdateRule:
+    """A function from (weights, gradients, states, numbers) to new weights and states, as
+    a graph.
+    """
 
     graph: Graph
-    length: Value | None = None  # of the longest weights, where it takes norms
-    scalars: dict[int, list[Value]] = field(default_factory=dict)  # by node, of its parameters
+    length: Value | None = None  # the norm of the longest parameter, where the rule takes norms
+    # By node: what it is for each parameter.
+    scalars: dict[int, list[Value]] = field(default_factory=dict)
 
     def add(self, length: Value, scalars: Sequence[Value]) -> None:
         """Note what was found about one more parameter."""
@@ -43,21 +54,22 @@ class Rule:
 
 
 def rules(
-    optimizer: Any, segment: Segment, numbers: Mapping[str, Value], given: Given, clip: Clip
-) -> list[Rule]:
+    optimizer: Any, segment: Segment, numbers: Mapping[str, Value], given: BeforeUpdate, clip: Clip
+) -> list[UpdateRule]:
     """The rules by which a segment is updated, from these arrays; gradients are clipped first."""
     if optimizer.flat:
-        return [Rule(_prepared(_traced(optimizer, segment, (segment.size,), numbers)))]
-    known: dict[str, tuple[Rule, Graph]] = {}  # rules, and what computes their scalars
+        return [UpdateRule(_prepared(_traced(optimizer, segment, (segment.size,), numbers)))]
+    known: dict[str, tuple[UpdateRule, Graph]] = {}  # rules, and what computes their scalars
     for parameter in segment.parameters:
         traced = _traced(optimizer, segment, parameter.shape, numbers, parameter.path)
         kind = show(traced, lines=False)
         if kind not in known:
             graph = _prepared(traced)
             scalars = dce(Graph(graph.nodes, graph.inputs, scalars_of(graph)))
-            known[kind] = Rule(graph), scalars
+            known[kind] = UpdateRule(graph), scalars
         rule, scalars = known[kind]
-        weights, gradients, *states = (parameter.view(x) for x in (*given[:2], *given[2].values()))
+        weights, gradients = parameter.view(given.weights), parameter.view(given.gradients)
+        states = [parameter.view(x) for x in given.states.values()]
         found = replay(scalars, [weights, clip(gradients), *states, *numbers.values()])
         rule.add(length(weights), found)
     return [rule for rule, _ in known.values()]
@@ -90,7 +102,9 @@ def _prepared(graph: Graph) -> Graph:
 
 
 def scalars_of(graph: Graph) -> list[int]:
-    """The nodes without axes that say something about whole arrays, and are used for elements."""
+    """The nodes without axes that were computed from whole arrays and are used for their
+    elements.
+    """
     about: set[int] = set()
     used: set[int] = set()
     for number, node in enumerate(graph.nodes):

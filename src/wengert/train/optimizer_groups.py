@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -11,6 +11,7 @@ from wengert.core.warn import warn_user
 from wengert.errors import GroupWarning, OptimError
 from wengert.optim.exclusion import closest_path
 from wengert.optim.optimizer import Optimizer
+from wengert.runtime.users_code import is_users
 
 EVERYTHING = "*"
 
@@ -56,6 +57,16 @@ def make_groups(optimizer: Any) -> list[Group]:
     return [Group(glob, None if each is None else _own(each)) for glob, each in given.items()]
 
 
+def users_rules(groups: Iterable[Group]) -> Iterator[Any]:
+    """The rules that users have written, also of optimizers inside of others."""
+    pending = [group.optimizer for group in groups if group.optimizer is not None]
+    while pending:
+        each = pending.pop()
+        if is_users(each.rule):
+            yield each.rule
+        pending += [x for x in vars(each).values() if isinstance(x, Optimizer)]
+
+
 def _refuse(*_args: Any, **_kwargs: Any) -> NoReturn:
     raise TypeError(
         "TrainStep.optimizer: the dict of optimizers was changed; which one a parameter has, or "
@@ -65,7 +76,7 @@ def _refuse(*_args: Any, **_kwargs: Any) -> NoReturn:
 
 
 class Optimizers(dict[str, Optimizer | None]):
-    """The optimizers of a step by their globs, to be read."""
+    """The optimizers of a step by their globs: a dict that can only be read."""
 
     def __init__(self, groups: Iterable[Group]) -> None:
         super().__init__({group.glob: group.optimizer for group in groups})
@@ -83,7 +94,7 @@ def _name(given: Any) -> str:
 
 
 def _own(optimizer: Optimizer) -> Optimizer:
-    """A copy without the state of other parameters."""
+    """A copy for this step, without the state of other parameters."""
     own = optimizer.copy()
     own.clear_state()
     return own
@@ -117,7 +128,9 @@ def require_matching(groups: Sequence[Group], leaves: Sequence[Sequence[str]]) -
 def require_useful(
     groups: Sequence[Group], leaves: Sequence[Sequence[str]], taken: Collection[int]
 ) -> None:
-    """Warn of a glob that matches paths, while the groups that were `taken` are all before it."""
+    """Warn of a glob that takes no parameter, because globs before it take all that it matches.
+    `taken` are the numbers of the groups that have parameters.
+    """
     paths = [path for names in leaves for path in names]
     for number, group in enumerate(groups):
         matched = [path for path in paths if fnmatch.fnmatchcase(path, group.glob)]

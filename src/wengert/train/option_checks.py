@@ -11,7 +11,6 @@ from wengert.errors import TraceError
 from wengert.optim.optimizer import Optimizer
 from wengert.runtime.workers import LIMIT
 
-NONFINITE = ("raise", "skip", "ignore")
 RUN_OPTIONS = ("batch_size", "epochs", "shuffle_seed", "drop_last", "aux")
 AUX_KEPT = ("all", "last")
 MOST_EPOCHS = 2**63  # files hold counts below it
@@ -88,14 +87,6 @@ def require_epoch(epoch: Any) -> int:
             "Choose one."
         )
     return number
-
-
-def require_policy(nonfinite: Any) -> None:
-    if nonfinite not in NONFINITE:
-        raise ValueError(
-            f"TrainStep: nonfinite={nonfinite!r} was given; it is one of {', '.join(NONFINITE)}. "
-            "Choose one."
-        )
 
 
 def require_only_last(by: str, aux: Any) -> bool:

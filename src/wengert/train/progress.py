@@ -15,6 +15,7 @@ class Begun:
     rows: int
     size: int  # of its batches
     seed: int | None  # of the order of its rows
+    data: int  # a checksum of some of them
 
 
 @dataclass(frozen=True)

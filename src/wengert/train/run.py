@@ -80,7 +80,7 @@ class _Taken:
         self._drive.look()
         data, seed = self._run.data, self._run.shuffle_seed
         self.index = self._engine.progress.epoch
-        self._number = self._engine.begin_epoch(data.rows, data.size, seed)
+        self._number = self._engine.begin_epoch(data.rows, data.size, seed, data.checksum())
         self._steps = data.steps(self._run.drop_last)
         self._order = shuffled(data.rows, seed, self.index)
         left = max(self._steps - self._number, 0)

@@ -7,6 +7,7 @@ them never compiles anything.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,18 +22,25 @@ TRIES = 3
 AHEAD = 256  # rows that are computed at once, where nothing can change them on the way
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Where the numbers of an update stand in a row."""
+
+    of_groups: Mapping[tuple[int, str], int]  # by the number of a group, and by name
+    limits: Mapping[str, int]  # clip_norm and clip_value, as far as there are any
+
+
 class Scalars:
     """Rows of numbers by update, and where each number stands in them."""
 
     def __init__(self, groups: Sequence[Group], limits: Mapping[str, float]) -> None:
         self._optimizers = [(i, g.trainer) for i, g in enumerate(groups) if not g.frozen]
         self.limits = dict(limits)
-        self.columns: dict[tuple[int, str], int] = {}
-        for i, optimizer in self._optimizers:
-            for name in optimizer.scalars(1):
-                self.columns[i, name] = len(self.columns)
-        first = len(self.columns)
-        self.places = {name: first + k for k, name in enumerate(self.limits)}
+        named = [(i, name) for i, optimizer in self._optimizers for name in optimizer.scalars(1)]
+        of_groups = {each: column for column, each in enumerate(named)}
+        self.columns = Columns(
+            of_groups, {name: column for column, name in enumerate(self.limits, len(of_groups))}
+        )
         self._settings: list[dict[str, Any]] = []  # of all optimizers: live, and as they were
         self._seen: list[dict[str, Any]] = []
         self._table = np.empty((0, 0))
@@ -84,11 +92,12 @@ class Scalars:
         return table
 
     def _filled(self, count: int, size: int) -> Table:
-        table = np.empty((size, len(self.columns) + len(self.limits)))
+        first = len(self.columns.of_groups)
+        table = np.empty((size, first + len(self.limits)))
         for i, optimizer in self._optimizers:
             for name, numbers in optimizer.table(count, size).items():
-                table[:, self.columns[i, name]] = numbers
-        table[:, len(self.columns) :] = list(self.limits.values())
+                table[:, self.columns.of_groups[i, name]] = numbers
+        table[:, first:] = list(self.limits.values())
         return table
 
 

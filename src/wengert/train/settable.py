@@ -14,8 +14,9 @@ def require_settable(kind: type, name: str) -> None:
     found = getattr(kind, name, None)
     if found is not None and not (isinstance(found, property) and found.fset is None):
         return
-    members = ((key, each) for key, each in vars(kind).items() if isinstance(each, property))
-    settable = [key for key, each in members if each.fset is not None]
+    members = {key: each for base in kind.__mro__ for key, each in vars(base).items()}
+    properties = {key: each for key, each in members.items() if isinstance(each, property)}
+    settable = [key for key, each in properties.items() if each.fset is not None]
     repair = ""
     if name in RATES:
         repair = "Set step.optimizer.learning_rate, or that of an optimizer in the dict of them"

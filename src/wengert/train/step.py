@@ -10,45 +10,46 @@ from threading import get_ident
 from typing import Any
 
 from wengert.api.compile_options import require_dims
+from wengert.api.met import Met
 from wengert.api.trace import Dims
-from wengert.core import tree
 from wengert.core.arguments import worded_methods
 from wengert.core.missing import OF_STEPS, Explained
-from wengert.runtime.live import recording_threads, refuse_calling, refuse_reading
-from wengert.train.batch import Parameters
-from wengert.train.binding import EVALUATING, Bound, weighted_mean
-from wengert.train.bound_functions import BoundFunctions
+from wengert.runtime.live import recording_threads, refuse_calling
+from wengert.runtime.nonfinite_policies import IGNORE, require_policy
+from wengert.train.batch import FunctionParameters
+from wengert.train.bound_function import EVALUATING, BoundFunction
 from wengert.train.checkpoint import Checkpoint
 from wengert.train.data import Data
 from wengert.train.describe import described
 from wengert.train.engine import Engine
+from wengert.train.evaluation import weighted_mean
 from wengert.train.files import File, load, save
 from wengert.train.fingerprint import fingerprint
 from wengert.train.guard import IDLE
-from wengert.train.history import Epoch, History, Last, Rates
-from wengert.train.optimizer_groups import Optimizers, make_groups
+from wengert.train.history import Epoch, History, Rates
+from wengert.train.optimizer_groups import make_groups
 from wengert.train.option_checks import (
     RUN_OPTIONS,
     require_accumulate,
-    require_epoch,
     require_epochs,
     require_function,
-    require_limit,
     require_only_last,
     require_order,
-    require_policy,
     require_threads,
 )
+from wengert.train.remembered_functions import RememberedFunctions
 from wengert.train.run import Run, require_shuffle_seed
 from wengert.train.settable import require_settable
+from wengert.train.step_arrays import AUX, LOSS, REPORT
 from wengert.train.step_check import Check, check_step
-from wengert.train.step_function import AUX, LOSS, REPORT, Plan
-from wengert.train.storage import Array, Segment, Storage, carried_arrays, state_assignment
+from wengert.train.step_plan import StepPlan
+from wengert.train.step_views import StepViews, limits_of
+from wengert.train.storage import Storage, carried_arrays
 from wengert.train.uncopied import Uncopied
 
 
 @worded_methods("__init__", "run", "epochs", "evaluate", "bind", "load_state_dict", "save", "load")
-class TrainStep(Explained, Uncopied):
+class TrainStep(StepViews, Explained, Uncopied):
     """One call `step(*batch)` computes the loss and its gradient and updates the model.
 
     `loss(model, *batch)` returns a scalar, with `has_aux` (scalar, aux). With `state=`, arrays that
@@ -95,15 +96,17 @@ class TrainStep(Explained, Uncopied):
         require_function("TrainStep", loss, "the loss")
         require_dims("TrainStep", dims)
         accumulate, threads = require_accumulate(accumulate), require_threads(threads)
-        require_policy(nonfinite)
-        limits = _limits(clip_norm=clip_norm, clip_value=clip_value)
+        require_policy("TrainStep", nonfinite)
+        limits = limits_of(clip_norm=clip_norm, clip_value=clip_value)
         self._several = isinstance(optimizer, Mapping)
         groups = make_groups(optimizer)
         storage = Storage(model, groups)
-        self._parameters = Parameters(loss, state is not None, storage.averages, False)
+        self._parameters = FunctionParameters(loss, state is not None, storage.averages, False)
         cast_to = storage.dtype if cast else None
+        if cast:
+            storage.warn_of_wide_leaves()
         arrays, structure = ([], None) if state is None else carried_arrays(state, cast_to)
-        plan = Plan(
+        plan = StepPlan(
             loss=loss,
             groups=groups,
             storage=storage,
@@ -114,14 +117,14 @@ class TrainStep(Explained, Uncopied):
             accumulate=accumulate,
             cast=cast_to,
             dims=dims,
-            proves=nonfinite != "ignore" and accumulate == 1,
+            proves=nonfinite != IGNORE and accumulate == 1,
         )
         self._engine = Engine(
             plan, arrays, self._parameters.names, limits, seed, threads, nonfinite, compiled
         )
         self._numbers = itertools.count()  # of bound functions that draw random numbers
-        self._bounds = BoundFunctions(partial(_bound, self._engine, 0))
-        self._evaluated = BoundFunctions(partial(_bound, self._engine, EVALUATING))
+        self._bounds = RememberedFunctions(partial(_bound, self._engine, 0))
+        self._evaluated = RememberedFunctions(partial(_bound, self._engine, EVALUATING))
 
     def __call__(self, *batch: Any, **named: Any) -> Any:
         """The loss of a batch, or (loss, aux); the model is updated. Arguments have the names that
@@ -136,7 +139,11 @@ class TrainStep(Explained, Uncopied):
         with guard.lock:
             # What `guard.change` looks after, where nothing of it is there.
             if guard.changing is IDLE and not (
-                guard.waiting or guard.reading or guard.pending or engine.progress.begun
+                guard.waiting
+                or guard.reading
+                or guard.pending
+                or engine.progress.begun
+                or engine.shown
             ):
                 guard.changing = (get_ident(), "TrainStep")
                 try:
@@ -149,6 +156,7 @@ class TrainStep(Explained, Uncopied):
 
     def _call_outside(self, batch: tuple[Any, ...]) -> Any:
         """A call that is no part of the epoch that was interrupted, if one was."""
+        self._engine.shown.look()
         self._engine.progress = replace(self._engine.progress, begun=None)
         found = self._engine.call(batch)
         loss = found[REPORT].item(LOSS)
@@ -159,134 +167,6 @@ class TrainStep(Explained, Uncopied):
         if type(self) is TrainStep and not name.startswith("_"):
             require_settable(TrainStep, name)
         super().__setattr__(name, value)
-
-    # Live arrays.
-
-    @property
-    def model(self) -> Any:
-        """A tree of the model's type whose arrays are the live parameters; assigning copies."""
-        if recording_threads:
-            refuse_reading("TrainStep.model")
-        storage = self._engine.plan.storage
-        return storage.tree(storage.leaves)
-
-    @model.setter
-    def model(self, model: Any) -> None:
-        engine = self._engine
-        engine.guard.change(
-            "TrainStep.model", lambda: engine.guard.commit(engine.plan.storage.assignment(model))
-        )
-
-    @property
-    def gradients(self) -> Any:
-        """Live gradients in the form of the model: of the last call, averaged over accumulation,
-        before clipping. None where nothing is trained.
-        """
-        if recording_threads:
-            refuse_reading("TrainStep.gradients")
-        return self._engine.plan.storage.views(lambda segment: segment.gradients)
-
-    @property
-    def state(self) -> Any:
-        """The live state that is carried from call to call; assigning copies. None without one."""
-        if recording_threads:
-            refuse_reading("TrainStep.state")
-        carried = self._engine.plan.carried
-        return None if carried is None else tree.unflatten(carried, self._engine.carried)
-
-    @state.setter
-    def state(self, state: Any) -> None:
-        engine = self._engine
-
-        def assign() -> None:
-            engine.guard.commit(state_assignment(engine.carried, engine.plan.carried, state))
-
-        engine.guard.change("TrainStep.state", assign)
-
-    @property
-    def optimizer_states(self) -> dict[str, Any]:
-        """What the optimizers keep, by name: live trees in the form of the model, with None where
-        an optimizer keeps no such thing.
-        """
-        if recording_threads:
-            refuse_reading("TrainStep.optimizer_states")
-        engine = self._engine
-        engine.guard.read(partial(engine.unseen.fill, False))  # they can be written to from now on
-        storage = self._engine.plan.storage
-        names = dict.fromkeys(name for segment in storage.trained for name in segment.states)
-        return {name: storage.views(partial(_state_of, name)) for name in names}
-
-    # Numbers.
-
-    @property
-    def optimizer(self) -> Any:
-        """The step's own copy of the optimizer, or of the dict of them, whose items stay as they
-        are. Its learning rate is that of the next update; setting it acts on the next call.
-        """
-        if recording_threads:
-            refuse_reading("TrainStep.optimizer")
-        groups = self._engine.plan.groups
-        return Optimizers(groups) if self._several else groups[0].optimizer
-
-    @property
-    def clip_norm(self) -> float | None:
-        """The largest norm of all gradients as one vector; longer ones are shortened."""
-        if recording_threads:
-            refuse_reading("TrainStep.clip_norm")
-        return self._engine.limits.get("clip_norm")
-
-    @clip_norm.setter
-    def clip_norm(self, value: float | None) -> None:
-        self._set_limit("clip_norm", value)
-
-    @property
-    def clip_value(self) -> float | None:
-        """The largest absolute value of a gradient's element."""
-        if recording_threads:
-            refuse_reading("TrainStep.clip_value")
-        return self._engine.limits.get("clip_value")
-
-    @clip_value.setter
-    def clip_value(self, value: float | None) -> None:
-        self._set_limit("clip_value", value)
-
-    def _set_limit(self, name: str, value: float | None) -> None:
-        engine = self._engine
-
-        def change() -> None:
-            given = {**dict.fromkeys(("clip_norm", "clip_value")), **engine.limits, name: value}
-            engine.guard.commit(partial(engine.set_limits, _limits(**given)))
-
-        engine.guard.change(f"TrainStep.{name}", change)
-
-    @property
-    def last(self) -> Last | None:
-        """Loss, norm of the gradients, learning rate and index of the last call."""
-        if recording_threads:
-            refuse_reading("TrainStep.last")
-        self._engine.guard.settle_what_is_left()
-        noted = self._engine.noted
-        if noted is None:
-            return None
-        row, report, index, skipped = noted
-        loss, norm = report.tolist()
-        return Last(loss, norm, Rates(self._engine, self._several).of(row), index, skipped)
-
-    @property
-    def epoch(self) -> int:
-        """How many epochs `run` and `epochs` have completed; count your own loops by assigning."""
-        if recording_threads:
-            refuse_reading("TrainStep.epoch")
-        return self._engine.progress.epoch
-
-    @epoch.setter
-    def epoch(self, value: int) -> None:
-        engine, epoch = self._engine, require_epoch(value)
-
-        def assign() -> None:
-            engine.progress = replace(engine.progress, epoch=epoch, begun=None)
-
-        engine.guard.change("TrainStep.epoch", assign)
 
     # Runs.
 
@@ -371,7 +251,7 @@ class TrainStep(Explained, Uncopied):
         data = Data(by, parameters.names(len(arrays)), arrays, batch_size)
         return self._engine.guard.read(lambda: weighted_mean(self._evaluated.find(f), data))
 
-    def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> Bound:
+    def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:
         """Compiled `f(model, *args)` on the live parameters; `dims` opens axes of its arguments
         beside axis 0. Parameters `rng` and `averaged` that have no default are given, as to a loss;
         numbers then depend on seed, function and call. A function of the same code and with the
@@ -438,19 +318,15 @@ class TrainStep(Explained, Uncopied):
         return described(self._engine, self._several)
 
 
-def _parameters_of(engine: Engine, f: Callable[..., Any]) -> Parameters:
-    return Parameters(f, False, engine.plan.storage.averages, True)
+def _parameters_of(engine: Engine, f: Callable[..., Any]) -> FunctionParameters:
+    return FunctionParameters(f, False, engine.plan.storage.averages, True)
 
 
-def _bound(engine: Engine, number: int, f: Callable[..., Any], dims: Dims | None) -> Bound:
-    return Bound(engine, f, _parameters_of(engine, f), number, dims)
-
-
-def _limits(**given: float | None) -> dict[str, float]:
-    """The limits that are some, checked."""
-    checked = {name: require_limit(name, value) for name, value in given.items()}
-    return {name: value for name, value in checked.items() if value is not None}
-
-
-def _state_of(name: str, segment: Segment) -> Array | None:
-    return segment.states.get(name)
+def _bound(
+    engine: Engine,
+    number: int,
+    f: Callable[..., Any],
+    dims: Dims | None,
+    met: Met | None = None,
+) -> BoundFunction:
+    return BoundFunction(engine, f, _parameters_of(engine, f), number, dims, met)

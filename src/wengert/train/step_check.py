@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from wengert.interpret.derive import vjp_flat
 from wengert.interpret.trace import trace_flat
 from wengert.train.eager_steps import run_eagerly
 from wengert.train.engine import Engine
+from wengert.train.loss_call import call_loss, leaves_of
 from wengert.train.nonfinite import explain_nonfinite
-from wengert.train.step_function import CALLS, LOSS, REPORT, call_loss, leaves_of, read_live
+from wengert.train.step_arrays import CALLS, LOSS, REPORT
 from wengert.train.step_results import read_results
 from wengert.train.storage import Array
 
@@ -64,20 +65,19 @@ def check_step(engine: Engine, batch: Sequence[Any]) -> Check:
 def _one_way(
     engine: Engine, batch: Sequence[Any], compiled: bool
 ) -> tuple[float, list[Array], float]:
-    """Loss and gradients of the next call, on copies of the live arrays, and how far compiled code
-    may be from them.
+    """Loss and gradients of the next call, computed on copies of the live arrays; and the tolerance
+    for compiled code.
     """
-    live, early = (tuple(np.array(x) for x in each) for each in (engine.live, engine.early))
-    own = (live, early, engine.fixed, engine.scalars.row(engine.updates + 1))
+    after = engine.arrays.map(np.array)
+    live, early = after.divided(engine.plan.accumulate > 1)
+    own = engine.own_arguments()._replace(live=live, early=early)
     programs = engine.programs[engine.updating]
     dtype = float64
     if compiled:
-        made = programs.find(own, batch)
-        found = made(*own, *batch)
-        dtype = _least_precise(made.executable(*own, *batch).graph.nodes)
+        found, executable = programs.call(own, batch)
+        dtype = _least_precise(executable.graph.nodes)
     else:
         found = run_eagerly(programs.function, own, batch, False, lambda write: write())
-    after = read_live(engine.plan, live, early)
     if int(after.counts[CALLS]) == engine.calls:
         raise explain_nonfinite(engine.plan, programs, own, batch)
     return found[REPORT].item(LOSS), list(after.gradients), TOLERANCES[dtype]
@@ -144,19 +144,15 @@ def _slopes(engine: Engine, batch: Sequence[Any]) -> tuple[float, float, float]:
 def _wide_loss(
     engine: Engine, batch: Sequence[Any]
 ) -> tuple[Callable[[Sequence[Any]], Any], list[Array]]:
-    """The loss as a function of the trained parameters, all floats in float64; and these."""
+    """The loss as a function of the trained parameters with all floats in float64; and the values
+    of these parameters.
+    """
     plan = engine.plan
-    live = read_live(plan, engine.live, engine.early)
-    live = replace(
-        live,
-        weights=[_wide(x) for x in live.weights],
-        states=[{name: _wide(x) for name, x in each.items()} for each in live.states],
-        carried=[_wide(x) for x in live.carried],
-    )
-    fixed = (tuple(map(_wide, engine.fixed[0])), *engine.fixed[1:])
+    live = engine.arrays.map(_wide)
+    fixed = engine.fixed._replace(frozen=tuple(map(_wide, engine.fixed.frozen)))
     leaves = leaves_of(plan.storage, live.weights, fixed)
     batch = [tree.map(_wide, x) for x in batch]
-    places = [p.place for segment in plan.storage.trained for p in segment.parameters]
+    places = [parameter.place for parameter in plan.trained]
 
     def loss(values: Sequence[Any]) -> Any:
         full = list(leaves)

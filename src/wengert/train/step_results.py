@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from wengert.api.one_float import require_one_float
 from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.dims import Dim
 from wengert.core.table import op
 from wengert.core.types import Value
-from wengert.errors import DTypeError, ShapeError, TraceError, WengertError
+from wengert.errors import DTypeError, ShapeError, TraceError
 from wengert.runtime.signature import LEAF_MARK
 
 
@@ -36,11 +35,12 @@ def read_results(
             tree.leaves(returned),
         )
     state = [] if carried is None else _new_state(parts[1], carried, before)
-    return _one_float(parts[0]), state, with_sizes(parts[-1]) if has_aux else None
+    loss = require_one_float("TrainStep", "the loss", parts[0])
+    return loss, state, with_sizes(parts[-1]) if has_aux else None
 
 
 def with_sizes(returned: Any) -> Any:
-    """A tree with the open sizes in it as numbers of the program."""
+    """The tree with its open sizes turned into numbers that the program computes."""
     leaves, structure = tree.flatten(returned)
     if not any(isinstance(x, Dim) for x in structure.static):
         return returned
@@ -72,30 +72,6 @@ def _require_no_tuple(returned: Any) -> None:
             "Pass has_aux=True if it returns (loss, aux), and state= if it carries a state."
         )
         raise located(error, tree.leaves(returned))
-
-
-def _one_float(loss: Any) -> Value:
-    problem: WengertError | None = None
-    if not tree.is_leaf(loss) and not isinstance(loss, int | float):
-        problem = TraceError(
-            f"TrainStep: the loss returned {type(loss).__name__}; it must return one scalar. "
-            "Return a float array without axes."
-        )
-        raise located(problem, tree.leaves(loss))
-    value = loss if tree.is_leaf(loss) else np.asarray(loss)
-    if tuple(value.shape) != ():
-        problem = ShapeError(
-            f"TrainStep: the loss has shape {tuple(value.shape)}; it must be one scalar. Take "
-            "wg.mean or wg.sum of it."
-        )
-    elif value.dtype.kind != "f":
-        problem = DTypeError(
-            f"TrainStep: the loss has dtype {value.dtype}; it must be a float. Convert it with "
-            "astype."
-        )
-    if problem is not None:
-        raise located(problem, [value])
-    return value
 
 
 def _new_state(found: Any, carried: tree.Structure, before: Sequence[Value]) -> list[Value]:

@@ -8,6 +8,7 @@ of each block, which a flat rule updates at once.
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -15,29 +16,30 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.dtypes import DType, is_float, require_supported
+from wengert.core.dtypes import DType, float32, float64, is_float, require_supported
+from wengert.core.lost_writes import below, require_unwritten
+from wengert.core.same import same
 from wengert.core.tied import warn_of_shared_memory, warn_of_ties
 from wengert.core.warn import warn_user
 from wengert.errors import LiveWarning, OptimError, ShapeError, WideningWarning
+from wengert.runtime.aligned_memory import aligned_array, aligned_count
 from wengert.runtime.live import mark_live
 from wengert.runtime.refusals import require_no_masks
+from wengert.runtime.watch import owner_of
 from wengert.train.optimizer_groups import Group, group_of, require_matching, require_useful
 
 Array: TypeAlias = np.ndarray[Any, Any]
-ALIGNMENT = 64  # bytes; segments begin at multiples of it
 
 
-def aligned(count: int, dtype: DType) -> Array:
-    """Zeros whose first byte lies at a multiple of the alignment."""
-    block = np.zeros(count * dtype.itemsize + ALIGNMENT, np.uint8)
-    start = -block.ctypes.data % ALIGNMENT
-    made = block[start : start + count * dtype.itemsize].view(dtype)
-    mark_live(block)
+def live_zeros(count: int, dtype: DType) -> Array:
+    """Zeros that a step updates."""
+    made = aligned_array((count,), dtype, np.zeros)
+    mark_live(owner_of(made))
     return made
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ModelParameter:
     """One array of floats in a model, at one path or tied at several."""
 
     place: int  # among the distinct leaves of the model
@@ -55,7 +57,9 @@ class Parameter:
         return math.prod(self.shape)
 
     def view(self, flat: Any) -> Any:
-        """Its part of its segment, in its shape: a view of an array, or a Tensor."""
+        """Its part of a segment's vector, in its own shape. The vector may be an array or
+        a Tensor.
+        """
         part = flat[self.offset : self.offset + self.size]
         return part.reshape(self.shape)
 
@@ -66,7 +70,7 @@ class Segment:
 
     group: int
     dtype: DType
-    parameters: list[Parameter]
+    parameters: list[ModelParameter]
     weights: Array
     gradients: Array | None  # None where the group is frozen
     states: dict[str, Array] = field(default_factory=dict)
@@ -99,7 +103,7 @@ class Storage:
             _checked(path[0], leaves[i], "model") for path, i in zip(self.paths, first, strict=True)
         ]
         warn_of_shared_memory("TrainStep", [path[0] for path in self.paths], values)
-        if values:  # a mistyped glob is said first: what else is wrong may follow from it
+        if values:  # first, as other faults may follow from a mistyped glob
             require_matching(groups, self.paths)
         self.segments = _segments(values, self.paths, groups)
         require_useful(groups, self.paths, {segment.group for segment in self.segments})
@@ -150,9 +154,31 @@ class Storage:
         """The dtype of the model: that of its parameters, the widest where they differ."""
         return np.result_type(*{segment.dtype for segment in self.segments})
 
+    def warn_of_wide_leaves(self) -> None:
+        """Warn where a few leaves are float64 in a model of float32: they make all of it so."""
+        by_dtype: dict[DType, list[str]] = {}
+        for segment in self.segments:
+            by_dtype.setdefault(segment.dtype, []).extend(p.path for p in segment.parameters)
+        if not 0 < len(by_dtype.get(float64, ())) <= len(by_dtype.get(float32, ())):
+            return
+        warn_user(
+            f"TrainStep: {_leaf(by_dtype[float64][0], 'model')} is float64, and others such as "
+            f"{by_dtype[float32][0]!r} are float32; batches are cast to float64, and so is all "
+            "that the loss computes of them. Make it an array of np.float32, or say cast=False if "
+            "that is meant.",
+            WideningWarning,
+        )
+
     def tree(self, leaves: Sequence[Any]) -> Any:
         """A tree of the model's form with these values for its distinct leaves."""
         return tree.unflatten(self.structure, [leaves[place] for place in self.places])
+
+    def require_unwritten(
+        self, by: str, name: str, leaves: Sequence[Any], model: Any, returned: Any
+    ) -> None:
+        """Refuse that a function wrote to a model, made of these leaves, what it did not return."""
+        own = [leaves[place] for place in self.places]
+        require_unwritten(by, below(name), self.structure, own, model, returned)
 
     def views(self, choose: Callable[[Segment], Array | None]) -> Any:
         """A tree of the model's form with views of one array per segment; None elsewhere, and 0 in
@@ -168,13 +194,14 @@ class Storage:
         return tree.unflatten(form, [found[place] for place in self.places])
 
     def assignment(self, model: Any) -> Callable[[], None]:
-        """What copies the leaves of a tree of the model's form into the live arrays."""
+        """A function that copies the leaves of a tree of the model's form into the live arrays."""
         leaves, structure = tree.flatten(model)
         if not structure.alike(self.structure) or len(leaves) != len(self.places):
             raise ShapeError(
                 f"TrainStep: the model was assigned {structure}; a tree of the form "
                 f"{self.structure} is needed. Build it with wg.tree.map over step.model."
             )
+        _require_same_values("model", structure, self.structure)
         given: dict[int, Array] = {}
         for x, place in zip(leaves, self.places, strict=True):
             _require_no_mask(self.paths[place][0], x, "model")
@@ -201,7 +228,7 @@ class Storage:
 
 
 def copying(pairs: Iterable[tuple[Any, Array]]) -> Callable[[], None]:
-    """What copies arrays as they are now into others; it can be done again."""
+    """A function that copies arrays, as they are now, into others. It may be called again."""
     copies = [(target, np.array(x)) for target, x in pairs]  # they may be views of the targets
 
     def copy() -> None:
@@ -212,14 +239,14 @@ def copying(pairs: Iterable[tuple[Any, Array]]) -> Callable[[], None]:
 
 
 def _leaf(path: str, tree_name: str) -> str:
-    """What messages call a leaf; the path of a tree that is one array is empty."""
+    """What messages call a leaf. Where the tree is a single array, its path is empty."""
     return f"leaf {path!r} of the {tree_name}" if path else f"the {tree_name}"
 
 
 def _require_own_paths(paths: Iterable[tuple[str, ...]]) -> None:
-    """Refuse two arrays at one path; these are the paths of each array."""
+    """Refuse two arrays at the same path, given the paths of each array."""
     seen: set[str] = set()
-    for names in map(set, paths):  # one array may well be there twice
+    for names in map(set, paths):  # one array may have a path twice
         twice = sorted(names & seen)
         if twice:
             raise OptimError(
@@ -242,7 +269,7 @@ def _require_no_mask(path: str, x: Any, tree_name: str) -> None:
 
 def _copied(x: Array) -> Array:
     """A live copy of an array that is no parameter."""
-    made = aligned(x.size, x.dtype.newbyteorder("=")).reshape(x.shape)
+    made = live_zeros(x.size, x.dtype.newbyteorder("=")).reshape(x.shape)
     made[...] = x
     return made
 
@@ -250,13 +277,13 @@ def _copied(x: Array) -> Array:
 def _segments(
     values: Sequence[Array], paths: Sequence[tuple[str, ...]], groups: Sequence[Group]
 ) -> list[Segment]:
-    members: dict[tuple[int, DType], list[Parameter]] = {}
+    members: dict[tuple[int, DType], list[ModelParameter]] = {}
     for place, (x, names) in enumerate(zip(values, paths, strict=True)):
         if is_float(x.dtype):
             key = (group_of(groups, names), x.dtype.newbyteorder("="))
             found = members.setdefault(key, [])
             offset = found[-1].offset + found[-1].size if found else 0
-            found.append(Parameter(place, names, x.shape, key[1], offset))
+            found.append(ModelParameter(place, names, x.shape, key[1], offset))
     if not members:
         raise OptimError(
             "TrainStep: the model has no float arrays; these are its parameters. Make them with "
@@ -280,16 +307,15 @@ def _segments(
 
 
 def _slices(dtype: DType, sizes: Sequence[int]) -> list[Array]:
-    """Slices of one block, each of which begins at a multiple of the alignment."""
-    unit = ALIGNMENT // dtype.itemsize
-    room = [-(-size // unit) * unit for size in sizes]
-    block = aligned(sum(room), dtype)
+    """Aligned slices of one block."""
+    room = [aligned_count(size, dtype) for size in sizes]
+    block = live_zeros(sum(room), dtype)
     starts = [sum(room[:i]) for i in range(len(room))]
     return [block[start : start + size] for start, size in zip(starts, sizes, strict=True)]
 
 
 def _require_states(
-    name: str, optimizer: Any, parameters: Sequence[Parameter], rows: Sequence[Array]
+    name: str, optimizer: Any, parameters: Sequence[ModelParameter], rows: Sequence[Array]
 ) -> None:
     for parameter, row in zip(parameters, rows, strict=True):
         if row.shape != parameter.shape:
@@ -301,8 +327,8 @@ def _require_states(
 
 
 def carried_arrays(state: Any, cast: DType | None) -> tuple[list[Array], tree.Structure]:
-    """Live copies of a state that is carried, and its form. Python numbers become arrays, floats
-    of the dtype that batches are cast to; warn of arrays of floats that are wider.
+    """Live copies of the arrays of a carried state, and its form. Python numbers become arrays;
+    floats among them get the dtype that batches are cast to. Warns of float arrays that are wider.
     """
     leaves, structure = tree.flatten(tree.arrays(state))
     paths = tree.paths(tree.arrays(state))
@@ -329,10 +355,21 @@ def carried_arrays(state: Any, cast: DType | None) -> tuple[list[Array], tree.St
     return arrays, structure
 
 
+def _require_same_values(what: str, given: tree.Structure, known: tree.Structure) -> None:
+    """Refuse a tree that holds something else beside its arrays: programs were made with it."""
+    for new, old in zip(given.static, known.static, strict=False):
+        if not same(new, old):
+            raise ShapeError(
+                f"TrainStep: the {what} was assigned a tree with {reprlib.repr(new)} where it has "
+                f"{reprlib.repr(old)}; only arrays can be assigned, what else it holds is part of "
+                "the program. Make it an array, an argument of the loss, or a new TrainStep."
+            )
+
+
 def state_assignment(
     arrays: Sequence[Array], carried: tree.Structure | None, state: Any
 ) -> Callable[[], None]:
-    """What copies a tree of the form of the carried state into its live arrays."""
+    """A function that copies a tree of the form of the carried state into its live arrays."""
     leaves, structure = tree.flatten(tree.arrays(state))
     if carried is None or not structure.alike(carried) or len(leaves) != len(arrays):
         raise ShapeError(
@@ -340,6 +377,7 @@ def state_assignment(
             f"{'this step carries none' if carried is None else f'its form is {carried}'}. Build "
             "it with wg.tree.map over step.state."
         )
+    _require_same_values("state", structure, carried)
     paths, values = tree.paths(tree.arrays(state)), [np.asarray(x) for x in leaves]
     for path, given, live, x in zip(paths, leaves, arrays, values, strict=True):
         _require_no_mask(path, given, "state")

@@ -1,4 +1,4 @@
-"""What stands on live arrays, and so cannot be copied."""
+"""What lives on live arrays, and so cannot be copied."""
 
 from __future__ import annotations
 

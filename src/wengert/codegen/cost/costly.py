@@ -1,4 +1,4 @@
-"""Expense: which ops cost more than reading their result from cache again."""
+"""Costly: which ops cost more than reading their result from cache again."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from wengert.core.op import Op
 
 _CHEAP = {
     *("const", "add", "sub", "mul", "div", "fma", "neg", "abs", "copysign", "sqrt", "min", "max"),
+    "nextafter",
     *("floor", "ceil", "trunc", "round_even", "eq", "ne", "lt", "le", "gt", "ge", "select"),
     *("and_", "or_", "xor", "not_"),
 }

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from wengert.codegen.cost.costly import is_costly
 from wengert.codegen.kernel import COPY, Kernel, Program, byte_size, needs_memory
 from wengert.codegen.memory.plan import number_of
-from wengert.codegen.views import View
+from wengert.codegen.views import StridedView
 from wengert.core import lowering
 from wengert.core.dims import Shape
 from wengert.core.graph import Node
@@ -25,6 +25,7 @@ from wengert.core.lowering import Bodies, Contraction, Elementwise, Fold, Pick
 from wengert.core.types import ArrayType
 
 Sizes: TypeAlias = Mapping[str, int]
+ASSUMED_STEPS = 16  # of a loop that runs until it has had enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,8 @@ def program_cost(program: Program, sizes: Sizes) -> Cost:
 
 def kernel_cost(program: Program, number: int, sizes: Sizes) -> Cost:
     """One kernel; a loop costs the operations of its body in each step, and moves its operands and
-    results once; a branch costs as much as the more expensive side.
+    results once; a branch costs as much as the more expensive side. Of a loop that ends by itself
+    16 steps are counted, or as many as it may take.
     """
     kernel = program.kernels[number]
     flops, functions = _operations(program, kernel, sizes)
@@ -75,11 +77,12 @@ def kernel_cost(program: Program, number: int, sizes: Sizes) -> Cost:
 
 def _operations(program: Program, kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
     """How many, and how many of them are functions."""
-    if kernel.kind in ("scan", "cond"):
+    if kernel.bodies:
         costs = [program_cost(body, sizes) for body in kernel.bodies]
-        params = program.node(kernel.members[0]).params
-        steps = number_of(params["length"], sizes) if kernel.kind == "scan" else 1
+        steps = _steps(program, kernel, sizes)
         largest = max(costs, key=lambda each: each.flops)
+        if kernel.kind == "while":
+            largest = sum(costs, Cost())
         return steps * largest.flops, steps * largest.functions
     flops = functions = 0
     for member in kernel.members:
@@ -89,6 +92,15 @@ def _operations(program: Program, kernel: Kernel, sizes: Sizes) -> tuple[int, in
         flops += count
         functions += count if is_costly(program.node(member).op) else 0
     return flops, functions
+
+
+def _steps(program: Program, kernel: Kernel, sizes: Sizes) -> int:
+    """How often a body runs: of a loop that ends by itself that is a guess."""
+    params = program.node(kernel.members[0]).params
+    if kernel.kind == "while":
+        limit = params["max_steps"]
+        return ASSUMED_STEPS if limit is None else min(limit, ASSUMED_STEPS)
+    return number_of(params["length"], sizes) if kernel.kind == "scan" else 1
 
 
 def _member_flops(program: Program, number: int, sizes: Sizes) -> int:
@@ -105,7 +117,7 @@ def _member_flops(program: Program, number: int, sizes: Sizes) -> int:
             return prod(results[0])
         case Contraction():
             return 2 * prod(results[0]) * operands[0][-1]
-        case lowering.Kernel() as kernel:
+        case lowering.SpecialKernel() as kernel:
             return kernel.flops(operands, results, node.params)
     return 0
 
@@ -117,7 +129,7 @@ def _numbers(shape: Shape, sizes: Sizes) -> tuple[int, ...]:
 # Bytes
 
 
-def loads(program: Program, number: int) -> Iterator[tuple[View, Shape]]:
+def loads(program: Program, number: int) -> Iterator[tuple[StridedView, Shape]]:
     """What a member reads from memory or other members, each with the shape of the view."""
     node, graph = program.node(number), program.graph
     if (number, COPY) in program.owner and (number, 0) not in program.owner:
@@ -139,7 +151,7 @@ def loads(program: Program, number: int) -> Iterator[tuple[View, Shape]]:
 def _bytes_read(program: Program, number: int, sizes: Sizes) -> int:
     """The elements of each array that any of the members reads, once."""
     kernel = program.kernels[number]
-    touched: dict[View, int] = {}
+    touched: dict[StridedView, int] = {}
     for member in kernel.members:
         for view, shape in loads(program, member):
             if program.owner.get(view.root) != number:
@@ -153,7 +165,7 @@ def _bytes_read(program: Program, number: int, sizes: Sizes) -> int:
     return total
 
 
-def _elements(node: Node, view: View, shape: Shape, sizes: Sizes) -> int:
+def _elements(node: Node, view: StridedView, shape: Shape, sizes: Sizes) -> int:
     """How many different elements of its root a view shows, and an op picks of them at most."""
     axes = zip(shape, view.strides, strict=True)
     count = prod(number_of(n, sizes) for n, stride in axes if stride != 0)

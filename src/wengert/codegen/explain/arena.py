@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from string import ascii_letters, digits
 
-from wengert.codegen.explain.values import root_name
 from wengert.codegen.kernel import Arena, Kernel, Layout, Program, byte_size
-from wengert.codegen.memory.order import peak
+from wengert.codegen.kernel_text.names import body_prefixes, root_text
 from wengert.codegen.memory.plan import in_place, number_of, plan, tasks_of
+from wengert.codegen.memory.task_order import peak
 from wengert.codegen.memory.tasks import whole_lines
 from wengert.codegen.views import Root
 
@@ -104,7 +104,7 @@ class _Reader:
                 last = program.order[-1] if kept else last
                 end = start + (when[last] + 1) * length
                 span = f"{prefix}{k} to the end" if kept else _span(prefix, k, last)
-                name, what = root_name(program, root), repr(program.root_type(root))
+                name, what = root_text(program, root), repr(program.root_type(root))
                 size = number_of(byte_size(program.root_type(root)), self.sizes)
                 yield from self.one(inside + name, what, slot, size, begin, end, span)
             yield from self.scratch(kernel, f"{prefix}{k}", begin, Fraction(length))
@@ -112,13 +112,13 @@ class _Reader:
     def scratch(
         self, kernel: Kernel, name: str, begin: Fraction, length: Fraction
     ) -> Iterator[Buffer]:
-        end, what = begin + length, "carry" if kernel.kind == "scan" else "scratch"
+        end, what = begin + length, "carry" if kernel.bodies else "scratch"
         for slot, wanted in kernel.scratch:
             size = number_of(wanted, self.sizes)
             yield from self.one(name, what, slot, size, begin, end, name)
-        for letter, body in zip("abc", kernel.bodies, strict=False):
+        for prefix, body in zip(body_prefixes(name), kernel.bodies, strict=False):
             part = length / max(len(body.kernels), 1)
-            yield from self.buffers(body, f"{name}_{letter}", begin, part, f"{name} ")
+            yield from self.buffers(body, prefix, begin, part, f"{name} ")
 
     def one(
         self,

@@ -1,160 +1,76 @@
-"""Kernels in words: what each loops over, computes, reads, stores and costs."""
+"""Kernels as text, with notes beside them: what each costs, and where its results lie."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from wengert.codegen.cost.counts import Cost, kernel_cost
-from wengert.codegen.explain.values import Assignment, Values, call_text, root_name, whole_name
-from wengert.codegen.kernel import Kernel, Program
-from wengert.core.dims import Size
-from wengert.core.types import ArrayType
+from wengert.codegen.cost.durations import duration
+from wengert.codegen.kernel import Program
+from wengert.codegen.kernel_text.kernel_show import KernelPrinter, Notes
+from wengert.codegen.targets.cpu.splitting import work
+from wengert.codegen.views import Root
+from wengert.core.literal import Writer
 
 
 @dataclass(frozen=True)
-class Stored:
-    """An array a kernel writes: what it is called, and which word of the frame points to it."""
-
-    name: str
-    type: ArrayType
-    slot: int
-
-
-@dataclass(frozen=True)
-class KernelText:
-    """One kernel, ready to be printed."""
+class ExplainedKernel:
+    """One kernel: what it is called, its lines in the text of the program, and what it costs."""
 
     name: str  # that of its function in the LLVM text
     kind: str
-    head: str  # what it loops over
-    lines: list[Assignment]
-    stores: list[Stored]
-    reads: list[str]
-    scratch: tuple[tuple[int, Size], ...]  # (slot, bytes)
+    domain: str
+    lines: list[str]
     cost: Cost
-    runs: str  # how, where it is not once in its turn by one worker
-    bodies: list[BodyText] = field(default_factory=list)  # of a loop or branch
+    nanoseconds: float  # about, by one worker
 
 
-@dataclass(frozen=True)
-class BodyText:
-    """The program inside a loop or branch: what goes in, its kernels in order, what comes out."""
+class KernelNotes(Notes):
+    """Costs beside kernels, places beside what they store; `place` says it of a word."""
 
-    head: str
-    entering: list[str]
-    kernels: list[KernelText]
-    leaving: list[str]
+    def __init__(self, place: Callable[[int], str], sizes: Mapping[str, int]) -> None:
+        self.place, self.sizes = place, sizes
+
+    def kernel(self, program: Program, k: int) -> str:
+        cost, time = kernel_cost(program, k, self.sizes), work(program, k, self.sizes)
+        return f"about {duration(time * 1e-9)}, {cost_text(cost)}"
+
+    def array(self, program: Program, root: Root) -> str:
+        owner = program.owner.get(root)
+        stored = owner is not None and root in program.kernels[owner].stores
+        return self.place(program.slots[root]) if stored else ""
 
 
-def kernel_texts(program: Program, sizes: Mapping[str, int], prefix: str = "k") -> list[KernelText]:
+def printer_for_looking(notes: Notes) -> KernelPrinter:
+    """One that leaves out the bytes of arrays."""
+    return KernelPrinter(Writer(brief=True), lines=True, notes=notes)
+
+
+def explained_kernels(
+    program: Program, notes: Notes, sizes: Mapping[str, int]
+) -> list[ExplainedKernel]:
     """All kernels of a program, in the order in which they run."""
-    return [_kernel_text(program, k, sizes, f"{prefix}{k}") for k in program.order]
-
-
-def _kernel_text(program: Program, number: int, sizes: Mapping[str, int], name: str) -> KernelText:
-    kernel = program.kernels[number]
-    bodies = [
-        kernel_texts(body, sizes, f"{name}_{letter}")
-        for letter, body in zip("abc", kernel.bodies, strict=False)
+    return [
+        ExplainedKernel(
+            f"k{k}",
+            program.kernels[k].kind,
+            ", ".join(map(str, program.kernels[k].domain)),
+            lines,
+            kernel_cost(program, k, sizes),
+            work(program, k, sizes),
+        )
+        for k, lines in printer_for_looking(notes).parts(program, "k", "")
+        if k is not None
     ]
-    lines: list[Assignment] = []
-    inside: list[BodyText] = []
-    if kernel.kind == "scan":
-        head, inside = _scan(program, kernel, bodies[0])
-    elif kernel.kind == "cond":
-        head, inside = _cond(program, kernel, bodies)
-    elif kernel.kind == "special":
-        head, lines = "once", [_special(program, kernel)]
-    else:
-        values = Values(program, number)
-        head, lines = values.head(), values.lines()
-    return KernelText(
-        name,
-        kernel.kind,
-        head,
-        lines,
-        [
-            Stored(root_name(program, root), program.root_type(root), program.slots[root])
-            for root in kernel.stores
-        ],
-        [root_name(program, root) for root in kernel.reads],
-        kernel.scratch,
-        kernel_cost(program, number, sizes),
-        _runs(kernel),
-        inside,
+
+
+def cost_text(cost: Cost) -> str:
+    """Operations and bytes, in words."""
+    if not cost.flops:
+        return f"{cost.moved:,} bytes moved"
+    functions = f" ({cost.functions:,} are functions)" if cost.functions else ""
+    return (
+        f"{cost.flops:,} flops{functions}, {cost.moved:,} bytes moved: "
+        f"{cost.intensity:.3g} flops/byte"
     )
-
-
-def _runs(kernel: Kernel) -> str:
-    how = ["in the end, where nothing has failed"] if kernel.gated else []
-    if kernel.split is not None:
-        how.append("divided between workers")
-    elif kernel.apart:
-        how.append("beside its neighbours, by another worker")
-    return "; ".join(how)
-
-
-def _outputs(program: Program, number: int) -> list[str]:
-    found = program.node(number).type
-    count = 1 if isinstance(found, ArrayType) else len(found)
-    return [root_name(program, (number, i)) for i in range(count)]
-
-
-def _operands(program: Program, number: int) -> list[str]:
-    node = program.node(number)
-    return ["_" if i is None else whole_name(program, node, i) for i in node.operands]
-
-
-def _special(program: Program, kernel: Kernel) -> Assignment:
-    (number,) = kernel.members
-    node = program.node(number)
-    text = f"{', '.join(_outputs(program, number))} = "
-    text += call_text(node, _operands(program, number))
-    return Assignment(text, str(node.line) if node.line else "")
-
-
-def _returned(body: Program) -> list[str]:
-    return [root_name(body, body.views[i].root) for i in body.graph.returns]
-
-
-def _scan(
-    program: Program, kernel: Kernel, kernels: list[KernelText]
-) -> tuple[str, list[BodyText]]:
-    """The loop, and how values go from step to step."""
-    (number,) = kernel.members
-    (body,) = kernel.bodies
-    params = program.node(number).params
-    operands, outputs = _operands(program, number), _outputs(program, number)
-    names = [body.graph.name(i) for i in body.graph.inputs]
-    returned, consts, carry = _returned(body), params["consts"], params["carry"]
-    entering = []
-    for i, (name, operand) in enumerate(zip(names, operands, strict=True)):
-        if i < consts:
-            entering.append(f"{name} = {operand}")
-        elif i < consts + carry:
-            entering.append(f"{name} = {operand} at first, then {returned[i - consts]}")
-        else:
-            entering.append(f"{name} = {operand}[t]")
-    leaving = [f"{outputs[i]} = {returned[i]} of the last step" for i in range(carry)]
-    leaving += [f"{outputs[i]}[t] = {returned[i]}" for i in range(carry, len(returned))]
-    saved = zip(outputs[len(returned) :], names[consts:], strict=False)
-    leaving += [f"{output}[t] = {name}" for output, name in saved]
-    way = "downwards" if params["reverse"] else "in order"
-    return f"for t < {params['length']}, {way}", [BodyText("", entering, kernels, leaving)]
-
-
-def _cond(
-    program: Program, kernel: Kernel, kernels: list[list[KernelText]]
-) -> tuple[str, list[BodyText]]:
-    """The branch, with each side."""
-    (number,) = kernel.members
-    condition, *operands = _operands(program, number)
-    outputs = _outputs(program, number)
-    inside = []
-    for head, body, texts in zip(("then", "else"), kernel.bodies, kernels, strict=True):
-        names = [body.graph.name(i) for i in body.graph.inputs]
-        entering = [f"{name} = {x}" for name, x in zip(names, operands, strict=True)]
-        leaving = [f"{y} = {x}" for y, x in zip(outputs, _returned(body), strict=True)]
-        inside.append(BodyText(head, entering, texts, leaving))
-    return f"if {condition}", inside

@@ -5,9 +5,8 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from wengert.codegen.kernel import Program
 from wengert.core.graph import Graph, Node
 from wengert.core.show import show
 from wengert.passes.pipeline import PIPELINE
@@ -16,10 +15,10 @@ LISTED = 8  # ops that came or went
 
 
 @dataclass(frozen=True)
-class Stage:
-    """A graph on its way to kernels."""
+class PassResult:
+    """A graph on its way to kernels: as it was recorded, or after a pass."""
 
-    name: str  # of the pass, or "traced" and "prepare" at the ends
+    name: str  # of the pass; "traced" before the first
     what: str  # the pass does, in one sentence
     graph: Graph
     change: str  # what became different, in one line; empty where nothing did
@@ -31,37 +30,24 @@ def graph_text(graph: Graph) -> str:
     return show(graph).partition("\ndata {\n")[0]
 
 
-def stages(graph: Graph, program: Program) -> list[Stage]:
-    """The graph as it was recorded, after each pass, and as the kernels number its nodes."""
+def pass_results(graph: Graph) -> list[PassResult]:
+    """The graph as it was recorded, and after each pass."""
     what = "The program as it was recorded."
-    found = [Stage("traced", what, graph, _size(graph), graph_text(graph))]
+    found = [PassResult("traced", what, graph, _size(graph), graph_text(graph))]
     for each in PIPELINE:
         before, graph = graph, each(graph)
         what = (inspect.getdoc(each) or "").partition("\n\n")[0].replace("\n", " ")
-        found.append(_stage(each.__name__, what, before, graph))
-    what = "The nodes in the order of demand, without regions: kernels call them by these numbers."
-    return [*found, _stage("prepare", what, graph, with_bodies(program))]
+        found.append(_result(each.__name__, what, before, graph))
+    return found
 
 
-def _stage(name: str, what: str, before: Graph, after: Graph) -> Stage:
+def _result(name: str, what: str, before: Graph, after: Graph) -> PassResult:
     text = graph_text(after)
     same = text == graph_text(before)
     change = _change(before, after)
     if not same and not change:
         change = "the same nodes, with other operands or in another order"
-    return Stage(name, what, after, change, "" if same else text)
-
-
-def with_bodies(program: Program) -> Graph:
-    """The graph of a program in which loops and branches show the graphs of their own programs."""
-    nodes = list(program.graph.nodes)
-    for kernel in program.kernels:
-        if kernel.bodies:
-            (number,) = kernel.members
-            names = ("body",) if kernel.kind == "scan" else ("then", "orelse")
-            graphs = dict(zip(names, map(with_bodies, kernel.bodies), strict=True))
-            nodes[number] = replace(nodes[number], params=nodes[number].params | graphs)
-    return Graph(nodes, program.graph.inputs, program.graph.returns)
+    return PassResult(name, what, after, change, "" if same else text)
 
 
 def _size(graph: Graph) -> str:

@@ -1,11 +1,12 @@
 """Explain: a compiled program for reading, from the recorded graph to the machine code.
 
-k0  gemm  for i < batch, j < 64
-    %8 = sum over k < 4 of x[i, k] * w[k, j]                # model.py:12
-    %11[i, j] = tanh(%8 + b[j])                             # model.py:12
-    stores  %11 float32[batch, 64] in the arena at 0
-    reads   x, w, b
-    costs   20,480 flops (2,048 are functions), 9,984 bytes moved: 2.1 flops/byte
+    k0 gemm [batch, 64] reads %0, %1, %2 stores %8 shares %8 {  # about 1 µs, 20,480 flops …
+      %5: float32[batch, 64] = matmul(%0, %1) by k-blocks     # model.py:12
+      %7: float32[batch, 64] = add(%5, %6)                    # model.py:12
+      %8: float32[batch, 64] = tanh(%7)                       # model.py:12; in the arena at 0
+    }
+
+Kernels are the text that `kernel_text` writes and reads, with notes beside it.
 """
 
 from __future__ import annotations
@@ -16,18 +17,22 @@ from textwrap import indent
 
 from wengert.codegen.cost.counts import Cost, program_cost
 from wengert.codegen.explain.arena import ArenaMap, arena_map, arena_text, output_name
-from wengert.codegen.explain.kernels import BodyText, KernelText, Stored, kernel_texts
-from wengert.codegen.explain.passes import Stage, stages
-from wengert.codegen.kernel import Arena, Input, Layout, Output, Program
+from wengert.codegen.explain.kernels import (
+    ExplainedKernel,
+    KernelNotes,
+    cost_text,
+    explained_kernels,
+    printer_for_looking,
+)
+from wengert.codegen.explain.passes import PassResult, pass_results
+from wengert.codegen.kernel import Arena, Input, Layout, Lowered, Output, Program
 from wengert.codegen.llvm.machine import native
 from wengert.core.graph import Graph
 from wengert.core.once import once
 
-SOURCE_COLUMN = 60  # where the user's line stands, if there is room
-
 
 @dataclass(frozen=True)
-class Explained:
+class ExplainedProgram:
     """What is known of a compiled program, and all that can be told from it."""
 
     graph: Graph  # as it was recorded
@@ -39,14 +44,25 @@ class Explained:
     name: str = "program"
 
     @once
-    def stages(self) -> list[Stage]:
+    def passes(self) -> list[PassResult]:
         """The graph after each pass."""
-        return stages(self.graph, self.program)
+        return pass_results(self.graph)
 
     @once
-    def kernels(self) -> list[KernelText]:
+    def notes(self) -> KernelNotes:
+        """What stands beside the kernels."""
+        return KernelNotes(self.place, self.sizes)
+
+    @once
+    def kernels(self) -> list[ExplainedKernel]:
         """In the order in which they run."""
-        return kernel_texts(self.program, self.sizes)
+        return explained_kernels(self.program, self.notes, self.sizes)
+
+    @once
+    def kernel_text(self) -> str:
+        """The program and its frame, with notes."""
+        lowered = Lowered(self.program, self.layout)
+        return "\n".join(printer_for_looking(self.notes).all_of(lowered))
 
     @once
     def arena(self) -> ArenaMap:
@@ -97,23 +113,11 @@ class Explained:
                 yield f"in the end into the donated {name} (output {output})"
 
 
-def cost_text(cost: Cost) -> str:
-    """Operations and bytes, in words."""
-    if not cost.flops:
-        return f"{cost.moved:,} bytes moved"
-    functions = f" ({cost.functions:,} are functions)" if cost.functions else ""
-    return (
-        f"{cost.flops:,} flops{functions}, {cost.moved:,} bytes moved: "
-        f"{cost.intensity:.3g} flops/byte"
-    )
-
-
-def explain_text(it: Explained, ir: bool = False, assembly: bool = False) -> str:
+def explain_text(it: ExplainedProgram, ir: bool = False, assembly: bool = False) -> str:
     """Everything as text: passes, kernels, arena; with `ir` and `assembly` the code, too."""
     parts = [f"{it.name}: {it.summary}"]
-    parts += [_stage_text(stage) for stage in it.stages]
-    kernels = [indent("\n".join(_kernel_lines(it, kernel)), "  ") for kernel in it.kernels]
-    parts.append("\n\n".join(["kernels, in the order in which they run", *kernels]))
+    parts += [_pass_text(each) for each in it.passes]
+    parts.append(f"kernels\n{indent(it.kernel_text, '  ')}")
     parts.append("\n".join(["arena", *(f"  {line}".rstrip() for line in arena_text(it.arena))]))
     if ir:
         parts.append(f"LLVM\n{indent(it.llvm.strip(), '  ')}")
@@ -122,43 +126,8 @@ def explain_text(it: Explained, ir: bool = False, assembly: bool = False) -> str
     return "\n\n".join(parts) + "\n"
 
 
-def _stage_text(stage: Stage) -> str:
-    if not stage.change:
-        return f"{stage.name}: unchanged"
-    lines = [f"{stage.name}: {stage.change}", f"  {stage.what}"]
-    return "\n".join([*lines, indent(stage.text, "  ")] if stage.text else lines)
-
-
-def _kernel_lines(it: Explained, kernel: KernelText) -> Iterator[str]:
-    yield f"{kernel.name}  {kernel.kind}  {kernel.head}"
-    for line in kernel.lines:
-        text = f"    {line.text}"
-        yield f"{text:<{SOURCE_COLUMN - 2}}  # {line.source}" if line.source else text
-    for body in kernel.bodies:
-        yield from _body_lines(it, body)
-    for name, text in kernel_facts(it, kernel):
-        yield f"    {name:<8}{text}"
-
-
-def _body_lines(it: Explained, body: BodyText) -> Iterator[str]:
-    if body.head:
-        yield f"  {body.head}"
-    yield from (f"    {line}" for line in body.entering)
-    for kernel in body.kernels:
-        yield from (f"    {line}" for line in _kernel_lines(it, kernel))
-    yield from (f"    {line}" for line in body.leaving)
-
-
-def kernel_facts(it: Explained, kernel: KernelText) -> Iterator[tuple[str, str]]:
-    """How a kernel runs, what it does to memory, and what it costs."""
-    if kernel.runs:
-        yield "runs", kernel.runs
-    for stored in kernel.stores:
-        yield "stores", stored_text(it, stored)
-    if kernel.reads:
-        yield "reads", ", ".join(kernel.reads)
-    yield "costs", cost_text(kernel.cost)
-
-
-def stored_text(it: Explained, stored: Stored) -> str:
-    return f"{stored.name} {stored.type} {it.place(stored.slot)}"
+def _pass_text(it: PassResult) -> str:
+    if not it.change:
+        return f"{it.name}: unchanged"
+    lines = [f"{it.name}: {it.change}", f"  {it.what}"]
+    return "\n".join([*lines, indent(it.text, "  ")] if it.text else lines)

@@ -21,7 +21,10 @@ def _part(code: Code, extent: Index, unit: int, split: bool) -> tuple[Index, Ind
 
 
 def write_commit(module: Module, layout: Layout, program: Program, split: bool) -> None:
-    """void @commit(frame): where the status is 0, copy outputs to the arrays donated for them."""
+    """void @commit(frame): copy outputs to the arrays donated for them, if nothing has failed.
+
+    if status == 0: for each output that was computed apart: copy_share(target, output, bytes)
+    """
     _write_copy(module, split)
     code = Code(module, 1)
     frame = Frame(code, layout, program)
@@ -39,7 +42,7 @@ def write_commit(module: Module, layout: Layout, program: Program, split: bool) 
 
 
 def _write_copy(module: Module, split: bool) -> None:
-    """void @copy_share(frame, target, source, bytes): copy what is this worker's of an array."""
+    """void @copy_share(frame, target, source, bytes): copy this worker's share of an array."""
     code = Code(module, 1)
     begin, end = _part(code, "%bytes", LINE, split)
     target, source = (code.address(each, begin, int8) for each in ("%target", "%source"))
@@ -48,14 +51,20 @@ def _write_copy(module: Module, split: bool) -> None:
 
 
 def write_finite_check(module: Module, layout: Layout, program: Program, split: bool) -> None:
-    """void @check_finite(frame): where an output is not finite, the status says so."""
+    """void @check_finite(frame): where an output is not finite, the status says so.
+
+    for each output of floats that is not written over an argument:
+        seen = no lane
+        for each vector x of this worker's share: seen = seen or (x - x is NaN)
+        if any lane of seen, and status == 0: status, position = NONFINITE, number of the output
+    """
     code = Code(module)
     frame = Frame(code, layout, program)
     for output, found in enumerate(program.graph.output_types()):
         if not is_float(found.dtype):
             continue
         if isinstance(layout.slots[layout.outputs[output] - layout.first], Input):
-            continue  # written over an argument: what does so has been asked, or is a scratch array
+            continue  # over an argument: its kernel was asked before, or it is a scratch array
         pointer = frame.word(layout.outputs[output], "ptr")
         begin, count = _part(code, frame.size(found.size), LANES, split)
         e = Arithmetic(code, found.dtype)

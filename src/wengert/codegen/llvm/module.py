@@ -1,12 +1,12 @@
-"""Program: all kernels as functions of one module, and the function that calls them in order."""
+"""Module: all kernels as functions of one module, and the function that calls them in order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TypeVar
 
-from wengert.codegen.folds import is_fold
 from wengert.codegen.kernel import (
     STATUS,
     WORKER,
@@ -19,8 +19,10 @@ from wengert.codegen.kernel import (
     Slot,
     Workspace,
     all_programs,
+    is_fold,
     shown,
 )
+from wengert.codegen.kernel_text.names import body_prefixes
 from wengert.codegen.llvm.committing import write_commit, write_finite_check
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
 from wengert.codegen.llvm.kernels.registry import SPECIALS
@@ -31,8 +33,9 @@ from wengert.codegen.llvm.loops.folds import FoldingLoops
 from wengert.codegen.llvm.loops.maps import Loops
 from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.llvm.loops.products import write_contraction
+from wengert.codegen.llvm.loops.repetition import write_while
 from wengert.codegen.llvm.machine.alike_functions import share_alike
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.frame import Frame
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
 from wengert.codegen.numerics import LANES
@@ -58,12 +61,18 @@ from wengert.core.dtypes import int8
 from wengert.core.graph import Node
 from wengert.errors import CompileError
 
+Item = TypeVar("Item")
 ENTRY, WORK, SET_POINTERS = "program", "work", "set_pointers"
+RUN = 64  # lines of one kind in a function: LLVM takes longer for a line of a long one
 
 
 def write_module(lowered: Lowered, options: Options) -> Module:
     """The program as functions: the kernels in their order compute; then what was donated is
     written, if nothing has failed and, where that is asked for, every output is finite.
+
+        program(frame):
+            if it is divided: work(frame) by as many workers as the call is worth; gather the status
+            else: work(frame)
     """
     program, layout, sizes = lowered.program, lowered.layout, options.sizes
     module, split = Module(options.target), program.divided
@@ -87,7 +96,17 @@ def write_module(lowered: Lowered, options: Options) -> Module:
 
 
 def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) -> None:
-    """void @work(frame): what each worker does of a call."""
+    """void @work(frame): what each worker does of a call.
+
+    set the rounding mode, and pointers to arrays that lie in others
+    call all kernels that are not gated
+    if outputs must be finite: wait; ask gated kernels what they would write; check_finite
+    if anything is written over arguments:
+        wait; gather the status of all workers
+        if status == 0: call the gated kernels
+        wait; commit
+    restore the rounding mode
+    """
     module, layout = writer.module, writer.layout
     _write_set_pointers(module, layout, program)
     code = Code(module, 1)
@@ -115,8 +134,8 @@ def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) ->
 
 
 def _proofs(program: Program, kernel: Kernel) -> tuple[Root, ...] | None:
-    """The flags that say together whether everything a kernel writes is finite, if there are any:
-    something may lie behind no boundary, or behind one that knows nothing.
+    """The flags that together say whether all that a kernel writes is known to be finite. None if
+    no flags can say it: something it writes lies behind no boundary, or behind one without a flag.
     """
     flags = program.flags()
     found = [flags.get(number, {None}) for number, _ in kernel.stores]
@@ -135,9 +154,9 @@ def _is_doubted(code: Code, program: Program, proofs: Sequence[Root]) -> str:
 
 
 def _write_set_pointers(module: Module, layout: Layout, program: Program) -> None:
-    """void @set_pointers(frame): pointers to arrays that lie in others."""
+    """void @set_pointers(frame): set the pointers to arrays that lie in others."""
     code = Code(module, 1)
-    _set_guests(code, layout)
+    _set_guests(module, code, layout)
     for each in all_programs(program):
         set_collected(code, layout, each)
     _set_pieces(code, layout, program)
@@ -145,7 +164,7 @@ def _write_set_pointers(module: Module, layout: Layout, program: Program) -> Non
 
 
 def _set_pieces(code: Code, layout: Layout, program: Program) -> None:
-    """Pointers to where the pieces of outputs go."""
+    """For each piece: frame[piece] = frame[whole] + where the piece begins."""
     frame = Frame(code, layout, program)
     for root, (whole, place) in program.pieces.items():
         found = program.root_type(whole)
@@ -154,14 +173,27 @@ def _set_pieces(code: Code, layout: Layout, program: Program) -> None:
         code.do(f"store ptr {begin}, ptr {at}, align 8")
 
 
-def _set_guests(code: Code, layout: Layout) -> None:
-    """Pointers to arrays that lie in outputs, which are new in every call."""
-    for slot, guest in layout.hosted.items():
-        at = code.let(f"getelementptr i64, ptr %frame, i64 {guest.host}")
-        host = code.let(f"load ptr, ptr {at}, align 8")
-        place = code.address(host, guest.offset, int8)
-        to = code.let(f"getelementptr i64, ptr %frame, i64 {slot}")
-        code.do(f"store ptr {place}, ptr {to}, align 8")
+def _parts(lines: Sequence[Item]) -> list[Sequence[Item]]:
+    return [lines[i : i + RUN] for i in range(0, len(lines), RUN)]
+
+
+def _set_guests(module: Module, code: Code, layout: Layout) -> None:
+    """For each guest: frame[guest] = frame[host] + offset. Outputs, the hosts, are new in every
+    call.
+    """
+    guests = list(layout.hosted.items())
+    for n, part in enumerate(_parts(guests)):
+        own = code if len(guests) <= RUN else Code(module, 1)
+        # Hosts are read first: what is read behind a write would wait for it.
+        hosts = dict.fromkeys(guest.host for _, guest in part)
+        places = {host: word(own, host, "ptr") for host in hosts}
+        for slot, guest in part:
+            place = own.address(places[guest.host], guest.offset, int8)
+            to = own.let(f"getelementptr i64, ptr %frame, i64 {slot}")
+            own.do(f"store ptr {place}, ptr {to}, align 8")
+        if own is not code:
+            own.function(f"{SET_POINTERS}{n}", "ptr %frame")
+            code.do(f"call void @{SET_POINTERS}{n}(ptr %frame)")
 
 
 class _Writer:
@@ -173,26 +205,35 @@ class _Writer:
         self.names: dict[int, list[str]] = {}
         self.split: set[int] = set()  # programs that several workers run
 
-    def define_all(self, program: Program, prefix: str, split: bool) -> None:
-        """The functions of all kernels; where a program is split, all workers call those that are,
-        and one of them the others.
+    def define_all(self, program: Program, prefix: str, split: bool, met: bool = False) -> None:
+        """Write the functions of all kernels, those of bodies first. `split` says whether several
+        workers run the program: then they divide the kernels that are split, and one of them runs
+        the others. `met` says whether workers have waited for each other before.
         """
         names = [f"{prefix}{k}" for k in range(len(program.kernels))]
         self.names[id(program)] = names
         if split:
             self.split.add(id(program))
+        divided = [
+            program.order.index(k) for k, x in enumerate(program.kernels) if x.split is not None
+        ]
+        first = min(divided, default=len(names))
         for k, (kernel, name) in enumerate(zip(program.kernels, names, strict=True)):
-            for b, body in enumerate(kernel.bodies):
-                self.define_all(body, f"{name}_{'abc'[b]}", kernel.split is not None)
-            self.define(program, k, kernel, name)
+            known = met or program.order.index(k) >= first
+            for inner, body in zip(body_prefixes(name), kernel.bodies, strict=False):
+                self.define_all(body, inner, kernel.split is not None, known)
+            self.define(program, k, kernel, name, known)
 
-    def define(self, program: Program, k: int, kernel: Kernel, name: str) -> None:
+    def define(self, program: Program, k: int, kernel: Kernel, name: str, met: bool) -> None:
         if kernel.kind == "gemm":
             write_contraction(self.module, self.layout, program, k, name)
         elif kernel.kind == "scan":
             write_scan(self.module, self.layout, program, k, name, self.call_kernels)
         elif kernel.kind == "cond":
             write_cond(self.module, self.layout, program, k, name, self.call_kernels)
+        elif kernel.kind == "while":
+            gather = GATHER if self.split and met else None
+            write_while(self.module, self.layout, program, k, name, self.call_kernels, gather)
         elif kernel.kind == "special":
             self.write_special(program, kernel, name)
         else:
@@ -201,12 +242,15 @@ class _Writer:
     def call_kernels(
         self, code: Code, program: Program, numbers: Sequence[int] | None = None
     ) -> None:
-        """Call kernels of a program, all of them or some, in their order."""
+        """Call kernels of a program, all of them or some, in their order.
+
+        one worker:      for each kernel: call it
+        several workers: for each run of kernels: wait for all; call them together
+        """
         chosen = program.order if numbers is None else numbers
         names = self.names[id(program)]
         if id(program) not in self.split:
-            for k in chosen:
-                code.do(f"call void @{names[k]}(ptr %frame)")
+            self.call_in_turn(code, [names[k] for k in chosen])
             return
         begun = program is not self.outermost  # the body of a loop: others may be a step behind
         for together in self.runs(program, chosen):
@@ -215,8 +259,18 @@ class _Writer:
             begun = True
             self.call_together(code, program, together, [names[k] for k in together])
 
+    def call_in_turn(self, code: Code, names: Sequence[str]) -> None:
+        """Call one after the other; of many, runs are functions of their own."""
+        for part in _parts(names):
+            own = code if len(names) <= RUN else Code(self.module, 1)
+            for name in part:
+                own.do(f"call void @{name}(ptr %frame)")
+            if own is not code:
+                own.function(f"{part[0]}_and_on", "ptr %frame")
+                code.do(f"call void @{part[0]}_and_on(ptr %frame)")
+
     def runs(self, program: Program, numbers: Sequence[int]) -> list[list[int]]:
-        """Kernels between which workers need not wait for each other."""
+        """The kernels in runs, in each of which workers need not wait for each other."""
         found: list[list[int]] = []
         for k in numbers:
             kernel = program.kernels[k]
@@ -231,7 +285,9 @@ class _Writer:
     def call_together(
         self, code: Code, program: Program, numbers: Sequence[int], names: Sequence[str]
     ) -> None:
-        """All workers divide a kernel; or each runs some; or the first runs all."""
+        """Call a run of kernels: all workers, if it is one that they divide; each worker some of
+        them, if these can run side by side; else the first worker all of them.
+        """
         kernel = program.kernels[numbers[0]]
         if kernel.split is not None:
             code.do(f"call void @{names[0]}(ptr %frame)")
@@ -245,7 +301,10 @@ class _Writer:
                 self.one_worker(code, at, [name])
 
     def check_kernels(self, code: Code, program: Program, gated: Sequence[int]) -> None:
-        """Ask kernels that write over arguments whether what they would write is finite."""
+        """Ask kernels that write over arguments whether what they would write is finite.
+
+        for kernels with the same flags: if one of these does not hold: call their checks
+        """
         names = {k: f"{self.names[id(program)][k]}_check" for k in gated}
         for k, name in names.items():
             loops = _loops(program.kernels[k])
@@ -271,7 +330,7 @@ class _Writer:
             self.call_together(code, program, together, [names[k] for k in together])
 
     def one_worker(self, code: Code, number: Index, names: Sequence[str]) -> None:
-        """The worker of this number calls these."""
+        """if worker == number: call these functions."""
 
         def write() -> None:
             for name in names:
@@ -280,7 +339,7 @@ class _Writer:
         code.when(code.compare("eq", word(code, WORKER), number), write)
 
     def wait(self, code: Code) -> None:
-        """Where several workers run a program, they wait here for each other."""
+        """Wait for the other workers, if several run the program."""
         if self.split:
             code.do(f"call void @{WAIT_FOR_ALL}(ptr %frame)")
 
@@ -294,7 +353,7 @@ class _Writer:
             assert i is not None
             view, found = program.views[i], program.graph.type(i)
             operands.append(
-                Array(
+                StridedArray(
                     frame.at(view, found.dtype),
                     frame.shape(found.shape),
                     tuple(map(frame.size, view.strides)),
@@ -315,12 +374,12 @@ class _Writer:
         special.emit(call)
         code.function(name, "ptr %frame")
 
-    def report(self, frame: Frame, kernel: Kernel, x: Array) -> None:
-        """Pass an array on to the function that prints."""
+    def report(self, frame: Frame, kernel: Kernel, x: StridedArray) -> None:
+        """Hand an array to the function that prints."""
         number = self.layout.shown.index(shown(frame.program, kernel))
         write_report(frame, number, x, frame.program.steps)
 
-    def output(self, frame: Frame, root: tuple[int, int]) -> Array:
+    def output(self, frame: Frame, root: tuple[int, int]) -> StridedArray:
         found = frame.program.root_type(root)
         shape = frame.shape(found.shape)
         strides = []
@@ -328,13 +387,13 @@ class _Writer:
         for size in reversed(found.shape):
             strides.append(frame.size(step))
             step = step * size
-        return Array(frame.pointer(root), shape, tuple(reversed(strides)), found.dtype)
+        return StridedArray(frame.pointer(root), shape, tuple(reversed(strides)), found.dtype)
 
 
 def _special(node: Node) -> Special:
-    """Who writes a kernel of its own."""
+    """The writer of a special kernel."""
     lower = node.op.lower
-    if not isinstance(lower, lowering.Kernel) or lower.name not in SPECIALS:
+    if not isinstance(lower, lowering.SpecialKernel) or lower.name not in SPECIALS:
         place = f" ({node.line})" if node.line else ""
         raise CompileError(
             f"{node.op.name}: has no code of its own; compiled programs consist of elementwise ops "
@@ -348,8 +407,34 @@ def _loops(kernel: Kernel) -> type[Loops]:
     return Loops if kernel.kind == "map" else FoldingLoops
 
 
-def give_scratch(lowered: Lowered) -> Lowered:
-    """The same with words for the memory that each kernel needs while it runs."""
+def give_scratch(lowered: Lowered, options: Options) -> Lowered:
+    """The same with words for the memory that each kernel needs while it runs.
+
+    >>> from wengert.codegen.kernel_text.kernel_show import read, show
+    >>> lowered = read('''
+    ... program(%0: float32[4, 4] "a", %1: float32[4, 3] "b") {
+    ...   k0 special [4, 3] reads %0, %1 stores %2 { %2: float32[4, 3] = solve(%0, %1) }
+    ...   words %0: 10, %1: 11, %2: 12
+    ...   return %2
+    ... }
+    ... frame() {
+    ...   10: input 0, input 1
+    ...   12: output 0
+    ...   outputs 12
+    ... }''')
+    >>> print(show(give_scratch(lowered, Options())))
+    program(%0: float32[4, 4] "a", %1: float32[4, 3] "b") {
+      k0 special [4, 3] reads %0, %1 stores %2 scratch 13: 744 { %2: float32[4, 3] = solve(%0, %1) }
+      words %0: 10, %1: 11, %2: 12
+      return %2
+    }
+    frame() {
+      10: input 0, input 1
+      12: output 0
+      13: arena
+      outputs 12
+    }
+    """
     slots = list(lowered.layout.slots)
     program = _with_scratch(lowered.program, slots, lowered.layout.first)
     return Lowered(program, replace(lowered.layout, slots=tuple(slots)))

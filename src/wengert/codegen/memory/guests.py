@@ -1,4 +1,4 @@
-"""Hosting: the memory of an output lies idle until it is written. Arrays that nobody needs any more
+"""Guests: the memory of an output lies idle until it is written. Arrays that nobody needs any more
 by then can live there, and the arena is smaller by them.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from wengert.codegen.kernel import Guest
-from wengert.codegen.memory.tasks import Task, flow_of, lifetimes, whole_lines
+from wengert.codegen.memory.tasks import Living, Task, flow_of, lifetimes, whole_lines
 
 
 def hosted(
@@ -32,32 +32,42 @@ def hosted(
     # The output that is written first takes in what it can: the others can wait longer.
     hosts = sorted(opened, key=lambda b: (opened[b], outputs[b]))
     guests: dict[int, Guest] = {}
+    taken: dict[int, Living[int]] = {host: Living() for host in hosts}
     for buffer in sorted(lives, key=lambda b: (-sizes[b], -lives[b][1], b)):
         if buffer in kept or not sizes[buffer]:
             continue
         for host in hosts:
-            offset = _room(buffer, host, lives, sizes, guests)
-            if lives[buffer][1] < opened[host] and offset + sizes[buffer] <= outputs[host]:
+            if lives[buffer][1] >= opened[host] or sizes[buffer] > outputs[host]:
+                continue
+            offset = _room(buffer, taken[host], outputs[host], lives, sizes, guests)
+            if offset is not None:
                 guests[buffer] = Guest(host, offset)
+                taken[host].add(buffer, *lives[buffer])
                 break
     return guests
 
 
 def _room(
     buffer: int,
-    host: int,
+    others: Living[int],  # in the host already
+    room: int,
     lives: Mapping[int, tuple[int, int]],
     sizes: Mapping[int, int],
     guests: Mapping[int, Guest],
-) -> int:
-    """The first place in a host where a buffer meets no other while both are alive."""
+) -> int | None:
+    """The first place in a host where a buffer meets no other while both are alive, if it has
+    one.
+    """
     begin, end = lives[buffer]
-    offset = 0
-    others = [b for b, guest in guests.items() if guest.host == host]
-    for other in sorted(others, key=lambda b: guests[b].offset):
+    size, offset = sizes[buffer], 0
+    for other in sorted(others.near(begin, end), key=lambda b: guests[b].offset):
         first, last = lives[other]
+        if last < begin or end < first:
+            continue
         start = guests[other].offset
-        apart = last < begin or end < first
-        if not apart and offset + sizes[buffer] > start:
-            offset = max(offset, start + whole_lines(sizes[other]))
+        if offset + size <= start:  # and so for all that lie behind
+            break
+        offset = max(offset, start + whole_lines(sizes[other]))
+        if offset + size > room:
+            return None
     return offset

@@ -1,4 +1,4 @@
-"""Where each buffer lies in the arena, the one block of memory a program works in.
+"""Packing: where each buffer lies in the arena, the one block of memory a program works in.
 
 Two buffers that are alive at the same time lie apart; others may share their bytes. An elementwise
 task may also write its result over an operand that nobody reads later.

@@ -18,9 +18,9 @@ from wengert.codegen.kernel import (
     byte_size,
 )
 from wengert.codegen.memory.guests import hosted
-from wengert.codegen.memory.order import order, peak
 from wengert.codegen.memory.packing import place
 from wengert.codegen.memory.search import by_number, orders, results_first
+from wengert.codegen.memory.task_order import order, peak
 from wengert.codegen.memory.tasks import Task, flow_of
 from wengert.codegen.options import Options
 from wengert.codegen.views import Root, row_major
@@ -55,7 +55,44 @@ def number_of(size: Size, sizes: Mapping[str, int]) -> int:
 
 
 def schedule(lowered: Lowered, options: Options) -> Lowered:
-    """The same with an order of the kernels, and with what outputs can take in lying there."""
+    """The same with an order of the kernels, and with arrays in outputs that are not written yet,
+    where these have room for them.
+
+    >>> from wengert.codegen.kernel_text.kernel_show import read, show
+    >>> lowered = read('''
+    ... program(%0: float32[100] "x") {
+    ...   k0 special [100] reads %0 stores %1 { %1: float32[100] = cumsum(%0, axis=0) }
+    ...   k1 special [100] reads %0 stores %2 { %2: float32[100] = cumprod(%0, axis=0) }
+    ...   k2 special [] reads %1 stores %3 { %3: int64[] = argmax(%1, axis=0, keepdims=False) }
+    ...   k3 special [] reads %2 stores %4 { %4: int64[] = argmax(%2, axis=0, keepdims=False) }
+    ...   k4 special [100] reads %2 stores %5 { %5: float32[100] = cumsum(%2, axis=0) }
+    ...   words %0: 10, %3: 11, %4: 12, %5: 13, %1: 14, %2: 15
+    ...   return %3, %4, %5
+    ... }
+    ... frame() {
+    ...   10: input 0
+    ...   11: output 0, output 1, output 2
+    ...   14: arena, arena
+    ...   outputs 11, 12, 13
+    ... }''')
+    >>> print(show(schedule(lowered, Options())))
+    program(%0: float32[100] "x") in order {
+      k0 special [100] reads %0 stores %1 { %1: float32[100] = cumsum(%0, axis=0) }
+      k2 special reads %1 stores %3 { %3: int64[] = argmax(%1, axis=0, keepdims=False) }
+      k1 special [100] reads %0 stores %2 { %2: float32[100] = cumprod(%0, axis=0) }
+      k3 special reads %2 stores %4 { %4: int64[] = argmax(%2, axis=0, keepdims=False) }
+      k4 special [100] reads %2 stores %5 { %5: float32[100] = cumsum(%2, axis=0) }
+      words %0: 10, %3: 11, %4: 12, %5: 13, %1: 14, %2: 15
+      return %3, %4, %5
+    }
+    frame() {
+      10: input 0
+      11: output 0, output 1, output 2
+      14: inner in 13 at 0
+      15: arena
+      outputs 11, 12, 13
+    }
+    """
     lowered = Lowered(_ordered(lowered.program, lowered.layout, options.sizes), lowered.layout)
     return lowered if lowered.layout.dims else _with_guests(lowered)
 
@@ -100,7 +137,7 @@ def _with_guests(lowered: Lowered) -> Lowered:
         Inner() if number in guests else slot
         for number, slot in enumerate(layout.slots, layout.first)
     )
-    layout = replace(layout, slots=slots, hosted=guests)
+    layout = replace(layout, slots=slots, hosted=dict(sorted(guests.items())))
     return Lowered(replace(program, order=tuple(found)), layout)
 
 

@@ -1,4 +1,4 @@
-"""Ways to find an order of tasks with a small peak; `schedule.order` takes the best result.
+"""Ways to find an order of tasks with a small peak; `task_order.order` takes the best result.
 
 The greedy order and the polish look the same in both directions of time, as memory does: seen from
 the end, a buffer is opened by its last reader and closed by its writer. So they are written once,

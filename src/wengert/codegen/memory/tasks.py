@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
+Item = TypeVar("Item")
 ALIGNMENT = 64  # bytes of a cache line; every buffer takes whole ones
 
 
@@ -119,6 +121,24 @@ def lifetimes(flow: Flow, order: Sequence[int]) -> dict[int, tuple[int, int]]:
         end = last if buffer in flow.kept else max([place[task] for task in users])
         lives[buffer] = (begin, end)
     return lives
+
+
+class Living(Generic[Item]):
+    """Things that live from one moment to another, found by when they do."""
+
+    STRIDE = 64  # moments that share a list
+
+    def __init__(self) -> None:
+        self._lists: dict[int, list[Item]] = {}
+
+    def add(self, item: Item, begin: int, end: int) -> None:
+        for stretch in range(begin // self.STRIDE, end // self.STRIDE + 1):
+            self._lists.setdefault(stretch, []).append(item)
+
+    def near(self, begin: int, end: int) -> set[Item]:
+        """All that live at one of these moments, and some that live shortly before or after."""
+        stretches = range(begin // self.STRIDE, end // self.STRIDE + 1)
+        return {item for stretch in stretches for item in self._lists.get(stretch, ())}
 
 
 def live_bytes(flow: Flow, order: Sequence[int], overwrite: bool = True) -> list[int]:

@@ -68,7 +68,16 @@ def call_finish(code: Code, block: tuple[Index, Index, Index, Index]) -> None:
 
 
 def define_blocks(module: Module, name: str, dtype: DType) -> None:
-    """The function with PARAMS for any product, and those that it is made of."""
+    """The function with PARAMS for any product, and those that it is made of.
+
+    for each block of columns j of C:
+        for each block of K:
+            B' = that block of B, packed where it pays
+            for each block of rows i of C:
+                A' = that block of A, packed where it pays
+                for each strip of columns: C[i, strip] = or += A' B'[strip]
+                if this is the last block of K: finish(i, j)
+    """
     shape = registers(module, dtype)
     for vectors in range(1, shape.vectors + 1):
         define_strip(module, f"{name}_strip{vectors}", dtype, vectors)
@@ -109,7 +118,10 @@ class _Blocks:
         code.loop(0, code.max("%k", 1), INNER, block_of_inner)
 
     def _block_of_b(self, b: str, inner: Index, columns: Index) -> _Place:
-        """Where it is, the stride of k and that of vectors."""
+        """Where the block of B is, packed or not: a pointer, the stride of k and that of vectors.
+
+        if B's columns are strided, or many rows read it and its rows lie far apart: pack it
+        """
         code = self.code
         step = self._vector_of_b(inner)
 
@@ -127,12 +139,16 @@ class _Blocks:
         return x, y, z
 
     def _vector_of_b(self, inner: Index) -> Index:
-        """From vector to vector of packed B: a row more than it has, for the caches' sake."""
+        """How far apart vectors of packed B lie: a row more than they need. Otherwise they would
+        all fall into the same places of a cache.
+        """
         code = self.code
         return code.mul(code.add(code.max(inner, code.lanes), 1), code.lanes)
 
     def _block_of_a(self, a: str, rows: Index, inner: Index, behind_b: Index) -> _Place:
-        """Where it is, and its strides. Columns would be read across all memory; rows stay."""
+        """Where the block of A is, packed or not, and its strides. It is packed where its rows lie
+        side by side: a tile would read a cache line for every number.
+        """
         code = self.code
 
         def pack() -> list[str]:
@@ -160,7 +176,12 @@ class _Blocks:
         columns: tuple[Index, Index],
         inner: tuple[Index, Index],
     ) -> None:
-        """One block of C for one block of K; the beginning and size of each axis are given."""
+        """One block of C for one block of K; the beginning and size of each axis are given.
+
+        A' = the block of A, packed behind that of B where it pays
+        for each strip of columns: C[rows, strip] = or += A' B[strip]
+        if this is the last block of K: finish(rows, columns)
+        """
         code = self.code
         (i, m), (j, n), (p, k) = rows, columns, inner
         offset = code.add(code.mul(i, "%a_row"), code.mul(p, "%a_inner"))
@@ -186,7 +207,9 @@ class _Blocks:
         code.when(last, lambda: call_finish(code, block))
 
     def _strip_width(self, columns: Index) -> Index:
-        """All vectors of a strip; but of four, two and two are faster than three and one."""
+        """Columns of a strip: as many vectors as fit; but four vectors are taken as two and two,
+        which is faster than three and one.
+        """
         code = self.code
         if self.vectors < 3:
             return self.width
@@ -196,7 +219,11 @@ class _Blocks:
         return code.let(f"select i1 {four}, i64 {2 * code.lanes}, i64 {self.width}")
 
     def _strip(self, vectors: int, width: Index, given: str) -> None:
-        """Call the function for strips of no more vectors than needed."""
+        """Call the function for strips of as few vectors as hold this width.
+
+        if width > (vectors - 1) · lanes: strip_of_vectors(…)
+        else: the same with one vector less
+        """
         code = self.code
 
         def this() -> list[str]:

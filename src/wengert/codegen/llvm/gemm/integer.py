@@ -28,6 +28,7 @@ def _one_by_one(code: Code, dtype: DType) -> list[str]:
 
 
 def _products(code: Code, dtype: DType) -> list[str]:
+    """for i in rows: for each vector of columns j: C[i, j] = sum over p of A[i, p] · B[p, j]."""
     e = Arithmetic(code, dtype)
 
     def row(i: Index, _: list[str]) -> None:

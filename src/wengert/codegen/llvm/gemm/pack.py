@@ -20,6 +20,10 @@ def define_pack(module: Module, name: str, dtype: DType, lanes: int) -> None:
 
     Column c of the copy is in vector c // lanes; vectors are `to_vector` apart. Whole vectors are
     written, and at least `lanes` rows: the copy needs room for numbers that mean nothing.
+
+        if columns of the source lie side by side: copy its rows, vector by vector
+        elif its rows do: transpose square blocks in registers
+        else: one element after the other
     """
     code = Code(module, lanes)
     by_rows = code.compare("eq", "%from_column", 1)
@@ -36,6 +40,7 @@ def define_pack(module: Module, name: str, dtype: DType, lanes: int) -> None:
 
 
 def _rows(code: Code, dtype: DType) -> list[str]:
+    """for r in rows: for each vector c of columns: to[r, c] = from[r, c]; the last has a mask."""
     whole = code.sub("%columns", code.mod("%columns", code.lanes))
     rest = code.first_lanes(code.sub("%columns", whole))
     some_left = code.compare("slt", whole, "%columns")
@@ -60,8 +65,13 @@ def _rows(code: Code, dtype: DType) -> list[str]:
 
 
 def _transposed(code: Code, dtype: DType) -> list[str]:
-    """Square blocks of `lanes` rows and columns; the last row of blocks reaches back over rows that
-    are copied already, the last column repeats the last column of the source.
+    """Square blocks of `lanes` rows and columns.
+
+        for each `lanes` columns c:
+            for each `lanes` rows r, the last reaching back over rows that are copied already:
+                read column c, c + 1 … of the source as vectors from r on, transpose, write rows
+
+    Past the last column of the source, that one is read again.
     """
     lanes = code.lanes
     last_row = code.max(code.sub("%rows", lanes), 0)
@@ -92,8 +102,9 @@ def _transposed(code: Code, dtype: DType) -> list[str]:
 
 
 def transpose(code: Code, rows: list[Vector]) -> list[Vector]:
-    """A square of vectors with rows and columns exchanged: quarters change places, then quarters of
-    quarters …; squares of 16 bytes, which one instruction can reach into, by interleaving.
+    """A square of vectors with rows and columns exchanged. The upper right and the lower left
+    quarter change places, then the quarters of each quarter, and so on down to squares of 16 bytes:
+    within these, instructions interleave the lanes of two vectors.
     """
     small = 16 // rows[0].dtype.itemsize
     half = code.lanes // 2
@@ -108,7 +119,9 @@ def transpose(code: Code, rows: list[Vector]) -> list[Vector]:
 
 
 def _exchange(code: Code, x: Vector, y: Vector, half: int) -> tuple[Vector, Vector]:
-    """x and y after the second runs of `half` lanes of x and the first ones of y changed places."""
+    """Two vectors after an exchange: of every 2 · half lanes, the second half in x and the first
+    half in y have changed places.
+    """
     n = code.lanes
     low = [i if not i & half else n + i - half for i in range(n)]
     high = [i + half for i in low]
@@ -135,6 +148,7 @@ def _picked(code: Code, x: Vector, y: Vector, order: list[int]) -> Vector:
 
 
 def _one_by_one(code: Code, dtype: DType) -> list[str]:
+    """for c in columns: for r in rows: to[r, c] = from[r, c]."""
     lanes = code.lanes
     with code.with_lanes(1):
 

@@ -117,8 +117,8 @@ def _define_any(module: Module, name: str, dtype: DType) -> None:
 
 
 class _Choice:
-    """A function that chooses: between those for few rows and blocks, and which axis of C lies
-    along the lanes.
+    """A function that decides how a product is computed: by one of the functions for few rows or by
+    blocks, and with which axis of C along the lanes.
     """
 
     def __init__(self, module: Module, name: str, inner: str, dtype: DType) -> None:
@@ -168,7 +168,13 @@ class _Choice:
         self.code.do(f"call void @{self.inner}({PARAMS.replace('%b_col', b_col)})")
 
     def _swapped(self) -> None:
-        """C's transpose, some rows of C at a time, from the transposes of B and A."""
+        """C's transpose, some rows of C at a time, from the transposes of B and A.
+
+        for each block of rows i of C:
+            scratch = Bᵀ A[i]ᵀ, or C itself where it is one column without gaps
+            C[i] = scratchᵀ
+            finish(i, all columns)
+        """
         code = self.code
         columns = code.min("%m", block_columns(self.dtype))
         direct = self._all(("eq", "%n", 1), ("eq", "%c_row", 1))

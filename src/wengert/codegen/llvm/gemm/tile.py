@@ -58,6 +58,11 @@ def define_strip(module: Module, name: str, dtype: DType, vectors: int) -> None:
 
     Columns of C lie side by side, those of B in vectors `b_vector` apart. They fill all vectors but
     the last. `first` says that this is the first block of K.
+
+        for height in the heights of tiles, falling:
+            for each tile of so many of the rows that are left:
+                sums = the products of its rows of A and the strip of B
+                C = sums if first else C + sums
     """
     shape = registers(module, dtype)
     code = Code(module, shape.lanes)
@@ -97,7 +102,13 @@ def _mask(code: Code, kept: Vector) -> Vector:
 def _sums(
     code: Code, a: str, dtype: DType, rows: int, vectors: int, last: Vector
 ) -> list[list[Vector]]:
-    """The sums of one tile over the block of K, each by fma from zero in the order of k."""
+    """The sums of one tile over the block of K, each by fma from zero in the order of k.
+
+    sums[r, v] = 0
+    for k in the block:
+        y[v] = vector v of row k of B
+        for each row r: x = A[r, k] in every lane; for each v: sums[r, v] = fma(x, y[v], sums[r, v])
+    """
     e = Arithmetic(code, dtype)
     kind, pieces = code.type(dtype), code.pieces
     starts = range(0, rows, _ROWS_PER_POINTER)
@@ -130,17 +141,20 @@ def _sums(
 
 
 def _opaque(code: Code, pointer: str) -> str:
-    """The same pointer, out of sight of LLVM's loop strength reduction: that would replace a few
-    pointers with offsets by one that is moved for every row, a chain as long as the fmas take.
+    """The same pointer, hidden from LLVM's loop strength reduction. That would replace a few
+    pointers and offsets by one pointer that is moved on for every row: a chain of additions that
+    takes as long as the fmas.
     """
     return code.let(f"freeze ptr {pointer}")
 
 
 def _prefetch(code: Code, c: str, dtype: DType, rows: int, vectors: int) -> None:
-    """Have that part of C on its way to which the sums will go.
+    """Fetch the part of C that the sums will go to, while these are computed.
 
-    The last number of every 64 bytes is asked for: where lines begin elsewhere, the strip before
-    has fetched the first of them.
+        if the block of K is long: for each row: for each cache line of the tile: prefetch it
+
+    Asked for is the last number of every 64 bytes. Where lines begin in between, the first one has
+    been fetched by the strip before.
     """
     line = 64 // dtype.itemsize
 

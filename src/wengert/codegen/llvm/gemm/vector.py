@@ -28,7 +28,15 @@ _TOGETHER = 8  # rows of B that one sweep over the outputs takes
 
 
 def define_across(module: Module, name: str, dtype: DType, lanes: int) -> None:
-    """A function with ACROSS_PARAMS: c[j] = sum over k of a[k] b[k, j], where b_col is 1."""
+    """A function with ACROSS_PARAMS: c[j] = sum over k of a[k] b[k, j], where b_col is 1.
+
+    for each block of K:
+        sums = c if it is the first, else scratch
+        sums[:] = 0
+        for each _TOGETHER rows k of the block, then for each that is left:
+            for each vector j: sums[j] = fma(a[k], b[k, j], sums[j]), row after row
+        if it is not the first: c = c + sums
+    """
     code = Code(module, lanes)
     across = _Across(code, dtype)
     code.loop(0, code.max("%inner", 1), INNER, across.block)  # without products the sums are 0
@@ -36,8 +44,9 @@ def define_across(module: Module, name: str, dtype: DType, lanes: int) -> None:
 
 
 class _Across:
-    """Some rows of B at a time are read from end to end, as memory likes it; the sums rest in
-    memory between them: those of the first block of K in c, others in scratch until they are added.
+    """Some rows of B at a time are read from end to end, in the order in which they lie in memory.
+    Between these sweeps the sums stay in memory: those of the first block of K in c, others in
+    scratch until they are added.
     """
 
     def __init__(self, code: Code, dtype: DType) -> None:
@@ -61,12 +70,12 @@ class _Across:
         code.when(later, lambda: self._each(lambda j, held: self._add(sums, j, held)))
 
     def _each(self, do: Callable[[Index, Vector | None], None]) -> None:
-        """For every vector of outputs: its first column and which of its lanes there are."""
+        """`do(first column, mask)` for every vector of outputs; only the last may have a mask."""
         self.code.loop(0, self.whole, self.code.lanes, lambda j, _: do(j, None))
         self.code.when(self.some_left, lambda: do(self.whole, self.rest))
 
     def _sweep(self, k: Index, count: int, sums: str) -> None:
-        """Add so many products to all sums."""
+        """Take so many rows of B, from k on, into all sums."""
         code = self.code
         steps = [code.add(k, i) for i in range(count)]
         places = [self._at("%a", code.mul(step, "%a_inner")) for step in steps]
@@ -94,6 +103,15 @@ class _Across:
 def define_along(module: Module, name: str, dtype: DType, lanes: int, pack: str) -> None:
     """A function with ALONG_PARAMS: C = A B for one or two rows, where b_inner is 1 and there are
     `lanes` columns at least.
+
+        for each vector of columns j, the last reaching back over some that are done:
+            for each block of K:
+                sums = 0
+                for each square of `lanes` values of k: y = B[k, j], transposed in registers
+                    for each of them: sums = fma(A[row, k], y[k], sums) for both rows
+                the same for values of k that fill no square, packed by `pack`
+                totals = sums if this is the first block, else totals + sums
+            C[row, j] = totals
     """
     code = Code(module, lanes)
     along = _Along(code, dtype, pack)
@@ -102,11 +120,8 @@ def define_along(module: Module, name: str, dtype: DType, lanes: int, pack: str)
 
 
 class _Along:
-    """A vector of outputs at a time: square blocks of B are transposed in registers, what is left
-    of a block of K by the function `pack`.
-
-    The last vector reaches back over outputs that another one has too. The second row is the first
-    once more where there is only one.
+    """One vector of outputs at a time. Where there is one row only, the second is the first once
+    more.
     """
 
     def __init__(self, code: Code, dtype: DType, pack: str) -> None:
@@ -188,7 +203,15 @@ def _added(code: Code, p: Index, total: str, one: str, dtype: DType) -> str:
 
 
 def define_dot(module: Module, name: str, dtype: DType) -> None:
-    """A function with DOT_PARAMS: c[0] = sum over k of a[k] b[k], some blocks of K side by side."""
+    """A function with DOT_PARAMS: c[0] = sum over k of a[k] b[k], some blocks of K side by side.
+
+    total = 0
+    for each _CHAINS blocks of K:
+        sums of all of them, each in a chain of its own, by fma from 0 in the order of k
+        total = total + each of the sums, in order
+    for each block that is left: total = total + its sum
+    c[0] = total
+    """
     code = Code(module, 1)
     e = Arithmetic(code, dtype)
     kind, zero = code.type(dtype), e.const(0.0).parts[0]

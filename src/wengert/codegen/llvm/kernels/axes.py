@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
 from wengert.core.dtypes import int64
 
-Arrays: TypeAlias = Sequence[Array]
+StridedArrays: TypeAlias = Sequence[StridedArray]
 
 
 def loop_vectors(
@@ -35,11 +35,14 @@ def loop_vectors(
 
 
 def walk(
-    code: Code, arrays: Arrays, depth: int, body: Callable[[Arrays, tuple[Index, ...]], None]
+    code: Code,
+    arrays: StridedArrays,
+    depth: int,
+    body: Callable[[StridedArrays, tuple[Index, ...]], None],
 ) -> None:
     """Loops over the first `depth` axes: body(what is left of the arrays there, the positions)."""
 
-    def level(arrays: Arrays, position: tuple[Index, ...]) -> None:
+    def level(arrays: StridedArrays, position: tuple[Index, ...]) -> None:
         if len(position) == depth:
             body(arrays, position)
             return
@@ -58,9 +61,9 @@ def walk(
 
 def walk_vectors(
     code: Code,
-    arrays: Arrays,
+    arrays: StridedArrays,
     depth: int,
-    body: Callable[[Arrays, tuple[Index, ...], list[Vector]], Sequence[Vector]],
+    body: Callable[[StridedArrays, tuple[Index, ...], list[Vector]], Sequence[Vector]],
     first: Sequence[Vector],
     position: tuple[Index, ...] = (),
 ) -> list[Vector]:
@@ -94,7 +97,7 @@ def over_lanes(code: Code, size: Index, body: Callable[[Index, Vector | None], N
         code.when(more, lambda: body(whole, code.first_lanes(rest)))
 
 
-def load_lanes(code: Code, x: Array, j: Index, mask: Vector | None) -> Vector:
+def load_lanes(code: Code, x: StridedArray, j: Index, mask: Vector | None) -> Vector:
     """Elements of an array of one axis from position j on, whatever its stride."""
     pointer = x.at(code, j).pointer
     (stride,) = x.strides
@@ -105,7 +108,7 @@ def load_lanes(code: Code, x: Array, j: Index, mask: Vector | None) -> Vector:
     return code.gather(pointer, _positions(code, stride), x.dtype, mask)
 
 
-def store_lanes(code: Code, value: Vector, y: Array, j: Index, mask: Vector | None) -> None:
+def store_lanes(code: Code, value: Vector, y: StridedArray, j: Index, mask: Vector | None) -> None:
     """Write the lanes to an array of one axis from position j on, whatever its stride."""
     pointer = y.at(code, j).pointer
     (stride,) = y.strides
@@ -120,16 +123,16 @@ def _positions(code: Code, stride: Index) -> Vector:
     return code.each("mul {t} {0}, {1}", code.lane_numbers(), each)
 
 
-def picked(x: Array, axes: Sequence[int]) -> Array:
+def picked(x: StridedArray, axes: Sequence[int]) -> StridedArray:
     """The array with these axes only, in this order; at position 0 of the others."""
-    return Array(
+    return StridedArray(
         x.pointer, tuple(x.shape[a] for a in axes), tuple(x.strides[a] for a in axes), x.dtype
     )
 
 
 def compacted(
-    code: Code, arrays: Arrays, groups: Sequence[int], keep: int | None = None
-) -> tuple[list[Array], list[int]]:
+    code: Code, arrays: StridedArrays, groups: Sequence[int], keep: int | None = None
+) -> tuple[list[StridedArray], list[int]]:
     """The arrays with fewer axes, and how many are left of each group of neighbouring axes.
 
     Axes of size 1 go, and two become one where no array has a gap between them; only inside groups,
@@ -154,7 +157,9 @@ def compacted(
         axes = axes[length:]
     shape = tuple(size for size, _ in columns)
     steps_of = [tuple(strides[i] for _, strides in columns) for i in range(len(arrays))]
-    found = [Array(x.pointer, shape, s, x.dtype) for x, s in zip(arrays, steps_of, strict=True)]
+    found = [
+        StridedArray(x.pointer, shape, s, x.dtype) for x, s in zip(arrays, steps_of, strict=True)
+    ]
     return found, counts
 
 

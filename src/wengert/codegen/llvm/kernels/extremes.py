@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from wengert.codegen.llvm.kernels.axes import (
-    Arrays,
+    StridedArrays,
     compacted,
     load_lanes,
     loop_vectors,
@@ -21,7 +21,7 @@ from wengert.codegen.llvm.kernels.axes import (
 )
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
 from wengert.core.dtypes import bool_, int64, is_float
 
@@ -29,6 +29,8 @@ _SHORT = 64  # up to so many elements, rows lie side by side in lanes
 
 
 def _emit(largest: bool) -> Callable[[KernelCall], None]:
+    """The kernel of argmax or argmin: along one axis, or among all elements."""
+
     def emit(call: KernelCall) -> None:
         kernel = _Position(call.code, largest)
         (x,), (y,) = call.operands, call.outputs
@@ -42,7 +44,10 @@ def _emit(largest: bool) -> Callable[[KernelCall], None]:
 
 
 def _where_filled(call: KernelCall, sizes: Sequence[Index], write: Callable[[], None]) -> None:
-    """Write where all sizes are positive; positions among no elements are 0."""
+    """Write the code, to run only if there are elements; among none, positions are 0.
+
+    if sizes are open: y = 0; if all sizes > 0: the code
+    """
     code, (y,) = call.code, call.outputs
     held: Index = 1
     for size in sizes:
@@ -54,7 +59,7 @@ def _where_filled(call: KernelCall, sizes: Sequence[Index], write: Callable[[], 
     for size in y.shape:
         count = code.mul(count, size)
     zero = code.constant(0, int64)
-    flat = Array(y.pointer, (count,), (1,), int64)
+    flat = StridedArray(y.pointer, (count,), (1,), int64)
     over_lanes(code, count, lambda j, mask: store_lanes(code, zero, flat, j, mask))
     code.when(code.compare("sgt", held, 0), write)
 
@@ -64,8 +69,12 @@ class _Position:
         self.code = code
         self.largest = largest
 
-    def along(self, x: Array, y: Array, axis: int) -> None:
-        """Along one axis; the others are rows."""
+    def along(self, x: StridedArray, y: StridedArray, axis: int) -> None:
+        """Along one axis, for every position of the others.
+
+        axis is the last:  for each row: the best in each lane, then the first best of all lanes
+        else, or short:    for each vector of columns: the best of each, from row to row
+        """
         code = self.code
         y = _spread(y, x, axis)
         groups = [axis, 1, len(x.shape) - axis - 1]
@@ -78,7 +87,7 @@ class _Position:
             walk(code, arrays, before, lambda rest, _: self._row(rest))
             return
 
-        def columns(rest: Arrays, _: tuple[Index, ...]) -> None:
+        def columns(rest: StridedArrays, _: tuple[Index, ...]) -> None:
             over_lanes(code, rest[0].shape[-1], lambda j, mask: self._columns(rest, j, mask))
 
         # The axis itself comes last but one, after all other loops.
@@ -86,14 +95,14 @@ class _Position:
         order.insert(-1, before)
         walk(code, [picked(a, order) for a in arrays], before + after - 1, columns)
 
-    def overall(self, x: Array, y: Array) -> None:
+    def overall(self, x: StridedArray, y: StridedArray) -> None:
         """Among all elements, counted row by row."""
         code = self.code
         (x,), (axes,) = compacted(code, [x], [len(x.shape)])
         if not axes:
-            x, axes = Array(x.pointer, (1,), (1,), x.dtype), 1
+            x, axes = StridedArray(x.pointer, (1,), (1,), x.dtype), 1
 
-        def row(rest: Arrays, at: tuple[Index, ...], best: Sequence[Vector]) -> list[Vector]:
+        def row(rest: StridedArrays, at: tuple[Index, ...], best: Sequence[Vector]) -> list[Vector]:
             before: Index = 0
             for i, size in zip((*at, 0), x.shape, strict=True):
                 before = code.add(code.mul(before, size), i)
@@ -102,12 +111,16 @@ class _Position:
         first = self._first(x)
         self._finish(walk_vectors(code, [x], axes - 1, row, first), y)
 
-    def _row(self, arrays: Arrays) -> None:
+    def _row(self, arrays: StridedArrays) -> None:
         x, y = arrays  # (n), (n) with stride 0
         self._finish(self._along_lanes(x, 0, self._first(x)), y)
 
-    def _columns(self, arrays: Arrays, j: Index, mask: Vector | None) -> None:
-        """One row per lane: (n, columns)."""
+    def _columns(self, arrays: StridedArrays, j: Index, mask: Vector | None) -> None:
+        """(n, columns), each column in a lane.
+
+        best, position = x[0], 0
+        for t in 1 … n: where x[t] is better: best, position = x[t], t
+        """
         code = self.code
         x, y = arrays
 
@@ -121,11 +134,11 @@ class _Position:
         _, position = loop_vectors(code, 1, x.shape[0], body, first)
         store_lanes(code, position, y.at(code, 0), j, mask)
 
-    def _first(self, x: Array) -> list[Vector]:
+    def _first(self, x: StridedArray) -> list[Vector]:
         """The first element is a candidate in every lane."""
         return [self.code.load_splat(x.pointer, x.dtype), self._everywhere(0)]
 
-    def _along_lanes(self, x: Array, before: Index, best: Sequence[Vector]) -> list[Vector]:
+    def _along_lanes(self, x: StridedArray, before: Index, best: Sequence[Vector]) -> list[Vector]:
         """The best of each lane after one more row, before which so many elements stand."""
         code, size = self.code, x.shape[0]
         e = Arithmetic(code, int64)
@@ -165,8 +178,12 @@ class _Position:
         wins = code.each(f"fcmp {how} {{t}} {{0}}, {{1}}", x, best, dtype=bool_)
         return e.and_(wins, code.each("fcmp ord {t} {0}, {0}", best, dtype=bool_))
 
-    def _finish(self, best: Sequence[Vector], y: Array) -> None:
-        """Of the best of each lane, write the position of the first best."""
+    def _finish(self, best: Sequence[Vector], y: StridedArray) -> None:
+        """Of the best of each lane, write the position of the first best.
+
+        value = the best of all lanes
+        y = the least position among lanes whose best is that value, or NaN
+        """
         code = self.code
         x, position = best
         e = Arithmetic(code, x.dtype)
@@ -186,13 +203,13 @@ class _Position:
         return code.splat(position, dtype)
 
 
-def _spread(y: Array, x: Array, axis: int) -> Array:
+def _spread(y: StridedArray, x: StridedArray, axis: int) -> StridedArray:
     """The output, with or without the axis it lost, as seen from the positions of x."""
     strides = list(y.strides)
     if len(strides) == len(x.strides):
         del strides[axis]
     strides.insert(axis, 0)
-    return Array(y.pointer, x.shape, tuple(strides), y.dtype)
+    return StridedArray(y.pointer, x.shape, tuple(strides), y.dtype)
 
 
 POSITION = {"argmax": Special(_emit(True)), "argmin": Special(_emit(False))}

@@ -1,6 +1,6 @@
-"""Special: a kernel that is no map, fold or gemm, and what its writer is given.
+"""KernelCall: what the writer of a special kernel is given, a kernel that is no map, fold or gemm.
 
-The kernels themselves are in `special_*` and `linalg_*`; `specials` lists them by op.
+The kernels themselves are in this folder and in `linalg`; `registry.py` has them by name.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index
 from wengert.core.dims import Size
 from wengert.core.types import ArrayType
 
 Fail: TypeAlias = Callable[[str, Index], None]
-Report: TypeAlias = Callable[[Array], None]
+Report: TypeAlias = Callable[[StridedArray], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class KernelCall:
     """
 
     code: Code
-    operands: tuple[Array, ...]
-    outputs: tuple[Array, ...]
+    operands: tuple[StridedArray, ...]
+    outputs: tuple[StridedArray, ...]
     params: dict[str, Any]
     scratch: str  # pointer to the bytes that `Special.scratch` asked for, aligned to 64
     fail: Fail  # fail(i1, position): where the i1 holds, note an error at this position

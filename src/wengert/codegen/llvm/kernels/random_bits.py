@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from wengert.codegen.llvm.kernels.axes import load_lanes, loop_vectors, over_lanes, store_lanes
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
 from wengert.core.dtypes import uint32, uint64
 
@@ -23,9 +23,9 @@ _NUMBERS, _KEYS = 0, 1  # purposes
 _WORDS = 4  # of a block
 
 
-def _round_keys(code: Code, key: Array) -> Array:
-    """The keys of all rounds, one after the other: (rounds, 2)."""
-    table = Array(code.room(uint64, 2 * _ROUNDS), (_ROUNDS, 2), (2, 1), uint64)
+def _round_keys(code: Code, key: StridedArray) -> StridedArray:
+    """The keys of all rounds: table[round, i] = key[i] + round · step[i], in 32 bits."""
+    table = StridedArray(code.room(uint64, 2 * _ROUNDS), (_ROUNDS, 2), (2, 1), uint64)
     with code.with_lanes(1):
         for i, step in enumerate(_KEY_STEPS):
             word = code.load(key.at(code, i).pointer, uint32).parts[0]
@@ -36,8 +36,12 @@ def _round_keys(code: Code, key: Array) -> Array:
     return table
 
 
-def _philox(e: Arithmetic, counter: Sequence[Vector], keys: Array) -> list[Vector]:
-    """Four random words, each below 2**32, from four words of counter."""
+def _philox(e: Arithmetic, counter: Sequence[Vector], keys: StridedArray) -> list[Vector]:
+    """Four random words, each below 2**32, from four words of counter.
+
+    for each round: left, right = c0 · M0, c2 · M1
+        c0, c1, c2, c3 = high(right) ^ c1 ^ k0, low(right), high(left) ^ c3 ^ k1, low(left)
+    """
     code, low = e.code, e.const(_LOW, uint64)
 
     def mix(number: Index, words: Sequence[Vector]) -> list[Vector]:
@@ -57,14 +61,17 @@ def _philox(e: Arithmetic, counter: Sequence[Vector], keys: Array) -> list[Vecto
 
 
 def _emit_bits(call: KernelCall) -> None:
+    """For each LANES blocks of four words: y = philox(counter of the blocks); the last ones, of
+    which not all are needed, go through memory on the stack.
+    """
     code, (key,), (y,) = call.code, call.operands, call.outputs
     e = Arithmetic(code, uint64)
     words: Index = y.dtype.itemsize // uint32.itemsize
     for size in y.shape:
         words = code.mul(words, size)
     chunk = _WORDS * code.lanes
-    out = Array(y.pointer, (words,), (1,), uint32)
-    rest = Array(code.room(uint32, chunk), (chunk,), (1,), uint32)
+    out = StridedArray(y.pointer, (words,), (1,), uint32)
+    rest = StridedArray(code.room(uint32, chunk), (chunk,), (1,), uint32)
     keys = _round_keys(code, key)
     stream, purpose = e.const(call.params["stream"]), e.const(_NUMBERS)
 
@@ -78,7 +85,7 @@ def _emit_bits(call: KernelCall) -> None:
 
     code.loop(0, words, chunk, blocks)
     last = code.mul(code.div(words, chunk), chunk)
-    end = Array(out.at(code, last).pointer, (chunk,), (1,), uint32)
+    end = StridedArray(out.at(code, last).pointer, (chunk,), (1,), uint32)
 
     def copy(j: Index, mask: Vector | None) -> None:
         store_lanes(code, load_lanes(code, rest, j, mask), end, j, mask)

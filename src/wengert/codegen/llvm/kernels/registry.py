@@ -1,8 +1,8 @@
-"""The special kernels by the name of their op."""
+"""The special kernels by name: that of `Kernel` in the definition of an op."""
 
 from __future__ import annotations
 
-from wengert.codegen.llvm.kernels.cumulate import CUMULATE
+from wengert.codegen.llvm.kernels.cumulative import CUMULATE
 from wengert.codegen.llvm.kernels.extremes import POSITION
 from wengert.codegen.llvm.kernels.kernel_call import Special
 from wengert.codegen.llvm.kernels.random_bits import RANDOM

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.frame import Frame
 from wengert.core.dtypes import int64
 
 
-def write_report(frame: Frame, number: int, x: Array, steps: Sequence[int]) -> None:
+def write_report(frame: Frame, number: int, x: StridedArray, steps: Sequence[int]) -> None:
     """Call `printer(number, pointer, words)`; the words are the sizes of the array, its strides in
     elements, and the steps of the loops around, which stand in these slots.
     """

@@ -1,13 +1,13 @@
 """scatter: zeros, to which updates are added at positions, in the order of the positions.
 
 That order is part of the result: what lands on one place adds up from the first index to the last.
-An index outside is noted, and its update left out.
+An index outside is noted, and its update left out. last_at says which comes last.
 """
 
 from __future__ import annotations
 
 from wengert.codegen.llvm.kernels.axes import (
-    Arrays,
+    StridedArrays,
     compacted,
     load_lanes,
     over_lanes,
@@ -16,12 +16,16 @@ from wengert.codegen.llvm.kernels.axes import (
 )
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
 from wengert.core.dtypes import int64
 
 
 def _emit(call: KernelCall) -> None:
+    """y = 0
+    for each position of the updates, in order:
+        where = the indices there; fail if one is outside, else y[where] += updates there
+    """
     code, (updates, *indices), (y,) = call.code, call.operands, call.outputs
     axis, count = call.params["axis"], len(indices)
     sizes, steps = (each[axis : axis + count] for each in (y.shape, y.strides))
@@ -31,24 +35,28 @@ def _emit(call: KernelCall) -> None:
     # All arrays as seen from the positions of the updates.
     none = (0,) * block
     target = (*y.strides[:before], *none, *y.strides[axis + count :])
-    views = [updates, Array(y.pointer, updates.shape, target, y.dtype)]
+    views = [updates, StridedArray(y.pointer, updates.shape, target, y.dtype)]
     views += [_broadcast(code, index, updates, before, block) for index in indices]
     views, (outer, inner, _) = compacted(code, views, [before, block, after])
 
-    def one(arrays: Arrays, at: tuple[Index, ...]) -> None:
+    def one(arrays: StridedArrays, at: tuple[Index, ...]) -> None:
         x, out, *those = arrays
         number: Index = 0
         for i, size in zip(at[outer:], views[0].shape[outer:], strict=False):
             number = code.add(code.mul(number, size), i)
         offset, inside = _offset(code, those, sizes, steps)
         call.fail(code.let(f"xor i1 {inside}, true"), number)
-        there = Array(code.address(out.pointer, offset, out.dtype), out.shape, out.strides, x.dtype)
+        there = StridedArray(
+            code.address(out.pointer, offset, out.dtype), out.shape, out.strides, x.dtype
+        )
         code.when(inside, lambda: _add(code, x, there))
 
     walk(code, views, outer + inner, one)
 
 
-def _broadcast(code: Code, index: Array, updates: Array, before: int, block: int) -> Array:
+def _broadcast(
+    code: Code, index: StridedArray, updates: StridedArray, before: int, block: int
+) -> StridedArray:
     """An index array as seen from the updates: the same along all axes but those of the block."""
     strides: list[Index] = [0] * len(updates.shape)
     first = before + block - len(index.shape)
@@ -58,13 +66,16 @@ def _broadcast(code: Code, index: Array, updates: Array, before: int, block: int
         elif isinstance(size, str):  # it may turn out to be 1
             one = code.compare("eq", size, 1)
             strides[axis] = code.let(f"select i1 {one}, i64 0, i64 {stride}")
-    return Array(index.pointer, updates.shape, tuple(strides), index.dtype)
+    return StridedArray(index.pointer, updates.shape, tuple(strides), index.dtype)
 
 
 def _offset(
-    code: Code, indices: Arrays, sizes: tuple[Index, ...], strides: tuple[Index, ...]
+    code: Code, indices: StridedArrays, sizes: tuple[Index, ...], strides: tuple[Index, ...]
 ) -> tuple[Index, str]:
-    """Where one index per axis points to, and an i1: whether all are inside."""
+    """Where one index per axis points to, and an i1: whether all are inside.
+
+    for each index: i += size if i < 0; inside = inside and 0 <= i < size; offset += i · stride
+    """
     offset: Index = 0
     inside = "true"
     for index, size, stride in zip(indices, sizes, strides, strict=True):
@@ -80,7 +91,7 @@ def _offset(
     return offset, inside
 
 
-def _add(code: Code, x: Array, y: Array) -> None:
+def _add(code: Code, x: StridedArray, y: StridedArray) -> None:
     """y += x."""
     e = Arithmetic(code, y.dtype)
     if not x.shape:
@@ -89,23 +100,43 @@ def _add(code: Code, x: Array, y: Array) -> None:
             code.store(total, y.pointer)
         return
 
-    def block(rest: Arrays, j: Index, mask: Vector | None) -> None:
+    def block(rest: StridedArrays, j: Index, mask: Vector | None) -> None:
         x, y = (load_lanes(code, each, j, mask) for each in rest)
         store_lanes(code, e.add(y, x), rest[1], j, mask)
 
-    def row(rest: Arrays, _: tuple[Index, ...]) -> None:
+    def row(rest: StridedArrays, _: tuple[Index, ...]) -> None:
         over_lanes(code, rest[0].shape[0], lambda j, mask: block(rest, j, mask))
 
     walk(code, [x, y], len(x.shape) - 1, row)
 
 
-def _fill_with_zeros(code: Code, y: Array) -> None:
+def _fill_with_zeros(code: Code, y: StridedArray) -> None:
     count: Index = 1
     for size in y.shape:
         count = code.mul(count, size)
-    flat = Array(y.pointer, (count,), (1,), y.dtype)
+    flat = StridedArray(y.pointer, (count,), (1,), y.dtype)
     zero = code.constant(0, y.dtype)
     over_lanes(code, count, lambda j, mask: store_lanes(code, zero, flat, j, mask))
 
 
-SCATTER = {"scatter": Special(_emit)}
+def _emit_last(call: KernelCall) -> None:
+    """For each position the number of the last index that is it, else -1."""
+    code, (index,), (y,) = call.code, call.operands, call.outputs
+    none = code.constant(-1, y.dtype)
+    over_lanes(code, y.shape[0], lambda j, mask: store_lanes(code, none, y, j, mask))
+
+    def one(arrays: StridedArrays, at: tuple[Index, ...]) -> None:
+        offset, inside = _offset(code, arrays, y.shape, y.strides)
+        call.fail(code.let(f"xor i1 {inside}, true"), at[0])
+        there = code.address(y.pointer, offset, y.dtype)
+
+        def note() -> None:
+            with code.with_lanes(1):
+                code.store(Vector((str(at[0]),), int64), there)
+
+        code.when(inside, note)
+
+    walk(code, [index], 1, one)
+
+
+SCATTER = {"scatter": Special(_emit), "last_at": Special(_emit_last)}

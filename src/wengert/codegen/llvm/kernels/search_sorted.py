@@ -10,21 +10,27 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from wengert.codegen.llvm.kernels.axes import Arrays, compacted, walk_vectors
+from wengert.codegen.llvm.kernels.axes import StridedArrays, compacted, walk_vectors
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
 from wengert.core.dtypes import DType, bool_, int64, is_float
 
 
 def _emit(call: KernelCall) -> None:
+    """low, high = 0, n
+    for each key, in order:
+        y = low = high = the place of the key, searched from where the last one was found
+    """
     code, (row, keys), (y,) = call.code, call.operands, call.outputs
     search = _Search(code, row, np.result_type(row.dtype, keys.dtype), call.params["side"])
     (keys, y), (axes,) = compacted(code, [keys, y], [len(keys.shape)])
     with code.with_lanes(1):
 
-        def one(arrays: Arrays, _: tuple[Index, ...], before: Sequence[Vector]) -> list[Vector]:
+        def one(
+            arrays: StridedArrays, _: tuple[Index, ...], before: Sequence[Vector]
+        ) -> list[Vector]:
             x, out = arrays
             key = search.number(x.pointer, x.dtype)
             low, high = search.bounds(key, before)
@@ -40,7 +46,7 @@ def _emit(call: KernelCall) -> None:
 class _Search:
     """Searches in one row, in the dtype that it and the keys have in common."""
 
-    def __init__(self, code: Code, row: Array, dtype: DType, side: str) -> None:
+    def __init__(self, code: Code, row: StridedArray, dtype: DType, side: str) -> None:
         self.code = code
         self.row = row
         self.dtype = dtype
@@ -54,7 +60,12 @@ class _Search:
         return Vector((str(value),), int64)
 
     def bounds(self, key: Vector, before: Sequence[Vector]) -> tuple[str, str]:
-        """Where the search for a key begins, from where the one before ended, and for which key."""
+        """Between which places a key is searched: `before` is where the last search ended, and for
+        which key.
+
+            if the key comes after the last one: low, n
+            else: 0, min(high + 1, n)
+        """
         code, n = self.code, self.row.shape[0]
         low, high = (x.parts[0] for x in before[:2])
         above = self._is_below(before[2], key)
@@ -65,7 +76,13 @@ class _Search:
         )
 
     def between(self, low: str, high: str, key: Vector) -> str:
-        """The first place from low up to high whose element is not below the key."""
+        """The first place from low up to high whose element is not below the key.
+
+        while low < high:
+            middle = low + (high - low) // 2
+            if row[middle] is below the key: low = middle + 1
+            else: high = middle
+        """
         code = self.code
 
         def halve(bounds: list[str]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from wengert.codegen.llvm.kernels.axes import (
-    Arrays,
+    StridedArrays,
     compacted,
     load_lanes,
     loop_vectors,
@@ -25,7 +25,7 @@ from wengert.codegen.llvm.kernels.axes import (
 )
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
 from wengert.codegen.numerics import LANES
 from wengert.core.dims import Size
@@ -59,6 +59,7 @@ _PAIR = 2  # words of a key and its position
 
 
 def _emit(call: KernelCall) -> None:
+    """For each row along the axis: rank blocks of 16 keys; merge them; y = the positions."""
     code, (x,), (y,) = call.code, call.operands, call.outputs
     axis = call.params["axis"]
     groups = [axis, 1, len(x.shape) - axis - 1]
@@ -89,7 +90,7 @@ class _Sorter:
         self.descending = descending
         self.block = code.room(kind, LANES)
 
-    def row(self, arrays: Arrays, scratch: str) -> None:
+    def row(self, arrays: StridedArrays, scratch: str) -> None:
         code, n = self.code, self.n
         x, y = arrays
         if isinstance(n, int) and n <= LANES:
@@ -101,7 +102,7 @@ class _Sorter:
 
         code.loop(0, n, LANES, block)
         run = self._merged(scratch, code.address(scratch, code.mul(n, _PAIR), uint64))
-        positions = Array(code.address(run, 1, int64), (n,), (_PAIR,), int64)
+        positions = StridedArray(code.address(run, 1, int64), (n,), (_PAIR,), int64)
 
         def copy(j: Index, mask: Vector | None) -> None:
             store_lanes(code, load_lanes(code, positions, j, mask), y, j, mask)
@@ -110,7 +111,7 @@ class _Sorter:
 
     # Blocks.
 
-    def _rank_into_output(self, x: Array, y: Array, mask: Vector | None) -> None:
+    def _rank_into_output(self, x: StridedArray, y: StridedArray, mask: Vector | None) -> None:
         code = self.code
         rank = self._ranks(sort_keys(code, load_lanes(code, x, 0, mask), self.descending), mask)
         (stride,) = y.strides
@@ -118,7 +119,7 @@ class _Sorter:
         step = e.const(stride) if isinstance(stride, int) else code.splat(stride, int64)
         code.scatter(code.lane_numbers(), y.pointer, e.mul(rank, step), mask)
 
-    def _rank_into_run(self, x: Array, run: str, j: Index, mask: Vector) -> None:
+    def _rank_into_run(self, x: StridedArray, run: str, j: Index, mask: Vector) -> None:
         code = self.code
         e = Arithmetic(code, uint64)
         keys = sort_keys(code, load_lanes(code, x, j, mask), self.descending)
@@ -129,7 +130,10 @@ class _Sorter:
         code.scatter(positions, code.address(there, 1, int64), to, mask)
 
     def _ranks(self, keys: Vector, mask: Vector | None) -> Vector:
-        """How many lanes come before each lane; those outside the mask come last."""
+        """How many lanes come before each lane; those outside the mask come last.
+
+        for i in lanes: count += (key[i] < key) or (key[i] == key and i comes before this lane)
+        """
         code = self.code
         e = Arithmetic(code, self.kind)
         if mask is not None:
@@ -150,7 +154,11 @@ class _Sorter:
     # Merging. Sizes and places are counted in words, from the beginning of the run or half.
 
     def _merged(self, run: str, other: str) -> str:
-        """Merge sorted blocks into longer ones until one is left: the run that holds it."""
+        """Merge sorted blocks into longer ones until one is left: the run that holds it.
+
+        size = one block
+        until size >= n: merge pairs of blocks of this size from run to other; exchange the two
+        """
         carry = [("i64", str(_PAIR * LANES)), ("ptr", run), ("ptr", other)]
         with self.code.with_lanes(1):
             return self.code.loop(0, self._rounds(), 1, self._round, carry)[1]
@@ -181,7 +189,13 @@ class _Sorter:
         return [double, to, source]
 
     def _merge_halves(self, source: str, to: str, size: str, double: str) -> None:
-        """Two halves of one size, from both ends at once: neither end can run out of a half."""
+        """Merge two halves of one size, from both ends at once, so that no half runs out.
+
+        i, j = the beginnings of the halves; p, q = their ends
+        for s in 0 … size:
+            to[s] = the lesser of source[i] and source[j], which moves up
+            to[last - s] = the greater of source[p] and source[q], which moves down
+        """
         code = self.code
         last = code.sub(double, _PAIR)
 
@@ -202,7 +216,10 @@ class _Sorter:
         code.loop(0, size, _PAIR, step, [("i64", str(each)) for each in first])
 
     def _merge_rest(self, source: str, to: str, begin: str, size: str, end: Index) -> None:
-        """What is left at the end of the row: one half, and less than another or none."""
+        """Merge what is left at the end of the row: one half, and less than another or none.
+
+        for s in begin … end: take the second's, if the first is over or the second's is less
+        """
         code = self.code
         middle = code.min(code.add(begin, size), end)
         last_of_first, last = code.sub(middle, _PAIR), code.sub(end, _PAIR)

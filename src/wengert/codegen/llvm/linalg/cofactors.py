@@ -31,8 +31,8 @@ from wengert.codegen.llvm.linalg.exponents import (
     together,
 )
 from wengert.codegen.llvm.linalg.matrix_rows import (
+    MatrixRows,
     MatrixScratch,
-    Rows,
     carried,
     copy_in,
     fill,
@@ -46,7 +46,7 @@ from wengert.codegen.llvm.linalg.matrix_rows import (
 )
 from wengert.codegen.llvm.linalg.small_products import substitute, subtract_product
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Index, Vector
 from wengert.codegen.numerics import LANES
 from wengert.core.dims import Size
@@ -58,9 +58,9 @@ from wengert.core.types import ArrayType
 class _Place:
     """Scratch memory: a factored matrix with all that belongs to it, and two more matrices."""
 
-    matrix: Rows
-    work: Rows
-    turned: Rows
+    matrix: MatrixRows
+    work: MatrixRows
+    turned: MatrixRows
     rows: str  # the order of its rows and columns
     columns: str
     down: str  # the exponents of their scales
@@ -74,6 +74,7 @@ class _Place:
 
 
 def _place(call: KernelCall) -> _Place:
+    """Hand out the scratch memory that `_scratch` asked for."""
     dtype, n = call.outputs[0].dtype, call.operands[0].shape[-1]
     whole, scratch = bits_dtype(dtype), MatrixScratch(call)
     matrix, work, turned = (scratch.rows(n, n, dtype) for _ in range(3))
@@ -105,7 +106,8 @@ def _scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
     return room(n, n, itemsize) * 3 + lines
 
 
-def _factor(e: Arithmetic, x: Array, place: _Place) -> None:
+def _factor(e: Arithmetic, x: StridedArray, place: _Place) -> None:
+    """P x Q = L D R in `matrix`, of x scaled, and the products of the pivots beside each."""
     code, matrix = e.code, place.matrix
     store_number(code, 0, place.spoilt, int64)
     copy_in(e, x, matrix)
@@ -140,7 +142,11 @@ def _running(
 
 
 def _running_products(e: Arithmetic, place: _Place) -> None:
-    """For each pivot the product of those before it, and of those after it."""
+    """For each pivot the product of those before it, and of those after it.
+
+    product = 1; for i in 0 … n:  before[i] = product; product = product · pivots[i]
+    product = 1; for i in n … 0:  after[i] = product;  product = product · pivots[i]
+    """
     code, n = e.code, place.matrix.count
 
     def store_before(i: Index, product: Scaled) -> Scaled:
@@ -160,7 +166,7 @@ Use: TypeAlias = Callable[[Index, Index, Scaled], None]  # of the product for on
 
 
 def _without_one(e: Arithmetic, place: _Place, use: Use) -> None:
-    """For each pivot the product of the others."""
+    """for each pivot i: use(i, i, before[i] · after[i]), the product of the others."""
     code = e.code
 
     def pivot(i: Index, _: Any) -> None:
@@ -171,7 +177,12 @@ def _without_one(e: Arithmetic, place: _Place, use: Use) -> None:
 
 
 def _without_two(e: Arithmetic, place: _Place, use: Use) -> None:
-    """For each pair of pivots the product of the others."""
+    """For each pair of pivots i < j: use(i, j, the product of the others).
+
+    for i in 0 … n:
+        product = before[i]
+        for j in i + 1 … n: use(i, j, product · after[j]); product = product · pivots[j]
+    """
     code, n = e.code, place.matrix.count
 
     def row(i: Index, _: Any) -> None:
@@ -189,7 +200,12 @@ def _without_two(e: Arithmetic, place: _Place, use: Use) -> None:
 def _write_products(
     e: Arithmetic, place: _Place, visit: Callable[[Arithmetic, _Place, Use], None]
 ) -> None:
-    """Products of pivots as a symmetric matrix in `work`, without the exponent they share."""
+    """Products of pivots as a symmetric matrix in `work`, without the exponent they share.
+
+    work = 0
+    exponent = the largest exponent of all products
+    for each product p of the pair (i, j): work[i, j] = work[j, i] = p / 2**exponent
+    """
     code, work, whole = e.code, place.work, bits_dtype(e.dtype)
     fill(e, work, 0)
 
@@ -209,11 +225,11 @@ def _write_products(
         visit(e, place, write)
 
 
-def _as_array(rows: Rows) -> Array:
-    return Array(rows.pointer, (rows.count, rows.count), (rows.step, 1), rows.dtype)
+def _as_array(rows: MatrixRows) -> StridedArray:
+    return StridedArray(rows.pointer, (rows.count, rows.count), (rows.step, 1), rows.dtype)
 
 
-def _inside(e: Arithmetic, dx: Array, place: _Place) -> None:
+def _inside(e: Arithmetic, dx: StridedArray, place: _Place) -> None:
     """A tangent of x as one of D, f = L⁻¹ P dx Q R⁻¹; fᵀ is left in `turned`."""
     code, matrix, work, turned = e.code, place.matrix, place.work, place.turned
     _scaled_tangent(e, dx, place)
@@ -223,8 +239,13 @@ def _inside(e: Arithmetic, dx: Array, place: _Place) -> None:
     substitute(code, e.dtype, matrix.pointer, 1, step, turned.pointer, step, n, step, "false")
 
 
-def _scaled_tangent(e: Arithmetic, dx: Array, place: _Place) -> None:
-    """P dx Q, scaled as x was, in `work`."""
+def _scaled_tangent(e: Arithmetic, dx: StridedArray, place: _Place) -> None:
+    """P dx Q, scaled as x was, in `work`.
+
+    for each row i, for each vector j of columns:
+        found = dx[rows[i], columns[j]]; if not all are finite: spoilt = 1
+        work[i, j] = found / 2**(down[i] + right[j])
+    """
     code, work, whole = e.code, place.work, bits_dtype(e.dtype)
     below, beside = dx.strides
 
@@ -248,8 +269,13 @@ def _scaled_tangent(e: Arithmetic, dx: Array, place: _Place) -> None:
     code.loop(0, work.count, 1, row)
 
 
-def _outside(e: Arithmetic, place: _Place, out: Array) -> None:
-    """Cofactors of D, or a tangent of them, from `work` to those of x: L⁻ᵀ work R⁻ᵀ, reordered."""
+def _outside(e: Arithmetic, place: _Place, out: StridedArray) -> None:
+    """Cofactors of D, or a tangent of them, from `work` to those of x: L⁻ᵀ work R⁻ᵀ, reordered.
+
+    work = L⁻ᵀ work; turned = workᵀ; turned = R⁻¹ turned
+    for each column j, for each vector i of rows:
+        out[rows[i], columns[j]] = sign · turned[j, i] · 2**(total exponent - down[i] - right[j])
+    """
     code, matrix, work, turned = e.code, place.matrix, place.work, place.turned
     n, step, last = matrix.count, matrix.step, matrix.last(code)
     # Upper triangles read from their ends are lower ones.
@@ -309,7 +335,7 @@ def _total_exponent(e: Arithmetic, place: _Place) -> Vector:
 def _emit_cofactors(call: KernelCall) -> None:
     e, place = Arithmetic(call.code, call.outputs[0].dtype), _place(call)
 
-    def matrix(operands: tuple[Array, ...], out: Array, _number: Index) -> None:
+    def matrix(operands: tuple[StridedArray, ...], out: StridedArray, _number: Index) -> None:
         _factor(e, operands[0], place)
         _write_products(e, place, _without_one)
         _outside(e, place, out)
@@ -322,9 +348,13 @@ def _tangent_of_cofactors(e: Arithmetic, place: _Place) -> None:
 
     On the diagonal Σ_k p_ik f_kk, off it -p_ij f_ji, where p_ij is the product of the pivots
     without two.
+
+        along[i] = -Σ_k f_kk p_ki     # in the place of the pivots, which are no longer needed
+        for all i, j: work[i, j] = -work[i, j] · turned[i, j]
+        for each i:   work[i, i] = -along[i]
     """
     code, work, turned = e.code, place.work, place.turned
-    step, along = work.step, Rows(place.pivots, 1, work.step, e.dtype)
+    step, along = work.step, MatrixRows(place.pivots, 1, work.step, e.dtype)
     fill(e, along, 0)
     diagonal, n = code.add(step, 1), work.count
     subtract_product(
@@ -347,7 +377,7 @@ def _tangent_of_cofactors(e: Arithmetic, place: _Place) -> None:
 def _emit_tangent(call: KernelCall) -> None:
     e, place = Arithmetic(call.code, call.outputs[0].dtype), _place(call)
 
-    def matrix(operands: tuple[Array, ...], out: Array, _number: Index) -> None:
+    def matrix(operands: tuple[StridedArray, ...], out: StridedArray, _number: Index) -> None:
         _factor(e, operands[0], place)
         _inside(e, operands[1], place)
         _write_products(e, place, _without_two)

@@ -15,7 +15,7 @@ from wengert.codegen.llvm.linalg.exponents import (
 )
 from wengert.codegen.llvm.linalg.lu import eliminate, exchange_rows, when_pivot
 from wengert.codegen.llvm.linalg.matrix_rows import (
-    Rows,
+    MatrixRows,
     carried,
     fill,
     load_number,
@@ -38,9 +38,13 @@ def scale(e: Arithmetic, a: str, step: str, n: str, down: str, right: str, spoil
     Scaling is exact, and without it the pivots of rows of very different size would be lost in each
     other's rounding errors. Where a number is not finite the i64 `spoilt` becomes 1 and the whole
     matrix 0.
+
+        for each row i: down[i] = exponent of its largest number; divide the row by 2**down[i]
+        if a number was not finite: a = 0
+        for each vector of columns j: right[j] = exponents of their largest numbers; divide by them
     """
     code, whole = e.code, bits_dtype(e.dtype)
-    rows = Rows(a, n, step, e.dtype)
+    rows = MatrixRows(a, n, step, e.dtype)
 
     def row(i: Index, _: Any) -> None:
         largest = code.join(_largest(e, rows, i, 0, step, LANES), e.max)
@@ -61,8 +65,12 @@ def scale(e: Arithmetic, a: str, step: str, n: str, down: str, right: str, spoil
     code.loop(0, step, LANES, columns)
 
 
-def _largest(e: Arithmetic, rows: Rows, i: Index, j: Index, end: Index, apart: Index) -> Vector:
-    """The largest magnitudes, lane by lane, of vectors from (i, j) on, so many elements apart."""
+def _largest(
+    e: Arithmetic, rows: MatrixRows, i: Index, j: Index, end: Index, apart: Index
+) -> Vector:
+    """The largest magnitudes, lane by lane, of the vectors that begin at (i, j) and then every
+    `apart` elements, up to `end` elements on.
+    """
     code, whole = e.code, bits_dtype(e.dtype)
     start = rows.at(code, i, j)
 
@@ -76,7 +84,7 @@ def _largest(e: Arithmetic, rows: Rows, i: Index, j: Index, end: Index, apart: I
 
 
 def _divide(
-    e: Arithmetic, rows: Rows, i: Index, j: Index, end: Index, apart: Index, exponent: Vector
+    e: Arithmetic, rows: MatrixRows, i: Index, j: Index, end: Index, apart: Index, exponent: Vector
 ) -> None:
     """Divide the same vectors by powers of two."""
     code = e.code
@@ -110,9 +118,17 @@ def factor_completely(
     No number of L and R exceeds 1, and where the rank ends the pivots are 0. `rows` and `columns`
     become the order in which those of a were taken, `down` and `right` are brought into it, and
     the i64 `odd` becomes 1 where P and Q together have determinant -1.
+
+        rows = columns = 0, 1, 2 …
+        for k in 0 … n:
+            i, j = where the largest number stands, from row k and column k on
+            exchange rows k and i, columns k and j, of the matrix and of the lines beside it
+            pivots[k] = a[k, k]
+            if a[k, k] != 0: eliminate below it; divide what is right of it by it
+            odd = odd xor (k != i) xor (k != j)
     """
     code, whole = e.code, bits_dtype(e.dtype)
-    matrix = Rows(a, n, step, e.dtype)
+    matrix = MatrixRows(a, n, step, e.dtype)
     _count(e, (rows, columns), step)
 
     lines = ((rows, int64), (down, whole)), ((columns, int64), (right, whole))
@@ -147,8 +163,14 @@ def _count(e: Arithmetic, lines: tuple[str, ...], end: Index) -> None:
     code.loop(0, end, LANES, vector)
 
 
-def _place_of_largest(e: Arithmetic, rows: Rows, k: Index) -> tuple[Index, Index]:
-    """Row and column, both from k on, of the largest number; the first of equals."""
+def _place_of_largest(e: Arithmetic, rows: MatrixRows, k: Index) -> tuple[Index, Index]:
+    """Row and column, both from k on, of the largest number; the first of equals.
+
+    in each lane: best, where = 0, (k, k)
+    for each row i from k on: for each vector j of columns, where a column is inside:
+        if |a[i, j]| > best: best, where = |a[i, j]|, (i, j)
+    of all lanes with the largest best: the first where
+    """
     code, whole = e.code, bits_dtype(e.dtype)
     begin = code.mul(code.div(k, LANES), LANES)
     first, end = splat_index(code, k), splat_index(code, rows.count)
@@ -178,7 +200,7 @@ def _place_of_largest(e: Arithmetic, rows: Rows, k: Index) -> tuple[Index, Index
     return code.div(place, rows.step), code.mod(place, rows.step)
 
 
-def _exchange_columns(code: Code, rows: Rows, i: Index, j: Index) -> None:
+def _exchange_columns(code: Code, rows: MatrixRows, i: Index, j: Index) -> None:
     def exchange() -> None:
         code.loop(
             0,
@@ -198,7 +220,7 @@ def _exchange(code: Code, line: str, dtype: DType, i: Index, j: Index) -> None:
     store_number(code, found[1], at[0], dtype)
 
 
-def _eliminate_both(e: Arithmetic, rows: Rows, k: Index, pivot: str) -> None:
+def _eliminate_both(e: Arithmetic, rows: MatrixRows, k: Index, pivot: str) -> None:
     """Subtract row k from those below it, then divide what is right of the pivot by it."""
     code = e.code
     begin = code.mul(code.div(k, LANES), LANES)

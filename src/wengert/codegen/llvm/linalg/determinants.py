@@ -17,8 +17,8 @@ from wengert.codegen.llvm.linalg.exponents import (
 )
 from wengert.codegen.llvm.linalg.lu import factor
 from wengert.codegen.llvm.linalg.matrix_rows import (
+    MatrixRows,
     MatrixScratch,
-    Rows,
     anywhere,
     carried,
     copy_in,
@@ -27,7 +27,7 @@ from wengert.codegen.llvm.linalg.matrix_rows import (
     uncarried,
 )
 from wengert.codegen.llvm.text.arithmetic import Arithmetic, polynomial
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Index, Vector
 from wengert.core.dims import Size
 from wengert.core.dtypes import bool_, int64
@@ -45,8 +45,16 @@ class Determinant(NamedTuple):
 Part: TypeAlias = Callable[[Arithmetic, Determinant], Vector]
 
 
-def _product_of_pivots(e: Arithmetic, rows: Rows, swaps: str) -> Determinant:
-    """Of a factored matrix. A pivot of 0 decides, infinities or not, as in NumPy."""
+def _product_of_pivots(e: Arithmetic, rows: MatrixRows, swaps: str) -> Determinant:
+    """The determinant of a factored matrix. If a pivot is 0, so is it, even where others are
+    infinite, as in NumPy.
+
+        size, negative, zero = 1, no, no
+        for each pivot p, of row k:
+            size = size · |p|
+            negative = negative xor (p < 0) xor (row k was exchanged)
+            zero = zero or p == 0
+    """
     code, dtype = e.code, e.dtype
     dtypes = (dtype, bits_dtype(dtype), bool_, bool_)
 
@@ -109,12 +117,14 @@ def _scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
 
 
 def _special(part: Part) -> Special:
+    """For each matrix: P a = L U; out = `part` of the product of pivots, or NaN if a has one."""
+
     def emit(call: KernelCall) -> None:
         code, dtype, n = call.code, call.outputs[0].dtype, call.operands[0].shape[-1]
         e, scratch = Arithmetic(code, dtype), MatrixScratch(call)
         a, swaps = scratch.rows(n, n, dtype), scratch.line(n)
 
-        def matrix(operands: tuple[Array, ...], out: Array, number: Index) -> None:
+        def matrix(operands: tuple[StridedArray, ...], out: StridedArray, number: Index) -> None:
             copy_in(e, operands[0], a)
             spoilt = anywhere(e, a, lambda x: e.ne(x, x))
             factor(code, dtype, a.pointer, a.step, n, swaps)

@@ -5,6 +5,16 @@ from __future__ import annotations
 from wengert.codegen.llvm.kernels.kernel_call import Special
 from wengert.codegen.llvm.linalg.cofactors import COFACTORS
 from wengert.codegen.llvm.linalg.determinants import DETERMINANTS
+from wengert.codegen.llvm.linalg.matrix_exponential import EXPONENTIAL
 from wengert.codegen.llvm.linalg.solvers import SOLVERS
+from wengert.codegen.llvm.linalg.spectral.eigenvalues import EIGENVALUES
+from wengert.codegen.llvm.linalg.spectral.singular_values import SINGULAR_VALUES
 
-FACTORISATIONS: dict[str, Special] = {**SOLVERS, **DETERMINANTS, **COFACTORS}
+FACTORISATIONS: dict[str, Special] = {
+    **SOLVERS,
+    **DETERMINANTS,
+    **COFACTORS,
+    **EIGENVALUES,
+    **SINGULAR_VALUES,
+    **EXPONENTIAL,
+}

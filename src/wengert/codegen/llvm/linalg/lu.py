@@ -9,7 +9,7 @@ from typing import Any
 
 from wengert.codegen.llvm.linalg.exponents import bits_dtype, magnitude
 from wengert.codegen.llvm.linalg.matrix_rows import (
-    Rows,
+    MatrixRows,
     load_number,
     routine,
     splat_index,
@@ -29,9 +29,16 @@ def factor(e: Arithmetic, a: str, step: str, n: str, swaps: str) -> None:
     swaps[k] is the row that was exchanged with row k at step k: the one with the largest number in
     column k, the first of equals; NaN counts as the largest, so that it reaches the results.
     Columns are eliminated in blocks of one vector; every element is one sum in their order.
+
+        for each block of LANES columns:
+            for each column k of the block:
+                swaps[k] = the row, from k on, with the largest number in column k
+                exchange rows k and swaps[k]
+                if a[k, k] != 0: eliminate column k below the diagonal, within the block
+            bring the columns to the right of the block up to date
     """
     code = e.code
-    rows = Rows(a, n, step, e.dtype)
+    rows = MatrixRows(a, n, step, e.dtype)
 
     def block(begin: Index, _: Any) -> None:
         end = code.min(code.add(begin, LANES), n)
@@ -48,8 +55,12 @@ def factor(e: Arithmetic, a: str, step: str, n: str, swaps: str) -> None:
     code.loop(0, n, LANES, block)
 
 
-def _largest_below(e: Arithmetic, rows: Rows, k: Index) -> str:
-    """The row, from k on, with the largest number in column k."""
+def _largest_below(e: Arithmetic, rows: MatrixRows, k: Index) -> str:
+    """The row, from k on, with the largest number in column k.
+
+    best, place = -1, k
+    for i in k … n: if the bits of |a[i, k]| are above best: best, place = those bits, i
+    """
     code = e.code
     kind = scalar_type(bits_dtype(e.dtype))
 
@@ -65,7 +76,8 @@ def _largest_below(e: Arithmetic, rows: Rows, k: Index) -> str:
     return code.loop(k, rows.count, 1, row, [(kind, "-1"), ("i64", str(k))])[1]
 
 
-def exchange_rows(e: Arithmetic, rows: Rows, i: Index, j: Index) -> None:
+def exchange_rows(e: Arithmetic, rows: MatrixRows, i: Index, j: Index) -> None:
+    """if i != j: for each vector of columns: exchange those of rows i and j."""
     code = e.code
 
     def exchange() -> None:
@@ -82,16 +94,26 @@ def exchange_rows(e: Arithmetic, rows: Rows, i: Index, j: Index) -> None:
     code.when(code.compare("ne", i, j), exchange)
 
 
-def when_pivot(e: Arithmetic, rows: Rows, k: Index, then: Callable[[str], None]) -> None:
-    """Code that runs where pivot k is not 0. Where it is, all that it would eliminate is 0 too."""
+def when_pivot(e: Arithmetic, rows: MatrixRows, k: Index, then: Callable[[str], None]) -> None:
+    """Write code that runs only if pivot k is not 0. If it is 0, so is all that it would eliminate:
+    it was the largest number there was.
+    """
     code = e.code
     pivot = load_number(code, rows.at(code, k, k), e.dtype)
     code.when(code.let(f"fcmp une {scalar_type(e.dtype)} {pivot}, 0.0"), lambda: then(pivot))
 
 
-def eliminate(e: Arithmetic, rows: Rows, k: Index, begin: Index, end: Index | None = None) -> None:
+def eliminate(
+    e: Arithmetic, rows: MatrixRows, k: Index, begin: Index, end: Index | None = None
+) -> None:
     """Subtract row k from those below it, in the vector of columns that begins at `begin` and holds
-    column k, whose place the multipliers take; and in all vectors up to `end`.
+    column k; and, if `end` is given, in all vectors after it up to there.
+
+        for each row i below k:
+            by = a[i, k] / a[k, k]
+            a[i, j] -= by · a[k, j] for the columns j after k of that vector
+            a[i, k] = by
+            for each vector j after it, up to end: a[i, j] -= by · a[k, j]
     """
     code = e.code
     pivot = load_number(code, rows.at(code, k, k), e.dtype)
@@ -119,8 +141,12 @@ def eliminate(e: Arithmetic, rows: Rows, k: Index, begin: Index, end: Index | No
     code.loop(code.add(k, 1), rows.count, 1, row)
 
 
-def _finish_block(code: Code, rows: Rows, begin: Index, end: Index) -> None:
-    """Bring the columns to the right of a block of eliminated ones up to date."""
+def _finish_block(code: Code, rows: MatrixRows, begin: Index, end: Index) -> None:
+    """Bring the columns to the right of a block of eliminated ones up to date.
+
+    for each row i of the block but the first: a[i, right] -= a[i, block before i] @ a[those, right]
+    for all rows i below the block:            a[i, right] -= a[i, block] @ a[block, right]
+    """
     step, right = rows.step, code.add(begin, LANES)
     columns = code.sub(step, right)
     above = rows.at(code, begin, right)
@@ -149,6 +175,6 @@ def any_zero(code: Code, pointer: str, step: Index, count: Index, dtype: DType) 
     return code.loop(0, count, 1, number, [("i1", "false")])[0]
 
 
-def is_singular(code: Code, rows: Rows) -> str:
+def is_singular(code: Code, rows: MatrixRows) -> str:
     """An i1: whether a factored matrix has a pivot that is exactly 0."""
     return any_zero(code, rows.pointer, code.add(rows.step, 1), rows.count, rows.dtype)

@@ -14,11 +14,13 @@ from typing import Any
 
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
 from wengert.codegen.numerics import LANES
 from wengert.core.dims import Size
 from wengert.core.dtypes import DType, bool_, int64
+
+_SHARED = 512  # bytes: rows as far apart as a multiple of this meet in a cache
 
 
 class Routine:
@@ -47,7 +49,7 @@ def routine(params: str) -> Callable[[Callable[..., None]], Routine]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class MatrixRows:
     """A matrix in scratch memory: its rows are `step` elements apart, a multiple of the lanes."""
 
     pointer: str
@@ -73,15 +75,25 @@ class MatrixScratch:
         self.pointer = call.scratch
         self.used: Index = 0  # bytes
 
-    def rows(self, count: Index, columns: Index, dtype: DType) -> Rows:
+    def rows(self, count: Index, columns: Index, dtype: DType, apart: bool = False) -> MatrixRows:
+        """`apart` are rows that are read down their columns: a power of two between them would put
+        them all into the same few places of a cache. They need room for LANES more columns.
+        """
         code = self.code
         step = code.mul(code.div(code.add(columns, LANES - 1), LANES), LANES)
         pointer = self.pointer
         if self.used != 0:
             pointer = code.let(f"getelementptr i8, ptr {self.pointer}, i64 {self.used}")
+        step = code.add(step, self._gap(step, dtype)) if apart else step
         size = code.mul(code.mul(count, step), dtype.itemsize)
         self.used = code.add(self.used, size)
-        return Rows(pointer, count, step, dtype)
+        return MatrixRows(pointer, count, step, dtype)
+
+    def _gap(self, step: Index, dtype: DType) -> Index:
+        if isinstance(step, int):
+            return 0 if step * dtype.itemsize % _SHARED else LANES
+        rest = self.code.mod(self.code.mul(step, dtype.itemsize), _SHARED)
+        return self.code.let(f"select i1 {self.code.compare('eq', rest, 0)}, i64 {LANES}, i64 0")
 
     def line(self, count: Index, dtype: DType = int64) -> str:
         """So many numbers, filled up to whole vectors."""
@@ -103,7 +115,9 @@ def _repeated(code: Code, size: Index, whole: Index, i: Index) -> Index:
 
 
 def for_each_matrix(
-    call: KernelCall, rank: int, body: Callable[[tuple[Array, ...], Array, Index], None]
+    call: KernelCall,
+    rank: int,
+    body: Callable[[tuple[StridedArray, ...], StridedArray, Index], None],
 ) -> None:
     """Loop over the leading axes of the output, all but `rank`.
 
@@ -112,7 +126,7 @@ def for_each_matrix(
     code, out = call.code, call.outputs[0]
     batch = out.shape[: len(out.shape) - rank]
 
-    def part(x: Array, positions: list[Index]) -> Array:
+    def part(x: StridedArray, positions: list[Index]) -> StridedArray:
         own = max(len(x.shape) - 2, 0)
         first = len(batch) - own
         axes = zip(x.shape, batch[first:], positions[first:], strict=False)
@@ -136,13 +150,15 @@ def for_each_matrix(
         nest([], 0)
 
 
-def as_columns(x: Array) -> Array:
+def as_columns(x: StridedArray) -> StridedArray:
     """A vector as a matrix of one column."""
-    return Array(x.pointer, (*x.shape, 1), (*x.strides, 1), x.dtype) if len(x.shape) == 1 else x
+    return (
+        StridedArray(x.pointer, (*x.shape, 1), (*x.strides, 1), x.dtype) if len(x.shape) == 1 else x
+    )
 
 
-def transposed(x: Array) -> Array:
-    return Array(x.pointer, x.shape[::-1], x.strides[::-1], x.dtype)
+def transposed(x: StridedArray) -> StridedArray:
+    return StridedArray(x.pointer, x.shape[::-1], x.strides[::-1], x.dtype)
 
 
 def splat_index(code: Code, value: Index) -> Vector:
@@ -152,8 +168,11 @@ def splat_index(code: Code, value: Index) -> Vector:
     return code.splat(value, int64)
 
 
-def copy_in(e: Arithmetic, x: Array, to: Rows) -> None:
-    """Fill rows with a matrix of any strides and dtype; 0 past its last column."""
+def copy_in(e: Arithmetic, x: StridedArray, to: MatrixRows) -> None:
+    """Fill rows with a matrix of any strides and dtype; 0 past its last column.
+
+    for i in rows: for each vector j of columns: to[i, j] = x[i, j] as to's dtype
+    """
     code = e.code
     (count, columns), (down, right) = x.shape, x.strides
     positions = None if right == 1 else e.mul(code.lane_numbers(), splat_index(code, right))
@@ -170,13 +189,16 @@ def copy_in(e: Arithmetic, x: Array, to: Rows) -> None:
                 found = code.gather(at, positions, x.dtype, mask)
             code.store(e.cast(found, to.dtype), to.at(code, i, j))
 
-        code.loop(0, columns, LANES, vector)
+        code.loop(0, to.step, LANES, vector)
 
     code.loop(0, count, 1, row)
 
 
-def copy_out(e: Arithmetic, rows: Rows, out: Array) -> None:
-    """Write rows to an output, whose rows have no gaps."""
+def copy_out(e: Arithmetic, rows: MatrixRows, out: StridedArray) -> None:
+    """Write rows to an output, whose rows have no gaps.
+
+    for i in rows: for each vector j of columns: out[i, j] = rows[i, j]
+    """
     code = e.code
     count, columns = out.shape
 
@@ -191,8 +213,8 @@ def copy_out(e: Arithmetic, rows: Rows, out: Array) -> None:
     code.loop(0, count, 1, row)
 
 
-def fill(e: Arithmetic, rows: Rows, value: float) -> None:
-    """The same number everywhere."""
+def fill(e: Arithmetic, rows: MatrixRows, value: float) -> None:
+    """Write the same number everywhere."""
     code = e.code
 
     def vector(i: Index, _: Any) -> None:
@@ -201,7 +223,34 @@ def fill(e: Arithmetic, rows: Rows, value: float) -> None:
     code.loop(0, code.mul(rows.count, rows.step), LANES, vector)
 
 
-def anywhere(e: Arithmetic, rows: Rows, holds: Callable[[Vector], Vector]) -> str:
+def fill_identity(e: Arithmetic, rows: MatrixRows) -> None:
+    """Ones on the diagonal, and zeros."""
+    code = e.code
+    fill(e, rows, 0)
+
+    def diagonal(i: Index, _: Any) -> None:
+        store_number(code, "1.0", rows.at(code, i, i), e.dtype)
+
+    code.loop(0, rows.count, 1, diagonal)
+
+
+def clear_below(e: Arithmetic, rows: MatrixRows) -> None:
+    """Zeros below the diagonal."""
+    code = e.code
+
+    def row(i: Index, _: Any) -> None:
+        def vector(j: Index, _: Any) -> None:
+            at = rows.at(code, i, j)
+            column = e.add(code.lane_numbers(), splat_index(code, j))
+            below = e.lt(column, splat_index(code, i))
+            code.store(e.select(below, e.const(0), code.load(at, e.dtype)), at)
+
+        code.loop(0, i, LANES, vector)
+
+    code.loop(0, rows.count, 1, row)
+
+
+def anywhere(e: Arithmetic, rows: MatrixRows, holds: Callable[[Vector], Vector]) -> str:
     """An i1: whether something holds for any element, and not for 0."""
     code = e.code
 
@@ -215,7 +264,7 @@ def anywhere(e: Arithmetic, rows: Rows, holds: Callable[[Vector], Vector]) -> st
     return e.any_lane(*uncarried(code, parts, bool_))
 
 
-def is_spoilt(e: Arithmetic, rows: Rows) -> str:
+def is_spoilt(e: Arithmetic, rows: MatrixRows) -> str:
     """An i1: whether an element is not finite."""
     return anywhere(e, rows, lambda x: e.not_(e.lt(e.abs(x), e.const(math.inf))))
 

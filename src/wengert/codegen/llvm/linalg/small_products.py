@@ -31,7 +31,11 @@ def subtract_product(
     columns: str,
     depth: str,
 ) -> None:
-    """c -= a @ b with sums in the order of depth; c and b are Rows, a has any strides."""
+    """c -= a @ b with sums in the order of depth; c and b are MatrixRows, a has any strides.
+
+    for each _TILE rows i of c, then for each row that is left:
+        for each vector of columns j: sums = c[i, j]; for d in depth: sums -= a[i, d] b[d, j]
+    """
     code, dtype = e.code, e.dtype
 
     def tiles(size: int, i: Index) -> None:
@@ -59,7 +63,12 @@ def _tile(
     right_step: Index,
     depth: Index,
 ) -> None:
-    """One vector of some rows: less its numbers on the left times the vectors on the right."""
+    """One vector j of some rows i of c.
+
+    sums = c[i, j]
+    for d in 0 … depth: sums[i] = fma(-left[i, d], right[d, j], sums[i])
+    c[i, j] = sums
+    """
     code, dtype, size = e.code, e.dtype, len(at)
 
     def product(_: Index, now: list[str]) -> list[str]:
@@ -94,8 +103,15 @@ def substitute(
 ) -> None:
     """Turn the right-hand side x of a lower triangular system into its solution, in place.
 
-    a has any strides, x is Rows, or Rows from the last to the first. Unless `divided`, the diagonal
-    of a counts as ones. Every element is one sum in the order of the rows before its own.
+    a has any strides, x is MatrixRows, read from the first to the last or the other way round.
+    Unless `divided`, the diagonal of a counts as ones. Every element is one sum, in the order of
+    the rows before its own.
+
+        for each block of LANES rows:
+            x[block] -= a[block, all before] @ x[all before]
+            for each row i of the block:
+                x[i] -= a[i, rows of the block before i] @ x[rows of the block before i]
+                if divided: x[i] /= a[i, i]
     """
     code, dtype = e.code, e.dtype
 

@@ -11,24 +11,25 @@ import numpy as np
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
 from wengert.codegen.llvm.linalg.lu import any_zero, exchange_rows, factor, is_singular
 from wengert.codegen.llvm.linalg.matrix_rows import (
+    MatrixRows,
     MatrixScratch,
-    Rows,
     as_columns,
+    clear_below,
     copy_in,
     copy_out,
     fill,
+    fill_identity,
     for_each_matrix,
     is_spoilt,
     load_number,
     room,
     routine,
-    splat_index,
     store_number,
     transposed,
 )
 from wengert.codegen.llvm.linalg.small_products import substitute, subtract_product
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
-from wengert.codegen.llvm.text.arrays import Array
+from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index, scalar_type
 from wengert.codegen.numerics import LANES
 from wengert.core.dims import Size
@@ -52,6 +53,7 @@ def _solve_scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
 
 
 def _emit_solve(call: KernelCall) -> None:
+    """For each matrix: copy a and b in; solve in place; fail if a is singular; copy x out."""
     dtype, vector = call.outputs[0].dtype, len(call.operands[1].shape) == 1
     n = call.operands[0].shape[-1]
     columns = 1 if vector else call.operands[1].shape[-1]
@@ -59,18 +61,23 @@ def _emit_solve(call: KernelCall) -> None:
     a, x = scratch.rows(n, n, dtype), scratch.rows(n, columns, dtype)
     swaps = scratch.line(n)
 
-    def system(operands: tuple[Array, ...], out: Array, number: Index) -> None:
+    def system(operands: tuple[StridedArray, ...], out: StridedArray, number: Index) -> None:
         copy_in(e, operands[0], a)
         copy_in(e, as_columns(operands[1]), x)
-        call.fail(_solve_in_place(e, a, x, swaps), number)
+        call.fail(solve_in_place(e, a, x, swaps), number)
         copy_out(e, x, as_columns(out))
 
     for_each_matrix(call, 1 if vector else 2, system)
 
 
-def _solve_in_place(e: Arithmetic, a: Rows, x: Rows, swaps: str) -> str:
-    """Factor a and solve a @ x = x; an i1: whether a is singular. Where an element of a is not
-    finite it is not, and x is NaN.
+def solve_in_place(e: Arithmetic, a: MatrixRows, x: MatrixRows, swaps: str) -> str:
+    """Factor a and solve a @ x = b, where x holds b before and the solution after; an i1: whether a
+    is singular. Where an element of a is not finite, a does not count as singular, and x is NaN.
+
+        P a = L U
+        for k in 0 … n: exchange rows k and swaps[k] of x
+        x = L⁻¹ x; x = U⁻¹ x
+        if an element of a was not finite: x = NaN
     """
     code, dtype = e.code, e.dtype
     spoilt = is_spoilt(e, a)
@@ -99,28 +106,19 @@ def _inv_scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
 
 
 def _emit_inv(call: KernelCall) -> None:
+    """As `solve`, with the identity on the right-hand side."""
     dtype, n = call.outputs[0].dtype, call.operands[0].shape[-1]
     e, scratch = Arithmetic(call.code, dtype), MatrixScratch(call)
     a, x = scratch.rows(n, n, dtype), scratch.rows(n, n, dtype)
     swaps = scratch.line(n)
 
-    def matrix(operands: tuple[Array, ...], out: Array, number: Index) -> None:
+    def matrix(operands: tuple[StridedArray, ...], out: StridedArray, number: Index) -> None:
         copy_in(e, operands[0], a)
         fill_identity(e, x)
-        call.fail(_solve_in_place(e, a, x, swaps), number)
+        call.fail(solve_in_place(e, a, x, swaps), number)
         copy_out(e, x, out)
 
     for_each_matrix(call, 2, matrix)
-
-
-def fill_identity(e: Arithmetic, rows: Rows) -> None:
-    code = e.code
-    fill(e, rows, 0)
-
-    def diagonal(i: Index, _: Any) -> None:
-        store_number(code, "1.0", rows.at(code, i, i), e.dtype)
-
-    code.loop(0, rows.count, 1, diagonal)
 
 
 # One triangle.
@@ -133,6 +131,9 @@ def _triangular_scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> S
 
 
 def _emit_triangular_solve(call: KernelCall) -> None:
+    """For each matrix: copy b in, and a if its dtype is another; fail if the diagonal has a 0;
+    substitute; copy x out.
+    """
     dtype, vector = call.outputs[0].dtype, len(call.operands[1].shape) == 1
     n = call.operands[0].shape[-1]
     columns = 1 if vector else call.operands[1].shape[-1]
@@ -141,11 +142,11 @@ def _emit_triangular_solve(call: KernelCall) -> None:
     a = scratch.rows(n, n, dtype) if copied else None
     x = scratch.rows(n, columns, dtype)
 
-    def system(operands: tuple[Array, ...], out: Array, number: Index) -> None:
+    def system(operands: tuple[StridedArray, ...], out: StridedArray, number: Index) -> None:
         triangle = operands[0]
         if a is not None:
             copy_in(e, triangle, a)
-            triangle = Array(a.pointer, triangle.shape, (a.step, 1), dtype)
+            triangle = StridedArray(a.pointer, triangle.shape, (a.step, 1), dtype)
         copy_in(e, as_columns(operands[1]), x)
         diagonal = e.code.add(*triangle.strides)
         call.fail(any_zero(e.code, triangle.pointer, diagonal, n, dtype), number)
@@ -155,7 +156,9 @@ def _emit_triangular_solve(call: KernelCall) -> None:
     for_each_matrix(call, 1 if vector else 2, system)
 
 
-def _substitute_triangle(code: Code, a: Array, x: Rows, params: dict[str, Any]) -> None:
+def _substitute_triangle(
+    code: Code, a: StridedArray, x: MatrixRows, params: dict[str, Any]
+) -> None:
     """Solve in place with one triangle of a, which has the dtype of x."""
     if params["trans"]:
         a = transposed(a)
@@ -177,9 +180,16 @@ def factor_symmetric(e: Arithmetic, a: str, step: str, n: str, failed: str) -> N
     """a = Uᵀ U in place, for the upper triangle; what is below the diagonal is left undefined.
 
     The i64 `failed` becomes 1 where a pivot is not above 0. Rows are made in blocks of one vector.
+
+        for each block of LANES rows:
+            a[block] -= a[all before, block]ᵀ @ a[all before]
+            for each row i of the block:
+                a[i] -= a[rows of the block before i, i]ᵀ @ a[rows of the block before i]
+                if a[i, i] <= 0: failed = 1
+                a[i] /= √a[i, i]
     """
     code, dtype = e.code, e.dtype
-    rows = Rows(a, n, step, dtype)
+    rows = MatrixRows(a, n, step, dtype)
     kind = scalar_type(dtype)
 
     def block(begin: Index, _: Any) -> None:
@@ -224,12 +234,15 @@ def _cholesky_scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Siz
 
 
 def _emit_cholesky(call: KernelCall) -> None:
+    """For each matrix x: a = (x + xᵀ) / 2 = Uᵀ U; fail if a pivot is not above 0; NaN if an element
+    is not finite; copy out U, or Uᵀ, with zeros on the other side.
+    """
     code, dtype, n = call.code, call.outputs[0].dtype, call.operands[0].shape[-1]
     e, scratch = Arithmetic(code, dtype), MatrixScratch(call)
     a, b = scratch.rows(n, n, dtype), scratch.rows(n, n, dtype)
     failed = scratch.line(1)
 
-    def matrix(operands: tuple[Array, ...], out: Array, number: Index) -> None:
+    def matrix(operands: tuple[StridedArray, ...], out: StridedArray, number: Index) -> None:
         copy_in(e, operands[0], a)
         copy_in(e, transposed(operands[0]), b)
         _average(e, a, b)
@@ -239,8 +252,8 @@ def _emit_cholesky(call: KernelCall) -> None:
         indefinite = code.compare("ne", load_number(code, failed, int64), 0)
         call.fail(_unless(code, spoilt, indefinite), number)
         code.when(spoilt, lambda: fill(e, a, math.nan))
-        _clear_below(e, a)
-        found = Array(a.pointer, (n, n), (a.step, 1), dtype)
+        clear_below(e, a)
+        found = StridedArray(a.pointer, (n, n), (a.step, 1), dtype)
         if not call.params["upper"]:
             copy_in(e, transposed(found), b)
         copy_out(e, a if call.params["upper"] else b, out)
@@ -248,7 +261,7 @@ def _emit_cholesky(call: KernelCall) -> None:
     for_each_matrix(call, 2, matrix)
 
 
-def _average(e: Arithmetic, a: Rows, b: Rows) -> None:
+def _average(e: Arithmetic, a: MatrixRows, b: MatrixRows) -> None:
     """a = (a + b) / 2."""
     code = e.code
 
@@ -258,22 +271,6 @@ def _average(e: Arithmetic, a: Rows, b: Rows) -> None:
         code.store(e.mul(e.const(0.5), e.add(code.load(at, e.dtype), other)), at)
 
     code.loop(0, code.mul(a.count, a.step), LANES, vector)
-
-
-def _clear_below(e: Arithmetic, rows: Rows) -> None:
-    """Zeros below the diagonal."""
-    code = e.code
-
-    def row(i: Index, _: Any) -> None:
-        def vector(j: Index, _: Any) -> None:
-            at = rows.at(code, i, j)
-            column = e.add(code.lane_numbers(), splat_index(code, j))
-            below = e.lt(column, splat_index(code, i))
-            code.store(e.select(below, e.const(0), code.load(at, e.dtype)), at)
-
-        code.loop(0, i, LANES, vector)
-
-    code.loop(0, rows.count, 1, row)
 
 
 SOLVERS = {

@@ -1,9 +1,8 @@
-"""Groups: axes of a domain that every member of a kernel goes along as if they were one."""
+"""Axis groups: axes of a domain that every member of a kernel goes along as if they were one."""
 
 from __future__ import annotations
 
-from wengert.codegen.folds import is_fold
-from wengert.codegen.kernel import COPY, Kernel, Program
+from wengert.codegen.kernel import COPY, Kernel, Program, is_fold
 from wengert.codegen.llvm.loops.members import Groups, group_stride
 from wengert.codegen.views import Strides, row_major
 from wengert.core.dims import Shape, Size

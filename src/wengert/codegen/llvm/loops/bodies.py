@@ -1,5 +1,6 @@
-"""Control: loops and branches whose bodies are programs. They set the pointers that the kernels of
-a body find in the frame, step by step, and call them; nothing is allocated on the way.
+"""Bodies: loops and branches whose bodies are programs. Such a kernel sets the pointers that the
+kernels of its body find in the frame, and calls these, in a loop in each step; nothing is allocated
+on the way.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from wengert.core.dtypes import int8
 CallKernels = Callable[[Code, Program], None]
 
 
-class _Control:
+class Control:
     """One function for a loop or a branch."""
 
     def __init__(self, module: Module, layout: Layout, program: Program, number: int) -> None:
@@ -46,12 +47,17 @@ class _Control:
         return self.code.address(pointer, self.code.mul(step, size), int8)
 
     def alone(self, write: Callable[[], None]) -> None:
-        """What one worker does when the others have done their part."""
+        """Code that one worker runs when the others have done their part."""
         if self.kernel.split is None:
             write()
             return
         self.code.do(f"call void @{WAIT_FOR_ALL}(ptr %frame)")
         self.code.when(self.code.compare("eq", word(self.code, WORKER), 0), write)
+
+    def clear_rows(self, array: str, size: Index, begin: Index, end: Index) -> None:
+        """Write zeros for steps that were not taken: rows of so many bytes."""
+        code = self.code
+        code.clear(self.moved(array, begin, size), code.mul(code.sub(end, begin), size))
 
     def choose(self, condition: str, x: str, y: str) -> str:
         return self.code.let(f"select i1 {condition}, ptr {x}, ptr {y}")
@@ -66,7 +72,12 @@ def return_root(body: Program, position: int) -> Root:
 
 
 def set_collected(code: Code, layout: Layout, program: Program) -> None:
-    """Pointers to arrays that begin one step after the array of saved carries they lie in."""
+    """Set the pointers to arrays of collected carries. Each lies in the array of saved ones, and
+    begins one step later.
+
+        for each carry that is saved and collected:
+            frame[collected] = frame[saved] + the bytes of one carry
+    """
     frame = Frame(code, layout, program)
     for kernel in program.kernels:
         for i, j in kernel.stacks.items():
@@ -89,8 +100,8 @@ def write_scan(
     name: str,
     call_kernels: CallKernels,
 ) -> None:
-    """The function of a loop over time."""
-    c = _Control(module, layout, program, number)
+    """The function of a loop: see `_Scan`."""
+    c = Control(module, layout, program, number)
     _Scan(c, call_kernels).write()
     c.code.function(name, "ptr %frame")
 
@@ -98,22 +109,41 @@ def write_scan(
 class _Scan:
     """A carry goes from step to step through two arrays in turn, or, where all of them are saved,
     through the array of saved ones; the last step writes the result.
+
+        set the pointers to constants
+        if carries are saved: saved[begin] = the first carry
+        ins = the first carry
+        for n in 0, 1 … length - 1:
+            t = length - 1 - n if reverse else n
+            outs = the result if this is the last step, else saved[after t], else the spare array
+            set pointers: carry -> ins and outs, inputs and collected outputs -> row t
+            call the kernels of the body
+            ins, spare = outs, ins
+        if length == 0: the result = the first carry
     """
 
-    def __init__(self, control: _Control, call_kernels: CallKernels) -> None:
+    def __init__(self, control: Control, call_kernels: CallKernels) -> None:
         self.c, self.call_kernels = control, call_kernels
         params: dict[str, Any] = control.node.params
         self.body: Program = control.kernel.bodies[0]
         self.consts, self.carry = params["consts"], params["carry"]
         self.reverse, self.save = params["reverse"], params["save"]
-        self.length = control.frame.size(params["length"])
         graph = self.body.graph
+        self.limit = control.frame.size(params["length"])
+        self.counted = len(control.node.operands) > len(graph.inputs)
+        self.length = self.steps() if self.counted else self.limit
         self.input_sizes = [self.size(t) for t in graph.input_types()]
         self.output_sizes = [self.size(t) for t in graph.output_types()]
 
     def size(self, found: Any) -> Index:
         size: Size = byte_size(found)
         return self.c.frame.size(size)
+
+    def steps(self) -> Index:
+        """How many steps are taken, of those there could be: the last operand says so."""
+        code, place = self.c.code, self.c.operand(len(self.body.graph.inputs))
+        given = code.let(f"load i64, ptr {place}, align 8")
+        return code.max(code.min(given, self.limit), 0)
 
     def write(self) -> None:
         c, code = self.c, self.c.code
@@ -145,6 +175,11 @@ class _Scan:
         for i in c.kernel.stacks:
             size = self.input_sizes[self.consts + i]
             code.copy(last_outputs[i], c.moved(stacks[i], self.length, size), size)
+        if self.counted:
+            ys = [c.output(i) for i in range(self.carry, len(self.output_sizes))]
+            sizes = [*self.output_sizes[self.carry :], *self.input_sizes[self.consts :]]
+            for array, size in zip([*ys, *stacks], sizes, strict=False):
+                c.clear_rows(array, size, self.length, self.limit)
         if isinstance(self.length, int) and self.length > 0:
             return
         empty = code.compare("eq", self.length, 0)
@@ -156,7 +191,7 @@ class _Scan:
             self.c.code.copy(target, source, size)
 
     def stacks(self) -> list[str]:
-        """Where carries are saved."""
+        """Pointers to the arrays in which carries are saved, if they are."""
         if not self.save:
             return []
         begin = len(self.body.graph.returns)
@@ -193,7 +228,9 @@ class _Scan:
         return found
 
     def after(self, ins: list[str], spare: list[str], n: Index, turns: list[str]) -> list[str]:
-        """The arrays for the step after next: what was read, or at first the second of the two."""
+        """The arrays that the next step writes its carry to: those that this step has read. The
+        first step has read an argument; after it, it is the second array of the two.
+        """
         code = self.c.code
         is_first = code.compare("eq", n, 0)
         return [self.c.choose(is_first, turns[2 * i + 1], ins[i]) for i in range(len(spare))]
@@ -225,8 +262,13 @@ def write_cond(
     name: str,
     call_kernels: CallKernels,
 ) -> None:
-    """The function of a branch."""
-    c = _Control(module, layout, program, number)
+    """The function of a branch.
+
+    body = then if *condition else orelse
+    set pointers: inputs of the body -> operands, its results -> outputs
+    call the kernels of the body
+    """
+    c = Control(module, layout, program, number)
     code = c.code
     held = code.let(f"load i8, ptr {c.operand(0)}, align 1")
     kernel: Kernel = c.kernel

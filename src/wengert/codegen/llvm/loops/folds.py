@@ -25,7 +25,7 @@ class FoldingLoops(Loops):
     """One function for one kernel of kind rows or columns."""
 
     def body(self) -> None:
-        """The loops of folds and what goes with them."""
+        """The loops of the kernel, by its kind."""
         if self.kernel.kind == "rows":
             self.rows()
         else:
@@ -38,6 +38,13 @@ class FoldingLoops(Loops):
         return number not in self.folds and node.type.shape == self.kernel.domain
 
     def rows(self) -> None:
+        """Row by row, as often along each as folds follow from one another.
+
+        for each row:
+            for depth in 0 … deepest:  # of a member: how many folds lie behind it in turn
+                compute and store members of the row as a whole that are known now
+                go along the row: folds of this depth take in elements, members are stored
+        """
         inner = [g for g, group in enumerate(self.groups) if group[0] in self.kernel.folded]
         (last,) = inner
         if is_short(self.kernel, self.groups):
@@ -62,6 +69,13 @@ class FoldingLoops(Loops):
     def row_in_parts(self, last: int) -> None:
         """One long row: workers add up parts of it, and one of them adds the sums of the parts, in
         the order in which a single worker does.
+
+            for each part of this worker: partial[part] = its sums, by groups of blocks
+            wait for all
+            if worker == 0:
+                sums = identities
+                for part in 0, 1 …: sums = sums + partial[part]
+                store sums, and what is computed from them
         """
         code, depths = self.code, self.program.depths(self.kernel)
         folds, width = self.folds, LANES * 8  # bytes of a sum, in every lane
@@ -109,6 +123,12 @@ class FoldingLoops(Loops):
     def rows_as_lanes(self, last: int) -> None:
         """Short rows: every lane has a row of its own. Each row is added up in the tree in which
         the lanes of a long one would join.
+
+            for each LANES rows, one in each lane:
+                for each member, in order:
+                    fold: result = the tree of its elements at r = 0, 1 … of the rows
+                    of the row as a whole: computed once
+                for r in 0, 1 …: store what is stored at r
         """
         (count,) = (n for g, n in enumerate(self.extents) if g == last)
         assert isinstance(count, int)
@@ -145,7 +165,9 @@ class FoldingLoops(Loops):
         self.nest([g for g in range(len(self.groups)) if g not in (last, vector)], row)
 
     def tree(self, number: int, elements: list[Vector]) -> Vector:
-        """One row's elements, as if each were in a lane of its own."""
+        """The fold of one row's elements, combined as if each were in a lane of its own: element i
+        with i + 8, then i + 4, 2, 1.
+        """
         identity = self.identity(number)
         lanes = [self.combine(number, identity, x) for x in elements]
         lanes += [identity] * (LANES - len(lanes))
@@ -157,7 +179,9 @@ class FoldingLoops(Loops):
     def finish_row(
         self, found: dict[int, Index], last: int, depths: dict[int, int], depth: int
     ) -> None:
-        """Members of the row as a whole that are known now, and the results of folds."""
+        """Compute and store members of the row as a whole that are known at this depth, and the
+        results of folds.
+        """
         values = self.values
         values.enter_row(self.code.place())
         values.enter(self.positions(found | {last: 0}, None, 0), None)
@@ -175,7 +199,12 @@ class FoldingLoops(Loops):
     def row_loop(
         self, found: dict[int, Index], last: int, depths: dict[int, int], depth: int
     ) -> None:
-        """One way along the row: folds that can begin, and members that are stored."""
+        """Go along the row once.
+
+        for each vector of the row, in the order of the lanes:
+            store members of this depth; remember those that a later depth reads again
+            each fold of this depth takes in its element
+        """
         folds = [i for i in self.folds if depths[i] == depth]
         stores = [
             root
@@ -210,7 +239,9 @@ class FoldingLoops(Loops):
     def unless_idle(
         self, folds: list[int], at: list[Position], mask: Vector | None, end: Index, idle: Index = 0
     ) -> Index:
-        """Where a loop ends that only folds: at `idle`, where all that it would add is 0."""
+        """Where a loop that only folds has to end: at `end`, or at `idle` if all that it would take
+        in is known to be 0.
+        """
         needed = conditions(self.program, self.kernel, folds)
         if not needed:
             return end
@@ -257,7 +288,10 @@ class FoldingLoops(Loops):
     def fold_lanes(
         self, extent: Index, folds: list[int], body: Callable[[Index, Vector | None], list[Vector]]
     ) -> list[Vector]:
-        """The lanes order: the results, in every lane."""
+        """Results of folds in the order `lanes`, the same in every lane.
+
+        sum over groups of (sum over blocks of (join the lanes of (sum over vectors)))
+        """
 
         def block(begin: Index, end: Index) -> list[Vector]:
             return self.joined_block(begin, end, folds, body)
@@ -271,7 +305,7 @@ class FoldingLoops(Loops):
         folds: list[int],
         body: Callable[[Index, Vector | None], list[Vector]],
     ) -> list[Vector]:
-        """A block, its lanes joined."""
+        """The sums of one block, its lanes joined."""
         sums = self.block_of_lanes(begin, end, folds, body)
         return [
             self.code.join(x, partial(self.combine, i)) for i, x in zip(folds, sums, strict=True)
@@ -284,7 +318,7 @@ class FoldingLoops(Loops):
         folds: list[int],
         body: Callable[[Index, Vector | None], list[Vector]],
     ) -> list[Vector]:
-        """A group of blocks, added up in order."""
+        """The sums of a group of blocks, which are added up in order."""
         code, size = self.code, BLOCK * LANES
 
         def step(i: Index, sums: list[Vector]) -> list[Vector]:
@@ -345,7 +379,14 @@ class FoldingLoops(Loops):
         folds: list[int],
         body: Callable[[Index, Index], list[Vector]],
     ) -> list[Vector]:
-        """Blocks added up in order within groups, and groups in order."""
+        """Blocks are added up in order within groups, and groups in order.
+
+        sums = identities
+        for each GROUP blocks:
+            of_group = identities
+            for each block of the group: of_group = of_group + body(its begin, its end)
+            sums = sums + of_group
+        """
         if isinstance(extent, int) and extent <= block:
             return body(0, extent)
         code, first = self.code, [self.identity(i) for i in folds]
@@ -365,6 +406,13 @@ class FoldingLoops(Loops):
         return self.carrying(0, extent, block * GROUP, first, group)
 
     def columns(self) -> None:
+        """Columns side by side in the lanes, each added up from row to row.
+
+        for each vector of columns:
+            for each block of rows, blocks in groups:
+                for each row of the block: store members; folds take in their elements
+            store the results of the folds, and what is computed from them
+        """
         folded = [g for g, group in enumerate(self.groups) if group[0] in self.kernel.folded]
         kept = [g for g in range(len(self.groups)) if g not in folded]
         last = kept[-1] if kept else None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wengert.codegen.folds import is_fold
-from wengert.codegen.kernel import NONFINITE, POSITION, Layout, Program
+from wengert.codegen.kernel import NONFINITE, POSITION, Layout, Program, is_fold
 from wengert.codegen.llvm.loops.axis_groups import collapsed
 from wengert.codegen.llvm.loops.members import Evaluator
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
@@ -71,7 +70,13 @@ class Loops:
         level(0, {})
 
     def chunks(self, group: int | None, body: Callable[[Index, Vector | None], None]) -> None:
-        """`body(begin, mask)` for every vector along a group of axes, or once without one."""
+        """`body(begin, mask)` for every vector along a group of axes, or once without one.
+
+            for i in first, first + LANES … up to the last whole vector: body(i, no mask)
+            if elements are left: body(where they begin, a mask of the first so many lanes)
+
+        A long body is written once: every vector has a mask then.
+        """
         code = self.code
         if code.lanes == 1:
             body(0, None)
@@ -112,7 +117,12 @@ class Loops:
     # Maps.
 
     def body(self) -> None:
-        """The loops of a map."""
+        """The loops of a map.
+
+        for each row of the domain:
+            for each vector along the row:
+                compute what is stored, and store it
+        """
         last = len(self.groups) - 1
         stores = self.kernel.stores
 
@@ -142,7 +152,10 @@ class Loops:
                 self.store(root, value)
 
     def check(self, root: Root, value: Vector) -> None:
-        """Note a failure where a number that would be written is not finite."""
+        """Note a failure where a number that would be written is not finite.
+
+        if any lane has x - x != x - x: status, position = NONFINITE, number of the output
+        """
         if not is_float(value.dtype):
             return
         whole = self.program.pieces[root][0] if root in self.program.pieces else root

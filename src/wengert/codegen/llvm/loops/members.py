@@ -1,4 +1,4 @@
-"""Evaluate: the value of a member of a kernel at the place where its loops are.
+"""Members: the value of a member of a kernel at the place where its loops are.
 
 A value is computed once per place and remembered. What stays the same in the innermost loop, row
 pointers and numbers that are broadcast, is written in front of that loop.
@@ -15,7 +15,7 @@ from wengert.codegen.llvm.text.frame import Frame
 from wengert.codegen.llvm.text.instructions import Instructions
 from wengert.codegen.llvm.text.positions import Position, Positions
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
-from wengert.codegen.views import Root, Strides, View, axes_read, row_major
+from wengert.codegen.views import Root, StridedView, Strides, axes_read, row_major
 from wengert.core.dims import Dim, Shape, Size
 from wengert.core.dtypes import DType, int64
 from wengert.core.graph import Node
@@ -101,7 +101,7 @@ class Evaluator:
         if number in self.along_row:
             found = self.read_along_row(number)
         elif (number, 0) in self.in_memory:
-            found = self.read(View((number, 0), 0, row_major(_shape(node))), _shape(node))
+            found = self.read(StridedView((number, 0), 0, row_major(_shape(node))), _shape(node))
         elif (number, COPY) in self.kernel.stores:
             found = self.operand(number, _shape(node))
         elif isinstance(node.op.lower, Pick):
@@ -140,7 +140,7 @@ class Evaluator:
             return self.inline(number, self.own_positions(shape))
         return self.viewed(self.program.views[number], shape)
 
-    def viewed(self, view: View, shape: Shape) -> Vector:
+    def viewed(self, view: StridedView, shape: Shape) -> Vector:
         own = self.program.owner.get(view.root) == self.number
         if own and view.root not in self.in_memory:
             return self.value(view.root[0])
@@ -171,7 +171,7 @@ class Evaluator:
             0 if axis in folded or domain[axis] == 1 else next(kept) for axis in range(len(domain))
         )
 
-    def read(self, view: View, shape: Shape) -> Vector:
+    def read(self, view: StridedView, shape: Shape) -> Vector:
         """Elements of an array in memory, at the place of a member of this shape."""
         strides = self.domain_strides(view.strides, shape)
         steps = [group_stride(self.kernel.domain, strides, group) for group in self.groups]
@@ -249,7 +249,7 @@ class Evaluator:
         return self._rows[key]
 
     def load(self, pointer: str, position: Position, dtype: DType, mask: Vector | None) -> Vector:
-        """Elements at positions from a pointer; 0 where the mask does not hold."""
+        """Elements at these positions behind a pointer; 0 where the mask does not hold."""
         code = self.code
         if position.uniform and mask is None:
             return code.load_splat(code.address(pointer, position.base, dtype), dtype)

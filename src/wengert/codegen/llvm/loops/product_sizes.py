@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wengert.codegen.kernel import Program
 from wengert.codegen.llvm.gemm.product import scratch_bytes
-from wengert.codegen.views import Strides, View
+from wengert.codegen.views import StridedView, Strides
 from wengert.core.dims import Shape, Size
 from wengert.core.types import ArrayType
 
@@ -29,7 +29,7 @@ class ProductSizes:
         self.left_batch = self._batch_strides(self.left, len(x) - 2)
         self.right_batch = self._batch_strides(self.right, len(y) - 2)
 
-    def _batch_strides(self, view: View, rank: int) -> Strides:
+    def _batch_strides(self, view: StridedView, rank: int) -> Strides:
         return (0,) * (len(self.batch) - max(rank, 0)) + view.strides[: max(rank, 0)]
 
     @property

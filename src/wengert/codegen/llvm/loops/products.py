@@ -22,7 +22,14 @@ from wengert.core.dtypes import DType
 def write_contraction(
     module: Module, layout: Layout, program: Program, number: int, name: str
 ) -> None:
-    """The function of a gemm kernel."""
+    """The function of a gemm kernel.
+
+        r0, r1, c0, c1 = the rows and columns of this worker
+        for each matrix of the batch (of this worker, where these are divided):
+            gemm(A[r0:r1], B[:, c0:c1], C[r0:r1, c0:c1], finish)
+
+    gemm calls `finish` for each block of C while it is in cache: it computes the other members.
+    """
     it, kernel = ProductSizes(program, number), program.kernels[number]
     finish = "null"
     if len(kernel.members) > 1:
@@ -73,8 +80,8 @@ def write_products(module: Module, program: Program) -> str:
 def _block(
     code: Code, split: int | None, rows: Index, columns: Index
 ) -> tuple[Index, Index, Index, Index]:
-    """The rows and columns of the result that this worker computes. `finish` learns from the frame
-    where they begin.
+    """The rows and columns of the result that this worker computes: r0, r1, c0, c1. `finish` reads
+    in the frame where they begin.
     """
     r0, r1 = share(code, rows, BLOCK) if split == ROWS else (0, rows)
     c0, c1 = share(code, columns, BLOCK) if split == COLUMNS else (0, columns)
@@ -91,7 +98,9 @@ def _each_matrix(
     divided: bool,  # between workers
     body: Callable[[list[Index], Index], None],
 ) -> None:
-    """`body(positions, number)` for each matrix of a batch."""
+    """`body(positions, number)` for each matrix of a batch: its position along each axis of the
+    batch, and its number when all are counted.
+    """
     if not sizes:
         body([], 0)
         return
@@ -123,7 +132,12 @@ def _moved(
 def _write_finish(
     module: Module, layout: Layout, program: Program, number: int, it: ProductSizes, name: str
 ) -> None:
-    """void(frame, batch, r0, r1, c0, c1): the other members, for a block of the result."""
+    """void(frame, batch, r0, r1, c0, c1): the other members, for a block of the result.
+
+    for r in r0 … r1:
+        for each vector of columns from c0 to c1:
+            read the product back; compute the members that are stored, and store them
+    """
     kernel = program.kernels[number]
     code = Code(module)
     frame = Frame(code, layout, program)
@@ -138,7 +152,7 @@ def _write_finish(
     batch = values.unravel(Position("%batch"), frame.shape(it.batch)) if it.batch else []
 
     def block(before: list[Position], low: str, high: str) -> None:
-        """The last axis, in vectors."""
+        """Members along the last axis, from low to high, in vectors."""
         values.enter_row(code.place())
 
         def chunk(i: Index, _: list[str]) -> None:

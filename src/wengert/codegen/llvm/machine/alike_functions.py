@@ -1,7 +1,8 @@
-"""Alike: functions that differ only in numbers: in words of the frame, in sizes and strides.
+"""Alike functions differ only in numbers: in words of the frame, in sizes and strides.
 
-The layers of a network, and the parameters of an optimizer, often come to such functions. They are
-compiled once: the numbers that differ are arguments.
+The layers of a network, the parameters of an optimizer and the steps of a loop in Python often come
+to such functions. They are compiled once: the numbers that differ are arguments, and so are
+functions they hand on.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 SHORT = 1200  # characters of a function that is compiled as quickly as a call of another
+MANY = 8  # functions that are worth it though they are shorter, ...
+SHORTEST = 300  # ... but not as short as a call
 _HEAD = re.compile(r"define internal void @[\w.]+\(([^()]*)\)")
 # Lines whose numbers may as well be arguments. A divisor, or the length of a copy, should be known;
 # an element of a vector must be.
@@ -20,6 +23,14 @@ _OPEN = re.compile(
     re.MULTILINE,
 )
 _NUMBER = re.compile(r"(?<= i64 )\d+\b|(?<=, )\d+$")
+_HANDS = ", ptr @"
+_HANDED = re.compile(r"(?<=, ptr )@\w+")  # a function that is an argument
+# A function that does nothing but to call another, and the call of one with the frame alone.
+_ONLY_CALLS = re.compile(
+    r"define internal void @(\w+)\(ptr(?: noalias)? %frame\)[^{\n]*\{\n"
+    r"(  call void @alike[^\n]*)\n  ret void\n\}\n"
+)
+_CALL = re.compile(r"^  call void @(\w+)\(ptr %frame\)$", re.MULTILINE)
 
 
 class _Function(NamedTuple):
@@ -28,6 +39,7 @@ class _Function(NamedTuple):
     params: str
     body: str
     numbers: list[str]  # in the body that may as well be arguments
+    handed: list[str]  # functions in it that may be, too
 
 
 def share_alike(functions: list[str]) -> list[str]:
@@ -49,15 +61,17 @@ def share_alike(functions: list[str]) -> list[str]:
     alike: dict[tuple[str, str], list[_Function]] = {}
     for place, text in enumerate(functions):
         head = _HEAD.match(text)
-        if head and len(text) > SHORT:
+        if head and len(text) > SHORTEST:
             body = text[head.end() :]
-            form, numbers = _taken_apart(body)
-            found = _Function(place, head[0], head[1], body, numbers)
+            handed = _HANDED.findall(body) if _HANDS in body else []
+            form, numbers = _taken_apart(_HANDED.sub("@", body) if handed else body)
+            found = _Function(place, head[0], head[1], body, numbers, handed)
             alike.setdefault((found.params, form), []).append(found)
     out = list(functions)
     shared: list[str] = []
     for group in alike.values():
-        if len(group) > 1:
+        long = len(functions[group[0].place]) > SHORT
+        if len(group) >= (2 if long else MANY):
             body, calls = _shared(f"alike{len(shared)}", group)
             shared.append(body)
             for each, call in zip(group, calls, strict=True):
@@ -86,14 +100,38 @@ def _with_numbers(body: str, change: Callable[[str], str]) -> str:
 def _shared(name: str, group: list[_Function]) -> tuple[str, list[str]]:
     """One function with the body of all, and a call of it for each."""
     columns = list(zip(*(each.numbers for each in group), strict=True))
-    changing = list(dict.fromkeys(column for column in columns if len(set(column)) > 1))
-    names = {column: f"%number{n}" for n, column in enumerate(changing)}
-    first, rest = group[0], iter(columns)
-    params = ", ".join((first.params, *(f"i64 {each}" for each in names.values())))
-    own = _with_numbers(first.body, lambda number: names.get(next(rest), number))
+    handed = list(zip(*(each.handed for each in group), strict=True))
+    names = {column: f"%number{n}" for n, column in enumerate(_changing(columns))}
+    others = {column: f"%function{n}" for n, column in enumerate(_changing(handed))}
+    first, rest, functions = group[0], iter(columns), iter(handed)
+    own = _HANDED.sub(lambda given: others.get(next(functions), given[0]), first.body)
+    own = _with_numbers(own, lambda number: names.get(next(rest), number))
+    typed = [("i64", names), ("ptr", others)]
+    more = [f"{kind} {each}" for kind, found in typed for each in found.values()]
     attributes = own.partition("{")[0]
     calls = []
     for n, each in enumerate(group):
-        given = ", ".join((first.params, *(f"i64 {column[n]}" for column in changing)))
-        calls.append(f"{each.head}{attributes}{{\n  call void @{name}({given})\n  ret void\n}}\n")
-    return f"define internal void @{name}({params}){own}", calls
+        given = [f"{kind} {column[n]}" for kind, found in typed for column in found]
+        call = f"  call void @{name}({', '.join((first.params, *given))})\n"
+        calls.append(f"{each.head}{attributes}{{\n{call}  ret void\n}}\n")
+    return f"define internal void @{name}({', '.join((first.params, *more))}){own}", calls
+
+
+def _changing(columns: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """What is not the same in all functions; what changes alike, once."""
+    return list(dict.fromkeys(column for column in columns if len(set(column)) > 1))
+
+
+def called_directly(functions: list[str]) -> list[str]:
+    """The same without functions that only call another: who calls them calls that.
+
+    >>> only = "define internal void @f(ptr %frame) #0 {\\n"
+    >>> only += "  call void @alike0(ptr %frame, i64 5)\\n  ret void\\n}\\n"
+    >>> print(*called_directly([only, "  call void @f(ptr %frame)\\n"]), end="")
+      call void @alike0(ptr %frame, i64 5)
+    """
+    found = [_ONLY_CALLS.fullmatch(text) for text in functions]
+    calls = {each[1]: each[2] for each in found if each}
+    used = {name[1:] for text in functions if _HANDS in text for name in _HANDED.findall(text)}
+    left = (t for t, each in zip(functions, found, strict=True) if not each or each[1] in used)
+    return [_CALL.sub(lambda call: calls.get(call[1], call[0]), text) for text in left]

@@ -1,4 +1,4 @@
-"""Beside: a computation in a thread of its own, while this one goes on."""
+"""Background: a computation in a thread of its own, while this one goes on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from wengert.codegen.llvm.machine.fork_door import door
+from wengert.core.fork_door import door
 
 T = TypeVar("T")
 

@@ -1,7 +1,8 @@
-"""Common: functions that many programs share. Matrix products and factorisations are the same text
-in every program, and most of the time it takes to make one: apart, they are compiled once.
+"""Common functions are those that many programs share. Matrix products and factorisations are the
+same text in every program, and compiling them takes most of the time; so they are modules of their
+own, which are compiled once.
 
-What is a program's own can be taken apart, too: its parts are compiled side by side.
+A large program of one's own is taken apart, too: its parts are compiled side by side.
 """
 
 from __future__ import annotations

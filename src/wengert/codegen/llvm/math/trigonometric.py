@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from math import inf
 
+from wengert.codegen.llvm.math.argument_reduction import reduced
 from wengert.codegen.llvm.math.double import in_double, values
-from wengert.codegen.llvm.math.reduction import reduced
 from wengert.codegen.llvm.text.arithmetic import Arithmetic, polynomial
 from wengert.codegen.llvm.text.vectors import Vector
 from wengert.core.dtypes import int64

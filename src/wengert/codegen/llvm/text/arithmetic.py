@@ -1,5 +1,5 @@
-"""Instructions: `Emit` as LLVM. Arithmetic, comparisons, bits and casts are here; the elementary
-functions are written with them, in `math_*`.
+"""Arithmetic: numbers, comparisons, bits and casts of `Emit` as LLVM. The elementary functions are
+written with them, in `math/`.
 """
 
 from __future__ import annotations
@@ -61,6 +61,19 @@ class Arithmetic:
 
     def copysign(self, x: Vector, y: Vector) -> Vector:
         return self.code.intrinsic("copysign", x, y)
+
+    def nextafter(self, x: Vector, y: Vector) -> Vector:
+        """By the bits of x: floats of one sign are ordered as these are."""
+        bits = self.bits(x)
+        one = self.const(1, bits.dtype)
+        zero = self.const(0, x.dtype)
+        away = self.eq(self.gt(y, x), self.gt(x, zero))  # from 0: the bits count up
+        moved = self.from_bits(self.select(away, self.add(bits, one), self.sub(bits, one)))
+        least = self.copysign(self.from_bits(one), y)
+        found = self.select(self.eq(x, zero), least, moved)
+        found = self.select(self.eq(x, y), y, found)
+        unknown = self.or_(self.ne(x, x), self.ne(y, y))
+        return self.select(unknown, self.add(x, y), found)
 
     def sqrt(self, x: Vector) -> Vector:
         return self.code.intrinsic("sqrt", x)

@@ -1,4 +1,4 @@
-"""Array: where a kernel finds the elements of an operand or puts those of a result."""
+"""StridedArray: where a kernel finds the elements of an operand or puts those of a result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wengert.core.dtypes import DType
 
 
 @dataclass(frozen=True, slots=True)
-class Array:
+class StridedArray:
     """A pointer, and per axis a size and a stride counted in elements."""
 
     pointer: str
@@ -17,14 +17,14 @@ class Array:
     strides: tuple[Index, ...]
     dtype: DType
 
-    def at(self, code: Code, *position: Index) -> Array:
+    def at(self, code: Code, *position: Index) -> StridedArray:
         """The part at these positions of the first axes."""
         offset: Index = 0
         for i, stride in zip(position, self.strides, strict=False):
             offset = code.add(offset, code.mul(i, stride))
         pointer = code.address(self.pointer, offset, self.dtype)
         rest = len(position)
-        return Array(pointer, self.shape[rest:], self.strides[rest:], self.dtype)
+        return StridedArray(pointer, self.shape[rest:], self.strides[rest:], self.dtype)
 
 
 def row_major(code: Code, shape: tuple[Index, ...]) -> tuple[Index, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from wengert.codegen.kernel import HEADER, POSITION, Layout, Program
 from wengert.codegen.llvm.text.vectors import Code, Index
-from wengert.codegen.views import Root, View
+from wengert.codegen.views import Root, StridedView
 from wengert.core.dims import Dim, Shape, Size
 from wengert.core.dtypes import DType
 
@@ -56,14 +56,17 @@ class Frame:
     def shape(self, shape: Shape) -> tuple[Index, ...]:
         return tuple(map(self.size, shape))
 
-    def at(self, view: View, dtype: DType) -> str:
+    def at(self, view: StridedView, dtype: DType) -> str:
         """The pointer to the first element of a view."""
         base, offset = self.pointer(view.root), self.size(view.offset)
         with self.code.writing(self.code.head):
             return self.code.address(base, offset, dtype)
 
     def fail(self, condition: str, node: Any, position: Index) -> None:
-        """Where the i1 holds, note the error, unless one has been noted before."""
+        """Where the i1 holds, note the error, unless one has been noted before.
+
+        if condition and status == 0: status, position = place of the node in `failing`, position
+        """
         number = 1 + next(i for i, each in enumerate(self.layout.failing) if each is node)
         code = self.code
 

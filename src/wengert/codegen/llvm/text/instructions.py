@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from wengert.codegen.llvm.math import (
     division,
     error_function,
@@ -14,8 +16,9 @@ from wengert.codegen.llvm.math import (
     trigonometric,
 )
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
-from wengert.codegen.llvm.text.vectors import Vector
-from wengert.core.emit import Emit
+from wengert.codegen.llvm.text.vectors import Code, Vector
+from wengert.core.dtypes import bool_, float64
+from wengert.core.emit import SETTLED, Algorithm, Emit, Iteration
 
 
 class Instructions(Arithmetic):
@@ -113,6 +116,58 @@ class Instructions(Arithmetic):
 
     def polygamma(self, n: Vector, x: Vector) -> Vector:
         return polygamma.polygamma(self, n, x)
+
+    def in_double(self, algorithm: Algorithm, *operands: Vector) -> Vector:
+        """Algorithms are long: each is one function of the module, however often it is called."""
+        code = self.code
+        name = f"{algorithm.__name__}_{code.lanes}"
+        mark = f"; {name}"  # a comment in the module's text says that it is there
+        if mark not in code.module.declared:
+            code.module.declared[mark] = mark
+            _write_algorithm(Code(code.module, code.lanes), name, algorithm, len(operands))
+        places = [code.room(float64, code.lanes) for _ in (*operands, None)]
+        for x, place in zip(operands, places, strict=False):
+            code.store(self.cast(x, float64), place)
+        code.do(f"call void @{name}({', '.join(f'ptr {place}' for place in places)})")
+        return self.cast(code.load(places[-1], float64), operands[-1].dtype)
+
+    def iterate(
+        self, limit: int, step: Iteration, carried: Sequence[Vector], results: int = 1
+    ) -> list[Vector]:
+        """A lane that has settled keeps its numbers, whatever the others need."""
+        code, kinds = self.code, [bool_, *(x.dtype for x in carried)]
+        pieces = code.pieces
+
+        def vectors(parts: Sequence[str]) -> list[Vector]:
+            return [
+                Vector(tuple(parts[k * pieces : (k + 1) * pieces]), kind)
+                for k, kind in enumerate(kinds)
+            ]
+
+        def body(parts: list[str]) -> tuple[str, list[str]]:
+            going, *old = vectors(parts)
+            new = step(*old)
+            changes = self.const(False, bool_)
+            for x, y in zip(old[:results], new[:results], strict=True):
+                size = self.mul(self.const(SETTLED, y.dtype), self.abs(y))
+                changes = self.or_(changes, self.gt(self.abs(self.sub(y, x)), size))
+            kept = [self.select(going, y, x) for x, y in zip(old, new, strict=True)]
+            going = self.and_(going, changes)
+            return self.any_lane(going), [part for x in (going, *kept) for part in x.parts]
+
+        start = (self.const(True, bool_), *carried)
+        found = code.repeat_at_most(
+            limit, body, [(code.type(x.dtype), part) for x in start for part in x.parts]
+        )
+        return vectors(found)[1:]
+
+
+def _write_algorithm(code: Code, name: str, algorithm: Algorithm, count: int) -> None:
+    """A function of pointers to `count` vectors of float64 and to one for the result."""
+    names = [f"%x{k}" for k in range(count)]
+    operands = [code.load(each, float64) for each in names]
+    code.store(algorithm(Instructions(code, float64), *operands), "%result")
+    code.function(name, ", ".join(f"ptr {each}" for each in (*names, "%result")))
 
 
 _llvm: type[Emit] = Instructions  # a type checker sees here that no instruction is missing

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeAlias
 
 from wengert.codegen.targets.cpu.target import Target, host
@@ -32,11 +33,13 @@ class Module:
         return "\n".join((*self.declared.values(), *self.functions)) + "\n"
 
 
+@cache
 def scalar_type(dtype: DType) -> str:
     """The LLVM type of one number in a register; a bool there is one bit."""
     return _SCALARS.get(dtype.str[1:]) or f"i{8 * dtype.itemsize}"
 
 
+@cache
 def memory_type(dtype: DType) -> str:
     """The LLVM type of one number in memory."""
     return "i8" if dtype == bool_ else scalar_type(dtype)
@@ -147,13 +150,33 @@ class Text:
 
         `body(i, carried)` writes the body and returns the carried values after it. The step is
         positive.
+
+            head:   i, carried = phi(begin and first values, the next i and values after the body)
+                    if i < end: go to body, else to exit
+            body:   what `body` writes
+            latch:  the next i = i + step; go to head
+            exit:
+        """
+        below = lambda i, _: self.let(f"icmp slt i64 {i}, {end}")  # noqa: E731
+        return self.repeat(below, body, carry, begin, step)[1]
+
+    def repeat(
+        self,
+        holds: Callable[[Index, list[str]], str],
+        body: Callable[[Index, list[str]], Sequence[str] | None],
+        carry: Sequence[tuple[str, str]],
+        begin: Index = 0,
+        step: Index = 1,
+    ) -> tuple[Index, list[str]]:
+        """While the i1 that `holds` writes is true, the body; the index and the carried values for
+        which it was not.
         """
         k, before = self.fresh(), self.block
         i, carried = f"%i{k}", [f"%c{k}_{n}" for n in range(len(carry))]
         self.do(f"br label %head{k}")
         self.label(f"head{k}")
         position = len(self.lines)
-        inside = self.let(f"icmp slt i64 {i}, {end}")
+        inside = holds(i, carried)
         self.do(f"br i1 {inside}, label %body{k}, label %exit{k}")
         self.label(f"body{k}")
         after = body(i, carried) or ()
@@ -166,10 +189,43 @@ class Text:
             phis.append(f"  {name} = phi {kind} [ {first}, %{before} ], [ {last}, %latch{k} ]")
         self.lines[position:position] = phis
         self.label(f"exit{k}")
+        return i, carried
+
+    def repeat_at_most(
+        self,
+        limit: int,
+        body: Callable[[list[str]], tuple[str, Sequence[str]]],
+        carry: Sequence[tuple[str, str]],
+    ) -> list[str]:
+        """As `loop`, at most `limit` times and for as long as it is worth it: `body(carried)`
+        returns an i1, whether to go on, and the carried values.
+        """
+        k, before = self.fresh(), self.block
+        i, going = f"%i{k}", f"%g{k}"
+        carried = [f"%c{k}_{n}" for n in range(len(carry))]
+        self.do(f"br label %head{k}")
+        self.label(f"head{k}")
+        position = len(self.lines)
+        inside = self.let(f"icmp slt i64 {i}, {limit}")
+        inside = self.let(f"and i1 {inside}, {going}")
+        self.do(f"br i1 {inside}, label %body{k}, label %exit{k}")
+        self.label(f"body{k}")
+        again, after = body(carried)
+        following = self.let(f"add nsw i64 {i}, 1")
+        last = self.block
+        self.do(f"br label %head{k}")
+        phis = [
+            f"  {i} = phi i64 [ 0, %{before} ], [ {following}, %{last} ]",
+            f"  {going} = phi i1 [ true, %{before} ], [ {again}, %{last} ]",
+        ]
+        for name, (kind, first), new in zip(carried, carry, after, strict=True):
+            phis.append(f"  {name} = phi {kind} [ {first}, %{before} ], [ {new}, %{last} ]")
+        self.lines[position:position] = phis
+        self.label(f"exit{k}")
         return carried
 
     def when(self, condition: str, then: Callable[[], None]) -> None:
-        """Code that runs where the i1 holds."""
+        """if condition: what `then` writes."""
         k = self.fresh()
         self.do(f"br i1 {condition}, label %then{k}, label %end{k}")
         self.label(f"then{k}")
@@ -184,7 +240,7 @@ class Text:
         then: Callable[[], Sequence[str]],
         orelse: Callable[[], Sequence[str]],
     ) -> list[str]:
-        """The values, of these types, of the branch that the i1 chooses."""
+        """then() if condition else orelse(): the values, of these types, that it returns."""
         k = self.fresh()
         self.do(f"br i1 {condition}, label %then{k}, label %else{k}")
         found = []
@@ -264,6 +320,11 @@ class Text:
         pointers = ("ptr", target), ("ptr", source)
         rest = ("i64", str(size)), ("i1", "false")
         self.call("llvm.memcpy.p0.p0.i64", "void", *pointers, *rest)
+
+    def clear(self, target: str, size: Index) -> None:
+        """Write so many bytes of zero."""
+        rest = ("i8", "0"), ("i64", str(size)), ("i1", "false")
+        self.call("llvm.memset.p0.i64", "void", ("ptr", target), *rest)
 
     def room(self, dtype: DType, count: int) -> str:
         """Memory on the stack for so many numbers, for the whole call; keep it small."""

@@ -188,7 +188,7 @@ class Code(Text):
         return self.splat(scalar, dtype)
 
     def gather(self, base: str, positions: Vector, dtype: DType, mask: Vector | None) -> Vector:
-        """Elements at int64 positions from a base, one per lane; 0 where the mask does not hold."""
+        """Elements at int64 positions behind a base, one per lane; 0 where the mask is not set."""
         kind, one = self._memory(dtype), memory_type(dtype)
         if self.lanes == 1:
             at = self.let(f"getelementptr {one}, ptr {base}, i64 {positions.parts[0]}")

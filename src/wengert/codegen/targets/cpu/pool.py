@@ -60,8 +60,8 @@ class _Pool(Text):
         self.do(f"store atomic {kind} {value}, ptr {self.at(word)} release, align 8")
 
     def clocks(self) -> tuple[str, str] | None:
-        """Nanoseconds by a steady clock, and those in which this thread ran, where these are known;
-        `lost` takes them.
+        """Nanoseconds by a steady clock, and those in which this thread ran; None where the system
+        does not tell. `note_lost` takes them.
         """
         if self.module.target.system not in _CLOCKS:
             return None
@@ -85,7 +85,7 @@ class _Pool(Text):
             self.change(LOST, "add", str(self.sub(passed, ran)))
 
     def change(self, word: int, how: str, by: int | str, kind: str = "i64") -> str:
-        """What a word was before this changed it."""
+        """Change a word in one step; what it was before."""
         return self.let(f"atomicrmw {how} ptr {self.at(word)}, {kind} {by} seq_cst")
 
     def pause(self) -> None:

@@ -1,4 +1,4 @@
-"""Shares: which loops workers divide between them, and which part of one is whose.
+"""Splitting: which loops workers divide between them, and which share of a loop is whose.
 
 A kernel is split where it takes long enough to be worth a barrier. The parts have no influence on
 any sum: rows, columns and elements are computed as a whole by one worker.
@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from wengert.codegen.cost.counts import kernel_cost
-from wengert.codegen.folds import is_fold
-from wengert.codegen.kernel import WORKER, WORKERS, Kernel, Program
+from wengert.codegen.kernel import WORKER, WORKERS, Kernel, Program, is_fold
 from wengert.codegen.llvm.loops.axis_groups import collapsed
 from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.llvm.text.lines import Index, Text
@@ -63,14 +62,32 @@ def work(program: Program, number: int, sizes: Mapping[str, int]) -> float:
 
 
 def split(program: Program, options: Options) -> Program:
-    """The program with a loop of each kernel that takes long enough to be divided, if one can
-    be.
+    """The program in which workers divide a loop of each kernel that takes long enough, if one can
+    be divided.
+
+    >>> from wengert.codegen.kernel_text.kernel_show import read, show
+    >>> program = read('''
+    ... program(%0: float32[800, 200] "x") {
+    ...   k0 rows [800, 200] along 1 reads %0 stores %1 {
+    ...     %1: float32[800] = sum(%0, axes=(1,), keepdims=False) by lanes
+    ...   }
+    ...   k1 map [800] reads %1 stores %2 { %2: float32[800] = negative(%1) }
+    ...   return %2
+    ... }''')
+    >>> print(show(split(program, Options(grain=GRAIN))))
+    program(%0: float32[800, 200] "x") {
+      k0 rows [800, 200] along 1 reads %0 stores %1 split 0 {
+        %1: float32[800] = sum(%0, axes=(1,), keepdims=False) by lanes
+      }
+      k1 map [800] reads %1 stores %2 { %2: float32[800] = negative(%1) }
+      return %2
+    }
     """
     if not options.grain:
         return program
     kernels = []
     for number, kernel in enumerate(program.kernels):
-        if kernel.kind in ("scan", "cond"):
+        if kernel.bodies:
             bodies = tuple(split(body, options) for body in kernel.bodies)
             divided = any(body.divided for body in bodies)
             kernel = replace(kernel, bodies=bodies, split=0 if divided else None)
@@ -97,7 +114,7 @@ def _with_neighbours(program: Program, options: Options) -> Program:
 
 
 def places_apart(program: Program, numbers: Sequence[int], sizes: Mapping[str, int]) -> list[float]:
-    """Where the middle of each kernel lies in the work of all, from 0 to 1."""
+    """Where the middle of each kernel lies, from 0 to 1, when their work is laid end to end."""
     amounts = [work(program, k, sizes) for k in numbers]
     total, before, found = sum(amounts) or 1.0, 0.0, []
     for amount in amounts:
@@ -158,8 +175,8 @@ def is_short(kernel: Kernel, groups: Sequence[tuple[int, ...]]) -> bool:
 
 
 def _part_of_contraction(it: ProductSizes, sizes: Mapping[str, int]) -> int | None:
-    """Whole matrices where there are many; else along the longer side of the result, for then less
-    is packed twice.
+    """Whole matrices where there are many; else rows or columns, whichever are more: so the least
+    is packed by several workers.
     """
     rows, columns = number_of(it.rows, sizes), number_of(it.columns, sizes)
     if number_of(product(it.batch), sizes) >= MANY:
@@ -175,7 +192,12 @@ def is_partial(kernel: Kernel, groups: Sequence[tuple[int, ...]]) -> bool:
 
 
 def share(code: Text, extent: Index, unit: int = 1) -> tuple[Index, Index]:
-    """Where the part of this worker begins and ends; a whole number of units, but for the last."""
+    """Where the share of this worker begins and ends: a whole number of units, but for the last.
+
+    units = extent // unit
+    begin = units · worker // workers · unit
+    end = extent if this is the last worker, else units · (worker + 1) // workers · unit
+    """
     worker, workers = (
         code.let(f"load i64, ptr {code.let(f'getelementptr i64, ptr %frame, i64 {n}')}, align 8")
         for n in (WORKER, WORKERS)
@@ -188,7 +210,7 @@ def share(code: Text, extent: Index, unit: int = 1) -> tuple[Index, Index]:
 
 
 def size_of_work(program: Program, number: int) -> Size:
-    """What the work of a kernel grows with: the elements it goes over."""
+    """How many elements a kernel goes over: its work grows with them."""
     kernel = program.kernels[number]
     size = product(kernel.domain)
     if kernel.kind == "gemm":

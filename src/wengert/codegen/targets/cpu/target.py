@@ -26,7 +26,8 @@ class Target:
     @property
     def architecture(self) -> str:
         """The first part of the triple: x86_64, aarch64 …"""
-        return self.triple.partition("-")[0]
+        name = self.triple.partition("-")[0]
+        return "aarch64" if name.startswith("arm64") else name  # Apple's word for it
 
     @property
     def system(self) -> str:

@@ -30,7 +30,13 @@ WORKER_MAIN, GATHER = "worker_main", "gather_status"
 
 
 def write_worker(module: Module, layout: Layout, program: Program, function: str) -> None:
-    """void @worker_main(main, worker): call the function with the worker's own frame."""
+    """void @worker_main(main, worker): call the function with the worker's own frame.
+
+    if worker == 0: function(main)
+    else:
+        own = main + worker · words; copy the main frame to own
+        prepare_worker(own, worker); function(own)
+    """
     _write_gather(module, layout)
     _write_prepare(module, layout, program)
     code = Code(module, 1)
@@ -48,7 +54,12 @@ def write_worker(module: Module, layout: Layout, program: Program, function: str
 
 
 def _write_prepare(module: Module, layout: Layout, program: Program) -> None:
-    """void @prepare_worker(frame, worker): pointers to what this worker has for itself."""
+    """void @prepare_worker(frame, worker): set pointers to what this worker has for itself.
+
+    status = 0; number of the worker = worker
+    for each word that points to workspace: move it by worker · (bytes of a workspace)
+    for each word that points to scratch memory of a divided kernel: move it by worker · its bytes
+    """
     code = Code(module, 1)
     _set(code, "%frame", STATUS, 0)
     _set(code, "%frame", WORKER, "%worker")
@@ -80,7 +91,10 @@ def _set(code: Code, frame: str, number: int, value: Index) -> None:
 
 
 def _write_gather(module: Module, layout: Layout) -> None:
-    """void @gather_status(frame): the frame has the status of the first worker with one."""
+    """void @gather_status(frame): put the status of the first worker that has one into the frame.
+
+    for each worker i: if status == 0 and its status != 0: status, position = those of worker i
+    """
     code = Code(module, 1)
     main, workers = word(code, MAIN, "ptr"), word(code, WORKERS)
 

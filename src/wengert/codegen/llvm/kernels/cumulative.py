@@ -1,0 +1,179 @@
+"""Running sums, products and linear recurrences.
+
+Each output is made from the one before it, in that order on every target. `recurrence` rounds a·h +
+b once. What runs side by side are the other axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from wengert.codegen.llvm.kernels.axes import (
+    StridedArrays,
+    compacted,
+    load_lanes,
+    loop_vectors,
+    over_lanes,
+    store_lanes,
+    walk,
+)
+from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
+from wengert.codegen.llvm.text.arithmetic import Arithmetic
+from wengert.codegen.llvm.text.arrays import StridedArray
+from wengert.codegen.llvm.text.vectors import Code, Index, Vector
+from wengert.core.dtypes import is_float
+
+# (instructions, operands at t, output at t - 1) -> output at t
+Step: TypeAlias = Callable[[Arithmetic, Sequence[Vector], Vector], Vector]
+
+_ROWS = 4  # side by side: as many as one addition takes cycles
+_NARROW = 64  # up to so many columns stay in registers from row to row; more are read back
+
+
+def _add_product(e: Arithmetic, terms: Sequence[Vector], before: Vector) -> Vector:
+    a, b = terms
+    if is_float(b.dtype):
+        return e.fma(a, before, b)
+    return e.add(e.mul(a, before), b)
+
+
+def _emit(step: Step) -> Callable[[KernelCall], None]:
+    """y[0] = x[0]; for t in 1 … n: y[t] = step(x[t], y[t - 1]), in the way that suits the shape."""
+
+    def emit(call: KernelCall) -> None:
+        code, (y,) = call.code, call.outputs
+        axis = call.params["axis"]
+        n = y.shape[axis]
+        groups = [axis, 1, len(y.shape) - axis - 1]
+        arrays, (before, _, after) = compacted(code, [*call.operands, y], groups, keep=1)
+        kernel = _Running(code, step)
+
+        def write() -> None:
+            if after:
+                columns = arrays[0].shape[-1]
+                narrow = after == 1 and isinstance(columns, int) and columns <= _NARROW
+                each = kernel.narrow if narrow else kernel.wide
+                walk(code, arrays, before, lambda rest, _: each(rest))
+            else:
+                with code.with_lanes(1):
+                    walk(code, arrays, max(before - 1, 0), lambda rest, _: kernel.rows(rest))
+
+        if isinstance(n, str):
+            code.when(code.compare("sgt", n, 0), write)
+        elif n:
+            write()
+
+    return emit
+
+
+class _Running:
+    """The three ways to go along the axis; the last of the arrays is the output."""
+
+    def __init__(self, code: Code, step: Step) -> None:
+        self.code = code
+        self.step = step
+
+    def rows(self, arrays: StridedArrays) -> None:
+        """(rows, n) or (n): the axis is the last. An addition takes several cycles; so that they
+        are not lost, some rows run side by side.
+
+            for each _ROWS rows, then for each that is left: run along the axis
+        """
+        if len(arrays[0].shape) == 1:
+            self._chains([arrays], None)
+            return
+        code, count = self.code, arrays[0].shape[0]
+
+        def together(rows: int) -> Callable[[Index, list[str]], None]:
+            return lambda i, _: self._chains(
+                [[x.at(code, code.add(i, r)) for x in arrays] for r in range(rows)], None
+            )
+
+        whole = code.mul(code.div(count, _ROWS), _ROWS)
+        code.loop(0, whole, _ROWS, together(_ROWS))
+        code.loop(whole, count, 1, together(1))
+
+    def narrow(self, arrays: StridedArrays) -> None:
+        """(n, columns): for each vector of columns: run along the axis, with the values in it."""
+        code = self.code
+
+        def block(j: Index, mask: Vector | None) -> None:
+            there = [
+                StridedArray(x.at(code, 0, j).pointer, x.shape, x.strides, x.dtype) for x in arrays
+            ]
+            self._chains([there], mask)
+
+        over_lanes(code, arrays[0].shape[-1], block)
+
+    def wide(self, arrays: StridedArrays) -> None:
+        """(n, …, columns): whole rows one after the other, as they lie in memory.
+
+        y[0] = x[0]
+        for t in 1 … n: for each vector j of a row: y[t, j] = step(x[t, j], y[t - 1, j])
+        """
+        code, depth = self.code, len(arrays[0].shape) - 2
+
+        def row(t: Index, previous: Index | None) -> None:
+            now = [x.at(code, t) for x in arrays]
+            last = arrays[-1].at(code, t if previous is None else previous)
+
+            def block(rest: StridedArrays, j: Index, mask: Vector | None) -> None:
+                *xs, y, h = rest
+                carried = None if previous is None else load_lanes(code, h, j, mask)
+                store_lanes(code, self._next(xs, y, carried, j, mask), y, j, mask)
+
+            def columns(rest: StridedArrays, _: tuple[Index, ...]) -> None:
+                over_lanes(code, rest[0].shape[0], lambda j, mask: block(rest, j, mask))
+
+            walk(code, [*now, last], depth, columns)
+
+        row(0, None)
+        code.loop(1, arrays[0].shape[0], 1, lambda t, _: row(t, code.sub(t, 1)))
+
+    def _chains(self, chains: Sequence[StridedArrays], mask: Vector | None) -> None:
+        """Run along the axis, for arrays of shape (n) or (n, columns), several side by side.
+
+        h = y[0] = x[0]
+        for t in 1 … n: h = y[t] = step(x[t], h)
+        """
+        code = self.code
+
+        def advance(t: Index, before: Sequence[Vector | None]) -> list[Vector]:
+            after = []
+            for arrays, h in zip(chains, before, strict=True):
+                *xs, y = (_at(code, x, t) for x in arrays)
+                value = self._next(xs, y, h, 0, mask)
+                store_lanes(code, value, y, 0, mask)
+                after.append(value)
+            return after
+
+        first = advance(0, [None] * len(chains))
+        loop_vectors(code, 1, chains[0][0].shape[0], advance, first)
+
+    def _next(
+        self,
+        xs: StridedArrays,
+        y: StridedArray,
+        before: Vector | None,
+        j: Index,
+        mask: Vector | None,
+    ) -> Vector:
+        """The output from position j on, from the output before it."""
+        e = Arithmetic(self.code, y.dtype)
+        given = xs[-1:] if before is None else xs  # the first output is the last operand's element
+        terms = [e.cast(load_lanes(self.code, x, j, mask), y.dtype) for x in given]
+        return terms[0] if before is None else self.step(e, terms, before)
+
+
+def _at(code: Code, x: StridedArray, t: Index) -> StridedArray:
+    """The row at t; a single element is a row of one."""
+    there = x.at(code, t)
+    return there if there.shape else StridedArray(there.pointer, (1,), (1,), x.dtype)
+
+
+CUMULATE = {
+    "cumsum": Special(_emit(lambda e, terms, before: e.add(before, terms[0]))),
+    "cumprod": Special(_emit(lambda e, terms, before: e.mul(before, terms[0]))),
+    "recurrence": Special(_emit(_add_product)),
+}

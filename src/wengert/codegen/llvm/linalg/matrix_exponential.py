@@ -1,0 +1,159 @@
+"""Kernel of `expm`: scaling and squaring with the rational function of degree 13 (Higham, 2005)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
+from wengert.codegen.llvm.linalg.exponents import bits_dtype, taken_apart, together
+from wengert.codegen.llvm.linalg.matrix_rows import (
+    MatrixRows,
+    MatrixScratch,
+    carried,
+    copy_in,
+    copy_out,
+    fill,
+    for_each_matrix,
+    is_spoilt,
+    room,
+    uncarried,
+)
+from wengert.codegen.llvm.linalg.small_products import subtract_product
+from wengert.codegen.llvm.linalg.solvers import solve_in_place
+from wengert.codegen.llvm.text.arithmetic import Arithmetic
+from wengert.codegen.llvm.text.arrays import StridedArray
+from wengert.codegen.llvm.text.vectors import Index, Vector
+from wengert.codegen.numerics import LANES
+from wengert.core.dims import Size
+from wengert.core.pade import COEFFICIENTS, LARGEST_NORM
+from wengert.core.types import ArrayType
+
+_MATRICES = 7
+
+
+def _scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
+    n, itemsize = types[0].shape[-1], types[0].dtype.itemsize
+    return _MATRICES * room(n, n, itemsize) + room(1, n, 8)
+
+
+def _emit(call: KernelCall) -> None:
+    code, dtype, n = call.code, call.outputs[0].dtype, call.operands[0].shape[-1]
+    e, scratch = Arithmetic(code, dtype), MatrixScratch(call)
+    rows = [scratch.rows(n, n, dtype) for _ in range(_MATRICES)]
+    swaps = scratch.line(n)
+
+    def matrix(operands: tuple[StridedArray, ...], out: StridedArray, number: Index) -> None:
+        a = rows[0]
+        copy_in(e, operands[0], a)
+        spoilt = is_spoilt(e, a)
+        code.when(spoilt, lambda: fill(e, a, 0))
+        halvings = _halve(e, a)
+        found, other = _rational(e, rows, swaps)
+
+        def square(_: Index, __: Any) -> None:
+            _multiply(e, found, found, other)
+            _combine(e, found, [(1.0, other)])
+
+        code.loop(0, halvings, 1, square)
+        code.when(spoilt, lambda: fill(e, found, math.nan))
+        copy_out(e, found, out)
+
+    for_each_matrix(call, 2, matrix)
+
+
+def _halve(e: Arithmetic, a: MatrixRows) -> str:
+    """Divide a matrix by the power of two that brings its norm below the limit; its exponent."""
+    code = e.code
+
+    def columns(j: Index, parts: list[str]) -> list[str]:
+        (best,) = uncarried(code, parts, e.dtype)
+
+        def row(i: Index, sums: list[str]) -> list[str]:
+            (so_far,) = uncarried(code, sums, e.dtype)
+            return list(e.add(so_far, e.abs(code.load(a.at(code, i, j), e.dtype))).parts)
+
+        sums = code.loop(0, a.count, 1, row, carried(code, e.const(0)))
+        return list(e.max(best, uncarried(code, sums, e.dtype)[0]).parts)
+
+    parts = code.loop(0, a.step, LANES, columns, carried(code, e.const(0)))
+    norm = code.join(uncarried(code, parts, e.dtype)[0], e.max)
+    whole = bits_dtype(e.dtype)
+    exponent = taken_apart(e, e.mul(norm, e.const(1 / LARGEST_NORM))).exponent
+    halvings = e.max(exponent, e.const(0, whole))
+    minus = e.neg(halvings)
+
+    def vector(i: Index, _: Any) -> None:
+        at = code.address(a.pointer, i, e.dtype)
+        code.store(together(e, code.load(at, e.dtype), minus), at)
+
+    code.loop(0, code.mul(a.count, a.step), LANES, vector)
+    found = code.lane(halvings, 0)
+    return found if whole.itemsize == 8 else code.let(f"sext i32 {found} to i64")
+
+
+def _rational(e: Arithmetic, rows: list[MatrixRows], swaps: str) -> tuple[MatrixRows, MatrixRows]:
+    """The rational function of a, which is the first of the rows; where it is, and a spare one."""
+    a, second, fourth, sixth, odd, even, spare = rows
+    _multiply(e, a, a, second)
+    _multiply(e, second, second, fourth)
+    _multiply(e, second, fourth, sixth)
+    powers = [second, fourth, sixth]
+
+    def polynomial(numbers: tuple[float, ...], into: MatrixRows, work: MatrixRows) -> None:
+        _combine(e, work, list(zip(numbers[4:], powers, strict=True)))
+        _multiply(e, sixth, work, into)
+        terms = [(1.0, into), *zip(numbers[1:4], powers, strict=True)]
+        _combine(e, into, terms, diagonal=numbers[0])
+
+    polynomial(COEFFICIENTS[1::2], even, spare)
+    _multiply(e, a, even, odd)
+    polynomial(COEFFICIENTS[::2], even, spare)
+    _combine(e, spare, [(1.0, even), (1.0, odd)])
+    _combine(e, even, [(1.0, even), (-1.0, odd)])
+    solve_in_place(e, even, spare, swaps)
+    return spare, odd
+
+
+def _multiply(e: Arithmetic, x: MatrixRows, y: MatrixRows, into: MatrixRows) -> None:
+    """into = x @ y, apart from both."""
+    code = e.code
+    fill(e, into, 0)
+    sizes = (x.count, into.step, x.count)
+    subtract_product(
+        code, e.dtype, into.pointer, into.step, x.pointer, x.step, 1, y.pointer, y.step, *sizes
+    )
+    _combine(e, into, [(-1.0, into)])
+
+
+def _combine(
+    e: Arithmetic,
+    into: MatrixRows,
+    terms: Sequence[tuple[float, MatrixRows]],
+    diagonal: float = 0.0,
+) -> None:
+    """into = a sum of multiples, of the identity too; the terms may be where it goes."""
+    code = e.code
+
+    def vector(i: Index, _: Any) -> None:
+        total: Vector | None = None
+        for factor, each in terms:
+            found = code.load(code.address(each.pointer, i, e.dtype), e.dtype)
+            number = e.const(factor)
+            total = e.mul(number, found) if total is None else e.fma(number, found, total)
+        assert total is not None
+        code.store(total, code.address(into.pointer, i, e.dtype))
+
+    code.loop(0, code.mul(into.count, into.step), LANES, vector)
+    if diagonal:
+        with code.with_lanes(1):
+
+            def number(i: Index, _: Any) -> None:
+                at = into.at(code, i, i)
+                code.store(e.add(code.load(at, e.dtype), e.const(diagonal)), at)
+
+            code.loop(0, into.count, 1, number)
+
+
+EXPONENTIAL = {"expm": Special(_emit, _scratch)}

@@ -1,0 +1,1 @@
+"""Orthogonal factors: reflections, rotations, eigenvalues and singular values."""

@@ -1,0 +1,1 @@
+"""Special functions in the instructions of `Emit`: what NumPy and native code both run."""

@@ -1,0 +1,35 @@
+"""Memory that begins where a cache line does, as machine code likes it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wengert.codegen.memory.plan import ALIGNMENT
+from wengert.core.dtypes import DType
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+def aligned_bytes(size: int, make: Callable[..., Array] = np.empty) -> Array:
+    """So many bytes: any, or with `np.zeros` zeros."""
+    room = make(size + ALIGNMENT, np.uint8)
+    skipped = -room.ctypes.data % ALIGNMENT
+    return room[skipped : skipped + size]
+
+
+def aligned_array(
+    shape: Sequence[int], dtype: DType, make: Callable[..., Array] = np.empty
+) -> Array:
+    """A new array: of any numbers, or with `np.zeros` of zeros."""
+    found: Array = aligned_bytes(math.prod(shape) * dtype.itemsize, make).view(dtype)
+    return found.reshape(shape)
+
+
+def aligned_count(count: int, dtype: DType) -> int:
+    """As many elements, or a few more, so that what follows them in an array is aligned, too."""
+    unit = ALIGNMENT // dtype.itemsize
+    return -(-count // unit) * unit

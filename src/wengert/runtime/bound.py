@@ -1,0 +1,77 @@
+"""Bound: an executable together with arrays that stay where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.runtime import objects
+from wengert.runtime.call_memory import Memory
+from wengert.runtime.executable import Executable
+from wengert.runtime.signature import bound_sizes
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+class Bound:
+    """An executable, the sizes of its Dims, and arrays that it reads or writes in every call.
+
+    A program finds its arrays by their addresses, which stand in slots of a frame. `fill` writes
+    those of the arrays that are bound; who calls the program writes the others.
+    """
+
+    def __init__(
+        self,
+        executable: Executable,
+        sizes: Mapping[str, int],
+        arrays: Mapping[int, Array],  # by slot
+    ) -> None:
+        self.executable, self.sizes = executable, sizes
+        self._arrays: dict[int, Array] = {}
+        self.keep(arrays)
+
+    def keep(self, arrays: Mapping[int, Array]) -> None:
+        """Bind these arrays, too, or in the place of others."""
+        self._arrays |= arrays
+        self._slots = np.array([*self._arrays], np.int64)
+        self._addresses = np.array([objects.data(x) for x in self._arrays.values()], np.int64)
+
+    def slots_of(self, arrays: Sequence[Array]) -> list[int]:
+        """Where these very arrays are bound."""
+        slots = {id(x): slot for slot, x in self._arrays.items()}
+        return [slots[id(x)] for x in arrays]
+
+    def without(self, slots: Sequence[int]) -> Bound:
+        """The same, where each call brings its own arrays for some slots."""
+        kept = {slot: x for slot, x in self._arrays.items() if slot not in slots}
+        return Bound(self.executable, self.sizes, kept)
+
+    def fill(self, memory: Memory) -> None:
+        """Let calls in this memory use the arrays."""
+        memory.frame[self._slots] = self._addresses
+
+    @contextmanager
+    def taken(self) -> Iterator[Memory]:
+        """Memory that no other call uses meanwhile, filled."""
+        memory = self.executable.take(self.sizes)
+        try:
+            self.fill(memory)
+            yield memory
+        finally:
+            self.executable.give(memory)
+
+
+def bound_to(executable: Executable, args: Sequence[Any]) -> Bound | None:
+    """An executable with all arrays among its arguments; None where its sizes do not fit them."""
+    signature, slots = executable.signature, executable.input_slots
+    leaves = tree.leaves(signature.with_static(args))
+    inputs = dict(zip(signature.places, leaves, strict=True))
+    shapes = [inputs[place].shape for place in range(len(slots))]
+    sizes = bound_sizes(executable.input_types, shapes)
+    if sizes is None:
+        return None
+    return Bound(executable, sizes, {slots[place]: x for place, x in inputs.items()})

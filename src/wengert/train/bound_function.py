@@ -1,0 +1,137 @@
+"""BoundFunction: a function of the model, compiled, on the live parameters of a step."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from wengert.api.eager import eager, is_eager
+from wengert.api.met import Met
+from wengert.api.trace import Dims
+from wengert.core.dims import Dim, Shape
+from wengert.core.table import op
+from wengert.ops.random import Generator
+from wengert.runtime.live import recording_threads, refuse_calling
+from wengert.runtime.nonfinite_policies import IGNORE
+from wengert.train.batch import AVERAGED, GENERATOR, FunctionParameters, prepared
+from wengert.train.engine import Engine
+from wengert.train.live_programs import LivePrograms
+from wengert.train.loss_call import averages_of, cast_floats, leaves_of
+from wengert.train.step_results import with_sizes
+from wengert.train.uncopied import Uncopied
+
+PLAIN = "Call the function itself that was bound, with the model as an argument."
+# In the place of a step's number, which is 0 or more: the random numbers of bound functions.
+APART, EVALUATING = -1, -1  # the second: in the place of a bound function's number, for `evaluate`
+
+
+class BoundFunction(Uncopied):
+    """`bound(*args)` is `f(model, *args)` on the live parameters: nothing is copied, and no tree is
+    flattened. The random numbers of a generator depend on the seed of the step, on the number of
+    this function, and on how often it was called before.
+    """
+
+    _otherwise = "Bind the function to the other step."
+
+    def __init__(
+        self,
+        engine: Engine,
+        f: Callable[..., Any],
+        parameters: FunctionParameters,
+        number: int,
+        dims: Dims | None = None,
+        met: Met | None = None,  # the programs of other functions of the same code
+    ) -> None:
+        self.function = f
+        storage, cast = engine.plan.storage, engine.plan.cast
+
+        weights = tuple(segment.weights for segment in storage.trained)
+        own: dict[str, Any] = {"weights": weights, "fixed": engine.fixed}
+        if parameters.wants_averaged:
+            states = [segment.states for segment in storage.trained]
+            own["averages"] = tuple(averages_of(storage, weights, states))
+        # Each call has a draw of its own.
+        names = (*own, "draw") if parameters.wants_rng else tuple(own)
+
+        def function(*values: Any) -> Any:
+            own, args = dict(zip(names, values, strict=False)), values[len(names) :]
+            fixed, given = own["fixed"], {}
+            if "averages" in own:
+                given[AVERAGED] = storage.tree(leaves_of(storage, own["averages"], fixed))
+            if "draw" in own:
+                given[GENERATOR] = _generator(fixed.key, own["draw"])
+            leaves = leaves_of(storage, own["weights"], fixed)
+            model = storage.tree(leaves)
+            args = tuple(cast_floats(cast, x) for x in args)
+            returned = parameters.call(f, [model, *args], given)
+            storage.require_unwritten("TrainStep.bind", "model", leaves, model, returned)
+            return with_sizes(returned)
+
+        self._own: tuple[Any, ...] = tuple(own.values())
+        self._draws, self._number = parameters.wants_rng, number
+        self._calls = itertools.count()
+        self._cast, self._parameters, self._names = cast, parameters, parameters.names
+        self._compiled, self._guard = engine.compiled, engine.guard
+        self._programs = LivePrograms(
+            function,
+            names,
+            parameters.names,
+            f,
+            [storage.tree(storage.leaves)],
+            dims,
+            engine.threads,
+            IGNORE,
+            met=met,
+        )
+        self.open_shapes: list[Shape] | None = None  # of the last result, where sizes were open
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if recording_threads:
+            refuse_calling("TrainStep.bind", PLAIN)
+        if named:
+            args = self._parameters.by_place("TrainStep.bind", args, named)
+        guard, own = self._guard, self._own
+        if self._draws:
+            own = (*own, np.array([self._number, next(self._calls)]))
+        with guard.lock:
+            if self._compiled and not (guard.waiting or guard.pending or is_eager()):
+                found = self._programs.entry(*own, *args)
+                if found is not NotImplemented:
+                    return found
+        return guard.read(partial(self._call_slowly, own, args))
+
+    def call_numbered(self, number: int, args: Sequence[Any]) -> Any:
+        """The same, as the call with this number: its random numbers depend on that."""
+        self._calls = itertools.count(number)
+        return self(*args)
+
+    def look(self) -> None:
+        """Compare what was captured with what is there now; raises where an array was changed."""
+        self._programs.look()
+
+    def _call_slowly(self, own: Sequence[Any], args: Sequence[Any]) -> Any:
+        names = self._names(len(args))
+        args = [prepared(name, x, self._cast) for name, x in zip(names, args, strict=True)]
+        if not self._compiled or is_eager():
+            self.open_shapes = None
+            with eager():
+                return self._programs.of(args)(*own, *args)
+        found, executable = self._programs.call(own, args)
+        self.open_shapes = None
+        if any(isinstance(size, Dim) for t in executable.input_types for size in t.shape):
+            self.open_shapes = [t.shape for t in executable.output_types]
+        return found
+
+
+def _generator(key: Any, draw: Any) -> Generator:
+    """The generator of one call, which depends on the seed, the function's number and the
+    call's.
+    """
+    key = op.fold_in(key, np.array(APART))
+    for i in range(2):
+        key = op.fold_in(key, op.reshape(draw[i : i + 1], ()))
+    return Generator(key)

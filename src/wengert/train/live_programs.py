@@ -1,0 +1,93 @@
+"""LivePrograms: a function of live arrays and a batch, compiled."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert.api.compiled import Compiled, OpenSizes
+from wengert.api.held import held
+from wengert.api.met import Met
+from wengert.api.trace import Dims
+from wengert.runtime.entry import never
+from wengert.runtime.executable import Executable
+from wengert.train.batch import open_sizes
+
+
+class LivePrograms:
+    """A function (*own, *batch), where `own` are live arrays and what else a step gives it.
+
+    `entry(*own, *batch)` is the quick way: that of the program used last. Where it answers
+    NotImplemented, `call` finds out which program the arguments are for, and may have to make it.
+    Axis 0 of batch arrays is left open, and what `dims` names. Where arrays do not fit so (a mean
+    or a key is an argument, a carry has the size of the batch), there is a program for each size of
+    these.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        own: Sequence[str],  # what messages call its first arguments
+        names: Callable[[int], Sequence[str]],  # and so many others
+        user: Callable[..., Any],  # the user's function that is called in it
+        own_trees: Sequence[Any],  # what the user's function receives beside the batch
+        dims: Dims | None,
+        threads: int | None,
+        nonfinite: str,
+        donate: tuple[str, ...] = (),
+        early: tuple[str, ...] = (),
+        met: Met | None = None,  # the programs of other functions of the same code
+    ) -> None:
+        self.function, self._own, self._names = function, own, names
+        self._dims = dims or {}
+        roots = (user, *held(own_trees))
+        self._options = donate, nonfinite, threads, early, roots, met or Met(user, self._dims)
+        self._compiled: dict[int, Compiled] = {}  # by how many batch arguments there are
+        self.entry: Any = never
+
+    def call(self, own: Sequence[Any], batch: Sequence[Any]) -> tuple[Any, Executable]:
+        """What the function returns, and the program that computed it."""
+        found, executable = self.of(batch).served((*own, *batch))
+        self.entry = executable.entry
+        return found, executable
+
+    def executable(self, own: Sequence[Any], batch: Sequence[Any]) -> Executable:
+        """The program for a batch."""
+        return self.of(batch).executable(*own, *batch)
+
+    def of(self, batch: Sequence[Any]) -> Compiled:
+        """The function for so many batch arguments."""
+        count = len(batch)
+        if count not in self._compiled:
+            named = self._named(self._others(count))
+            self._compiled[count] = Compiled(named, (), self._opened, *self._options)
+        return self._compiled[count]
+
+    def look(self) -> None:
+        """Compare what was captured with what is there now; raises where an array was changed."""
+        for compiled in list(self._compiled.values()):
+            compiled.look()
+
+    def _opened(self, args: tuple[Any, ...]) -> OpenSizes:
+        batch = args[len(self._own) :]
+        dims, pattern = open_sizes(self._others(len(batch)), batch, self._dims)
+        yielding = {str(dim): False for axes in dims.values() for dim in axes.values()}
+        yielding |= {str(dim): True for axes in self._dims.values() for dim in axes.values()}
+        return OpenSizes(dims, yielding, pattern)
+
+    def _others(self, count: int) -> list[str]:
+        """The names of batch arguments, apart from those of live arrays."""
+        return [name + "_" * (name in self._own) for name in self._names(count)]
+
+    def _named(self, names: Sequence[str]) -> Callable[..., Any]:
+        """The function with the names of its arguments, for messages and Dims."""
+        function = self.function
+
+        def named(*args: Any) -> Any:
+            return function(*args)
+
+        kind = inspect.Parameter.POSITIONAL_ONLY
+        parameters = [inspect.Parameter(name, kind) for name in (*self._own, *names)]
+        named.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return named

@@ -1,0 +1,1 @@
+"""What users call: derivatives, tracing, graphs built by hand, the tape."""

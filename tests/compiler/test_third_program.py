@@ -1,0 +1,234 @@
+"""At the third program of a function, a warning says what differed and what to do; once."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+rate = 0.0
+
+
+def warned(*calls):
+    """The warnings of some calls."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for call in calls:
+            call()
+    return [str(each.message) for each in caught]
+
+
+def shapes(f, *made):
+    return warned(*(lambda x=x: f(x) for x in made))
+
+
+def test_shapes():
+    f = wg.compile(lambda x: x * 2)
+    assert not shapes(f, np.ones((3, 4)), np.ones((3, 5)), np.ones((3, 4)))
+    (text,) = shapes(f, np.ones((3, 6)), np.ones((3, 7)), np.ones((3, 8)))
+    assert "'x' has shape (3, 6) and had (3, 5)" in text
+    assert "dims={'x': {1: wg.Dim('n')}}" in text
+    assert "test_third_program.py:" in text
+
+
+def test_the_repair_is_right():
+    f = wg.compile(lambda x: x * 2, dims={"x": {1: wg.Dim("n")}})
+    assert not shapes(f, *(np.ones((3, n)) for n in range(1, 9)))
+
+
+def test_sizes_that_python_needs():
+    f = wg.compile(lambda x: x * len(x), dims={"x": {0: wg.Dim("n")}})
+    texts = shapes(f, *(np.ones(n) for n in range(1, 6)))
+    (text,) = (text for text in texts if "third program" in text)
+    assert "wg.take(table, wg.arange(n), axis=0)" in text
+    assert "wg.zeros" in text
+
+
+def test_dtypes_and_axes():
+    f = wg.compile(lambda x: x * 2)
+    (text,) = shapes(f, *(np.ones(3, each) for each in "fdi"))
+    assert "'x' has dtype int32 and had float64" in text
+    f = wg.compile(lambda x: x * 2)
+    (text,) = shapes(f, *(np.ones((2,) * n) for n in range(4)))
+    assert "Give it one number of axes" in text
+
+
+def test_values():
+    f = wg.compile(lambda x, k: x * len(k))
+    (text,) = warned(*(lambda k=k: f(np.ones(3), k) for k in ("a", "bc", "def", "ghij")))
+    assert "argument 'k' has 'def' and had 'bc'" in text
+
+
+def test_static_arguments_are_meant():
+    f = wg.compile(lambda x, k: x * k, static="k")
+    assert not warned(*(lambda k=k: f(np.ones(3), k) for k in range(6)))
+
+
+def test_trees():
+    f = wg.compile(lambda x: len(x) * 2.0)
+    (text,) = shapes(f, *([np.ones(3)] * n for n in range(1, 6)))
+    assert "argument 'x' is a list of 3 and was a list of 2" in text
+
+
+def test_what_is_outside():
+    f = wg.compile(lambda x: x * rate)
+
+    def call(value):
+        globals()["rate"] = value
+        f(np.ones(3))
+
+    (text,) = warned(*(lambda v=v: call(v) for v in (0.1, 0.2, 0.3, 0.4)))
+    assert "'rate', which it reads from outside, is 0.3 and was 0.2" in text
+    assert "Pass it as an argument" in text
+
+
+def test_steps_and_bound_functions():
+    step = wg.TrainStep(lambda w, x: wg.mean(x) * wg.sum(w), np.ones(2), wg.optim.SGD(0.1))
+    bound = step.bind(lambda w, x: wg.sum(x) * w)
+    for f in (step, bound):
+        (text,) = shapes(f, *(np.ones((4, n)) for n in range(1, 6)))
+        assert "'x' has shape" in text
+        assert not shapes(f, *(np.ones((n, 2)) for n in range(2, 6)))
+
+
+def test_functions_of_libraries_do_not_warn():
+    assert not shapes(wg.compile(wg.softmax), *(np.ones(n) for n in range(1, 6)))
+    assert not shapes(wg.compile(np.linalg.norm), *(np.ones(n) for n in range(1, 6)))
+
+
+def test_methods_are_named():
+    class Model:
+        @wg.compile
+        def forward(self, x):
+            return x * 2
+
+    model = Model()
+    (text,) = shapes(model.forward, *(np.ones(n) for n in range(1, 6)))
+    assert text.startswith("compile: forward has a third program; 'x' has shape")
+
+
+def test_objects_outside_are_told_by_what_differs():
+    held = {"a": 1.0}
+    f = wg.compile(lambda x: x * len(held) * sum(held.values()))
+    texts = []
+    for value in (1.0, 2.0, 3.0):
+        held = {"a": value}
+        texts += warned(lambda: f(np.ones(3)))
+    (text,) = texts
+    assert "is {'a': 3.0} and was {'a': 2.0}" in text
+    assert "0x" not in text
+
+
+def test_the_warning_is_a_class_of_errors_and_points_at_the_function():
+    f = wg.compile(lambda x: x * 2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n in (1, 2, 3):
+            f(np.ones(n))
+    (each,) = caught
+    assert each.category is wg.errors.ProgramsWarning
+    assert each.filename == __file__
+
+
+@dataclass
+class Box:
+    w: np.ndarray
+
+
+def box(**more):
+    found = Box(np.ones(3))
+    for name, value in more.items():
+        setattr(found, name, value)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([{"a": 1.0}, np.ones(3), None], "argument 'm' is None and was an array"),
+        ([np.ones(3), None, np.ones(3, "f")], "argument 'm' is an array and was None"),
+        ([1, True, np.float64(1.0)], "argument 'm' is an array and was a Python bool"),
+        ([np.float64(1.0), True, 1.0], "argument 'm' is a Python float and was a Python bool"),
+        (
+            [box(), box(tag=1), box(tag=1, more=2)],
+            "is a Box with the attributes 'tag', 'more' beside its fields and was a Box with the "
+            "attribute 'tag' beside its fields",
+        ),
+        (
+            [{"a": {}}, {"a": {"b": np.ones(2)}}, {"a": {"b": None}}],
+            "argument 'm' is None at 'a.b' and was an array",
+        ),
+    ],
+)
+def test_the_argument_that_has_another_form_is_named(given, said):
+    seen = []
+
+    def f(x, m):
+        seen.append(1)  # which is no cause
+        return x * 2
+
+    compiled = wg.compile(f)
+    (text,) = warned(*(lambda m=m: compiled(np.ones(3), m) for m in given))
+    assert said in text
+    assert "one form" in text
+
+
+class Weighted:
+    def __init__(self):
+        self.beta = 1.0
+
+    def __call__(self, w, x):
+        return np.sum(w * x) * self.beta
+
+
+def test_objects_that_are_called():
+    own = Weighted()
+
+    def call(f):
+        f()
+        own.beta *= 0.9
+
+    x = np.ones(3)
+    step, compiled = wg.TrainStep(own, x, wg.optim.SGD(0.0)), wg.compile(own)
+    bound = step.bind(own)
+    for f in (lambda: step(x), lambda: compiled(x, x), lambda: bound(x)):
+        (text,) = warned(*(lambda f=f: call(f) for _ in range(4)))
+        assert text.startswith("compile: Weighted has a third program; 'Weighted.beta', which it")
+        assert "test_third_program.py:" in text
+
+
+def test_partials_and_transformed_functions():
+    def scaled(x, k):
+        return np.sum(x) * rate * k
+
+    def call(f, value):
+        globals()["rate"] = value
+        f(np.ones(3))
+
+    part = functools.partial(scaled, k=2.0)
+    for f in (wg.compile(part), wg.compile(wg.grad(part)), wg.compile(wg.grad(lambda x: part(x)))):
+        (text,) = warned(*(lambda v=v, f=f: call(f, v) for v in (0.1, 0.2, 0.3, 0.4)))
+        assert "'rate', which it reads from outside" in text
+
+
+@pytest.mark.parametrize("way", ["bind", "evaluate"])
+def test_a_function_of_a_loop_that_takes_another_number_each_time(way):
+    step = wg.TrainStep(lambda w, x: np.sum(w * x), np.ones(3), wg.optim.SGD(0.0))
+    rows = np.ones((4, 3))
+
+    def epochs(change):
+        for epoch in range(5):
+            beta = epoch / 10 if change else 0.5
+            if way == "bind":
+                step.bind(lambda w, x: beta * np.mean(x * w))(rows)  # noqa: B023
+            else:
+                step.evaluate(lambda w, x: beta * np.mean(x * w), rows, batch_size=2)  # noqa: B023
+
+    assert not warned(lambda: epochs(False))
+    (text,) = warned(lambda: epochs(True))
+    assert "'beta', which it reads from outside, is 0.1 and was 0.0" in text

@@ -1,0 +1,1 @@
+"""What ops, types, graphs and programs are made of, and how the package is loaded."""

@@ -1,0 +1,269 @@
+"""Names that people type from other libraries, in modules, layers, steps and arguments."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import pickle
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.core.missing import OF_GENERATORS, OF_LAYERS, OF_OPTIMIZERS, OF_STEPS, REPAIRS
+from wengert.errors import MissingAttribute, OptimError, TraceError
+
+SPACES = {"": wg, "nn": wg.nn, "optim": wg.optim, "random": wg.random, "linalg": wg.linalg}
+NAMES = [(space, name) for space, names in REPAIRS.items() for name in names]
+x = np.ones((5, 3), np.float32)
+
+
+def a_model() -> Any:
+    return wg.nn.Sequential(wg.nn.Linear(3, 4), "relu", wg.nn.Linear(4, 1))
+
+
+def loss(model: Any, x: Any) -> Any:
+    return wg.mean(model(x) ** 2)
+
+
+@pytest.mark.parametrize(("space", "name"), NAMES)
+def test_a_name_from_elsewhere_is_told_its_name_here(space, name):
+    assert not hasattr(SPACES[space], name)
+    assert name not in dir(SPACES[space])
+    with pytest.raises(MissingAttribute) as found:
+        getattr(SPACES[space], name)
+    assert str(found.value).endswith(f". {REPAIRS[space][name]}.")
+
+
+def test_the_names_in_the_repairs_exist():
+    tables = [*REPAIRS.values(), OF_GENERATORS, OF_LAYERS, OF_OPTIMIZERS, OF_STEPS]
+    texts = [text for table in tables for text in table.values()]
+    written = {each for text in texts for each in re.findall(r"\b(?:wg|np)(?:\.\w+)+", text)}
+    assert len(written) > 40
+    for each in written:
+        eval(each)  # a name of ours or of NumPy's
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    {
+        "wg.matmull": "wg.matmul",
+        "wg.Linear": "wg.nn.Linear",
+        "wg.Adam": "wg.optim.Adam",
+        "wg.nn.relu": "wg.relu",
+        "wg.nn.Linaer": "wg.nn.Linear",
+        "wg.optim.RMSprop": "wg.optim.RMSProp",
+        "wg.random.unifrom": "wg.random.uniform",
+        "wg.linalg.slove": "wg.linalg.solve",
+        "wg.nanmean": "np.nanmean: it takes Tensors, too",
+        "wg.histogram": "np.histogram: it takes Tensors, too",
+        "wg.fmod": "np.fmod: it takes Tensors, too",
+    }.items(),
+)
+def test_other_names_are_told_the_nearest(written, meant):
+    with pytest.raises(AttributeError, match=rf"{re.escape(written)}: .*Write {meant}\.$"):
+        eval(written)
+
+
+def test_python_and_its_tools_are_told_in_pythons_words():
+    for thing in (wg, wg.nn, a_model()):
+        with pytest.raises(AttributeError, match="has no attribute '_repr_html_'"):
+            _ = thing._repr_html_
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    {
+        "wg.optim.adam": "wg.optim.Adam",
+        "wg.optim.sgd": "wg.optim.SGD",
+        "wg.nn.linear": "wg.nn.Linear",
+    }.items(),
+)
+def test_a_module_that_is_called_names_the_class(written, meant):
+    with pytest.raises(TypeError, match=rf"{written}: .*Write {meant}\("):
+        eval(written)(1e-3)
+
+
+@pytest.mark.parametrize("name", OF_LAYERS)
+def test_layers_explain_what_they_have_not(name):
+    for layer in (a_model(), wg.nn.Linear(3, 4), wg.nn.GRU(3, 4)):
+        assert not hasattr(layer, name)
+        with pytest.raises(MissingAttribute, match=re.escape(f". {OF_LAYERS[name]}.")):
+            getattr(layer, name)
+
+
+def test_a_field_that_is_mistyped_is_told_the_right_one():
+    with pytest.raises(MissingAttribute, match=r"Linear\.wieght: .*Write weight"):
+        _ = wg.nn.Linear(3, 4).wieght
+
+
+def test_layers_are_copied_and_pickled_as_before():
+    model = a_model()
+    for other in (copy.copy(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(other(x), model(x))
+
+
+@pytest.mark.parametrize("name", OF_STEPS)
+def test_steps_explain_what_they_have_not(name):
+    step = wg.TrainStep(loss, a_model(), wg.optim.SGD(0.1))
+    with pytest.raises(MissingAttribute, match=re.escape(f". {OF_STEPS[name]}.")):
+        getattr(step, name)
+
+
+MODELS = {
+    "a model and a rate": lambda make: make(a_model(), lr=1e-3),
+    "a model and a rate, by position": lambda make: make(a_model(), 1e-3),
+    "a model": lambda make: make(a_model()),
+    "leaves": lambda make: make(wg.tree.leaves(a_model()), 1e-3),
+    "a generator of leaves": lambda make: make((leaf for leaf in wg.tree.leaves(a_model())), 1e-3),
+    "a dict": lambda make: make({"w": x}, 1e-3),
+}
+
+
+@pytest.mark.parametrize("make", [wg.optim.Adam, wg.optim.SGD, wg.optim.RMSProp])
+@pytest.mark.parametrize("name", MODELS)
+def test_an_optimizer_says_that_it_takes_no_parameters(name, make):
+    with pytest.raises(
+        OptimError, match=rf"{make.__name__}: .*made without parameters.*wg\.optim\.{make.__name__}"
+    ):
+        MODELS[name](make)
+
+
+def test_a_schedule_with_arrays_is_a_rate():
+    @dataclass
+    class Table:
+        rates: Any
+
+        def __call__(self, index: int) -> float:
+            return float(self.rates[index])
+
+    table = Table(np.array([0.5, 0.25]))
+    assert wg.optim.Adam(table).lr is table
+    assert wg.optim.Adam(np.float32(0.5)).lr == 0.5
+
+
+@pytest.mark.parametrize("model", [a_model(), {"w": x}])
+def test_a_step_whose_arguments_changed_places_says_so(model):
+    with pytest.raises(TypeError, match=r"the loss comes first. Write wg\.TrainStep\(loss, model"):
+        wg.TrainStep(model, loss, wg.optim.SGD(0.1))
+    with pytest.raises(TypeError, match=r"the optimizer SGD as the model; .*the third"):
+        wg.TrainStep(loss, wg.optim.SGD(0.1), model)
+
+
+@pytest.mark.parametrize("key", ["weight", "ignore_index"])
+def test_cross_entropy_shows_how_to_weigh(key):
+    with pytest.raises(TypeError, match=rf"no parameter {key!r}.*reduction='none'"):
+        wg.cross_entropy(x, np.zeros(5, int), **{key: 1})
+
+
+def test_schedules_know_the_names_of_their_lengths():
+    with pytest.raises(TypeError, match="Write total_steps= instead"):
+        wg.optim.Cosine(0.1, T_max=100)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="Write min_lr= instead"):
+        wg.optim.Cosine(0.1, 100, eta_min=0.1)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    {
+        "detach": "wg.stop_gradient(x)",
+        "gather": "wg.take_along_axis(x, index, axis)",
+        "Parameter": "the array itself",
+        "Variable": "the array itself",
+        "unsqueeze": "wg.expand_dims(x, axis)",
+        "view": "x.reshape(shape)",
+        "flatten": "x.reshape(-1)",
+        "mm": "x @ y",
+        "Module": "a dataclass",
+        "einops": "it with the functions of wg",
+    }.items(),
+)
+def test_a_name_that_is_another_things_elsewhere_is_explained(written, meant):
+    with pytest.raises(MissingAttribute, match=re.escape(f"Write {meant}")):
+        getattr(wg, written)
+
+
+RNG = wg.random.Generator(wg.random.key(0))
+
+
+@pytest.mark.parametrize("name", OF_GENERATORS)
+def test_what_other_generators_draw_is_explained(name):
+    with pytest.raises(MissingAttribute) as found:
+        getattr(RNG, name)
+    assert str(found.value).endswith(f". {OF_GENERATORS[name]}.")
+
+
+@pytest.mark.parametrize("optimizer", [wg.optim.Adam(), wg.optim.SGD(0.1), wg.optim.Lion(0.1)])
+@pytest.mark.parametrize("name", OF_OPTIMIZERS)
+def test_what_other_optimizers_have_is_explained(name, optimizer):
+    with pytest.raises(MissingAttribute) as found:
+        getattr(optimizer, name)
+    assert str(found.value).endswith(f". {OF_OPTIMIZERS[name]}.")
+    assert copy.deepcopy(optimizer).lr == pickle.loads(pickle.dumps(optimizer)).lr == optimizer.lr
+
+
+CALLS_OF_OTHERS = {
+    "no parameter 'size'.*Write shape= instead": lambda: RNG.normal(size=2),
+    "no parameter 'loc'": lambda: RNG.normal(loc=0.0),
+    "1 was given as dtype.*deviation": lambda: RNG.normal(0, 1),
+    "takes 2 at most": lambda: RNG.normal(0.0, 1.0, (3,)),
+    "1.0 was given as dtype.*low=low": lambda: RNG.uniform(0.0, 1.0),
+    "high was not given": lambda: RNG.randint(0, 5),
+    "count was not given": lambda: RNG.permutation(),
+    "shape comes second": lambda: RNG.bernoulli((3,)),
+}
+
+
+@pytest.mark.parametrize("told", CALLS_OF_OTHERS)
+def test_a_call_as_of_other_generators_is_refused_in_words(told):
+    with pytest.raises((TypeError, ValueError), match=told):
+        CALLS_OF_OTHERS[told]()
+
+
+def test_a_copy_of_a_generator_is_one():
+    rng = wg.random.Generator(wg.random.key(1))
+    rng.normal()
+    for other in (copy.deepcopy(rng), copy.copy(rng)):
+        assert other.sites == 1
+        assert not hasattr(other, "shuffle")
+
+
+def test_the_recipe_for_a_categorical_draws_by_the_logits():
+    z = np.log(np.array([0.5, 0.3, 0.2], np.float32)) * np.ones((20000, 1), np.float32)
+    drawn = wg.argmax(z - wg.log(-wg.log(RNG.uniform(z.shape, z.dtype))), axis=-1)
+    np.testing.assert_allclose(np.bincount(drawn) / len(drawn), [0.5, 0.3, 0.2], atol=0.015)
+
+
+def test_arguments_of_a_batch_by_a_name_that_is_none():
+    def loss(model, x, scale=1.0):
+        return wg.sum(model * x) * scale
+
+    def call(loss, **named):
+        return wg.TrainStep(loss, np.ones(3), wg.optim.SGD(0.1))(np.ones(3), **named)
+
+    with pytest.raises(TypeError, match=r"scale was given; a functools\.partial has set it"):
+        call(functools.partial(loss, scale=2.0), scale=3.0)
+    with pytest.raises(TypeError, match=r"with \*\*others.*Give it a parameter scale"):
+        call(lambda model, x, **others: wg.sum(model * x), scale=3.0)
+    with pytest.raises(TypeError, match=r"Remove the \* from the loss's signature"):
+        call(lambda model, x, *, scale: wg.sum(model * x) * scale, scale=3.0)
+
+
+OF_LEAKED = [float, int, np.asarray, np.fft.fft, lambda t: t.item(), lambda t: t > 3]
+
+
+@pytest.mark.parametrize("use", OF_LEAKED)
+@pytest.mark.parametrize("way", [wg.grad, lambda f: wg.compile(wg.grad(f))])
+def test_a_tensor_that_outlived_its_transformation_says_so_whatever_is_done_to_it(use, way):
+    kept = []
+
+    def f(x):
+        kept.append(x[0] * 2)
+        return wg.sum(x)
+
+    way(f)(np.ones(3))
+    with pytest.raises(TraceError, match="outlived its transformation"):
+        use(kept[0])

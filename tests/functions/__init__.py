@@ -1,0 +1,1 @@
+"""Functions that are written with ops."""

@@ -1,0 +1,1 @@
+"""Readings of the same calls: levels, recording, replaying."""

@@ -1,0 +1,88 @@
+"""Bad input to special functions, NumPy's and SciPy's names, draws and distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+import wengert as wg
+from wengert.distributions import (
+    Categorical,
+    Gamma,
+    MultivariateNormal,
+    Normal,
+    TanhNormal,
+    Uniform,
+)
+
+line, square = np.ones(3), np.ones((3, 3))
+key = wg.random.key(0)
+windows = np.lib.stride_tricks.sliding_window_view
+
+
+def traced(function: Callable[..., Any], *args: Any) -> Any:
+    return wg.trace(function, *(args or (line,)))
+
+
+SPECIAL: dict[str, Callable[[], Any]] = {
+    "gammainc_slope: order 0": lambda: wg.op.gammainc_slope(1.0, 1.0, order=0),
+    "betainc_slope: order 0": lambda: wg.op.betainc_slope(1.0, 1.0, 0.5, by_a=0, by_b=0),
+    "gammainc: shapes that do not broadcast": lambda: wg.gammainc(np.ones(2), line),
+}
+NAMES: dict[str, Callable[[], Any]] = {
+    "bincount: floats": lambda: wg.bincount(line),
+    "bincount: no length, traced": lambda: traced(wg.bincount, np.arange(3)),
+    "np.histogram: no range, traced": lambda: traced(lambda x: np.histogram(x)[0]),
+    "interp: points of two lengths": lambda: wg.interp(0.5, np.arange(3.0), np.arange(2.0)),
+    "np.gradient: two spacings for one axis, traced": lambda: traced(
+        lambda x: np.gradient(x, 1.0, 2.0)
+    ),
+    "np.gradient: one element, traced": lambda: traced(lambda x: np.gradient(x[:1])),
+    "np.rot90: a vector, traced": lambda: traced(lambda x: np.rot90(x)),
+    "np.piecewise: too many functions, traced": lambda: traced(
+        lambda x: np.piecewise(x, [x > 0], [1, 2, 3])
+    ),
+    "np.sliding_window_view: a window that is too long, traced": lambda: traced(
+        lambda x: windows(x, 4)
+    ),
+    "quantile: beyond 1": lambda: wg.quantile(line, 1.5),
+    "quantile: an unknown method": lambda: wg.quantile(line, 0.5, method="weibull"),
+    "quantile: q is traced": lambda: traced(lambda x: wg.quantile(line, x)),
+    "np.nanquantile: an unknown method, traced": lambda: traced(
+        lambda x: np.nanquantile(x, 0.5, method="weibull")
+    ),
+    "linalg.solve_triangular: an unknown trans": lambda: wg.linalg.solve_triangular(
+        square, line, trans=2
+    ),
+    "linalg.cho_solve: no pair": lambda: wg.linalg.cho_solve(3, line),
+    "scipy.linalg: a function over batches, traced": lambda: traced(
+        lambda x: scipy.linalg.cholesky(x), square
+    ),
+}
+DRAWS: dict[str, Callable[[], Any]] = {
+    "random.split: no keys": lambda: wg.random.split(key, 0),
+    "random.categorical: one number": lambda: wg.random.categorical(key, 1.0),
+    "random.gamma: a negative shape": lambda: wg.random.gamma(key, -1.0),
+    "random.gamma: a shape that is too small": lambda: wg.random.gamma(key, line, (1,)),
+    "random.dirichlet: one number": lambda: wg.random.dirichlet(key, 1.0),
+    "random.poisson: a negative rate": lambda: wg.random.poisson(key, -1.0),
+    "random.truncated_normal: low above high": lambda: wg.random.truncated_normal(key, 2.0, 1.0),
+    "random.choice: more than there are": lambda: wg.random.choice(key, 3, (4,), replace=False),
+    "random.choice: a float": lambda: wg.random.choice(key, 3.5),
+    "random.choice: too few probabilities": lambda: wg.random.choice(key, 3, p=np.ones(2)),
+}
+DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
+    "distributions.Normal: a negative deviation": lambda: Normal(0.0, -1.0),
+    "distributions.Uniform: low above high": lambda: Uniform(1.0, 0.0),
+    "distributions.TanhNormal: its entropy": lambda: TanhNormal().entropy(),
+    "distributions.Categorical: floats as classes": lambda: Categorical(line).log_prob(line),
+    "distributions.MultivariateNormal: a factor that does not fit": lambda: MultivariateNormal(
+        line, np.eye(2)
+    ).log_prob(line),
+    "distributions.kl: of two kinds": lambda: wg.distributions.kl(Normal(), Gamma(1.0)),
+}
+
+CASES = SPECIAL | NAMES | DRAWS | DISTRIBUTIONS

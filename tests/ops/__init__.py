@@ -1,0 +1,1 @@
+"""Ops where they are easily wrong; `table` has what holds for all of them."""

@@ -1,0 +1,160 @@
+"""Lists with Tensors in them: joined by wg.array, by every function of wg, and refused by NumPy in
+words that help. Beside it what else people type first: repeats per element, labels of einsum.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.errors import DTypeError, ShapeError, TraceError
+
+X = np.array([1.0, -2.0, 3.0])
+WEIGHTS = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+@pytest.mark.parametrize("way", [lambda f: f, wg.compile], ids=["eager", "compiled"])
+def test_nested_lists_are_one_array(way: Any):
+    def f(x: Any) -> Any:
+        return wg.array([[x[0] * x[1], 5.0], (x[2], np.float64(7.0))])
+
+    assert way(f)(X).tolist() == [[-2.0, 5.0], [3.0, 7.0]]
+    gradient = way(wg.grad(lambda x: wg.sum(f(x) * WEIGHTS)))(X)
+    assert gradient.tolist() == [-2.0, 1.0, 3.0]
+    assert way(lambda x: wg.array([x, 2 * x]))(X).shape == (2, 3)
+
+
+def test_array_of_plain_values_is_new():
+    found = wg.array(X)
+    assert found is not X
+    assert not np.shares_memory(found, X)
+    assert wg.array([[1, 2], [3, 4]]).dtype == np.int64
+    assert wg.array([1, 2], dtype=np.float32).dtype == np.float32
+    assert wg.array(2.5).shape == ()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_take_the_dtype_of_tensors(dtype: Any):
+    assert (
+        wg.trace(lambda x: wg.array([x[0], 1.5, 2]), X.astype(dtype)).output_types()[0].dtype
+        == dtype
+    )
+
+
+LISTS = {
+    "mean": (lambda x: wg.mean([x[0], x[1], 4.0]), [1 / 3, 1 / 3, 0.0]),
+    "sum": (lambda x: wg.sum([[x[0]], [x[1] * x[1]]]), [1.0, -4.0, 0.0]),
+    "max": (lambda x: wg.max([x[0], x[2], 2.0]), [0.0, 0.0, 1.0]),
+    "norm": (lambda x: wg.linalg.norm([x[2], 4.0]), [0.0, 0.0, 0.6]),
+    "an operator": (lambda x: wg.sum(x[:2] * [x[2], 2.0]), [3.0, 2.0, 1.0]),
+    "np.add": (lambda x: wg.sum(np.add([x[0], 1.0], x[1:])), [1.0, 1.0, 1.0]),
+    "np.dot": (lambda x: np.dot(x[:2], [x[2], 1.0]), [3.0, 1.0, 1.0]),
+    "np.where": (lambda x: wg.sum(np.where(x > 0, [x[1], x[1], x[1]], x)), [0.0, 3.0, 0.0]),
+    "np.stack": (lambda x: np.sum(np.stack([x[0], 2.0, x[2]])), [1.0, 0.0, 1.0]),
+    "asarray": (lambda x: wg.asarray([x[0], x[0]])[1], [1.0, 0.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_functions_of_wg_take_lists(name: str):
+    f, expected = LISTS[name]
+    np.testing.assert_allclose(wg.grad(f)(X), expected, rtol=1e-14)
+    np.testing.assert_allclose(wg.compile(wg.grad(f))(X), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: np.array([x[0], x[1]]), r"np.array: .*wg.array\(\[a, b\]\)"),
+        (lambda x: np.mean([x[0], x[1]]), r"np.mean: .*Write wg.mean, which takes lists"),
+        (lambda x: np.sum((x[0], x[1])), r"np.sum: .*Write wg.sum, which takes lists"),
+        (lambda x: np.linalg.norm([x[0]]), r"np.linalg.norm: .*Write wg.linalg.norm, which takes"),
+        (lambda x: np.trapezoid([x[0], 1.0]), r"np.trapezoid: .*Write np.trapezoid\(wg.array"),
+        (lambda x: np.r_[x, 1.0], r"np.r_: .*Write wg.concat"),
+        (lambda x: np.c_[x, x], r"np.c_: .*Write wg.stack\(\[a, b\], axis=1\)"),
+    ],
+)
+def test_what_numpy_makes_an_array_of(call: Any, message: str):
+    for transform in (wg.grad, wg.trace, wg.compile):
+        with pytest.raises(TraceError, match=message):
+            wg.trace(call, X) if transform is wg.trace else transform(call)(X)
+
+
+def test_shapes_that_differ():
+    with pytest.raises(
+        ShapeError, match=r"array: given a list of arrays of shapes \(3,\) and \(\)"
+    ):
+        wg.grad(lambda x: wg.sum(wg.array([x, x[0]])))(X)
+
+
+# einsum with labels.
+
+A, B = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4) - 5
+LABELS: dict[str, Any] = {
+    "a product": (lambda np, a, b: np.einsum(a, [0, 1], b, [1, 2], [0, 2])),
+    "no result": (lambda np, a, b: np.einsum(a, [5, 1], b, [1, 3])),
+    "a transpose": (lambda np, a, b: np.einsum(a, [1, 0])),
+    "large labels": (lambda np, a, b: np.einsum(a, [40, 7], b, [7, 0], [0, 40])),
+    "an ellipsis": (lambda np, a, b: np.einsum(a, [Ellipsis, 1], b, [1, 2], [Ellipsis, 2])),
+    "a sum": (lambda np, a, b: np.einsum(a, [0, 1], [])),
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_einsum_with_labels(name: str):
+    f = LABELS[name]
+    np.testing.assert_allclose(f(wg, A, B), f(np, A, B), rtol=1e-14)
+    np.testing.assert_allclose(wg.compile(lambda a, b: f(np, a, b))(A, B), f(np, A, B), rtol=1e-14)
+    wg.check_grads(lambda a, b: f(np, a, b), [A, B])
+
+
+def test_einsum_without_labels():
+    for call in (lambda: wg.einsum(A), lambda: wg.einsum(A, B), lambda: wg.einsum(A, [-1, 0])):
+        with pytest.raises(DTypeError, match=r"or operands and lists of integers in turn"):
+            call()
+
+
+# repeat, as often as it says for each.
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+def test_repeats_of_their_own(axis: Any):
+    repeats = {
+        None: [2, 0, 1, 0, 3, 1],
+        0: [2, 1],
+        1: [0, 2, 1],
+        -1: np.array([1, 0, 2], np.uint8),
+    }[axis]
+    expected = np.repeat(A, repeats, axis)
+    assert np.array_equal(wg.repeat(A, repeats, axis), expected)
+    assert np.array_equal(wg.compile(lambda a: np.repeat(a, repeats, axis))(A), expected)
+    wg.check_grads(lambda a: np.repeat(a, repeats, axis), [A])
+    assert np.array_equal(wg.repeat(A, np.array([2]), 0), np.repeat(A, [2], 0))
+    assert wg.repeat(A, [0, 0], 0).shape == (0, 3)
+
+
+@pytest.mark.parametrize("repeats", [[1, 2], [1, -1, 2], [[1, 2, 3]], [1.0, 2.0, 3.0]], ids=str)
+def test_repeats_that_do_not_fit(repeats: Any):
+    with pytest.raises(ShapeError, match=r"repeat: repeats .* for an axis of size 3"):
+        wg.repeat(X, repeats)
+
+
+def test_repeats_that_are_traced():
+    with pytest.raises(TraceError, match="how many elements there will be"):
+        wg.compile(lambda x, n: wg.repeat(x, n))(X, np.array([1, 2, 3]))
+
+
+# Arrays of outside, indexed by what is traced.
+
+
+def test_tables_indexed_on_several_axes():
+    table = np.arange(24.0).reshape(2, 3, 4)
+    found = wg.compile(lambda i, j: wg.asarray(table)[i, :, j])(np.array([0, 1]), np.array([3, -1]))
+    assert np.array_equal(found, table[[0, 1], :, [3, -1]])
+    found = wg.compile(lambda i: wg.asarray(table)[i, i + 1, 1:3])(np.array(1))
+    assert np.array_equal(found, table[1, 2, 1:3])
+    with pytest.raises(TraceError, match=r"wg.asarray\(array\)\[i, j\]"):
+        wg.compile(lambda i: table[i])(np.array(1))

@@ -1,0 +1,117 @@
+"""Random numbers inside a scan: they differ from step to step, and are the same in every mode."""
+
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+KEY = wg.random.key(3)
+
+
+def draws(key, reverse=False):
+    rng = wg.random.Generator(key)
+    before = rng.normal((2,))
+
+    def body(c, x):
+        return c, (rng.normal((2,)), rng.uniform((2,)))
+
+    _, inside = wg.scan(body, 0.0, np.arange(5.0), reverse=reverse)
+    return before, inside, rng.normal((2,))
+
+
+def nested(key):
+    rng = wg.random.Generator(key)
+
+    def outer(c, _):
+        return c, wg.scan(lambda d, _: (d, rng.normal(())), 0.0, None, length=3)[1]
+
+    return wg.scan(outer, 0.0, None, length=4)[1]
+
+
+def repeated(key):
+    """What the condition draws differs from what the body draws."""
+    rng = wg.random.Generator(key)
+    before = rng.normal(())
+
+    def body(state):
+        n, drawn, _ = state
+        return n + 1, wg.where(np.arange(5) == n, rng.normal(()), drawn), rng.normal(())
+
+    def goes_on(state):
+        return (state[0] < 5) & (rng.normal(()) < 100.0)
+
+    _, drawn, last = wg.while_loop(goes_on, body, (0, np.zeros(5, np.float32), 0.0), max_steps=5)
+    return before, drawn, last, rng.normal(())
+
+
+def test_a_loop_that_ends_by_itself_draws_anew():
+    before, drawn, last, after = repeated(KEY)
+    assert len(np.unique([before, *drawn, last, after])) == 8
+
+
+def test_the_condition_draws_its_own():
+    rng = wg.random.Generator(KEY)
+    found = []
+
+    def goes_on(state):
+        found.append(rng.normal(()))
+        return state < 2
+
+    def body(state):
+        found.append(rng.normal(()))
+        return state + 1
+
+    with wg.eager():
+        wg.while_loop(goes_on, body, 0)
+    assert len(np.unique(found)) > 2
+    assert len(np.unique([float(x) for x in found[-4:]])) == 4
+
+
+def test_every_step_and_site_has_its_own():
+    before, (normal, uniform), after = draws(KEY)
+    numbers = np.concatenate([np.ravel(x) for x in (before, normal, uniform, after)])
+    assert len(np.unique(numbers)) == numbers.size
+    assert len(np.unique(nested(KEY))) == 12
+
+
+@pytest.mark.parametrize("function", [draws, nested, repeated])
+def test_compiled_and_step_by_step(function):
+    expected = wg.tree.leaves(function(KEY))
+    compiled = wg.compile(function)
+    for found in (compiled(KEY), eagerly(compiled)):
+        for a, b in zip(wg.tree.leaves(found), expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def eagerly(compiled):
+    with wg.eager():
+        return compiled(KEY)
+
+
+def test_the_index_counts_not_the_order():
+    np.testing.assert_array_equal(draws(KEY, reverse=True)[1][0], draws(KEY)[1][0])
+
+
+GENERATOR = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    "draw", [lambda: np.random.normal(), random.random, lambda: None], ids=["np", "python", "own"]
+)
+def test_what_others_draw_in_a_body_is_drawn_once_and_warned_of(draw):
+    def body(carry, _):
+        drawn = draw()
+        return carry + (GENERATOR.normal() if drawn is None else drawn), carry
+
+    with pytest.warns(wg.errors.WengertWarning, match="the same in every step"):
+        wg.scan(body, 0.0, None, length=3)
+
+
+def test_a_body_that_draws_nothing_is_not_warned_of():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn = GENERATOR.normal(size=3)
+        wg.scan(lambda carry, x: (carry + x, carry), 0.0, drawn)
