@@ -181,7 +181,7 @@ def test_an_optimizer_without_a_rule_says_so():
         o.Optimizer(0.1).step("w", np.ones(2), np.ones(2))
 
 
-@pytest.mark.parametrize("name", ["learnin_rate", "momentun", "colour", "params"])
+@pytest.mark.parametrize("name", ["learnin_rate", "momentun", "colour", "params", "rate"])
 @pytest.mark.parametrize(
     "make",
     [

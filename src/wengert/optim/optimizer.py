@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import is_dataclass
 from functools import wraps
-from types import GeneratorType
+from types import FunctionType, GeneratorType
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -181,7 +181,9 @@ class Optimizer(Explained):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse what is no setting: nothing would come of it."""
-        known = name.startswith("_") or name in self.__dict__ or hasattr(type(self), name)
+        member = getattr(type(self), name, None)  # a method is none, as `rate`
+        setting = member is not None and not isinstance(member, FunctionType)
+        known = name.startswith("_") or name in self.__dict__ or setting
         if self._made and not known:
             settings = dict.fromkeys((*saving.names_of(self), saving.OTHER_NAME))
             raise no_attribute(type(self).__name__, name, [*settings])
