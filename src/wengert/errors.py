@@ -26,6 +26,18 @@ class ShapeError(WengertError, ValueError):
     """
 
 
+class AxisError(ShapeError, IndexError):
+    """An array has no such axis; an IndexError, too, as the array API standard asks.
+
+    >>> wg.sum(np.ones((3, 4)), axis=2)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.AxisError: sum: axis 2 was given for an array of 2 axes; ...
+    >>> wg.sum(np.ones((3, 4)), axis=1)
+    array([4., 4., 4.])
+    """
+
+
 class DTypeError(WengertError, TypeError):
     """An operand has a dtype the op does not take.
 

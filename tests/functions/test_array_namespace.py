@@ -176,3 +176,11 @@ def test_a_tensor_knows_its_namespace():
         wg.grad(lambda x: x.__array_namespace__(api_version="1999").sum(x))(np.ones(2))
     with pytest.raises(TraceError, match="__dlpack__: called on a Tensor"):
         wg.grad(lambda x: np.from_dlpack(x).sum())(np.ones(2))
+
+
+def test_diagonals_that_are_far_away():
+    for k in (2**63, -(2**70), 5):
+        assert np.array_equal(wg.eye(2, 3, k=k), np.zeros((2, 3)))
+        assert np.array_equal(
+            wg.compile(lambda x, k=k: x + wg.eye(2, 3, k=k))(1.0), np.ones((2, 3))
+        )

@@ -10,7 +10,7 @@ import numpy as np
 from wengert.core.dims import Shape, Size
 from wengert.core.table import op
 from wengert.core.types import Value
-from wengert.errors import ShapeError
+from wengert.errors import AxisError, ShapeError
 
 
 def broadcast_shapes(name: str, shapes: Sequence[Shape]) -> Shape:
@@ -72,7 +72,7 @@ def canonical_axis(name: str, axis: Any, ndim: int) -> int:
         allowed = (
             f"must lie between {-ndim} and {ndim - 1}" if ndim else "does not exist in 0-d arrays"
         )
-        raise ShapeError(
+        raise AxisError(
             f"{name}: axis {number} was given for an array of {ndim} axes; an axis {allowed}. "
             "Choose an axis the array has."
         )

@@ -24,6 +24,8 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.errors import CheckError, DTypeError, ShapeError, TraceError
 
+BEYOND = 1 << 62  # farther than any size, and still an int64
+
 
 def _needs_value(**params: Any) -> Any:
     raise CheckError(
@@ -371,6 +373,7 @@ def eye(
     require_cpu("eye", device)
     rows, cols = canonical_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     lines = op.reshape(op.arange(rows), (rows, 1))
+    k = min(max(k, -BEYOND), BEYOND)  # no diagonal lies there
     return op.astype(op.equal(lines + k, op.arange(cols)), np.float64 if dtype is None else dtype)
 
 
