@@ -41,7 +41,7 @@ def users_function(f: Any) -> FunctionType | None:
             f = f.__func__
         else:
             inside = getattr(f, "__wrapped__", None)
-            f = getattr(type(f), "__call__", None) if inside is None else inside  # noqa: B004
+            f = getattr(type(f), "__call__", None) if inside is None else inside  # noqa: B004 (the method itself)
     return None
 
 

@@ -157,7 +157,10 @@ class Text:
             latch:  the next i = i + step; go to head
             exit:
         """
-        below = lambda i, _: self.let(f"icmp slt i64 {i}, {end}")  # noqa: E731
+
+        def below(i: Index, _: list[str]) -> str:
+            return self.let(f"icmp slt i64 {i}, {end}")
+
         return self.repeat(below, body, carry, begin, step)[1]
 
     def repeat(

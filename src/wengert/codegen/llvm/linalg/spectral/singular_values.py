@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
@@ -121,7 +122,7 @@ def _emit_svd_large(call: KernelCall) -> None:
         if vectors:
             for rows, into, which in ((w.u, w.a, 1), (w.v, w.p, 2)):
                 copy_in(e, transposed(_as_array(rows, into.count)), into)
-                code.when(spoilt, lambda into=into: fill(e, into, math.nan))  # type: ignore[misc]
+                code.when(spoilt, partial(fill, e, into, math.nan))
                 _put(e, call, which, number, into)
 
     for_each_matrix(call, 1, matrix)
@@ -204,7 +205,7 @@ def _emit_qr(call: KernelCall) -> None:
         multiply_out(code, dtype, *a, *left, n, 0, w.line)
         _lead_with_diagonal(e, w, n)
         for rows, which in ((w.a, 0), (w.p, 1)):
-            code.when(spoilt, lambda rows=rows: fill(e, rows, math.nan))  # type: ignore[misc]
+            code.when(spoilt, partial(fill, e, rows, math.nan))
             if which:
                 clear_below(e, rows)
             _put(e, call, which, number, rows)
