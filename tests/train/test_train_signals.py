@@ -173,6 +173,24 @@ def test_signals_at_any_time(compiled):
     assert found[-1] <= require_whole(step.state_dict())
 
 
+@pytest.mark.parametrize("act", ["call", "state_dict"])
+def test_a_handler_does_not_wait_for_the_call_that_it_interrupts(act, monkeypatch):
+    step, depths = prepared(), []
+    step._engine.guard.waiting.add(another := (0, object()))  # a thread that came first
+
+    def handler(_):
+        depths.append(len(step._engine.guard.waiting))
+        assert len(depths) <= guard.TURNS  # a handler that waits would be interrupted, and so on
+        require_whole(step.state_dict())
+
+    monkeypatch.setattr(guard.time, "sleep", handler)
+    ACTS["call"](step) if act == "call" else step.state_dict()
+    step._engine.guard.waiting.discard(another)
+    assert set(depths) == {2}
+    assert len(depths) == guard.TURNS
+    assert not step._engine.guard.waiting
+
+
 CHANGES = {
     "TrainStep": lambda step: step(ROWS),
     "TrainStep.run": lambda step: step.run(ROWS, batch_size=4),

@@ -18,6 +18,7 @@ from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
 UnderWay = tuple[int, str]  # a thread, and the call that it is in
+Token = tuple[int, object]  # a thread, and one of the times that it waits
 IDLE: UnderWay = (0, "")
 PATIENCE = 2.0  # seconds that a fork waits for calls of other threads
 # How often, and for how many seconds each time, a thread waits for those that came before it.
@@ -37,7 +38,7 @@ class Guard:
         self.changing = IDLE
         self.reading = 0  # the thread that holds the lock and reads, if one does
         self.pending: Callable[[], object] | None = None  # what `commit` has begun and not finished
-        self.waiting: set[object] = set()  # a token for each thread that waits for the lock
+        self.waiting: set[Token] = set()  # of those who wait for the lock
         self._held_for_fork = False
         _guards.add(self)
 
@@ -46,7 +47,7 @@ class Guard:
         if get_ident() in (self.changing[0], self.reading):
             with self.lock:
                 return self._read(work)
-        token = object()
+        token = _new_token()
         try:
             self._wait(token)
             with self.lock:
@@ -80,7 +81,7 @@ class Guard:
         may read the state, but not change it.
         """
         self._require_outside(by)
-        token, mine = object(), IDLE
+        token, mine = _new_token(), IDLE
         with self._turn:
             try:
                 self._wait(token)
@@ -115,13 +116,16 @@ class Guard:
             "there, and look at it after the call."
         )
 
-    def _wait(self, token: object) -> None:
+    def _wait(self, token: Token) -> None:
         """Let threads have the lock first that were waiting before this one: a lock by itself would
-        go to the thread that held it last. This does not wait for ever: such a thread may itself be
-        waiting for this one, where a handler of a signal calls.
+        go to the thread that held it last. A handler of a signal that interrupts this has its
+        thread's place: it would wait for itself. Nobody waits for ever: a thread that came before
+        may be held up by something else, such as its own handler.
         """
         before = set(self.waiting)
         self.waiting.add(token)
+        if any(thread == token[0] for thread, _ in before):
+            return
         for _ in range(TURNS):
             if not before & self.waiting:
                 return
@@ -152,7 +156,7 @@ class Guard:
     # Forks: a new process has the locks as they were, and one thread.
 
     def before_fork(self) -> None:
-        token = object()
+        token = _new_token()
         self.waiting.add(token)
         self._held_for_fork = self.lock.acquire(timeout=PATIENCE)
         self.waiting.discard(token)
@@ -167,6 +171,10 @@ class Guard:
         if not held:
             self.lock, self.reading = threading.RLock(), 0
             self.pending = _refuse_half
+
+
+def _new_token() -> Token:
+    return get_ident(), object()
 
 
 def _refuse_half() -> NoReturn:
