@@ -3,7 +3,7 @@
 import numpy as np
 
 from wengert.core.graph import Graph
-from wengert.core.show import read, show
+from wengert.core.text.show import read, show
 
 
 def same_value(a, b):

@@ -30,8 +30,8 @@ from table.reporting import checker
 
 from wengert.core.check import check
 from wengert.core.emit import NumpyEmit
-from wengert.core.read import read
-from wengert.core.show import show
+from wengert.core.text.read import read
+from wengert.core.text.show import show
 from wengert.core.types import ArrayType, type_of
 from wengert.errors import NotDifferentiable, WengertError
 from wengert.interpret.replay import replay

@@ -6,9 +6,9 @@ import wengert  # noqa: F401  (fills the table)
 from wengert.core.dims import Dim
 from wengert.core.graph import Graph, Node
 from wengert.core.op import Call, Op
-from wengert.core.source import Line
 from wengert.core.table import op
 from wengert.core.types import ArrayType
+from wengert.core.words.source import Line
 from wengert.interpret.derive import vjp_flat
 from wengert.interpret.trace import trace_flat
 

@@ -12,10 +12,10 @@ from wengert import linalg, random  # isort: skip  (they list what the imports a
 from wengert.core import tree
 from wengert.core.dims import Dim
 from wengert.core.first_use import import_on_first_use
-from wengert.core.missing import explain_missing_names
 from wengert.core.standard import API_VERSIONS
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
+from wengert.core.words.missing import explain_missing_names
 from wengert.functions.namespace import (
     CONSTANTS,
     DTYPES,
@@ -92,16 +92,16 @@ import_on_first_use(
     globals(),
     {
         "api.check_grads": ["check_grads"],
-        "api.compile": ["compile"],
+        "api.compiling.compile": ["compile"],
         "api.custom": ["checkpoint", "custom_vjp"],
         "api.derivatives": ["grad", "hvp", "jvp", "value_and_grad", "vjp"],
-        "api.grad_with_loss": ["GradWithLossOptions", "grad_with_loss"],
-        "api.gradient_tape": ["GradientTape"],
-        "api.graph": ["Graph"],
+        "api.by_hand.grad_with_loss": ["GradWithLossOptions", "grad_with_loss"],
+        "api.by_hand.gradient_tape": ["GradientTape"],
+        "api.by_hand.graph": ["Graph"],
         "api.jacobians": ["hessian", "jacfwd", "jacobian", "jacrev"],
         "api.trace": ["trace"],
-        "api.variants": ["GradOp"],
-        "train.files": ["load", "save"],
+        "api.by_hand.variants": ["GradOp"],
+        "train.checkpoints.files": ["load", "save"],
         "train.step": ["TrainStep"],
     },
     modules=[

@@ -25,8 +25,13 @@ from wengert import ops as ops
 from wengert import optim as optim
 from wengert import random as random
 from wengert import train as train
+from wengert.api.by_hand.grad_with_loss import GradWithLossOptions as GradWithLossOptions
+from wengert.api.by_hand.grad_with_loss import grad_with_loss as grad_with_loss
+from wengert.api.by_hand.gradient_tape import GradientTape as GradientTape
+from wengert.api.by_hand.graph import Graph as Graph
+from wengert.api.by_hand.variants import GradOp as GradOp
 from wengert.api.check_grads import check_grads as check_grads
-from wengert.api.compile import compile as compile
+from wengert.api.compiling.compile import compile as compile
 from wengert.api.custom import checkpoint as checkpoint
 from wengert.api.custom import custom_vjp as custom_vjp
 from wengert.api.derivatives import grad as grad
@@ -34,16 +39,11 @@ from wengert.api.derivatives import hvp as hvp
 from wengert.api.derivatives import jvp as jvp
 from wengert.api.derivatives import value_and_grad as value_and_grad
 from wengert.api.derivatives import vjp as vjp
-from wengert.api.grad_with_loss import GradWithLossOptions as GradWithLossOptions
-from wengert.api.grad_with_loss import grad_with_loss as grad_with_loss
-from wengert.api.gradient_tape import GradientTape as GradientTape
-from wengert.api.graph import Graph as Graph
 from wengert.api.jacobians import hessian as hessian
 from wengert.api.jacobians import jacfwd as jacfwd
 from wengert.api.jacobians import jacobian as jacobian
 from wengert.api.jacobians import jacrev as jacrev
 from wengert.api.trace import trace as trace
-from wengert.api.variants import GradOp as GradOp
 from wengert.core import tree as tree
 from wengert.core.dims import Dim as Dim
 from wengert.core.table import op as op
@@ -108,8 +108,8 @@ from wengert.ops.shape import roll as roll
 from wengert.ops.shape import squeeze as squeeze
 from wengert.ops.shape import swapaxes as swapaxes
 from wengert.ops.update import at as at
-from wengert.train.files import load as load
-from wengert.train.files import save as save
+from wengert.train.checkpoints.files import load as load
+from wengert.train.checkpoints.files import save as save
 from wengert.train.step import TrainStep as TrainStep
 
 __version__: str
@@ -217,7 +217,6 @@ __all__ = [
     "signbit",
     "matmul",
     "vecdot",
-    "cond",
     "astype",
     "stop_gradient",
     "full",
@@ -293,7 +292,6 @@ __all__ = [
     "count_nonzero",
     "argmax",
     "argmin",
-    "scan",
     "reshape",
     "broadcast_to",
     "permute_dims",
@@ -314,6 +312,8 @@ __all__ = [
     "lgamma",
     "digamma",
     "polygamma",
+    "cond",
+    "scan",
     "while_loop",
     "sinc",
     "real",
@@ -672,13 +672,6 @@ def vecdot(x: Any, y: Any, axis: int = -1) -> Any:
     array([21., 43.])
     """
 
-def cond(condition: Any, then: Callable[..., Any], orelse: Callable[..., Any], *args: Any) -> Any:
-    r"""One of two functions of the same arguments, chosen by a condition at run time.
-
-    >>> cond(np.bool_(True), lambda x: x + 1, lambda x: x - 1, 2.0)
-    3.0
-    """
-
 def astype(x: Any, dtype: Any, *, copy: Any = None, device: Any = None) -> Any:
     """The same numbers in another dtype."""
 
@@ -1000,20 +993,6 @@ def argmin(x: Any, axis: int | None = None, keepdims: builtins.bool = False) -> 
     array([0, 1])
     """
 
-def scan(
-    function: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
-    xs: Any = None,
-    length: int | None = None,
-    reverse: builtins.bool = False,
-) -> Any:
-    r"""A loop over time with a recorded body: `scan(f, init, xs)` where `f(carry, x) -> (carry, y)`.
-
-    >>> last, partial_sums = scan(lambda total, x: (total + x, total + x), 0.0, np.arange(4.0))
-    >>> partial_sums
-    array([0., 1., 3., 6.])
-    """
-
 def reshape(x: Any, shape: Any, *, copy: Any = None) -> Any:
     """The elements, row by row, in another shape; one size may be -1."""
 
@@ -1090,6 +1069,27 @@ def digamma(x: Any) -> Any:
 
 def polygamma(n: Any, x: Any) -> Any:
     """The n-th derivative of digamma at each x, for integers n >= 0; NaN for negative n."""
+
+def cond(condition: Any, then: Callable[..., Any], orelse: Callable[..., Any], *args: Any) -> Any:
+    r"""One of two functions of the same arguments, chosen by a condition at run time.
+
+    >>> cond(np.bool_(True), lambda x: x + 1, lambda x: x - 1, 2.0)
+    3.0
+    """
+
+def scan(
+    function: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: builtins.bool = False,
+) -> Any:
+    r"""A loop over time with a recorded body: `scan(f, init, xs)` where `f(carry, x) -> (carry, y)`.
+
+    >>> last, partial_sums = scan(lambda total, x: (total + x, total + x), 0.0, np.arange(4.0))
+    >>> partial_sums
+    array([0., 1., 3., 6.])
+    """
 
 def while_loop(
     cond: Callable[[Any], Any],

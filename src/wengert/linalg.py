@@ -1,8 +1,8 @@
 """Linear algebra, batched over leading axes."""
 
 from wengert import functions, ops
-from wengert.core.missing import explain_missing_names
 from wengert.core.table import op
+from wengert.core.words.missing import explain_missing_names
 
 # The standard has these both here and beside the other array functions.
 _SHARED = ("diagonal", "matmul", "matrix_transpose", "outer", "tensordot", "vecdot")

@@ -10,20 +10,20 @@ from wengert.functions.scipy_names import solve_triangular as solve_triangular
 from wengert.ops.arrange import diagonal as diagonal
 from wengert.ops.contract import outer as outer
 from wengert.ops.contract import tensordot as tensordot
-from wengert.ops.determinant import slogdet as slogdet
-from wengert.ops.factors import eigh as eigh
-from wengert.ops.factors import eigvalsh as eigvalsh
-from wengert.ops.factors import qr as qr
-from wengert.ops.linalg import cross as cross
-from wengert.ops.linalg import matrix_power as matrix_power
-from wengert.ops.linalg import trace as trace
-from wengert.ops.matrix_functions import lstsq as lstsq
-from wengert.ops.matrix_functions import matrix_rank as matrix_rank
-from wengert.ops.matrix_functions import pinv as pinv
-from wengert.ops.norm import matrix_norm as matrix_norm
-from wengert.ops.norm import norm as norm
-from wengert.ops.singular import svd as svd
-from wengert.ops.singular import svdvals as svdvals
+from wengert.ops.matrices.determinant import slogdet as slogdet
+from wengert.ops.matrices.factors import eigh as eigh
+from wengert.ops.matrices.factors import eigvalsh as eigvalsh
+from wengert.ops.matrices.factors import qr as qr
+from wengert.ops.matrices.linalg import cross as cross
+from wengert.ops.matrices.linalg import matrix_power as matrix_power
+from wengert.ops.matrices.linalg import trace as trace
+from wengert.ops.matrices.matrix_functions import lstsq as lstsq
+from wengert.ops.matrices.matrix_functions import matrix_rank as matrix_rank
+from wengert.ops.matrices.matrix_functions import pinv as pinv
+from wengert.ops.matrices.norm import matrix_norm as matrix_norm
+from wengert.ops.matrices.norm import norm as norm
+from wengert.ops.matrices.singular import svd as svd
+from wengert.ops.matrices.singular import svdvals as svdvals
 
 __all__ = [
     "det",

@@ -7,12 +7,14 @@ import of this module to `resume`, after the last: a tenth of the time that `imp
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
 BEGAN = time.time()  # no module was read before that; some are read at their first use only
+PACKAGE = os.path.dirname(os.path.abspath(__file__))  # the folder that all of them lie below
 _was_on = gc.isenabled()
 gc.disable()
 

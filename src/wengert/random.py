@@ -1,8 +1,8 @@
 """Random numbers from explicit keys: the same key gives the same numbers."""
 
 from wengert import functions, ops
-from wengert.core.missing import explain_missing_names
 from wengert.core.table import op
+from wengert.core.words.missing import explain_missing_names
 
 _functions = {each.__name__: each for each in op.public("random").values()}
 globals().update(_functions)

@@ -15,7 +15,7 @@ from tests.codegen.ulp import compiled, errors
 from wengert.codegen.llvm.math import error_function as math_special
 from wengert.codegen.llvm.math import gamma as math_gamma
 from wengert.codegen.llvm.math import polygamma as math_polygamma
-from wengert.core import numpy_special
+from wengert.core.special_functions import numpy_special
 
 Array = np.ndarray[Any, Any]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.api.compiled import Compiled, OpenSizes
+from wengert.api.compiling.compiled import Compiled, OpenSizes
 from wengert.core.table import op
 
 SIZES = ((5, 7), (7,), (7, 3))

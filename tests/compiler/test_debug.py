@@ -12,7 +12,7 @@ from runtime.caching import cache_in
 
 import wengert as wg
 from compiler.running import bits, no_numpy
-from wengert.runtime.cache_writer import settle
+from wengert.runtime.caching.cache_writer import settle
 
 X = np.arange(24.0).reshape(4, 6)
 N, M = wg.Dim("n"), wg.Dim("m")

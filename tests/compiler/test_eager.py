@@ -15,8 +15,8 @@ import pytest
 
 import wengert as wg
 from compiler.running import bits
-from wengert.api.compiled import Compiled, OpenSizes
-from wengert.api.eager import is_eager
+from wengert.api.compiling.compiled import Compiled, OpenSizes
+from wengert.api.compiling.eager import is_eager
 
 X = np.arange(12.0).reshape(3, 4)
 N = wg.Dim("n")

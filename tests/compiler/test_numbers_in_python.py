@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.source import is_asked_by_user
+from wengert.core.words.source import is_asked_by_user
 
 X = np.linspace(0.5, 2.0, 4)
 TABLE = {0: 1.0, 1: 0.1, (2, 1): 5.0}

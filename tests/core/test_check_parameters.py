@@ -8,7 +8,7 @@ from fuzz.mutating import seeds
 
 import wengert as wg
 from wengert.core.check import check
-from wengert.core.show import read
+from wengert.core.text.show import read
 from wengert.errors import CheckError, ShapeError
 from wengert.interpret.trace import trace_flat
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.fork_door import Door
-from wengert.core.fork_door import door as wengert_door
+from wengert.core.process.fork_door import Door
+from wengert.core.process.fork_door import door as wengert_door
 
 
 def test_closing_waits_for_the_threads_inside():

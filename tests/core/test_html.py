@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from sample_graphs import f32, graph_of
 
 from wengert.core.graph import Graph, Node
-from wengert.core.html import DRAWN_NODES, drawing, graph_view, node_table, to_html
-from wengert.core.layout import layers, place, spaced
-from wengert.core.page import page
 from wengert.core.table import op
+from wengert.core.text.html import DRAWN_NODES, drawing, graph_view, node_table, to_html
+from wengert.core.text.layout import layers, place, spaced
+from wengert.core.text.page import page
 
 VOID = {"meta", "input"}
 GRAPHS = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.masked import is_masked_array
+from wengert.core.words.masked import is_masked_array
 
 
 @pytest.fixture

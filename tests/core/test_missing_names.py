@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.missing import OF_GENERATORS, OF_LAYERS, OF_OPTIMIZERS, OF_STEPS, REPAIRS
+from wengert.core.words.missing import OF_GENERATORS, OF_LAYERS, OF_OPTIMIZERS, OF_STEPS, REPAIRS
 from wengert.errors import MissingAttribute, OptimError, TraceError
 
 SPACES = {"": wg, "nn": wg.nn, "optim": wg.optim, "random": wg.random, "linalg": wg.linalg}

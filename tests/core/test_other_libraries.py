@@ -10,9 +10,9 @@ import scipy.sparse
 import scipy.special
 
 import wengert as wg
-from wengert.core.elsewhere import REPAIRS
 from wengert.core.table import SCIPY_UFUNCS
 from wengert.core.tensor import Tensor
+from wengert.core.words.elsewhere import REPAIRS
 from wengert.errors import CheckpointError, DTypeError, MissingAttribute, TraceError
 
 x = np.ones((3, 3))

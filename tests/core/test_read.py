@@ -8,7 +8,7 @@ from graph_texts import same_graph
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wengert.core.show import read, show
+from wengert.core.text.show import read, show
 from wengert.errors import CheckError
 
 GOOD = """\

@@ -10,10 +10,10 @@ from sample_graphs import f32, graph_of, new_op
 
 from wengert.core.check import check
 from wengert.core.graph import Graph, Node
-from wengert.core.show import read, show
-from wengert.core.source import Line
 from wengert.core.table import op
+from wengert.core.text.show import read, show
 from wengert.core.types import ArrayType
+from wengert.core.words.source import Line
 
 
 def test_the_text_of_a_graph():

@@ -15,8 +15,8 @@ from sample_graphs import BATCH, f32
 
 from wengert.core.dims import Dim
 from wengert.core.dtypes import SUPPORTED
-from wengert.core.literal import ValueTokens, Writer
-from wengert.core.show import read, show
+from wengert.core.text.literal import ValueTokens, Writer
+from wengert.core.text.show import read, show
 from wengert.core.types import ArrayType
 from wengert.errors import CheckError
 

@@ -330,7 +330,7 @@ def test_every_warning_of_the_source_goes_the_one_way():
         for path in source.rglob("*.py")
         if "warnings.warn" in path.read_text(encoding="utf-8")
     ]
-    assert users == ["core/warn.py"]
+    assert users == ["core/words/warn.py"]
 
 
 def accumulating(accumulate: int) -> wg.TrainStep:

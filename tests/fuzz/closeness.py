@@ -205,9 +205,9 @@ def scatter(graph: Graph, given: Sequence[Any], expected: Sequence[Array]) -> li
         noise = Noise(seed)
         with (
             np.errstate(all="ignore"),
-            patch("wengert.ops.scan.replay", noise.outputs),
-            patch("wengert.ops.while_loop.replay", noise.outputs),
-            patch("wengert.ops.control.replay", noise.outputs),
+            patch("wengert.ops.control_flow.scan.replay", noise.outputs),
+            patch("wengert.ops.control_flow.while_loop.replay", noise.outputs),
+            patch("wengert.ops.control_flow.control.replay", noise.outputs),
         ):
             found = noise.outputs(graph, given)
         for i, (x, y) in enumerate(zip(found, expected, strict=True)):

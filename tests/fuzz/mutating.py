@@ -37,9 +37,9 @@ import wengert as wg
 from wengert.core import tree
 from wengert.core.dims import Dim, substitute
 from wengert.core.graph import Graph, Node
-from wengert.core.read import GraphReader
-from wengert.core.show import show
 from wengert.core.table import op as ops
+from wengert.core.text.read import GraphReader
+from wengert.core.text.show import show
 from wengert.core.types import ArrayType, type_of
 from wengert.errors import CheckError, ShapeError, WengertError
 from wengert.interpret.replay import replay

@@ -275,7 +275,7 @@ NUMBERS: dict[str, Callable[[], Any]] = {
 
 def _unexplained(function: Callable[..., Any], *args: Any) -> Any:
     """Raise for a result whose values cannot be computed again."""
-    with mock.patch("wengert.runtime.provenance.locate", return_value=None):
+    with mock.patch("wengert.runtime.origins.provenance.locate", return_value=None):
         return compiled(function, *args, nonfinite="raise")
 
 

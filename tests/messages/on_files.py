@@ -73,12 +73,14 @@ def of_complex_numbers() -> Any:
 
 
 def without_room() -> Any:
-    with mock.patch("wengert.train.files.save_file", side_effect=OSError("no space left")):
+    with mock.patch(
+        "wengert.train.checkpoints.files.save_file", side_effect=OSError("no space left")
+    ):
         return saving({"w": line})
 
 
 def without_drafts() -> Any:
-    with mock.patch("wengert.train.drafts._is_at", return_value=False):
+    with mock.patch("wengert.train.checkpoints.drafts._is_at", return_value=False):
         return saving({"w": line})
 
 
@@ -91,7 +93,7 @@ def endless() -> list[Any]:
 
 def unreadable(error: Exception) -> Any:
     """Load a file that the library refuses, in words that are ours and not those of a version."""
-    with mock.patch("wengert.train.files.safe_open", side_effect=error):
+    with mock.patch("wengert.train.checkpoints.files.safe_open", side_effect=error):
         return loading({"w": line})
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from nn.test_mlp import made, random
 from wengert.nn.bound_mlp import BoundMlp
-from wengert.runtime import objects
+from wengert.runtime.entries import objects
 
 quick = pytest.mark.skipif(not objects.fits(), reason="the entry point knows CPython only")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core import numpy_special
+from wengert.core.special_functions import numpy_special
 
 inf, nan = math.inf, math.nan
 OURS = [op for op in wg.op if op.kind == "elementwise"]

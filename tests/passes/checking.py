@@ -12,8 +12,8 @@ from wengert.core.bind import bind
 from wengert.core.check import check
 from wengert.core.dims import substitute
 from wengert.core.graph import Graph, Node
-from wengert.core.show import show
 from wengert.core.table import op
+from wengert.core.text.show import show
 from wengert.core.types import type_of
 from wengert.interpret.replay import sizes_of
 from wengert.interpret.trace import composite_body, node_type, trace_flat
@@ -35,9 +35,9 @@ def meaning(graph: Graph, values: Sequence[Any]) -> list[Any]:
     """
     with (
         np.errstate(all="ignore"),
-        patch("wengert.ops.scan.replay", _outputs),
-        patch("wengert.ops.while_loop.replay", _outputs),
-        patch("wengert.ops.control.replay", _outputs),
+        patch("wengert.ops.control_flow.scan.replay", _outputs),
+        patch("wengert.ops.control_flow.while_loop.replay", _outputs),
+        patch("wengert.ops.control_flow.control.replay", _outputs),
     ):
         return _outputs(graph, values)
 

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from wengert.core.check import check
-from wengert.core.show import read, show
+from wengert.core.text.show import read, show
 from wengert.interpret.trace import node_type
 from wengert.passes.cse import cse
 from wengert.passes.dce import dce

@@ -13,8 +13,8 @@ from programs import NUMPY_FUNCTIONS, OPEN_FUNCTIONS
 import wengert as wg
 from passes.checking import check_pass, check_passes, meaning, recorded
 from wengert.core.graph import Graph, Node
-from wengert.core.show import show
 from wengert.core.table import op
+from wengert.core.text.show import show
 from wengert.core.types import type_of
 from wengert.errors import CheckError
 from wengert.passes.pipeline import EXACT, PIPELINE, run

@@ -12,8 +12,8 @@ from table.calls import AWKWARD
 
 from passes.checking import bits, check_pass, meaning, recorded, require_same_bits
 from wengert.core.op import Op
-from wengert.core.show import read, show
 from wengert.core.table import op
+from wengert.core.text.show import read, show
 from wengert.passes.cse import cse
 from wengert.passes.fold import fold
 from wengert.passes.simplify import RULES, Apply, SimplifyRule, simplify

@@ -19,8 +19,8 @@ import numpy as np
 from compiler.running import bits
 
 import wengert as wg
-from wengert.runtime import cache, cache_key
-from wengert.runtime.cache_writer import settle
+from wengert.runtime.caching import cache, cache_key
+from wengert.runtime.caching.cache_writer import settle
 
 TESTS = Path(__file__).resolve().parents[1]
 

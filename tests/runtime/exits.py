@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
-from wengert.runtime.cache_store import MAGIC, TEMPORARY
+from wengert.runtime.caching.cache_store import MAGIC, TEMPORARY
 
 LONGEST = 0.15  # seconds until a process ends
 STUCK = 120.0  # seconds after which one that has not ended hangs

@@ -16,9 +16,9 @@ import wengert as wg
 from runtime.caching import arguments, cache_in, entries, is_lazy, made, training
 from wengert.codegen.llvm.machine import native
 from wengert.codegen.llvm.machine.background import Beside
-from wengert.runtime import cache, cache_key
 from wengert.runtime import executable as executables
-from wengert.runtime.cache_writer import settle
+from wengert.runtime.caching import cache, cache_key
+from wengert.runtime.caching.cache_writer import settle
 
 
 @pytest.fixture

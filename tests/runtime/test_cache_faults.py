@@ -18,8 +18,8 @@ from compiler.running import bits
 
 import wengert as wg
 from runtime.caching import TESTS, arguments, cache_in, digest, entries, made, training
-from wengert.runtime import cache, cache_store, cache_writer
-from wengert.runtime.cache_writer import settle
+from wengert.runtime.caching import cache, cache_store, cache_writer
+from wengert.runtime.caching.cache_writer import settle
 
 
 @pytest.fixture

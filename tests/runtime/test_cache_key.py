@@ -13,8 +13,8 @@ from effort import calls
 import wengert as wg
 from wengert.core.lowering import Elementwise
 from wengert.core.table import op
-from wengert.runtime import cache_key
-from wengert.runtime.cache_key import Unkeyed, object_key, program_keys, source_digest
+from wengert.runtime.caching import cache_key
+from wengert.runtime.caching.cache_key import Unkeyed, object_key, program_keys, source_digest
 
 X = np.ones((4, 3))
 

@@ -10,7 +10,13 @@ from compiler import bit_programs
 
 import wengert as wg
 from wengert.codegen.kernel import ConstantArray, Layout
-from wengert.runtime.cache_recipe import Recipe, Unkeepable, Unreadable, from_bytes, to_bytes
+from wengert.runtime.caching.cache_recipe import (
+    Recipe,
+    Unkeepable,
+    Unreadable,
+    from_bytes,
+    to_bytes,
+)
 
 
 def same(one, other) -> bool:

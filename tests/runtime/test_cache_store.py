@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from wengert.runtime import cache_store
-from wengert.runtime.cache_store import Missed, Store, name_of
+from wengert.runtime.caching import cache_store
+from wengert.runtime.caching.cache_store import Missed, Store, name_of
 
 KEY = {"text": "abc", "cpu": "some", "features": "+avx2,+fma"}
 NAME = name_of("o", KEY)

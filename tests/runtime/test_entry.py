@@ -13,7 +13,7 @@ import pytest
 
 import wengert as wg
 from runtime.entering import enter, ready, require_equal, require_quick, require_slow
-from wengert.runtime import objects
+from wengert.runtime.entries import objects
 
 X = np.arange(12.0).reshape(3, 4)
 

@@ -12,7 +12,7 @@ import pytest
 
 import wengert as wg
 from wengert.errors import NonFiniteError
-from wengert.runtime.provenance import describe, locate
+from wengert.runtime.origins.provenance import describe, locate
 
 FLOATS = [np.float32, np.float64]
 
@@ -381,7 +381,7 @@ def test_locate_on_a_graph():
 
 
 def test_nothing_is_said_where_nothing_can_be_found(monkeypatch):
-    monkeypatch.setattr("wengert.runtime.provenance.locate", lambda *given, **options: None)
+    monkeypatch.setattr("wengert.runtime.origins.provenance.locate", lambda *given, **options: None)
     found = raised(lambda x: wg.log(x), np.zeros(2))
     assert str(found).startswith("compile: the output is not finite; ")
     assert found.op is None

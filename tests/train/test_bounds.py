@@ -11,10 +11,10 @@ import wengert as wg
 from train.models import data, net, squared_error
 from wengert.core.table import op
 from wengert.functions.clipping import joint_length
-from wengert.train.finite_proof import Bounds, largest_element, measure
-from wengert.train.norm_rules import BeforeUpdate
-from wengert.train.optimizer_groups import make_groups
-from wengert.train.step_update import clipping
+from wengert.train.recorded.finite_proof import Bounds, largest_element, measure
+from wengert.train.recorded.norm_rules import BeforeUpdate
+from wengert.train.recorded.optimizer_groups import make_groups
+from wengert.train.recorded.step_update import clipping
 from wengert.train.storage import Storage
 
 O = wg.optim

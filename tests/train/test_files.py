@@ -21,7 +21,7 @@ from safetensors.numpy import load_file, save_file
 
 import wengert as wg
 from wengert.errors import CheckpointError
-from wengert.train import files
+from wengert.train.checkpoints import files
 
 Point = namedtuple("Point", ["x", "y"])
 
@@ -333,7 +333,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(path, monkeypatch, fault
     before = path.read_bytes()
     name, failing = fault
     with monkeypatch.context() as patched:
-        patched.setattr(f"wengert.train.files.{name}", failing)
+        patched.setattr(f"wengert.train.checkpoints.files.{name}", failing)
         with pytest.raises(CheckpointError, match=r"^save: '.*' could not be written \(.*unchang"):
             wg.save(path, NEW)
     assert path.read_bytes() == before
@@ -362,7 +362,7 @@ def test_a_process_that_dies_leaves_the_old_file(path, moment):
     script = f"""
         import os, sys
         import numpy as np
-        from wengert.train import files
+        from wengert.train.checkpoints import files
 
         def die(*args, **options):
             if {moment!r} == "save_file":

@@ -22,7 +22,7 @@ from safetensors.numpy import save_file
 import wengert as wg
 from train.test_files import same
 from wengert.errors import CheckpointError
-from wengert.train import drafts
+from wengert.train.checkpoints import drafts
 
 TREE = {
     "layers": [{"w": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones(3)}],
@@ -348,7 +348,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 import wengert as wg
-from wengert.train import files
+from wengert.train.checkpoints import files
 write = files.save_file
 def killed(arrays, path, metadata):
     write(arrays, path, metadata)

@@ -13,8 +13,8 @@ import wengert as wg
 from train.models import OPTIMIZERS, data, net, squared_error
 from train.test_train_options import noisy
 from wengert.runtime import native_runs as many
-from wengert.train.data import shuffled
 from wengert.train.engine import Engine
+from wengert.train.runs.data import shuffled
 
 WAYS = OPTIMIZERS | {
     "scheduled": lambda: wg.optim.Adam(wg.optim.Cosine(0.01, 20)),

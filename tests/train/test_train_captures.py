@@ -10,7 +10,7 @@ import pytest
 
 import wengert as wg
 from wengert.errors import RandomnessWarning, TraceError
-from wengert.runtime.watch import MOST_CALLS, Watch
+from wengert.runtime.outside.watch import MOST_CALLS, Watch
 
 factor: Any = 1.0
 X = np.ones((8, 2))

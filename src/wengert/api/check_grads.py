@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.arguments import worded
 from wengert.core.types import Value
+from wengert.core.words.arguments import worded
 from wengert.interpret.derive import jvp_flat, vjp_flat
 
 Flat = Callable[..., Sequence[Value]]

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.arguments import worded, worded_methods
 from wengert.core.bind import located
 from wengert.core.dtypes import DType, is_float
-from wengert.core.lost_writes import below_arguments, require_unwritten
 from wengert.core.op import Call, Op
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
+from wengert.core.words.arguments import worded, worded_methods
+from wengert.core.words.lost_writes import below_arguments, require_unwritten
 from wengert.errors import NotDifferentiable, ShapeError, TraceError
 from wengert.interpret.trace import composite_body, outer_tensor
 

@@ -17,10 +17,10 @@ from wengert.api.differentiated_arguments import (
 from wengert.api.one_float import require_one_float
 from wengert.api.owned_results import copied, owned
 from wengert.core import tree
-from wengert.core.arguments import worded
 from wengert.core.bind import located
 from wengert.core.table import op
 from wengert.core.types import Value
+from wengert.core.words.arguments import worded
 from wengert.errors import ShapeError, TraceError
 from wengert.interpret.derive import Pullback, jvp_flat, vjp_flat
 

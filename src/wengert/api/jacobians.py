@@ -13,9 +13,9 @@ from wengert.api.derivatives import grad, pullback_of, with_aux, zeros_where_non
 from wengert.api.differentiated_arguments import Argnums, DifferentiatedArguments
 from wengert.api.owned_results import copied
 from wengert.core import tree
-from wengert.core.arguments import worded
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value
+from wengert.core.words.arguments import worded
 from wengert.interpret.body import close
 from wengert.interpret.derive import Pullback, jvp_flat
 

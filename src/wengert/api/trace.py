@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from wengert.api.graph import Graph
+from wengert.api.by_hand.graph import Graph
 from wengert.core import tree
-from wengert.core.arguments import worded
 from wengert.core.dims import Dim, Size, SizeNeeded, known_sizes
 from wengert.core.dtypes import require_supported
-from wengert.core.lost_writes import below, require_unwritten
 from wengert.core.types import ArrayType, Value, type_of
-from wengert.core.warn import warn_user
+from wengert.core.words.arguments import worded
+from wengert.core.words.lost_writes import below, require_unwritten
+from wengert.core.words.warn import warn_user
 from wengert.errors import ShapeError, SizeWarning, TraceError, WengertError
 from wengert.interpret.trace import trace_flat
 

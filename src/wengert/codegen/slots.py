@@ -44,7 +44,7 @@ def fused(graph: Graph, options: Options) -> Program:
     """The kernels, those of the commit marked.
 
     >>> from wengert.codegen.kernel_text.kernel_show import show
-    >>> from wengert.core.show import read
+    >>> from wengert.core.text.show import read
     >>> from wengert.passes.order import order
     >>> graph = order(read('''
     ... graph(%0: float32[5, 4] "x") {

@@ -18,11 +18,11 @@ import numpy as np
 
 from wengert.core.dims import Dim, has_dims
 from wengert.core.dtypes import CHARS
-from wengert.core.masked import require_plain_array
 from wengert.core.number import Number, plain_operand
-from wengert.core.source import Line, user_line
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
+from wengert.core.words.masked import require_plain_array
+from wengert.core.words.source import Line, user_line
 from wengert.errors import TraceError, WengertError
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from wengert.core.dims import Dim, is_countable, product
 from wengert.core.dtypes import SUPPORTED, bool_, int64
 from wengert.core.graph import Graph, Node
 from wengert.core.op import Op
-from wengert.core.source import Line
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Type
+from wengert.core.words.source import Line
 from wengert.errors import CheckError
 
 # (op, operand types, params) -> the type of a composite that gives no type rule

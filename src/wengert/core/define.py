@@ -13,7 +13,6 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from wengert.core import promotion
-from wengert.core.arguments import binding_refused, refusal
 from wengert.core.bind import bind, located, wholes
 from wengert.core.broadcast import broadcast_shapes
 from wengert.core.lowering import Elementwise
@@ -33,6 +32,7 @@ from wengert.core.samples import Sample
 from wengert.core.table import FUNCTIONS, UFUNCS, op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
+from wengert.core.words.arguments import binding_refused, refusal
 
 
 def elementwise(

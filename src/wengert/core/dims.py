@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from wengert.core.arguments import worded_methods
-from wengert.core.source import (
+from wengert.core.table import UFUNCS, op
+from wengert.core.words.arguments import worded_methods
+from wengert.core.words.source import (
     Line,
     is_asked_by_user,
     is_printed_by_user,
     user_expression,
     user_line,
 )
-from wengert.core.table import UFUNCS, op
 from wengert.errors import ShapeError, TraceError
 
 Monomial: TypeAlias = tuple[str, ...]  # sorted names, repeated for powers; () is the constant term

@@ -19,8 +19,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from wengert.core import numpy_special
 from wengert.core.promotion import inexact
+from wengert.core.special_functions import numpy_special
 from wengert.errors import DTypeError
 
 # One number while a program runs: an array for NumPy, an SSA value for a code generator.

@@ -4,7 +4,7 @@
 optimizers and training take longer to load than NumPy and LLVM together, and come with the first
 name that leads to them:
 
-    wg.compile ──▶ `__getattr__` of the module ──▶ import of wengert.api.compile ──▶ kept in `wg`
+    wg.compile ──▶ `__getattr__` ──▶ import of wengert.api.compiling.compile ──▶ kept in `wg`
 
 This is the only place that imports late. Modules of the package import each other at their top.
 """
@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from wengert import loading
-from wengert.core.fork_door import door
+from wengert.core.process.fork_door import door
 
 # Python can end up waiting for itself where one thread imports a package and another a module of
 # it. Taken inside the door, so that no process is forked while a thread holds it.

@@ -10,8 +10,8 @@ from typing import Any
 
 from wengert.core.dims import has_dims
 from wengert.core.op import Op
-from wengert.core.source import Line
 from wengert.core.types import ArrayType, Type
+from wengert.core.words.source import Line
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from wengert.core.dims import Dim, need_sizes
-from wengert.core.source import is_asked_by_user, is_printed_by_user
 from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Weak
+from wengert.core.words.source import is_asked_by_user, is_printed_by_user
 
 _ARGUMENT = "argument "  # no name of a Dim has a blank
 _ENCODERS = ("json.encoder",)  # modules that ask for the class of what they write, and no more

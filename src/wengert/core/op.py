@@ -10,17 +10,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from wengert.core.arguments import (
-    binding_refused,
-    given_twice,
-    no_parameter,
-    not_given,
-    refusal,
-    too_many,
-)
 from wengert.core.bind import bind, is_worded, located
 from wengert.core.dtypes import CHARS, require_supported
-from wengert.core.hidden import is_sparse, sparse_name
 from wengert.core.lowering import Lowering
 from wengert.core.magnitude import Magnitude
 from wengert.core.number import Number
@@ -29,6 +20,15 @@ from wengert.core.standard import call_with_keywords, with_keywords
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import Type, Value
+from wengert.core.words.arguments import (
+    binding_refused,
+    given_twice,
+    no_parameter,
+    not_given,
+    refusal,
+    too_many,
+)
+from wengert.core.words.hidden import is_sparse, sparse_name
 from wengert.errors import DTypeError
 
 OpKind: TypeAlias = Literal["source", "elementwise", "linear", "bilinear", "primitive", "composite"]

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from wengert.core.dims import Size, need_sizes
-from wengert.core.elsewhere import (
+from wengert.core.standard import API_VERSIONS, require_cpu
+from wengert.core.table import FUNCTIONS, SCIPY_UFUNCS, UFUNC_METHODS, UFUNCS, op
+from wengert.core.types import ArrayType, Value, type_of
+from wengert.core.words.elsewhere import (
     SCIPY_SPECIAL,
     function_of_wg,
     joining,
@@ -19,10 +22,7 @@ from wengert.core.elsewhere import (
     scipy_function,
     ufunc_name,
 )
-from wengert.core.source import is_asked_by_user, user_line
-from wengert.core.standard import API_VERSIONS, require_cpu
-from wengert.core.table import FUNCTIONS, SCIPY_UFUNCS, UFUNC_METHODS, UFUNCS, op
-from wengert.core.types import ArrayType, Value, type_of
+from wengert.core.words.source import is_asked_by_user, user_line
 from wengert.errors import MissingAttribute, TraceError
 
 if TYPE_CHECKING:

@@ -15,8 +15,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import optree
 
-from wengert.core.ending import ending
-from wengert.core.hidden import (
+from wengert.core.number import Number
+from wengert.core.op import Op
+from wengert.core.process.ending import ending
+from wengert.core.same import same
+from wengert.core.tensor import Tensor
+from wengert.core.types import ArrayType
+from wengert.core.words.hidden import (
     can_hide,
     hidden_error,
     hiding_attribute,
@@ -24,11 +29,6 @@ from wengert.core.hidden import (
     require_declared,
     require_declared_in_class,
 )
-from wengert.core.number import Number
-from wengert.core.op import Op
-from wengert.core.same import same
-from wengert.core.tensor import Tensor
-from wengert.core.types import ArrayType
 
 __all__ = [
     "Structure",

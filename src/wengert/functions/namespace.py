@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.arguments import worded
 from wengert.core.standard import require_cpu
 from wengert.core.tensor import Tensor
+from wengert.core.words.arguments import worded
 from wengert.errors import DTypeError, TraceError
 
 DTYPES: Mapping[str, Any] = {

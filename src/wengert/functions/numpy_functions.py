@@ -13,9 +13,9 @@ from wengert.core.bind import located
 from wengert.core.broadcast import canonical_axes
 from wengert.core.dims import product
 from wengert.core.promotion import inexact
-from wengert.core.source import user_line
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
+from wengert.core.words.source import user_line
 from wengert.errors import ShapeError, TraceError
 from wengert.functions.statistics import as_float
 

@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from wengert import ops  # noqa: F401 (fills the table that the rows below look into)
-from wengert.core.arguments import no_parameter
 from wengert.core.bind import located
 from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.tensor import Tensor
+from wengert.core.words.arguments import no_parameter
 from wengert.functions import (
     complex_parts,
     numpy_arrays,

@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 from wengert.core import tree
 from wengert.core.dtypes import is_float
 from wengert.core.graph import Graph, Node
-from wengert.core.lost_writes import below_arguments, require_unwritten
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value, type_of
+from wengert.core.words.lost_writes import below_arguments, require_unwritten
 from wengert.errors import ShapeError
 from wengert.interpret.derive import jvp_flat, vjp_flat
 from wengert.interpret.printing import quiet

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.core.source import Line
 from wengert.core.tensor import Tensor
-from wengert.core.warn import warn_user
+from wengert.core.words.source import Line
+from wengert.core.words.warn import warn_user
 from wengert.errors import FrozenValueWarning, TraceError
 
 MOST_ITEMS = 64  # of a container that are compared

@@ -11,9 +11,9 @@ from wengert.core import tree
 from wengert.core.bind import at_line, recording_level
 from wengert.core.dims import Size
 from wengert.core.dtypes import DType, is_float
-from wengert.core.source import user_line
 from wengert.core.types import ArrayType, Value
-from wengert.core.warn import warn_user
+from wengert.core.words.source import user_line
+from wengert.core.words.warn import warn_user
 from wengert.errors import ShapeError, TraceError, WengertWarning
 from wengert.interpret.body_state import BodyState
 from wengert.interpret.eagerness import is_eager

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 
-from wengert.core.arguments import worded
+from wengert.core.words.arguments import worded
 
 # Of this thread or task, and of what it calls. The environment is read once, at import.
 _eager: ContextVar[bool] = ContextVar(

@@ -9,9 +9,9 @@ import numpy as np
 
 from wengert.core.bind import Level, bind, located
 from wengert.core.op import Op
-from wengert.core.source import begin_body, end_body
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
+from wengert.core.words.source import begin_body, end_body
 from wengert.errors import NotDifferentiable
 
 

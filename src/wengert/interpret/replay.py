@@ -10,10 +10,10 @@ from typing import Any
 from wengert.core.bind import at_line, bind
 from wengert.core.dims import Size, solve, substitute
 from wengert.core.graph import Graph, Node
-from wengert.core.source import attribute, attributed
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
+from wengert.core.words.source import attribute, attributed
 from wengert.errors import ShapeError
 
 

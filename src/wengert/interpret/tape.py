@@ -10,9 +10,9 @@ import numpy as np
 from wengert.core.bind import Level, at_line, bind, evaluate
 from wengert.core.dtypes import float64
 from wengert.core.op import Op
-from wengert.core.source import Line, attribute, begin_body, begin_phase, end_body, user_line
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
+from wengert.core.words.source import Line, attribute, begin_body, begin_phase, end_body, user_line
 from wengert.errors import NotDifferentiable
 from wengert.interpret.widening import note_integers, note_widening
 

@@ -12,11 +12,11 @@ from wengert.core.dims import is_known
 from wengert.core.dtypes import float32, float64, is_float, is_weak, promote
 from wengert.core.number import key_of_argument
 from wengert.core.op import Op
-from wengert.core.source import Line
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
-from wengert.core.warn import warn_user
+from wengert.core.words.source import Line
+from wengert.core.words.warn import warn_user
 from wengert.errors import WideningWarning
 
 if TYPE_CHECKING:

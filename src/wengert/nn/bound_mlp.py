@@ -11,14 +11,14 @@ from wengert.codegen.kernel import THREADS
 from wengert.core import tree
 from wengert.core.types import ArrayType
 from wengert.nn.mlp_programs import ROWS, MlpProgram
-from wengert.runtime import objects
 from wengert.runtime.aligned_memory import aligned_array
 from wengert.runtime.bound import Bound
-from wengert.runtime.entry import Entry, never
-from wengert.runtime.entry_table import Unsupported
-from wengert.runtime.live import mark_rewritten
+from wengert.runtime.entries import objects
+from wengert.runtime.entries.entry import Entry, never
+from wengert.runtime.entries.entry_table import Unsupported
+from wengert.runtime.outside.live import mark_rewritten
+from wengert.runtime.outside.watch import owner_of
 from wengert.runtime.signature import Signature
-from wengert.runtime.watch import owner_of
 from wengert.runtime.workers import pool
 
 Array: TypeAlias = np.ndarray[Any, Any]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from wengert.core.arguments import worded_methods
-from wengert.core.missing import Explained
 from wengert.core.table import op
 from wengert.core.types import Value
+from wengert.core.words.arguments import worded_methods
+from wengert.core.words.missing import Explained
 from wengert.functions.parameter import canonical_number
 from wengert.nn.showing import shown_layer
 

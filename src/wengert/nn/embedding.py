@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.arguments import worded_methods
-from wengert.core.missing import Explained
 from wengert.core.table import op
 from wengert.core.types import Value
+from wengert.core.words.arguments import worded_methods
+from wengert.core.words.missing import Explained
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed

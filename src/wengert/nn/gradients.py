@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from wengert.api.compile import compile
+from wengert.api.compiling.compile import compile
 from wengert.core.dims import Dim
 from wengert.errors import NonFiniteError, ShapeError
 from wengert.functions.clipping import as_number, bring_to_length, exact_length, sum_of_squares

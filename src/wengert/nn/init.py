@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wengert.core.arguments import worded
+from wengert.core.words.arguments import worded
 from wengert.errors import ShapeError
 from wengert.nn.layer_arguments import require_float, require_shape
 from wengert.nn.seeding import Seed, generator_of

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.arguments import worded_methods
 from wengert.core.bind import located
-from wengert.core.missing import Explained
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
+from wengert.core.words.arguments import worded_methods
+from wengert.core.words.missing import Explained
 from wengert.errors import DTypeError, ShapeError, TraceError
 from wengert.nn.activations import ACTIVATIONS, find_activation
 from wengert.nn.bound_mlp import BoundMlp, rewritten_array
@@ -24,7 +24,7 @@ from wengert.nn.linear import Linear
 from wengert.nn.mlp_programs import Kind
 from wengert.nn.scratch import Scratch, Workplace, sections
 from wengert.nn.seeding import Seed, generator_of
-from wengert.runtime.live import recording_threads, refuse_calling
+from wengert.runtime.outside.live import recording_threads, refuse_calling
 
 PLAIN = "Pass the Mlp as an argument, and call mlp(x)."
 Array: TypeAlias = np.ndarray[Any, Any]

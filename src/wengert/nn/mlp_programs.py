@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wengert.api.compile import compile
+from wengert.api.compiling.compile import compile
 from wengert.core.dims import Dim
 from wengert.core.table import op
 from wengert.core.types import Value

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.arguments import worded_methods
 from wengert.core.bind import located
-from wengert.core.missing import Explained
 from wengert.core.table import op
 from wengert.core.types import Value
+from wengert.core.words.arguments import worded_methods
+from wengert.core.words.missing import Explained
 from wengert.errors import ShapeError
 from wengert.functions.parameter import canonical_number
 from wengert.nn.layer_arguments import as_sequence, require_float, require_size

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wengert.core.arguments import worded
+from wengert.core.words.arguments import worded
 
 Seed: TypeAlias = int | np.random.Generator | None
 

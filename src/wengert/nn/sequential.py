@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from wengert.core.arguments import worded_methods
-from wengert.core.missing import Explained
 from wengert.core.types import Value
+from wengert.core.words.arguments import worded_methods
+from wengert.core.words.missing import Explained
 from wengert.nn.activations import find_activation
 from wengert.nn.normalization import BatchNorm
 from wengert.nn.showing import shown_layers

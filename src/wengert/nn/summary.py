@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.core import tree
-from wengert.core.arguments import worded
 from wengert.core.dtypes import is_float
+from wengert.core.words.arguments import worded
 
 HEAD = ("path", "shape", "dtype", "count", "")
 

@@ -13,7 +13,6 @@ from wengert.core.constant import IndexableConstant
 from wengert.core.define import elementwise, function, linear, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
 from wengert.core.lowering import Along, Elementwise, Formula, Source, View
-from wengert.core.masked import require_plain_array
 from wengert.core.number import Number
 from wengert.core.op import holds_tensor
 from wengert.core.samples import Booleans, sample, uniform
@@ -22,6 +21,7 @@ from wengert.core.standard import require_cpu
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
+from wengert.core.words.masked import require_plain_array
 from wengert.errors import CheckError, DTypeError, ShapeError, TraceError
 
 BEYOND = 1 << 62  # farther than any size, and still an int64

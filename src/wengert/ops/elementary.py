@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import numpy_special, promotion
+from wengert.core import promotion
 from wengert.core.define import elementwise
 from wengert.core.dtypes import floating
 from wengert.core.emit import on_arrays
 from wengert.core.samples import uniform
+from wengert.core.special_functions import numpy_special
 from wengert.core.table import op
 
 

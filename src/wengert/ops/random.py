@@ -21,20 +21,20 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.arguments import worded_methods
 from wengert.core.bind import at_line
 from wengert.core.define import function, primitive
 from wengert.core.dims import Shape
 from wengert.core.lowering import SpecialKernel
-from wengert.core.missing import OF_GENERATORS, Explained
 from wengert.core.number import is_traced_number
 from wengert.core.samples import Exactly, sample
 from wengert.core.shapes import canonical_shape
-from wengert.core.source import user_line
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
-from wengert.core.warn import warn_user
+from wengert.core.words.arguments import worded_methods
+from wengert.core.words.missing import OF_GENERATORS, Explained
+from wengert.core.words.source import user_line
+from wengert.core.words.warn import warn_user
 from wengert.errors import DTypeError, RandomnessWarning, TraceError
 from wengert.interpret.loops import indices, open_loops
 from wengert.interpret.trace import recorded_program

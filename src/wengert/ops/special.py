@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import numpy_special, promotion
+from wengert.core import promotion
 from wengert.core.define import elementwise
 from wengert.core.dtypes import DType, int64
 from wengert.core.emit import on_arrays
 from wengert.core.samples import Integers, Real, sample, uniform
-from wengert.core.special_functions import bessel, error_functions
+from wengert.core.special_functions import bessel, error_functions, numpy_special
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import DTypeError

@@ -22,10 +22,10 @@ from wengert.core.lowering import BAD_INDEX, SpecialKernel
 from wengert.core.number import Number
 from wengert.core.samples import Exactly, Integers, sample
 from wengert.core.shapes import canonical_shape
-from wengert.core.source import user_line
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
+from wengert.core.words.source import user_line
 from wengert.errors import DTypeError, MissingAttribute, ShapeError
 from wengert.ops.getitem import KeyEntry, basic, entries_of
 

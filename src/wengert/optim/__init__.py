@@ -4,16 +4,16 @@ Every optimizer is one rule that works in place on arrays (`step`), on nodes of 
 (`step_graph_node`), over trees (`init`, `update`) and inside a compiled training step.
 """
 
-from wengert.core.missing import explain_missing_names
+from wengert.core.words.missing import explain_missing_names
 from wengert.optim import schedules
 from wengert.optim.adam import Adam, AdamW
 from wengert.optim.clip import clip_by_global_norm, clip_by_norm, clip_by_value, global_norm
 from wengert.optim.lamb import Lamb
 from wengert.optim.lars import Lars
-from wengert.optim.lbfgs import LBFGS
 from wengert.optim.lion import Lion
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.protocols import LearningRate, StepOptimizer
+from wengert.optim.quasi_newton.lbfgs import LBFGS
 from wengert.optim.radam import RAdam
 from wengert.optim.rmsprop import Adagrad, RMSProp
 from wengert.optim.schedules import (

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.arguments import worded
 from wengert.core.tensor import Tensor
+from wengert.core.words.arguments import worded
 from wengert.errors import NonFiniteError
 from wengert.functions.clipping import (
     scaled_length,

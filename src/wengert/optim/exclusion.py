@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from typing import Any, TypeAlias
 
-from wengert.core.nearest import nearest
+from wengert.core.words.nearest import nearest
 from wengert.errors import OptimError
 
 Exclude: TypeAlias = str | Iterable[str] | Callable[[str], bool] | None

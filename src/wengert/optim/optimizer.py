@@ -13,14 +13,14 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from wengert.api.graph import Graph
+from wengert.api.by_hand.graph import Graph
 from wengert.core import tree
-from wengert.core.arguments import worded_methods
-from wengert.core.attributes import no_attribute
-from wengert.core.missing import OF_OPTIMIZERS, Explained
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
-from wengert.core.tied import warn_of_ties
+from wengert.core.words.arguments import worded_methods
+from wengert.core.words.attributes import no_attribute
+from wengert.core.words.missing import OF_OPTIMIZERS, Explained
+from wengert.core.words.tied import warn_of_ties
 from wengert.errors import OptimError, WengertError
 from wengert.optim import saving
 from wengert.optim.parameters import gradients_for, parameters_of, replaced

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wengert.core.arguments import worded, worded_methods
+from wengert.core.words.arguments import worded, worded_methods
 from wengert.errors import OptimError
 from wengert.optim import settings
 from wengert.optim.schedules_base import Schedule

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from wengert.core.arguments import worded_methods
+from wengert.core.words.arguments import worded_methods
 from wengert.errors import OptimError
 from wengert.optim import settings
 from wengert.optim.schedules_base import Schedule

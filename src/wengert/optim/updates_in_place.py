@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.api.building import Container
-from wengert.api.graph import Graph
+from wengert.api.by_hand.building import Container
+from wengert.api.by_hand.graph import Graph
 from wengert.core import tree
 from wengert.core.dtypes import FLOATS
 from wengert.core.table import op

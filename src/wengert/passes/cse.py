@@ -1,6 +1,6 @@
 """Common subexpressions: equal nodes become one, the first.
 
->>> from wengert.core.show import read, show
+>>> from wengert.core.text.show import read, show
 >>> graph = read('''
 ... graph(%0: float32[3] "x", %1: float32[3] "y") {
 ...   %2: float32[3] = multiply(%0, %1)                         # model.py:5

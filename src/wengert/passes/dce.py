@@ -1,6 +1,6 @@
 """Dead code: drop the nodes that no output needs, and number the others without gaps.
 
->>> from wengert.core.show import read, show
+>>> from wengert.core.text.show import read, show
 >>> graph = read('''
 ... graph(%0: float32[3] "x", %1: float32[3] "unused") {
 ...   %2: float32[3] = exp(%0)                                  # model.py:5

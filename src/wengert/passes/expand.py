@@ -1,6 +1,6 @@
 """Expand: composites become the nodes of their bodies, and broadcasting becomes visible.
 
->>> from wengert.core.show import read, show
+>>> from wengert.core.text.show import read, show
 >>> graph = read('''
 ... graph(%0: float32[2, 3] "x", %1: float32[3] "y") {
 ...   %2: float32[2, 3] = multiply(%0, %1)                      # model.py:7

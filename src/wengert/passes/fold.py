@@ -1,6 +1,6 @@
 """Fold: compute beforehand what depends on constants only.
 
->>> from wengert.core.show import read, show
+>>> from wengert.core.text.show import read, show
 >>> graph = read('''
 ... graph(%0: float32[2] "x") {
 ...   %1: float32[] = constant(3.0)

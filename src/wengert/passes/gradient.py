@@ -15,10 +15,10 @@ from typing import Any
 
 from wengert.core.bind import opened, recording
 from wengert.core.graph import Graph, Node
-from wengert.core.source import attribute
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
+from wengert.core.words.source import attribute
 from wengert.interpret.tape import Tape
 from wengert.interpret.trace import Trace, node_type
 

@@ -6,7 +6,7 @@ for folds over other axes: elements in order, in blocks. `k-blocks` for contract
 both the last and other axes becomes two; `vecdot` is a fold of products. What
 decides is shape and axes, never layout or machine.
 
->>> from wengert.core.show import read, show
+>>> from wengert.core.text.show import read, show
 >>> graph = read('''
 ... graph(%0: float32[2, 3, 4] "x") {
 ...   %1: float32[3] = sum(%0, axes=(0, 2), keepdims=False)     # model.py:5

@@ -32,7 +32,7 @@ PIPELINE: tuple[Pass, ...] = (expand, turn, *EXACT[1:], order)
 def run(graph: Graph, passes: Sequence[Pass] = PIPELINE, check: bool = False) -> Graph:
     """The graph after these passes; with `check`, each result must keep the rules of graphs.
 
-    >>> from wengert.core.show import read, show
+    >>> from wengert.core.text.show import read, show
     >>> graph = read('''
     ... graph(%0: float32[2] "x") {
     ...   %1: float32[2] = full(shape=(2,), fill_value=1, dtype=float32)

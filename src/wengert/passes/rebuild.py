@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.core.graph import Graph, Node
-from wengert.core.source import Line
 from wengert.core.table import op
 from wengert.core.types import ArrayType, type_of
+from wengert.core.words.source import Line
 
 # Where a node went: its number, or those of its outputs where no node has them together any more.
 PlacedNode: TypeAlias = int | tuple[int, ...]
@@ -22,7 +22,7 @@ PlaceNode: TypeAlias = Callable[[Graph, Node], PlacedNode]
 def rebuild(graph: Graph, place: PlaceNode) -> Graph:
     """The graph with each node where `place` puts it.
 
-    >>> from wengert.core.show import read
+    >>> from wengert.core.text.show import read
     >>> graph = read('graph(%0: float32[3] "x") { %1: float32[3] = tanh(%0) return %1 }')
     >>> copy = rebuild(graph, lambda out, node: out.append(node))
     >>> copy is graph, copy.nodes == graph.nodes

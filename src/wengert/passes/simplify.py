@@ -1,6 +1,6 @@
 """Simplify: rewrites that keep every bit of every value, as a table of rules.
 
->>> from wengert.core.show import read, show
+>>> from wengert.core.text.show import read, show
 >>> graph = read('''
 ... graph(%0: float32[2, 3] "x") {
 ...   %1: float32[] = constant(1.0)

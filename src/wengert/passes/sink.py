@@ -3,7 +3,7 @@
 An array over time that feeds a loop would be written to memory as a whole and read back step by
 step. Where an elementwise node makes it, each step computes its own part.
 
->>> from wengert.core.show import read, show
+>>> from wengert.core.text.show import read, show
 >>> graph = read('''
 ... graph(%0: float32[5, 3] "x", %1: float32[3] "c") {
 ...   %2: float32[5, 3] = tanh(%0)

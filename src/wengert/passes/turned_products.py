@@ -1,7 +1,7 @@
 """Turn: the transpose of a matrix product is the product of the transposes, in turned order. A
 contraction reads its operands in any order, and writes its result where it goes.
 
->>> from wengert.core.show import read, show
+>>> from wengert.core.text.show import read, show
 >>> graph = read('''
 ... graph(%0: float32[2, 3] "x", %1: float32[3, 4] "y") {
 ...   %2: float32[2, 4] = matmul(%0, %1)

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.core import tree
-from wengert.runtime import objects
 from wengert.runtime.call_memory import Memory
+from wengert.runtime.entries import objects
 from wengert.runtime.executable import Executable
 from wengert.runtime.signature import bound_sizes
 

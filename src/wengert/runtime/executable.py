@@ -29,20 +29,20 @@ from wengert.errors import ShapeError
 from wengert.interpret.printing import quiet
 from wengert.interpret.replay import replay
 from wengert.passes.pipeline import run
-from wengert.runtime import objects
-from wengert.runtime.cache import cached_object, recall
+from wengert.runtime.caching.cache import cached_object, recall
 from wengert.runtime.call_memory import Memory, input_slots
 from wengert.runtime.donation import matched, require_donatable
-from wengert.runtime.entry import Entry, begin, never
-from wengert.runtime.entry_table import Unsupported
+from wengert.runtime.entries import objects
+from wengert.runtime.entries.entry import Entry, begin, never
+from wengert.runtime.entries.entry_table import Unsupported
+from wengert.runtime.entries.printer import DebugPrinter
 from wengert.runtime.given_arrays import arrays_of, readable, sizes_of
 from wengert.runtime.nonfinite_policies import IGNORE, SKIP
-from wengert.runtime.printer import DebugPrinter
+from wengert.runtime.origins.provenance import explained
+from wengert.runtime.outside.watch import Watch
 from wengert.runtime.profile import Profile, profile
-from wengert.runtime.provenance import explained
 from wengert.runtime.refusals import refuse_unseen, require_no_masks
 from wengert.runtime.signature import Signature, output_names
-from wengert.runtime.watch import Watch
 from wengert.runtime.workers import begin_pool, default_threads, pool
 
 Array: TypeAlias = np.ndarray[Any, Any]

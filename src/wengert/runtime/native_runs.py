@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.codegen.llvm.machine.native import Native
-from wengert.runtime import objects
 from wengert.runtime.bound import Bound
-from wengert.runtime.cache import cached_object
+from wengert.runtime.caching.cache import cached_object
+from wengert.runtime.entries import objects
 from wengert.runtime.native_runs_code import (
     ARRAY,
     ARRAYS,

@@ -32,7 +32,7 @@ from wengert.codegen.stages import lower
 from wengert.codegen.targets.cpu.rounding import restore_rounding, set_rounding
 from wengert.core.dims import substitute
 from wengert.core.dtypes import DType, float32, is_float
-from wengert.core.read import read
+from wengert.core.text.read import read
 from wengert.core.types import ArrayType
 from wengert.passes.pipeline import run
 from wengert.runtime.call_memory import Memory

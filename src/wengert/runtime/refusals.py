@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from wengert.core.graph import Node
 from wengert.core.lowering import Failure
-from wengert.core.masked import is_masked_array
+from wengert.core.words.masked import is_masked_array
 
 
 def refuse_unseen(node: Node) -> NoReturn:

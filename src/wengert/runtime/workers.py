@@ -32,7 +32,7 @@ from wengert.codegen.targets.cpu.pool import (
     WORDS,
     pool_text,
 )
-from wengert.runtime.cache import begin_object, cached_object
+from wengert.runtime.caching.cache import begin_object, cached_object
 
 LIMIT = 256  # threads, whatever is asked for
 TURNS = 1000  # of a loop that a worker waits in before it sleeps: some 50 µs

@@ -12,15 +12,15 @@ import numpy as np
 
 from wengert.api.trace import Dims
 from wengert.core import tree
-from wengert.core.arguments import given_twice, no_parameter, not_given
 from wengert.core.bind import at_line
 from wengert.core.dims import Dim
 from wengert.core.dtypes import SUPPORTED, DType, is_float
-from wengert.core.ending import ending
-from wengert.core.source import user_line
+from wengert.core.process.ending import ending
 from wengert.core.tensor import Tensor
+from wengert.core.words.arguments import given_twice, no_parameter, not_given
+from wengert.core.words.source import user_line
 from wengert.errors import DTypeError, OptimError, ShapeError, TraceError
-from wengert.runtime.live import is_live
+from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_no_masks
 from wengert.runtime.signature import LEAF_MARK, is_number
 

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from wengert.api.eager import eager, is_eager
-from wengert.api.met import Met
+from wengert.api.compiling.eager import eager, is_eager
+from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
 from wengert.core.dims import Dim, Shape
 from wengert.core.table import op
 from wengert.ops.random import Generator
-from wengert.runtime.live import recording_threads, refuse_calling
 from wengert.runtime.nonfinite_policies import IGNORE
+from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.train.batch import AVERAGED, GENERATOR, FunctionParameters, prepared
 from wengert.train.engine import Engine
 from wengert.train.live_programs import LivePrograms
-from wengert.train.loss_call import averages_of, cast_floats, leaves_of
-from wengert.train.step_results import with_sizes
+from wengert.train.recorded.loss_call import averages_of, cast_floats, leaves_of
+from wengert.train.recorded.step_results import with_sizes
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."

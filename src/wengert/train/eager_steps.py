@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert.api.eager import eager
+from wengert.api.compiling.eager import eager
 from wengert.core import tree
 from wengert.core.dtypes import is_float
-from wengert.train.step_arrays import OwnArguments
+from wengert.train.recorded.step_arrays import OwnArguments
 
 
 def run_eagerly(

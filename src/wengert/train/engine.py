@@ -8,24 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from wengert.api.eager import is_eager
+from wengert.api.compiling.eager import is_eager
 from wengert.core import tree
 from wengert.core.dtypes import float64, int64
 from wengert.ops.random import key
 from wengert.optim.optimizer import Updates
-from wengert.runtime.live import is_live
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, SKIP
+from wengert.runtime.outside.live import is_live
 from wengert.train.batch import Kinds, leaf_names
 from wengert.train.eager_steps import run_eagerly
-from wengert.train.finite_proof import measure
 from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
 from wengert.train.nonfinite import explain_nonfinite
-from wengert.train.optimizer_groups import users_rules
-from wengert.train.progress import Begun, Progress
-from wengert.train.scalars import Row, Scalars
-from wengert.train.shown_trees import ShownTrees
-from wengert.train.step_arrays import (
+from wengert.train.recorded.finite_proof import measure
+from wengert.train.recorded.optimizer_groups import users_rules
+from wengert.train.recorded.scalars import Row, Scalars
+from wengert.train.recorded.step_arrays import (
     CALLS,
     PHASE,
     REPORT,
@@ -34,8 +32,10 @@ from wengert.train.step_arrays import (
     LiveArrays,
     OwnArguments,
 )
-from wengert.train.step_function import StepFunction
-from wengert.train.step_plan import StepPlan
+from wengert.train.recorded.step_function import StepFunction
+from wengert.train.recorded.step_plan import StepPlan
+from wengert.train.runs.progress import Begun, Progress
+from wengert.train.shown_trees import ShownTrees
 from wengert.train.storage import Array, live_zeros
 
 Found = tuple[Any, Any, Array, Any]  # live arrays, those that are written early, report, aux

@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert.api.compiled import Compiled, OpenSizes
-from wengert.api.held import held
-from wengert.api.met import Met
+from wengert.api.compiling.compiled import Compiled, OpenSizes
+from wengert.api.compiling.held import held
+from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
-from wengert.runtime.entry import never
+from wengert.runtime.entries.entry import never
 from wengert.runtime.executable import Executable
 from wengert.train.batch import open_sizes
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.errors import NonFiniteError, ShapeError, WengertError
-from wengert.runtime.live import is_live
-from wengert.runtime.provenance import Cause, error_of, locate
+from wengert.runtime.origins.provenance import Cause, error_of, locate
+from wengert.runtime.outside.live import is_live
 from wengert.runtime.signature import bound_sizes
 from wengert.train.live_programs import LivePrograms
-from wengert.train.step_arrays import AUX, LOSS, FixedArrays, LiveArrays, OwnArguments
-from wengert.train.step_plan import StepPlan
+from wengert.train.recorded.step_arrays import AUX, LOSS, FixedArrays, LiveArrays, OwnArguments
+from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.storage import Segment
 
 REPORT = "the report"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from wengert.core.attributes import no_attribute
+from wengert.core.words.attributes import no_attribute
 
 RATES = ("lr", "learning_rate")
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from wengert.core import tree
 from wengert.core.same import same
-from wengert.core.warn import warn_user
+from wengert.core.words.warn import warn_user
 from wengert.errors import LiveWarning, TraceError
 
 

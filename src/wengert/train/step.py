@@ -9,25 +9,21 @@ from functools import partial
 from threading import get_ident
 from typing import Any
 
-from wengert.api.compile_options import require_dims
-from wengert.api.met import Met
+from wengert.api.compiling.compile_options import require_dims
+from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
-from wengert.core.arguments import worded_methods
-from wengert.core.missing import OF_STEPS, Explained
-from wengert.runtime.live import recording_threads, refuse_calling
+from wengert.core.words.arguments import worded_methods
+from wengert.core.words.missing import OF_STEPS, Explained
 from wengert.runtime.nonfinite_policies import IGNORE, require_policy
+from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.train.batch import FunctionParameters
 from wengert.train.bound_function import EVALUATING, BoundFunction
-from wengert.train.checkpoint import Checkpoint
-from wengert.train.data import Data
+from wengert.train.checkpoints.checkpoint import Checkpoint
+from wengert.train.checkpoints.files import File, load, save
+from wengert.train.checkpoints.fingerprint import fingerprint
 from wengert.train.describe import described
 from wengert.train.engine import Engine
-from wengert.train.evaluation import weighted_mean
-from wengert.train.files import File, load, save
-from wengert.train.fingerprint import fingerprint
 from wengert.train.guard import IDLE
-from wengert.train.history import Epoch, History, Rates
-from wengert.train.optimizer_groups import make_groups
 from wengert.train.option_checks import (
     RUN_OPTIONS,
     require_accumulate,
@@ -37,12 +33,16 @@ from wengert.train.option_checks import (
     require_order,
     require_threads,
 )
+from wengert.train.recorded.optimizer_groups import make_groups
+from wengert.train.recorded.step_arrays import AUX, LOSS, REPORT
+from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.remembered_functions import RememberedFunctions
-from wengert.train.run import Run, require_shuffle_seed
+from wengert.train.runs.data import Data
+from wengert.train.runs.evaluation import weighted_mean
+from wengert.train.runs.history import Epoch, History, Rates
+from wengert.train.runs.run import Run, require_shuffle_seed
 from wengert.train.settable import require_settable
-from wengert.train.step_arrays import AUX, LOSS, REPORT
 from wengert.train.step_check import Check, check_step
-from wengert.train.step_plan import StepPlan
 from wengert.train.step_views import StepViews, limits_of
 from wengert.train.storage import Storage, carried_arrays
 from wengert.train.uncopied import Uncopied

@@ -16,10 +16,10 @@ from wengert.interpret.derive import vjp_flat
 from wengert.interpret.trace import trace_flat
 from wengert.train.eager_steps import run_eagerly
 from wengert.train.engine import Engine
-from wengert.train.loss_call import call_loss, leaves_of
 from wengert.train.nonfinite import explain_nonfinite
-from wengert.train.step_arrays import CALLS, LOSS, REPORT
-from wengert.train.step_results import read_results
+from wengert.train.recorded.loss_call import call_loss, leaves_of
+from wengert.train.recorded.step_arrays import CALLS, LOSS, REPORT
+from wengert.train.recorded.step_results import read_results
 from wengert.train.storage import Array
 
 # By the least precise dtype that is computed in.

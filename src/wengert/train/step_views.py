@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from wengert.core import tree
-from wengert.runtime.live import recording_threads, refuse_reading
+from wengert.runtime.outside.live import recording_threads, refuse_reading
 from wengert.train.engine import Engine
-from wengert.train.history import Last, Rates
-from wengert.train.optimizer_groups import Optimizers
 from wengert.train.option_checks import require_epoch, require_limit
+from wengert.train.recorded.optimizer_groups import Optimizers
+from wengert.train.runs.history import Last, Rates
 from wengert.train.storage import Array, Segment, state_assignment
 
 

@@ -17,16 +17,21 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.dtypes import DType, float32, float64, is_float, require_supported
-from wengert.core.lost_writes import below, require_unwritten
 from wengert.core.same import same
-from wengert.core.tied import warn_of_shared_memory, warn_of_ties
-from wengert.core.warn import warn_user
+from wengert.core.words.lost_writes import below, require_unwritten
+from wengert.core.words.tied import warn_of_shared_memory, warn_of_ties
+from wengert.core.words.warn import warn_user
 from wengert.errors import LiveWarning, OptimError, ShapeError, WideningWarning
 from wengert.runtime.aligned_memory import aligned_array, aligned_count
-from wengert.runtime.live import mark_live
+from wengert.runtime.outside.live import mark_live
+from wengert.runtime.outside.watch import owner_of
 from wengert.runtime.refusals import require_no_masks
-from wengert.runtime.watch import owner_of
-from wengert.train.optimizer_groups import Group, group_of, require_matching, require_useful
+from wengert.train.recorded.optimizer_groups import (
+    Group,
+    group_of,
+    require_matching,
+    require_useful,
+)
 
 Array: TypeAlias = np.ndarray[Any, Any]
 

@@ -13,9 +13,9 @@ from wengert.codegen.explain.arena import ArenaMap, Buffer, arena_summary
 from wengert.codegen.explain.kernels import ExplainedKernel, printer_for_looking
 from wengert.codegen.explain.passes import PassResult
 from wengert.codegen.explain.text import ExplainedProgram
-from wengert.core import html_view
-from wengert.core.html import all_graphs, graph_view
-from wengert.core.page import page
+from wengert.core.text import html_view
+from wengert.core.text.html import all_graphs, graph_view
+from wengert.core.text.page import page
 
 # Kernels and buffers have colours of the nodes of a graph.
 COLOURS = {

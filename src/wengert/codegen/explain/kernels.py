@@ -11,7 +11,7 @@ from wengert.codegen.kernel import Program
 from wengert.codegen.kernel_text.kernel_show import KernelPrinter, Notes
 from wengert.codegen.targets.cpu.splitting import work
 from wengert.codegen.views import Root
-from wengert.core.literal import Writer
+from wengert.core.text.literal import Writer
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wengert.core.graph import Graph, Node
-from wengert.core.show import show
+from wengert.core.text.show import show
 from wengert.passes.pipeline import PIPELINE
 
 LISTED = 8  # ops that came or went

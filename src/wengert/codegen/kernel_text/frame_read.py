@@ -28,10 +28,10 @@ from wengert.codegen.kernel import (
 from wengert.codegen.kernel_text.kernel_read import COUNT, KernelReader
 from wengert.codegen.kernel_text.names import named_programs
 from wengert.core.graph import Node
-from wengert.core.literal import DTYPES
-from wengert.core.read import NUMBERED
 from wengert.core.table import op
-from wengert.core.tokens import WORD
+from wengert.core.text.literal import DTYPES
+from wengert.core.text.read import NUMBERED
+from wengert.core.text.tokens import WORD
 from wengert.errors import CheckError
 
 INSIDE = re.compile(r"(k\d{1,9}_[abc](?:\d{1,9}_[abc])*)\.")

@@ -12,10 +12,10 @@ from wengert.codegen.kernel_text.names import body_prefixes
 from wengert.codegen.views import Root, StridedView, own_view
 from wengert.core.check import Fault, verify
 from wengert.core.graph import Graph
-from wengert.core.read import PLACE, GraphBlock, GraphReader
-from wengert.core.source import Line
-from wengert.core.tokens import WORD
+from wengert.core.text.read import PLACE, GraphBlock, GraphReader
+from wengert.core.text.tokens import WORD
 from wengert.core.types import ArrayType
+from wengert.core.words.source import Line
 from wengert.errors import CheckError
 
 T = TypeVar("T")

@@ -62,8 +62,8 @@ from wengert.codegen.kernel_text.names import body_prefixes, root_text, wrapped
 from wengert.codegen.views import Root, StridedView, own_view
 from wengert.core.dims import Shape, Size
 from wengert.core.graph import Graph, Node
-from wengert.core.literal import Writer
-from wengert.core.show import WIDTH, GraphPrinter, aligned, declared_inputs
+from wengert.core.text.literal import Writer
+from wengert.core.text.show import WIDTH, GraphPrinter, aligned, declared_inputs
 from wengert.core.types import ArrayType
 
 __all__ = ["KernelPrinter", "Notes", "read", "show"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from wengert.codegen.kernel import COPY, Program
 from wengert.codegen.views import Root
-from wengert.core.show import WIDTH
+from wengert.core.text.show import WIDTH
 from wengert.core.types import ArrayType
 
 FOLLOWING = 4  # columns that the rest of a long line is indented by

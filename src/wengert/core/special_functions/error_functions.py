@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from wengert.core.numpy_special import ERFC
+from wengert.core.special_functions.numpy_special import ERFC
 from wengert.core.special_functions.pieces import polynomial
 
 # fmt: off

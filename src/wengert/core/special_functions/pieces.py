@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from wengert.core.numpy_special import BERNOULLI, LGAMMA
+from wengert.core.special_functions.numpy_special import BERNOULLI, LGAMMA
 
 _SHIFT = 10  # from here on the asymptotic series of log Γ is exact to the last digits
 _HALF_LOG_TURN = math.log(2 * math.pi) / 2

@@ -27,7 +27,7 @@ from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Index, Vector
 from wengert.codegen.numerics import LANES
 from wengert.core.dims import Size
-from wengert.core.pade import COEFFICIENTS, LARGEST_NORM
+from wengert.core.special_functions.pade import COEFFICIENTS, LARGEST_NORM
 from wengert.core.types import ArrayType
 
 _MATRICES = 7

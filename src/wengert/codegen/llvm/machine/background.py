@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from wengert.core.fork_door import door
+from wengert.core.process.fork_door import door
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from wengert.codegen.llvm.machine.background import Beside, uninterrupted
 from wengert.codegen.llvm.machine.common_functions import halves, split
 from wengert.codegen.numerics import LANES
 from wengert.codegen.targets.cpu.target import Target, host
-from wengert.core.ending import Ending, ending
-from wengert.core.fork_door import Door, door
+from wengert.core.process.ending import Ending, ending
+from wengert.core.process.fork_door import Door, door
 from wengert.errors import CompileError
 
 Images: TypeAlias = tuple[bytes, ...]  # object files that belong together

@@ -1,0 +1,1 @@
+"""Graphs and tapes that are built by hand."""

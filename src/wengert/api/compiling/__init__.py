@@ -1,0 +1,1 @@
+"""Functions as machine code: which program serves a call, and when a new one is made."""

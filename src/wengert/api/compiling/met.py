@@ -1,0 +1,239 @@
+"""Met: the programs that were made of one function, and a warning where they become many."""
+
+from __future__ import annotations
+
+import functools
+import reprlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import FunctionType, MethodType
+from typing import Any, NamedTuple
+
+from wengert.api.compiling.forms import Form, form_difference, form_of
+from wengert.api.trace import Dims
+from wengert.core import tree
+from wengert.core.dims import Dim
+from wengert.core.types import ArrayType
+from wengert.core.words.source import Line
+from wengert.core.words.warn import warn_user
+from wengert.errors import CaptureWarning, ProgramsWarning
+from wengert.runtime.executable import Executable
+from wengert.runtime.outside.capture_walk import MOST_ITEMS, MOST_PLACES
+from wengert.runtime.outside.users_code import is_users
+from wengert.runtime.outside.watch import ATTRIBUTE, MISSING, Place, is_plain
+from wengert.runtime.signature import LEAF_MARK, Static, is_number
+
+FORM, PLACES = "", " "  # what forms of arguments, and which arrays are one, are called
+_MOST_INSIDE = 16  # functions, each in the next one
+PATIENCE = 3  # programs of one function that nobody meant to make
+
+
+def users_function(f: Any) -> FunctionType | None:
+    """What the user has written of something that is called: the function inside of a partial or of
+    what a transformation gave, the method by which an object is called.
+    """
+    for _ in range(_MOST_INSIDE):
+        if isinstance(f, FunctionType) and is_users(f):
+            return f
+        if isinstance(f, functools.partial):
+            f = f.func
+        elif isinstance(f, MethodType):
+            f = f.__func__
+        else:
+            inside = getattr(f, "__wrapped__", None)
+            f = getattr(type(f), "__call__", None) if inside is None else inside  # noqa: B004 (the method itself)
+    return None
+
+
+class Met:
+    """What the programs of a function were made for."""
+
+    def __init__(self, function: Any, asked: Dims | None = None) -> None:
+        self._function, self._written = function, users_function(function)
+        self._asked = asked or {}  # sizes to be left open, whatever became of that
+        self._made: list[dict[str, Any]] = []  # what each was made for, by what messages call it
+        self._in_vain: dict[str, int] = {}  # recordings that gave nothing new, by their cause
+
+    def note(self, executable: Executable, names: Sequence[str], dims: Dims | None) -> None:
+        """Note a new program. At the third one, say what it differs in, and what to do: once."""
+        if len(self._made) >= PATIENCE or self._written is None:
+            return
+        described = _described(executable, names)
+        if described in self._made:  # static= asked for another one
+            return
+        self._made.append(described)
+        if len(self._made) == PATIENCE:
+            said = _what_differs(self._made[-2], self._made[-1], dims or self._asked)
+            warn_user(
+                f"compile: {self._name()} has a third program; {said}. ({self._line()})",
+                ProgramsWarning,
+                self._line(),
+            )
+
+    def note_again(self, place: Place | None) -> None:
+        """Note that the function was recorded again, because of what is at a place now, and gave
+        the program that it had. At the third time, say so: once.
+        """
+        if place is None or self._written is None:
+            return
+        self._in_vain[place.label] = self._in_vain.get(place.label, 0) + 1
+        if self._in_vain[place.label] == PATIENCE:
+            warn_user(
+                f"compile: {self._name()} was recorded again {PATIENCE} times, and its program is "
+                f"the same: {place.label!r}, which it could read from outside, is not. Each "
+                "recording takes as long as a first call. Keep apart what changes in every call "
+                f"and what it reads, or pass it as an argument. ({self._line()})",
+                CaptureWarning,
+                self._line(),
+            )
+
+    def note_left_out(self, labels: Sequence[str]) -> None:
+        """Note what a function reads from outside that is compared in part."""
+        if labels and self._written is not None:
+            warn_user(
+                f"compile: {self._name()} could read from outside: {', '.join(labels[:3])}; only "
+                f"{MOST_ITEMS} items of a container are compared, and {MOST_PLACES} places in all, "
+                "so that other changes go unnoticed. Pass what it reads as an argument. "
+                f"({self._line()})",
+                CaptureWarning,
+                self._line(),
+            )
+
+    def _name(self) -> str:
+        inside = self._function
+        while isinstance(inside, functools.partial):
+            inside = inside.func
+        return str(getattr(inside, "__name__", type(inside).__name__))
+
+    def _line(self) -> Line:
+        assert self._written is not None
+        code = self._written.__code__
+        return Line(code.co_filename, code.co_firstlineno)
+
+
+def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
+    """Array arguments by their types, others by their values, and what is outside of them."""
+    signature = executable.signature
+    found: dict[str, Any] = dict(zip(signature.names, executable.input_types, strict=True))
+    marks = [ArrayType((), LEAF_MARK)] * signature.structure.count
+    forms: dict[str, Form] = {}
+    given = tree.unflatten(signature.structure, marks)
+    for i, (name, x) in enumerate(zip(names, given, strict=True)):
+        forms[name] = form_of(x, _number_at(executable, name) if i in signature.numbers else "")
+        static = tree.flatten(x)[1].static
+        values = [v for v in static if v is not LEAF_MARK and not isinstance(v, Static)]
+        if is_number(x):
+            found[f"argument {name!r}"] = _Needed(_text(x))
+        elif values:
+            found[f"argument {name!r}"] = [_text(each) for each in values]
+    # What an object has itself goes before what its class has, of the same name.
+    own = sorted(executable.watch.places, key=lambda p: p.kind == ATTRIBUTE or p.value is MISSING)
+    for place in own:
+        found.setdefault(f"{place.label!r}", _Outside(_text(place.value), _which(place.value)))
+    return {**found, FORM: forms, PLACES: (signature.structure.spec, signature.places)}
+
+
+class _Needed(NamedTuple):
+    """A number that is an argument, whose value Python needed while the function was recorded."""
+
+    text: str
+
+
+def _number_at(executable: Executable, name: str) -> str:
+    types = dict(zip(executable.signature.names, executable.input_types, strict=True))
+    return "int" if name in types and types[name].dtype.kind == "i" else "float"
+
+
+@dataclass(frozen=True)
+class _Outside:
+    """What a place outside the arguments has, in words, and which one it is. What was recorded may
+    have changed what is in it, which makes it no other one.
+    """
+
+    text: str = field(compare=False)
+    which: Any  # the words of what cannot change, and else its identity
+
+
+def _which(x: Any) -> Any:
+    return _text(x) if is_plain(x) else id(x)
+
+
+def _text(x: Any) -> str:
+    """A value in words; none of the user's code is called for them."""
+    held = x.values() if type(x) is dict else x if type(x) in (list, set) else None
+    if is_plain(x) or (held is not None and all(map(is_plain, held))):
+        return reprlib.repr(x)
+    return f"{type(x).__name__} object"
+
+
+def _what_differs(before: dict[str, Any], now: dict[str, Any], dims: Dims) -> str:
+    """What one program was made for and the one before it was not, and the repair: arguments first,
+    then their forms, then what is read from outside.
+    """
+    known = [name for name in now if name in before and before[name] != now[name]]
+    known = [name for name in known if name not in (FORM, PLACES)]
+    outside = [name for name in known if isinstance(now[name], _Outside)]
+    for name in known:
+        if name not in outside:
+            return _difference(name, before[name], now[name], dims)
+    other = form_difference(before[FORM], now[FORM])
+    if other is not None:
+        return f"{other}, and each form compiles one. Give it one form in all calls"
+    if before[PLACES] != now[PLACES]:
+        return (
+            "its arguments are other trees, or have one array at other places, and each form "
+            "compiles one. Use trees of one form"
+        )
+    for name in sorted(outside, key=lambda name: _is_silent(before[name], now[name])):
+        return _difference(name, before[name], now[name], dims)
+    return "it could read other things from outside than before. Pass what it reads as an argument"
+
+
+def _is_silent(before: Any, now: Any) -> bool:
+    """Whether words would not tell the difference: an object that is another one."""
+    return isinstance(now, _Outside) and now.text == before.text
+
+
+def _difference(name: str, before: Any, now: Any, dims: Dims) -> str:
+    """What is different, and the repair."""
+    if isinstance(now, _Outside):
+        told = f"is {now.text} and was {before.text}"
+        if _is_silent(before, now):
+            told = f"is another {now.text} than before"
+        return (
+            f"{name}, which it reads from outside, {told}, and each value compiles one. Pass it as "
+            "an argument"
+        )
+    if isinstance(now, _Needed) or isinstance(before, _Needed):
+        then = f" and was {before.text}" if isinstance(before, _Needed) else ""
+        value = now.text if isinstance(now, _Needed) else "another"
+        return (
+            f"{name} is {value}{then}, and each value compiles one: Python needed it while the "
+            "function was recorded. Choose with wg.where, wg.cond or wg.asarray(table)[number]"
+        )
+    if not isinstance(now, ArrayType):
+        return (
+            f"{name} has {', '.join(now)} and had {', '.join(before)}, and each value compiles "
+            "one. Pass a number as an argument of its own, or an array"
+        )
+    if now.dtype != before.dtype:
+        return (
+            f"{name!r} has dtype {now.dtype} and had {before.dtype}, and each dtype compiles one. "
+            "Convert it with astype"
+        )
+    told = f"{name!r} has shape {now.shape} and had {before.shape}, and each shape compiles one"
+    axis = next((i for i, (a, b) in enumerate(_sizes(now, before)) if a != b), None)
+    if axis is None:
+        return f"{told}. Give it one number of axes"
+    if axis in dims.get(name, {}) or axis - now.ndim in dims.get(name, {}):
+        return (
+            f"{told}: Python needed that size, or it has to fit another one. Keep it open: "
+            "wg.take(table, wg.arange(n), axis=0) for table[:n], wg.zeros(n) for np.zeros(n), and "
+            "no len, int or range of it"
+        )
+    return f"{told}. Leave the size open: dims={{{name!r}: {{{axis}: wg.Dim('n')}}}}"
+
+
+def _sizes(now: ArrayType, before: ArrayType) -> Sequence[tuple[int | Dim, int | Dim]]:
+    same = now.ndim == before.ndim
+    return list(zip(now.shape, before.shape, strict=True)) if same else []

@@ -1,0 +1,119 @@
+"""watched_trace: a function as a graph, with all that it took from outside its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wengert.api.by_hand.graph import Graph
+from wengert.api.compiling.frozen_values import Outside
+from wengert.api.compiling.held import held
+from wengert.api.trace import Dims, trace_with_sizes
+from wengert.core.words.source import Line
+from wengert.core.words.warn import warn_user
+from wengert.errors import RandomnessWarning, TraceError
+from wengert.interpret.randomness import moved, positions
+from wengert.interpret.trace import noting_constants
+from wengert.runtime.caching.cache_key import Unkeyed, graph_parts
+from wengert.runtime.outside.capture_walk import CaptureWalk
+from wengert.runtime.outside.captures import Captures
+from wengert.runtime.outside.code_lines import line_of_randomness, makes_generators
+from wengert.runtime.outside.live import is_rewritten, recording_program
+from wengert.runtime.outside.watch import Captured, Watch, owner_of
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+
+def watched_trace(
+    function: Callable[..., Any],
+    args: Sequence[Any],  # with types for arrays
+    roots: Sequence[Any],  # the user's functions among what it calls
+    dims: Dims | None,
+    numbers: Sequence[str],
+    yielding: Mapping[str, bool],
+    by: str,
+) -> tuple[Graph, Watch, Sequence[str]]:
+    """The graph of the function called with arguments of these types, what to watch, and what
+    could not all be watched.
+    """
+    walk = CaptureWalk()
+    walk.follow((*roots, *held(args)))
+    captures = walk.found
+    outside, before = Outside(captures), positions(captures.generators)
+
+    def record() -> Graph:
+        return trace_with_sizes(
+            function, *args, dims=dims, by=by, numbers=numbers, yielding=yielding
+        )[0]
+
+    with noting_constants() as constants, recording_program():
+        try:
+            graph = record()
+        except TraceError:  # it may be about a Tensor that an attempt with other sizes has left
+            outside.require_no_tensors(by)
+            raise
+    outside.require_no_tensors(by)
+    walk.follow_imports()
+    used = moved(before)
+    if used is None and makes_generators(captures) and _differ(graph, record()):
+        used = "a generator of NumPy that is made inside the function"
+    _warn_of_randomness(by, used, captures)
+    arrays = _captured(captures, constants, by)
+    constants.clear()  # what only the recording has used is gone now
+    places = captures.settled()
+    if not used:
+        outside.warn(by, graph, record)
+    return graph, Watch(places, [each for each in arrays if each.is_there]), captures.left_out
+
+
+def _warn_of_randomness(by: str, generator: str | None, captures: Captures) -> None:
+    if generator is None:
+        return
+    line = line_of_randomness(captures)
+    warn_user(
+        f"{by}: {generator} was used while the function was recorded; what it drew is a constant "
+        "of the program, the same in every call. Draw from rng, a parameter of the loss, or from "
+        f"wg.random with a key that is an argument.{'' if line is None else f' ({line})'}",
+        RandomnessWarning,
+        line,
+    )
+
+
+def _differ(graph: Graph, again: Graph) -> bool:
+    """Whether a second recording gave another program: one made a generator without a seed."""
+    try:
+        return graph_parts(graph) != graph_parts(again)
+    except Unkeyed:
+        return False
+
+
+def _captured(
+    captures: Captures, constants: Sequence[tuple[Array, Line | None]], by: str
+) -> list[Captured]:
+    """The arrays that the program depends on, or may depend on, and that could be changed."""
+    found: dict[int, Captured] = {}
+    for x, line in constants:
+        if is_rewritten(x):
+            _refuse_live(by, captures.name_of(x), line)
+        if id(x) not in found and _can_change(x):
+            found[id(x)] = Captured(x, captures.name_of(x), line, by, certain=True)
+    owners = {id(owner_of(x)) for x, _ in constants}
+    for name, x in captures.arrays.values():
+        if id(owner_of(x)) not in owners and _can_change(x):
+            found[id(x)] = Captured(x, name, None, by, certain=False)
+    return list(found.values())
+
+
+def _can_change(x: Array) -> bool:
+    return bool(x.size) and not x.dtype.hasobject and owner_of(x).flags.writeable
+
+
+def _refuse_live(by: str, name: str, line: Line | None) -> None:
+    which = f"array {name!r}" if name else "an array"
+    where = "" if line is None else f" ({line})"
+    raise TraceError(
+        f"{by}: the function reads {which} from outside that training or a network writes to; it "
+        f"would be a constant of the program. Pass it as an argument.{where}"
+    )

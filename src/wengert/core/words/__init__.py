@@ -1,0 +1,1 @@
+"""What users are told: where in their program it is, and what they may have meant."""

@@ -1,0 +1,170 @@
+"""Arguments that a call does not take, refused in words: which there are, and which was meant."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+from wengert.core.words.nearest import ALIKE, nearest
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+# What parameters are called elsewhere, and what they may be called here.
+_ELSEWHERE: Mapping[str, tuple[str, ...]] = {
+    "a": ("x",),
+    "axes": ("axis",),
+    "batchsize": ("batch_size",),
+    "beta1": ("betas",),
+    "beta2": ("betas",),
+    "dim": ("axis",),
+    "dims": ("axis",),
+    "embedding_dim": ("size",),
+    "epsilon": ("eps",),
+    "has_bias": ("bias",),
+    "in_channels": ("in_size",),
+    "in_features": ("in_size",),
+    "input": ("x",),
+    "jit": ("compiled",),
+    "keepdim": ("keepdims",),
+    "learning_rate": ("lr", "base_lr"),
+    "lr": ("base_lr", "learning_rate"),
+    "max_norm": ("clip_norm", "max_norm"),
+    "normalized_shape": ("size",),
+    "num_embeddings": ("count",),
+    "other": ("y",),
+    "out_channels": ("out_size",),
+    "out_features": ("out_size",),
+    "p": ("rate", "ord"),
+    "params": ("model",),
+    "shuffle": ("shuffle_seed",),
+    "size": ("shape",),
+    "static_argnames": ("static",),
+    "static_argnums": ("static",),
+    "use_bias": ("bias",),
+    "use_nesterov": ("nesterov",),
+    "T_0": ("period",),
+    "T_max": ("total_steps",),
+    "T_mult": ("growth",),
+    "eta_min": ("min_lr",),
+    "max_steps": ("total_steps",),
+    "decay_steps": ("total_steps",),
+    "wd": ("weight_decay",),
+}
+_EACH = "Weigh the losses of all elements: losses = wg.cross_entropy(…, reduction='none'), then "
+# What to write where a function has no such parameter, and none that stands for it.
+_OTHERWISE: Mapping[tuple[str, str], str] = {
+    ("cross_entropy", "ignore_index"): (
+        f"{_EACH}wg.sum(losses * keep) / wg.sum(keep), where keep is "
+        "wg.astype(targets != index, losses.dtype)"
+    ),
+    ("cross_entropy", "weight"): (
+        f"{_EACH}wg.sum(losses * w) / wg.sum(w), where w is "
+        "wg.asarray(weight, losses.dtype)[targets]"
+    ),
+}
+
+
+def no_parameter(name: str, key: str, known: Sequence[str]) -> TypeError:
+    """The refusal of an argument by a name that is none."""
+    meant = _meant(key, known)
+    repair = f"Write {meant}= instead" if meant else "Use these names" if known else "Leave it out"
+    repair = _OTHERWISE.get((name, key), repair)
+    has = ", ".join(known) or "none"
+    return TypeError(f"{name}: no parameter {key!r}; it has {has}. {repair}.")
+
+
+def _meant(key: str, known: Sequence[str]) -> str | None:
+    """Which of the known names was meant by another one, if it can be seen."""
+    others = [each for each in _ELSEWHERE.get(key, ()) if each in known]
+    return others[0] if others else nearest(key, known, ALIKE)
+
+
+def given_twice(name: str, key: str) -> TypeError:
+    """The refusal of an argument by position and by name."""
+    return TypeError(
+        f"{name}: {key} was given twice, by position and by name; each parameter is given once. "
+        "Leave one out."
+    )
+
+
+def too_many(name: str, given: int, most: int) -> TypeError:
+    """The refusal of more arguments than there are parameters."""
+    return TypeError(
+        f"{name}: {given} arguments were given; it takes {most} at most. Leave some out."
+    )
+
+
+def not_given(name: str, key: str) -> TypeError:
+    """The refusal of a call without an argument it needs."""
+    return TypeError(f"{name}: {key} was not given; it has no default. Pass {key}=.")
+
+
+def refusal(
+    name: str, signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> TypeError | None:
+    """Why Python cannot bind these arguments, in words; None if it can."""
+    parameters = list(signature.parameters.values())
+    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    places = [p for p in named if p.kind is not p.KEYWORD_ONLY]
+    if len(args) > len(places) and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return too_many(name, len(args), len(places))
+    by_name = {p.name for p in named if p.kind is not p.POSITIONAL_ONLY}
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    taken = {p.name for p in places[: len(args)]}
+    for key in kwargs:
+        if key not in by_name and not takes_all:
+            return no_parameter(name, key, [p.name for p in named])
+        if key in taken & by_name:
+            return given_twice(name, key)
+    for p in named:
+        if p.default is p.empty and p.name not in taken and p.name not in kwargs:
+            others = [key for key in kwargs if key not in by_name and _meant(key, [p.name])]
+            if others:
+                return no_parameter(name, others[0], [each.name for each in named])
+            return not_given(name, p.name)
+    return None
+
+
+def binding_refused(error: BaseException) -> bool:
+    """Whether a call raised in the frame that catches it: its arguments could not be bound."""
+    return error.__traceback__ is not None and error.__traceback__.tb_next is None
+
+
+def worded(function: F) -> F:
+    """The function, which refuses arguments it does not take in words."""
+    return cast("F", _worded(function, function.__name__, 0))
+
+
+def _worded(function: Callable[..., Any], name: str, own: int) -> Callable[..., Any]:
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            if not binding_refused(error):
+                raise
+            signature = inspect.signature(function)
+            kept = list(signature.parameters.values())[own:]
+            found = refusal(name, signature.replace(parameters=kept), args[own:], kwargs)
+            raise found or error from None
+
+    return call
+
+
+def worded_methods(*names: str) -> Callable[[type[T]], type[T]]:
+    """A decorator of classes: these methods refuse arguments they do not take in words. Messages
+    call the constructor by the name of the class, and others by both names.
+    """
+
+    def decorate(kind: type[T]) -> type[T]:
+        for name in names:
+            method = kind.__dict__[name]
+            assert isinstance(method, FunctionType)
+            known = kind.__name__ if name in ("__init__", "__call__") else f"{kind.__name__}.{name}"
+            setattr(kind, name, _worded(method, known, 1))
+        return kind
+
+    return decorate

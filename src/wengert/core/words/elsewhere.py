@@ -1,0 +1,165 @@
+"""What arrays of other libraries have and Tensors have not, and what to write instead."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from wengert.core.table import op
+from wengert.core.words.nearest import ALIKE, nearest
+
+_CONVERSIONS = {
+    "bool": "bool",
+    "double": "np.float64",
+    "float": "np.float32",
+    "int": "np.int32",
+    "long": "np.int64",
+    "short": "np.int16",
+}
+SCIPY_SPECIAL = "scipy.special."
+_LEAVE_OUT = "Leave it out"
+_BY_FUNCTION = "Write wg.grad(f)(x), where f computes the loss from x"
+REPAIRS = {
+    "add_": "Write x = x + y",
+    "backward": _BY_FUNCTION,
+    "block_until_ready": _LEAVE_OUT,
+    "bmm": "Write x @ y",
+    "cat": "Write wg.concat([x, y])",
+    "chunk": "Write wg.split(x, count)",
+    "clamp": "Write wg.clip(x, low, high)",
+    "clone": _LEAVE_OUT,
+    "contiguous": _LEAVE_OUT,
+    "cpu": _LEAVE_OUT,
+    "cuda": _LEAVE_OUT,
+    "detach": "Write wg.stop_gradient(x)",
+    "dim": "Write x.ndim",
+    "div": "Write x / y",
+    "eq": "Write x == y",
+    "expand": "Write wg.broadcast_to(x, shape)",
+    "expand_as": "Write wg.broadcast_to(x, y.shape)",
+    "gather": "Write wg.take_along_axis(x, index, axis)",
+    "grad": _BY_FUNCTION,
+    "index_select": "Write wg.take(x, index, axis)",
+    "masked_fill": "Write wg.where(mask, value, x)",
+    "mm": "Write x @ y",
+    "mul": "Write x * y",
+    "mul_": "Write x = x * y",
+    "norm": "Write wg.linalg.norm(x)",
+    "numel": "Write x.size",
+    "numpy": "Return it from the function, and what is returned is an array",
+    "permute": "Write x.transpose(axes)",
+    "pow": "Write x ** n",
+    "requires_grad": _BY_FUNCTION,
+    "requires_grad_": _BY_FUNCTION,
+    "sub": "Write x - y",
+    "sub_": "Write x = x - y",
+    "t": "Write x.T",
+    "to": "Write x.astype(dtype)",
+    "type": "Write x.astype(dtype)",
+    "unsqueeze": "Write wg.expand_dims(x, axis)",
+    "view": "Write x.reshape(shape)",
+    "view_as": "Write x.reshape(y.shape)",
+    **{name: f"Write x.astype({dtype})" for name, dtype in _CONVERSIONS.items()},
+}
+
+
+def repair_of(name: str, known: list[str]) -> str:
+    """What to write instead of an attribute that a Tensor has not; `known` are those it has."""
+    if name in REPAIRS:
+        return REPAIRS[name]
+    if name in op.public(""):
+        return f"Write wg.{name}(x)"
+    found = nearest(name, [each for each in known if not each.startswith("_")], ALIKE)
+    return f"Write x.{found}" if found else "Write it with the functions of wg"
+
+
+def ufunc_name(ufunc: np.ufunc) -> str:
+    """The name of a ufunc as one writes it: NumPy's, SciPy's, or one of somebody else."""
+    name = ufunc.__name__
+    if getattr(np, name, None) is ufunc:
+        return f"np.{name}"
+    if getattr(sys.modules.get("scipy.special"), name, None) is ufunc:
+        return f"{SCIPY_SPECIAL}{name}"
+    return name
+
+
+def function_of_wg(name: str) -> str:
+    """What to write in the place of a function of another library."""
+    own = name.rpartition(".")[2]
+    if name.startswith("scipy.sparse"):
+        return "Convert the sparse matrix with toarray() first"
+    for space in ("", "linalg"):
+        if own in op.public(space):
+            return f"Write wg.{space}{'.' if space else ''}{own}"
+    return "Write it with the functions of wg"
+
+
+def scipy_function() -> str | None:
+    """The function of SciPy that the user's program called and that is running now, if one is."""
+    frame: FrameType | None = sys._getframe(1)
+    found: Any = None
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package not in ("numpy", "scipy", "wengert"):
+            break  # the user's, which SciPy may have called itself
+        found = frame if package == "scipy" else found
+        frame = frame.f_back
+    if found is None:
+        return None
+    module, name = found.f_globals["__name__"], found.f_code.co_name
+    wrapped = found.f_locals.get("f") if name == "wrapper" else None
+    if wrapped is not None:  # one that SciPy applies over batches
+        module, name = wrapped.__module__, wrapped.__name__
+    parts = [part for part in module.split(".") if not part.startswith("_")]
+    return f"{'.'.join(parts)}.{name}"
+
+
+def numpy_function() -> str | None:
+    """The function of NumPy that the user's program called and that makes an array now, if it is
+    not `np.array` itself.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    found: FrameType | None = None
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package not in ("numpy", "wengert"):
+            break
+        found = frame if package == "numpy" else found
+        frame = frame.f_back
+    if found is None:
+        return None
+    name = found.f_code.co_name
+    if name == "__getitem__":
+        joins = {"RClass": "np.r_", "CClass": "np.c_"}
+        return joins.get(type(found.f_locals.get("self")).__name__)
+    for space, module in (("np", np), ("np.linalg", np.linalg)):
+        if callable(getattr(module, name, None)):
+            return f"{space}.{name}"
+    return None
+
+
+def joining(name: str) -> str:
+    """What to write instead of a function of NumPy's that was given a list of Tensors."""
+    joins = {"np.r_": "Write wg.concat([a, b])", "np.c_": "Write wg.stack([a, b], axis=1)"}
+    found = function_of_wg(name)
+    if name in joins:
+        return joins[name]
+    if name.rpartition(".")[2] in found:
+        return f"{found}, which takes lists of Tensors, too"
+    return f"Write {name}(wg.array([a, b]))"
+
+
+def masked_is_running() -> bool:
+    """Whether NumPy's masked arrays ask, for the user's program."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if name.startswith("numpy.ma."):
+            return True
+        if name.partition(".")[0] not in ("numpy", "wengert"):
+            return False
+        frame = frame.f_back
+    return False

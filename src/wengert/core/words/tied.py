@@ -1,0 +1,73 @@
+"""Ties that look like an accident: one array at several places of one list or tuple, and arrays
+that are views of one memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import optree
+from numpy.lib.array_utils import byte_bounds
+
+from wengert.core import tree
+from wengert.core.words.warn import warn_user
+from wengert.errors import TiedWarning
+
+MOST_WORK = 1000  # of a search for elements that two arrays have in common
+
+
+def warn_of_ties(by: str, model: Any) -> None:
+    """Warn where a list holds one array of floats several times, as `[np.zeros(3)] * 2` does.
+
+    Ties between names, as of an embedding and the output, are made on purpose.
+    """
+    first: dict[Any, str] = {}
+    for accessor, path, x in tree.leaves_with_accessors(model):
+        if x.dtype.kind != "f":
+            continue
+        for level, key in enumerate(accessor):
+            if key.kind is not optree.PyTreeKind.LIST:
+                continue
+            others = (*accessor[:level], *accessor[level + 1 :])
+            seen = first.setdefault((id(x), level, others), path)
+            if seen != path:
+                warn_user(
+                    f"{by}: one array stands at {seen!r} and at {path!r}, in one list; it is "
+                    "one parameter with one gradient. Make each its own, as in [np.zeros(3) for _ "
+                    "in range(2)], or give them names in a dict if they are tied on purpose.",
+                    TiedWarning,
+                )
+                return
+
+
+def warn_of_shared_memory(
+    by: str, paths: Sequence[str], arrays: Sequence[np.ndarray[Any, Any]]
+) -> None:
+    """Warn where two arrays of floats have elements in common, as an array and its transpose do.
+    They are told apart by their bounds in memory, and looked at more closely where these overlap.
+    """
+    found = [
+        (*byte_bounds(x), path, x)
+        for path, x in zip(paths, arrays, strict=True)
+        if x.size and x.dtype.kind == "f"
+    ]
+    last: tuple[int, int, str, np.ndarray[Any, Any]] | None = None
+    for each in sorted(found, key=lambda entry: entry[:2]):
+        if last is not None and each[0] < last[1] and _share(last[3], each[3]):
+            warn_user(
+                f"{by}: {last[2]!r} and {each[2]!r} are views of one memory; they become two "
+                "parameters, each trained on its own. Keep one of them in the model and take the "
+                "view in the loss if they are tied, or copy one.",
+                TiedWarning,
+            )
+            return
+        last = each if last is None or each[1] > last[1] else last
+
+
+def _share(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    try:
+        return bool(np.shares_memory(a, b, max_work=MOST_WORK))  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return False

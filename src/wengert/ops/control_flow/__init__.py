@@ -1,0 +1,1 @@
+"""Branches and loops: ops whose parameters are graphs."""

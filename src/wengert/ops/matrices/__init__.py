@@ -1,0 +1,1 @@
+"""Linear algebra: ops on the last two axes."""

@@ -1,0 +1,242 @@
+"""L-BFGS: steps towards a minimum that learn the curvature on the way (Liu and Nocedal 1989)."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from wengert.api.compiling.compile import compile
+from wengert.api.derivatives import value_and_grad
+from wengert.core.words.arguments import worded_methods
+from wengert.core.words.attributes import no_attribute
+from wengert.errors import OptimError
+from wengert.optim import saving, settings
+from wengert.optim.optimizer import chosen_rate, one_rate
+from wengert.optim.parameters import named
+from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
+from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
+from wengert.optim.updates_in_place import require_weights
+
+_NAMES = (
+    "lr",
+    "max_iter",
+    "max_eval",
+    "tolerance_grad",
+    "tolerance_change",
+    "history_size",
+    "line_search_fn",
+)
+
+
+def _rate(owner: str, name: str, value: Any) -> Any:
+    return value if callable(value) else settings.not_negative(owner, name, value)
+
+
+_CHECKS: dict[str, settings.Check[Any]] = {
+    "lr": _rate,
+    "max_iter": settings.count,
+    "max_eval": settings.optional(settings.count),
+    "tolerance_grad": settings.not_negative,
+    "tolerance_change": settings.not_negative,
+    "history_size": settings.count,
+    "line_search_fn": settings.one_of(None, "strong_wolfe"),
+}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a search for a minimum came to."""
+
+    tree: Any  # the weights
+    value: float  # there
+    grad_norm: float  # there; the root of the sum of squares
+    iterations: int
+    evaluations: int
+    converged: bool  # whether a tolerance was met
+    message: str  # why it ended
+
+
+@worded_methods("__init__")
+class LBFGS:
+    """Minimises a function by limited-memory BFGS. Parameters and defaults are those of
+    torch.optim.LBFGS, and so are the steps.
+
+    `line_search_fn="strong_wolfe"` looks for a good length along each direction, and never ends
+    higher than it began; it is what deterministic problems want. With None each step has the
+    length `lr`. Tolerances are on the largest element of the gradient, and on changes of weights
+    and value. `history_size` moves are remembered, each with two float64 vectors.
+
+    `minimize` starts afresh from a tree and returns a new one. `step` updates arrays in place and
+    remembers across calls. Where the function is not finite the search backs away; a start where
+    it is not is a NonFiniteError.
+
+    >>> def rosenbrock(w):
+    ...     return (1 - w["x"]) ** 2 + 100 * (w["y"] - w["x"] ** 2) ** 2
+    >>> search = wg.optim.LBFGS(max_iter=100, line_search_fn="strong_wolfe")
+    >>> found = search.minimize(rosenbrock, {"x": np.array(-1.2), "y": np.array(1.0)})
+    >>> found.converged, round(float(found.tree["x"]), 3), round(float(found.tree["y"]), 3)
+    (True, 1.0, 1.0)
+    """
+
+    lr: float | Callable[[int], float]
+    max_iter: int
+    max_eval: int | None
+    tolerance_grad: float
+    tolerance_change: float
+    history_size: int
+    line_search_fn: str | None
+
+    def __init__(
+        self,
+        lr: float | Callable[[int], float] = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+        *,
+        learning_rate: float | Callable[[int], float] | None = None,
+    ) -> None:
+        self.lr = chosen_rate(lr, learning_rate)
+        self.max_iter = max_iter
+        self.max_eval = max_eval  # None: five fourths of max_iter
+        self.tolerance_grad = tolerance_grad
+        self.tolerance_change = tolerance_change
+        self.history_size = history_size
+        self.line_search_fn = line_search_fn
+        self._state = LbfgsState()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        check = _CHECKS.get(name)
+        if check is None and not name.startswith("_") and not hasattr(type(self), name):
+            raise no_attribute("LBFGS", name, [*_CHECKS, "learning_rate"])
+        object.__setattr__(self, name, check("LBFGS", name, value) if check else value)
+
+    @property
+    def learning_rate(self) -> float:
+        """The learning rate of the next step; a schedule is asked for the number of steps made."""
+        if not callable(self.lr):
+            return self.lr
+        count = self._state.steps
+        return settings.not_negative("LBFGS", f"lr({count})", self.lr(count))
+
+    @learning_rate.setter
+    def learning_rate(self, value: Any) -> None:
+        self.lr = settings.not_negative("LBFGS", "learning_rate", value)
+
+    def minimize(
+        self, function: Callable[..., Any], tree: Any, *args: Any, compiled: bool = True
+    ) -> Result:
+        """Search for a minimum of `function(tree, *args)`, a scalar, over the float arrays of a
+        tree, from where they are. The tree is not changed; the result has the best that was seen.
+
+        The function is compiled; compiled=False runs it in NumPy, where it may branch on values.
+        """
+        differentiated = value_and_grad(function)
+        called = compile(differentiated) if compiled else differentiated
+        problem = Problem("LBFGS.minimize", lambda weights: called(weights, *args), tree)
+        ending = LbfgsRun(self, self.learning_rate, problem, LbfgsState()).to_the_end()
+        message = ending.message
+        if ending.best is not ending.last:
+            message += f"; the value rose to {ending.last.value:.6g}, so the lowest is returned"
+        return _result(problem, ending, ending.best, problem.at(ending.best.x), message)
+
+    def step(self, value_and_grad: Callable[[Any], Any], weights: Any) -> Result:
+        """Up to `max_iter` iterations on a tree of arrays, which are updated in place.
+
+        `value_and_grad(weights)` gives the value and a tree of gradients. Called again with the
+        same weights, the search goes on with what it remembers. If it raises, nothing is changed.
+        """
+        problem = Problem("LBFGS.step", value_and_grad, weights)
+        for path, x in problem.parameters.items():
+            require_weights("LBFGS.step", named(path), x, "minimize")
+        state = self._state.copy()
+        if state.size() not in (None, problem.size):
+            raise OptimError(
+                f"LBFGS.step: given {problem.size} weights and state for {state.size()}; one "
+                "search is for one set of weights. Use another LBFGS, or clear_state()."
+            )
+        ending = LbfgsRun(self, self.learning_rate, problem, state).to_the_end()
+        state.steps += 1
+        problem.assign(ending.last.x)
+        self._state = state
+        message = ending.message
+        if ending.last.value > ending.start.value:
+            message += (
+                f"; the value rose from {ending.start.value:.6g} to {ending.last.value:.6g}, as it "
+                "may without a line search"
+            )
+        return _result(problem, ending, ending.last, weights, message)
+
+    def clear_state(self) -> None:
+        """Forget what `step` has learnt; settings stay."""
+        self._state = LbfgsState()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Settings, and what `step` has learnt: plain numbers and copies of arrays."""
+        found = {name: getattr(self, name) for name in _NAMES}
+        if callable(self.lr):
+            del found["lr"]
+        kept = {"kind": "LBFGS", "settings": found, "state": self._state.as_dict()}
+        return kept | (saving.saved_schedule(self.lr) if callable(self.lr) else {})
+
+    def load_state_dict(self, state: Any) -> None:
+        """Go on from what `state_dict` gave; nothing is changed if it does not fit."""
+        by = "LBFGS.load_state_dict"
+        parts = ("settings", "state")
+        if (
+            not isinstance(state, Mapping)
+            or "kind" not in state
+            or any(not isinstance(state.get(part), Mapping) for part in parts)
+        ):
+            raise OptimError(
+                f"{by}: given {type(state).__name__} without kind, settings and state; what "
+                "state_dict() of an LBFGS gave is needed. Pass that."
+            )
+        saving.require_kind(by, state, "LBFGS")
+        given: dict[str, Any] = {"lr": self.lr, **state["settings"]}
+        if set(given) != set(_NAMES):
+            raise OptimError(
+                f"{by}: given the settings {', '.join(map(str, state['settings']))}; those of an "
+                f"LBFGS are {', '.join(_NAMES)}. Load it into the kind of optimizer it was taken "
+                "from."
+            )
+        saving.require_rate(by, self.lr, state["settings"].get("lr"), state.get("schedule_kind"))
+        twin = LBFGS(**given)
+        loaded = LbfgsState.from_dict(by, state["state"])
+        saving.load_schedule(self.lr, state)
+        self.__dict__.update(twin.__dict__, _state=loaded)
+
+    def copy(self) -> Self:
+        """One of its own, with its own copy of the state and of the schedule."""
+        return copy.deepcopy(self)
+
+    def __repr__(self) -> str:
+        defaults = LBFGS()
+        changed = {name: getattr(self, name) for name in _NAMES}
+        shown = [
+            f"{name}={value!r}"
+            for name, value in changed.items()
+            if name == "lr" or value != getattr(defaults, name)
+        ]
+        return f"LBFGS({', '.join(shown)})"
+
+
+def _result(problem: Problem, ending: RunEnding, place: Iterate, tree: Any, message: str) -> Result:
+    largest = float(np.abs(place.gradient).max())
+    # Divided by the largest element first, so that no square is beyond the floats.
+    scaled = place.gradient / largest if 0 < largest < math.inf else place.gradient
+    norm = largest * math.sqrt(dot(scaled, scaled)) if largest > 0 else 0.0
+    converged = ending.converged and place is ending.last
+    return Result(
+        tree, place.value, norm, ending.iterations, problem.evaluations, converged, message
+    )
+
+
+LBFGS.__init__ = one_rate(LBFGS.__init__, "lr")  # type: ignore[method-assign]

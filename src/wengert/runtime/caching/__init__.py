@@ -1,0 +1,1 @@
+"""Machine code that outlives the process."""

@@ -1,0 +1,1 @@
+"""The function that calls of an executable go through, in machine code."""

@@ -1,0 +1,164 @@
+"""Entry: the function that calls of an executable go through, made for its arguments."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from wengert.codegen.llvm.machine.native import Native
+from wengert.codegen.llvm.module import ENTRY
+from wengert.core import tree
+from wengert.core.types import ArrayType
+from wengert.runtime.caching.cache import begin_object, cached_object
+from wengert.runtime.call_memory import Memory
+from wengert.runtime.entries import objects
+from wengert.runtime.entries.entry_code import CALL, CLAIM, entry_text
+from wengert.runtime.entries.entry_table import NEVER, Filled, expected_word
+from wengert.runtime.entries.entry_words import HEAD, PLACE
+from wengert.runtime.outside.watch import Watch
+from wengert.runtime.signature import Signature
+
+Call = Callable[..., Any]
+_FASTCALL = 0x80  # Python's flag of a function that takes (self, arguments, count)
+
+
+def never(*_args: Any) -> Any:
+    """The entry of an executable that has none."""
+    return NotImplemented
+
+
+def begin() -> None:
+    """Have the machine code of entries made beside other work, if there is none yet."""
+    if objects.fits() and not _native.cache_info().currsize:
+        begin_object(entry_text())
+
+
+class Entry:
+    """The table of one executable. `call(*args)` gives the tree of results, or NotImplemented where
+    Python must look at the arguments.
+    """
+
+    def __init__(
+        self,
+        signature: Signature,
+        inputs: Sequence[ArrayType],
+        outputs: Sequence[ArrayType],
+        written: Mapping[int, int],  # which outputs go to which donated inputs
+        memory: Memory,
+        native: Native,  # the program as machine code
+        watch: Watch | None = None,
+    ) -> None:
+        watch = watch or Watch()
+        filled = Filled(signature, memory)
+        filled.watch(watch.places)
+        filled.read_arguments(inputs)
+        filled.make_outputs(outputs, written)
+        rebuilt = filled.build(signature.returned)
+        filled.table.head |= {"frame": memory.address, "program": native.address(ENTRY)}
+        self._words = filled.table.words(objects.addresses())
+        self._address = self._words.ctypes.data
+        self._capacity = self._words[self._words[HEAD["capacity"]] :][: len(memory.layout.dims)]
+        self._least = self._words[self._words[HEAD["least"]] :][: len(memory.layout.dims)]
+        first = int(self._words[HEAD["places"]]) + PLACE.index("expected")
+        self._expected = self._words[first :: len(PLACE)][: len(watch.places)]
+        self.memory, self._watch = memory, watch
+        self.count_calls()
+        made = _callable(self._words, (native, memory, filled.kept))
+        self.call: Call = made if rebuilt else _completed(made, signature.returned)
+
+    def claim(self) -> bool:
+        """Take the memory for a call that Python makes itself. False where another call is using
+        it.
+        """
+        return bool(_claim(self._address))
+
+    def count_calls(self) -> None:
+        """Let machine code take as many calls as the watch allows before Python looks at captured
+        arrays again; without captured arrays, all of them.
+        """
+        self._words[HEAD["left"]] = self._watch.calls - 1 if self._watch.arrays else NEVER
+
+    def expire(self) -> None:
+        """Let the next call go to Python, which looks at captured arrays."""
+        self._words[HEAD["left"]] = -1
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the calls that were allowed are used up, so that Python has to look."""
+        return int(self._words[HEAD["left"]]) < 0
+
+    def renew(self) -> None:
+        """Expect the objects that are at the watched places now: a plain value may be an equal one,
+        but another object.
+        """
+        self._expected[:] = [expected_word(place) for place in self._watch.places]
+
+    def accept_from(self, sizes: Mapping[str, int]) -> None:
+        """Accept calls with these sizes and larger ones from now on."""
+        wanted = [sizes[name] for name in self.memory.layout.dims]
+        if all(new <= old for new, old in zip(wanted, self._least, strict=True)):
+            self._least[:] = wanted
+
+    def release(self, long: bool) -> None:
+        """Give the memory back after such a call. From the first `long` one on, calls let other
+        Python threads run meanwhile.
+        """
+        known = self.memory.capacity
+        if known is not None:
+            self._capacity[:] = [known[name] for name in self.memory.layout.dims]
+        if long:
+            self._words[HEAD["releases"]] = 1
+        self._words[HEAD["busy"]] = 0
+
+
+class _Method(ctypes.Structure):
+    """Python's record of a function in machine code."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p),
+        ("function", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("text", ctypes.c_char_p),
+    )
+
+
+@cache
+def _native() -> tuple[Native, _Method, Any, Any]:
+    """The machine code of all entry points, Python's record of it, what makes a Python function of
+    that, and `claim`: once per process.
+    """
+    native = Native((cached_object(entry_text()),), (CALL, CLAIM))
+    method = _Method(CALL.encode(), native.address(CALL), _FASTCALL, None)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype, make.argtypes = (
+        ctypes.py_object,
+        (ctypes.c_void_p, ctypes.py_object, ctypes.py_object),
+    )
+    claim = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(native.address(CLAIM))
+    return native, method, make, claim
+
+
+def _callable(words: np.ndarray[Any, Any], used: tuple[Any, ...]) -> Call:
+    """The entry point for a table. The table and all that it uses live as long as the function."""
+    native, method, make, _ = _native()
+    # Python keeps a module for the function, whatever that is: the place for what it uses.
+    made: Call = make(ctypes.addressof(method), words, (native, method, *used))
+    return made
+
+
+def _claim(table: int) -> int:
+    return int(_native()[3](table))
+
+
+def _completed(call: Call, returned: tree.Structure) -> Call:
+    """A call whose results are put into a tree that machine code cannot build."""
+
+    def complete(*args: Any) -> Any:
+        found = call(*args)
+        return found if found is NotImplemented else tree.unflatten(returned, found)
+
+    return complete

@@ -1,0 +1,87 @@
+"""What the entry point looks at beside the arguments: the places that a program was recorded
+with.
+"""
+
+from __future__ import annotations
+
+from wengert.codegen.llvm.text.lines import Module
+from wengert.runtime.entries import objects
+from wengert.runtime.entries.entry_function import Function
+from wengert.runtime.entries.entry_words import PLACE
+from wengert.runtime.outside.watch import (
+    ATTRIBUTE,
+    CELL,
+    DICT_SIZE,
+    ELEMENT,
+    ITEM,
+    LIST_SIZE,
+    MEMBER,
+    SET_SIZE,
+)
+
+
+def write_watch(module: Module) -> None:
+    """Whether every watched place still has the very object that it had."""
+    code = Function(module)
+
+    def look(_i: str, place: str) -> None:
+        kind = code.field(place, PLACE, "kind")
+        container = code.field(place, PLACE, "container", "ptr")
+        key = code.field(place, PLACE, "key", "ptr")
+        expected = code.field(place, PLACE, "expected")
+
+        def item() -> None:
+            found = code.invoke("dict_item", "ptr", ("ptr", container), ("ptr", key))
+            _compare(code, found, expected)
+
+        def cell() -> None:
+            code.leave_unless_equal(code.inside(container, objects.CELL), expected)
+
+        def attribute() -> None:
+            found = code.invoke("get_attribute", "ptr", ("ptr", container), ("ptr", key))
+            absent = code.equal(found, "null", "ptr")
+            code.clear_if(absent)
+            there = code.let(f"xor i1 {absent}, true")
+            # Its place keeps it: where this was the last reference to it, it is another object.
+            code.when(there, lambda: code.drop(found))
+            _compare(code, found, expected)
+
+        def element() -> None:  # the size was compared before
+            items = code.inside(container, objects.LIST_ITEMS, "ptr")
+            number = code.field(place, PLACE, "key")
+            code.leave_unless_equal(code.load(items, number), expected)
+
+        def list_size() -> None:
+            code.leave_unless_equal(code.inside(container, objects.COUNT), expected)
+
+        def dict_size() -> None:
+            found = code.invoke("dict_size", "i64", ("ptr", container))
+            code.leave_unless_equal(found, expected)
+
+        def set_size() -> None:
+            found = code.invoke("set_size", "i64", ("ptr", container))
+            code.leave_unless_equal(found, expected)
+
+        def member() -> None:
+            found = code.invoke("set_contains", "i32", ("ptr", container), ("ptr", key))
+            code.leave_unless_equal(found, 1, "i32")
+
+        for which, compared in (
+            (ITEM, item),
+            (CELL, cell),
+            (ATTRIBUTE, attribute),
+            (ELEMENT, element),
+            (LIST_SIZE, list_size),
+            (DICT_SIZE, dict_size),
+            (SET_SIZE, set_size),
+            (MEMBER, member),
+        ):
+            code.when(code.equal(kind, which), compared)
+
+    code.records("places", PLACE, "place_count", look)
+    code.define_test("watch")
+
+
+def _compare(code: Function, found: str, expected: str) -> None:
+    address = code.let(f"ptrtoint ptr {found} to i64")
+    code.leave_unless_equal(address, expected)

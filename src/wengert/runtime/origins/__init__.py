@@ -1,0 +1,1 @@
+"""Where a number that is not finite came from."""

@@ -1,0 +1,208 @@
+"""Watch: what a program took from outside its arguments when it was recorded, to be compared with
+what is there now.
+
+Places (a global, a variable of a closure, an attribute, an item) are compared in every call, by
+machine code and by identity; where another object is found, Python compares by value. Arrays have
+checksums, which are compared in calls 1, 2, 4, 8, …, from then on in every 65536th, and where
+somebody asks; those of live arrays in every call, and all from the one on in which one of them was
+found changed.
+"""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from wengert.core.same import same
+from wengert.core.words.source import Line
+from wengert.errors import TraceError
+from wengert.runtime.outside.live import is_rewritten
+
+# Kinds of places: the value of a key in a dict, what a cell holds, an attribute, an element of a
+# list, and how many there are in a dict, a list or a set; whether something is in a set.
+ITEM, CELL, ATTRIBUTE, ELEMENT, DICT_SIZE, LIST_SIZE, SET_SIZE, MEMBER = range(8)
+Array: TypeAlias = np.ndarray[Any, Any]
+MISSING: Any = type("Missing", (), {"__repr__": lambda _: "nothing"})()
+MOST_CALLS = 2**16  # from one look at the arrays to the next
+_PLAIN = (int, float, str, bytes, complex, type(None), np.generic, np.dtype)
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a function can read a value, and what was there."""
+
+    kind: int
+    container: Any
+    key: Any
+    value: Any
+    label: str  # what messages call it
+
+    def read(self) -> Any:
+        """What is there now."""
+        container, key = self.container, self.key
+        if self.kind == ITEM:
+            return container.get(key, MISSING)
+        if self.kind == CELL:
+            try:
+                return container.cell_contents
+            except ValueError:
+                return MISSING
+        if self.kind == ATTRIBUTE:
+            return attribute_of(container, key)
+        if self.kind == ELEMENT:
+            return container[key] if key < len(container) else MISSING
+        return key in container if self.kind == MEMBER else len(container)
+
+    def write(self, value: Any) -> None:
+        """Assign to the place; not to one that says how many there are."""
+        if self.kind == CELL:
+            self.container.cell_contents = value
+        elif self.kind == ATTRIBUTE:
+            setattr(self.container, self.key, value)
+        else:
+            self.container[self.key] = value
+
+    def renew(self) -> bool:
+        """Whether the place has what it had. A plain value that is equal, but another object, is
+        remembered in its stead.
+        """
+        found = self.read()
+        if found is self.value:
+            return True
+        if not is_plain(found) or not same(found, self.value):
+            return False
+        self.value = found
+        return True
+
+
+def attribute_of(x: Any, name: str) -> Any:
+    """An attribute, or MISSING; a `__getattr__` of the user's may raise anything."""
+    try:
+        return getattr(x, name, MISSING)
+    except Exception:
+        return MISSING
+
+
+def is_plain(x: Any) -> bool:
+    """Whether a value can never change, and neither can anything inside it."""
+    if isinstance(x, tuple | frozenset):
+        return all(map(is_plain, x))
+    return isinstance(x, _PLAIN) or x is MISSING
+
+
+class Contents:
+    """Something that machine code cannot look into, and a tuple of what was in it."""
+
+    def __init__(self, x: Any, read: Callable[[Any], tuple[Any, ...]]) -> None:
+        self.x, self._read = x, read
+        self._known = read(x)
+
+    @property
+    def held(self) -> tuple[Any, ...]:
+        """What is in it, as a tuple: the very tuple of the beginning for as long as nothing has
+        changed.
+        """
+        found = self._read(self.x)
+        alike = len(found) == len(self._known) and all(map(_unchanged, found, self._known))
+        return self._known if alike else found
+
+
+def _unchanged(now: Any, before: Any) -> bool:
+    return now is before or (is_plain(now) and same(now, before))
+
+
+class Captured:
+    """An array that a program may depend on, and what was in it. The array is not kept alive."""
+
+    def __init__(self, x: Array, name: str, line: Line | None, by: str, certain: bool) -> None:
+        self.name, self.line, self._by = name, line, by
+        self.live = is_rewritten(x)
+        self.certain = certain  # whether it is a constant of the program
+        self._owner = weakref.ref(owner_of(x))
+        self._place = _Memory(x.__array_interface__)
+        self._checksum = checksum(x)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the array still exists."""
+        return self._owner() is not None
+
+    @property
+    def changed(self) -> bool:
+        owner = self._owner()  # nothing is freed meanwhile
+        return owner is not None and checksum(np.asarray(self._place)) != self._checksum
+
+    def refuse(self) -> NoReturn:
+        name = f"array {self.name!r}" if self.name else "an array"
+        line = "" if self.line is None else f" ({self.line})"
+        raise TraceError(
+            f"{self._by}: {name} was changed after the function that uses it was recorded; the "
+            f"program has its old numbers. Pass it as an argument.{line}"
+        )
+
+
+class _Memory:
+    """Where an array lies, without the array."""
+
+    def __init__(self, interface: dict[str, Any]) -> None:
+        self.__array_interface__ = interface
+
+
+def owner_of(x: Array) -> Array:
+    """The array whose memory it is."""
+    while isinstance(x.base, np.ndarray):
+        x = x.base
+    return x
+
+
+def checksum(x: Array) -> int:
+    """What tells whether the numbers of an array are others than before."""
+    return zlib.crc32(np.ascontiguousarray(x).reshape(-1).view(np.uint8).data)
+
+
+class Watch:
+    """What one program took from outside its arguments."""
+
+    def __init__(self, places: Sequence[Place] = (), arrays: Sequence[Captured] = ()) -> None:
+        self.places, self.arrays = places, arrays
+        self.calls = 1  # calls from the last look at the arrays to the next
+        self._distrusted = False  # whether an array was once found changed
+
+    def holds(self) -> bool:
+        """Whether all places have what they had."""
+        return all(place.renew() for place in self.places)
+
+    def broken(self) -> Place | None:
+        """A place that has something else now."""
+        return next((place for place in self.places if not place.renew()), None)
+
+    def look(self) -> bool:
+        """Whether the captured arrays have what they had. Raises where an array that is certainly
+        part of the program was changed.
+        """
+        self.arrays = [each for each in self.arrays if each.is_there]
+        changed = [each for each in self.arrays if each.changed]
+        if changed:  # somebody writes to it: from now on it is looked at in every call
+            self._distrusted, self.calls = True, 1
+        for each in changed:
+            if each.certain:
+                each.refuse()
+        return not changed
+
+    def wait_longer(self) -> None:
+        """Let more calls pass before the next look: this one was due, and found nothing changed."""
+        if not (self._distrusted or any(each.live for each in self.arrays)):
+            self.calls = min(2 * self.calls, MOST_CALLS)
+
+    def require_unchanged(self) -> None:
+        """Recording again has given another program. Where that is because a captured array was
+        changed some time ago, refuse to go on: results since then may be wrong.
+        """
+        for each in self.arrays:
+            if each.changed:
+                each.refuse()

@@ -1,0 +1,1 @@
+"""Trees of arrays and whole training steps in files."""

@@ -1,0 +1,267 @@
+"""Checkpoints: everything a step needs to go on as if it had never stopped, as one tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.errors import CheckpointError, WengertError
+from wengert.runtime.refusals import require_no_masks
+from wengert.train.engine import Engine
+from wengert.train.option_checks import MOST_EPOCHS, whole
+from wengert.train.runs.progress import Begun, Progress
+from wengert.train.storage import Array, copying
+
+PARTS = ("arrays", "counts", "settings", "limits")
+BY = "TrainStep.load_state_dict"  # how errors begin
+COUNTS = ("calls", "updates", "phase", "epoch", "shuffled", "seed")
+UNFINISHED = "unfinished"  # one more part, of a step in the middle of an epoch or accumulation
+EPOCH = ("batches", "rows", "batch_size", "shuffle_seed", "data")
+MOST = 2**62  # the largest count that is accepted: counting must be able to go on
+MOST_SEED = 2**64 - 1
+
+
+class Checkpoint:
+    """The state of a step by name. Arrays are named by what they are and by the path they belong
+    to. Whatever decides how training goes on has a name here, and that is what a fingerprint
+    covers.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def _arrays(self) -> dict[str, dict[str, Array]]:
+        """Live arrays: parameters and data, states of optimizers, carried state, gradients."""
+        storage = self._engine.plan.storage
+        found: dict[str, dict[str, Array]] = {
+            "model": {storage.paths[i][0]: x for i, x in enumerate(storage.leaves)}  # type: ignore[misc]
+        }
+        for segment in storage.trained:
+            for name, flat in segment.states.items():
+                into = found.setdefault(f"optimizer {name}", {})
+                into |= {p.path: p.view(flat) for p in segment.parameters}
+        plan = self._engine.plan
+        if plan.carried is not None:
+            paths = tree.paths(tree.unflatten(plan.carried, self._engine.carried))
+            found["state"] = dict(zip(paths, self._engine.carried, strict=True))
+        if plan.accumulate > 1:
+            found["gradients"] = {
+                p.path: p.view(segment.gradients)
+                for segment in storage.trained
+                for p in segment.parameters
+            }
+        return found
+
+    def _counts(self) -> dict[str, int]:
+        engine = self._engine
+        return {
+            "calls": engine.calls,
+            "updates": engine.updates,
+            "phase": engine.phase,
+            "epoch": engine.progress.epoch,
+            "shuffled": int(engine.progress.shuffled),
+            "seed": int(engine.seed),
+        }
+
+    def _unfinished(self) -> dict[str, Any]:
+        """What is under way: an accumulation that some calls have been made of, and an epoch."""
+        engine = self._engine
+        found: dict[str, Any] = {}
+        begun = engine.progress.begun
+        if engine.phase:
+            found["accumulate"] = engine.plan.accumulate
+        if begun is not None and engine.calls > begun.calls:
+            taken = engine.calls - begun.calls
+            values = taken, begun.rows, begun.size, begun.seed, begun.data
+            found["epoch"] = dict(zip(EPOCH, values, strict=True))
+        return found
+
+    def parts(self) -> dict[str, Any]:
+        """Everything by name, for a fingerprint."""
+        named = self._arrays()
+        if not self._counts()["phase"]:  # the next call does not look at them
+            named.pop("gradients", None)
+        found: dict[str, Any] = {
+            f"{kind} {path}": x for kind, arrays in named.items() for path, x in arrays.items()
+        }
+        counts = self._counts()
+        if not self._engine.plan.parameters.wants_rng:
+            counts.pop("seed")
+        if not self._engine.progress.shuffled:  # no order of rows has depended on it
+            counts.pop("epoch")
+        elif "epoch" in self._unfinished():
+            counts["batches"] = self._unfinished()["epoch"]["batches"]
+        return found | counts
+
+    def state_dict(self) -> dict[str, Any]:
+        """Copies of all arrays, counts, the settings of the optimizers by glob, and the limits of
+        clipping.
+        """
+        arrays = {
+            kind: {path: np.array(x) for path, x in found.items()}
+            for kind, found in self._arrays().items()
+        }
+        groups = [group for group in self._engine.plan.groups if group.optimizer is not None]
+        settings = {group.glob: group.optimizer.state_dict() for group in groups}  # type: ignore[union-attr]
+        unfinished = self._unfinished()
+        return {
+            "arrays": arrays,
+            "counts": self._counts(),
+            "settings": settings,
+            "limits": dict(self._engine.limits),
+        } | ({UNFINISHED: unfinished} if unfinished else {})
+
+    def loading(self, given: Any) -> Callable[[], None]:
+        """A function that makes the step go on from what `state_dict` gave, and that may be called
+        again if it is interrupted. A state of another model or of other options is refused here,
+        before anything changes.
+        """
+        _require_names("state", given, PARTS, (UNFINISHED,))
+        own = self._arrays()
+        _require_names("arrays", given["arrays"], tuple(own))
+        _require_names("counts", given["counts"], COUNTS)
+        for kind, arrays in own.items():
+            _require_arrays(kind, given["arrays"][kind], arrays)
+        groups = [group for group in self._engine.plan.groups if group.optimizer is not None]
+        _require_names("settings", given["settings"], tuple(group.glob for group in groups))
+        counts = {name: _count(name, given["counts"][name]) for name in COUNTS}
+        unfinished = given.get(UNFINISHED, {})
+        _require_names(UNFINISHED, unfinished, (), ("accumulate", "epoch"))
+        self._require_accumulation(counts["phase"], unfinished.get("accumulate"))
+        begun = _begun(counts["calls"], unfinished.get("epoch"))
+        progress = Progress(counts["epoch"], bool(counts["shuffled"]), begun)
+        _require_names("limits", given["limits"], tuple(self._engine.limits))
+        limits = {name: _limit(name, value) for name, value in given["limits"].items()}
+        settings = {group.glob: given["settings"][group.glob] for group in groups}
+        for group in groups:
+            _try_settings(group.optimizer, settings[group.glob])
+        copy = copying(
+            (x, given["arrays"][kind][path])
+            for kind, arrays in own.items()
+            for path, x in arrays.items()
+        )
+
+        def load() -> None:
+            for group in groups:
+                group.trainer.load_state_dict(settings[group.glob])
+            copy()
+            self._engine.set_counts(counts["calls"], counts["updates"], counts["phase"])
+            self._engine.progress = progress
+            self._engine.set_seed(counts["seed"])
+            self._engine.set_limits(limits)
+            self._engine.scalars.forget()
+            self._engine.measure_states()
+
+        return load
+
+    def _require_accumulation(self, phase: int, saved: Any) -> None:
+        """Refuse gradients that were accumulated as parts of another mean."""
+        own = self._engine.plan.accumulate
+        if phase >= own or (phase and saved is not None and whole(saved) != own):
+            of = "" if saved is None else f" of {saved!r}"
+            raise CheckpointError(
+                f"{BY}: the state is that after {phase}{of} calls of an accumulation; this step "
+                f"has accumulate={own}. Make the step as it was when it was saved."
+            )
+
+
+def _try_settings(optimizer: Any, settings: Any) -> None:
+    """Load settings into a copy, so that the real thing does not fail half-way."""
+    try:
+        optimizer.copy().load_state_dict(settings)
+    except (WengertError, TypeError, ValueError, LookupError, AttributeError) as error:
+        raise CheckpointError(
+            f"{BY}: the settings of {type(optimizer).__name__} cannot be loaded ({error}); "
+            "a state of the same optimizers is needed. Make the step as it was when it was saved."
+        ) from error
+
+
+def _count(name: str, value: Any, most: int = MOST) -> int:
+    most = {"seed": MOST_SEED, "shuffled": 1, "epoch": MOST_EPOCHS - 1}.get(name, most)
+    found = whole(value)
+    if found is None or not 0 <= found <= most:
+        raise CheckpointError(
+            f"{BY}: the state has {name}={value!r}; it is a whole number from 0 to {most}. Pass "
+            "what state_dict returned."
+        )
+    return found
+
+
+def _begun(calls: int, given: Any) -> Begun | None:
+    """The epoch that was interrupted, if one was."""
+    if given is None:
+        return None
+    _require_names("epoch", given, EPOCH)
+    batches = _count("batches", given["batches"], calls)
+    rows = _count("rows", given["rows"])
+    size = _count("batch_size", given["batch_size"], rows)
+    seed = given["shuffle_seed"]
+    if seed is not None:
+        seed = _count("shuffle_seed", seed, MOST_SEED)
+    return Begun(calls - batches, rows, size, seed, _count("data", given["data"]))
+
+
+def _limit(name: str, value: Any) -> float:
+    found = np.asarray(value)
+    if found.ndim or found.dtype.kind not in "fiu" or not found > 0:
+        raise CheckpointError(
+            f"{BY}: the state has {name}={value!r}; it is a number above 0. Pass what state_dict "
+            "returned."
+        )
+    return float(found)
+
+
+def _require_names(
+    what: str, given: Any, wanted: tuple[str, ...], also: tuple[str, ...] = ()
+) -> None:
+    if not isinstance(given, Mapping):
+        raise CheckpointError(
+            f"{BY}: the {what} to load is {type(given).__name__}; a dictionary with "
+            f"{', '.join(wanted or also)} is needed. Pass what state_dict returned."
+        )
+    missing = [name for name in wanted if name not in given]
+    unknown = [str(name) for name in given if name not in (*wanted, *also)]
+    if missing or unknown:
+        raise CheckpointError(
+            f"{BY}: given {what} {_difference(missing, unknown)}; a state of the same model and "
+            "options is needed. Load it into a step like the one it was taken from."
+        )
+
+
+def _difference(missing: list[str], unknown: list[str]) -> str:
+    parts = [
+        f"{what} {_listed(names)}"
+        for what, names in (("without", missing), ("with", unknown))
+        if names
+    ]
+    return " and ".join(parts)
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(map(repr, names[:5]))
+    return f"{shown} and {len(names) - 5} more" if len(names) > 5 else shown
+
+
+def _require_arrays(kind: str, given: Any, own: Mapping[str, Array]) -> None:
+    _require_names(f"{kind} arrays", given, tuple(own))
+    for path, x in own.items():
+        value = _as_array(kind, path, given[path])
+        if value.shape != x.shape or value.dtype != x.dtype:
+            raise CheckpointError(
+                f"{BY}: {path!r} of the {kind} to load is {value.dtype}{value.shape}; it is "
+                f"{x.dtype}{x.shape} here. Load it into a step with the same model."
+            )
+
+
+def _as_array(kind: str, path: str, given: Any) -> Array:
+    require_no_masks([f"{kind} {path}"], [given], BY)
+    try:
+        return np.asarray(given)
+    except (ValueError, TypeError) as error:
+        raise CheckpointError(
+            f"{BY}: {path!r} of the {kind} to load is {type(given).__name__}, and no array "
+            f"({error}); an array is needed. Pass what state_dict returned."
+        ) from error

@@ -1,0 +1,154 @@
+"""What a file holds, put into the form of a tree that is already there: the `like` of wg.load."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from wengert.core.types import ArrayType
+from wengert.errors import CheckpointError
+from wengert.train.checkpoints.files_structure import below, node_of, unused
+
+_SHOWN = 8  # paths named in a message before the rest is counted
+
+
+@dataclasses.dataclass(frozen=True)
+class FileEntry:
+    """One value of a file: how to get it, and its shape and dtype if it is an array."""
+
+    value: Callable[[], Any]
+    type: ArrayType | None  # None for a number, a string, None
+    is_function: bool = False
+
+
+class Fitting:
+    """The entries of a file by path, beside a tree they are to fit."""
+
+    def __init__(self, file: str, entries: dict[str, FileEntry], foreign: bool) -> None:
+        self.file = file
+        self.entries = entries
+        self.foreign = foreign  # made by another program: it holds arrays only
+
+    def fit(self, like: Any) -> Any:
+        """A tree of the form of `like` with the values of the file; refuses any difference."""
+        places = _paths(like)
+        self._require_same_paths(places)
+        self._require_same_types(places)
+        return _rebuilt(like, iter(self._values(places)))
+
+    def _require_same_paths(self, places: list[tuple[str, Any]]) -> None:
+        known = {path for path, _ in places}
+        missing = [
+            path
+            for path, value in places
+            if path not in self.entries and not callable(value) and self._wanted(value)
+        ]
+        extra = [p for p, entry in self.entries.items() if p not in known and not entry.is_function]
+        faults = [
+            f"{what} {_listed(paths)}"
+            for what, paths in (("it lacks", missing), ("it also holds", extra))
+            if paths
+        ]
+        if faults:
+            self._refuse(faults)
+
+    def _wanted(self, value: Any) -> bool:
+        return not self.foreign or _type_of(value) is not None
+
+    def _require_same_types(self, places: list[tuple[str, Any]]) -> None:
+        faults = []
+        for path, value in places:
+            entry, wanted = self.entries.get(path), _type_of(value)
+            if entry is None or entry.is_function:
+                if wanted is not None:
+                    faults.append(
+                        f"{path or 'the tree'} is a function where `like` has {_word(wanted)}"
+                    )
+            elif callable(value) or entry.type != wanted:
+                needed = "a function" if callable(value) else _word(wanted)
+                place = path or "the tree"
+                faults.append(f"{place} is {_word(entry.type)} where `like` has {needed}")
+        if faults:
+            self._refuse(faults)
+
+    def _values(self, places: list[tuple[str, Any]]) -> list[Any]:
+        """The values of the file. One array object at two places of `like` is one in the result,
+        and nothing else is, except that an ArrayType says nothing about ties: there the file does.
+        """
+        made: dict[int, tuple[str, Any]] = {}  # array of `like` → its first path and new array
+        given: set[int] = set()  # arrays of the file that are already in the result
+        found, faults = [], []
+        for path, value in places:
+            entry = self.entries.get(path)
+            if entry is None or entry.is_function:
+                found.append(value)
+                continue
+            new = entry.value()
+            if isinstance(value, np.ndarray) and id(value) in made:
+                other, first = made[id(value)]
+                if first.tobytes() != new.tobytes():
+                    faults.append(f"{other} and {path} differ where `like` has one array at both")
+                new = first
+            elif isinstance(value, np.ndarray):
+                new = new.copy() if id(new) in given else new
+                made[id(value)] = path, new
+                given.add(id(new))
+            found.append(new)
+        if faults:
+            self._refuse(faults)
+        return found
+
+    def _refuse(self, faults: list[str]) -> None:
+        shown = "; ".join(faults[:_SHOWN])
+        if len(faults) > _SHOWN:
+            shown += f"; and {len(faults) - _SHOWN} more"
+        raise CheckpointError(
+            f"load: {self.file!r} does not fit `like`: {shown}; both must have the same paths, "
+            "shapes and dtypes. Pass a tree of the form that was saved, or leave out `like`."
+        )
+
+
+def _type_of(value: Any) -> ArrayType | None:
+    """Shape and dtype of an array or of its description; None for all else."""
+    if isinstance(value, ArrayType):
+        return value
+    if isinstance(value, np.ndarray | np.generic):
+        return ArrayType(value.shape, value.dtype.newbyteorder("="))
+    return None
+
+
+def _word(type: ArrayType | None) -> str:
+    return "a Python value" if type is None else f"{type}"
+
+
+def _listed(paths: list[str]) -> str:
+    shown = ", ".join(path or "the tree" for path in paths[:_SHOWN])
+    return shown + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")
+
+
+def _paths(tree: Any) -> list[tuple[str, Any]]:
+    """Every value of a tree with nothing inside, by a path that occurs once."""
+    found: dict[str, Any] = {}
+    for path, value in _terminals(tree, ""):
+        found[unused(path, found)] = value
+    return list(found.items())
+
+
+def _terminals(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    node = node_of(value)
+    if node is None:
+        yield path, value
+    else:
+        for key, each in zip(node.keys, node.values, strict=True):
+            yield from _terminals(each, below(path, key))
+
+
+def _rebuilt(value: Any, values: Iterator[Any]) -> Any:
+    """The same tree with every value replaced, in order; its nodes are new, of their own types."""
+    node = node_of(value)
+    if node is None:
+        return next(values)
+    return node.rebuild([_rebuilt(each, values) for each in node.values])

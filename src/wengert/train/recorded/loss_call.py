@@ -1,0 +1,89 @@
+"""How a step calls its loss: on a tree of its live arrays, and with what the loss asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wengert.core import tree
+from wengert.core.dtypes import DType, is_float
+from wengert.core.table import op
+from wengert.core.types import Value
+from wengert.core.words.source import Line
+from wengert.core.words.warn import warn_user
+from wengert.errors import DropoutWarning
+from wengert.functions.dropout import noting_idle_dropout
+from wengert.ops.random import Generator, in_loss
+from wengert.train.batch import AVERAGED, GENERATOR
+from wengert.train.recorded.step_arrays import CALLS, FixedArrays, LiveArrays
+from wengert.train.recorded.step_plan import StepPlan
+from wengert.train.storage import Storage
+
+
+def leaves_of(storage: Storage, weights: Sequence[Value], fixed: FixedArrays) -> list[Value]:
+    """The distinct leaves of the model, as parts of their segments."""
+    leaves: list[Value] = [None] * len(storage.leaves)
+    for segments, flats in ((storage.trained, weights), (storage.frozen, fixed.frozen)):
+        for segment, flat in zip(segments, flats, strict=True):
+            for parameter in segment.parameters:
+                leaves[parameter.place] = parameter.view(flat)
+    for place, x in zip(storage.data, fixed.data, strict=True):
+        leaves[place] = x
+    return leaves
+
+
+def averages_of(
+    storage: Storage, weights: Sequence[Value], states: Sequence[Mapping[str, Value]]
+) -> list[Value]:
+    """The averaged weights of the trained segments, as far as an optimizer keeps them; else the
+    weights.
+    """
+    return [
+        x if segment.average is None else kept[segment.average]
+        for segment, x, kept in zip(storage.trained, weights, states, strict=True)
+    ]
+
+
+def call_loss(
+    plan: StepPlan, model: Any, live: LiveArrays[Value], fixed: FixedArrays, batch: Sequence[Any]
+) -> Any:
+    """What the loss returns for a model."""
+    state = () if plan.carried is None else (tree.unflatten(plan.carried, live.carried),)
+    given: dict[str, Any] = {}
+    if plan.parameters.wants_rng:
+        given[GENERATOR] = Generator(op.fold_in(fixed.key, count_at(live.counts, CALLS)))
+    if plan.parameters.wants_averaged:
+        averages = averages_of(plan.storage, live.weights, live.states)
+        given[AVERAGED] = plan.storage.tree(leaves_of(plan.storage, averages, fixed))
+    with noting_idle_dropout() as idle, in_loss():
+        returned = plan.parameters.call(plan.loss, [model, *state, *batch], given)
+    if idle and (GENERATOR not in given or not given[GENERATOR].used):
+        _warn_of_idle_dropout(idle, plan.parameters.wants_rng)
+    return returned
+
+
+def _warn_of_idle_dropout(lines: Sequence[Line | None], wants_rng: bool) -> None:
+    repair = "Pass the loss's rng on" if wants_rng else "Give the loss an argument rng, pass it on"
+    for line in dict.fromkeys(lines):
+        warn_user(
+            "dropout: given no rng in the loss of a TrainStep; without one it drops nothing. "
+            f"{repair}, or leave the dropout out.",
+            DropoutWarning,
+            line,
+        )
+
+
+def cast_floats(dtype: DType | None, x: Any) -> Any:
+    """A batch argument with its floats in the model's dtype."""
+    if dtype is None:
+        return x
+    return tree.map(lambda v: op.astype(v, dtype) if _is_other_float(v, dtype) else v, x)
+
+
+def _is_other_float(x: Any, dtype: DType) -> bool:
+    return is_float(x.dtype) and x.dtype != dtype
+
+
+def count_at(counts: Value, place: int) -> Value:
+    """One of the counts, as a scalar."""
+    return op.reshape(counts[place : place + 1], ())

@@ -1,0 +1,154 @@
+"""Groups: which optimizer updates which parameter, by globs on their paths."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from wengert.core.words.warn import warn_user
+from wengert.errors import GroupWarning, OptimError
+from wengert.optim.exclusion import closest_path
+from wengert.optim.optimizer import Optimizer
+from wengert.runtime.outside.users_code import is_users
+
+EVERYTHING = "*"
+
+
+@dataclass
+class Group:
+    """Parameters that share an optimizer; None freezes them."""
+
+    glob: str
+    optimizer: Optimizer | None  # the step's own copy; None where the group is frozen
+
+    @property
+    def trainer(self) -> Optimizer:
+        """The optimizer of a group that is not frozen."""
+        assert self.optimizer is not None
+        return self.optimizer
+
+    @property
+    def frozen(self) -> bool:
+        return self.optimizer is None
+
+
+def make_groups(optimizer: Any) -> list[Group]:
+    """One group per glob, each with a copy of its optimizer."""
+    given = optimizer if isinstance(optimizer, Mapping) else {EVERYTHING: optimizer}
+    if not given:
+        raise OptimError(
+            "TrainStep: given an empty dict of optimizers; it maps globs on paths to optimizers. "
+            "Write {'*': wg.optim.Adam(1e-3)}."
+        )
+    for glob, each in given.items():
+        if not isinstance(glob, str):
+            raise OptimError(
+                f"TrainStep: the dict of optimizers has the key {glob!r}; its keys are globs on "
+                "paths such as 'encoder.*'. Write a string."
+            )
+        if each is not None and not isinstance(each, Optimizer):
+            raise OptimError(
+                f"TrainStep: given {_name(each)} as the optimizer; it must be one of "
+                "wg.optim that has a rule, None to freeze, or a dict from globs to these. Write "
+                "wg.optim.Adam(1e-3)."
+            )
+    return [Group(glob, None if each is None else _own(each)) for glob, each in given.items()]
+
+
+def users_rules(groups: Iterable[Group]) -> Iterator[Any]:
+    """The rules that users have written, also of optimizers inside of others."""
+    pending = [group.optimizer for group in groups if group.optimizer is not None]
+    while pending:
+        each = pending.pop()
+        if is_users(each.rule):
+            yield each.rule
+        pending += [x for x in vars(each).values() if isinstance(x, Optimizer)]
+
+
+def _refuse(*_args: Any, **_kwargs: Any) -> NoReturn:
+    raise TypeError(
+        "TrainStep.optimizer: the dict of optimizers was changed; which one a parameter has, or "
+        "that it is frozen, is part of the step. Set a setting of one of them, as in "
+        "step.optimizer['*'].learning_rate = 1e-4, or make a new step."
+    )
+
+
+class Optimizers(dict[str, Optimizer | None]):
+    """The optimizers of a step by their globs: a dict that can only be read."""
+
+    def __init__(self, groups: Iterable[Group]) -> None:
+        super().__init__({group.glob: group.optimizer for group in groups})
+
+    def __reduce__(self) -> tuple[type[dict[Any, Any]], tuple[dict[str, Optimizer | None]]]:
+        """A copy is a plain dict."""
+        return dict, (dict(self),)
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+
+def _name(given: Any) -> str:
+    return f"the class {given.__name__}" if isinstance(given, type) else type(given).__name__
+
+
+def _own(optimizer: Optimizer) -> Optimizer:
+    """A copy for this step, without the state of other parameters."""
+    own = optimizer.copy()
+    own.clear_state()
+    return own
+
+
+def group_of(groups: Sequence[Group], paths: Sequence[str]) -> int:
+    """The number of the group that a parameter belongs to: of the first glob that matches. A tied
+    parameter has several paths; any of them counts.
+    """
+    for number, group in enumerate(groups):
+        if any(fnmatch.fnmatchcase(path, group.glob) for path in paths):
+            return number
+    names = ", ".join(repr(group.glob) for group in groups)
+    raise OptimError(
+        f"TrainStep: no glob matches the parameter {paths[0]!r}; every parameter needs an "
+        f"optimizer or None, and the globs are {names}. Add '*' as the last one."
+    )
+
+
+def require_matching(groups: Sequence[Group], leaves: Sequence[Sequence[str]]) -> None:
+    """Refuse a glob that matches no path of the model, given the paths of each of its arrays."""
+    paths = [path for names in leaves for path in names]
+    for group in groups:
+        if not any(fnmatch.fnmatchcase(path, group.glob) for path in paths):
+            raise OptimError(
+                f"TrainStep: the glob {group.glob!r} matches no path of the model; "
+                f"{closest_path(group.glob, paths)}. Correct it, or leave it out."
+            )
+
+
+def require_useful(
+    groups: Sequence[Group], leaves: Sequence[Sequence[str]], taken: Collection[int]
+) -> None:
+    """Warn of a glob that takes no parameter, because globs before it take all that it matches.
+    `taken` are the numbers of the groups that have parameters.
+    """
+    paths = [path for names in leaves for path in names]
+    for number, group in enumerate(groups):
+        matched = [path for path in paths if fnmatch.fnmatchcase(path, group.glob)]
+        before = [other.glob for other in groups[:number]]
+        if number not in taken and group.glob != EVERYTHING and _all_match(before, matched):
+            warn_user(
+                f"TrainStep: the glob {group.glob!r} takes no parameter; globs before it, such as "
+                f"{_first_match(before, matched[0])!r}, take all it matches, and the first that "
+                "matches counts. Put it before them, or leave it out.",
+                GroupWarning,
+            )
+        if group.optimizer is not None:
+            group.optimizer.require_paths(paths)
+
+
+def _all_match(globs: Sequence[str], paths: Sequence[str]) -> bool:
+    return all(any(fnmatch.fnmatchcase(path, glob) for glob in globs) for path in paths)
+
+
+def _first_match(globs: Sequence[str], path: str) -> str:
+    return next(glob for glob in globs if fnmatch.fnmatchcase(path, glob))

@@ -1,0 +1,117 @@
+"""The run-time numbers of a step: one row of a table per update, computed on the host in float64.
+
+Learning rates, betas, bias corrections and limits stand here and not in the program, so changing
+them never compiles anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.optim.optimizer import Optimizer
+from wengert.optim.schedules_base import Schedule
+from wengert.train.recorded.optimizer_groups import Group
+
+Row = np.ndarray[Any, Any]
+Table = np.ndarray[Any, Any]
+TRIES = 3
+AHEAD = 256  # rows that are computed at once, where nothing can change them on the way
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where the numbers of an update stand in a row."""
+
+    of_groups: Mapping[tuple[int, str], int]  # by the number of a group, and by name
+    limits: Mapping[str, int]  # clip_norm and clip_value, as far as there are any
+
+
+class Scalars:
+    """Rows of numbers by update, and where each number stands in them."""
+
+    def __init__(self, groups: Sequence[Group], limits: Mapping[str, float]) -> None:
+        self._optimizers = [(i, g.trainer) for i, g in enumerate(groups) if not g.frozen]
+        self.limits = dict(limits)
+        named = [(i, name) for i, optimizer in self._optimizers for name in optimizer.scalars(1)]
+        of_groups = {each: column for column, each in enumerate(named)}
+        self.columns = Columns(
+            of_groups, {name: column for column, name in enumerate(self.limits, len(of_groups))}
+        )
+        self._settings: list[dict[str, Any]] = []  # of all optimizers: live, and as they were
+        self._seen: list[dict[str, Any]] = []
+        self._table = np.empty((0, 0))
+        self._rows: list[Row] = []  # of the table
+        self._begin = 0
+
+    def row(self, count: int) -> Row:
+        """The numbers of update `count`, from 1, for the settings as they are now."""
+        place = count - self._begin
+        if 0 <= place < len(self._rows) and not self._changed():
+            return self._rows[place]
+        found: Row = self._compute(count, 1)[0]
+        return found
+
+    def rows(self, count: int, wanted: int) -> Table:
+        """The numbers of updates from `count` on, for the settings as they are now: one at least,
+        and as many as are wanted at most.
+        """
+        place = count - self._begin
+        if 0 <= place < len(self._rows) and not self._changed():
+            return self._table[place : place + wanted]
+        return self._compute(count, wanted)[:wanted]
+
+    def forget(self) -> None:
+        """Compute the next rows anew."""
+        self._rows = []
+
+    def _changed(self) -> bool:
+        """Whether a setting is another than when the rows were computed."""
+        return self._settings != self._seen
+
+    def _compute(self, count: int, wanted: int) -> Table:
+        known = [part for _, optimizer in self._optimizers for part in _parts(optimizer)]
+        ahead = all(map(_is_known_ahead, known))
+        size = AHEAD if ahead else min(wanted, AHEAD)
+        self._rows = []
+        self._settings = [part.__dict__ for part in known]
+        for _ in range(TRIES):  # a setting may change meanwhile, by another thread or a signal
+            self._seen = [dict(settings) for settings in self._settings]
+            try:
+                table = self._filled(count, size)
+            except Exception:  # whatever a schedule raises, it does so when its update comes
+                if size == 1:
+                    raise
+                table = self._filled(count, 1)
+            if not self._changed():
+                break
+        self._begin, self._table, self._rows = count, table, list(table) if ahead else []
+        return table
+
+    def _filled(self, count: int, size: int) -> Table:
+        first = len(self.columns.of_groups)
+        table = np.empty((size, first + len(self.limits)))
+        for i, optimizer in self._optimizers:
+            for name, numbers in optimizer.table(count, size).items():
+                table[:, self.columns.of_groups[i, name]] = numbers
+        table[:, first:] = list(self.limits.values())
+        return table
+
+
+def _parts(optimizer: Optimizer) -> Iterator[Optimizer]:
+    """An optimizer and those inside it."""
+    yield optimizer
+    for x in vars(optimizer).values():
+        if isinstance(x, Optimizer):
+            yield from _parts(x)
+
+
+def _is_known_ahead(optimizer: Optimizer) -> bool:
+    """Whether its rates are known before the updates: numbers, or a schedule without state, which
+    is its own copy.
+    """
+    rate = optimizer.lr
+    return not callable(rate) or (isinstance(rate, Schedule) and rate.copy() is rate)

@@ -1,0 +1,161 @@
+"""The whole step as one function that is recorded: loss, gradients, clipping and update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.dtypes import float64
+from wengert.core.table import op
+from wengert.core.types import Value
+from wengert.core.words.source import in_phase
+from wengert.errors import MissingGradient
+from wengert.functions.clipping import joint_length
+from wengert.interpret.derive import vjp_flat
+from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
+from wengert.train.recorded.scalars import Columns
+from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
+from wengert.train.recorded.step_plan import StepPlan
+from wengert.train.recorded.step_results import read_results
+from wengert.train.recorded.step_update import updated
+
+
+@dataclass(frozen=True)
+class StepFunction:
+    """One call of a step: `flat` is what is compiled, and `step` what it means."""
+
+    plan: StepPlan
+    arrays: LiveArrays[Any]  # the live arrays themselves, for their form
+    columns: Columns  # where the numbers of an update stand
+    updates: bool  # whether the call ends with an update, or only adds to the gradients
+    note_unreached: Callable[[list[str]], object]  # is told the paths that no gradient reaches
+
+    def flat(
+        self,
+        live: Sequence[Value],
+        early: Sequence[Value],
+        fixed: FixedArrays,
+        scalars: Value,
+        *batch: Any,
+    ) -> tuple[Any, Any, Value, Any]:
+        """(live, early, report, aux) in the order of `step_arrays`."""
+        after, report, aux = self.step(self.arrays.named(live, early), fixed, scalars, batch)
+        return *after.divided(self.plan.accumulate > 1), report, aux
+
+    def step(
+        self, before: LiveArrays[Value], fixed: FixedArrays, scalars: Value, batch: Sequence[Any]
+    ) -> tuple[LiveArrays[Value], Value, Any]:
+        """The live arrays after a call, its report, which is (loss, norm of the gradients) in
+        float64, and aux.
+        """
+        plan = self.plan
+        found = _differentiated(plan, before, fixed, batch)
+        pairs = zip(plan.trained, found.gradients, strict=True)
+        unreached = [parameter.path for parameter, g in pairs if g is None]
+        self.note_unreached(unreached)
+        _require_reached(plan, unreached)
+        gradients = _flat_gradients(plan, found.gradients)
+        if plan.accumulate > 1:
+            gradients = _accumulated(plan, gradients, before)
+        norm = joint_length(gradients)
+        after = replace(before, carried=found.carried, gradients=gradients)
+        if self.updates:
+            with in_phase("update"):  # behind the boundary: written in place, if nothing failed
+                after = updated(plan, self.columns, after, norm, fixed.unseen, scalars)
+        after = replace(after, counts=_counted(plan, before.counts, self.updates))
+        return after, op.stack([op.astype(found.loss, float64), norm]), found.aux
+
+
+def _counted(plan: StepPlan, counts: Value, updates: bool) -> Value:
+    """The counts after a call. They are committed with all else, so that whoever looks sees counts
+    and arrays that belong together.
+    """
+    phase = 1 - plan.accumulate if updates else 1
+    return op.add(counts, np.array([1, int(updates), phase]))
+
+
+@dataclass(frozen=True)
+class _Differentiated:
+    loss: Value
+    carried: list[Value]
+    aux: Any
+    gradients: list[Value | None]  # of each trained parameter; None where it has none
+
+
+def _differentiated(
+    plan: StepPlan, live: LiveArrays[Value], fixed: FixedArrays, batch: Sequence[Any]
+) -> _Differentiated:
+    """What a loss returns, and its gradients by the trained parameters."""
+    leaves = leaves_of(plan.storage, live.weights, fixed)
+    wanted = plan.trained
+    batch = [cast_floats(plan.cast, x) for x in batch]
+    aux_structure: list[tree.Structure] = []
+
+    def flat(*values: Value) -> Sequence[Value]:
+        full = list(leaves)
+        for parameter, x in zip(wanted, values, strict=True):
+            full[parameter.place] = x
+        model = plan.storage.tree(full)
+        returned = call_loss(plan, model, live, fixed, batch)
+        plan.storage.require_unwritten("TrainStep", "model", full, model, returned)
+        loss, carried, aux = read_results(returned, plan.carried, live.carried, plan.has_aux)
+        aux_leaves, structure = tree.flatten(tree.arrays(aux))
+        aux_structure.append(structure)
+        return [loss, *carried, *aux_leaves]
+
+    outputs, pullback = vjp_flat(flat, [leaves[p.place] for p in wanted])
+    seeds: list[Value | None] = [None] * len(outputs)
+    seeds[0] = np.ones((), outputs[0].dtype)
+    gradients = pullback(seeds)
+    count = 1 + len(live.carried)
+    aux = tree.unflatten(aux_structure[-1], outputs[count:])
+    return _Differentiated(outputs[0], outputs[1:count], aux, gradients)
+
+
+def _require_reached(plan: StepPlan, unreached: Sequence[str]) -> None:
+    """Refuse that gradients reach no trained parameter, or, under `strict`, not all of them."""
+    if len(unreached) == len(plan.trained):
+        raise MissingGradient(
+            "TrainStep: no gradient reaches any trained parameter, so that nothing would be "
+            "trained; the loss must depend on the model that it receives. Use that argument in the "
+            "loss, not a variable from outside, and no argmax, comparison, conversion to integers "
+            "or wg.stop_gradient around all of it."
+        )
+    if plan.strict and unreached:
+        raise MissingGradient(
+            f"TrainStep: no gradient reaches {', '.join(map(repr, unreached))}; strict=True "
+            "asks that each parameter has one. Use them in the loss, freeze them with None, or "
+            "leave strict out."
+        )
+
+
+def _flat_gradients(plan: StepPlan, found: Sequence[Value | None]) -> list[Value]:
+    """One vector per segment; zeros where no gradient came."""
+    rest = iter(found)
+    flat = []
+    for segment in plan.storage.trained:
+        rows = []
+        for parameter in segment.parameters:
+            g = next(rest)
+            if g is None:
+                g = op.full(parameter.shape, 0, dtype=segment.dtype)
+            elif g.dtype != segment.dtype:
+                g = op.astype(g, segment.dtype)
+            rows.append(op.reshape(g, (parameter.size,)))
+        flat.append(rows[0] if len(rows) == 1 else op.concat(rows))
+    return flat
+
+
+def _accumulated(
+    plan: StepPlan, gradients: Sequence[Value], before: LiveArrays[Value]
+) -> list[Value]:
+    """The mean of gradients over the calls of an accumulation, as far as it has come. The first
+    call overwrites what was there.
+    """
+    first = op.equal(count_at(before.counts, PHASE), 0)
+    shares = [g / plan.accumulate for g in gradients]
+    return [op.where(first, g, old + g) for g, old in zip(shares, before.gradients, strict=True)]

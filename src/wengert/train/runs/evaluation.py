@@ -1,0 +1,66 @@
+"""Evaluation: the mean of a function over all batches of some data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.dims import Shape
+from wengert.errors import ShapeError
+from wengert.train.bound_function import BoundFunction
+from wengert.train.runs.data import Data
+
+
+def weighted_mean(bound: BoundFunction, data: Data) -> Any:
+    """The mean of what a function returns over all batches, weighted by their rows: a tree, with
+    Python floats for scalars.
+    """
+    bound.look()
+    totals: list[Any] = []
+    structure: tree.Structure | None = None
+    shapes: list[Shape] | None = None  # of a result for another number of rows, or with Dims for it
+    for number, (rows, batch) in enumerate(data.batches(None, drop_last=False)):
+        found = tree.arrays(bound.call_numbered(number, batch))
+        leaves, structure = tree.flatten(found)
+        if shapes is None:
+            shapes = bound.open_shapes or _shapes_elsewhere(bound, data, leaves)
+        _require_means(found, leaves, shapes, rows)
+        shares = [np.asarray(x, np.float64) * rows for x in leaves]
+        totals = [a + b for a, b in zip(totals, shares, strict=True)] if totals else shares
+    assert structure is not None
+    means = [x / data.rows for x in totals]
+    return tree.unflatten(structure, [float(x) if np.ndim(x) == 0 else x for x in means])
+
+
+def _shapes_elsewhere(bound: BoundFunction, data: Data, leaves: Sequence[Any]) -> list[Shape]:
+    """The shapes of a result for one row less, computed for the purpose where all batches have the
+    same size: only then can it be seen which axes follow the rows. Else the shapes for the first
+    batch.
+    """
+    shapes = [np.shape(x) for x in leaves]
+    alike = data.rows % data.size == 0 and data.size > 1
+    if not alike or not any(shapes):
+        return shapes
+    try:
+        fewer = tree.leaves(tree.arrays(bound.call_numbered(0, data.first(data.size - 1))))
+    except Exception:  # a function for batches of this size only
+        return shapes
+    return [np.shape(x) for x in fewer]
+
+
+def _require_means(found: Any, leaves: Sequence[Any], shapes: Sequence[Shape], rows: int) -> None:
+    """Refuse results that have an axis of the batch: their mean over batches means nothing."""
+    for path, x, other in zip(tree.paths(found), leaves, shapes, strict=True):
+        shape = np.shape(x)
+        if shape != other:
+            pairs = zip(shape, other, strict=False)
+            axis = next((i for i, (a, b) in enumerate(pairs) if a != b), 0)
+            where = f" at {path!r}" if path else ""
+            raise ShapeError(
+                f"TrainStep.evaluate: the function returned shape {shape}{where} for a batch of "
+                f"{rows}; it must return means over the batch, whose shapes do not follow its "
+                f"rows. Take the mean over axis {axis}."
+            )

@@ -1,0 +1,146 @@
+"""What a training step reports: the last call, the calls of a run, and its epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.train.engine import Engine
+from wengert.train.recorded.step_arrays import LOSS, NORM
+from wengert.train.runs.auxes import Auxes
+
+Array = np.ndarray[Any, Any]
+RATE = "lr"  # what every optimizer calls its learning rate among its scalars
+
+
+@dataclass(frozen=True)
+class Last:
+    """The last call of a step."""
+
+    loss: float
+    grad_norm: float  # of all gradients as one vector, before clipping
+    learning_rate: float | dict[str, float]  # by glob, where there are several optimizers
+    index: int  # of the call, from 0
+    skipped: bool  # whether something was not finite, so that nothing was changed
+
+
+@dataclass(frozen=True)
+class History:
+    """Loss, norm of the gradients and learning rate of every call of a run, in float64; and aux,
+    of all calls with an axis of them in front of each leaf, or of the last one.
+    """
+
+    loss: Array
+    grad_norm: Array
+    learning_rate: Array | dict[str, Array]  # by glob, where there are several optimizers
+    skipped: Array
+    aux: Any = None
+
+    def __len__(self) -> int:
+        return len(self.loss)
+
+    def __repr__(self) -> str:
+        if not len(self):
+            return "History(0 steps)"
+        return f"History({len(self)} steps, loss {self.loss[0]:.6g} → {self.loss[-1]:.6g})"
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One pass over the data."""
+
+    index: int  # of all epochs this step has had, from 0
+    loss: float  # the mean over its steps
+    history: History
+
+    @property
+    def aux(self) -> Any:
+        """The aux of its history."""
+        return self.history.aux
+
+    def __repr__(self) -> str:
+        return f"Epoch({self.index}: {len(self.history)} steps, loss {self.loss:.6g})"
+
+
+class Rates:
+    """Where learning rates stand in a row of scalars."""
+
+    def __init__(self, engine: Engine, several: bool) -> None:
+        groups = engine.plan.groups
+        self.several = several
+        self.columns = {
+            groups[group].glob: column
+            for (group, name), column in engine.scalars.columns.of_groups.items()
+            if name == RATE
+        }
+
+    def of(self, row: Array) -> float | dict[str, float]:
+        found = {glob: float(row[column]) for glob, column in self.columns.items()}
+        return found if self.several else next(iter(found.values()))
+
+
+class Recorder:
+    """Collects the reports of a number of calls."""
+
+    def __init__(self, steps: int, rates: Rates, auxes: Auxes) -> None:
+        self._rates, self.auxes = rates, auxes
+        self._columns = list(rates.columns.values())
+        self._reports = np.empty((steps, 2))
+        self._numbers = np.empty((steps, len(self._columns)))  # learning rates
+        self._skipped = np.zeros(steps, bool)
+        self._count = 0
+
+    def note(self, engine: Engine, aux: Any) -> None:
+        """Take the report and the aux of the call that was made last."""
+        i = self._count
+        assert engine.noted is not None
+        row, self._reports[i], _, self._skipped[i] = engine.noted
+        self._numbers[i] = row[self._columns]
+        self._count = i + 1
+        self.auxes.note(aux)
+
+    def room(self) -> tuple[Array, Array]:
+        """Where machine code writes for the calls that it makes: their reports, and which were
+        skipped.
+        """
+        return self._reports[self._count :], self._skipped[self._count :]
+
+    def note_many(self, rows: Array) -> None:
+        """Take the reports of as many calls as there are rows of scalars."""
+        end = self._count + len(rows)
+        self._numbers[self._count : end] = rows[:, self._columns]
+        self._count = end
+
+    def history(self) -> History:
+        """Everything but aux, which several recorders may share."""
+        n = self._count
+        rates: Mapping[str, Array] = {
+            glob: self._numbers[:n, k].copy() for k, glob in enumerate(self._rates.columns)
+        }
+        return History(
+            self._reports[:n, LOSS].copy(),
+            self._reports[:n, NORM].copy(),
+            dict(rates) if self._rates.several else next(iter(rates.values())),
+            self._skipped[:n],
+        )
+
+
+def joined(parts: list[History], aux: Any) -> History:
+    """Several histories as one, with the aux of all of them."""
+    if isinstance(parts[0].learning_rate, dict):
+        rates: Any = {
+            glob: np.concatenate([part.learning_rate[glob] for part in parts])
+            for glob in parts[0].learning_rate
+        }
+    else:
+        rates = np.concatenate([part.learning_rate for part in parts])
+    return History(
+        np.concatenate([part.loss for part in parts]),
+        np.concatenate([part.grad_norm for part in parts]),
+        rates,
+        np.concatenate([part.skipped for part in parts]),
+        aux,
+    )
