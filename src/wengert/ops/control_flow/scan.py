@@ -25,7 +25,6 @@ from wengert.interpret.body import (
     filled,
     float_wanted,
     floats,
-    record,
     require_given,
     scatter,
     split,
@@ -39,12 +38,12 @@ from wengert.interpret.carry import (
     settled,
     stacked,
 )
-from wengert.interpret.derive import jvp_flat, vjp_flat
 from wengert.interpret.eagerness import is_eager
 from wengert.interpret.loops import IndexNeeded, Loop
-from wengert.interpret.printing import at_step, quiet
+from wengert.interpret.printing import at_step
 from wengert.interpret.replay import replay
 from wengert.interpret.stepwise import run_steps
+from wengert.ops.control_flow.loop_steps import LoopParts, adjoint_step, tangent_step
 
 
 def _scan_type(
@@ -124,23 +123,12 @@ def _narrow(params: dict[str, Any], read: Sequence[bool]) -> tuple[dict[str, Any
     return params | {"body": shorter, "save": save}, [*kept, *saved]
 
 
-class _Parts:
+class _Parts(LoopParts):
     """Operands, outputs and types of a scan, by role."""
 
     def __init__(self, params: dict[str, Any]) -> None:
-        self.body: Graph = params["body"]
-        self.consts, self.carry, self.length = params["consts"], params["carry"], params["length"]
-        types = self.body.input_types()
-        self.const_types = types[: self.consts]
-        self.carry_types = types[self.consts : self.consts + self.carry]
-        self.x_types = types[self.consts + self.carry :]
-        self.y_types = self.body.output_types()[self.carry :]
-
-    def operands(self, values: Sequence[Value]) -> tuple[Any, Any, Any]:
-        """(constants, first carry, xs)"""
-        end = self.consts + self.carry
-        values, _ = _counted(self.body, values)
-        return values[: self.consts], values[self.consts : end], values[end:]
+        super().__init__(params)
+        self.length = params["length"]
 
     def outputs(self, values: Sequence[Value]) -> tuple[Any, Any, Any]:
         """(last carry, ys, saved carries)"""
@@ -160,7 +148,7 @@ def _scan_vjp(
     g_last, g_ys, g_saved = p.outputs(g)
     want = float_wanted(p.const_types, wanted[: p.consts])
     used = any(g is not None for g in g_saved)  # mostly not: only rules of this op read them
-    body = derive(p.body, ("scan_vjp", want, used), lambda: _adjoint_step(p, want, used))
+    body = derive(p.body, ("scan_vjp", want, used), lambda: adjoint_step(p, want, used))
     g_carry = filled(g_last, p.carry_types)
     g_consts = [zeros(t) for t, w in zip(p.const_types, want, strict=True) if w]
     per_step = [*saved, *xs, *filled(g_ys, stacked(p.length, p.y_types))]
@@ -186,37 +174,6 @@ def _scan_vjp(
     ]
 
 
-def _adjoint_step(p: _Parts, want: Sequence[bool], used: bool) -> Graph:
-    """One step backwards: (consts, g_carry, g_consts, carry, x, g_y[, g_saved]) -> (g_carry,
-    g_consts, g_x).
-    """
-    groups = [
-        p.const_types,
-        floats(p.carry_types),
-        [t for t, w in zip(p.const_types, want, strict=True) if w],
-        p.carry_types,
-        p.x_types,
-        floats(p.y_types),
-        floats(p.carry_types) if used else [],
-    ]
-    body = quiet(p.body)
-
-    def run(*values: Value) -> Sequence[Value]:
-        consts, g_carry, g_consts, carry, x, g_y, g_saved = split(values, groups)
-        _, pullback = vjp_flat(lambda *xs: replay(body, xs), [*consts, *carry, *x])
-        found = pullback([*spread(g_carry, p.carry_types), *spread(g_y, p.y_types)])
-        found_consts, found_carry, found_x = p.operands(found)
-        summed = [c for c, w in zip(found_consts, want, strict=True) if w]
-        g_before = filled(found_carry, p.carry_types)
-        return [
-            *([a + b for a, b in zip(g_before, g_saved, strict=True)] if used else g_before),
-            *(a if b is None else a + b for a, b in zip(g_consts, summed, strict=True)),
-            *filled(found_x, p.x_types),
-        ]
-
-    return record(run, groups)
-
-
 def _scan_jvp(
     tangents: Sequence[Value], out: Any, operands: Sequence[Value], params: dict[str, Any]
 ) -> Sequence[Value]:
@@ -225,7 +182,7 @@ def _scan_jvp(
     consts, init, xs = p.operands(operands)
     d_consts, d_init, d_xs = p.operands(tangents)
     d_carry = filled(d_init, p.carry_types)
-    body = derive(p.body, ("scan_jvp", params["save"]), lambda: _tangent_step(p, params["save"]))
+    body = derive(p.body, ("scan_jvp", params["save"]), lambda: tangent_step(p, params["save"]))
     found = scan.rebind(
         [
             *[*consts, *filled(d_consts, p.const_types)],
@@ -248,38 +205,6 @@ def _scan_jvp(
         *spread(d_y, p.y_types),
         *(spread(d_saved, p.carry_types) if params["save"] else []),
     ]
-
-
-def _tangent_step(p: _Parts, save: bool) -> Graph:
-    """(consts, d_consts, carry, d_carry, x, d_x) -> (carry, d_carry, d_y[, d_carry before the
-    step]).
-    """
-    groups = [
-        p.const_types,
-        floats(p.const_types),
-        p.carry_types,
-        floats(p.carry_types),
-        p.x_types,
-        floats(p.x_types),
-    ]
-    body = quiet(p.body)
-
-    def run(*values: Value) -> Sequence[Value]:
-        consts, d_consts, carry, d_carry, x, d_x = split(values, groups)
-        tangents = [
-            *spread(d_consts, p.const_types),
-            *spread(d_carry, p.carry_types),
-            *spread(d_x, p.x_types),
-        ]
-        out, d_out = jvp_flat(lambda *xs: replay(body, xs), [*consts, *carry, *x], tangents)
-        return [
-            *out[: p.carry],
-            *filled(d_out[: p.carry], p.carry_types),
-            *filled(d_out[p.carry :], p.y_types),
-            *(d_carry if save else []),
-        ]
-
-    return record(run, groups)
 
 
 def _front_scan(

@@ -38,12 +38,12 @@ from wengert.interpret.carry import (
     settled,
     stacked,
 )
-from wengert.interpret.derive import jvp_flat, vjp_flat
 from wengert.interpret.eagerness import is_eager
 from wengert.interpret.loops import IndexNeeded, Loop
 from wengert.interpret.printing import at_step, quiet
 from wengert.interpret.replay import replay
 from wengert.interpret.stepwise import run_while
+from wengert.ops.control_flow.loop_steps import LoopParts, adjoint_step, tangent_step
 
 _STILL = "still holds"
 _MORE = "Pass a larger max_steps, or see why it does not end"
@@ -109,21 +109,6 @@ def _narrow(params: dict[str, Any], read: Sequence[bool]) -> tuple[dict[str, Any
     return params | {"save": save}, list(range(len(read) if save else count))
 
 
-class _Parts:
-    """Operands, outputs and types of a loop, by role."""
-
-    def __init__(self, params: dict[str, Any]) -> None:
-        self.test: Graph = params["test"]
-        self.body: Graph = params["body"]
-        self.consts, self.carry = params["consts"], params["carry"]
-        types = self.body.input_types()
-        self.const_types, self.carry_types = types[: self.consts], types[self.consts :]
-
-    def operands(self, values: Sequence[Value]) -> tuple[Any, Any]:
-        """(constants, first carry)"""
-        return values[: self.consts], values[self.consts :]
-
-
 def _while_vjp(
     g: Any, out: Any, operands: Sequence[Value], params: dict[str, Any], wanted: Sequence[bool]
 ) -> Sequence[Value]:
@@ -135,13 +120,13 @@ def _while_vjp(
             "max_steps=, or differentiate forwards with wg.jvp or wg.jacfwd."
         )
         raise at_line(error, attributed())
-    p = _Parts(params)
-    consts, _init = p.operands(operands)
+    p = LoopParts(params)
+    consts, _init, _ = p.operands(operands)
     steps, saved = out[p.carry], out[p.carry + 1 :]
     g_saved = g[p.carry + 1 :]
     want = float_wanted(p.const_types, wanted[: p.consts])
     used = any(each is not None for each in g_saved)
-    body = derive(p.body, ("while_vjp", p.consts, want, used), lambda: _adjoint(p, want, used))
+    body = derive(p.body, ("while_vjp", p.consts, want, used), lambda: adjoint_step(p, want, used))
     g_carry = filled(g[: p.carry], p.carry_types)
     g_consts = [zeros(t) for t, w in zip(p.const_types, want, strict=True) if w]
     limit = params["max_steps"]
@@ -161,46 +146,22 @@ def _while_vjp(
     return [*scatter(found_consts, want), *spread(found_carry, p.carry_types)]
 
 
-def _adjoint(p: _Parts, want: Sequence[bool], used: bool) -> Graph:
-    """One step backwards: (consts, g_carry, g_consts, carry[, g_saved]) -> (g_carry, g_consts)."""
-    groups = [
-        p.const_types,
-        floats(p.carry_types),
-        [t for t, w in zip(p.const_types, want, strict=True) if w],
-        p.carry_types,
-        floats(p.carry_types) if used else [],
-    ]
-    body = quiet(p.body)
-
-    def run(*values: Value) -> Sequence[Value]:
-        consts, g_carry, g_consts, carry, g_saved = split(values, groups)
-        _, pullback = vjp_flat(lambda *xs: replay(body, xs), [*consts, *carry])
-        found_consts, found_carry = p.operands(pullback(spread(g_carry, p.carry_types)))
-        summed = [c for c, w in zip(found_consts, want, strict=True) if w]
-        g_before = filled(found_carry, p.carry_types)
-        return [
-            *([a + b for a, b in zip(g_before, g_saved, strict=True)] if used else g_before),
-            *(a if b is None else a + b for a, b in zip(g_consts, summed, strict=True)),
-        ]
-
-    return record(run, groups)
-
-
 def _while_jvp(
     tangents: Sequence[Value], out: Any, operands: Sequence[Value], params: dict[str, Any]
 ) -> Sequence[Value]:
     """One loop carries primals and tangents; the primals say how long."""
-    p = _Parts(params)
-    consts, init = p.operands(operands)
-    d_consts, d_init = p.operands(tangents)
+    p = LoopParts(params)
+    consts, init, _ = p.operands(operands)
+    d_consts, d_init, _ = p.operands(tangents)
     d_carry = filled(d_init, p.carry_types)
     groups = [p.const_types, floats(p.const_types), p.carry_types, floats(p.carry_types)]
+    test = params["test"]
     found = while_loop.rebind(
         [*consts, *filled(d_consts, p.const_types), *init, *d_carry],
         params
         | {
-            "test": derive(p.test, ("while_jvp", p.consts), lambda: _primal_test(p, groups)),
-            "body": derive(p.body, ("while_jvp", p.consts), lambda: _tangent_step(p, groups)),
+            "test": derive(test, ("while_jvp", p.consts), lambda: _primal_test(test, groups)),
+            "body": derive(p.body, ("while_jvp", p.consts), lambda: tangent_step(p)),
             "consts": p.consts + len(floats(p.const_types)),
             "carry": p.carry + len(d_carry),
         },
@@ -212,25 +173,12 @@ def _while_jvp(
     return [*d_last, None, *spread(found[begin:], p.carry_types)]
 
 
-def _primal_test(p: _Parts, groups: Sequence[Sequence[ArrayType]]) -> Graph:
-    test = quiet(p.test)
+def _primal_test(test: Graph, groups: Sequence[Sequence[ArrayType]]) -> Graph:
+    asked = quiet(test)
 
     def run(*values: Value) -> Sequence[Value]:
         consts, _d_consts, carry, _d_carry = split(values, groups)
-        return replay(test, [*consts, *carry])
-
-    return record(run, groups)
-
-
-def _tangent_step(p: _Parts, groups: Sequence[Sequence[ArrayType]]) -> Graph:
-    """(consts, d_consts, carry, d_carry) -> (carry, d_carry)."""
-    body = quiet(p.body)
-
-    def run(*values: Value) -> Sequence[Value]:
-        consts, d_consts, carry, d_carry = split(values, groups)
-        tangents = [*spread(d_consts, p.const_types), *spread(d_carry, p.carry_types)]
-        out, d_out = jvp_flat(lambda *xs: replay(body, xs), [*consts, *carry], tangents)
-        return [*out, *filled(d_out, p.carry_types)]
+        return replay(asked, [*consts, *carry])
 
     return record(run, groups)
 
