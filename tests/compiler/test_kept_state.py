@@ -208,6 +208,67 @@ def test_what_recording_changes_and_computes_with_is_named(make):
         wg.compile(make())(x)
 
 
+CALLS = 0
+
+
+def deciding_by_an_attribute():
+    holder = Holder()
+    holder.n = 0
+
+    def f(x):
+        holder.n += 1
+        return x * (1.0 if holder.n < 3 else 0.0)
+
+    return f
+
+
+def deciding_by_an_item():
+    kept = {"n": 0}
+
+    def f(x):
+        kept["n"] += 1
+        if kept["n"] % 3 == 0:
+            return x
+        return x * 2
+
+    return f
+
+
+def deciding_by_a_global():
+    def f(x):
+        global CALLS  # noqa: PLW0603
+        CALLS += 1
+        return np.where(x > 0, x, 0) if CALLS > 1000 else x
+
+    return f
+
+
+def deciding_by_a_variable():
+    n = 0
+
+    def f(x):
+        nonlocal n
+        n += 1
+        return x if n in (3, 4) else x * 2
+
+    return f
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        deciding_by_an_attribute,
+        deciding_by_an_item,
+        deciding_by_a_global,
+        deciding_by_a_variable,
+    ],
+)
+def test_a_count_that_will_decide_otherwise_is_named(make):
+    with pytest.warns(wg.errors.FrozenValueWarning, match="and decides by it") as caught:
+        wg.compile(make())(x)
+    assert "test_kept_state.py:" in str(caught[0].message)
+
+
 def test_looking_twice_leaves_what_one_recording_left():
     count, seen = np.zeros(1), []
 
@@ -227,7 +288,8 @@ def test_who_notes_recordings_is_left_alone():
     def f(x):
         seen.append(x.shape)
         made["n"] += 1
-        return x * 2
+        str(made["n"])
+        return x * 2 if len(x) > 1 else x
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")

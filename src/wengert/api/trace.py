@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -48,11 +48,12 @@ def trace_with_sizes(
     by: str = "trace",
     numbers: Iterable[str] = (),
     yielding: Mapping[str, bool] = NOTHING,
+    passed: Collection[int] = (),
 ) -> tuple[Graph, dict[str, int]]:
     """The graph, and the sizes that its Dims have in this call; errors begin with `by`. Raises
     `SizeNeeded` where Python needs one of the `numbers`, given by the keys of their arguments. The
     `yielding` sizes are specialised where arrays do not fit otherwise: with a warning, where it
-    says so.
+    says so. Numbers that are returned are outputs, but those with the identities `passed`.
     """
     open_dims = dict(dims or {})
     gave_way: list[SizeNeeded] = []
@@ -63,7 +64,7 @@ def trace_with_sizes(
         graph = Graph()
 
         def flat(*values: Value, call: Callable[[Sequence[Value]], Any] = call) -> Sequence[Value]:
-            return tree.leaves(tree.arrays(call(values)))
+            return tree.leaves(tree.arrays(call(values), passed))
 
         try:
             with known_sizes({**sizes, **dict.fromkeys(numbers, 0)}, soft):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import starmap
 from typing import Any, TypeAlias
 
@@ -59,6 +59,7 @@ _LEAF_TYPES = (np.ndarray, Tensor, np.generic, ArrayType)
 _PLAIN: set[type] = {np.ndarray, Tensor, float, int, bool, str, Op}
 _registered: set[type] = set()  # the dataclasses optree has been told of
 Tree: TypeAlias = Any
+_ZEROS = {kind: kind() for kind in (bool, int, float)}  # each one object
 
 # Dictionaries keep the order in which they were filled, here and only in this namespace. The
 # context lasts as long as this name: dropped, it would put the sorted order back.
@@ -139,7 +140,7 @@ def derivative_form(structure: Structure) -> Structure:
     static = structure.static
     if not any(_is_number(x) for x in static):
         return structure
-    return Structure(structure.spec, tuple(type(x)(0) if _is_number(x) else x for x in static))
+    return Structure(structure.spec, tuple(_zero(x) if _is_number(x) else x for x in static))
 
 
 def leaves(tree: Tree) -> list[Any]:
@@ -214,10 +215,18 @@ def copy(tree: Tree) -> Tree:
     return unflatten(structure, [copies.setdefault(id(x), np.array(x)) for x in values])
 
 
-def arrays(tree: Tree) -> Tree:
-    """The tree with its Python numbers turned into arrays."""
+def arrays(tree: Tree, but: Collection[int] = ()) -> Tree:
+    """The tree with its Python numbers turned into arrays, but those with these identities."""
     values, spec = _flatten(tree)
-    return rebuilt(spec, [_array(x) if _is_number(x) else x for x in values])
+    return rebuilt(spec, [_array(x) if _is_number(x) and id(x) not in but else x for x in values])
+
+
+def static_numbers(structure: Structure) -> frozenset[int]:
+    """The identities of the static numbers of a tree, and of those that stand for them in
+    derivatives: a function that returns one of these passes it on.
+    """
+    numbers = [x for x in structure.static if _is_number(x)]
+    return frozenset(id(each) for x in numbers for each in (x, _zero(x)))
 
 
 def with_numpy(tree: Tree) -> Tree:
@@ -237,6 +246,11 @@ def weak(tree: Tree) -> list[bool]:
 
 def _is_number(x: Any) -> bool:
     return isinstance(x, bool | int | float | Number) and not isinstance(x, np.generic)
+
+
+def _zero(x: Any) -> Any:
+    """What stands for a static number in derivatives."""
+    return next(zero for kind, zero in _ZEROS.items() if isinstance(x, kind))
 
 
 def _array(x: Any) -> Any:

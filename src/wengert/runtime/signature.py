@@ -46,6 +46,15 @@ def mark_static(args: Sequence[Any], positions: Sequence[int]) -> tuple[Any, ...
     return tuple(Static(x) if i in positions else x for i, x in enumerate(args))
 
 
+def passed_on(structure: tree.Structure) -> frozenset[int]:
+    """The identities of the static numbers among the arguments, in static arguments too."""
+    known = tree.static_numbers(structure)
+    for x in structure.static:
+        if isinstance(x, Static) and tree.holder(x.value) is None:
+            known |= tree.static_numbers(tree.flatten(x.value)[1])
+    return known
+
+
 def is_number(x: Any) -> bool:
     """Whether an argument is a number that programs take: a Python float, or an int that fits in 64
     bits.
@@ -84,14 +93,17 @@ def output_names(returned: Any) -> list[str]:
     return [f"output {path}" if path else "the output" for path in tree.paths(returned)]
 
 
-def structure_of(returned: Any, levels: Collection[Level]) -> tree.Structure:
+def structure_of(
+    returned: Any, levels: Collection[Level], passed: Collection[int]
+) -> tree.Structure:
     """The structure of what a function returned while Tensors of these levels recorded it; refuses
-    what no program can return.
+    what no program can return. Numbers are arrays, but those that were `passed` on: static ones of
+    the arguments, by their identities.
     """
     holder = tree.holder(returned)
     if holder is not None:
         raise _holding(holder)
-    returned = tree.arrays(returned)
+    returned = tree.arrays(returned, passed)
     leaves, structure = tree.flatten(returned)
     for name, x in zip(output_names(returned), leaves, strict=True):
         require_supported("compile", name, x.dtype)

@@ -36,6 +36,7 @@ from wengert.runtime.signature import (
     Static,
     is_number,
     mark_static,
+    passed_on,
     structure_of,
     with_numbers,
 )
@@ -291,12 +292,13 @@ class Compiled:
         returned: list[tree.Structure] = []
         names = argument_names(self._function, len(args))
         keys = {i: key_of_argument(names[i]) for i in numbers}
+        passed = passed_on(structure)
 
         @functools.wraps(self._function)
         def recorded(*given: Any) -> Any:
             levels = {x.level for x in tree.leaves(given) if isinstance(x, Tensor)}
             found = self._function(*(_seen(x, keys.get(i)) for i, x in enumerate(given)))
-            returned.append(structure_of(found, levels))
+            returned.append(structure_of(found, levels, passed))
             return found
 
         given = tree.unflatten(structure, [stand_ins[place] for place in places])
@@ -308,6 +310,7 @@ class Compiled:
             [*keys.values()],
             opened.yielding,
             "compile",
+            passed,
         )
         self._met.note_left_out(left_out)
         sizes = require_sizes(graph.input_types(), [x.shape for x in stand_ins])

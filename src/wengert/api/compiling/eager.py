@@ -20,7 +20,7 @@ from wengert.errors import NonFiniteError, TraceError
 from wengert.interpret.eagerness import eager, is_eager
 from wengert.runtime.donation import matched, require_donatable
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE
-from wengert.runtime.signature import Static, output_names, structure_of
+from wengert.runtime.signature import Static, output_names, passed_on, structure_of
 
 __all__ = ["EagerCall", "eager", "is_eager", "is_inside"]
 
@@ -69,8 +69,9 @@ class EagerCall:
             found = self.function(*(x.value if isinstance(x, Static) else x for x in arguments))
         leaves = [shown[place] for place in self.places]
         require_unwritten("compile", self._label, self.structure, leaves, arguments, found)
-        returned = structure_of(found, ())
-        outputs = [_owned(x) for x in tree.leaves(tree.arrays(found))]
+        passed = passed_on(self.structure)
+        returned = structure_of(found, (), passed)
+        outputs = [_owned(x) for x in tree.leaves(tree.arrays(found, passed))]
         fault = self._fault(returned, outputs)
         types = [type_of(x) for x in map(_shown, given)], [type_of(x) for x in outputs]
         for j, i in matched(self.donated, *types).items():

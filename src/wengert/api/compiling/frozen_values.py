@@ -25,7 +25,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import FrozenValueWarning, TraceError
 from wengert.runtime.caching.cache_key import graph_parts
 from wengert.runtime.outside.captures import Captures
-from wengert.runtime.outside.code_lines import line_of_change
+from wengert.runtime.outside.code_lines import line_of_change, line_of_decision
 from wengert.runtime.outside.reads import only_added_to
 from wengert.runtime.outside.watch import (
     ATTRIBUTE,
@@ -101,6 +101,14 @@ class Outside:
         if first is not None and self._depends(graph, record, changes):
             told = f"changed {first.label} {first.told}, and what it computes depends on that"
             self._say(by, told, first.place)
+            return
+        for each in changes:  # a later value may decide otherwise than these two
+            line = each.place and line_of_decision(self._captures, each.place)
+            if line:
+                self._say(
+                    by, f"changed {each.label} {each.told}, and decides by it ({line})", each.place
+                )
+                return
 
     def _say(self, by: str, done: str, place: Place | None) -> None:
         warn_user(

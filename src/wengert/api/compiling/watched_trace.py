@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,6 +34,7 @@ def watched_trace(
     numbers: Sequence[str],
     yielding: Mapping[str, bool],
     by: str,
+    passed: Collection[int],  # identities of static numbers, which are no outputs
 ) -> tuple[Graph, Watch, Sequence[str]]:
     """The graph of the function called with arguments of these types, what to watch, and what
     could not all be watched.
@@ -45,7 +46,7 @@ def watched_trace(
 
     def record() -> Graph:
         return trace_with_sizes(
-            function, *args, dims=dims, by=by, numbers=numbers, yielding=yielding
+            function, *args, dims=dims, by=by, numbers=numbers, yielding=yielding, passed=passed
         )[0]
 
     with noting_constants() as constants, recording_program():

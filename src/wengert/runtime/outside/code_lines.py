@@ -1,14 +1,17 @@
-"""Lines of the functions of a walk that do something: that change a place, or draw numbers."""
+"""Lines of the functions of a walk that do something: that change a place or decide by it, or that
+draw numbers.
+"""
 
 from __future__ import annotations
 
-from dis import get_instructions
+from dis import Positions, get_instructions
 
 from wengert.core.words.source import Line
 from wengert.runtime.outside.captures import Captures
 from wengert.runtime.outside.reads import reads_of
 from wengert.runtime.outside.watch import CELL, Place
 
+_COMPARING = {"COMPARE_OP", "CONTAINS_OP", "IS_OP"}
 _MAKERS = {"default_rng", "Generator", "RandomState", "SeedSequence"}  # in numpy.random
 
 
@@ -37,6 +40,28 @@ def line_of_change(captures: Captures, place: Place) -> Line | None:
             if line and (stores or (each.opname == "STORE_SUBSCR" and named == line)):
                 return Line(code.co_filename, line)
     return None
+
+
+def line_of_decision(captures: Captures, place: Place) -> Line | None:
+    """A line of the functions where a comparison or a branch reads a place."""
+    name = place.label if place.kind == CELL else place.key
+    for code in captures.codes:
+        found = list(get_instructions(code))
+        reads = [each for each in found if each.opname.startswith("LOAD_") and each.argval == name]
+        for each in found:
+            if each.opname in _COMPARING or "JUMP_IF" in each.opname:
+                read = next((x for x in reads if _lies_in(x.positions, each.positions)), None)
+                if read and read.positions and read.positions.lineno:
+                    return Line(code.co_filename, read.positions.lineno)
+    return None
+
+
+def _lies_in(part: Positions | None, whole: Positions | None) -> bool:
+    """Whether an expression is part of another one."""
+    if part is None or whole is None or None in part or None in whole:
+        return False
+    begin, end = (whole.lineno, whole.col_offset), (whole.end_lineno, whole.end_col_offset)
+    return begin <= (part.lineno, part.col_offset) < end
 
 
 def makes_generators(captures: Captures) -> bool:
