@@ -140,9 +140,9 @@ def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
             if type(x) is list or type(x) is tuple:  # rules ask for its shape
                 return bind(op, [op.operand(y) for y in operands], params)
             special = special or isinstance(x, np.ndarray)
+    if special:
+        _require_plain(op, operands)
     if top is not None:
-        if special:
-            _require_plain(op, operands)
         if top.closed:
             top.require_open()
         if wholes:

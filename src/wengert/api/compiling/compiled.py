@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -161,6 +162,19 @@ class Compiled:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: the instance is the first argument."""
         return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """As a decorated function: by its name. Otherwise the function and the options; programs
+        are made again where they are needed.
+        """
+        assert isinstance(self._opened, OpenSizes)  # those of steps are never handed out
+        holder: Any = sys.modules.get(self._function.__module__)
+        for name in self._function.__qualname__.split("."):
+            holder = getattr(holder, name, None)
+        if holder is self:
+            return str(self._function.__qualname__)
+        given = self._function, self._static, self._opened.dims, self._donate
+        return _made_again, (*given, self._nonfinite, self._threads)
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position, with the defaults of those before them."""
@@ -339,6 +353,12 @@ class Compiled:
             begin = sum(counts[:i])
             found |= dict.fromkeys(places[begin : begin + counts[i]])
         return tuple(found)
+
+
+def _made_again(
+    function: Callable[..., Any], static: Any, dims: Dims | None, *options: Any
+) -> Compiled:
+    return Compiled(function, static, OpenSizes(dims), *options)
 
 
 def _seen(x: Any, key: str | None) -> Any:

@@ -22,8 +22,8 @@ def is_masked_array(x: Any) -> bool:
 
 
 def require_plain_array(name: str, x: Any) -> None:
-    """Refuse an array that would not be itself where it meets a Tensor: the mask would be lost, and
-    `*` with a matrix mean another product.
+    """Refuse an array that would not be itself as an operand: the mask would be lost, and `*` with
+    a matrix mean another product.
     """
     if is_masked_array(x):
         raise DTypeError(
