@@ -18,7 +18,7 @@ check: .venv/.installed-check  ## formatting, lint and types, changing nothing
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m mypy
 
-bench: .venv/.installed-bench  ## measure against PyTorch and JAX
+bench: .venv/.installed-bench  ## measure against NumPy, PyTorch and JAX; ARGS="gemm --quick": a part, roughly
 	$(BIN)/python -m benchmarks $(ARGS)
 
 format: .venv/.installed-check  ## format and repair what can be repaired

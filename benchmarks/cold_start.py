@@ -1,7 +1,7 @@
-"""One cold start, alone in a process: `python -m benchmarks.cold_start <library> <network>`.
+"""One cold start, alone in a process: `python -m benchmarks.cold_start LIBRARY PROGRAM`.
 
-Imports a library, then makes and runs the first step of a training program (value, gradient and
-SGD with momentum of a three-layer MLP, parameters donated), and prints the seconds as JSON.
+Imports a library, then makes a program and runs it for the first time, and prints the seconds of
+both as JSON.
 """
 
 from __future__ import annotations
@@ -10,68 +10,104 @@ import importlib
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.networks import NETWORKS, Network, data, jax_loss, loss_with
+from benchmarks.networks import NETWORKS, Network, data
+from benchmarks.peers import jax_library
+from benchmarks.training import CLIP, JAX_UPDATES, jax_state, jax_step, our_optimizer, our_step
+from benchmarks.transformer import Transformer, jax_transformer_loss, our_transformer_loss
 
-RATE, MOMENTUM = 0.01, 0.9
-
-
-def training_step(value_and_grad: Callable[..., Any], loss: Callable[..., Any]) -> Any:
-    """SGD with momentum, in any library."""
-
-    def step(parameters: list[Any], velocity: list[Any], x: Any, y: Any) -> Any:
-        value, gradient = value_and_grad(loss)(parameters, x, y)
-        velocity = [MOMENTUM * v + g for v, g in zip(velocity, gradient, strict=True)]
-        parameters = [p - RATE * v for p, v in zip(parameters, velocity, strict=True)]
-        return value, parameters, velocity
-
-    return step
+First = Callable[[], Any]  # makes a program, and runs it once
+TENSORS, WIDTH = 100, 256
 
 
-def start_ours() -> Callable[[Sequence[Any]], Any]:
-    wg: Any = importlib.import_module("wengert")
-
-    def first(arguments: Sequence[Any]) -> Any:
-        step = training_step(wg.value_and_grad, loss_with(np.tanh, wg.cross_entropy))
-        return wg.compile(step, donate=("parameters", "velocity"))(*arguments)
-
-    return first
-
-
-def start_jax() -> Callable[[Sequence[Any]], Any]:
-    jax: Any = importlib.import_module("jax")
-
-    def first(arguments: Sequence[Any]) -> Any:
-        step = training_step(jax.value_and_grad, jax_loss(jax))
-        return jax.block_until_ready(jax.jit(step, donate_argnums=(0, 1))(*arguments))
-
-    return first
-
-
-LIBRARIES = {"wengert": start_ours, "jax": start_jax}
-
-
-def arguments(network: Network) -> tuple[Any, ...]:
+def network_step(library: str, network: Network) -> First:
     parameters, x, y = data(network)
-    return parameters, [np.zeros_like(p) for p in parameters], x, y
+    if library == "wengert":
+        return lambda: our_step(network)(x, y)
+
+    def first() -> Any:
+        jax = jax_library()
+        compiled = jax.jit(jax_step("Adam"), donate_argnums=0)
+        return jax.block_until_ready(compiled(jax_state(parameters, "Adam"), (x, y)))[1]
+
+    return first
 
 
-def measure(library: str, network: Network) -> dict[str, float]:
-    given = arguments(network)
+def transformer_step(library: str, model: Transformer) -> First:
+    parameters, x, y = model.data()
+    if library == "wengert":
+        import wengert as wg
+
+        loss = our_transformer_loss(model)
+        adam = our_optimizer("Adam")
+        return lambda: wg.TrainStep(loss, parameters, adam, clip_norm=CLIP)(x, y)
+
+    def first() -> Any:
+        jax = jax_library()
+        value_and_grad = jax.value_and_grad(jax_transformer_loss(model))
+        leaves, form = jax.tree.flatten(parameters)
+
+        def step(state: Any, batch: Any) -> Any:
+            value, gradients = value_and_grad(jax.tree.unflatten(form, state[0]), *batch)
+            gradients = jax.tree.leaves(gradients)
+            norm = jax.numpy.sqrt(sum(jax.numpy.sum(g * g) for g in gradients))
+            scale = jax.numpy.minimum(1.0, CLIP / norm)
+            return JAX_UPDATES["Adam"](state, [scale * g for g in gradients]), value
+
+        compiled = jax.jit(step, donate_argnums=0)
+        return jax.block_until_ready(compiled(jax_state(leaves, "Adam"), (x, y)))[1]
+
+    return first
+
+
+def lars_update(library: str, tensors: int, width: int) -> First:
+    rng = np.random.default_rng(0)
+    weights, gradients = (
+        [rng.standard_normal((width, width)).astype(np.float32) for _ in range(tensors)]
+        for _ in range(2)
+    )
+    if library == "wengert":
+        import wengert as wg
+
+        lars = our_optimizer("Lars")
+        state, scalars = lars.init(weights), wg.tree.arrays(lars.scalars(1))
+        update = wg.compile(lars.update, donate=("model", "state"))
+
+        def ours() -> Any:
+            update(weights, gradients, state, scalars)
+            return weights[0]
+
+        return ours
+
+    def first() -> Any:
+        jax = jax_library()
+        compiled = jax.jit(JAX_UPDATES["Lars"], donate_argnums=0)
+        return jax.block_until_ready(compiled(jax_state(weights, "Lars"), gradients))[0][0]
+
+    return first
+
+
+PROGRAMS: dict[str, Callable[[str], First]] = {
+    "three-layer step": partial(network_step, network=NETWORKS["mnist"]),
+    "transformer": partial(transformer_step, model=Transformer()),
+    "Lars": partial(lars_update, tensors=TENSORS, width=WIDTH),
+}
+
+
+def measure(library: str, program: str) -> dict[str, float]:
     begin = time.perf_counter()
-    first = LIBRARIES[library]()
-    imported, busy = time.perf_counter(), time.process_time()
-    first(given)
-    return {
-        "import": imported - begin,
-        "first step": time.perf_counter() - imported,
-        "its CPU time": time.process_time() - busy,  # not disturbed by other processes
-    }
+    importlib.import_module(library)
+    imported = time.perf_counter()
+    first = PROGRAMS[program](library)
+    start = time.perf_counter()
+    first()
+    return {"import": imported - begin, "first": time.perf_counter() - start}
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(sys.argv[1], NETWORKS[sys.argv[2]])))
+    print(json.dumps(measure(sys.argv[1], sys.argv[2])))

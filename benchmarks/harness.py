@@ -1,157 +1,224 @@
-"""Run several implementations of the same work side by side and compare their best times.
+"""Measure a case: its contestants take turns, in blocks, and the best of many calls counts.
 
-A benchmark is a table: one row for each case, one column for each contestant, and how many times
-faster we are than each of the others. A figure that we want to reach stands beside the row, and
-whether it was reached. Nothing fails where it was not.
+Each system has a process of its own, and one parent asks them in turn. In one process libraries
+stand in each other's way: they share an allocator, whose thresholds any of them moves; a number of
+threads that each of them reads once; and threads that go on spinning after a product and take a
+core from whoever comes next. Between two blocks there is a pause, until such threads have gone to
+sleep. docs/benchmarks.md says how long that is.
+
+Under a disturbance the best of many would be a moment without it. There the mean of a block counts,
+and of several blocks the median.
 """
 
 from __future__ import annotations
 
-import gc
+import os
+import pickle
+import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
-from wengert.runtime.profile_table import duration
+from benchmarks.case import ALONE, OURS, Case
+from benchmarks.disturbance import BUSY, busy_process
+from benchmarks.setting import variables
+from benchmarks.worker import Block, System
 
-Run = Callable[[], object]
-OURS = "wengert"
-BURST = 300e-6  # seconds that calls are repeated for between two readings of the clock
-NONE = "–"  # in a cell: not measured
-LEAST = 3  # rounds of a contestant, however slow it is
+ROOT = Path(__file__).resolve().parents[1]
+WINDOW = 0.01  # seconds at least in which is measured what a disturbance leaves over
+GRACE = 5.0  # seconds in which a process may end by itself
+DIVIDED = 100e-6  # a call that takes longer could have used all threads
 
 
 @dataclass(frozen=True)
-class Figure:
-    """What a ratio should be: at least, or at most, so many times somebody's."""
+class Effort:
+    """How long a case is measured."""
 
-    limit: float
-    whose: str
-    at_most: bool = False
-
-    def verdict(self, found: float | None) -> str:
-        """In words, for a ratio that was measured or was not.
-
-        >>> Figure(5, "JAX").verdict(6.1)
-        '≥ 5 × JAX: yes'
-        """
-        text = f"{'≤' if self.at_most else '≥'} {self.limit:g} × {self.whose}"
-        if found is None:
-            return f"{text}: not measured"
-        reached = found <= self.limit if self.at_most else found >= self.limit
-        return f"{text}: {'yes' if reached else 'NO'}"
+    rounds: int
+    block: float  # seconds of one contestant in one round
+    pause: float  # seconds before each block
 
 
-# Measuring
+FULL = Effort(5, 0.05, 0.03)
+QUICK = Effort(2, 0.01, 0.005)
 
 
-def best_times(cases: Mapping[str, Run], seconds: float = 1.0) -> dict[str, float]:
-    """The best time per call of each case, in seconds; `seconds` is what each may take in all.
-
-    Cases take turns, so that a noisy moment of the machine hits all of them; the best of many
-    rounds is what the code can do.
+@dataclass(frozen=True)
+class Measured:
+    """Seconds per call of each contestant; why others are missing; and how much of the time that
+    the work of a call takes alone a disturbance left over (1.0 where there was none).
     """
-    best = dict.fromkeys(cases, float("inf"))
-    counts = {name: max(1, int(BURST / _warm_time(run))) for name, run in cases.items()}
-    left = dict.fromkeys(cases, seconds)
-    rounds = 0
-    gc.disable()
-    try:
-        while rounds < LEAST or max(left.values()) > 0:
-            rounds += 1
-            for name, run in cases.items():
-                if rounds <= LEAST or left[name] > 0:
-                    taken = _burst(run, counts[name])
-                    best[name] = min(best[name], taken / counts[name])
-                    left[name] -= taken
-    finally:
-        gc.enable()
-    return best
+
+    seconds: dict[str, float]
+    missing: dict[str, str] = field(default_factory=dict)
+    left: float = 1.0
 
 
-def _burst(run: Run, count: int) -> float:
-    start = time.perf_counter()
-    for _ in range(count):
-        run()
-    return time.perf_counter() - start
+class Asked(Protocol):
+    """A system that answers requests: in another process, or in this one."""
+
+    def ask(self, method: str, *arguments: Any) -> Any: ...
+
+    def close(self) -> None: ...
 
 
-def _warm_time(run: Run) -> float:
-    """The time of a call when imports, compilers, caches and allocators have had their turn."""
-    _burst(run, 2)
-    return max(min(_burst(run, 1) for _ in range(2)), 1e-9)
+class Process:
+    """A system in a process of its own."""
+
+    def __init__(self, system: str, threads: int) -> None:
+        self._system = system
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "from benchmarks.worker import serve; serve()", system],
+            cwd=ROOT,
+            env=os.environ | variables(threads),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        requests, answers = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert answers is not None
+        try:
+            pickle.dump((method, arguments), requests)
+            requests.flush()
+            well, answer = pickle.load(answers)
+        except (EOFError, BrokenPipeError) as error:
+            code = self._process.wait()
+            raise RuntimeError(f"the process of {self._system} ended with {code}") from error
+        if not well:
+            raise RuntimeError(f"{self._system}: {answer}")
+        return answer
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(GRACE)
+        except subprocess.TimeoutExpired:  # in the middle of a call, after an interrupt
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
 
 
-# Agreeing
+class Here:
+    """All systems in this process, with the number of threads that it was started with."""
+
+    def __init__(self) -> None:
+        self._system = System()
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        return getattr(self._system, method)(*arguments)
+
+    def close(self) -> None:
+        self._system.drop()
 
 
-def require_agreement(cases: Mapping[str, Run], tolerance: float = 1e-3) -> None:
-    """All contestants compute the same numbers, or the comparison is worth nothing."""
-    expected = numbers(cases[OURS]())
-    for name, run in cases.items():
-        found = numbers(run())
-        assert len(found) == len(expected), f"{name} returns {len(found)} arrays"
-        for x, y in zip(found, expected, strict=True):
-            scale = tolerance * max(float(np.max(np.abs(y), initial=0)), 1e-30)
-            np.testing.assert_allclose(x, y, rtol=0, atol=scale, err_msg=name)
+class Systems:
+    """The systems of a run, started when they are needed first."""
+
+    def __init__(self, together: bool = False) -> None:
+        self._running: dict[tuple[str, int], Asked] = {}
+        self._here = Here() if together else None
+
+    def of(self, system: str, threads: int) -> Asked:
+        if self._here is not None:
+            return self._here
+        key = system, threads
+        if key not in self._running:
+            self._running[key] = Process(system, threads)
+        return self._running[key]
+
+    def __enter__(self) -> Systems:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for each in (*self._running.values(), *([self._here] if self._here else [])):
+            each.close()
+        self._running.clear()
 
 
-def numbers(found: Any) -> list[np.ndarray]:
-    """The arrays in a result, of any library, in one order."""
-    if isinstance(found, dict):
-        return [x for name in sorted(found) for x in numbers(found[name])]
-    if isinstance(found, list | tuple):
-        return [x for each in found for x in numbers(each)]
-    if hasattr(found, "detach"):  # a tensor of PyTorch's that is being differentiated
-        found = found.detach()
-    return [np.asarray(found)]
+class Contest:
+    """A case whose contestants have been made, to be measured alone and beside other work."""
+
+    def __init__(self, case: Case, systems: Systems) -> None:
+        self._case, self._systems = case, systems
+        self.missing: dict[str, str] = {}
+        self._labels: list[str] = []
+        for label in case.contestants:
+            why = self._ask(label, "make", case.name, label)
+            if why is None:
+                self._labels.append(label)
+            elif label == OURS:
+                raise RuntimeError(f"{case.name}: {why}")
+            else:
+                self.missing[label] = why
+
+    def __enter__(self) -> Contest:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for label in self._case.contestants:
+            self._ask(label, "drop")
+
+    def _ask(self, label: str, method: str, *arguments: Any) -> Any:
+        contestant = self._case.contestants[label]
+        threads = contestant.threads or self._case.threads
+        return self._systems.of(contestant.system, threads).ask(method, *arguments)
+
+    def require_agreement(self) -> None:
+        """All contestants compute the same numbers, or the comparison is worth nothing."""
+        tolerance = self._case.tolerance
+        if tolerance is None or self._case.reports:
+            return
+        agreeing = [label for label in self._labels if self._case.contestants[label].agrees]
+        found = {label: self._ask(label, "numbers", label) for label in agreeing}
+        for label in agreeing:
+            require_close(f"{self._case.name}: {label}", found[label], found[OURS], tolerance)
+
+    def measure(self, effort: Effort) -> Measured:
+        """Alone: the best of all calls."""
+        blocks = self._blocks(effort, ALONE)
+        best = {label: min(each.best for each in found) for label, found in blocks.items()}
+        return Measured(best, self.missing)
+
+    def measure_beside(self, effort: Effort, beside: str, alone: Mapping[str, float]) -> Measured:
+        """Beside other work; `alone` is what was measured without."""
+        window = max(WINDOW, alone[OURS])
+        threads = self._case.threads if alone[OURS] > DIVIDED else 1
+        undisturbed = self._ask(OURS, "work_done", window, threads, ALONE)
+        with ExitStack() as stack:
+            if beside == BUSY:
+                stack.enter_context(busy_process())
+            left = self._ask(OURS, "work_done", window, threads, beside) / undisturbed
+            blocks = self._blocks(effort, beside)
+        means = {
+            label: statistics.median(each.mean for each in found) for label, found in blocks.items()
+        }
+        return Measured(means, self.missing, min(left, 1.0))
+
+    def _blocks(self, effort: Effort, beside: str) -> dict[str, list[Block]]:
+        found: dict[str, list[Block]] = {label: [] for label in self._labels}
+        for turn in range(effort.rounds):
+            first = turn % len(self._labels)
+            for label in (*self._labels[first:], *self._labels[:first]):
+                time.sleep(effort.pause)
+                seconds = effort.block * self._case.weight
+                found[label].append(self._ask(label, "block", label, seconds, beside))
+        return found
 
 
-# Tables
-
-
-def compare(
-    title: str,
-    rows: Iterable[tuple[str, Mapping[str, Run], Sequence[Figure]]],
-    seconds: float = 1.0,
-    tolerance: float | None = 1e-3,
-) -> None:
-    """Measure and print a table: rows are (case, contestants, figures). The tolerance is None where
-    contestants do different work.
-    """
-    print(f"\n{title}", flush=True)
-    measured: list[tuple[str, dict[str, float], Sequence[Figure]]] = []
-    for case, contestants, figures in rows:
-        if tolerance is not None:
-            require_agreement(contestants, tolerance)
-        measured.append((case, best_times(contestants, seconds), figures))
-    others = list(dict.fromkeys(x for _, best, _ in measured for x in best if x != OURS))
-    head = ["", OURS, *others, *(f"× {name}" for name in others), ""]
-    print_table(head, [_row(case, best, others, figures) for case, best, figures in measured])
-
-
-def _row(
-    case: str, best: Mapping[str, float], others: Sequence[str], figures: Sequence[Figure]
-) -> list[str]:
-    ratios = {name: best[name] / best[OURS] for name in best}
-    return [
-        case,
-        *(duration(best[name]) if name in best else NONE for name in (OURS, *others)),
-        *(f"{ratios[name]:.2f}" if name in ratios else NONE for name in others),
-        ", ".join(figure.verdict(ratios.get(figure.whose)) for figure in figures),
-    ]
-
-
-def print_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns aligned: the first and the last to the left, numbers to the right."""
-    table = [head, *rows]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for row in table:
-        cells = [
-            cell.ljust(width) if i in (0, len(row) - 1) else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        print("  " + "  ".join(cells).rstrip())
+def require_close(whose: str, found: list[Any], expected: list[Any], tolerance: float) -> None:
+    """Arrays are as many, and close: within a part of the largest number of each."""
+    assert len(found) == len(expected), f"{whose} returns {len(found)} arrays, not {len(expected)}"
+    for x, y in zip(found, expected, strict=True):
+        scale = tolerance * max(float(np.max(np.abs(y), initial=0)), 1e-30)
+        np.testing.assert_allclose(x, y, rtol=0, atol=scale, err_msg=whose)

@@ -1,39 +1,59 @@
-"""The other libraries, with as many threads as were asked for; None where one is not installed."""
+"""The other libraries as contestants find them, with as many threads as this process has."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from benchmarks.case import Run
 from benchmarks.setting import threads
-
-ALL = ("jax", "torch")
 
 
 @cache
-def peer(name: str) -> Any:
-    """A library to compare with, or None, with a line that says so once."""
-    try:
-        found = importlib.import_module(name)
-    except ImportError:
-        print(f"{name}: not installed, skipped.")
-        return None
-    if name == "torch":
-        found.set_num_threads(threads())
-    else:
-        # Work begins in the thread that asks for it: another one only gets in the way.
-        found.config.update("jax_cpu_enable_async_dispatch", False)
-    return found
+def torch_library() -> Any:
+    torch = importlib.import_module("torch")
+    torch.set_num_threads(threads())
+    return torch
 
 
-def chosen(names: Sequence[str], name: str) -> Any:
-    """The library of this name if it is among the chosen ones and installed."""
-    return peer(name) if name in names else None
+@cache
+def jax_library() -> Any:
+    jax = importlib.import_module("jax")
+    # Work begins in the thread that asks for it: another one only gets in the way.
+    jax.config.update("jax_cpu_enable_async_dispatch", False)
+    return jax
 
 
-def torch_tensors(torch: Any, arrays: Sequence[np.ndarray], track: bool = False) -> list[Any]:
+def torch_tensors(arrays: Sequence[np.ndarray], track: bool = False) -> list[Any]:
+    torch = torch_library()
     return [torch.tensor(x, requires_grad=track) for x in arrays]
+
+
+def jitted(function: Callable[..., Any], *arrays: Any) -> Run:
+    """A call of JAX's compiled function that waits for the result."""
+    jax = jax_library()
+    compiled, given = jax.jit(function), jax.device_put(arrays)
+    return lambda: jax.block_until_ready(compiled(*given))
+
+
+def jitted_into(function: Callable[..., Any], *arrays: Any) -> Run:
+    """The same into memory that is there already: each result is given up for the next."""
+    jax = jax_library()
+
+    def with_room(out: Any, *arrays: Any) -> Any:
+        return function(*arrays)
+
+    compiled = jax.jit(with_room, donate_argnums=0, keep_unused=True)
+    given = jax.device_put(arrays)
+    out = jax.jit(function)(*given)
+
+    def run() -> Any:
+        nonlocal out
+        out = jax.block_until_ready(compiled(out, *given))
+        return out
+
+    return run

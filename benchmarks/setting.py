@@ -1,16 +1,13 @@
-"""The setting of a comparison: so many threads for everybody, on as many cores.
+"""The setting of a comparison: so many threads for each library, and the machine's name.
 
-Libraries read this when they are imported. So `use_threads` comes first, and this module imports
-none of them.
+Libraries read the number of threads from the environment when they are imported. So each system has
+a process of its own for each number of threads, and this module imports none of them.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -22,7 +19,8 @@ COUNTS = (
     "WENGERT_NUM_THREADS",
 )
 ALONE = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-LIBRARIES = ("numpy", "torch", "jax")
+IDLE = 0.5  # a load average above this is that of a machine that others use, too
+LIBRARIES = ("wengert", "numpy", "torch", "jax")
 
 
 def variables(threads: int) -> dict[str, str]:
@@ -31,61 +29,36 @@ def variables(threads: int) -> dict[str, str]:
     return dict.fromkeys(COUNTS, str(threads)) | flags
 
 
-VARIABLES = variables(1)
-
-
-def use_threads(count: int) -> None:
-    """Ask every library for so many threads, and stay on as many cores where the system lets us."""
-    early = [name for name in LIBRARIES if name in sys.modules]
-    if early:
-        print(f"{', '.join(early)}: imported before; its number of threads is its own choice.")
-    chosen = variables(count)
-    os.environ.update(chosen)
-    pinned = _pin(count)
-    print("set  " + "  ".join(f"{name}={value!r}" for name, value in chosen.items()))
-    print(f"set  torch.set_num_threads({count})  {pinned}", flush=True)
-
-
 def threads() -> int:
-    """How many threads were asked for; one where nobody asked."""
+    """How many threads were asked for in this process; one where nobody asked."""
     return int(os.environ.get("OMP_NUM_THREADS", "1"))
 
 
-def _pin(count: int) -> str:
-    if not hasattr(os, "sched_setaffinity"):
-        return "no core chosen: this system does not let us"
-    cores = sorted(os.sched_getaffinity(0))[-count:]
-    os.sched_setaffinity(0, cores)
-    return f"sched_setaffinity to {', '.join(map(str, cores))} of {os.cpu_count()} cores"
+def machine() -> str:
+    """The processor and its cores."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{_processor()}, {count} core{'s' * (count != 1)}, {platform.system()}"
 
 
-@contextmanager
-def all_cores() -> Iterator[None]:
-    """Undo the choice of cores, for threads and processes that are started meanwhile."""
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, range(os.cpu_count() or 1))
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
+def load() -> float:
+    """How many processes wanted a core in the last minute; 0 where the system does not say."""
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
-def machine_line() -> str:
-    """Processor and versions."""
-    names = ("wengert", *LIBRARIES)
-    found = ", ".join(f"{name} {_version(name)}" for name in names)
-    return f"{_processor()}; Python {platform.python_version()}, {found}"
+def versions() -> dict[str, str]:
+    found = {name: _version(name) for name in LIBRARIES}
+    return {"python": platform.python_version()} | {k: v for k, v in found.items() if v}
 
 
 def _processor() -> str:
     info = Path("/proc/cpuinfo")
     if info.exists():
-        for line in info.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
+        first, _, _ = info.read_text(encoding="utf-8").partition("\n\n")
+        pairs = (line.partition(":") for line in first.splitlines())
+        facts = {name.strip(): value.strip() for name, _, value in pairs}
+        if "model name" in facts:
+            family = f"family {facts.get('cpu family', '?')}, model {facts.get('model', '?')}"
+            return f"{facts['model name']} ({family})"
     return platform.processor() or platform.machine()
 
 
@@ -93,4 +66,4 @@ def _version(name: str) -> str:
     try:
         return version(name)
     except PackageNotFoundError:
-        return "(not installed)"
+        return ""

@@ -1,10 +1,15 @@
-"""Every benchmark runs, on little work: contestants agree, and the tables print. Nothing is timed
-for its own sake.
+"""Every benchmark runs, on little work: contestants agree, figures are judged, kept and shown.
+Nothing is timed for its own sake.
 """
 
-import importlib
-import os
-import re
+import json
+import math
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,176 +18,222 @@ from benchmarks import (
     __main__ as command,
 )
 from benchmarks import (
-    arena,
-    call_path,
+    bits,
+    catalog,
     cold_start,
-    compile_time,
-    digests,
-    direct,
-    eager_tape,
+    disturbance,
+    harness,
+    memory,
+    networks,
+    page,
+    record,
+    roofline,
+    setting,
+    training,
+    worker,
+)
+from benchmarks import case as it
+from benchmarks.case import ALONE, OURS, Case, Times, Within, duration
+from benchmarks.cases import (
+    calls,
+    compiling,
     elementwise,
     gemm,
-    graph_building,
-    harness,
+    matrices,
     mlp,
-    mlp_native,
-    networks,
-    nonfinite,
     optimizers,
-    policy,
+    reductions,
+    rows,
     scans,
-    setting,
-    threads,
-    train_step,
-    training,
+    steps,
+    tape,
 )
-from benchmarks.harness import OURS, Figure
+from benchmarks.harness import Effort, Measured
+from benchmarks.picture import picture
+from benchmarks.record import Entry, Verdict
+from benchmarks.table import cells, markdown_table, summary, text_table, verdict_text
+from benchmarks.transformer import Transformer
 
+ROOT = Path(__file__).resolve().parents[1]
 SMALL = networks.Network((3, 5, 4, 2), 6)
+LEAST = Effort(2, 0.0, 0.0)
+
+# The cases
 
 
-def test_every_benchmark_of_the_command_has_a_main():
-    for name in command.ALL:
-        assert callable(importlib.import_module(f"benchmarks.{name}").main)
+def test_names_labels_and_systems():
+    begins = {"numpy": "NumPy", "jax": "JAX", "torch": "torch"}
+    for name, (_, case) in catalog.all_cases().items():
+        assert case.name == name
+        assert case.measures
+        for label, each in case.contestants.items():
+            if each.peer:
+                assert label.split()[0] == begins[each.system], (name, label)
+        for goal in case.goals:
+            times = dict.fromkeys(case.contestants, 1.0)
+            assert goal.found(times, case.peers) is not None, (name, goal)
 
 
-def test_an_unknown_benchmark_is_refused(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["benchmarks", "mlp", "gem"])
-    with pytest.raises(SystemExit, match="no benchmark 'gem'; there are gemm, elementwise"):
-        command.main()
+def test_every_group_has_a_title_and_the_front_page_shows_cases_that_exist():
+    assert set(page.TITLES) == set(catalog.GROUPS)
+    assert set(page.FRONT) <= set(catalog.all_cases())
 
 
-def test_the_command_says_where_it_runs_and_runs_what_was_asked_for(monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["benchmarks", "--threads", "3", "graph_building"])
-    monkeypatch.setattr(command, "use_threads", lambda count: print(f"{count} threads"))
-    monkeypatch.setattr(graph_building, "CALLS", 3)
-    command.main()
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == "3 threads"
-    assert "wengert 0.1.0" in said[1]
-    assert re.fullmatch(r"gemm [\d.]+ GF/s in float32, [\d.]+ in .* GB/s; one thread", said[2])
-    assert said[4] == "Trace, gradient and check of a graph"
-    assert len(said) == 6
+def test_cases_are_chosen_by_group_and_by_the_beginning_of_their_names():
+    assert catalog.chosen(["tape"]) == list(tape.CASES)
+    assert [each.name for each in catalog.chosen(["step tiny"])] == [
+        "step tiny, Adam",
+        "step tiny, Lars",
+    ]
+    assert [each.name for each in catalog.chosen(["gemm 64"])] == ["gemm 64"]
+    assert len(catalog.chosen([])) == len(catalog.all_cases())
+    with pytest.raises(ValueError, match="no case begins with 'gem of'; the groups are steps"):
+        catalog.chosen(["gem of"])
 
 
-# The contestants
+def test_cases_import_no_library():
+    """Each system's process would import all of them."""
+    code = (
+        "import sys; from benchmarks.catalog import all_cases; all_cases(); "
+        "print([name for name in ('wengert', 'torch', 'jax') if name in sys.modules])"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "[]"
 
 
-def require_contestants(found: dict[str, harness.Run], *names: str) -> None:
-    assert list(found) == [OURS, *names]
-    harness.require_agreement(found)
+# Contestants
 
 
-def test_networks():
-    require_contestants(mlp.contestants(SMALL, ()), "NumPy by hand")
+SYSTEMS = ["numpy", "jax", "torch"]
 
 
-def test_networks_with_jax():
-    pytest.importorskip("jax")
-    require_contestants(mlp.contestants(SMALL, ("jax",)), "JAX jit", "NumPy by hand")
+def require_contestants(case: Case, system: str, without: tuple[str, ...] = ()) -> None:
+    """Ours and those of one system compute the same numbers."""
+    if system != "numpy":
+        pytest.importorskip(system)
+    found = {
+        label: worker.numbers(each.make()())
+        for label, each in case.contestants.items()
+        if each.agrees and each.system in (system, "wengert") and label not in without
+    }
+    for label, each in found.items():
+        harness.require_close(label, each, found[OURS], case.tolerance)
 
 
-def test_scans():
-    require_contestants(scans.space((5, 2, 3, 4), ()), "NumPy by hand")
-    require_contestants(scans.simulation(3, 7, ()), "NumPy by hand")
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("optimizer", ["Adam", "Lars"])
+def test_training_steps(system, optimizer):
+    require_contestants(Case("", "", steps.step_contestants(SMALL, optimizer)), system)
 
 
-def test_scans_with_jax():
-    pytest.importorskip("jax")
-    names = ("JAX lax.scan", "JAX associative", "NumPy by hand")
-    require_contestants(scans.space((5, 2, 3, 4), ("jax",)), *names)
-    found = scans.simulation(3, 7, ("jax",))
-    require_contestants(found, "JAX lax.scan", "NumPy by hand")
-    assert all(x.dtype == np.float64 for x in harness.numbers(found["JAX lax.scan"]()))
-    times = scans.first_calls(lambda: scans.simulation(2, 3, ("jax",)), repeats=1)
-    assert list(times) == [OURS, "JAX lax.scan"]
+@pytest.mark.parametrize("optimizer", ["Adam", "Lars"])
+def test_many_steps(monkeypatch, optimizer):
+    monkeypatch.setattr(steps, "NETWORKS", {"tiny": SMALL})
+    monkeypatch.setattr(steps, "RUNS", {"tiny": 7})
+    (case,) = steps.run_cases(optimizer)
+    assert list(case.contestants) == [OURS, "step()", "JAX lax.scan"]
+    require_contestants(case, "jax")
 
 
-@pytest.mark.parametrize("dtype", elementwise.DTYPES)
-@pytest.mark.parametrize("function", elementwise.FUNCTIONS)
-def test_elementwise(function, dtype):
-    for build in (elementwise.with_new_array, elementwise.with_old_array):
-        found = build(function, dtype, 100)
-        harness.require_agreement(found, 1e-6)
-        assert all(np.asarray(run()).dtype == dtype for run in found.values())
+def test_steps_beside_ourselves(monkeypatch):
+    monkeypatch.setenv("WENGERT_GRAIN", "1")  # divide however little there is to do
+    monkeypatch.setattr(steps, "NETWORKS", {"tiny": SMALL})
+    for case in (steps.threads_case("tiny", 0.98), steps.nonfinite_case("tiny", 1.1)):
+        assert case.tolerance == 0
+        require_contestants(case, "numpy")
 
 
-@pytest.mark.parametrize("dtype", gemm.DTYPES)
-def test_products(dtype):
-    for size in (1, 7):
-        found = gemm.contestants(size, dtype)
-        require_contestants(found, "wengert into", "NumPy out=", "NumPy a @ b")
-        assert all(np.asarray(run()).dtype == dtype for run in found.values())
+def test_the_products_of_a_step_alone():
+    forward, by_weights, by_inputs = steps.products_alone(SMALL)()
+    assert [x.shape for x in forward] == [(6, 5), (6, 4), (6, 2)]
+    assert [x.shape for x in by_weights] == [(3, 5), (5, 4), (4, 2)]
+    assert [x.shape for x in by_inputs] == [(6, 5), (6, 4)]
 
 
-def test_the_eager_tape():
-    require_contestants(eager_tape.contestants(()), "GradientTape")
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_gradients_of_networks(system):
+    require_contestants(mlp.gradient_case("small", SMALL), system)
+    require_contestants(mlp.native_case("small", SMALL), system)
+    require_contestants(mlp.native_case("row", SMALL._replace(batch=1)), system)
 
 
-def test_cold_starts():
-    ours = cold_start.start_ours()(cold_start.arguments(SMALL))
-    times = cold_start.measure("wengert", SMALL)
-    assert list(times) == ["import", "first step", "its CPU time"]
-    pytest.importorskip("jax")
-    theirs = cold_start.start_jax()(cold_start.arguments(SMALL))
-    harness.require_agreement({OURS: lambda: ours, "JAX": lambda: theirs})
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("way", gemm.WAYS)
+def test_products(system, way):
+    case = gemm.product_case((7, 5, 3), way)
+    assert case.name == f"gemm 7 × 5 × 3{f' {way}' if way else ''}"
+    require_contestants(case, system)
 
 
-def test_a_cold_start_in_a_process_of_its_own():
-    empty, warm = compile_time.rows("tiny", (), repeats=1)
-    assert empty[0] == "tiny, wengert, empty cache"
-    assert warm[0] == "tiny, wengert, warm cache"
-    assert warm[4:] == ["", warm[5], ""]
-    assert [row[5].partition(": ")[0] for row in (empty, warm)] == ["≤ 0.25 s", "≤ 0.03 s"]
+def test_the_shapes_of_steps_are_named_once():
+    found = list(gemm.shapes_of_steps())
+    assert len(set(found)) == len(found)
+    assert ((784, 128, 512), "TN") in found
+    limits = {case.name: case.goals[0].limit for case in gemm.CASES}
+    assert (limits["gemm 128"], limits["gemm 256"]) == (1.1, 0.97)
 
 
-def test_arenas():
-    row = arena.network_row("mnist", SMALL, ())
-    assert row[0] == "mnist 3-5-4-2, batch 6"
-    assert row[-3:-1] == ["–", "–"]
-    assert row[-1].endswith("≤ 0.8 × JAX: not measured")
-    deep, shallow = (arena.checkpointed(layers, 3, 16).size for layers in (12, 6))
-    assert 0 < shallow <= deep < 12 * arena.BATCH * 16 * 4
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("function", elementwise.FUNCTIONS, ids=lambda each: each.name)
+def test_elementwise(system, function):
+    require_contestants(elementwise.function_case(function, 100), system)
 
 
-def test_arenas_with_jax():
-    pytest.importorskip("jax")
-    row = arena.network_row("large", networks.Network((8, 64, 32, 8), 64), ("jax",))
-    assert int(row[6].replace(",", "")) > 0
-    assert re.fullmatch(r"≤ 1.1 × bound: \w+, ≤ 0.8 × JAX: \w+", row[-1])
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("reduction", reductions.REDUCTIONS, ids=lambda each: each.name)
+def test_reductions(system, reduction):
+    for shape, axis in (((6, 5), 0), ((6, 5), 1), ((6, 5), None), ((2, 3, 4), 1)):
+        require_contestants(reductions.reduction_case(reduction, shape, axis), system)
+    assert reductions.copy(reduction, (6, 5), 0)().shape == (6 if reduction.grows else 3, 5)
 
 
-def test_calls():
-    require_contestants(call_path.plain(2, ()), "NumPy add")
-    require_contestants(call_path.plain(10, ()))
-    require_contestants(call_path.nested(10, ()))
-    call, work = call_path.above_the_work(call_path.add_up, call_path.arrays_for(10))
-    assert min(call, work) > 0
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("function", rows.FUNCTIONS, ids=lambda each: each.name)
+def test_rows(system, function):
+    require_contestants(rows.function_case(function, (6, 5), 1.0), system)
 
 
-def test_calls_with_jax():
-    pytest.importorskip("jax")
-    require_contestants(call_path.nested(10, ("jax",)), "JAX jit")
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_cross_entropy(system):
+    require_contestants(rows.cross_entropy_case((6, 5), 1.0), system)
 
 
-# Training
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_scans(system):
+    require_contestants(scans.space_case((5, 2, 3, 4)), system)
+    require_contestants(scans.simulation_case(3, 7), system)
 
 
-def test_training_steps():
-    require_contestants(train_step.contestants(SMALL, ()), "NumPy by hand")
-    require_contestants(train_step.of_many(SMALL, 7, ()), "step()")
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("optimizer", ["Adam", "SGD", "Lars"])
+def test_optimizers(monkeypatch, system, optimizer):
+    monkeypatch.setattr(optimizers, "SHAPE", (3, 4))
+    require_contestants(optimizers.optimizer_case(optimizer, 3), system)
 
 
-def test_training_steps_with_jax():
-    pytest.importorskip("jax")
-    require_contestants(train_step.contestants(SMALL, ("jax",)), "JAX jit", "NumPy by hand")
-    require_contestants(train_step.of_many(SMALL, 7, ("jax",)), "step()", "JAX, one jit")
+@pytest.mark.parametrize("system", ["numpy", "torch"])
+def test_the_eager_tape(system):
+    require_contestants(tape.tape_case(SMALL), system)
 
 
-def test_training_steps_with_torch():
-    pytest.importorskip("torch")
-    names = ("torch eager", "torch fused", "NumPy by hand")
-    require_contestants(train_step.contestants(SMALL, ("torch",)), *names)
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_matrices(system):
+    for kind in ("eigh", "svd"):
+        for shape in ((5, 5), (3, 2, 2)):
+            require_contestants(matrices.matrix_case(kind, shape), system)
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_calls(system):
+    for case in calls.CASES:
+        if not case.reports:
+            require_contestants(case, system)
+
+
+def test_a_call_takes_longer_than_its_work():
+    assert 0 < calls.above_the_work(2)() < 1
 
 
 def test_a_contestant_that_trains_goes_on_and_returns_its_first_losses():
@@ -192,206 +243,388 @@ def test_a_contestant_that_trains_goes_on_and_returns_its_first_losses():
     assert next(losses) == 7
 
 
-def test_what_a_training_step_allocates():
-    row = train_step.memory_row("small", SMALL, calls=3)
-    assert row[0] == "small 3-5-4-2, batch 6"
-    assert row[2] == "none"
-    assert row[-1] == "≤ 400 bytes: yes, 0 in native code: yes"
-    assert train_step.allocated(lambda: bytes(5000)) >= 5000
+# Starting
 
 
-@pytest.mark.parametrize("peers", [(), ("jax",), ("torch",)])
-def test_policies(peers):
-    for peer in peers:
-        pytest.importorskip(peer)
-    names = {"jax": "JAX jit", "torch": "torch"}
-    own = policy.contestants(SMALL, False, peers)
-    require_contestants(own, *(names[peer] for peer in peers))
-    from_numpy = policy.contestants(SMALL, True, peers)
-    assert set(from_numpy) - set(own) == ({"torch nn.Module"} if peers == ("torch",) else set())
-    harness.require_agreement(from_numpy)
-    assert all(run().shape == (1, 2) for run in from_numpy.values())
-
-
-@pytest.mark.parametrize("peers", [(), ("jax",)])
-def test_native_networks(peers):
-    for peer in peers:
-        pytest.importorskip(peer)
-    names = ["JAX jit"] if peers else []
-    require_contestants(
-        mlp_native.contestants(SMALL, peers), mlp_native.STEP, *names, "NumPy by hand"
-    )
-
-
-@pytest.mark.parametrize("in_step", [False, True])
-@pytest.mark.parametrize("of", [optimizers.of_adam, optimizers.of_momentum])
-def test_optimizers(monkeypatch, of, in_step):
-    monkeypatch.setattr(optimizers, "SHAPE", (3, 4))
-    require_contestants(of(in_step, 3, ()))
-    pytest.importorskip("torch")
-    require_contestants(of(in_step, 3, ("torch",)), "torch foreach", "torch fused")
-
-
-def test_optimizers_with_jax():
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda library: cold_start.network_step(library, SMALL),
+        lambda library: cold_start.transformer_step(library, Transformer(2, 8, 2, 7, 5, 3)),
+        lambda library: cold_start.lars_update(library, 3, 4),
+    ],
+)
+def test_programs_of_cold_starts(make):
     pytest.importorskip("jax")
-    require_contestants(optimizers.of_adam(False, 3, ("jax",)), "JAX jit")
+    ours, theirs = (worker.numbers(make(library)()) for library in ("wengert", "jax"))
+    harness.require_close("JAX", theirs, ours, 1e-4)
 
 
-@pytest.mark.parametrize("in_step", [False, True])
-def test_lars_is_another_optimizer(in_step):
-    found = optimizers.of_lars(in_step, 2)
-    assert list(found) == [OURS, "Lars"]
-    with pytest.raises(AssertionError, match="Lars"):
-        harness.require_agreement(found, 1e-6)
+def test_a_cold_start_in_a_process_of_its_own(tmp_path):
+    for _ in range(2):
+        assert 0 < compiling.start("wengert", "three-layer step", str(tmp_path / "cache")) < 60
+    assert set(compiling.PROGRAMS) == set(cold_start.PROGRAMS)
 
 
-def test_looking_for_what_is_not_finite_changes_nothing():
-    for build in (nonfinite.of_step, nonfinite.of_gradient):
-        found = build(SMALL)
-        assert list(found) == [OURS, "raise", "skip"]
-        harness.require_agreement(found, 0)
+def test_importing_and_making_graphs():
+    assert 0 < compiling.importing("json")() < 60
+    assert 0 < compiling.graph_building(3)() < 60
+    with pytest.raises(ImportError, match="nonsense"):
+        compiling._importing_installed("nonsense")
 
 
-# Threads
+# Goals
 
 
-def test_two_threads_give_the_bits_of_one(monkeypatch):
-    monkeypatch.setenv("WENGERT_GRAIN", "1")  # divide however little there is to do
-    for make in (threads.value_and_grad, threads.training_step):
-        found = threads.both(lambda count, make=make: make(SMALL, count))
-        assert list(found) == [OURS, threads.ALONE]
-        harness.require_agreement(found, 0)
+def test_goals():
+    times = {OURS: 2.0, "NumPy": 6.0, "JAX jit": 4.0, "JAX lax.scan": 3.0, "copy": 1.0}
+    peers = ["NumPy", "JAX jit", "JAX lax.scan"]
+    assert Times(1.2).found(times, peers) == 1.5
+    assert Times(1.2, "NumPy").found(times, peers) == 3
+    assert Times(1.2, "JAX").found(times, peers) == 1.5
+    assert Times(1.2, "JAX jit").found(times, peers) == 2
+    assert Times(0.8, "copy").found(times, peers) == 0.5
+    assert Times(1.2, "torch").found(times, peers) is None
+    assert [Times(1.2).reached(found) for found in (1.19, 1.2)] == [False, True]
+    assert Within(2.0).found(times, peers) == 2
+    assert [Within(2.0).reached(found) for found in (2.0, 2.1)] == [True, False]
+    assert (Times(1.2).text, Within(0.025).text) == ("≥ 1.2 × the best peer", "≤ 25 ms")
 
 
-@pytest.mark.parametrize("name", threads.PROGRAMS)
-def test_programs_of_rows(name):
-    found = threads.both(lambda count: threads.on_rows(name, (9, 5), count))
-    harness.require_agreement(found, 0)
-    assert found[OURS]() is found[OURS]()  # it writes to one array
-
-
-def test_the_gradient_of_cross_entropy():
-    x = np.random.default_rng(0).standard_normal((7, 3))
-    found = threads.cross_entropy_gradient(x)
-    expected = np.exp(x) / np.exp(x).sum(1, keepdims=True)
-    expected[np.arange(7), np.arange(7) % 3] -= 1
-    np.testing.assert_allclose(found, expected / 7, rtol=1e-12)
-
-
-def test_digests():
-    one, other = (digests.digest(SMALL, 3, count) for count in (1, 2))
-    assert one == other
-    assert digests.digest(SMALL, 4, 1) != one
-
-
-def test_digests_of_processes(monkeypatch):
-    monkeypatch.setattr(threads, "THREADS", (1, 3))
-    rows = threads.digest_rows("tiny", 2)
-    ways = ["no cache", "no cache, again", "empty cache", "warm cache"]
-    assert [row[0] for row in rows] == [f"tiny, {way}" for way in ways]
-    assert {row[-1] for row in rows} == {"the same everywhere: yes"}
-    assert len({digest for row in rows for digest in row[1:-1]}) == 1
-
-
-def test_graph_building():
-    best, forward, total = graph_building.measure(calls=3, repeats=1)
-    assert best > 0
-    assert 10 < forward < total
-
-
-def test_a_program_that_writes_to_the_same_array():
-    x, y = np.ones((3, 2), np.float32), np.full((2, 3), 2, np.float32)
-    run = direct.into(lambda x, y: x @ y, x, y)
-    first = run()
-    assert (first == 4).all()
-    x[0] = 0  # the program reads the arrays themselves
-    assert run() is first
-    assert (first == [[0, 0, 0], [4, 4, 4], [4, 4, 4]]).all()
+def test_durations():
+    found = [duration(each) for each in (3.21e-9, 1.5e-6, 0.0123, 0.99999, 12.0)]
+    assert found == ["3.21 ns", "1.5 µs", "12.3 ms", "1 s", "12 s"]
 
 
 # The harness
 
 
-def test_contestants_take_turns_and_count_their_calls():
-    called = {"quick": 0, "slow": 0}
+def fake_case(**settings) -> Case:
+    makers = {
+        OURS: it.ours(lambda: lambda: np.ones(3)),
+        "NumPy": it.numpy(lambda: lambda: np.ones(3)),
+        "torch": it.torch(missing),
+        "sleep": it.yardstick(lambda: lambda: 5),
+    }
+    return Case("fake", "nothing", makers, (Times(0.001), Times(1, "torch")), **settings)
 
-    def run(name):
-        called[name] += 1
 
-    best = harness.best_times({name: lambda name=name: run(name) for name in called}, 0.001)
-    assert list(best) == ["quick", "slow"]
-    assert all(each > 0 for each in best.values())
-    assert all(count >= 4 + harness.LEAST for count in called.values())
+def missing() -> it.Run:
+    raise ImportError("no torch", name="torch")
+
+
+@pytest.fixture
+def fake(monkeypatch):
+    case = fake_case(disturbed=True)
+    monkeypatch.setattr(worker, "case_named", lambda name: case)
+    return case
+
+
+def test_a_contest_measures_those_that_are_there(fake):
+    with harness.Systems(together=True) as systems, harness.Contest(fake, systems) as contest:
+        contest.require_agreement()
+        found = contest.measure(LEAST)
+        beside = contest.measure_beside(LEAST, disturbance.PRODUCTS, found.seconds)
+    for each in (found, beside):
+        assert list(each.seconds) == [OURS, "NumPy", "sleep"]
+        assert all(0 < x < 1 for x in each.seconds.values())
+        assert each.missing == {"torch": "torch is not installed"}
+    assert found.left == 1
+    assert 0 < beside.left <= 1
+
+
+def test_a_contest_without_us_is_refused(monkeypatch):
+    case = fake_case()
+    broken = replace(case, contestants={**case.contestants, OURS: it.ours(missing)})
+    monkeypatch.setattr(worker, "case_named", lambda name: broken)
+    systems = harness.Systems(together=True)
+    with systems, pytest.raises(RuntimeError, match="fake: torch is not installed"):
+        harness.Contest(broken, systems)
+
+
+def test_reported_seconds_count(monkeypatch):
+    times = iter([3.0, 2.0, 4.0])
+    case = Case("x", "", {OURS: it.ours(lambda: lambda: next(times))}, (), reports=True)
+    monkeypatch.setattr(worker, "case_named", lambda name: case)
+    with harness.Systems(together=True) as systems, harness.Contest(case, systems) as contest:
+        assert contest.measure(Effort(3, 0.0, 0.0)).seconds == {OURS: 2.0}
 
 
 def test_disagreement_is_refused():
     with pytest.raises(AssertionError, match="theirs"):
-        harness.require_agreement({OURS: lambda: np.ones(3), "theirs": lambda: np.zeros(3)})
-    with pytest.raises(AssertionError, match="theirs returns 2 arrays"):
-        harness.require_agreement({OURS: lambda: np.ones(3), "theirs": lambda: [1.0, 1.0]})
+        harness.require_close("theirs", [np.zeros(3)], [np.ones(3)], 1e-3)
+    with pytest.raises(AssertionError, match="theirs returns 2 arrays, not 1"):
+        harness.require_close("theirs", [1.0, 1.0], [np.ones(3)], 1e-3)
 
 
 def test_results_of_any_form_are_compared_in_one_order():
-    found = harness.numbers(({"b": 2, "a": [1.0, (np.arange(2),)]}, 3))
+    found = worker.numbers(({"b": 2, "a": [1.0, (np.arange(2),)]}, 3))
     assert [x.tolist() for x in found] == [1.0, [0, 1], 2, 3]
 
 
-def test_figures():
-    assert Figure(5, "JAX").verdict(5.0) == "≥ 5 × JAX: yes"
-    assert Figure(5, "JAX").verdict(4.9) == "≥ 5 × JAX: NO"
-    assert Figure(0.8, "JAX", at_most=True).verdict(0.8) == "≤ 0.8 × JAX: yes"
-    assert Figure(0.8, "JAX", at_most=True).verdict(0.9) == "≤ 0.8 × JAX: NO"
-    assert Figure(0.8, "JAX").verdict(None) == "≥ 0.8 × JAX: not measured"
+def test_blocks_take_the_best_and_the_mean(monkeypatch):
+    clock = iter([0, 1, 10, 13, 20, 21])  # before and after: to warm up, and two bursts
+    monkeypatch.setattr(worker.time, "perf_counter", lambda: next(clock))
+    assert worker._bursts(lambda: None, 0.0, 2) == worker.Block(0.5, 1.0)
 
 
-def test_contestants_that_do_different_work_are_compared_without_tolerance(capsys):
-    runs = {OURS: lambda: 1.0, "other": lambda: 2.0}
-    with pytest.raises(AssertionError):
-        harness.compare("Same", [("", runs, [])], seconds=0.001)
-    harness.compare("Different", [("", runs, [])], seconds=0.001, tolerance=None)
-    assert "× other" in capsys.readouterr().out
-
-
-def test_a_table_has_a_column_for_each_contestant(capsys):
-    rows = [
-        ("first", {OURS: lambda: 1.0, "NumPy": lambda: 1.0}, [Figure(0, "NumPy")]),
-        ("the second", {OURS: lambda: 2.0, "JAX": lambda: 2.0}, [Figure(1, "NumPy")]),
-    ]
-    harness.compare("Numbers", rows, seconds=0.001)
-    empty, title, head, first, second = capsys.readouterr().out.splitlines()
-    assert (empty, title) == ("", "Numbers")
-    assert head.split() == [OURS, "NumPy", "JAX", "×", "NumPy", "×", "JAX"]
-    assert first.endswith("≥ 0 × NumPy: yes")
-    assert second.endswith("≥ 1 × NumPy: not measured")
-    assert first.count("–") == second.count("–") == 2
-    assert first.index("≥") == second.index("≥")
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_the_setting_asks_for_threads(monkeypatch, capsys, count):
-    for name in setting.VARIABLES:
-        monkeypatch.setenv(name, "before")
-    monkeypatch.setattr(setting, "_pin", lambda count: f"pinned to {count}")
-    setting.use_threads(count)
-    said = capsys.readouterr().out
-    for name, value in setting.variables(count).items():
-        assert setting.os.environ[name] == value
-        assert f"{name}={value!r}" in said
-    assert setting.threads() == count
-    assert ("multi_thread_eigen=false" in said) == (count == 1)
-    assert f"pinned to {count}" in said
-    assert "numpy" in said.splitlines()[0]  # imported before, and said so
-    assert "wengert 0.1.0" in setting.machine_line()
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
-def test_cores_are_chosen_and_given_back():
-    before = os.sched_getaffinity(0)
+def test_a_system_in_a_process_of_its_own():
+    process = harness.Process("numpy", 1)
     try:
-        setting._pin(1)
-        assert os.sched_getaffinity(0) == {max(before)}
-        with setting.all_cores():
-            assert os.sched_getaffinity(0) == set(range(os.cpu_count())) & before
-        assert os.sched_getaffinity(0) == {max(before)}
+        assert process.ask("make", "call 2 arrays", "NumPy add") is None
+        (found,) = process.ask("numbers", "NumPy add")
+        assert found.tolist() == [3.0] * calls.ELEMENTS
+        block = process.ask("block", "NumPy add", 0.0, ALONE)
+        assert 0 < block.best <= block.mean < 1
+        process.ask("drop")
+        with pytest.raises(RuntimeError, match="numpy: KeyError: 'NumPy add'"):
+            process.ask("numbers", "NumPy add")
     finally:
-        os.sched_setaffinity(0, before)
+        process.close()
+    with pytest.raises((RuntimeError, ValueError)):
+        process.ask("drop")
+
+
+def test_a_process_in_the_middle_of_a_call_is_ended(monkeypatch):
+    monkeypatch.setattr(harness, "GRACE", 0.1)
+    started = []
+
+    def start(*args, **settings):
+        started.append(subprocess.Popen([sys.executable, "-c", "while True: pass"], **settings))
+        return started[0]
+
+    popen = {"Popen": start, "PIPE": subprocess.PIPE, "TimeoutExpired": subprocess.TimeoutExpired}
+    monkeypatch.setattr(harness, "subprocess", SimpleNamespace(**popen))
+    harness.Process("numpy", 1).close()
+    assert started[0].poll() is not None
+
+
+def test_a_busy_process_runs_as_long_as_it_is_wanted(monkeypatch):
+    started = []
+    popen = subprocess.Popen
+
+    def start(command):
+        started.append(popen(command))
+        return started[-1]
+
+    monkeypatch.setattr(disturbance.subprocess, "Popen", start)
+    with disturbance.busy_process():
+        assert started
+        assert all(each.poll() is None for each in started)
+    assert all(each.poll() is not None for each in started)
+
+
+def test_work_that_is_done_beside_other_work():
+    called = []
+    assert disturbance.work_done(0.02, 2, lambda: called.append(1)) > 0
+    assert len(called) == 15
+
+
+def test_libraries_are_told_how_many_threads_to_use(monkeypatch):
+    assert setting.variables(2)["OPENBLAS_NUM_THREADS"] == "2"
+    assert "multi_thread_eigen=false" in setting.variables(1)["XLA_FLAGS"]
+    assert setting.variables(2)["XLA_FLAGS"] == ""
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert setting.threads() == 3
+    assert "core" in setting.machine()
+    assert setting.versions()["wengert"] == "0.1.0"
+
+
+# What was measured: kept and shown
+
+
+def sample(name="step tiny, Adam", **settings) -> Entry:
+    _, case = catalog.all_cases()[name]
+    seconds = {OURS: 1e-5, "JAX jit": 5e-5, "torch fused": 5e-4, "NumPy by hand": 9e-6}
+    found = record.entry("steps", case, Measured(seconds, {"torch foreach": "why"}))
+    return replace(
+        record.stamped(found, "2030-01-02T03:04+00:00", 0.1, "A machine", {"numpy": "9"}, False),
+        **settings,
+    )
+
+
+def test_figures_are_judged():
+    found = sample()
+    assert found.verdicts == [
+        Verdict("≥ 10 × JAX", pytest.approx(5), False),
+        Verdict("≥ 40 × torch", pytest.approx(50), True),
+    ]
+    assert not found.reached
+    assert found.best_peer == "NumPy by hand"
+    assert found.ratio == pytest.approx(0.9)
+    assert found.ratio_to("torch") == pytest.approx(50)
+    assert sample("run tiny, Adam").ratio_to("torch") is None
+
+
+def test_figures_beside_other_work_are_judged_by_what_is_left():
+    case = catalog.case_named("step tiny, Adam")
+    disturbed = Measured({OURS: 4e-5, "JAX jit": 6e-5}, left=0.5)
+    found = record.entry("steps", case, disturbed, disturbance.BUSY, {OURS: 1e-5})
+    assert found.key == "step tiny, Adam, beside a half-busy process"
+    assert found.verdicts == [
+        Verdict("≥ 1 × the best peer", pytest.approx(1.5), True),
+        Verdict("≥ 0.9 × what is left", pytest.approx(0.5), False),
+    ]
+
+
+def test_entries_are_kept_and_merged(tmp_path):
+    path = tmp_path / "deep" / "found.json"
+    assert record.read(path) == {}
+    old = sample(machine="old"), sample("gemm 64", group="gemm"), replace(sample(), name="gone")
+    record.write(path, old)
+    assert json.loads(path.read_text(encoding="utf-8"))["cases"][0]["machine"] == "old"
+    again = record.read(path)
+    assert again["gone"] == replace(old[2], verdicts=again["gone"].verdicts)
+    new = sample(machine="new"), sample(beside=disturbance.BUSY)
+    merged = record.merged(again, new, catalog.all_cases())
+    assert [each.key for each in merged] == [
+        "step tiny, Adam",
+        "step tiny, Adam, beside a half-busy process",
+        "gemm 64",
+    ]
+    assert merged[0].machine == "new"
+    assert [each.goal for each in merged[2].verdicts] == ["≥ 1.1 × the best peer"]
+
+
+def test_numbers_that_are_not_finite_are_null_in_json(tmp_path):
+    record.write(tmp_path / "x.json", [sample(verdicts=[Verdict("x", math.inf, True)])])
+    assert record.read(tmp_path / "x.json")["step tiny, Adam"].verdicts[0].found is None
+
+
+def test_tables():
+    found = sample()
+    told = "≥ 10 × JAX: NO, 5.00; ≥ 40 × torch: yes, 50.0"
+    assert cells(found) == ["step tiny, Adam", "10 µs", "0.90", "5.00", "50.0", told]
+    assert text_table([found]).splitlines()[1].endswith(told)
+    head, rule, row = markdown_table([found]).splitlines()
+    assert head == "| | wengert | × NumPy | × JAX | × torch | goals |"
+    assert rule == "| --- | ---: | ---: | ---: | ---: | --- |"
+    assert row.startswith("| step tiny, Adam | 10 µs | **0.90** | 5.00 | 50.0 | ≥ 10 × JAX: **no**")
+    assert verdict_text(Verdict("≤ 25 ms", 0.03, False)) == "≤ 25 ms: NO, 30 ms"
+    assert verdict_text(Verdict("≥ 2 × JAX", None, None)) == "≥ 2 × JAX: not measured"
+    assert summary([found]) == ("Faster than the best peer in 0 of 1 cases; 1 of 2 goals reached.")
+
+
+def test_the_picture_has_a_bar_for_each_case():
+    found = [sample(), sample("gemm 64", group="gemm"), sample("import", seconds={OURS: 1.0})]
+    root = xml.fromstring(picture(found))
+    titles = [each.text for each in root.iter("{http://www.w3.org/2000/svg}title")]
+    assert titles == ["step tiny, Adam: 0.90 × NumPy by hand", "gemm 64: 5.00 × JAX jit"]
+
+
+def test_kernels_under_the_roofs(monkeypatch):
+    monkeypatch.setattr(roofline, "NETWORKS", {"tiny": SMALL})
+    found = roofline.profiles(("tiny",))
+    assert list(found) == ["step tiny (3-5-4-2, batch 6)"]
+    root = xml.fromstring(roofline.roofline(found))
+    dots = list(root.iter("{http://www.w3.org/2000/svg}circle"))
+    (profile,) = found.values()
+    shown = [each for each in profile.kernels if each.share >= roofline.LEAST and each.flops]
+    assert len(dots) == len(shown) > 3
+
+
+def test_the_pages_show_what_is_in_the_json():
+    entries = list(record.read(page.DOCS / "benchmarks.json").values())
+    assert entries
+    assert {each.name for each in entries} <= set(catalog.all_cases())
+    parts = {
+        page.DOCS / "benchmarks.md": page.figures(entries, (page.DOCS / "roofline.svg").exists()),
+        page.README: page.front(entries),
+    }
+    for path, part in parts.items():
+        text = path.read_text(encoding="utf-8")
+        assert page.with_part(text, part) == text, "python -m benchmarks page writes it"
+    drawn = (page.DOCS / "benchmarks.svg").read_text(encoding="utf-8")
+    assert drawn == picture(entries)
+    assert all(each.machine and each.when and each.versions for each in entries)
+
+
+def test_notes_name_the_machine_and_what_is_rough():
+    first, second = sample(), sample(when="2030-01-05T00:00", quick=True, load=2.6)
+    assert page.notes([first]) == ["Measured on A machine, 2030-01-02; numpy 9."]
+    told = page.notes([first, second])
+    assert told[0] == "Measured on A machine, 2030-01-02 to 2030-01-05; numpy 9."
+    assert told[1] == "Roughly: 1 of 2 figures are of a quick run."
+    assert "while 1 of 2 figures were measured (load average up to 3)" in told[2]
+    assert page.notes([sample(load=None)])[1].startswith("Whether others used the machine was not")
+
+
+# The command
+
+
+def test_an_unknown_case_is_refused():
+    with pytest.raises(SystemExit, match="no case begins with 'gem of'"):
+        command.main(["gem of"])
+    with pytest.raises(SystemExit, match="page stands alone"):
+        command.main(["page", "gemm"])
+
+
+def test_cases_are_listed(capsys):
+    command.main(["tape", "--list"])
+    assert capsys.readouterr().out.split()[:3] == ["tape", "tiny", "value"]
+
+
+def test_a_run_tells_keeps_and_draws(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(page, "MEASURED", tmp_path / "found.json")
+    monkeypatch.setattr(page, "DRAWN", tmp_path / "found.svg")
+    monkeypatch.setattr(command, "QUICK", LEAST)
+    monkeypatch.setattr(command, "Systems", lambda together: harness.Systems(True))
+    command.main(["graph of", "--quick"])
+    said = capsys.readouterr().out
+    assert "wengert 0.1.0" in said.splitlines()[0]
+    assert ("Others use this machine" in said) == (setting.load() > setting.IDLE)
+    assert "1/1  graph of 2,000 nodes" in said
+    assert "1 goals reached" in said or "0 of 1 goals reached" in said
+    (found,) = record.read(tmp_path / "found.json").values()
+    assert (found.name, found.group, found.quick) == ("graph of 2,000 nodes", "compiling", True)
+    assert (tmp_path / "found.svg").exists()
+
+
+def test_a_disturbed_case_is_measured_alone_and_beside_other_work(fake):
+    with harness.Systems(together=True) as systems:
+        found = list(command.measure(fake, "steps", systems, LEAST, (disturbance.PRODUCTS,)))
+    assert [each.key for each in found] == ["fake", "fake, beside NumPy's products"]
+    assert [len(each.verdicts) for each in found] == [2, 2]
+
+
+# Memory and bits
+
+
+def test_arenas():
+    row = memory.arena_row("mnist", SMALL, None)
+    assert row[0] == "mnist 3-5-4-2, batch 6"
+    assert row[-3:-1] == ["–", "–"]
+    assert row[-1].endswith("≤ 0.8 × JAX: not measured")
+    assert memory.arena_row("large", SMALL, 10**9)[-1].endswith("≤ 0.8 × JAX: yes")
+    deep, shallow = (memory.checkpointed(layers, 3, 16).size for layers in (12, 6))
+    assert 0 < shallow <= deep < 12 * memory.BATCH * 16 * 4
+
+
+def test_arenas_with_jax():
+    pytest.importorskip("jax")
+    found = memory.jax_temporaries(networks.Network((8, 64, 32, 8), 64))
+    assert found is not None
+    assert found > 0
+
+
+def test_what_a_training_step_allocates():
+    row = memory.call_row("small", SMALL, calls=3)
+    assert row[0] == "small 3-5-4-2, batch 6"
+    assert row[2] == "none"
+    assert row[-1] == "≤ 400 bytes: yes, 0 in native code: yes"
+    assert memory.allocated(lambda: bytes(5000)) >= 5000
+
+
+def test_digests():
+    one, other = (bits.digest(SMALL, 3, count) for count in (1, 2))
+    assert one == other
+    assert bits.digest(SMALL, 4, 1) != one
+
+
+def test_digests_of_processes(monkeypatch):
+    monkeypatch.setattr(bits, "THREADS", (1, 3))
+    found = bits.rows("tiny", 2)
+    ways = ["no cache", "no cache, again", "empty cache", "warm cache"]
+    assert [row[0] for row in found] == [f"tiny, {way}" for way in ways]
+    assert {row[-1] for row in found} == {"the same everywhere: yes"}
+    assert len({digest for row in found for digest in row[1:-1]}) == 1

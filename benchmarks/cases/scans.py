@@ -7,22 +7,19 @@ c[i])` in each step.
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-import wengert as wg
-from benchmarks.harness import OURS, Figure, Run, compare, print_table
-from benchmarks.peers import ALL, chosen, torch_tensors
-from wengert.runtime.profile_table import duration
+from benchmarks import case as it
+from benchmarks.case import OURS, Case, Run, Times
+from benchmarks.peers import jax_library, jitted, torch_library, torch_tensors
 
 SHAPE = (1024, 4, 64, 16)  # length, batch, channels, states
 STATES, STEPS = 60, 614
 RATE = 0.01
-FIGURES = [Figure(3, "JAX lax.scan")]
 
 
 # The state-space scan
@@ -48,8 +45,9 @@ def space_loss(xp: Any, scan: Callable[..., Any]) -> Callable[..., Any]:
     return loss
 
 
-def associative_loss(jax: Any) -> Callable[..., Any]:
-    """The same, with a loop in parallel pieces."""
+def associative_loss() -> Callable[..., Any]:
+    """The same in JAX, with a loop in parallel pieces."""
+    jax = jax_library()
 
     def loss(a: Any, b: Any) -> Any:
         def join(x: tuple[Any, Any], y: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -75,8 +73,24 @@ def space_by_hand(a: np.ndarray, b: np.ndarray) -> tuple[Any, tuple[np.ndarray, 
     return np.sum(hs * hs), (ga, gb)
 
 
-def space_in_torch(torch: Any, a: Any, b: Any) -> Run:
+def space_ours(shape: Sequence[int]) -> Run:
+    import wengert as wg
+
+    a, b = space_data(shape)
+    compiled = wg.compile(wg.value_and_grad(space_loss(wg, wg.scan), argnums=(0, 1)))
+    return lambda: compiled(a, b)
+
+
+def space_in_jax(shape: Sequence[int], associative: bool) -> Run:
+    jax = jax_library()
+    loss = associative_loss() if associative else space_loss(jax.numpy, jax.lax.scan)
+    return jitted(jax.value_and_grad(loss, argnums=(0, 1)), *space_data(shape))
+
+
+def space_in_torch(shape: Sequence[int]) -> Run:
     """A Python loop over tensors, which is what PyTorch has."""
+    torch = torch_library()
+    a, b = torch_tensors(space_data(shape), track=True)
 
     def step() -> object:
         h, hs = torch.zeros_like(a[0]), []
@@ -89,26 +103,25 @@ def space_in_torch(torch: Any, a: Any, b: Any) -> Run:
     return step
 
 
-def space(shape: Sequence[int] = SHAPE, peers: Sequence[str] = ALL) -> dict[str, Run]:
-    a, b = space_data(shape)
-    compiled = wg.compile(wg.value_and_grad(space_loss(wg, wg.scan), argnums=(0, 1)))
-    found: dict[str, Run] = {OURS: lambda: compiled(a, b)}
-    if jax := chosen(peers, "jax"):
-        arrays = jax.device_put((a, b))
-        losses = {
-            "JAX lax.scan": space_loss(jax.numpy, jax.lax.scan),
-            "JAX associative": associative_loss(jax),
-        }
-        for name, loss in losses.items():
-            found[name] = _jitted(jax, jax.value_and_grad(loss, argnums=(0, 1)), arrays)
-    if torch := chosen(peers, "torch"):
-        found["torch loop"] = space_in_torch(torch, *torch_tensors(torch, (a, b), track=True))
-    return found | {"NumPy by hand": lambda: space_by_hand(a, b)}
+def space_in_numpy(shape: Sequence[int]) -> Run:
+    return partial(space_by_hand, *space_data(shape))
 
 
-def _jitted(jax: Any, function: Callable[..., Any], arrays: Sequence[Any]) -> Run:
-    step = jax.jit(function)
-    return lambda: jax.block_until_ready(step(*arrays))
+def space_case(shape: Sequence[int]) -> Case:
+    length, *rest = shape
+    return Case(
+        "scan diagonal",
+        f"value and gradient of {length} steps of a diagonal state space of "
+        f"{' × '.join(map(str, rest))} numbers",
+        {
+            OURS: it.ours(partial(space_ours, shape)),
+            "JAX lax.scan": it.jax(partial(space_in_jax, shape, False)),
+            "JAX associative_scan": it.jax(partial(space_in_jax, shape, True)),
+            "torch loop": it.torch(partial(space_in_torch, shape)),
+            "NumPy by hand": it.numpy(partial(space_in_numpy, shape)),
+        },
+        (Times(6, "JAX"),),
+    )
 
 
 # The simulation
@@ -153,7 +166,36 @@ def simulation_by_hand(p: np.ndarray, c: np.ndarray, steps: int) -> tuple[Any, n
     return np.sum(c * c), gp
 
 
-def simulation_in_torch(torch: Any, p: Any, start: Any, steps: int) -> Run:
+def simulation_ours(states: int, steps: int) -> Run:
+    import wengert as wg
+
+    p, c = simulation_data(states)
+    ps, cs = named("p", p), named("c", c)
+    compiled = wg.compile(wg.value_and_grad(simulation_loss(np.tanh, wg.scan, steps)))
+    return lambda: compiled(ps, cs)
+
+
+def simulation_in_jax(states: int, steps: int) -> Run:
+    """In float64, which JAX computes where it is asked to only."""
+    jax = jax_library()
+    p, c = simulation_data(states)
+    loss = simulation_loss(jax.numpy.tanh, jax.lax.scan, steps)
+    with jax.enable_x64(True):
+        step = jax.jit(jax.value_and_grad(loss))
+        given = jax.device_put((named("p", p), named("c", c)))
+
+    def run() -> object:
+        with jax.enable_x64(True):
+            return jax.block_until_ready(step(*given))
+
+    return run
+
+
+def simulation_in_torch(states: int, steps: int) -> Run:
+    torch = torch_library()
+    arrays = simulation_data(states)
+    (p,), (start,) = torch_tensors(arrays[:1], track=True), torch_tensors(arrays[1:])
+
     def step() -> object:
         c = start
         for _ in range(steps):
@@ -164,68 +206,28 @@ def simulation_in_torch(torch: Any, p: Any, start: Any, steps: int) -> Run:
     return step
 
 
-def simulation(
-    states: int = STATES, steps: int = STEPS, peers: Sequence[str] = ALL
-) -> dict[str, Run]:
+def simulation_in_numpy(states: int, steps: int) -> Run:
     p, c = simulation_data(states)
-    ps, cs = named("p", p), named("c", c)
-    compiled = wg.compile(wg.value_and_grad(simulation_loss(np.tanh, wg.scan, steps)))
-    found: dict[str, Run] = {OURS: lambda: compiled(ps, cs)}
-    if jax := chosen(peers, "jax"):
-        loss = simulation_loss(jax.numpy.tanh, jax.lax.scan, steps)
-        found["JAX lax.scan"] = _in_double(jax, jax.value_and_grad(loss), (ps, cs))
-    if torch := chosen(peers, "torch"):
-        (tp,), (tc,) = torch_tensors(torch, (p,), track=True), torch_tensors(torch, (c,))
-        found["torch loop"] = simulation_in_torch(torch, tp, tc, steps)
-
-    def by_hand() -> object:
-        value, gp = simulation_by_hand(p, c, steps)
-        return value, list(gp)
-
-    return found | {"NumPy by hand": by_hand}
-
-
-def _in_double(jax: Any, function: Callable[..., Any], arrays: Sequence[Any]) -> Run:
-    """JAX computes in float64 where it is asked to only."""
-    with jax.enable_x64(True):
-        step, given = jax.jit(function), jax.device_put(arrays)
 
     def run() -> object:
-        with jax.enable_x64(True):
-            return jax.block_until_ready(step(*given))
+        value, gp = simulation_by_hand(p, c, steps)
+        return value, list(gp)
 
     return run
 
 
-# Both
+def simulation_case(states: int, steps: int) -> Case:
+    return Case(
+        "scan scalars",
+        f"value and gradient of {steps} steps of a simulation of {states} scalars, float64",
+        {
+            OURS: it.ours(partial(simulation_ours, states, steps)),
+            "JAX lax.scan": it.jax(partial(simulation_in_jax, states, steps)),
+            "torch loop": it.torch(partial(simulation_in_torch, states, steps)),
+            "NumPy by hand": it.numpy(partial(simulation_in_numpy, states, steps)),
+        },
+        (Times(12, "JAX"),),
+    )
 
 
-def first_calls(build: Callable[[], dict[str, Run]], repeats: int = 3) -> dict[str, float]:
-    """The median time of a first call, which compiles, of those that compile."""
-    found: dict[str, list[float]] = {}
-    for _ in range(repeats):
-        for name, run in build().items():
-            if name == OURS or name.startswith("JAX"):
-                start = time.perf_counter()
-                run()
-                found.setdefault(name, []).append(time.perf_counter() - start)
-    return {name: statistics.median(times) for name, times in found.items()}
-
-
-CASES: dict[str, Callable[[], dict[str, Run]]] = {
-    "state space, float32, " + " × ".join(map(str, SHAPE)): space,
-    f"simulation, float64, {STATES} scalars, {STEPS} steps": simulation,
-}
-
-
-def rows() -> Iterator[tuple[str, dict[str, Run], Sequence[Figure]]]:
-    for case, build in CASES.items():
-        yield case, build(), FIGURES
-
-
-def main() -> None:
-    compare("Scans, value and gradient", rows(), seconds=2.0)
-    print("\nFirst calls of the same, which compile, in a process that has compiled before")
-    for case, build in CASES.items():
-        times = first_calls(build)
-        print_table(["", *times, ""], [[case, *map(duration, times.values()), ""]])
+CASES = (space_case(SHAPE), simulation_case(STATES, STEPS))
