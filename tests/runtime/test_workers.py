@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.codegen.targets.cpu.pool_code import FRAME
 from wengert.runtime import workers
 
 RNG = np.random.default_rng(3)
@@ -125,15 +126,14 @@ def test_bits_do_not_depend_on_the_number_of_threads(name: str) -> None:
     assert len(set(found.values())) == 1
 
 
-def test_workers_take_part() -> None:
-    """With three threads, others than the caller's have written to their frames."""
+def test_the_pool_is_given_the_work() -> None:
+    """What was shared out last is a kernel of this program."""
     compiled = wg.compile(lambda x: np.exp(x), threads=3)
     x = normal(4000)
     compiled(x)
-    executable = compiled.executable(x)
-    assert executable.memory is not None
-    frames = executable.memory._frames.reshape(3, -1)
-    assert [int(frame[2]) for frame in frames] == [0, 1, 2]  # the word that says which worker
+    memory = compiled.executable(x).memory
+    assert memory is not None
+    assert workers.pool().words[FRAME] == memory.address
 
 
 def test_sizes_known_at_run_time() -> None:
@@ -166,6 +166,27 @@ def test_a_number_that_is_not_finite_is_seen_in_any_part(place: int) -> None:
     with pytest.raises(wg.errors.NonFiniteError):
         f(x)
     assert np.array_equal(x, before)
+
+
+def test_of_several_outputs_the_first_is_named() -> None:
+    """Whoever finds which of them first, and whether they are written over arguments or not."""
+    x, y = np.abs(normal(1000)) + 1, np.abs(normal(3000)) + 1
+    x[990] = y[5] = -1
+    found = set()
+    for threads in (1, 3):
+        for donate in ((), ("x", "y")):
+            f = wg.compile(
+                lambda x, y: (np.log(x), np.log(y)),
+                threads=threads,
+                donate=donate,
+                nonfinite="raise",
+            )
+            for _ in range(5):
+                with pytest.raises(wg.errors.NonFiniteError) as error:
+                    f(x, y)
+                found.add((donate, str(error.value)))
+    assert len(found) == 2
+    assert all("index (990,)" in text for _, text in found)
 
 
 def test_a_small_program_asks_for_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,6 +74,11 @@ class Kernel:
     partial: int | None = None  # of a fold that is split: the slot of what its parts come to
 
     @property
+    def by_workers(self) -> bool:
+        """Whether any worker may run it, or a part of it; if not, only the caller does."""
+        return not self.bodies and (self.split is not None or self.apart)
+
+    @property
     def outer(self) -> Shape:
         """The domain without the folded axes."""
         return tuple(n for axis, n in enumerate(self.domain) if axis not in self.folded)
@@ -164,11 +169,12 @@ class Program:
 # The frame.
 
 # Its first words. STATUS: which node found an error (its place in `failing`, from 1); POSITION:
-# where. Workers have a frame each: WORKER is its number, WORKERS how many run this call, MAIN the
-# frame of worker 0, THREADS how many may run, POOL where they wait, ROOM the bytes of workspace
-# that each of them has. FIRST_ROW, FIRST_COLUMN: where its part of a contraction begins.
-STATUS, POSITION, WORKER, WORKERS, MAIN, THREADS, POOL, ROOM, FIRST_ROW, FIRST_COLUMN = range(10)
-HEADER = 10  # words before the Dims
+# where. WORKERS: how many may take part in this call, THREADS: in any, POOL: where they wait,
+# ROOM: the bytes of workspace that each of them has.
+STATUS, POSITION, WORKERS, THREADS, POOL, ROOM = range(6)
+HEADER = 10  # words before the Dims; the last four are free
+# Behind the frame each worker has words of its own: status and position of what it ran.
+LINE = 8  # words from one worker to the next; a cache line, which no two of them write to
 NONFINITE = -1  # the status where an output is not finite; the position says which
 
 
@@ -254,8 +260,8 @@ class Layout:
 
     @property
     def words(self) -> int:
-        """Of a frame; a whole number of cache lines, for the frames of workers lie side by side."""
-        return -(-(self.first + len(self.slots)) // 8) * 8
+        """Of a frame; a whole number of cache lines, for those of workers follow."""
+        return -(-(self.first + len(self.slots)) // LINE) * LINE
 
     def holds(self, slot: int, kind: type) -> bool:
         """Whether a word holds this kind of pointer."""

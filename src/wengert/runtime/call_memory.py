@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.codegen.kernel import (
     HEADER,
-    MAIN,
+    LINE,
     POOL,
     ROOM,
     THREADS,
@@ -39,10 +39,9 @@ class Memory:
     ) -> None:
         self.layout, self.place = layout, place
         self.grows = grows  # whether room for some sizes is room for all smaller ones
-        self._frames = aligned_bytes(8 * threads * layout.words).view(np.int64)
-        self._frames[:] = 0
-        self.frame = self._frames[: layout.words]  # of worker 0; the others copy it
-        self.frame[MAIN] = self.frame.ctypes.data
+        self._words = aligned_bytes(8 * (layout.words + LINE * threads)).view(np.int64)
+        self._words[:] = 0
+        self.frame = self._words[: layout.words]  # behind it, a line for each worker
         self.frame[WORKERS], self.frame[THREADS], self.frame[POOL] = 1, threads, pool
         self.inputs, self.outputs = input_slots(layout), layout.outputs
         for number, slot in enumerate(layout.slots, layout.first):

@@ -17,25 +17,20 @@ from typing import Protocol
 import numpy as np
 
 from wengert.codegen.llvm.machine.native import Native
-from wengert.codegen.targets.cpu.pool import (
-    BARRIER,
-    BARRIER_AT,
+from wengert.codegen.targets.cpu.pool import BEGIN, CLAIM, SHARE, STOP, WAIT, pool_text
+from wengert.codegen.targets.cpu.pool_code import (
+    BEGIN_AT,
     BUSY,
-    CLAIM,
-    GENERATION,
-    RUN,
-    RUN_AT,
+    SHARE_AT,
     SIZE,
     SPINS,
-    STOP,
-    WAIT,
+    TICKET,
     WORDS,
-    pool_text,
 )
 from wengert.runtime.caching.cache import begin_object, cached_object
 
 LIMIT = 256  # threads, whatever is asked for
-TURNS = 1000  # of a loop that a worker waits in before it sleeps: some 50 µs
+TURNS = 1000  # of a loop that a worker waits in before it sleeps: 25 to 50 µs
 PATIENCE = 2.0  # seconds to wait for calls and workers to end
 
 
@@ -92,13 +87,12 @@ class WorkerPool:
     """The threads, and the words through which machine code reaches them."""
 
     def __init__(self) -> None:
-        self._native = Native((cached_object(pool_text()),), (RUN, BARRIER, WAIT, CLAIM, STOP))
+        self._native = Native((cached_object(pool_text()),), (BEGIN, SHARE, WAIT, CLAIM, STOP))
         self._words = np.zeros(WORDS + 16, np.int64)
         skipped = -self._words.ctypes.data % 128 // 8
         self.words = self._words[skipped : skipped + WORDS]
         self.address: int = self.words.ctypes.data
-        kinds = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-        self._wait = self._native.function(WAIT, *kinds)
+        self._wait = self._native.function(WAIT, ctypes.c_void_p, ctypes.c_int64)
         self._take = self._native.function(CLAIM, ctypes.c_void_p, ctypes.c_void_p)
         self._stop = self._native.function(STOP, ctypes.c_void_p)
         self._lock = threading.Lock()
@@ -109,8 +103,8 @@ class WorkerPool:
     def _reset(self) -> None:
         """A pool without threads."""
         self.words[:] = 0
-        self.words[RUN_AT] = self._native.address(RUN)
-        self.words[BARRIER_AT] = self._native.address(BARRIER)
+        self.words[BEGIN_AT] = self._native.address(BEGIN)
+        self.words[SHARE_AT] = self._native.address(SHARE)
         self.threads = []
 
     def serve(self, user: Uses, threads: int) -> None:
@@ -143,18 +137,17 @@ class WorkerPool:
             time.sleep(0.0005)
 
     def _start(self, number: int) -> None:
-        seen = int(self.words[GENERATION : GENERATION + 1].view(np.int32)[0])
         thread = threading.Thread(
-            target=self._work, args=(number, seen), name=f"wengert-{number}", daemon=True
+            target=self._work, args=(number,), name=f"wengert-{number}", daemon=True
         )
         thread.start()
         self.threads.append(thread)
 
-    def _work(self, number: int, seen: int) -> None:
+    def _work(self, number: int) -> None:
         """What a thread does. While it runs, it keeps the pool's words and machine code alive:
         where a call did not end in time, that is longer than Python itself lives.
         """
-        self._wait(self.address, number, seen)
+        self._wait(self.address, number)
 
     def after_fork(self) -> None:
         """In a new process: threads are not copied by a fork, so there are none."""
@@ -172,6 +165,8 @@ class WorkerPool:
             self._stop(self.address)
             for thread in self.threads:
                 thread.join(PATIENCE)
+            if not any(thread.is_alive() for thread in self.threads):
+                self.words[TICKET] = 0  # others may be started
             self.threads = []
             self.words[BUSY] = 0
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from typing import TypeVar
 
 from wengert.codegen.kernel import (
     STATUS,
-    WORKER,
-    WORKERS,
     Arena,
     Kernel,
     Layout,
@@ -37,22 +36,29 @@ from wengert.codegen.llvm.loops.repetition import write_while
 from wengert.codegen.llvm.machine.alike_functions import share_alike
 from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.frame import Frame
-from wengert.codegen.llvm.text.vectors import Code, Index, Module
+from wengert.codegen.llvm.text.vectors import Code, Module
 from wengert.codegen.numerics import LANES
 from wengert.codegen.options import Options
-from wengert.codegen.targets.cpu.pool import (
-    WAIT_FOR_ALL,
-    call_workers,
-    define_program_barrier,
-    word,
-)
+from wengert.codegen.targets.cpu.pool import word
 from wengert.codegen.targets.cpu.rounding import restore_rounding, set_rounding
-from wengert.codegen.targets.cpu.splitting import PART, is_partial, places_apart
-from wengert.codegen.targets.cpu.team_frames import (
+from wengert.codegen.targets.cpu.sharing import (
     GATHER,
-    WORKER_MAIN,
+    begin_sharing,
+    define_sharing,
+    end_sharing,
+    nanoseconds,
+    share_out,
     wanted_workers,
-    write_worker,
+    write_gather,
+)
+from wengert.codegen.targets.cpu.splitting import (
+    CHUNK,
+    PART,
+    WHOLE,
+    grain,
+    is_partial,
+    places_apart,
+    work,
 )
 from wengert.codegen.views import Root
 from wengert.core import lowering
@@ -71,40 +77,40 @@ def write_module(lowered: Lowered, options: Options) -> Module:
     written, if nothing has failed and, where that is asked for, every output is finite.
 
         program(frame):
-            if it is divided: work(frame) by as many workers as the call is worth; gather the status
-            else: work(frame)
+            if it is divided: have as many workers as the call is worth
+            work(frame)
+            if it is divided: gather the status; do without the workers
     """
     program, layout, sizes = lowered.program, lowered.layout, options.sizes
     module, split = Module(options.target), program.divided
-    writer = _Writer(module, layout, program, sizes)
+    writer = _Writer(module, layout, sizes, split)
     if split:
-        define_program_barrier(module)
-    writer.define_all(program, "k", split)
+        define_sharing(module, grain())
+        write_gather(module, layout)
+    writer.define_all(program, "k")
     _write_work(writer, program, options.finite, split)
     code = Code(module, 1)
     if split:
-        write_worker(module, layout, program, WORK)
-        call_workers(
-            code, WORKER_MAIN, wanted_workers(Frame(code, layout, program), program, sizes)
-        )
+        begin_sharing(code, wanted_workers(Frame(code, layout, program), program, sizes))
+    code.do(f"call void @{WORK}(ptr %frame)")
+    if split:
         code.do(f"call void @{GATHER}(ptr %frame)")
-    else:
-        code.do(f"call void @{WORK}(ptr %frame)")
+        end_sharing(code)
     code.function(ENTRY, "ptr %frame", linkage="")
     module.functions[:] = share_alike(module.functions)
     return module
 
 
 def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) -> None:
-    """void @work(frame): what each worker does of a call.
+    """void @work(frame): what is done in a call.
 
     set the rounding mode, and pointers to arrays that lie in others
     call all kernels that are not gated
-    if outputs must be finite: wait; ask gated kernels what they would write; check_finite
+    if outputs must be finite: ask gated kernels what they would write; check_finite
     if anything is written over arguments:
-        wait; gather the status of all workers
+        gather the status of all workers
         if status == 0: call the gated kernels
-        wait; commit
+        commit
     restore the rounding mode
     """
     module, layout = writer.module, writer.layout
@@ -116,18 +122,14 @@ def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) ->
     writer.call_kernels(code, program, [k for k in program.order if k not in gated])
     if finite:
         write_finite_check(module, layout, program, split)
-        writer.wait(code)
         writer.check_kernels(code, program, gated)
         code.do("call void @check_finite(ptr %frame)")
     if layout.commits or gated:
         write_commit(module, layout, program, split)
-        writer.wait(code)
         if split:
             code.do(f"call void @{GATHER}(ptr %frame)")
         good = code.compare("eq", word(code, STATUS), 0)
         code.when(good, lambda: writer.call_kernels(code, program, gated))
-        if gated and layout.commits:
-            writer.wait(code)  # what others still read must not be copied over
         code.do("call void @commit(ptr %frame)")
     restore_rounding(code, before)
     code.function(WORK, "ptr %frame")
@@ -198,33 +200,46 @@ def _set_guests(module: Module, code: Code, layout: Layout) -> None:
 
 class _Writer:
     def __init__(
-        self, module: Module, layout: Layout, outermost: Program, sizes: Mapping[str, int]
+        self, module: Module, layout: Layout, sizes: Mapping[str, int], split: bool
     ) -> None:
-        self.module, self.layout, self.outermost = module, layout, outermost
-        self.sizes = sizes
+        self.module, self.layout, self.sizes = module, layout, sizes
+        self.split = split  # whether there are workers
         self.names: dict[int, list[str]] = {}
-        self.split: set[int] = set()  # programs that several workers run
 
-    def define_all(self, program: Program, prefix: str, split: bool, met: bool = False) -> None:
-        """Write the functions of all kernels, those of bodies first. `split` says whether several
-        workers run the program: then they divide the kernels that are split, and one of them runs
-        the others. `met` says whether workers have waited for each other before.
+    def define_all(self, program: Program, prefix: str) -> None:
+        """Write the functions of all kernels, those of bodies first. Of kernels that workers run,
+        there is a function for a chunk, and another that shares the chunks out.
         """
         names = [f"{prefix}{k}" for k in range(len(program.kernels))]
         self.names[id(program)] = names
-        if split:
-            self.split.add(id(program))
-        divided = [
-            program.order.index(k) for k, x in enumerate(program.kernels) if x.split is not None
-        ]
-        first = min(divided, default=len(names))
         for k, (kernel, name) in enumerate(zip(program.kernels, names, strict=True)):
-            known = met or program.order.index(k) >= first
             for inner, body in zip(body_prefixes(name), kernel.bodies, strict=False):
-                self.define_all(body, inner, kernel.split is not None, known)
-            self.define(program, k, kernel, name, known)
+                self.define_all(body, inner)
+            if kernel.by_workers:
+                self.define(program, k, kernel, f"{name}_chunk")
+                self.define_shared(program, k, name)
+            else:
+                self.define(program, k, kernel, name)
 
-    def define(self, program: Program, k: int, kernel: Kernel, name: str, met: bool) -> None:
+    def define_shared(self, program: Program, k: int, name: str, checking: bool = False) -> None:
+        """void @name(frame): the function @name_chunk, shared out, or by the caller alone; and what
+        comes after all chunks.
+        """
+        kernel = program.kernels[k]
+        code = Code(self.module, 1)
+        if kernel.split is None:
+            code.do(f"call void @{name}_chunk(ptr %frame, i64 0, i64 0, i64 {WHOLE})")
+        else:
+            frame = Frame(code, self.layout, program)
+            taken = nanoseconds(frame, program, k, self.sizes)
+            share_out(code, f"{name}_chunk", taken, kernel.kind == "gemm")
+        if kernel.partial is not None:
+            end = FoldingLoops(self.module, self.layout, program, k, checking, by_workers=False)
+            end.write_end_of_parts(f"{name}_end")
+            code.do(f"call void @{name}_end(ptr %frame)")
+        code.function(name, "ptr %frame")
+
+    def define(self, program: Program, k: int, kernel: Kernel, name: str) -> None:
         if kernel.kind == "gemm":
             write_contraction(self.module, self.layout, program, k, name)
         elif kernel.kind == "scan":
@@ -232,7 +247,7 @@ class _Writer:
         elif kernel.kind == "cond":
             write_cond(self.module, self.layout, program, k, name, self.call_kernels)
         elif kernel.kind == "while":
-            gather = GATHER if self.split and met else None
+            gather = GATHER if self.split else None
             write_while(self.module, self.layout, program, k, name, self.call_kernels, gather)
         elif kernel.kind == "special":
             self.write_special(program, kernel, name)
@@ -242,22 +257,12 @@ class _Writer:
     def call_kernels(
         self, code: Code, program: Program, numbers: Sequence[int] | None = None
     ) -> None:
-        """Call kernels of a program, all of them or some, in their order.
-
-        one worker:      for each kernel: call it
-        several workers: for each run of kernels: wait for all; call them together
+        """Call kernels of a program, all of them or some, in their order; those that can run side
+        by side at once.
         """
         chosen = program.order if numbers is None else numbers
-        names = self.names[id(program)]
-        if id(program) not in self.split:
-            self.call_in_turn(code, [names[k] for k in chosen])
-            return
-        begun = program is not self.outermost  # the body of a loop: others may be a step behind
-        for together in self.runs(program, chosen):
-            if begun:
-                self.wait(code)
-            begun = True
-            self.call_together(code, program, together, [names[k] for k in together])
+        names = dict(enumerate(self.names[id(program)]))
+        self.call_in_turn(code, self.with_neighbours(program, chosen, names))
 
     def call_in_turn(self, code: Code, names: Sequence[str]) -> None:
         """Call one after the other; of many, runs are functions of their own."""
@@ -269,36 +274,42 @@ class _Writer:
                 own.function(f"{part[0]}_and_on", "ptr %frame")
                 code.do(f"call void @{part[0]}_and_on(ptr %frame)")
 
-    def runs(self, program: Program, numbers: Sequence[int]) -> list[list[int]]:
-        """The kernels in runs, in each of which workers need not wait for each other."""
-        found: list[list[int]] = []
-        for k in numbers:
-            kernel = program.kernels[k]
-            last = program.kernels[found[-1][0]] if found else None
-            alike = last is not None and kernel.split is None and last.split is None
-            if alike and last is not None and kernel.apart == last.apart:
-                found[-1].append(k)
+    def with_neighbours(
+        self, program: Program, numbers: Sequence[int], names: Mapping[int, str]
+    ) -> list[str]:
+        """The functions of kernels in their order, with one for each run of kernels that have
+        nothing to do with each other.
+        """
+        found: list[str] = []
+        for apart, run in groupby(numbers, lambda k: program.kernels[k].apart):
+            together = list(run)
+            if apart and len(together) > 1:
+                found.append(self.define_neighbours(program, together, names))
             else:
-                found.append([k])
+                found += [names[k] for k in together]
         return found
 
-    def call_together(
-        self, code: Code, program: Program, numbers: Sequence[int], names: Sequence[str]
-    ) -> None:
-        """Call a run of kernels: all workers, if it is one that they divide; each worker some of
-        them, if these can run side by side; else the first worker all of them.
+    def define_neighbours(
+        self, program: Program, numbers: Sequence[int], names: Mapping[int, str]
+    ) -> str:
+        """void(frame): kernels side by side. Their work is laid end to end, and each is run by who
+        takes the chunk that its middle lies in.
+
+            chunk: for each kernel: if from <= its middle < to: call it
         """
-        kernel = program.kernels[numbers[0]]
-        if kernel.split is not None:
-            code.do(f"call void @{names[0]}(ptr %frame)")
-        elif not kernel.apart:
-            self.one_worker(code, 0, names)
-        else:
-            workers = word(code, WORKERS)
-            places = places_apart(program, numbers, self.sizes)
-            for place, name in zip(places, names, strict=True):
-                at = code.div(code.mul(workers, int(1024 * place)), 1024)
-                self.one_worker(code, at, [name])
+        code, name = Code(self.module, 1), f"{names[numbers[0]]}_and_others"
+        for k, place in zip(numbers, places_apart(program, numbers, self.sizes), strict=True):
+            middle = int(place * WHOLE)
+            begun = code.let(f"icmp sle i64 %from, {middle}")
+            before_end = code.let(f"icmp slt i64 {middle}, %to")
+            call = f"call void @{names[k]}_chunk(ptr %frame, i64 %worker, i64 0, i64 {WHOLE})"
+            code.when(code.let(f"and i1 {begun}, {before_end}"), partial(code.do, call))
+        code.function(f"{name}_chunk", CHUNK)
+        code = Code(self.module, 1)
+        taken = sum(work(program, k, self.sizes) for k in numbers)
+        share_out(code, f"{name}_chunk", round(taken))
+        code.function(name, "ptr %frame")
+        return name
 
     def check_kernels(self, code: Code, program: Program, gated: Sequence[int]) -> None:
         """Ask kernels that write over arguments whether what they would write is finite.
@@ -307,41 +318,21 @@ class _Writer:
         """
         names = {k: f"{self.names[id(program)][k]}_check" for k in gated}
         for k, name in names.items():
-            loops = _loops(program.kernels[k])
-            loops(self.module, self.layout, program, k, checking=True).write(name)
+            kernel = program.kernels[k]
+            check = _loops(kernel)(self.module, self.layout, program, k, checking=True)
+            check.write(f"{name}_chunk" if kernel.by_workers else name)
+            if kernel.by_workers:
+                self.define_shared(program, k, name, checking=True)
         alike: dict[tuple[Root, ...] | None, list[int]] = {}
         for k in gated:
             alike.setdefault(_proofs(program, program.kernels[k]), []).append(k)
         for proofs, numbers in alike.items():
-            check = partial(self.call_checks, code, program, numbers, names)
+            checks = self.with_neighbours(program, numbers, names)
+            call = partial(self.call_in_turn, code, checks)
             if proofs is None:
-                check()
+                call()
             else:
-                code.when(_is_doubted(code, program, proofs), check)
-
-    def call_checks(
-        self, code: Code, program: Program, numbers: Sequence[int], names: Mapping[int, str]
-    ) -> None:
-        if not self.split:
-            for k in numbers:
-                code.do(f"call void @{names[k]}(ptr %frame)")
-            return
-        for together in self.runs(program, numbers):
-            self.call_together(code, program, together, [names[k] for k in together])
-
-    def one_worker(self, code: Code, number: Index, names: Sequence[str]) -> None:
-        """if worker == number: call these functions."""
-
-        def write() -> None:
-            for name in names:
-                code.do(f"call void @{name}(ptr %frame)")
-
-        code.when(code.compare("eq", word(code, WORKER), number), write)
-
-    def wait(self, code: Code) -> None:
-        """Wait for the other workers, if several run the program."""
-        if self.split:
-            code.do(f"call void @{WAIT_FOR_ALL}(ptr %frame)")
+                code.when(_is_doubted(code, program, proofs), call)
 
     def write_special(self, program: Program, kernel: Kernel, name: str) -> None:
         node = program.node(kernel.members[0])

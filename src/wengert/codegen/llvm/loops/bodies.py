@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wengert.codegen.kernel import WORKER, Kernel, Layout, Program, byte_size
+from wengert.codegen.kernel import Kernel, Layout, Program, byte_size
 from wengert.codegen.llvm.text.frame import Frame
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
-from wengert.codegen.targets.cpu.pool import WAIT_FOR_ALL, word
+from wengert.codegen.targets.cpu.pool import word
 from wengert.codegen.views import Root
 from wengert.core.dims import Size
 from wengert.core.dtypes import int8
@@ -45,14 +45,6 @@ class Control:
 
     def moved(self, pointer: str, step: Index, size: Index) -> str:
         return self.code.address(pointer, self.code.mul(step, size), int8)
-
-    def alone(self, write: Callable[[], None]) -> None:
-        """Code that one worker runs when the others have done their part."""
-        if self.kernel.split is None:
-            write()
-            return
-        self.code.do(f"call void @{WAIT_FOR_ALL}(ptr %frame)")
-        self.code.when(self.code.compare("eq", word(self.code, WORKER), 0), write)
 
     def clear_rows(self, array: str, size: Index, begin: Index, end: Index) -> None:
         """Write zeros for steps that were not taken: rows of so many bytes."""
@@ -154,7 +146,7 @@ class _Scan:
         turns = [c.frame.word(slot, "ptr") for slot, _ in c.kernel.scratch[: 2 * self.carry]]
         stacks = self.stacks()
         if self.save:
-            c.alone(lambda: self.save_first(first, stacks))
+            self.save_first(first, stacks)
 
         def step(n: Index, carried: list[str]) -> list[str]:
             ins, spare = carried[: self.carry], carried[self.carry :]
@@ -167,7 +159,7 @@ class _Scan:
 
         carry = [("ptr", p) for p in (*first, *turns[::2])]
         code.loop(0, self.length, 1, step, carry)
-        c.alone(lambda: self.finish(first, last_outputs, stacks))
+        self.finish(first, last_outputs, stacks)
 
     def finish(self, first: list[str], last_outputs: list[str], stacks: list[str]) -> None:
         """The results that no step has written."""

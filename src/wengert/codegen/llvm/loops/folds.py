@@ -6,14 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any
 
-from wengert.codegen.kernel import WORKER
 from wengert.codegen.llvm.loops.idle_sums import conditions
 from wengert.codegen.llvm.loops.maps import Loops
 from wengert.codegen.llvm.text.instructions import Instructions
 from wengert.codegen.llvm.text.positions import Position
 from wengert.codegen.llvm.text.vectors import Index, Vector
 from wengert.codegen.numerics import BLOCK, GROUP, LANES
-from wengert.codegen.targets.cpu.pool import WAIT_FOR_ALL, word
 from wengert.codegen.targets.cpu.splitting import PART, is_partial, is_short, vector_group
 from wengert.core.dtypes import bool_
 from wengert.core.graph import Node
@@ -67,27 +65,14 @@ class FoldingLoops(Loops):
         self.nest([g for g in range(len(self.groups)) if g not in inner], row)
 
     def row_in_parts(self, last: int) -> None:
-        """One long row: workers add up parts of it, and one of them adds the sums of the parts, in
-        the order in which a single worker does.
+        """One long row: workers add up parts of it. `end_of_parts` adds what these come to.
 
-            for each part of this worker: partial[part] = its sums, by groups of blocks
-            wait for all
-            if worker == 0:
-                sums = identities
-                for part in 0, 1 …: sums = sums + partial[part]
-                store sums, and what is computed from them
+        for each part in this chunk: partial[part] = its sums, by groups of blocks
         """
-        code, depths = self.code, self.program.depths(self.kernel)
-        folds, width = self.folds, LANES * 8  # bytes of a sum, in every lane
-        self.finish_row({}, last, depths, 0)
+        code, depths, folds = self.code, self.program.depths(self.kernel), self.folds
+        self.finish_row({}, last, depths, 0, stored=False)
         self.values.enter_row(code.place())
         stores = [root for root in self.kernel.stores if self.is_full(root[0])]
-        assert self.kernel.partial is not None
-        room = self.frame.word(self.kernel.partial, "ptr")
-
-        def place(begin: Index, fold: int) -> str:
-            number = code.add(code.mul(code.div(begin, PART), len(folds)), fold)
-            return code.let(f"getelementptr i8, ptr {room}, i64 {code.mul(number, width)}")
 
         def vector(begin: Index, mask: Vector | None) -> list[Vector]:
             self.values.enter(self.positions({}, last, begin), mask)
@@ -97,28 +82,45 @@ class FoldingLoops(Loops):
         def part(begin: Index, _: list[str]) -> None:
             end = code.min(code.add(begin, PART), self.extents[last])
             for n, total in enumerate(self.blocks_of_lanes(begin, end, folds, vector)):
-                code.store(total, place(begin, n))
+                code.store(total, self.place_of_part(begin, n))
 
         begin, end = self.bounds[last]
-        extent = self.extents[last]
         if not stores:
             at = self.positions({last: 0}, None, 0)
             end = self.unless_idle(folds, at, None, end, begin)
-            extent = self.unless_idle(folds, at, None, extent)
         code.loop(begin, end, PART, part)
-        code.do(f"call void @{WAIT_FOR_ALL}(ptr %frame)")
+
+    def place_of_part(self, begin: Index, fold: int) -> str:
+        """Where the sum of a part lies, in every lane."""
+        assert self.kernel.partial is not None
+        code, room = self.code, self.frame.word(self.kernel.partial, "ptr")
+        number = code.add(code.mul(code.div(begin, PART), len(self.folds)), fold)
+        return code.let(f"getelementptr i8, ptr {room}, i64 {code.mul(number, LANES * 8)}")
+
+    def write_end_of_parts(self, name: str) -> None:
+        """void(frame): the function that ends a row in parts. It adds up what the parts came to, in
+        the order in which a single worker does.
+
+            sums = identities
+            for part in 0, 1 …: sums = sums + partial[part]
+            store sums, and what is computed from them
+        """
+        code, depths, folds = self.code, self.program.depths(self.kernel), self.folds
+        (last,) = [g for g, group in enumerate(self.groups) if group[0] in self.kernel.folded]
+        self.finish_row({}, last, depths, 0)
+        extent = self.extents[last]
+        if not any(self.is_full(root[0]) for root in self.kernel.stores):
+            extent = self.unless_idle(folds, self.positions({last: 0}, None, 0), None, extent)
 
         def add(at: Index, sums: list[Vector]) -> list[Vector]:
-            parts = [code.load(place(at, n), x.dtype) for n, x in enumerate(sums)]
+            places = [self.place_of_part(at, n) for n in range(len(sums))]
+            parts = [code.load(p, x.dtype) for p, x in zip(places, sums, strict=True)]
             return self.taken_in(folds, sums, parts)
 
-        def finish() -> None:
-            first = [self.identity(i) for i in folds]
-            sums = self.carrying(0, extent, PART, first, add)
-            self.values.fixed = dict(zip(folds, sums, strict=True))
-            self.finish_row({}, last, depths, 1)
-
-        code.when(code.compare("eq", word(code, WORKER), 0), finish)
+        sums = self.carrying(0, extent, PART, [self.identity(i) for i in folds], add)
+        self.values.fixed |= dict(zip(folds, sums, strict=True))
+        self.finish_row({}, last, depths, 1)
+        code.function(name, "ptr noalias %frame")
 
     def rows_as_lanes(self, last: int) -> None:
         """Short rows: every lane has a row of its own. Each row is added up in the tree in which
@@ -177,7 +179,12 @@ class FoldingLoops(Loops):
         return lanes[0]
 
     def finish_row(
-        self, found: dict[int, Index], last: int, depths: dict[int, int], depth: int
+        self,
+        found: dict[int, Index],
+        last: int,
+        depths: dict[int, int],
+        depth: int,
+        stored: bool = True,
     ) -> None:
         """Compute and store members of the row as a whole that are known at this depth, and the
         results of folds.
@@ -193,7 +200,7 @@ class FoldingLoops(Loops):
                 continue
             value = values.fixed[number] if fold else values.value(number)
             values.fixed[number] = value
-            if (number, 0) in self.kernel.stores:
+            if stored and (number, 0) in self.kernel.stores:
                 self.store((number, 0), value)
 
     def row_loop(
@@ -215,8 +222,8 @@ class FoldingLoops(Loops):
             return
         self.values.enter_row(self.code.place())
         kept = {
-            i: self.frame.word(slot, "ptr")
-            for i, (slot, _) in zip(self.kernel.kept, self.kernel.scratch, strict=False)
+            i: self.frame.own(slot, self.frame.size(size))
+            for i, (slot, size) in zip(self.kernel.kept, self.kernel.scratch, strict=False)
             if depths[i] == depth
         }
 

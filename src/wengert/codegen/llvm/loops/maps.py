@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wengert.codegen.kernel import NONFINITE, POSITION, Layout, Program, is_fold
+from wengert.codegen.kernel import Layout, Program, is_fold
 from wengert.codegen.llvm.loops.axis_groups import collapsed
 from wengert.codegen.llvm.loops.members import Evaluator
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
@@ -12,7 +12,7 @@ from wengert.codegen.llvm.text.frame import Frame
 from wengert.codegen.llvm.text.positions import Position
 from wengert.codegen.llvm.text.vectors import Code, Index, Module, Vector
 from wengert.codegen.numerics import LANES
-from wengert.codegen.targets.cpu.splitting import PART, is_partial, share, vector_group
+from wengert.codegen.targets.cpu.splitting import CHUNK, PART, chunk, is_partial, vector_group
 from wengert.codegen.views import Root, Strides, row_major
 from wengert.core.dims import product
 from wengert.core.dtypes import is_float
@@ -30,13 +30,17 @@ class Loops:
         program: Program,
         number: int,
         checking: bool = False,  # whether what would be written is finite, and writing nothing
+        by_workers: bool | None = None,  # of a function that ends what workers did: False
     ) -> None:
         self.checking = checking
         self.program, self.kernel = program, program.kernels[number]
         self.groups = collapsed(program, self.kernel)
         whole = product(self.kernel.domain)
         self.code = Code(module, 1 if whole == 1 and not self.kernel.folded else LANES)
-        self.frame = Frame(self.code, layout, program)
+        if by_workers is None:
+            by_workers = self.kernel.by_workers
+        self.frame = Frame(self.code, layout, program, "%worker" if by_workers else None)
+        self.params = CHUNK if by_workers else "ptr %frame"
         self.values = Evaluator(self.frame, number, self.groups)
         self.extents = [
             self.frame.size(product(tuple(self.kernel.domain[axis] for axis in group)))
@@ -44,12 +48,12 @@ class Loops:
         ]
         self.folds = [i for i in self.kernel.members if is_fold(program.node(i))]
         self.bounds: list[tuple[Index, Index]] = [(0, n) for n in self.extents]
-        if self.kernel.split is not None:
+        if by_workers and self.kernel.split is not None:
             extent = self.extents[self.kernel.split]
             along = self.kernel.split == vector_group(self.kernel, self.groups)
             partial = PART if is_partial(self.kernel, self.groups) else 1
             unit = LANES if along else partial
-            self.bounds[self.kernel.split] = share(self.code, extent, unit)
+            self.bounds[self.kernel.split] = chunk(self.code, extent, unit)
 
     # Loops over groups of axes.
 
@@ -154,7 +158,7 @@ class Loops:
     def check(self, root: Root, value: Vector) -> None:
         """Note a failure where a number that would be written is not finite.
 
-        if any lane has x - x != x - x: status, position = NONFINITE, number of the output
+        if any lane has x - x != x - x: refuse the output
         """
         if not is_float(value.dtype):
             return
@@ -166,12 +170,7 @@ class Loops:
         if self.values.mask is not None:
             bad = e.and_(bad, self.values.mask)
 
-        def note() -> None:
-            self.code.do(f"store i64 {NONFINITE}, ptr %frame, align 8")
-            at = self.code.let(f"getelementptr i64, ptr %frame, i64 {POSITION}")
-            self.code.do(f"store i64 {output}, ptr {at}, align 8")
-
-        self.code.when(e.any_lane(bad), note)
+        self.frame.refuse_output(e.any_lane(bad), output)
 
     def store(self, root: Root, value: Vector) -> None:
         """Write a member where the loops are."""
@@ -191,4 +190,4 @@ class Loops:
     def write(self, name: str) -> None:
         """Put the function into the module."""
         self.body()
-        self.code.function(name, "ptr noalias %frame")
+        self.code.function(name, self.params.replace("ptr %frame", "ptr noalias %frame"))

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wengert.codegen.kernel import FIRST_COLUMN, FIRST_ROW, Layout, Program
+from wengert.codegen.kernel import ROOM, Layout, Program
 from wengert.codegen.llvm.gemm.product import gemm
 from wengert.codegen.llvm.loops.members import Evaluator, Groups
 from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.llvm.text.frame import Frame
 from wengert.codegen.llvm.text.positions import Position
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
-from wengert.codegen.targets.cpu.pool import word
-from wengert.codegen.targets.cpu.splitting import BLOCK, COLUMNS, MATRICES, ROWS, share
+from wengert.codegen.targets.cpu.splitting import BLOCK, CHUNK, COLUMNS, MATRICES, ROWS, chunk
 from wengert.codegen.views import row_major
 from wengert.core.dtypes import DType
 
@@ -24,28 +23,30 @@ def write_contraction(
 ) -> None:
     """The function of a gemm kernel.
 
-        r0, r1, c0, c1 = the rows and columns of this worker
-        for each matrix of the batch (of this worker, where these are divided):
+        r0, r1, c0, c1 = the rows and columns of this chunk
+        for each matrix of the batch (of this chunk, where these are divided):
             gemm(A[r0:r1], B[:, c0:c1], C[r0:r1, c0:c1], finish)
 
     gemm calls `finish` for each block of C while it is in cache: it computes the other members.
     """
     it, kernel = ProductSizes(program, number), program.kernels[number]
+    divided = kernel.split is not None
     finish = "null"
     if len(kernel.members) > 1:
         finish = f"@{name}_finish"
         _write_finish(module, layout, program, number, it, f"{name}_finish")
     multiply = gemm(module, it.dtype, it.rows, it.columns)
     code = Code(module)
-    frame = Frame(code, layout, program)
+    frame = Frame(code, layout, program, "%worker" if divided else None)
     a, b = frame.at(it.left, it.dtype), frame.at(it.right, it.dtype)
     c = frame.pointer(kernel.shared or (kernel.members[0], 0))
-    scratch = frame.word(kernel.scratch[0][0], "ptr") if kernel.scratch else "null"
+    scratch = frame.own(kernel.scratch[0][0], frame.word(ROOM)) if kernel.scratch else "null"
     rows, columns, inner = (frame.size(n) for n in (it.rows, it.columns, it.inner))
     strides = [frame.size(s) for s in (*it.left_strides, *it.right_strides)]
     sizes = frame.shape(it.batch)
     left, right = (tuple(map(frame.size, s)) for s in (it.left_batch, it.right_batch))
     r0, r1, c0, c1 = _block(code, kernel.split, rows, columns)
+    context = _context(code, r0, c0) if divided else "%frame"
 
     def one(positions: list[Index], flat: Index) -> None:
         at_a = _moved(code, a, [*positions, r0], (*left, strides[0]), it.dtype)
@@ -56,14 +57,14 @@ def write_contraction(
             f"ptr {at_a}, i64 {strides[0]}, i64 {strides[1]}, ptr {at_b}, i64 {strides[2]}, "
             f"i64 {strides[3]}, ptr {at_c}, i64 {columns}, i64 {code.sub(r1, r0)}, "
             f"i64 {code.sub(c1, c0)}, i64 {inner}, "
-            f"ptr {scratch}, ptr {finish}, ptr %frame, i64 {flat}"
+            f"ptr {scratch}, ptr {finish}, ptr {context}, i64 {flat}"
         )
         code.do(f"call void @{multiply}({given})")
 
     if 0 not in (rows, columns):  # a matrix without elements has no block to write
         some = code.let(f"and i1 {code.compare('sgt', r1, r0)}, {code.compare('sgt', c1, c0)}")
         code.when(some, lambda: _each_matrix(code, sizes, kernel.split == MATRICES, one))
-    code.function(name, "ptr %frame")
+    code.function(name, CHUNK if divided else "ptr %frame")
 
 
 def write_products(module: Module, program: Program) -> str:
@@ -80,22 +81,38 @@ def write_products(module: Module, program: Program) -> str:
 def _block(
     code: Code, split: int | None, rows: Index, columns: Index
 ) -> tuple[Index, Index, Index, Index]:
-    """The rows and columns of the result that this worker computes: r0, r1, c0, c1. `finish` reads
-    in the frame where they begin.
-    """
-    r0, r1 = share(code, rows, BLOCK) if split == ROWS else (0, rows)
-    c0, c1 = share(code, columns, BLOCK) if split == COLUMNS else (0, columns)
-    if split in (ROWS, COLUMNS):
-        for word, value in ((FIRST_ROW, r0), (FIRST_COLUMN, c0)):
-            at = code.let(f"getelementptr i64, ptr %frame, i64 {word}")
-            code.do(f"store i64 {value}, ptr {at}, align 8")
+    """The rows and columns of the result in this chunk: r0, r1, c0, c1."""
+    r0, r1 = chunk(code, rows, BLOCK) if split == ROWS else (0, rows)
+    c0, c1 = chunk(code, columns, BLOCK) if split == COLUMNS else (0, columns)
     return r0, r1, c0, c1
+
+
+# What `finish` of a divided product is given in place of the frame: words that say who runs it, and
+# where its chunk begins.
+_CONTEXT = (("ptr", "%frame"), ("i64", "%worker"), ("i64", "%row"), ("i64", "%column"))
+
+
+def _context(code: Code, row: Index, column: Index) -> str:
+    """These words, written down."""
+    place = code.let_first(f"alloca [{len(_CONTEXT)} x i64], align 8")
+    values = ("%frame", "%worker", row, column)
+    for n, ((kind, _), value) in enumerate(zip(_CONTEXT, values, strict=True)):
+        at = code.let(f"getelementptr i64, ptr {place}, i64 {n}")
+        code.do(f"store {kind} {value}, ptr {at}, align 8")
+    return place
+
+
+def _read_context(code: Code) -> None:
+    """The same as names, in the function that is given them."""
+    for n, (kind, name) in enumerate(_CONTEXT):
+        at = code.let_first(f"getelementptr i64, ptr %context, i64 {n}")
+        code.head.append(f"  {name} = load {kind}, ptr {at}, align 8")
 
 
 def _each_matrix(
     code: Code,
     sizes: tuple[Index, ...],
-    divided: bool,  # between workers
+    divided: bool,  # into chunks
     body: Callable[[list[Index], Index], None],
 ) -> None:
     """`body(positions, number)` for each matrix of a batch: its position along each axis of the
@@ -116,7 +133,7 @@ def _each_matrix(
             rest = code.div(rest, size)
         body([rest, *positions[::-1]], flat)
 
-    begin, end = share(code, count) if divided else (0, count)
+    begin, end = chunk(code, count) if divided else (0, count)
     code.loop(begin, end, 1, one)
 
 
@@ -132,20 +149,22 @@ def _moved(
 def _write_finish(
     module: Module, layout: Layout, program: Program, number: int, it: ProductSizes, name: str
 ) -> None:
-    """void(frame, batch, r0, r1, c0, c1): the other members, for a block of the result.
+    """void(frame, batch, r0, r1, c0, c1): the other members, for a block of the result. Of a chunk
+    it is given the context, and rows and columns are counted from where the chunk begins.
 
     for r in r0 … r1:
         for each vector of columns from c0 to c1:
             read the product back; compute the members that are stored, and store them
     """
     kernel = program.kernels[number]
-    code = Code(module)
-    frame = Frame(code, layout, program)
+    code, divided = Code(module), kernel.split is not None
+    if divided:
+        _read_context(code)
+    frame = Frame(code, layout, program, "%worker" if divided else None)
     r0, r1, c0, c1 = "%r0", "%r1", "%c0", "%c1"
     if kernel.split in (ROWS, COLUMNS):
-        row, column = word(code, FIRST_ROW), word(code, FIRST_COLUMN)
-        r0, r1 = (str(code.add(x, row)) for x in (r0, r1))
-        c0, c1 = (str(code.add(x, column)) for x in (c0, c1))
+        r0, r1 = (str(code.add(x, "%row")) for x in (r0, r1))
+        c0, c1 = (str(code.add(x, "%column")) for x in (c0, c1))
     groups: Groups = [(axis,) for axis in range(len(it.out))]
     values = Evaluator(frame, number, groups)
     product_root = (kernel.members[0], 0)
@@ -175,4 +194,5 @@ def _write_finish(
         for root in kernel.stores:
             if root != product_root:
                 values.store(root, values.value(root[0]), row_major(it.out))
-    code.function(name, "ptr %frame, i64 %batch, i64 %r0, i64 %r1, i64 %c0, i64 %c1")
+    given = "ptr %context" if divided else "ptr %frame"
+    code.function(name, f"{given}, i64 %batch, i64 %r0, i64 %r1, i64 %c0, i64 %c1")

@@ -7,7 +7,7 @@ from typing import Any
 from wengert.codegen.kernel import STATUS, Layout, Program, byte_size
 from wengert.codegen.llvm.loops.bodies import CallKernels, Control, input_slot, return_root
 from wengert.codegen.llvm.text.vectors import Index, Module
-from wengert.codegen.targets.cpu.pool import WAIT_FOR_ALL, word
+from wengert.codegen.targets.cpu.pool import word
 
 
 def write_while(
@@ -55,10 +55,10 @@ class _While:
         c.set_slot(self.test.slots[return_root(self.test, 0)], self.flag)
         first = [c.operand(self.consts + i) for i in range(self.carry)]
         if self.stacks and self.limit:
-            c.alone(lambda: self.copy_all(self.stacks, first))
+            self.copy_all(self.stacks, first)
         carry = [("ptr", p) for p in (*first, *self.turns[::2])]
         steps, last = code.repeat(self.goes_on, self.step, carry)
-        c.alone(lambda: self.finish(steps, last[: self.carry]))
+        self.finish(steps, last[: self.carry])
 
     def goes_on(self, n: Index, carried: list[str]) -> str:
         """An i1: whether another step follows."""
@@ -70,8 +70,6 @@ class _While:
             for i in range(self.carry):
                 c.set_slot(input_slot(program, self.consts + i), carried[i])
         self.call_kernels(code, self.test)
-        if c.kernel.split is not None:
-            code.do(f"call void @{WAIT_FOR_ALL}(ptr %frame)")
         held = code.let(f"load i8, ptr {self.flag}, align 1")
         found = code.let(f"icmp ne i8 {held}, 0")
         found = self.where_nothing_failed(found)
@@ -82,9 +80,7 @@ class _While:
         return code.let(f"xor i1 {found}, {over}")
 
     def where_nothing_failed(self, found: str) -> str:
-        """What comes of numbers that were refused need not end by itself. All workers come to the
-        same: they have just waited for each other.
-        """
+        """What comes of numbers that were refused need not end by itself."""
         code = self.c.code
         if not self.c.frame.layout.failing:
             return found

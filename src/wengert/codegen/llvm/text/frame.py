@@ -6,24 +6,53 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert.codegen.kernel import HEADER, POSITION, Layout, Program
+from wengert.codegen.kernel import HEADER, LINE, NONFINITE, POSITION, Layout, Program
 from wengert.codegen.llvm.text.vectors import Code, Index
+from wengert.codegen.memory.tasks import ALIGNMENT
 from wengert.codegen.views import Root, StridedView
 from wengert.core.dims import Dim, Shape, Size
 from wengert.core.dtypes import DType
 
 
 class Frame:
-    """The frame as one function reads it: every word once, at the beginning."""
+    """The frame as one function reads it: every word once, at the beginning. `worker` says who
+    runs the function, where that may be another than the caller.
+    """
 
-    def __init__(self, code: Code, layout: Layout, program: Program) -> None:
-        self.code, self.layout, self.program = code, layout, program
+    def __init__(
+        self, code: Code, layout: Layout, program: Program, worker: str | None = None
+    ) -> None:
+        self.code, self.layout, self.program, self.worker = code, layout, program, worker
+        self._notes: str | None = None
         self._pointers: dict[int, str] = {}
         self._sizes: dict[Size, Index] = {}
 
     def word(self, number: int, kind: str = "i64") -> str:
         at = self.code.let_first(f"getelementptr i64, ptr %frame, i64 {number}")
         return self.code.let_first(f"load {kind}, ptr {at}, align 8")
+
+    def own(self, slot: int, size: Index) -> str:
+        """A pointer to memory in which a function works: so many bytes for each worker, and what
+        is missing to whole cache lines.
+        """
+        first, code = self.word(slot, "ptr"), self.code
+        if self.worker is None:
+            return first
+        with code.writing(code.head):
+            lines = code.div(code.add(size, ALIGNMENT - 1), ALIGNMENT)
+            distance = code.mul(self.worker, code.mul(lines, ALIGNMENT))
+            return code.let(f"getelementptr i8, ptr {first}, i64 {distance}")
+
+    @property
+    def notes(self) -> str:
+        """Where status and position of what fails are written."""
+        if self.worker is None:
+            return "%frame"
+        if self._notes is None:
+            with self.code.writing(self.code.head):
+                words = self.code.add(self.code.mul(self.worker, LINE), self.layout.words)
+                self._notes = self.code.let(f"getelementptr i64, ptr %frame, i64 {words}")
+        return self._notes
 
     def pointer(self, root: Root) -> str:
         slot = self.program.slots[root]
@@ -62,6 +91,31 @@ class Frame:
         with self.code.writing(self.code.head):
             return self.code.address(base, offset, dtype)
 
+    def refuse_output(self, condition: str, output: int) -> None:
+        """Where the i1 holds, note that an output is not finite. Of several the first is noted,
+        whoever finds them.
+
+        if condition and (status == 0 or (status == NONFINITE and output < position)):
+            status, position = NONFINITE, output
+        """
+        code, notes = self.code, self.notes
+
+        def note() -> None:
+            at = code.let(f"getelementptr i64, ptr {notes}, i64 {POSITION}")
+            status = code.let(f"load i64, ptr {notes}, align 8")
+            before = code.let(f"load i64, ptr {at}, align 8")
+            again = code.compare("eq", status, NONFINITE)
+            earlier = code.let(f"and i1 {again}, {code.compare('slt', output, before)}")
+            none = code.compare("eq", status, 0)
+
+            def write() -> None:
+                code.do(f"store i64 {NONFINITE}, ptr {notes}, align 8")
+                code.do(f"store i64 {output}, ptr {at}, align 8")
+
+            code.when(code.let(f"or i1 {none}, {earlier}"), write)
+
+        code.when(condition, note)
+
     def fail(self, condition: str, node: Any, position: Index) -> None:
         """Where the i1 holds, note the error, unless one has been noted before.
 
@@ -70,14 +124,16 @@ class Frame:
         number = 1 + next(i for i, each in enumerate(self.layout.failing) if each is node)
         code = self.code
 
+        notes = self.notes
+
         def note() -> None:
-            found = code.let("load i64, ptr %frame, align 8")
+            found = code.let(f"load i64, ptr {notes}, align 8")
             first = code.compare("eq", found, 0)
             code.do(
                 f"store i64 {code.let(f'select i1 {first}, i64 {number}, i64 {found}')}, "
-                "ptr %frame, align 8"
+                f"ptr {notes}, align 8"
             )
-            at = code.let(f"getelementptr i64, ptr %frame, i64 {POSITION}")
+            at = code.let(f"getelementptr i64, ptr {notes}, i64 {POSITION}")
             before = code.let(f"load i64, ptr {at}, align 8")
             kept = code.let(f"select i1 {first}, i64 {position}, i64 {before}")
             code.do(f"store i64 {kept}, ptr {at}, align 8")

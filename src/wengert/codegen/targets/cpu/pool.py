@@ -1,332 +1,331 @@
-"""Pool: where worker threads wait for calls, and the barriers between them. Each process has one
-pool, and the functions of this module once; programs find both through their frames.
+"""Pool: where worker threads wait for work, and how it is shared out. Each process has one pool,
+and the functions of this module once; programs find both through their frames.
 
-A call takes the pool if no other call has it, writes down what is to be done, and changes the
-generation; workers that see it change take part. Whoever finds the pool taken does all the work
-itself: the bits are the same for any number of workers.
+A call takes the pool if no other call has it; who finds it taken does all the work itself. The
+caller goes through the program alone. Where it comes to a kernel that is divided, it writes down
+what is to be done and opens the ticket: so many chunks. Workers that look at the ticket take some,
+and so does the caller. When none is left, it waits for those that others have taken, and goes on.
+
+Nothing waits for a thread that does not run, unless it has taken a chunk. Who has taken one keeps
+the ticket from changing, and finds what belongs to it; who comes too late finds none to take. The
+bits are the same whoever takes which.
 """
 
 from __future__ import annotations
 
-from wengert.codegen.kernel import POOL, THREADS, WORKERS
-from wengert.codegen.llvm.text.lines import Module, Text
+from wengert.codegen.kernel import WORKERS
+from wengert.codegen.llvm.text.lines import Index, Module, Text
+from wengert.codegen.targets.cpu.pool_code import (
+    AWAITED,
+    BUSY,
+    CPU,
+    FRAME,
+    FUNCTION,
+    GENERATION,
+    INSIDE,
+    LEVELS,
+    NEXT,
+    SHARES,
+    SIZE,
+    SLEEPERS,
+    SPINS,
+    STOPPED,
+    TICKET,
+    TOTAL_AT,
+    WORKERS_AT,
+    PoolCode,
+)
+from wengert.codegen.targets.cpu.rounding import set_rounding
+from wengert.codegen.targets.cpu.splitting import WHOLE
 from wengert.codegen.targets.cpu.target import Target
 
-# Words of a pool, those that different workers write in cache lines of their own.
-BUSY, GENERATION, SLEEPERS, ARRIVED, ROUND, FUNCTION = range(0, 96, 16)
-FRAME, SIZE, SPINS, RUN_AT, BARRIER_AT, REST, BACK_OFF = range(FUNCTION + 1, FUNCTION + 8)
-LOST = FUNCTION + 16  # nanoseconds of a call in which a worker did not run, of all workers
-WORDS = 128
-MEMBERS = 10  # low bits of the generation: how many workers it is for
-MOST = 2**MEMBERS - 1  # workers; a generation for more than any pool has tells all to stop
-
-RUN, BARRIER, WAIT, CLAIM, STOP = (
-    f"pool_{what}" for what in ("run", "barrier", "wait", "claim", "stop")
+BEGIN, SHARE, WAIT, CLAIM, STOP = (
+    f"pool_{what}" for what in ("begin", "share", "wait", "claim", "stop")
 )
-WAIT_FOR_ALL = "wait_for_all"  # a program's own function of a barrier
-_WAIT_PRIVATE, _WAKE_PRIVATE = 128, 129  # operations of Linux's futex
-_FUTEX = {"x86_64": 202, "aarch64": 98}  # its number among the calls of the system
-_NAP = 200  # microseconds, where there is no futex
-_TURNS = 1024  # of a barrier's loop before it lets others run
-_CLOCKS = {
-    "linux": (1, 3),
-    "darwin": (6, 16),
-}  # numbers of a steady one, and of a thread's CPU time
-_SHARE = 4  # where more than this part of a call is lost, somebody else uses the CPUs
-_FIRST_REST, _LONGEST_REST = 8, 256  # calls that a busy machine is then left alone
+_RUN, _WORK, _STAND_ASIDE = (f"pool_{what}" for what in ("run", "work", "stand_aside"))
+_SMALLEST_SHARE = 2500  # nanoseconds of work that are worth being taken by another worker
+_MOST_LEVELS = 5  # how often the rest of a share is halved, at most
+_LONGER = 2  # during a call threads wait for each other so many times twice as long: some 100 µs
 
 
 def pool_text(target: Target | None = None) -> str:
-    """The module of all pools: the way a call begins, a barrier, and the loop of a worker."""
+    """The module of all pools: how a call begins, how work is shared out, the loop of a worker."""
     module = Module(target)
-    _define_barrier(module)
     _define_run(module)
+    _define_stand_aside(module)
+    _define_begin(module)
+    _define_share(module)
     _define_wait(module)
     _define_claim(module)
     _define_stop(module)
     return module.text()
 
 
-class _Pool(Text):
-    """A function whose parameter %pool points to the words above."""
+def _define_begin(module: Module) -> None:
+    """void(pool, frame, wanted): take the pool for up to so many workers, if it is free.
 
-    def at(self, word: int) -> str:
-        return self.let(f"getelementptr i64, ptr %pool, i64 {word}")
-
-    def read(self, word: int, order: str = "acquire", kind: str = "i64") -> str:
-        return self.let(f"load atomic {kind}, ptr {self.at(word)} {order}, align 8")
-
-    def write(self, word: int, value: str | int, kind: str = "i64") -> None:
-        self.do(f"store atomic {kind} {value}, ptr {self.at(word)} release, align 8")
-
-    def clocks(self) -> tuple[str, str] | None:
-        """Nanoseconds by a steady clock, and those in which this thread ran; None where the system
-        does not tell. `note_lost` takes them.
-        """
-        if self.module.target.system not in _CLOCKS:
-            return None
-        steady, own = map(self._clock, _CLOCKS[self.module.target.system])
-        return steady, own
-
-    def _clock(self, number: int) -> str:
-        place = self.let_first("alloca [2 x i64], align 8")
-        self.call("clock_gettime", "i32", ("i32", str(number)), ("ptr", place))
-        seconds = self.let(f"load i64, ptr {place}, align 8")
-        at = self.let(f"getelementptr i64, ptr {place}, i64 1")
-        return str(
-            self.add(self.mul(seconds, 1_000_000_000), self.let(f"load i64, ptr {at}, align 8"))
-        )
-
-    def note_lost(self, before: tuple[str, str] | None) -> None:
-        """Add the time since then in which this thread did not run."""
-        now = self.clocks()
-        if before is not None and now is not None:
-            passed, ran = (self.sub(b, a) for a, b in zip(before, now, strict=True))
-            self.change(LOST, "add", str(self.sub(passed, ran)))
-
-    def change(self, word: int, how: str, by: int | str, kind: str = "i64") -> str:
-        """Change a word in one step; what it was before."""
-        return self.let(f"atomicrmw {how} ptr {self.at(word)}, {kind} {by} seq_cst")
-
-    def pause(self) -> None:
-        """Tell the CPU that this loop waits."""
-        if self.module.target.architecture == "x86_64":
-            self.call("llvm.x86.sse2.pause", "void")
-        elif self.module.target.architecture == "aarch64":
-            self.call("llvm.aarch64.hint", "void", ("i32", "1"))
-
-    def declare_raw(self, name: str, line: str) -> None:
-        self.module.declared.setdefault(name, line)
-
-    def yield_now(self) -> None:
-        self.call("sched_yield", "i32")
-
-    def sleep(self, seen: str) -> None:
-        """Wait until the generation is no longer this one; it may end early."""
-        if self._has_futex:
-            self._futex(_WAIT_PRIVATE, seen)
-        else:
-            self.call("usleep", "i32", ("i32", str(_NAP)))
-
-    def wake(self) -> None:
-        """Wake all that sleep."""
-        if self._has_futex:
-            self._futex(_WAKE_PRIVATE, str(2**31 - 1))
-
-    @property
-    def _has_futex(self) -> bool:
-        target = self.module.target
-        return target.system == "linux" and target.architecture in _FUTEX
-
-    def _futex(self, operation: int, value: str) -> None:
-        self.declare_raw("syscall", "declare i64 @syscall(i64, ...)")
-        self.do(
-            f"call i64 (i64, ...) @syscall(i64 {_FUTEX[self.module.target.architecture]}, "
-            f"ptr {self.at(GENERATION)}, i64 {operation}, i32 {value}, ptr null, ptr null, i64 0)"
-        )
-
-    def claim(self) -> str:
-        """Take the pool, unless someone has it: whether it was free."""
-        pair = self.let(f"cmpxchg ptr {self.at(BUSY)}, i64 0, i64 1 acq_rel monotonic")
-        return self.let(f"extractvalue {{ i64, i1 }} {pair}, 1")
-
-    def begin(self, members: str) -> None:
-        """Change the generation, for so many workers."""
-        before = self.read(GENERATION, kind="i32")
-        counter = self.let(f"and i32 {before}, {-(2**MEMBERS)}")
-        following = self.let(f"add i32 {counter}, {2**MEMBERS}")
-        value = self.let(f"or i32 {following}, {members}")
-        self.do(f"store atomic i32 {value}, ptr {self.at(GENERATION)} seq_cst, align 8")
-        sleepers = self.let(f"load atomic i64, ptr {self.at(SLEEPERS)} seq_cst, align 8")
-        self.when(self.compare("sgt", sleepers, 0), self.wake)
-
-
-def _define_barrier(module: Module) -> None:
-    """void(pool, workers): go on when all workers have come here.
-
-    if workers <= 1: return
-    before = round
-    if arrived++ + 1 == workers:  # the last one opens it
-        arrived = 0; round = before + 1
-    else:
-        until round != before: pause; after _TURNS turns, let other threads run
+    frame.workers = 1
+    workers = min(size + 1, wanted)
+    if workers > 1 and the pool is not busy: take it
+        frame.workers = min(size + 1, wanted)  # the pool is ours only now
+        note on which CPU this is
+        wake those that sleep: there will be work
     """
-    code = _Pool(module)
-    code.do("%alone = icmp sle i64 %workers, 1")
-    code.do("br i1 %alone, label %done, label %come")
-    code.label("come")
-    before = code.read(ROUND)
-    others = code.change(ARRIVED, "add", 1)
-    last = code.let(f"add i64 {others}, 1")
-    is_last = code.let(f"icmp eq i64 {last}, %workers")
-    code.do(f"br i1 {is_last}, label %open, label %wait")
-    code.label("open")
-    code.write(ARRIVED, 0)
-    code.write(ROUND, code.let(f"add i64 {before}, 1"))
-    code.do("br label %done")
-    code.label("wait")
-    code.do("%turn = phi i64 [ 0, %come ], [ %next, %turned ]")
-    code.do("%next = add i64 %turn, 1")
-    code.pause()
-    changed = code.let(f"icmp ne i64 {code.read(ROUND)}, {before}")
-    code.do(f"br i1 {changed}, label %done, label %again")
-    code.label("again")
-    code.do(f"%tired = icmp sgt i64 %turn, {_TURNS}")
-    code.do("br i1 %tired, label %rest, label %turned")
-    code.label("rest")
-    code.yield_now()
-    code.do("br label %turned")
-    code.label("turned")
-    code.do("br label %wait")
-    code.label("done")
-    code.function(BARRIER, "ptr %pool, i64 %workers", linkage="")
+    code = PoolCode(module)
+
+    def workers() -> str:
+        return str(code.min(code.add(code.read(SIZE), 1), "%wanted"))
+
+    def took() -> None:
+        set_workers(code, workers())
+        _note_cpu(code)
+        code.wake_workers()
+
+    set_workers(code, 1)
+    several = code.compare("sgt", workers(), 1)
+    code.when(several, lambda: code.when(code.exchange(BUSY, 0, 1), took))
+    code.function(BEGIN, "ptr %pool, ptr %frame, i64 %wanted", linkage="")
+
+
+def _define_share(module: Module) -> None:
+    """void(pool, function, frame, nanoseconds, least): function(frame, worker, from, to) for all of
+    a kernel, by the caller and whoever else comes. `nanoseconds` is what it takes in all, `least`
+    what a chunk should not fall below.
+
+        shares = how many are worth it, at most one for each worker
+        levels = how often a share can be halved
+        what is to be done = function, frame, shares, levels; note on which CPU this is
+        ticket = chunk 0 is taken, of shares · levels, for so many workers; wake those that sleep
+        chunk = 0
+        while chunk < shares · levels: run(chunk); chunk = next of ticket++
+        wait for those inside
+    """
+    code = PoolCode(module)
+    at_workers = code.let(f"getelementptr i64, ptr %frame, i64 {WORKERS}")
+    workers = code.let(f"load i64, ptr {at_workers}, align 8")
+    shares = code.min(code.max(code.div("%nanoseconds", _SMALLEST_SHARE), 2), workers)
+    levels = _levels(code, code.div("%nanoseconds", shares))
+    for word, value, kind in (
+        (FUNCTION, "%function", "ptr"),
+        (FRAME, "%frame", "ptr"),
+        (SHARES, shares, "i64"),
+        (LEVELS, levels, "i64"),
+    ):
+        code.write(word, value, "monotonic", kind)
+    _note_cpu(code)
+    total = str(code.mul(shares, levels))
+    asked = code.let(f"shl i64 {workers}, {WORKERS_AT}")
+    opened = code.let(f"or i64 {asked}, {code.let(f'shl i64 {total}, {TOTAL_AT}')}")
+    code.write(TICKET, code.let(f"or i64 {opened}, {NEXT}"), "seq_cst")
+    code.wake_workers()
+
+    def run(_: Index, taken: list[str]) -> list[str]:
+        code.do(f"call void @{_RUN}(ptr %pool, i64 0, i64 {taken[0]})")
+        return [code.next_chunk(code.change(TICKET, "add", NEXT))]
+
+    code.repeat(lambda _, taken: code.compare("slt", taken[0], total), run, [("i64", "0")])
+    _wait_for_others(code)
+    params = "ptr %pool, ptr %function, ptr %frame, i64 %nanoseconds, i64 %least"
+    code.function(SHARE, params, linkage="")
+
+
+def _levels(code: PoolCode, nanoseconds: Index) -> Index:
+    """How many chunks a share is taken in: the first is half of it, the next half of the rest, and
+    the last two are alike, and not shorter than %least.
+    """
+    times = code.let(f"or i64 {code.div(nanoseconds, '%least')}, 1")
+    zeros = code.call("llvm.ctlz.i64", "i64", ("i64", times), ("i1", "true"))
+    return code.min(code.sub(64, zeros), _MOST_LEVELS)
+
+
+def _wait_for_others(code: PoolCode) -> None:
+    """Wait until nobody is inside.
+
+    turn = 0
+    while the ticket says that somebody is inside:
+        pause
+        if turn >= 4 · spins:
+            ticket |= AWAITED: who goes last wakes us
+            if somebody is inside: sleep while the ticket stays so
+        turn += 1
+    """
+    patience = code.let(f"shl i64 {code.read(SPINS, 'monotonic')}, {_LONGER}")
+
+    def sleep() -> None:
+        before = code.change(TICKET, "or", AWAITED)
+        seen = code.let(f"lshr i64 {code.let(f'or i64 {before}, {AWAITED}')}, 32")
+        upper = code.let(f"trunc i64 {seen} to i32")
+        some = code.compare("ne", code.inside(before), 0)
+        code.when(some, lambda: code.sleep_while(TICKET, upper, upper=True))
+
+    def wait(turn: Index, _: list[str]) -> None:
+        code.pause()
+        code.when(code.compare("sge", turn, patience), sleep)
+
+    code.repeat(lambda *_: code.compare("ne", code.inside(code.read(TICKET)), 0), wait, [])
 
 
 def _define_run(module: Module) -> None:
-    """void(pool, function, frame, wanted): function(frame, worker) by up to so many workers.
+    """void(pool, worker, chunk): run a chunk of what is to be done. Chunks that are taken first are
+    larger, and each share is one piece of the whole.
 
-    workers = min(size + 1, wanted)
-    if workers > 1 and rest > 0: rest -= 1; workers = 1
-    if workers <= 1 or not claim(): function(frame, 0); return
-    workers = min(size + 1, workers)  # the pool is ours only now
-    frame.workers = workers; this function and frame are those of the pool
-    begin a generation for so many workers, and wake those that sleep
-    function(frame, 0)
-    wait for all at the barrier; if they lost CPU time, rest for some calls
-    busy = 0
+        level, share = chunk // shares, chunk % shares
+        begin, end = share / shares, (share + 1) / shares  # of the whole
+        from = end - (end - begin) / 2^level
+        to = end if this is the last level else end - (end - begin) / 2^(level + 1)
+        function(frame, worker, from, to)
     """
-    code = _Pool(module)
-    at_workers = code.let(f"getelementptr i64, ptr %frame, i64 {WORKERS}")
-    code.do(f"store i64 1, ptr {at_workers}, align 8")
-    size = code.read(SIZE, "monotonic")
-    have = code.let(f"add i64 {size}, 1")
-    workers = code.min(have, "%wanted")
-    alone = code.let(f"icmp sle i64 {workers}, 1")
-    code.do(f"br i1 {alone}, label %single, label %try")
-    code.label("try")
-    # Workers that other processes keep from running would be waited for: do without for some calls.
-    rest = code.read(REST, "monotonic")
-    resting = code.compare("sgt", rest, 0)
-    code.do(f"br i1 {resting}, label %rested, label %free")
-    code.label("rested")
-    code.write(REST, code.let(f"sub i64 {rest}, 1"))
-    code.do("br label %single")
-    code.label("free")
-    code.do(f"br i1 {code.claim()}, label %team, label %single")
-    code.label("single")
-    code.do("call void %function(ptr %frame, i64 0)")
-    code.do("br label %end")
-    code.label("team")
-    # The pool may have lost workers since: only now is it ours.
-    now = code.read(SIZE)
-    workers = code.min(code.let(f"add i64 {now}, 1"), workers)
-    code.do(f"store i64 {workers}, ptr {at_workers}, align 8")
-    code.write(FUNCTION, "%function", "ptr")
-    code.write(FRAME, "%frame", "ptr")
-    before = code.clocks()
-    code.begin(str(code.let(f"trunc i64 {workers} to i32")))
-    code.do("call void %function(ptr %frame, i64 0)")
-    code.note_lost(before)
-    code.do(f"call void @{BARRIER}(ptr %pool, i64 {workers})")
-    if before is not None:
-        _set_rest(code, before[0])
-    code.write(BUSY, 0)
-    code.do("br label %end")
-    code.label("end")
-    code.function(RUN, "ptr %pool, ptr %function, ptr %frame, i64 %wanted", linkage="")
+    code = PoolCode(module)
+    shares, levels = code.read(SHARES, "monotonic"), code.read(LEVELS, "monotonic")
+    level, share = code.div("%chunk", shares), code.mod("%chunk", shares)
+    begin, end = (code.div(code.mul(each, WHOLE), shares) for each in (share, code.add(share, 1)))
+    length, following = code.sub(end, begin), code.add(level, 1)
+    starts, ends = (
+        code.sub(end, code.let(f"lshr i64 {length}, {each}")) for each in (level, following)
+    )
+    last = code.compare("eq", following, levels)
+    to = code.let(f"select i1 {last}, i64 {end}, i64 {ends}")
+    function, frame = (code.read(word, "monotonic", "ptr") for word in (FUNCTION, FRAME))
+    code.do(f"call void {function}(ptr {frame}, i64 %worker, i64 {starts}, i64 {to})")
+    code.function(_RUN, "ptr %pool, i64 %worker, i64 %chunk")
 
 
-def _set_rest(code: _Pool, begun: str) -> None:
-    """After a call, begun then, in which workers had to wait for CPUs, rest for some calls, more
-    each time. More workers than CPUs have been asked for expressly: they always wait.
+def _note_cpu(code: PoolCode) -> None:
+    if code.knows_cpus:
+        code.write(CPU, code.cpu(), "monotonic")
+
+
+def _define_stand_aside(module: Module) -> None:
+    """void(pool): leave the CPU that the caller runs on. Where all CPUs are in use, the system
+    often puts a worker there that is woken, and then one of the two keeps the other from working.
+    Where there are more workers than CPUs, any place is as good.
+
+        if spins > 0 and this is the caller's CPU: go on on another one
     """
-    found = code.clocks()
-    assert found is not None
-    lost = code.read(LOST, "monotonic")
-    code.write(LOST, 0)
-    before = code.read(BACK_OFF, "monotonic")
-    waited = code.compare("sgt", code.mul(lost, _SHARE), code.sub(found[0], begun))
-    spins = code.compare("sgt", code.read(SPINS, "monotonic"), 0)
-    busy = code.let(f"and i1 {waited}, {spins}")
-    longer = code.min(code.max(code.mul(before, 2), _FIRST_REST), _LONGEST_REST)
-    code.write(BACK_OFF, code.let(f"select i1 {busy}, i64 {longer}, i64 {code.div(before, 2)}"))
-    code.write(REST, code.let(f"select i1 {busy}, i64 {longer}, i64 0"))
+    code = PoolCode(module)
+    if code.knows_cpus:
+        here = code.cpu()
+        alike = code.compare("eq", here, code.read(CPU, "monotonic"))
+        room = code.compare("sgt", code.read(SPINS, "monotonic"), 0)
+        known = code.compare("sge", here, 0)
+        both = code.let(f"and i1 {alike}, {code.let(f'and i1 {room}, {known}')}")
+        code.when(both, lambda: code.leave_cpu(here))
+    code.function(_STAND_ASIDE, "ptr %pool")
 
 
 def _define_wait(module: Module) -> None:
-    """void(pool, worker, seen): take part in every generation after `seen` that is for this worker,
-    until one is for more workers than there can be.
+    """void(pool, worker): take chunks of whatever is shared out, until the pool is stopped.
 
-        loop:
-            spin until the generation changes; after `spins` turns sleep until it does
-            members = low bits of the generation
-            if members == MOST: return
-            if worker < members: function(frame, worker); wait for all at the barrier
+    round to nearest
+    turn = 0
+    until ticket says STOPPED:
+        if it has a chunk for this worker:
+            stand aside
+            if ticket is still the same: ticket += NEXT + INSIDE; work(chunk)
+            turn = 0
+        else:
+            pause; turn += 1
+            if turn > spins, or 4 · spins during a call:
+                sleep until there is work; stand aside; turn = 0
     """
-    code = _Pool(module)
-    code.do("br label %idle")
-    code.label("idle")
-    code.do("%old = phi i32 [ %seen, %start ], [ %new, %served ]")
-    spins = code.read(SPINS, "monotonic")
-    code.do("br label %spin")
-    code.label("spin")
-    code.do("%turn = phi i64 [ 0, %idle ], [ %next, %spun ]")
-    code.do("%next = add i64 %turn, 1")
-    now = code.read(GENERATION, kind="i32")
-    changed = code.let(f"icmp ne i32 {now}, %old")
-    code.do(f"br i1 {changed}, label %found, label %unchanged")
-    code.label("unchanged")
-    code.pause()
-    over = code.let(f"icmp sge i64 %turn, {spins}")
-    code.do(f"br i1 {over}, label %rest, label %spun")
-    code.label("spun")
-    code.do("br label %spin")
-    code.label("rest")
+    _define_work(module)
+    code = PoolCode(module)
+    set_rounding(code)
+    seen: list[str] = []
+
+    def goes_on(_: Index, carried: list[str]) -> str:
+        seen[:] = [code.read(TICKET)]
+        return code.compare("eq", code.let(f"and i64 {seen[0]}, {STOPPED}"), 0)
+
+    def take() -> list[str]:
+        code.do(f"call void @{_STAND_ASIDE}(ptr %pool)")
+        taken = code.exchange(TICKET, seen[0], code.add(seen[0], NEXT + INSIDE))
+        chunk = code.next_chunk(seen[0])
+        code.when(
+            taken, lambda: code.do(f"call void @{_WORK}(ptr %pool, i64 %worker, i64 {chunk})")
+        )
+        return ["0"]
+
+    def idle(turn: str) -> list[str]:
+        code.pause()
+        spins, busy = code.read(SPINS, "monotonic"), code.read(BUSY, "monotonic")
+        patience = code.let(f"shl i64 {spins}, {code.mul(busy, _LONGER)}")
+        return code.either(
+            code.compare("sge", turn, patience),
+            ["i64"],
+            lambda: _sleep_until_work(code),
+            lambda: [str(code.add(turn, 1))],
+        )
+
+    def look(_: Index, carried: list[str]) -> list[str]:
+        found = code.is_open(seen[0], "%worker")
+        return code.either(found, ["i64"], take, lambda: idle(carried[0]))
+
+    code.repeat(goes_on, look, [("i64", "0")])
+    code.function(WAIT, "ptr %pool, i64 %worker", linkage="")
+
+
+def _define_work(module: Module) -> None:
+    """void(pool, worker, chunk): run this chunk, which is taken, and others while there are some.
+    Meanwhile the worker is inside: what is to be done stays what it is.
+
+        while chunk < total: run(chunk); chunk = next of ticket++
+        ticket -= INSIDE; if nobody else is inside and the caller sleeps: wake it
+    """
+    code = PoolCode(module)
+    total = code.total(code.read(TICKET))
+
+    def run(_: Index, taken: list[str]) -> list[str]:
+        code.do(f"call void @{_RUN}(ptr %pool, i64 %worker, i64 {taken[0]})")
+        # The last chunk of all is followed by none: one step less on the ticket.
+        following = code.add(taken[0], 1)
+        return code.either(
+            code.compare("slt", following, total),
+            ["i64"],
+            lambda: [code.next_chunk(code.change(TICKET, "add", NEXT))],
+            lambda: [str(following)],
+        )
+
+    code.repeat(lambda _, taken: code.compare("slt", taken[0], total), run, [("i64", "%chunk")])
+    before = code.change(TICKET, "sub", INSIDE)
+    last = code.compare("eq", code.inside(before), 1)
+    awaited = code.let(f"and i1 {last}, {code.has(before, AWAITED)}")
+    code.when(awaited, lambda: code.wake(TICKET, upper=True))
+    code.function(_WORK, "ptr %pool, i64 %worker, i64 %chunk")
+
+
+def _sleep_until_work(code: PoolCode) -> list[str]:
+    """Sleep until a caller says that there is work: whoever writes the ticket and then finds no
+    sleepers has written it before this one looks.
+
+        sleepers += 1
+        if the ticket has nothing for this worker: sleep while the generation stays what it is
+        sleepers -= 1
+    """
     code.change(SLEEPERS, "add", 1)
-    code.do("br label %asleep")
-    code.label("asleep")
-    still = code.let(f"load atomic i32, ptr {code.at(GENERATION)} seq_cst, align 8")
-    same = code.let(f"icmp eq i32 {still}, %old")
-    code.do(f"br i1 {same}, label %nap, label %awake")
-    code.label("nap")
-    code.sleep("%old")
-    code.do("br label %asleep")
-    code.label("awake")
+    generation = code.read(GENERATION, "seq_cst", "i32")
+    ticket = code.read(TICKET, "seq_cst")
+    stopped = code.has(ticket, STOPPED)
+    awake = code.let(f"or i1 {code.is_open(ticket, '%worker')}, {stopped}")
+    code.when(code.let(f"xor i1 {awake}, true"), lambda: code.sleep_while(GENERATION, generation))
     code.change(SLEEPERS, "sub", 1)
-    code.do("br label %found")
-    code.label("found")
-    code.do(f"%new = load atomic i32, ptr {code.at(GENERATION)} acquire, align 8")
-    members = code.let(f"and i32 %new, {MOST}")
-    wide = code.let(f"zext i32 {members} to i64")
-    stop = code.let(f"icmp eq i64 {wide}, {MOST}")
-    code.do(f"br i1 {stop}, label %leave, label %stay")
-    code.label("stay")
-    mine = code.let(f"icmp slt i64 %worker, {wide}")
-    code.do(f"br i1 {mine}, label %work, label %served")
-    code.label("work")
-    function, frame = code.read(FUNCTION, kind="ptr"), code.read(FRAME, kind="ptr")
-    before = code.clocks()
-    code.do(f"call void {function}(ptr {frame}, i64 %worker)")
-    code.note_lost(before)
-    code.do(f"call void @{BARRIER}(ptr %pool, i64 {wide})")
-    code.do("br label %served")
-    code.label("served")
-    code.do("br label %idle")
-    code.label("leave")
-    code.function(WAIT, "ptr %pool, i64 %worker, i32 %seen", linkage="")
+    code.do(f"call void @{_STAND_ASIDE}(ptr %pool)")
+    return ["0"]
 
 
 def _define_claim(module: Module) -> None:
     """void(pool, answer): take the pool; the answer is 1 if it was free, else 0."""
-    code = _Pool(module)
-    code.do(f"store i64 {code.let(f'zext i1 {code.claim()} to i64')}, ptr %answer, align 8")
+    code = PoolCode(module)
+    free = code.let(f"zext i1 {code.exchange(BUSY, 0, 1)} to i64")
+    code.do(f"store i64 {free}, ptr %answer, align 8")
     code.function(CLAIM, "ptr %pool, ptr %answer", linkage="")
 
 
 def _define_stop(module: Module) -> None:
     """void(pool): let all workers return."""
-    code = _Pool(module)
-    code.begin(str(MOST))
+    code = PoolCode(module)
+    code.write(TICKET, STOPPED, "seq_cst")
+    code.wake_workers()
     code.function(STOP, "ptr %pool", linkage="")
 
 
@@ -339,35 +338,7 @@ def word(code: Text, number: int, kind: str = "i64", base: str = "%frame") -> st
     return code.let(f"load {kind}, ptr {at}, align 8")
 
 
-def define_program_barrier(module: Module) -> None:
-    """void(frame): wait for the other workers of this call, if there are any."""
-    code = Text(module)
-    workers = word(code, WORKERS)
-
-    def wait() -> None:
-        pool = word(code, POOL, "ptr")
-        barrier = word(code, BARRIER_AT, "ptr", pool)
-        code.do(f"call void {barrier}(ptr {pool}, i64 {workers})")
-
-    code.when(code.compare("sgt", workers, 1), wait)
-    code.function(WAIT_FOR_ALL, "ptr %frame")
-
-
-def call_workers(code: Text, function: str, wanted: str) -> None:
-    """function(frame, worker) by so many workers, if there are that many; else by this one."""
-    pool = word(code, POOL, "ptr")
-    several = code.let(f"icmp sgt i64 {wanted}, 1")
-    threads = code.compare("sgt", word(code, THREADS), 1)
-
-    def together() -> list[str]:
-        run = word(code, RUN_AT, "ptr", pool)
-        code.do(f"call void {run}(ptr {pool}, ptr @{function}, ptr %frame, i64 {wanted})")
-        return []
-
-    def alone() -> list[str]:
-        at = code.let(f"getelementptr i64, ptr %frame, i64 {WORKERS}")
-        code.do(f"store i64 1, ptr {at}, align 8")
-        code.do(f"call void @{function}(ptr %frame, i64 0)")
-        return []
-
-    code.either(code.let(f"and i1 {several}, {threads}"), [], together, alone)
+def set_workers(code: Text, count: Index) -> None:
+    """Write down how many workers this call has."""
+    at = code.let(f"getelementptr i64, ptr %frame, i64 {WORKERS}")
+    code.do(f"store i64 {count}, ptr {at}, align 8")

@@ -1,7 +1,7 @@
-"""Splitting: which loops workers divide between them, and which share of a loop is whose.
+"""Splitting: which loops workers divide between them, and where chunks of a loop begin and end.
 
-A kernel is split where it takes long enough to be worth a barrier. The parts have no influence on
-any sum: rows, columns and elements are computed as a whole by one worker.
+A kernel is split where it takes long enough to be worth a word with the others. The chunks have no
+influence on any sum: rows, columns and elements are computed as a whole by one worker.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from wengert.codegen.cost.counts import kernel_cost
-from wengert.codegen.kernel import WORKER, WORKERS, Kernel, Program, is_fold
+from wengert.codegen.kernel import Kernel, Program, is_fold
 from wengert.codegen.llvm.loops.axis_groups import collapsed
 from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.llvm.text.lines import Index, Text
@@ -26,6 +26,11 @@ PER_WORKER = 6  # times the grain: what a call must hold for each worker beyond 
 MANY = 8  # turns of an outer loop that are enough to divide
 PART = BLOCK_OF_FOLD * LANES * GROUP  # elements of a long row that stay together
 BLOCK = 32  # rows or columns of a matrix product that stay together
+WHOLE = 1 << 20  # parts of a kernel's work, in which it is said where a chunk begins and ends
+# Nanoseconds of work that a chunk should not fall below. A narrow product is slower than a wide.
+LEAST, LEAST_OF_PRODUCT = 5000, 100_000
+# What a kernel that workers divide is given: the frame, who runs it, and where the chunk lies.
+CHUNK = "ptr %frame, i64 %worker, i64 %from, i64 %to"
 
 UNROLLED = 192  # members times elements of rows that are computed side by side
 
@@ -59,6 +64,11 @@ def work(program: Program, number: int, sizes: Mapping[str, int]) -> float:
         (cost.flops - cost.functions) / _OPERATIONS + cost.functions / _FUNCTIONS,
         cost.moved / _BYTES,
     )
+
+
+def nanoseconds_of_bytes(code: Text, count: Index) -> Index:
+    """What it takes to go over so many bytes."""
+    return code.div(count, round(_BYTES))
 
 
 def split(program: Program, options: Options) -> Program:
@@ -191,22 +201,21 @@ def is_partial(kernel: Kernel, groups: Sequence[tuple[int, ...]]) -> bool:
     return kernel.split is not None and groups[kernel.split][0] in kernel.folded
 
 
-def share(code: Text, extent: Index, unit: int = 1) -> tuple[Index, Index]:
-    """Where the share of this worker begins and ends: a whole number of units, but for the last.
+def chunk(code: Text, extent: Index, unit: int = 1) -> tuple[Index, Index]:
+    """Where a loop begins and ends for the chunk %from to %to: a whole number of units. What is
+    left behind the last whole unit belongs to that.
 
-    units = extent // unit
-    begin = units · worker // workers · unit
-    end = extent if this is the last worker, else units · (worker + 1) // workers · unit
+    units = max(extent // unit, 1)
+    for each end: n = units · (%from or %to) / WHOLE, rounded; n · unit, or extent if n == units
     """
-    worker, workers = (
-        code.let(f"load i64, ptr {code.let(f'getelementptr i64, ptr %frame, i64 {n}')}, align 8")
-        for n in (WORKER, WORKERS)
-    )
-    units = code.div(extent, unit)
-    after = code.add(worker, 1)
-    begin, end = (code.mul(code.div(code.mul(units, n), workers), unit) for n in (worker, after))
-    last = code.compare("eq", after, workers)
-    return begin, code.let(f"select i1 {last}, i64 {extent}, i64 {end}")
+    units = code.max(code.div(extent, unit), 1)
+
+    def place(part: str) -> str:
+        number = code.div(code.add(code.mul(units, part), WHOLE // 2), WHOLE)
+        last = code.compare("eq", number, units)
+        return code.let(f"select i1 {last}, i64 {extent}, i64 {code.mul(number, unit)}")
+
+    return place("%from"), place("%to")
 
 
 def size_of_work(program: Program, number: int) -> Size:

@@ -1,0 +1,149 @@
+"""Code of the pool: its words, atomic operations on them, and how threads sleep and are woken."""
+
+from __future__ import annotations
+
+from wengert.codegen.llvm.text.lines import Index, Text
+
+# Words of a pool, those that different threads write in cache lines of their own. With the ticket
+# lies what is to be done, for who takes a chunk reads both.
+BUSY, GENERATION, SLEEPERS, TICKET, SIZE = range(0, 80, 16)
+FUNCTION, FRAME, SHARES, LEVELS, CPU = range(TICKET + 1, TICKET + 6)
+SPINS, BEGIN_AT, SHARE_AT = range(SIZE + 1, SIZE + 4)
+WORDS = 80
+
+# Parts of the ticket, one word that says who may do what. A thread that takes a chunk adds to it.
+NEXT = 1  # the number of the chunk that is taken next; from `total` on there is none
+TOTAL_AT, WORKERS_AT, INSIDE_AT = 16, 32, 42  # the bits where other numbers begin
+TOTAL = 1 << TOTAL_AT  # how many chunks there are
+WORKERS_OF_TICKET = 1 << WORKERS_AT  # how many workers may take some, the caller being the first
+INSIDE = 1 << INSIDE_AT  # how many workers, without the caller, have taken one and not yet gone
+AWAITED = 1 << 52  # whether the caller sleeps until the last of these goes
+STOPPED = 1 << 53  # whether workers are to return
+
+_WAIT_PRIVATE, _WAKE_PRIVATE = 128, 129  # operations of Linux's futex
+_FUTEX = {"x86_64": 202, "aarch64": 98}  # its number among the calls of the system
+_NAP = 200  # microseconds, where there is no futex
+_MASK = 128  # bytes of a set of CPUs
+_HALF = 4  # bytes: a futex compares 32 bits, and of the ticket these are the upper ones
+
+
+class PoolCode(Text):
+    """A function whose parameter %pool points to the words above."""
+
+    def at(self, word: int) -> str:
+        return self.let(f"getelementptr i64, ptr %pool, i64 {word}")
+
+    def read(self, word: int, order: str = "acquire", kind: str = "i64") -> str:
+        return self.let(f"load atomic {kind}, ptr {self.at(word)} {order}, align 8")
+
+    def write(self, word: int, value: Index, order: str = "release", kind: str = "i64") -> None:
+        self.do(f"store atomic {kind} {value}, ptr {self.at(word)} {order}, align 8")
+
+    def change(self, word: int, how: str, by: Index, kind: str = "i64") -> str:
+        """Change a word in one step; what it was before."""
+        return self.let(f"atomicrmw {how} ptr {self.at(word)}, {kind} {by} seq_cst")
+
+    def exchange(self, word: int, seen: Index, value: Index) -> str:
+        """Write a word if it is still as it was seen; an i1, whether it was."""
+        pair = self.let(f"cmpxchg ptr {self.at(word)}, i64 {seen}, i64 {value} seq_cst monotonic")
+        return self.let(f"extractvalue {{ i64, i1 }} {pair}, 1")
+
+    def bits(self, value: str, begin: int, end: int) -> str:
+        """Some bits of a number, as a number."""
+        moved = self.let(f"lshr i64 {value}, {begin}")
+        return self.let(f"and i64 {moved}, {2 ** (end - begin) - 1}")
+
+    def has(self, value: str, flag: int) -> str:
+        return self.compare("ne", self.let(f"and i64 {value}, {flag}"), 0)
+
+    # Of the ticket.
+
+    def next_chunk(self, ticket: str) -> str:
+        return self.bits(ticket, 0, TOTAL_AT)
+
+    def total(self, ticket: str) -> str:
+        return self.bits(ticket, TOTAL_AT, WORKERS_AT)
+
+    def inside(self, ticket: str) -> str:
+        return self.bits(ticket, INSIDE_AT, AWAITED.bit_length() - 1)
+
+    def is_open(self, ticket: str, worker: str) -> str:
+        """An i1: whether this worker may take a chunk."""
+        left = self.compare("slt", self.next_chunk(ticket), self.total(ticket))
+        asked = self.compare("slt", worker, self.bits(ticket, WORKERS_AT, INSIDE_AT))
+        return self.let(f"and i1 {left}, {asked}")
+
+    # Waiting.
+
+    def pause(self) -> None:
+        """Tell the CPU that this loop waits."""
+        if self.module.target.architecture == "x86_64":
+            self.call("llvm.x86.sse2.pause", "void")
+        elif self.module.target.architecture == "aarch64":
+            self.call("llvm.aarch64.hint", "void", ("i32", "1"))
+
+    def sleep_while(self, word: int, value: str, upper: bool = False) -> None:
+        """Sleep while half of a word has this value of 32 bits; it may end early."""
+        if self._has_futex:
+            self._futex(word, upper, _WAIT_PRIVATE, value)
+        else:
+            self.call("usleep", "i32", ("i32", str(_NAP)))
+
+    def wake(self, word: int, upper: bool = False) -> None:
+        """Wake all that sleep there."""
+        if self._has_futex:
+            self._futex(word, upper, _WAKE_PRIVATE, str(2**31 - 1))
+
+    def wake_workers(self) -> None:
+        """Wake workers that sleep; for what they look at has just been written."""
+
+        def wake() -> None:
+            self.change(GENERATION, "add", 1, "i32")
+            self.wake(GENERATION)
+
+        self.when(self.compare("sgt", self.read(SLEEPERS, "seq_cst"), 0), wake)
+
+    # Where threads run.
+
+    @property
+    def knows_cpus(self) -> bool:
+        """Whether the system tells a thread on which CPU it runs, and lets it choose."""
+        return self.module.target.system == "linux"
+
+    def cpu(self) -> str:
+        """The number of the CPU that this thread runs on, or a negative one."""
+        return self.let(f"sext i32 {self.call('sched_getcpu', 'i32')} to i64")
+
+    def leave_cpu(self, number: str) -> None:
+        """Go on on another CPU of those this thread may use, if there is one.
+
+        before = the set of those
+        allow all of before but this one; allow all of before
+        """
+        room = (f"alloca [{_MASK} x i8], align 8" for _ in range(2))
+        before, others = map(self.let_first, room)
+        self.call("sched_getaffinity", "i32", *self._of_mask(before))
+        self.copy(others, before, _MASK)
+        at = self.let(f"getelementptr i8, ptr {others}, i64 {self.div(number, 8)}")
+        bit = self.let(f"trunc i64 {self.let(f'shl i64 1, {self.mod(number, 8)}')} to i8")
+        held = self.let(f"load i8, ptr {at}, align 1")
+        left = self.let(f"and i8 {held}, {self.let(f'xor i8 {bit}, -1')}")
+        self.do(f"store i8 {left}, ptr {at}, align 1")
+        for mask in (others, before):
+            self.call("sched_setaffinity", "i32", *self._of_mask(mask))
+
+    def _of_mask(self, mask: str) -> tuple[tuple[str, str], ...]:
+        return ("i32", "0"), ("i64", str(_MASK)), ("ptr", mask)
+
+    @property
+    def _has_futex(self) -> bool:
+        target = self.module.target
+        return target.system == "linux" and target.architecture in _FUTEX
+
+    def _futex(self, word: int, upper: bool, operation: int, value: str) -> None:
+        self.module.declared.setdefault("syscall", "declare i64 @syscall(i64, ...)")
+        at = self.let(f"getelementptr i8, ptr {self.at(word)}, i64 {_HALF if upper else 0}")
+        self.do(
+            f"call i64 (i64, ...) @syscall(i64 {_FUTEX[self.module.target.architecture]}, "
+            f"ptr {at}, i64 {operation}, i32 {value}, ptr null, ptr null, i64 0)"
+        )
