@@ -64,6 +64,7 @@ from wengert.functions.numpy_signals import bincount as bincount
 from wengert.functions.numpy_signals import interp as interp
 from wengert.functions.quantiles import median as median
 from wengert.functions.quantiles import quantile as quantile
+from wengert.functions.scipy_names import multigammaln as multigammaln
 from wengert.functions.sets import unique_all as unique_all
 from wengert.functions.sets import unique_counts as unique_counts
 from wengert.functions.sets import unique_inverse as unique_inverse
@@ -309,6 +310,12 @@ __all__ = [
     "ndtri",
     "i0e",
     "i1e",
+    "j0",
+    "j1",
+    "y0",
+    "y1",
+    "jn",
+    "yn",
     "lgamma",
     "digamma",
     "polygamma",
@@ -364,6 +371,7 @@ __all__ = [
     "median",
     "interp",
     "bincount",
+    "multigammaln",
     "unique_all",
     "unique_counts",
     "unique_inverse",
@@ -1060,6 +1068,31 @@ def i0e(x: Any) -> Any:
 
 def i1e(x: Any) -> Any:
     """exp(-abs(x)) times the modified Bessel function of order 1 of each element."""
+
+def j0(x: Any) -> Any:
+    """The Bessel function of order 0 of each element."""
+
+def j1(x: Any) -> Any:
+    """The Bessel function of order 1 of each element."""
+
+def y0(x: Any) -> Any:
+    """The Bessel function of the second kind, of order 0, of each element; NaN below 0."""
+
+def y1(x: Any) -> Any:
+    """The Bessel function of the second kind, of order 1, of each element; NaN below 0."""
+
+def jn(n: Any, x: Any) -> Any:
+    r"""The Bessel function of integer order n of each x; NaN for orders beyond 10,000.
+
+    >>> wg.jn(np.array([0, 1, 2]), 1.0)
+    array([0.76519769, 0.44005059, 0.11490348])
+    """
+
+def yn(n: Any, x: Any) -> Any:
+    r"""The Bessel function of the second kind, of integer order n, of each x.
+
+    NaN below 0, and for orders beyond 10,000.
+    """
 
 def lgamma(x: Any) -> Any:
     """log |Γ(x)| of each element."""

@@ -84,6 +84,21 @@ def test_qr(m: int, n: int, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("m", "n"), [*SIZES, (1, 0), (5, 0), (2, 1), (40, 18)])
+def test_complement(m: int, n: int, dtype: Any) -> None:
+    x = awkward(m, max(n, 1), dtype)[..., :n]
+    for given in (x, op.qr_tall(x)[0]):
+        (found,) = run("orthogonal_complement", given)
+        eager, scale = op.orthogonal_complement(given), np.abs(given).max((-2, -1), initial=0)
+        for each in (found, eager):
+            require_within(m, dtype, 1, each.mT @ each - np.eye(m - n))
+            require_within(m, dtype, scale, given.mT @ each)
+            assert m == n or np.all(leading(each) > 0)
+        if given is not x:  # of columns that are not independent, others are as good
+            require_within(m, dtype, 1, found - eager)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("n", SQUARE)
 def test_eigenvalues(n: int, dtype: Any) -> None:
     x = symmetric(n, dtype)
@@ -138,7 +153,13 @@ def test_signs_are_those_of_numpy_made_positive(m: int, n: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "params"), [("qr_tall", {}), ("eigh_parts", {"save": True}), ("svd_tall", SVD)]
+    ("name", "params"),
+    [
+        ("qr_tall", {}),
+        ("eigh_parts", {"save": True}),
+        ("svd_tall", SVD),
+        ("orthogonal_complement", {}),
+    ],
 )
 @pytest.mark.parametrize("n", [3, 9])
 def test_alone_and_in_a_batch(name: str, params: dict[str, Any], n: int) -> None:

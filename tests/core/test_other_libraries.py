@@ -103,8 +103,21 @@ def test_a_function_of_scipy_is_named_as_such(function, words, transform):
 UFUNCS = {
     "one": (
         *("cbrt", "entr", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "exp10", "exp2", "expit"),
-        *("expm1", "gamma", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_expit", "log_ndtr"),
-        *("logit", "ndtr", "ndtri", "psi"),
+        *(
+            "expm1",
+            "gamma",
+            "gammaln",
+            "gammasgn",
+            "i0",
+            "i0e",
+            "i1",
+            "i1e",
+            "j0",
+            "j1",
+            "log1p",
+            "log_expit",
+        ),
+        *("log_ndtr", "logit", "ndtr", "ndtri", "psi", "rgamma", "y0", "y1"),
     ),
     "two": (
         "beta",
@@ -143,12 +156,28 @@ def test_a_ufunc_of_scipy_is_recorded(name, count):
         np.testing.assert_allclose(found, slope, rtol=1e-6, atol=1e-8)
 
 
+def test_bessel_functions_as_scipy_calls_them():
+    x, n = np.array([0.3, 2.0, 14.0]), np.array([0, 3, -2])
+    for theirs in (scipy.special.jn, scipy.special.yn):
+        expected = theirs(n, x)
+        for run in (lambda f: lambda x: wg.vjp(f, x)[0], wg.compile):
+            np.testing.assert_allclose(run(lambda x: theirs(n, x))(x), expected, rtol=1e-12)  # noqa: B023
+            np.testing.assert_allclose(run(lambda x: theirs(2, x))(x), theirs(2, x), rtol=1e-12)  # noqa: B023
+    whole = wg.compile(lambda x: scipy.special.jv(2.0, x))(x)
+    np.testing.assert_allclose(whole, scipy.special.jv(2.0, x), rtol=1e-12)
+    with pytest.raises(DTypeError, match=r"jn: given orders of dtype float64; .* an integer"):
+        wg.compile(lambda x: scipy.special.jv(0.5, x))(x)
+
+
 def test_every_recorded_ufunc_is_one_of_scipy():
-    assert {name for name, _ in COUNTS} == set(SCIPY_UFUNCS)
+    assert {name for name, _ in COUNTS} | {"jv", "yn"} == set(SCIPY_UFUNCS)
     assert all(isinstance(getattr(scipy.special, name), np.ufunc) for name in SCIPY_UFUNCS)
 
 
-@pytest.mark.parametrize("name", ["gamma", "entr", "rel_entr", "kl_div", "xlog1py", "exp10"])
+EDGED = ["gamma", "gammasgn", "rgamma", "entr", "rel_entr", "kl_div", "xlog1py", "exp10"]
+
+
+@pytest.mark.parametrize("name", EDGED)
 def test_a_ufunc_of_scipy_at_its_edges(name):
     theirs = getattr(scipy.special, name)
     edges = np.array([-2.5, -2.0, -1.5, -0.5, -0.0, 0.0, 0.5, 3.0, np.inf, np.nan])
@@ -156,6 +185,34 @@ def test_a_ufunc_of_scipy_at_its_edges(name):
     with np.errstate(all="ignore"):
         expected = theirs(*operands)
     np.testing.assert_allclose(wg.compile(theirs)(*operands), expected, rtol=1e-13)
+
+
+def test_the_inverse_gamma_function_has_slopes_at_its_zeros():
+    """At 0, -1, -2 … these are (-1)ⁿ n!."""
+    zeros = -np.arange(6.0)
+    found = wg.grad(lambda x: wg.sum(scipy.special.rgamma(x)))(zeros)
+    np.testing.assert_allclose(found, [1, -1, 2, -6, 24, -120], rtol=1e-14)
+    far = np.array([-170.5, -171.0, 170.0, 200.0, 1e6])
+    with np.errstate(all="ignore"):
+        expected = scipy.special.rgamma(far)
+    np.testing.assert_allclose(wg.compile(scipy.special.rgamma)(far), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, np.int64(5)])
+def test_the_gamma_function_of_matrices(d):
+    a = np.array([[2.1, 3.5, 7.0], [2.05, 40.0, 3.0]])
+    expected = scipy.special.multigammaln(a, d)
+    np.testing.assert_allclose(wg.multigammaln(a, d), expected, rtol=1e-13)
+    np.testing.assert_allclose(wg.compile(wg.multigammaln, static=1)(a, d), expected, rtol=1e-13)
+    wg.check_grads(lambda a: wg.multigammaln(a, d), [a])
+    assert wg.compile(lambda a: wg.multigammaln(a, d))(a.astype(np.float32)).dtype == np.float32
+    assert np.isnan(wg.multigammaln(np.array([(d - 1) / 2, -0.5]), d)).all()
+
+
+def test_a_size_of_matrices_that_is_none():
+    for d in (0, -1, 1.5, True, "2"):
+        with pytest.raises(ValueError, match=r"multigammaln: d=.* an integer from 1"):
+            wg.multigammaln(3.0, d)
 
 
 def test_solving_as_scipy_calls_it():

@@ -102,6 +102,21 @@ def factors(b: Builder, op: Op) -> str:
     return b.emit(f"{spelled(op)}({apart}{params})[{b.integer(0, 2 if params else 1)}]")
 
 
+def complement(b: Builder, op: Op) -> str:
+    """Of columns that are far from dependent."""
+    matrix = square(b)
+    first = b.integer(0, min(2, b.shape(matrix)[-1]))
+    return b.emit(f"{spelled(op)}({matrix}[..., {first}:])")
+
+
+def pseudo_inverse(b: Builder, op: Op) -> str:
+    """With one limit, or one for each matrix, that no singular value is near."""
+    matrix = square(b)
+    batch, dtype = b.shape(matrix)[:-2], b.dtype(matrix)
+    shape = batch if b.chance(50) else ()
+    return b.emit(f"{spelled(op)}({matrix}, np.full({shape}, 1e-3, np.{dtype}))")
+
+
 def eigenvalues(b: Builder, op: Op) -> str:
     matrix = square(b)
     size, dtype = b.shape(matrix)[-1], b.dtype(matrix)

@@ -57,10 +57,12 @@ _OWN: dict[str, Recipe] = {
     "cholesky": matrices.cholesky,
     "cofactors_tangent": matrices.cofactors_tangent,
     **dict.fromkeys(
-        ("det", "inv", "cofactors", "det_sign", "log_abs_det", "expm", "pseudo_inverse"),
+        ("det", "inv", "cofactors", "det_sign", "log_abs_det", "expm"),
         matrices.of_matrix,
     ),
     **dict.fromkeys(("qr_tall", "svd_tall"), matrices.factors),
+    "orthogonal_complement": matrices.complement,
+    "pseudo_inverse": matrices.pseudo_inverse,
     "eigh_parts": matrices.eigenvalues,
     "least_squares": matrices.least_squares,
     "astype": elementwise.convert,

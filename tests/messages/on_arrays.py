@@ -211,11 +211,18 @@ PRODUCTS: dict[str, Callable[[], Any]] = {
     "linalg.cross: vectors of two": lambda: wg.linalg.cross(ones(2), ones(2)),
     "linalg.vector_norm: an unknown order": lambda: wg.linalg.vector_norm(line, ord="fro"),
     "linalg.matrix_norm: an unknown order": lambda: wg.linalg.matrix_norm(square, ord=3),
-    "linalg.qr: an unknown mode": lambda: wg.linalg.qr(ones((3, 2)), mode="complete"),
+    "linalg.qr: an unknown mode": lambda: wg.linalg.qr(ones((3, 2)), mode="full"),
+    "orthogonal_complement: a wide matrix": lambda: wg.op.orthogonal_complement(ones((2, 3))),
     "linalg.eigh: an unknown triangle": lambda: wg.linalg.eigh(square, UPLO="X"),
-    "linalg.svd: full factors": lambda: wg.linalg.svd(ones((3, 2))),
     "linalg.pinv: a negative tolerance": lambda: wg.linalg.pinv(square, rtol=-1.0),
+    "linalg.pinv: tolerances that are none": lambda: wg.linalg.pinv(
+        ones((2, 3, 3)), rtol=np.array([0.1, -0.1])
+    ),
+    "linalg.pinv: tolerances of another shape": lambda: wg.linalg.pinv(square, rtol=ones(2)),
     "linalg.pinv: two tolerances": lambda: wg.linalg.pinv(square, 0.1, rtol=0.1),
+    "np.rollaxis: a place that there is not, traced": lambda: traced(
+        lambda x: np.rollaxis(x, 0, 4), block
+    ),
     "linalg.matrix_rank: two tolerances": lambda: wg.linalg.matrix_rank(square, 0.1, rtol=0.1),
     "linalg.lstsq: sizes that differ": lambda: wg.linalg.lstsq(ones((4, 2)), line),
     "linalg.norm: an order for a block": lambda: wg.linalg.norm(block, ord=1),

@@ -28,6 +28,9 @@ def traced(function: Callable[..., Any], *args: Any) -> Any:
 
 
 SPECIAL: dict[str, Callable[[], Any]] = {
+    "multigammaln: half a size": lambda: wg.multigammaln(3.0, 1.5),
+    "jn: half an order": lambda: wg.jn(0.5, 3.0),
+    "logsumexp: weights": lambda: wg.logsumexp(np.ones(3), b=np.ones(3)),
     "gammainc_slope: order 0": lambda: wg.op.gammainc_slope(1.0, 1.0, order=0),
     "betainc_slope: order 0": lambda: wg.op.betainc_slope(1.0, 1.0, 0.5, by_a=0, by_b=0),
     "gammainc: shapes that do not broadcast": lambda: wg.gammainc(np.ones(2), line),

@@ -125,6 +125,25 @@ def test_pseudo_inverses_keep_their_rank(shape: tuple[int, int], rank: int):
         require_close(wg.compile(f)(left @ right), numpy(left @ right))
 
 
+def test_a_limit_for_each_matrix():
+    graded = np.diag([1.0, 1e-2, 1e-5])
+    x, b = np.stack([graded, graded, drawn(3, 3)])[:, None] * np.ones((2, 1, 1)), drawn(3, 3)
+    limits = np.array([[1e-1], [1e-3], [1e-12]])
+    for run in (lambda f: f, wg.compile):
+        found = run(lambda x, limits: wg.linalg.pinv(x, rtol=limits))(x, limits)
+        require_close(found, np.linalg.pinv(x, rcond=limits))
+        ranks = run(lambda x, limits: wg.linalg.matrix_rank(x, rtol=limits))(x, limits)
+        assert ranks.tolist() == [[1, 1], [2, 2], [3, 3]]
+        gx, gl = run(wg.grad(lambda x, l: wg.sum(wg.linalg.pinv(x, rtol=l) * b), argnums=(0, 1)))(
+            x, limits
+        )
+        assert not np.any(gl)
+        for i, (each, limit) in enumerate(zip(x, limits[:, 0], strict=True)):
+            alone = wg.grad(lambda x, l=limit: wg.sum(wg.linalg.pinv(x, rtol=float(l)) * b))(each)
+            require_close(gx[i], alone)
+    require_close(wg.linalg.pinv(x, rtol=np.array(1)), 0 * x)
+
+
 def test_pinv_of_equal_singular_values_has_its_derivative():
     dx = drawn(3, 3)
     require_close(both_ways(wg.linalg.pinv, 2 * np.eye(3), dx), -dx / 4)
@@ -192,6 +211,105 @@ def test_nan_reaches_functions_of_matrices():
             assert np.isnan(bad).all()
 
 
+# Factors that are completed to a basis.
+
+
+BATCHES = [(), (2,), (0,)]
+
+
+def parts(f: Any, x: Any) -> list[Any]:
+    """The factors, eager and compiled, which agree."""
+    eager, compiled = f(x), wg.compile(lambda x: tuple(f(x)))(x)
+    for one, other in zip(eager, compiled, strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        np.testing.assert_allclose(other, one, rtol=0, atol=200 * np.finfo(x.dtype).eps)
+    return list(eager)
+
+
+def require_orthogonal(*matrices: Any):
+    for q in matrices:
+        one = np.eye(q.shape[-1], dtype=q.dtype)
+        require_close(q @ q.mT, one + 0 * q, 100 * np.finfo(q.dtype).eps)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("batch", BATCHES)
+@pytest.mark.parametrize(("m", "n"), [(3, 2), (2, 3), (5, 1), (1, 4), (20, 3), (4, 30), (3, 0)])
+def test_complete_factors(m: int, n: int, batch: tuple[int, ...], dtype: Any):
+    x = drawn(*batch, m, n).astype(dtype)
+    close = 100 * np.finfo(dtype).eps
+    q, r = parts(lambda x: wg.linalg.qr(x, mode="complete"), x)
+    assert (q.shape, r.shape) == ((*batch, m, m), (*batch, m, n))
+    require_orthogonal(q)
+    require_close(q @ r, x, close)
+    require_close(q[..., : min(m, n)], wg.linalg.qr(x).Q, close)
+    assert not np.any(np.tril(r, -1))
+    u, s, vh = parts(wg.linalg.svd, x)
+    assert (u.shape, s.shape, vh.shape) == ((*batch, m, m), (*batch, min(m, n)), (*batch, n, n))
+    require_orthogonal(u, vh)
+    require_close((u[..., : min(m, n)] * s[..., None, :]) @ vh[..., : min(m, n), :], x, close)
+    for one, reduced in zip((u, vh.mT), wg.linalg.svd(x, full_matrices=False)[::2], strict=True):
+        rank = min(m, n)
+        require_close(one[..., :rank], reduced if one is u else reduced.mT, close)
+
+
+SIMPLE = [
+    np.array([[0.0], [1.0], [0.0]]),
+    np.array([[0.0], [0.0], [-1.0], [0.0]]),
+    np.ones((4, 1)),
+    np.array([[1.0], [-1.0], [0.0]]),
+    np.eye(5)[::-1, :2],
+    np.eye(4)[[2, 0, 3, 1], :2],
+    -np.eye(4)[:, :2],
+    np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]),
+    np.array([[1.0, 1.0], [1.0, -1.0], [1.0, 1.0], [1.0, -1.0]]),
+]
+
+
+@pytest.mark.parametrize("x", SIMPLE)
+def test_what_completes_a_basis_does_not_hang_on_rounding(x: Any):
+    """Zeros are what one meets: the sign of their rounding errors decides about nothing."""
+    rng = np.random.default_rng(0)
+    q = wg.linalg.qr(x, mode="complete").Q
+    near = x[None] + 1e-15 * rng.standard_normal((20, *x.shape))
+    for run in (lambda f: f, wg.compile):
+        found = run(lambda x: wg.linalg.qr(x, mode="complete").Q)(near)
+        np.testing.assert_allclose(found, q + 0 * found, rtol=0, atol=1e-13)
+
+
+def test_derivatives_of_what_completes_a_basis():
+    """Right for the space that the vectors span, and for a single vector."""
+
+    def space(vectors: Any) -> Any:
+        return vectors @ vectors.mT
+
+    tall, wide = drawn(2, 5, 2), drawn(2, 3, 5)
+    for f, x in (
+        (lambda x: space(wg.linalg.qr(x, mode="complete").Q[..., 2:]), tall),
+        (lambda x: space(wg.linalg.svd(x).U[..., 2:]), tall),
+        (lambda x: space(wg.linalg.svd(x).Vh.mT[..., 3:]), wide),
+        (lambda x: wg.linalg.qr(x, mode="complete").Q, drawn(4, 3)),
+        (lambda x: wg.linalg.svd(x).Vh, drawn(2, 3)),
+    ):
+        wg.check_grads(f, [x])
+        wg.check_grads(wg.compile(f), [x])
+    b = drawn(4, 4)
+    f = wg.grad(lambda x: wg.sum(wg.linalg.svd(x).U * b))
+    require_close(wg.compile(f)(drawn(4, 2)), f(drawn(4, 2)))
+
+
+def test_a_spoilt_matrix_has_no_complete_factors():
+    x = drawn(2, 4, 2)
+    x[1, 0, 0] = np.nan
+    for run in (lambda f: f, wg.compile):
+        for factor in (
+            run(lambda x: wg.linalg.qr(x, mode="complete").Q)(x),
+            run(lambda x: wg.linalg.svd(x).U)(x),
+        ):
+            assert np.isfinite(factor[0]).all()
+            assert np.isnan(factor[1]).all()
+
+
 # Conventions and refusals.
 
 
@@ -244,12 +362,14 @@ def test_triangles_of_eigh():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda x: wg.linalg.svd(x), r"svd: full_matrices=True was given for shape \(3, 2\)"),
-        (lambda x: wg.linalg.qr(x, "complete"), "qr: mode='complete' was given"),
         (lambda x: wg.linalg.qr(x, "raw"), "qr: mode='raw' was given"),
         (lambda x: wg.linalg.eigh(x.T @ x, "X"), "eigh: UPLO='X' was given"),
         (lambda x: wg.linalg.pinv(x, 0.1, rtol=0.1), "pinv: rcond=0.1 and rtol=0.1 were given"),
         (lambda x: wg.linalg.pinv(x, -1), "pinv: rtol=-1 was given"),
+        (lambda x: wg.linalg.pinv(x, "big"), "pinv: rtol='big' was given"),
+        (lambda x: wg.linalg.pinv(x, np.array(-1.0)), "pinv: rtol of dtype float64 was given"),
+        (lambda x: wg.linalg.pinv(x, np.array([True])), "pinv: rtol of dtype bool was given"),
+        (lambda x: wg.linalg.pinv(x, np.ones(2)), r"pinv: .*rtol has shape \(2,\); rtol needs a"),
         (lambda x: wg.linalg.matrix_rank(x, 0.1, rtol=0.1), "matrix_rank: tol=0.1 and rtol=0.1"),
     ],
 )

@@ -118,6 +118,51 @@ def test_edges(name):
         np.testing.assert_allclose(ours(*operands), expected, rtol=1e-15, atol=0)
 
 
+BESSEL = [1e-300, 1e-5, 0.3, 2.404825557695773, 3.8317, 7.9, 8.5, 20.0, 50.0, 100.3, 1e3, 1e5]
+
+
+@pytest.mark.parametrize("kind", ["j", "y"])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, -3, 10, 50, 300])
+def test_bessel_functions(kind, n):
+    """In mpmath's numbers; near a zero of the wave, to its height."""
+    x, theirs = np.array(BESSEL), {"j": mpmath.besselj, "y": mpmath.bessely}[kind]
+    with mpmath.workdps(40):
+        expected = np.array([float(theirs(n, each)) for each in x])
+    height = np.where(x > abs(n), np.minimum(1, 1 / np.sqrt(x)), 0)
+    ours = [lambda x: getattr(wg, f"{kind}n")(n, x)]
+    ours += [getattr(wg, f"{kind}{n}")] if n in (0, 1) else []
+    for f in ours:
+        for run in (f, wg.compile(f)):
+            found = run(x)
+            finite = found != expected  # infinities are equal
+            wrong = np.abs(found[finite] - expected[finite])
+            scale = np.maximum(np.abs(expected[finite]), height[finite])
+            assert np.all(wrong <= 1e-13 * scale)
+        single = wg.compile(f)(x[1:].astype(np.float32))
+        assert single.dtype == np.float32
+        with np.errstate(over="ignore"):
+            wide = f(x[1:].astype(np.float32).astype(float)).astype(np.float32)
+        np.testing.assert_allclose(single, wide, rtol=3e-7, atol=1e-37)
+
+
+def test_bessel_functions_at_their_edges():
+    x = np.array([0.0, -0.0, INFINITE, -INFINITE, np.nan, -3.0])
+    some = scipy.special.jn(3, -3.0)
+    for run in (lambda f: f, wg.compile):
+        for f, expected in (
+            (wg.j0, [1, 1, 0, 0, np.nan, scipy.special.j0(3)]),
+            (wg.j1, [0, 0, 0, 0, np.nan, -scipy.special.j1(3)]),
+            (lambda x: wg.jn(3, x), [0, 0, 0, 0, np.nan, some]),
+            (lambda x: wg.jn(-3, x), [0, 0, 0, 0, np.nan, -some]),
+            (wg.y0, [-INFINITE, -INFINITE, 0, np.nan, np.nan, np.nan]),
+            (wg.y1, [-INFINITE, -INFINITE, 0, np.nan, np.nan, np.nan]),
+            (lambda x: wg.yn(-2, x), [-INFINITE, -INFINITE, 0, np.nan, np.nan, np.nan]),
+            (lambda x: wg.yn(-3, x), [INFINITE, INFINITE, 0, np.nan, np.nan, np.nan]),
+            (lambda x: wg.jn(10_001, x), [np.nan] * 6),
+        ):
+            np.testing.assert_allclose(run(f)(x), expected, rtol=1e-13)
+
+
 # Where SciPy itself is wrong by more than 1e-10, or far out: mpmath in 40 digits.
 
 

@@ -77,7 +77,18 @@ def _svd(x: Any, save: bool, signs_of_v: bool) -> Any:
     return (s, u, v) if save else (s,)
 
 
-def _pseudo_inverse(x: Any, rtol: Any = None) -> Any:
+def _complement(x: Any) -> Any:
+    """Where one direction is left out, its elements are minors of the matrix."""
+    m, n = x.shape[-2:]
+    if n != m - 1 or n == 0:
+        return jnp.broadcast_to(jnp.eye(m, dtype=x.dtype)[:, n:], (*x.shape[:-2], m, m - n))
+    minors = [(-1) ** i * _determinant(jnp.delete(x, i, axis=-2)) for i in range(m)]
+    found = jnp.stack(minors, axis=-1)[..., None]
+    found = found / jnp.linalg.norm(found, axis=-2, keepdims=True)
+    return found * _leading_signs(found) if x.size else found
+
+
+def _pseudo_inverse(x: Any, rtol: Any) -> Any:
     return jnp.linalg.pinv(x, rtol=rtol) if x.size else jnp.zeros(x.mT.shape, x.dtype)
 
 
@@ -358,6 +369,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "eigh_parts": _eigh,
     "expm": _expm,
     "least_squares": _least_squares,
+    "orthogonal_complement": _complement,
     "pseudo_inverse": _pseudo_inverse,
     "qr_tall": _qr,
     "svd_tall": _svd,
@@ -369,6 +381,46 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "boundary": lambda x, _safe: jnp.asarray(x),
     "triangular_solve": _triangular_solve,
     "vector_norm": _vector_norm,
+}
+
+_TURN = 2 * np.pi * np.arange(256) / 256
+
+
+def _jn(n: Any, x: Any) -> Any:
+    """Bessel's integral, in points of which so many are exact."""
+    n, x = jnp.asarray(n)[..., None], jnp.asarray(x)[..., None]
+    return jnp.mean(jnp.cos(n * _TURN - x * np.sin(_TURN)), axis=-1)
+
+
+def _y0(x: Any) -> Any:
+    """Neumann's series."""
+    k = np.arange(1, 40)
+    waves = _jn(2 * k, jnp.asarray(x)[..., None]) * (-1.0) ** (k + 1) / k
+    logarithm = jnp.log(x / 2) + np.euler_gamma
+    return 2 / np.pi * (logarithm * _jn(0, x) + 2 * jnp.sum(waves, axis=-1))
+
+
+def _y1(x: Any) -> Any:
+    return -jax.grad(lambda x: jnp.sum(_y0(x)))(x)
+
+
+def _yn(n: Any, x: Any) -> Any:
+    size = jnp.abs(n)
+    orders = [_y0(x), _y1(x)]
+    for k in range(1, 8):
+        orders.append(2 * k / x * orders[k] - orders[k - 1])
+    found = sum(jnp.where(size == k, each, 0) for k, each in enumerate(orders))
+    return jnp.where((n < 0) & (n % 2 == 1), -found, found)
+
+
+REFERENCES |= {
+    "j0": lambda x: _jn(0, x),
+    "j1": lambda x: _jn(1, x),
+    "j1_over_x": lambda x: _jn(1, x) / x,
+    "jn": _jn,
+    "y0": _y0,
+    "y1": _y1,
+    "yn": _yn,
 }
 
 NO_REFERENCE: dict[str, str] = {

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from wengert.core.bind import located
-from wengert.core.broadcast import canonical_axes
+from wengert.core.broadcast import canonical_axes, canonical_axis
 from wengert.core.dims import product
 from wengert.core.promotion import inexact
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.words.source import user_line
-from wengert.errors import ShapeError, TraceError
+from wengert.errors import AxisError, ShapeError, TraceError
 from wengert.functions.statistics import as_float
 
 # Shapes.
@@ -123,6 +123,23 @@ def hsplit(x: Any, indices_or_sections: Any) -> Any:
 
 def vsplit(x: Any, indices_or_sections: Any) -> Any:
     return op.split(x, indices_or_sections, 0)
+
+
+def dsplit(x: Any, indices_or_sections: Any) -> Any:
+    return op.split(x, indices_or_sections, 2)
+
+
+def rollaxis(x: Any, axis: int, start: int = 0) -> Any:
+    """The axis moved to stand before the one at `start`, counted before it is moved."""
+    axis = canonical_axis("np.rollaxis", axis, x.ndim)
+    if not -x.ndim <= start <= x.ndim:
+        error = AxisError(
+            f"np.rollaxis: given start {start} for an array of {x.ndim} axes; it must be from "
+            f"{-x.ndim} to {x.ndim}. Choose where the axis goes."
+        )
+        raise located(error, [x])
+    start += x.ndim if start < 0 else 0
+    return op.moveaxis(x, axis, start - 1 if axis < start else start)
 
 
 def fliplr(x: Any) -> Any:
@@ -284,8 +301,13 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
     return functools.reduce(op.matmul, arrays)
 
 
-def cross(x: Any, y: Any, axis: int | None = None) -> Any:
-    return op.cross(x, y, axis=-1 if axis is None else axis)
+def cross(
+    x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Any:
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = op.moveaxis(op.asarray(x), axisa, -1), op.moveaxis(op.asarray(y), axisb, -1)
+    return op.moveaxis(op.cross(x, y, axis=-1), -1, axisc)
 
 
 def polyval(p: Any, x: Any) -> Any:
@@ -323,6 +345,27 @@ def correlate(x: Any, y: Any, mode: str = "valid") -> Any:
     if int(x.shape[0]) < int(y.shape[0]):
         return op.flip(correlate(y, x, mode))
     return convolve(x, op.flip(y), mode)
+
+
+# Complex numbers, of which there are none.
+
+
+def iscomplex(x: Any) -> Any:
+    return op.zeros_like(x, dtype=np.bool_)
+
+
+def isreal(x: Any) -> Any:
+    return op.ones_like(x, dtype=np.bool_)
+
+
+def real_if_close(x: Any) -> Any:
+    return x
+
+
+def angle(x: Any, deg: bool = False) -> Any:
+    x = as_float(op.asarray(x))
+    found = op.where(op.signbit(x), 180.0 if deg else math.pi, 0.0)
+    return op.where(op.isnan(x), x, op.astype(found, x.dtype))
 
 
 # Questions about the dtype.

@@ -79,6 +79,7 @@ transpose permute_dims:transpose      | a axes
 matrix_transpose linalg.matrix_transpose | x
 swapaxes                              | a axis1 axis2
 moveaxis                              | a source destination
+rollaxis                              | a axis start
 expand_dims squeeze                   | a axis
 broadcast_to                          | array shape !subok
 broadcast_arrays                      | *args !subok
@@ -91,7 +92,7 @@ dstack column_stack                   | tup
 block                                 | arrays
 append                                | arr values axis
 split array_split                     | ary indices_or_sections axis
-hsplit vsplit                         | ary indices_or_sections
+hsplit vsplit dsplit                  | ary indices_or_sections
 flip                                  | m axis
 fliplr flipud                         | m
 roll                                  | a shift axis
@@ -124,6 +125,9 @@ isposinf isneginf                     | x !out
 isclose allclose                      | a b>y rtol atol equal_nan
 array_equal                           | a1 a2>y !equal_nan
 real imag                             | val
+iscomplex isreal                      | x
+real_if_close                         | a !tol
+angle                                 | z deg
 result_type                           | *arrays_and_dtypes
 dot                                   | a b>y !out
 inner vdot kron                       | a b>y
@@ -135,7 +139,7 @@ linalg.matmul                         | x1 x2>y
 linalg.vecdot                         | x1 x2>y axis
 linalg.multi_dot                      | arrays !out
 einsum                                | *operands !out optimize !dtype !order !casting
-cross                                 | a b>y !axisa !axisb !axisc axis
+cross                                 | a b>y axisa axisb axisc axis
 linalg.cross                          | x1 x2>y axis
 polyval                               | p x
 convolve correlate                    | a v>y mode
@@ -165,7 +169,7 @@ _HARMLESS: dict[str, tuple[Any, ...]] = {
     "equal_nan": (False,),
     "sparse": (False,),
     "axis": (0,),
-    **dict.fromkeys(("axisa", "axisb", "axisc"), (-1,)),
+    "tol": (100,),
 }
 
 _REPAIRS = {

@@ -41,13 +41,31 @@ def _exp10(x: Any) -> Any:
     return op.power(10.0, as_float(op.asarray(x)))
 
 
-def _gamma(x: Any) -> Any:
+def _is_odd(whole: Any) -> Any:
+    return op.not_equal(whole, 2 * op.floor(whole * 0.5))
+
+
+def _sign_of_gamma(x: Any) -> Any:
     x = as_float(op.asarray(x))
     whole = op.floor(x)
-    odd = op.not_equal(whole, 2 * op.floor(whole * 0.5))
-    sign = op.where(op.less(x, 0), op.where(odd, -1.0, 1.0), op.copysign(1.0, x))
+    sign = op.where(op.less(x, 0), op.where(_is_odd(whole), -1.0, 1.0), op.copysign(1.0, x))
     pole = op.logical_and(op.less(x, 0), op.equal(x, whole))
-    return op.where(pole, math.nan, sign * op.exp(op.lgamma(x)))
+    return op.astype(op.where(op.logical_or(pole, op.isnan(x)), math.nan, sign), x.dtype)
+
+
+def _gamma(x: Any) -> Any:
+    return _sign_of_gamma(x) * op.exp(op.lgamma(x))
+
+
+def _inverse_gamma(x: Any) -> Any:
+    """1 / Γ(x). Left of 1/2 it is Γ(1 - x) sin(πx) / π, whose slope is right at the zeros, too."""
+    x = as_float(op.asarray(x))
+    left = op.less(x, 0.5)
+    nearest = op.round(x)
+    sine = op.sin(math.pi * (x - nearest)) * op.where(_is_odd(nearest), -1 / math.pi, 1 / math.pi)
+    mirrored = op.pull(sine, op.exp(op.lgamma(op.where(left, 1 - x, 1))))
+    found = op.where(left, mirrored, op.exp(-op.lgamma(op.where(left, 1, x))))
+    return op.where(op.equal(x, -math.inf), 0, found)
 
 
 def _i0(x: Any) -> Any:
@@ -56,6 +74,15 @@ def _i0(x: Any) -> Any:
 
 def _i1(x: Any) -> Any:
     return op.i1e(x) * op.exp(op.abs(x))
+
+
+def _bessel(v: Any, x: Any) -> Any:
+    """Of orders that are integers, or floats of which it is known that they are whole."""
+    if isinstance(v, float | np.ndarray) and np.asarray(v).dtype.kind == "f":
+        whole = np.asarray(v).astype(np.int64)
+        if np.array_equal(whole, v):
+            return op.jn(whole, x)
+    return op.jn(v, x)
 
 
 def _betaln(a: Any, b: Any) -> Any:
@@ -96,6 +123,7 @@ def _kl_div(x: Any, y: Any) -> Any:
 _SAME = (
     *("betainc", "cbrt", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "exp2", "expm1"),
     *("gammainc", "gammaincc", "i0e", "i1e", "log1p", "log_ndtr", "ndtr", "ndtri", "xlogy"),
+    *("j0", "j1", "y0", "y1", "yn"),
 )
 SCIPY_UFUNCS.update({name: getattr(op, name) for name in _SAME})
 SCIPY_UFUNCS.update({"expit": op.sigmoid, "gammaln": op.lgamma, "psi": op.digamma})
@@ -106,14 +134,37 @@ SCIPY_UFUNCS.update(
     exp10=_exp10,
     gamma=_gamma,
     gammaincinv=op.gammaincinv,
+    gammasgn=_sign_of_gamma,
     i0=_i0,
     i1=_i1,
+    jv=_bessel,
     kl_div=_kl_div,
     log_expit=_log_expit,
     logit=_logit,
     rel_entr=_rel_entr,
+    rgamma=_inverse_gamma,
     xlog1py=_xlog1py,
 )
+
+
+@function()
+def multigammaln(a: Any, d: Any) -> Any:
+    """The logarithm of the gamma function of d × d matrices at each a, as SciPy calls it:
+    log(π) · d(d - 1) / 4 + Σ log Γ(a - j / 2), j from 0 to d - 1. NaN unless a > (d - 1) / 2.
+
+    >>> bool(wg.multigammaln(2.5, 1) == wg.lgamma(2.5))
+    True
+    """
+    if not isinstance(d, int | np.integer) or isinstance(d, bool) or d < 1:
+        raise ValueError(
+            f"multigammaln: d={d!r} was given; it is the size of the matrices, an integer from 1 "
+            "on. Pass one."
+        )
+    a = as_float(op.asarray(a))
+    d = int(d)
+    parts = op.lgamma(op.expand_dims(a, -1) - np.arange(d).astype(a.dtype) / 2)
+    found = op.sum(parts, axis=-1) + math.log(math.pi) * d * (d - 1) / 4
+    return op.where(op.greater(a, (d - 1) / 2), found, math.nan)
 
 
 @function(space="linalg")

@@ -23,11 +23,20 @@ from wengert.ops import (
     update,
 )
 from wengert.ops.control_flow import control, scan, while_loop
-from wengert.ops.matrices import determinant, factors, linalg, matrix_functions, norm, singular
+from wengert.ops.matrices import (
+    complement,
+    determinant,
+    factors,
+    linalg,
+    matrix_functions,
+    norm,
+    singular,
+)
 
 __all__ = [
     "arrange",
     "compare",
+    "complement",
     "contract",
     "control",
     "create",

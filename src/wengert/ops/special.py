@@ -13,7 +13,12 @@ from wengert.core.define import elementwise
 from wengert.core.dtypes import DType, int64
 from wengert.core.emit import on_arrays
 from wengert.core.samples import Integers, Real, sample, uniform
-from wengert.core.special_functions import bessel, error_functions, numpy_special
+from wengert.core.special_functions import (
+    bessel,
+    bessel_waves,
+    error_functions,
+    numpy_special,
+)
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import DTypeError
@@ -157,6 +162,124 @@ def i1e_over_x(x: Any, /) -> None:
 
 
 @elementwise(
+    **_algorithm(bessel_waves.j0),
+    partials=lambda _out, x: -op.j1(x),
+    samples=(*uniform((0.2, 20)), *uniform((-9, -0.2))),
+)
+def j0(x: Any, /) -> None:
+    """The Bessel function of order 0 of each element."""
+
+
+@elementwise(
+    **_algorithm(bessel_waves.j1),
+    partials=lambda _out, x: op.j0(x) - op.j1_over_x(x),
+    samples=(*uniform((0.2, 20)), *uniform((-9, -0.2))),
+    at=[((0.0,), 0.0, (0.5,), "that of x / 2")],
+)
+def j1(x: Any, /) -> None:
+    """The Bessel function of order 1 of each element."""
+
+
+@elementwise(
+    **_algorithm(bessel_waves.j1_over_x),
+    partials=lambda out, x: op.where(
+        op.equal(x, 0), 0, (op.j0(x) - 2 * out) / op.where(op.equal(x, 0), 1, x)
+    ),
+    samples=(*uniform((0.2, 20)), *uniform((-9, -0.2))),
+    space="hidden",
+)
+def j1_over_x(x: Any, /) -> None:
+    """j1(x) / x of each element, which is 1/2 at 0: a part of the derivative of j1."""
+
+
+@elementwise(
+    **_algorithm(bessel_waves.y0),
+    partials=lambda _out, x: -op.y1(x),
+    samples=uniform((0.2, 20)),
+    at=[((0.0,), -math.inf, (math.inf,), "the limit from the right")],
+)
+def y0(x: Any, /) -> None:
+    """The Bessel function of the second kind, of order 0, of each element; NaN below 0."""
+
+
+@elementwise(
+    **_algorithm(bessel_waves.y1),
+    partials=lambda out, x: op.y0(x) - out / x,
+    samples=uniform((0.2, 20)),
+)
+def y1(x: Any, /) -> None:
+    """The Bessel function of the second kind, of order 1, of each element; NaN below 0."""
+
+
+def _whole_orders(name: str, operands: Sequence[Value]) -> tuple[list[DType], DType]:
+    """Orders are integers, and the function is in the dtype of x alone."""
+    n, x = operands
+    order = type(n) if isinstance(n, bool | int | float) else n.dtype
+    if np.dtype(order).kind not in "iu":
+        raise DTypeError(
+            f"{name}: given orders of dtype {np.dtype(order)}; the order n must be an integer. "
+            "Convert it with astype."
+        )
+    _, result = promotion.inexact(name, [x])
+    return [int64, result], result
+
+
+def _of_whole_order(algorithm: Any) -> dict[str, Any]:
+    """An op of integers n and of numbers x, with the slope (f[n - 1] - f[n + 1]) / 2."""
+
+    def emit(e: Any, n: Any, x: Any) -> Any:
+        return e.in_double(algorithm, n, x)
+
+    def computed(n: Any, x: Any) -> Any:
+        if np.asarray(n).dtype.kind not in "iu":
+            raise TypeError  # worded by the dtype rule
+        of_orders = on_arrays(lambda e, x: emit(e, np.asarray(n), x))
+        return of_orders(np.broadcast_arrays(x, n)[0] if np.ndim(n) else x)
+
+    def slope(n: Any, x: Any) -> Any:
+        f = op[algorithm.__name__]
+        return 0.5 * (f(op.subtract(n, 1), x) - f(op.add(n, 1), x))
+
+    return {
+        "numpy": computed,
+        "emit": emit,
+        "dtypes": _whole_orders,
+        "partials": lambda _out, n, x: (0, lambda: slope(n, x)),
+    }
+
+
+@elementwise(
+    **_of_whole_order(bessel_waves.jn),
+    samples=(
+        sample(Integers((3, 4), -3, 6), Real((3, 4), 0.3, 9)),
+        sample(Integers((2, 1), 0, 4), Real((3,), -4, -0.5)),
+        sample(Integers((), 1, 3), Real((), 0.3, 4)),
+    ),
+)
+def jn(n: Any, x: Any, /) -> None:
+    """The Bessel function of integer order n of each x; NaN for orders beyond 10,000.
+
+    >>> wg.jn(np.array([0, 1, 2]), 1.0)
+    array([0.76519769, 0.44005059, 0.11490348])
+    """
+
+
+@elementwise(
+    **_of_whole_order(bessel_waves.yn),
+    samples=(
+        sample(Integers((3, 4), -3, 6), Real((3, 4), 0.5, 9)),
+        sample(Integers((2, 1), 0, 4), Real((3,), 0.5, 4)),
+        sample(Integers((), 1, 3), Real((), 0.5, 4)),
+    ),
+)
+def yn(n: Any, x: Any, /) -> None:
+    """The Bessel function of the second kind, of integer order n, of each x.
+
+    NaN below 0, and for orders beyond 10,000.
+    """
+
+
+@elementwise(
     numpy=numpy_special.lgamma,
     dtypes=promotion.inexact,
     partials=lambda _out, x: op.digamma(x),
@@ -178,18 +301,6 @@ def digamma(x: Any, /) -> None:
     """The derivative of log Γ at each element."""
 
 
-def _polygamma_dtypes(name: str, operands: Sequence[Value]) -> tuple[list[DType], DType]:
-    n, x = operands
-    order = type(n) if isinstance(n, bool | int | float) else n.dtype
-    if np.dtype(order).kind not in "iu":
-        raise DTypeError(
-            f"{name}: given orders of dtype {np.dtype(order)}; the order n must be an integer. "
-            "Convert it with astype."
-        )
-    _, result = promotion.inexact(name, [x])
-    return [int64, result], result
-
-
 def _polygamma(n: Any, x: Any) -> Any:
     if np.asarray(n).dtype.kind not in "iu":
         raise TypeError  # worded by the dtype rule
@@ -198,7 +309,7 @@ def _polygamma(n: Any, x: Any) -> Any:
 
 @elementwise(
     numpy=_polygamma,
-    dtypes=_polygamma_dtypes,
+    dtypes=_whole_orders,
     partials=lambda _out, n, x: (0, lambda: op.polygamma(op.add(n, 1), x)),
     emit=lambda e, n, x: e.polygamma(n, x),
     samples=(

@@ -64,6 +64,7 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
         f"{_EACH}wg.sum(losses * w) / wg.sum(w), where w is "
         "wg.asarray(weight, losses.dtype)[targets]"
     ),
+    ("logsumexp", "b"): "Add the logarithms of the weights: wg.logsumexp(x + wg.log(b))",
 }
 
 

@@ -99,7 +99,7 @@ def _qr(x: Any) -> tuple[Any, Any]:
     regular, spoilt = without_spoilt(x)
     q, r = np.linalg.qr(regular)
     sign = np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0, -1, 1).astype(x.dtype)
-    q, r = q * sign[..., None, :], np.triu(r * sign[..., :, None]) + 0
+    q, r = q * sign[..., None, :] + 0, np.triu(r * sign[..., :, None]) + 0
     q = spoil(q, spoilt, 2)
     return q, np.triu(spoil(r, spoilt, 2))
 
@@ -156,28 +156,36 @@ class QrResult(NamedTuple):
 def qr(x: Any, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and the upper triangle R, with Q @ R = x; R alone for mode 'r'.
 
-    R has no negative number on its diagonal. Derivatives need independent columns, the first ones
-    of a matrix that is wider than high; where there is an exact 0 on R's diagonal they raise
-    LinAlgError.
+    For mode 'complete' Q is square: more columns complete it to a basis, and R has rows of zeros
+    below. R has no negative number on its diagonal. Derivatives need independent columns, the first
+    ones of a matrix that is wider than high; where there is an exact 0 on R's diagonal they raise
+    LinAlgError. The columns that complete Q can be turned among themselves: their derivative is
+    right for what depends on the space that they span.
 
     >>> wg.linalg.qr(np.array([[0.0, 2.0], [3.0, 1.0]])).R
     array([[3., 1.],
            [0., 2.]])
+    >>> wg.linalg.qr(np.array([[0.0], [2.0], [0.0]]), mode="complete").Q
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 0., 1.]])
     """
     x = op.asarray(x)
     require_matrices("qr", x)
     require_floats("qr", x)
     m, n = x.shape[-2:]
-    if mode not in ("reduced", "r") and not (mode == "complete" and m <= n):
+    if mode not in ("reduced", "complete", "r"):
         raise ValueError(
-            f"qr: mode={mode!r} was given for shape {tuple(x.shape)}; 'reduced' and 'r' are known, "
-            "and 'complete' for matrices with at most as many rows as columns. Choose one of these."
+            f"qr: mode={mode!r} was given; it is 'reduced', 'complete' or 'r'. Choose one of these."
         )
     if m == n or m >= n:  # sizes that are open can be equal; to compare them needs numbers
         q, r = op.qr_tall(x)
     else:
         q, square = op.qr_tall(x[..., :m])
         r = op.concat([square, q.mT @ x[..., m:]], axis=-1)
+    if mode == "complete" and m != n and m >= n:
+        q = op.concat([q, op.orthogonal_complement(q)], axis=-1)
+        r = op.concat([r, op.zeros((*r.shape[:-2], m - n, n), dtype=r.dtype)], axis=-2)
     return r if mode == "r" else QrResult(q, r)
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert.core.bind import located
 from wengert.core.broadcast import broadcast_shapes, unbroadcast
 from wengert.core.define import composite, function, primitive
 from wengert.core.lowering import SpecialKernel, cubes
@@ -17,7 +18,7 @@ from wengert.core.matrices import (
     spoiling,
     without_spoilt,
 )
-from wengert.core.samples import sample
+from wengert.core.samples import Exactly, sample
 from wengert.core.special_functions.pade import COEFFICIENTS, LARGEST_NORM
 from wengert.core.table import op
 from wengert.core.types import ArrayType
@@ -39,11 +40,41 @@ def _tolerance(name: str, x: Any, rtol: Any) -> float:
     return float(rtol)
 
 
-def _cutoff(s: Any, rtol: float) -> Any:
+def _tolerances(name: str, x: Any, rtol: Any) -> Any:
+    """The same as an array of the dtype of x: one number, or one for each matrix."""
+    if rtol is None or isinstance(rtol, str | bool | int | float | np.number):
+        return op.full((), _tolerance(name, x, rtol), dtype=x.dtype)
+    require_matrices(name, x)
+    require_floats(name, x)
+    rtol = op.asarray(rtol)
+    batch = tuple(x.shape[:-2])
+    known = isinstance(rtol, np.ndarray)
+    if rtol.dtype.kind not in "iuf" or (known and not np.all(rtol >= 0)):
+        raise located(
+            ValueError(
+                f"{name}: rtol of dtype {rtol.dtype} was given, with something in it that is no "
+                "number from 0 on; singular values below that part of the largest count as 0. "
+                "Pass such numbers."
+            ),
+            [x, rtol],
+        )
+    if broadcast_shapes(name, [batch, tuple(rtol.shape)]) != batch:
+        raise located(
+            ShapeError(
+                f"{name}: x has shape {tuple(x.shape)} and rtol has shape {tuple(rtol.shape)}; "
+                f"rtol needs a number for each matrix, a shape that broadcasts to {batch}. Reshape "
+                "it, or broadcast x."
+            ),
+            [x, rtol],
+        )
+    return op.astype(rtol, x.dtype)
+
+
+def _cutoff(s: Any, rtol: Any) -> Any:
     return rtol * op.vector_norm(s, axis=-1, keepdims=True, ord=math.inf)
 
 
-def _inverses(s: Any, rtol: float) -> Any:
+def _inverses(s: Any, rtol: Any) -> Any:
     """1 / s, and 0 for what counts as 0."""
     kept = s > op.stop_gradient(_cutoff(s, rtol))
     return op.where(kept, 1 / op.where(kept, s, 1), 0)
@@ -53,15 +84,17 @@ def _inverses(s: Any, rtol: float) -> Any:
 # Pereyra, 1973); they need no singular vectors, so that values may coincide.
 
 
-def _pinv_vjp(g: Any, out: Any, x: Any, rtol: float) -> Any:
+def _pinv_vjp(g: Any, out: Any, x: Any, rtol: Any) -> Any:
     left = g.mT @ out
     left = (left - x @ (out @ left)) @ out.mT
     right = out @ g.mT
     right = out.mT @ (right - (right @ out) @ x)
-    return left + right - out.mT @ g @ out.mT
+    return left + right - out.mT @ g @ out.mT, op.zeros_like(rtol)
 
 
-def _pinv_jvp(d: Any, out: Any, x: Any, rtol: float) -> Any:
+def _pinv_jvp(d: Any, out: Any, x: Any, _rtol: Any) -> Any:
+    if d[0] is None:
+        return op.zeros_like(out)
     moved = d[0].mT
     left = out.mT @ moved
     left = out @ (left - (left @ x) @ out)
@@ -70,24 +103,28 @@ def _pinv_jvp(d: Any, out: Any, x: Any, rtol: float) -> Any:
     return left + right - out @ d[0] @ out
 
 
+_SMALL = Exactly(1e-9)
+
+
 @composite(
-    canonical=lambda x, rtol: {"rtol": _tolerance("pinv", x, rtol)},
     vjp=_pinv_vjp,
     jvp=_pinv_jvp,
     samples=(
-        sample(spread(3, 3)),
-        sample(spread(4, 2)),
-        sample(spread(2, 2, 3), rtol=1e-3),
-        sample(spread(1, 1)),
-        sample((0, 3)),
-        sample((0, 2, 2)),
+        sample(spread(3, 3), _SMALL),
+        sample(spread(4, 2), _SMALL),
+        sample(spread(2, 2, 3), Exactly([1e-3, 1e-9])),
+        sample(spread(2, 3, 2, 2), Exactly([[1e-9], [1e-3]])),
+        sample(spread(1, 1), _SMALL),
+        sample((0, 3), _SMALL),
+        sample((0, 2, 2), _SMALL),
     ),
     space="hidden",
 )
-def pseudo_inverse(x: Any, /, rtol: float | None = None) -> Any:
-    """The pseudo-inverse of each matrix, from its singular values."""
+def pseudo_inverse(x: Any, rtol: Any, /) -> Any:
+    """The pseudo-inverse of each matrix, from singular values above `rtol` times the largest."""
     u, s, vh = op.svd(x, full_matrices=False)
-    return (vh.mT * op.expand_dims(_inverses(s, rtol or 0.0), -2)) @ u.mT
+    limit = op.expand_dims(rtol, -1) if len(rtol.shape) else rtol
+    return (vh.mT * op.expand_dims(_inverses(s, limit), -2)) @ u.mT
 
 
 def _one_tolerance(name: str, rcond: Any, rtol: Any) -> Any:
@@ -104,14 +141,16 @@ def pinv(x: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
     """The pseudo-inverse of each matrix: its inverse where it has one.
 
     Singular values up to `rtol` times the largest count as 0, by default max(m, n) times the
-    dtype's epsilon. The derivative is that of matrices of the same rank. `rcond` is NumPy's name of
-    `rtol`, and `hermitian` changes nothing.
+    dtype's epsilon; an array of several has one for each matrix. The derivative is that of matrices
+    of the same rank, and 0 for `rtol`. `rcond` is NumPy's name of `rtol`, and `hermitian` changes
+    nothing.
 
     >>> wg.linalg.pinv(np.array([[2.0, 0.0], [0.0, 0.0], [0.0, 0.0]]))
     array([[0.5, 0. , 0. ],
            [0. , 0. , 0. ]])
     """
-    return op.pseudo_inverse(op.asarray(x), rtol=_one_tolerance("pinv", rcond, rtol))
+    x = op.asarray(x)
+    return op.pseudo_inverse(x, _tolerances("pinv", x, _one_tolerance("pinv", rcond, rtol)))
 
 
 @function(array_function=(np.linalg.matrix_rank,), space="linalg")
@@ -125,14 +164,17 @@ def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     array(1)
     """
     x = op.asarray(x)
-    part = _tolerance("matrix_rank", x, rtol)
+    part = op.stop_gradient(_tolerances("matrix_rank", x, rtol))
     if tol is not None and rtol is not None:
         raise ValueError(
             f"matrix_rank: tol={tol!r} and rtol={rtol!r} were given; the limit is one or the "
             "other. Pass one of them."
         )
     s = op.stop_gradient(op.svdvals(x))
-    limit = _cutoff(s, part) if tol is None else op.expand_dims(op.asarray(tol), -1)
+    if tol is None:
+        limit = _cutoff(s, op.expand_dims(part, -1) if len(part.shape) else part)
+    else:
+        limit = op.expand_dims(op.asarray(tol), -1)
     return op.sum(s > limit, axis=-1)
 
 
@@ -164,7 +206,11 @@ def _system_params(a: Any, b: Any, rtol: Any) -> dict[str, Any]:
 
 def _least_squares_vjp(g: Any, out: Any, a: Any, b: Any, rtol: float) -> Any:
     vector = len(b.shape) == 1
-    p, x, g = op.pseudo_inverse(a, rtol=rtol), _columns(out, vector), _columns(g, vector)
+    p, x, g = (
+        op.pseudo_inverse(a, op.full((), rtol, dtype=a.dtype)),
+        _columns(out, vector),
+        _columns(g, vector),
+    )
     gb = p.mT @ g
     rest = _columns(b, vector) - a @ x
     ga = rest @ (p @ gb).mT + (p.mT @ x) @ (g - a.mT @ gb).mT - gb @ x.mT
@@ -173,7 +219,7 @@ def _least_squares_vjp(g: Any, out: Any, a: Any, b: Any, rtol: float) -> Any:
 
 def _least_squares_jvp(d: Any, out: Any, a: Any, b: Any, rtol: float) -> Any:
     (da, db), vector = d, len(b.shape) == 1
-    p, x = op.pseudo_inverse(a, rtol=rtol), _columns(out, vector)
+    p, x = op.pseudo_inverse(a, op.full((), rtol, dtype=a.dtype)), _columns(out, vector)
     moved = None if db is None else p @ _columns(db, vector)
     if da is not None:
         rest = _columns(b, vector) - a @ x

@@ -146,11 +146,12 @@ def svd(
     """U, the singular values S in descending order, and Vh, with (U * S) @ Vh = x; S alone without
     `compute_uv`.
 
-    U and Vh have min(m, n) columns and rows: `full_matrices` must be False where matrices are not
-    square. Of each column of U the first element that is not small is positive. Where singular
-    values coincide or vanish, the derivative leaves their vectors where they are in the space they
-    share, and a value that vanishes has derivative 0. A matrix with an element that is not finite
-    gives NaN. `hermitian` changes nothing.
+    With `full_matrices` U and Vh are square: columns of U or rows of Vh beyond min(m, n) complete
+    them to a basis. Without, they have min(m, n) columns and rows. Of each column of U, and of each
+    row that completes Vh, the first element that is not small is positive. Where singular values
+    coincide or vanish, the derivative leaves their vectors where they are in the space they share,
+    as it does those that complete a basis; and a value that vanishes has derivative 0. A matrix
+    with an element that is not finite gives NaN. `hermitian` changes nothing.
 
     >>> u, s, vh = wg.linalg.svd(np.array([[0.0, 3.0], [2.0, 0.0]]))
     >>> s, vh
@@ -163,16 +164,16 @@ def svd(
     m, n = x.shape[-2:]
     if not compute_uv:
         return svdvals(x)
-    if full_matrices and m != n:
-        raise ValueError(
-            f"svd: full_matrices=True was given for shape {tuple(x.shape)}; the vectors beyond the "
-            "smaller size have no derivative. Pass full_matrices=False."
-        )
     if m == n or m >= n:
         s, u, v = op.svd_tall(x, save=True, signs_of_v=False)
+        u = _completed(u) if full_matrices and m != n else u
         return SvdResult(u, s, v.mT)
     s, v, u = op.svd_tall(x.mT, save=True, signs_of_v=True)
-    return SvdResult(u, s, v.mT)
+    return SvdResult(u, s, (_completed(v) if full_matrices else v).mT)
+
+
+def _completed(columns: Any) -> Any:
+    return op.concat([columns, op.orthogonal_complement(columns)], axis=-1)
 
 
 @function(array_function=(np.linalg.svdvals,), space="linalg")

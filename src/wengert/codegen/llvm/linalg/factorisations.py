@@ -8,6 +8,7 @@ from wengert.codegen.llvm.linalg.determinants import DETERMINANTS
 from wengert.codegen.llvm.linalg.matrix_exponential import EXPONENTIAL
 from wengert.codegen.llvm.linalg.solvers import SOLVERS
 from wengert.codegen.llvm.linalg.spectral.eigenvalues import EIGENVALUES
+from wengert.codegen.llvm.linalg.spectral.left_out import COMPLEMENT
 from wengert.codegen.llvm.linalg.spectral.singular_values import SINGULAR_VALUES
 
 FACTORISATIONS: dict[str, Special] = {
@@ -16,5 +17,6 @@ FACTORISATIONS: dict[str, Special] = {
     **COFACTORS,
     **EIGENVALUES,
     **SINGULAR_VALUES,
+    **COMPLEMENT,
     **EXPONENTIAL,
 }

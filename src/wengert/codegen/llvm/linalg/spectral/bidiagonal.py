@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wengert.codegen.llvm.linalg.matrix_rows import MatrixRows, routine, splat_index
+from wengert.codegen.llvm.linalg.matrix_rows import MatrixRows, Routine, routine, splat_index
 from wengert.codegen.llvm.linalg.spectral.reflections import (
     put_scalar,
     reflection,
     scalar,
     scale_line,
+    steady_reflection,
     sweep_one,
     sweep_two,
     total,
@@ -41,45 +42,55 @@ def _take_column(
     code.loop(whole_vectors(code, k), a.count, LANES, vector)
 
 
-@routine(
-    "ptr %a, i64 %step, i64 %m, i64 %n, ptr %u, i64 %u_row, ptr %taus, ptr %diagonal, ptr %line"
-)
-def triangularise(
-    e: Arithmetic,
-    a: str,
-    step: str,
-    m: str,
-    n: str,
-    u: str,
-    u_row: str,
-    taus: str,
-    diagonal: str,
-    line: str,
-) -> None:
+def _triangularise(name: str, reflect: Routine) -> Routine:
     """a = Q r: the triangle r above the diagonal of a, and its diagonal in a line.
 
     Q is the product of the reflections of u (one row for each, full of zeros) and taus. `line` has
     room for one row of a.
     """
-    code, dtype = e.code, e.dtype
-    matrix, left = MatrixRows(a, m, step, dtype), MatrixRows(u, n, u_row, dtype)
-    clear_line(e, line, step)
 
-    def column(k: Index, _: Any) -> None:
-        old, mine = left.at(code, code.max(code.sub(k, 1), 0)), left.at(code, k)
-        _take_column(e, matrix, k, mine, [(old, line)])
-        tau, beta = code.address(taus, k, dtype), code.address(diagonal, k, dtype)
-        reflection(code, dtype, mine, k, u_row, tau, beta)
-        begin = whole_vectors(code, k)
-        sums = code.address(line, begin, dtype)
-        by, pending = code.address(mine, k, dtype), code.address(old, k, dtype)
-        into, rows = matrix.at(code, k, begin), code.sub(m, k)
-        columns = code.sub(step, begin)
-        sweep_one(code, dtype, into, step, rows, columns, by, sums, pending, sums)
-        scale_line(code, dtype, line, begin, step, tau)
-        _less(e, into, sums, columns)
+    def write(
+        e: Arithmetic,
+        a: str,
+        step: str,
+        m: str,
+        n: str,
+        u: str,
+        u_row: str,
+        taus: str,
+        diagonal: str,
+        line: str,
+    ) -> None:
+        code, dtype = e.code, e.dtype
+        matrix, left = MatrixRows(a, m, step, dtype), MatrixRows(u, n, u_row, dtype)
+        clear_line(e, line, step)
 
-    code.loop(0, n, 1, column)
+        def column(k: Index, _: Any) -> None:
+            old, mine = left.at(code, code.max(code.sub(k, 1), 0)), left.at(code, k)
+            _take_column(e, matrix, k, mine, [(old, line)])
+            tau, beta = code.address(taus, k, dtype), code.address(diagonal, k, dtype)
+            reflect(code, dtype, mine, k, u_row, tau, beta)
+            begin = whole_vectors(code, k)
+            sums = code.address(line, begin, dtype)
+            by, pending = code.address(mine, k, dtype), code.address(old, k, dtype)
+            into, rows = matrix.at(code, k, begin), code.sub(m, k)
+            columns = code.sub(step, begin)
+            sweep_one(code, dtype, into, step, rows, columns, by, sums, pending, sums)
+            scale_line(code, dtype, line, begin, step, tau)
+            _less(e, into, sums, columns)
+
+        code.loop(0, n, 1, column)
+
+    write.__name__ = name
+    return Routine(
+        "ptr %a, i64 %step, i64 %m, i64 %n, ptr %u, i64 %u_row, ptr %taus, ptr %diagonal, "
+        "ptr %line",
+        write,
+    )
+
+
+triangularise = _triangularise("triangularise", reflection)
+triangularise_steadily = _triangularise("triangularise_steadily", steady_reflection)
 
 
 def _less(e: Arithmetic, row: str, other: str, count: Index) -> None:

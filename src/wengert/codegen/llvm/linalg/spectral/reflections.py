@@ -24,6 +24,7 @@ from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
 from wengert.codegen.numerics import LANES
 from wengert.core.dtypes import bool_
+from wengert.core.matrices import SIGNIFICANT
 
 _WIDE = 2  # vectors of columns whose sums are in registers at once
 
@@ -67,47 +68,64 @@ def total(
     return code.join(found, e.add)
 
 
-@routine("ptr %x, i64 %first, i64 %end, ptr %tau, ptr %beta")
-def reflection(e: Arithmetic, x: str, first: str, end: str, tau: str, beta: str) -> None:
+def _reflection(name: str, away: Callable[[Arithmetic, Vector, Vector], Vector]) -> Routine:
     """Turn x into the v with (I - tau v vᵀ) x = beta e_first, where v[first] is 1.
 
-    Numbers before `first` count as 0 and become so. x ends with whole vectors.
+    Numbers before `first` count as 0 and become so. x ends with whole vectors. `away` gives beta
+    from the length of x and from x[first], from which it must be apart.
     """
-    code = e.code
-    begin = whole_vectors(code, first)
-    place = splat_index(code, first)
 
-    def numbers(j: Index) -> Vector:
-        return e.add(code.lane_numbers(), splat_index(code, j))
+    def reflect(e: Arithmetic, x: str, first: str, end: str, tau: str, beta: str) -> None:
+        code = e.code
+        begin = whole_vectors(code, first)
+        place = splat_index(code, first)
 
-    def square(j: Index, before: Vector) -> Vector:
-        found = code.load(code.address(x, j, e.dtype), e.dtype)
-        rest = e.select(e.gt(numbers(j), place), found, e.const(0))
-        return e.fma(rest, rest, before)
+        def numbers(j: Index) -> Vector:
+            return e.add(code.lane_numbers(), splat_index(code, j))
 
-    tail = Vector((code.lane(total(e, begin, end, square), 0),), e.dtype)
-    with code.with_lanes(1):
-        alpha = scalar(e, x, first)
-        squares = e.fma(alpha, alpha, tail)
-        flat = e.or_(e.eq(tail, e.const(0)), e.lt(squares, lost(e)))
-        norm = e.neg(e.copysign(e.sqrt(squares), alpha))
-        safe = e.select(flat, e.const(1), norm)
-        found = e.div(e.sub(norm, alpha), safe)
-        put_scalar(e, e.select(flat, e.const(0), found), tau)
-        put_scalar(e, e.select(flat, alpha, norm), beta)
-        by = e.select(flat, e.const(1), e.sub(alpha, norm)).parts[0]
-        kept = flat.parts[0]
-    divisor = code.splat(by, e.dtype)
-    some = code.splat(kept, bool_)
+        def square(j: Index, before: Vector) -> Vector:
+            found = code.load(code.address(x, j, e.dtype), e.dtype)
+            rest = e.select(e.gt(numbers(j), place), found, e.const(0))
+            return e.fma(rest, rest, before)
 
-    def vector(j: Index, _: Any) -> None:
-        at = code.address(x, j, e.dtype)
-        after = e.gt(numbers(j), place)
-        tail = e.select(some, e.const(0), e.div(code.load(at, e.dtype), divisor))
-        one = e.select(e.eq(numbers(j), place), e.const(1), e.const(0))
-        code.store(e.select(after, tail, one), at)
+        tail = Vector((code.lane(total(e, begin, end, square), 0),), e.dtype)
+        with code.with_lanes(1):
+            alpha = scalar(e, x, first)
+            squares = e.fma(alpha, alpha, tail)
+            flat = e.or_(e.eq(tail, e.const(0)), e.lt(squares, lost(e)))
+            norm = away(e, e.sqrt(squares), alpha)
+            safe = e.select(flat, e.const(1), norm)
+            found = e.div(e.sub(norm, alpha), safe)
+            put_scalar(e, e.select(flat, e.const(0), found), tau)
+            put_scalar(e, e.select(flat, alpha, norm), beta)
+            by = e.select(flat, e.const(1), e.sub(alpha, norm)).parts[0]
+            kept = flat.parts[0]
+        divisor = code.splat(by, e.dtype)
+        some = code.splat(kept, bool_)
 
-    code.loop(begin, end, LANES, vector)
+        def vector(j: Index, _: Any) -> None:
+            at = code.address(x, j, e.dtype)
+            after = e.gt(numbers(j), place)
+            tail = e.select(some, e.const(0), e.div(code.load(at, e.dtype), divisor))
+            one = e.select(e.eq(numbers(j), place), e.const(1), e.const(0))
+            code.store(e.select(after, tail, one), at)
+
+        code.loop(begin, end, LANES, vector)
+
+    reflect.__name__ = name
+    return Routine("ptr %x, i64 %first, i64 %end, ptr %tau, ptr %beta", reflect)
+
+
+def _steadily_away(e: Arithmetic, length: Vector, alpha: Vector) -> Vector:
+    """Away from numbers that are clearly negative, and else from positive ones: of a number next to
+    0, whose sign is a rounding error, it is not that sign which decides.
+    """
+    positive = e.ge(alpha, e.mul(length, e.const(-SIGNIFICANT)))
+    return e.select(positive, e.neg(length), length)
+
+
+reflection = _reflection("reflection", lambda e, length, alpha: e.neg(e.copysign(length, alpha)))
+steady_reflection = _reflection("steady_reflection", _steadily_away)
 
 
 _SWEEP = "ptr %a, i64 %a_row, i64 %rows, i64 %columns, ptr %by, ptr %sums"
