@@ -32,7 +32,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "atanh": (0.501, 1.4),
     "sigmoid": (0.9, 1),
     "erf": (1, 1.1),
-    "erfc": (0.51, 4),
+    "erfc": (3.2, 4),
     "lgamma": (0.51, 6),
     "digamma": (0.51, 6),
 }
@@ -153,7 +153,7 @@ POINTS: dict[str, dict[str, str]] = {
             0x1.f8b386p-1 0x1.e28f4ep-1 0x1.e731ccp-1 0x1.ea481cp-1
         """,
         "erfc": """
-            -0x1.c5bf88p-25 -0x1.c5bf84p-25 -0x1.c5bf9p-25
+            0x1.126ad4p+3 0x1.c27baap+2 0x1.a1c7dep+2 0x1.0f41acp-1
         """,
         "exp": """
             -0x1.b5484ep+4 0x1.4e8e1ep+2 -0x1.7553fep+2

@@ -105,6 +105,7 @@ class Fold:
     truth: bool = False  # whether elements are first asked whether they are not zero
     adds: bool = False  # whether an element of 0 changes nothing
     again: str | None = None
+    keeps: Literal["largest", "smallest"] | None = None  # of all elements, in whatever order
 
 
 @dataclass(frozen=True, slots=True)

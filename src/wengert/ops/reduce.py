@@ -190,7 +190,7 @@ def _extremum_jvp(d: Any, out: Any, x: Any, axes: tuple[int, ...], keepdims: boo
     samples=_SAMPLES,
     at=[(([1.0, 3.0, 3.0],), 3.0, ([0.0, 0.5, 0.5],), "tied maxima share the gradient evenly")],
     method=True,
-    lower=Fold(_smallest_of, lambda e, x, y: e.max(x, y)),
+    lower=Fold(_smallest_of, lambda e, x, y: e.max(x, y), keeps="largest"),
 )
 def max(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Largest element along the axes; NaN where there is one.
@@ -210,7 +210,7 @@ def max(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     samples=_SAMPLES,
     at=[(([3.0, 1.0, 1.0],), 1.0, ([0.0, 0.5, 0.5],), "tied minima share the gradient evenly")],
     method=True,
-    lower=Fold(_largest_of, lambda e, x, y: e.min(x, y)),
+    lower=Fold(_largest_of, lambda e, x, y: e.min(x, y), keeps="smallest"),
 )
 def min(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Smallest element along the axes; NaN where there is one.

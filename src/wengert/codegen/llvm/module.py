@@ -28,11 +28,12 @@ from wengert.codegen.llvm.kernels.registry import SPECIALS
 from wengert.codegen.llvm.kernels.report import write_report
 from wengert.codegen.llvm.loops.axis_groups import collapsed
 from wengert.codegen.llvm.loops.bodies import set_collected, write_cond, write_scan
-from wengert.codegen.llvm.loops.folds import FoldingLoops
+from wengert.codegen.llvm.loops.column_loops import ColumnLoops
 from wengert.codegen.llvm.loops.maps import Loops
 from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.llvm.loops.products import write_contraction
 from wengert.codegen.llvm.loops.repetition import write_while
+from wengert.codegen.llvm.loops.row_loops import RowLoops
 from wengert.codegen.llvm.machine.alike_functions import share_alike
 from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.frame import Frame
@@ -234,7 +235,7 @@ class _Writer:
             taken = nanoseconds(frame, program, k, self.sizes)
             share_out(code, f"{name}_chunk", taken, kernel.kind == "gemm")
         if kernel.partial is not None:
-            end = FoldingLoops(self.module, self.layout, program, k, checking, by_workers=False)
+            end = RowLoops(self.module, self.layout, program, k, checking, by_workers=False)
             end.write_end_of_parts(f"{name}_end")
             code.do(f"call void @{name}_end(ptr %frame)")
         code.function(name, "ptr %frame")
@@ -395,7 +396,7 @@ def _special(node: Node) -> Special:
 
 
 def _loops(kernel: Kernel) -> type[Loops]:
-    return Loops if kernel.kind == "map" else FoldingLoops
+    return {"rows": RowLoops, "columns": ColumnLoops}.get(kernel.kind, Loops)
 
 
 def give_scratch(lowered: Lowered, options: Options) -> Lowered:

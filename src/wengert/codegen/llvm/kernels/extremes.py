@@ -1,11 +1,12 @@
 """Where the largest or smallest element stands: the first of equals, and the first NaN if any.
 
-Lanes hold candidates: an element and its position. Of two candidates the better is known whatever
-their order, so the result does not depend on how the elements are dealt out to lanes.
+Of two candidates, an element and its position, the better is known whatever their order. So the
+result does not depend on how the elements are dealt out to lanes and blocks.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from wengert.codegen.llvm.kernels.axes import (
@@ -20,11 +21,14 @@ from wengert.codegen.llvm.kernels.axes import (
     walk_vectors,
 )
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
+from wengert.codegen.llvm.loops.accumulators import all_numbers
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
 from wengert.core.dtypes import bool_, int64, is_float
 
+_BLOCK = 64  # vectors of a row among which the best is found before its place is
+_UNROLLED = 4  # vectors that are looked at without a loop
 _SHORT = 64  # up to so many elements, rows lie side by side in lanes
 
 
@@ -72,7 +76,7 @@ class _Position:
     def along(self, x: StridedArray, y: StridedArray, axis: int) -> None:
         """Along one axis, for every position of the others.
 
-        axis is the last:  for each row: the best in each lane, then the first best of all lanes
+        axis is the last:  for each row: the best of each block, and where it stands
         else, or short:    for each vector of columns: the best of each, from row to row
         """
         code = self.code
@@ -135,29 +139,110 @@ class _Position:
         store_lanes(code, position, y.at(code, 0), j, mask)
 
     def _first(self, x: StridedArray) -> list[Vector]:
-        """The first element is a candidate in every lane."""
+        """The first element is the best so far, at position 0."""
         return [self.code.load_splat(x.pointer, x.dtype), self._everywhere(0)]
 
     def _along_lanes(self, x: StridedArray, before: Index, best: Sequence[Vector]) -> list[Vector]:
-        """The best of each lane after one more row, before which so many elements stand."""
+        """The best after one more row, before which so many elements stand; the same in all lanes.
+
+        for each block of the row, and for what is left: best = the better of best and the block
+        """
         code, size = self.code, x.shape[0]
-        e = Arithmetic(code, int64)
-        numbers = code.lane_numbers()
+        block = _BLOCK * code.lanes
+        main = code.mul(code.div(size, block), block)
 
-        def block(j: Index, mask: Vector | None, best: Sequence[Vector]) -> list[Vector]:
-            position = e.add(self._everywhere(code.add(before, j)), numbers)
-            return self._better(load_lanes(code, x, j, mask), position, best, mask)
+        def whole(n: Index, best: Sequence[Vector]) -> list[Vector]:
+            return self._block(x, before, code.mul(n, block), block, best)
 
-        blocks = code.div(size, code.lanes)
-        best = loop_vectors(
-            code, 0, blocks, lambda i, best: block(code.mul(i, code.lanes), None, best), best
+        best = loop_vectors(code, 0, code.div(size, block), whole, best)
+        rest = code.sub(size, main)
+        return list(best) if rest == 0 else self._block(x, before, main, rest, best)
+
+    def _block(
+        self, x: StridedArray, before: Index, begin: Index, count: Index, best: Sequence[Vector]
+    ) -> list[Vector]:
+        """The better of the best so far and the first best of a block.
+
+            go along the block: the best element in each lane, and whether one is NaN
+            if one is better than the best so far: go again, to where it stands first
+
+        Blocks seldom have a better one, so that hardly more is done than to find the largest.
+        """
+        code, e = self.code, Arithmetic(self.code, x.dtype)
+        kept = [best[0], code.constant(True, bool_)]
+        lanes = code.lanes
+        main = code.mul(code.div(count, lanes), lanes)
+        unrolled = _UNROLLED if isinstance(main, int) and main % (_UNROLLED * lanes) == 0 else 1
+
+        def step(n: Index, kept: Sequence[Vector]) -> list[Vector]:
+            at = code.add(begin, code.mul(n, unrolled * lanes))
+            places = (code.add(at, u * lanes) for u in range(unrolled))
+            return self._kept(e, [load_lanes(code, x, j, None) for j in places], kept)
+
+        kept = loop_vectors(code, 0, code.div(main, unrolled * lanes), step, kept)
+        if count != main:
+            mask = code.first_lanes(code.sub(count, main))
+            element = load_lanes(code, x, code.add(begin, main), mask)
+            kept = self._kept(e, [e.select(mask, element, best[0])], kept)
+        found, ordered = kept
+        better = self._beyond(e, found, best[0])
+        known = e.eq(best[0], best[0])  # a NaN is the best already
+        better = e.or_(better, e.and_(e.not_(ordered), known))
+        kinds = [code.type(v.dtype) for v in best for _ in v.parts]
+
+        def search() -> list[str]:
+            return [p for v in self._found(x, before, begin, count, kept) for p in v.parts]
+
+        parts = code.either(
+            e.any_lane(better), kinds, search, lambda: [p for v in best for p in v.parts]
         )
-        rest = code.mod(size, code.lanes)
-        return (
-            list(best)
-            if rest == 0
-            else block(code.mul(blocks, code.lanes), code.first_lanes(rest), best)
+        names = iter(parts)
+        return [Vector(tuple(next(names) for _ in v.parts), v.dtype) for v in best]
+
+    def _beyond(self, e: Arithmetic, x: Vector, y: Vector) -> Vector:
+        """Where x is larger than y (or smaller); a NaN is neither."""
+        return e.gt(x, y) if self.largest else e.lt(x, y)
+
+    def _kept(
+        self, e: Arithmetic, elements: Sequence[Vector], kept: Sequence[Vector]
+    ) -> list[Vector]:
+        """The best of each lane that is a number, and whether all were."""
+        best, ordered = kept
+        for x in elements:
+            best = e.select(self._beyond(e, x, best), x, best)
+        if is_float(best.dtype):
+            ordered = e.and_(ordered, all_numbers(e, elements))
+        return [best, ordered]
+
+    def _found(
+        self, x: StridedArray, before: Index, begin: Index, count: Index, kept: Sequence[Vector]
+    ) -> list[Vector]:
+        """The first best of a block, and where it stands: the first NaN, if there is one."""
+        code, e = self.code, Arithmetic(self.code, x.dtype)
+        found, ordered = kept
+        value = code.join(found, lambda a, b: e.select(self._beyond(e, a, b), a, b))
+        some = e.any_lane(e.not_(ordered))
+        unknown = code.splat(some, bool_)
+        whole = isinstance(count, int) and count % code.lanes == 0
+
+        def hits(i: Index) -> Vector:
+            mask = None if whole else code.first_lanes(code.sub(count, i))
+            element = load_lanes(code, x, code.add(begin, i), mask)
+            hit = e.select(unknown, e.ne(element, element), e.eq(element, value))
+            return hit if mask is None else e.and_(hit, mask)
+
+        def missed(i: Index, _: list[str]) -> str:
+            return code.let(f"xor i1 {e.any_lane(hits(i))}, true")
+
+        at, _ = code.repeat(missed, lambda i, _: None, (), 0, code.lanes)
+        numbers = Arithmetic(code, int64)
+        position = numbers.add(
+            self._everywhere(code.add(before, code.add(begin, at))), code.lane_numbers()
         )
+        among = numbers.select(hits(at), position, numbers.const(2**63 - 1))
+        if is_float(x.dtype):
+            value = e.select(unknown, e.const(math.nan), value)
+        return [value, code.join(among, numbers.min)]
 
     def _better(
         self, x: Vector, position: Vector, best: Sequence[Vector], mask: Vector | None
@@ -179,20 +264,9 @@ class _Position:
         return e.and_(wins, code.each("fcmp ord {t} {0}, {0}", best, dtype=bool_))
 
     def _finish(self, best: Sequence[Vector], y: StridedArray) -> None:
-        """Of the best of each lane, write the position of the first best.
-
-        value = the best of all lanes
-        y = the least position among lanes whose best is that value, or NaN
-        """
+        """Write the position of the best."""
         code = self.code
-        x, position = best
-        e = Arithmetic(code, x.dtype)
-        value = code.join(x, e.max if self.largest else e.min)  # NaN where any is
-        among = e.eq(x, value)
-        if is_float(x.dtype):
-            among = e.or_(among, e.ne(x, x))
-        last = e.const(2**63 - 1, int64)
-        first = code.lane(code.join(e.select(among, position, last), e.min), 0)
+        first = code.lane(best[1], 0)
         with code.with_lanes(1):
             code.store(Vector((first,), int64), y.pointer)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wengert.codegen.llvm.math.double import in_double, values
 from wengert.codegen.llvm.math.exponential import clamp, format_of, reduced, scaled
+from wengert.codegen.llvm.math.polynomial import quick_polynomial
 from wengert.codegen.llvm.text.arithmetic import Arithmetic, polynomial
 from wengert.codegen.llvm.text.vectors import Vector
 from wengert.core.dtypes import float32
@@ -24,6 +25,20 @@ _ROOT_SINGLE = (
     *("0x1.700aep-7", "-0x1.c936fcp-8", "-0x1.a8a2b4p-5"),
     *("0x1.3dcc6ep-3", "-0x1.7fd10cp-3", "0x1.6e95bep-4"),
 )
+
+# The same for x up to 1/2; error of 1 - erf relative to itself 2⁻³⁰·¹
+_MIDDLE_SINGLE = (
+    *("0x1.2e60f6p-8", "-0x1.b5708ep-6", "0x1.ce19a6p-4"),
+    *("-0x1.812700p-2", "0x1.06eba6p-3"),
+)
+
+# (x + 2) exp(x²) erfc(x) in t = a / (x + 2) + b, for x from 1/2 to 10.1; relative error 2⁻²⁶·⁶
+_FAR_SINGLE = (
+    *("-0x1.ad6356p-17", "0x1.46a11cp-15", "0x1.807040p-13"),
+    *("-0x1.7e3e2ap-11", "-0x1.b04c00p-9", "0x1.49ab86p-7"),
+    *("0x1.c6a4cep-4", "0x1.b2180ep-2", "0x1.ff0282p-1"),
+)
+_TO_T = float.fromhex("0x1.935556p+2"), float.fromhex("-0x1.855556p+0")
 
 # erf(x) / x - 1 in x², for x up to 1; relative error of erf 2⁻⁵⁶
 _NEAR = (
@@ -73,11 +88,48 @@ def _double(e: Arithmetic, x: Vector) -> Vector:
     return e.select(e.ge(size, one), far, _near(e, x, _NEAR))
 
 
-@in_double
 def erfc(e: Arithmetic, x: Vector) -> Vector:
-    """1 - erf(x), relative to itself also where erf(x) is near 1. Error below 4 ulp (1 in float32),
+    """1 - erf(x), relative to itself also where erf(x) is near 1. Error below 4 ulp (float32: 3.2),
     subnormal results too.
     """
+    return _complement_single(e, x) if x.dtype == float32 else _complement_double(e, x)
+
+
+def _complement_single(e: Arithmetic, x: Vector) -> Vector:
+    """Up to 1/2, 1 less a polynomial; farther out exp(-x²) times what varies slowly, or 2 less that
+    on the left side.
+    """
+    dtype, size, half = x.dtype, e.abs(x), e.const(0.5, x.dtype)
+    far = _far_single(e, size)
+    far = e.select(e.lt(x, half), e.sub(e.const(2, dtype), far), far)
+    near = e.sub(e.const(1, dtype), _near(e, x, _MIDDLE_SINGLE))
+    return e.select(e.ge(size, half), far, near)
+
+
+def _far_single(e: Arithmetic, x: Vector) -> Vector:
+    dtype, form, limit = x.dtype, format_of(x.dtype), e.const(10.1, x.dtype)
+    x = e.select(e.gt(x, limit), limit, x)  # erfc(10.1) is 0
+    one, two = e.const(1, dtype), e.const(2, dtype)
+    bottom = e.add(x, two)
+    inverse = e.div(one, bottom)
+    t = e.fma(inverse, e.const(_TO_T[0], dtype), e.const(_TO_T[1], dtype))
+    slow = e.mul(quick_polynomial(e, t, values(_FAR_SINGLE), e.mul(t, t)), inverse)
+    # What the roundings of x² and of 1 / (x + 2) lost joins the exponent: the logarithm of what
+    # varies slowly moves by about 0.92 + 3 / (x + 2) times as much as that of the inverse.
+    square = e.mul(x, x)
+    lost = e.fma(x, x, e.neg(square))
+    moved = e.sub(x, e.sub(bottom, two))
+    gap = e.fma(e.neg(inverse), moved, e.fma(e.neg(bottom), inverse, one))
+    share = e.fma(inverse, e.const(3, dtype), e.const(0.92, dtype))
+    part = reduced(e, e.neg(square), 2 * form.bias)
+    r = e.fma(share, gap, e.sub(part.r, lost))
+    bent = e.mul(r, r)
+    less_one = e.fma(bent, quick_polynomial(e, r, form.expm1, bent), r)
+    return scaled(e, e.fma(slow, less_one, slow), part.whole)
+
+
+@in_double
+def _complement_double(e: Arithmetic, x: Vector) -> Vector:
     far = _far(e, e.abs(x))
     near = e.sub(e.const(1), _near(e, x, _NEAR))
     left = e.select(e.le(x, e.const(-1)), e.sub(e.const(2), far), near)
@@ -97,4 +149,4 @@ def _far(e: Arithmetic, x: Vector) -> Vector:
     part = reduced(e, clamp(e, e.neg(square), form.lowest, 0.0), 2 * form.bias)
     r = e.sub(part.r, lost)
     less_one = e.fma(e.mul(r, r), polynomial(e, r, form.expm1), r)
-    return scaled(e, e.fma(slow, less_one, slow), e.bits(part.whole))
+    return scaled(e, e.fma(slow, less_one, slow), part.whole)

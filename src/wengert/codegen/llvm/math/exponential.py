@@ -142,12 +142,15 @@ def reduced(e: Arithmetic, x: Vector, offset: int) -> Reduced:
     return Reduced(whole, high, low, e.fma(n, e.const(-form.ln2_rest, dtype), high))
 
 
-def scaled(e: Arithmetic, x: Vector, exponent: Vector) -> Vector:
-    """x·2^n, rounded once however small it becomes; the low bits of the integer are n + 2·bias."""
-    fraction = format_of(x.dtype).fraction
+def scaled(e: Arithmetic, x: Vector, whole: Vector) -> Vector:
+    """x·2^n, rounded once however small it becomes; `whole` holds n + 2·bias in its low bits."""
+    form = format_of(x.dtype)
+    if e.takes_apart:
+        return e.scale(x, e.sub(whole, e.const(form.round + 2 * form.bias, x.dtype)))
+    exponent = e.bits(whole)
     half = e.lshr(exponent, 1)
-    first = e.from_bits(e.shl(half, fraction))
-    second = e.from_bits(e.shl(e.sub(exponent, half), fraction))
+    first = e.from_bits(e.shl(half, form.fraction))
+    second = e.from_bits(e.shl(e.sub(exponent, half), form.fraction))
     return e.mul(e.mul(x, first), second)
 
 
@@ -162,7 +165,7 @@ def exp(e: Arithmetic, x: Vector) -> Vector:
     part = reduced(e, clamp(e, x, form.lowest, form.highest), 2 * form.bias)
     square = e.mul(part.r, part.r)
     p = e.fma(square, quick_polynomial(e, part.r, form.expm1, square), part.r)
-    return scaled(e, e.add(p, e.const(1, x.dtype)), e.bits(part.whole))
+    return scaled(e, e.add(p, e.const(1, x.dtype)), part.whole)
 
 
 def exp2(e: Arithmetic, x: Vector) -> Vector:
@@ -173,7 +176,7 @@ def exp2(e: Arithmetic, x: Vector) -> Vector:
     whole = e.add(x, shift)
     r = e.sub(x, e.sub(whole, shift))
     p = e.fma(r, quick_polynomial(e, r, form.exp2, e.mul(r, r)), e.const(1, x.dtype))
-    return scaled(e, p, e.bits(whole))
+    return scaled(e, p, whole)
 
 
 def expm1(e: Arithmetic, x: Vector) -> Vector:

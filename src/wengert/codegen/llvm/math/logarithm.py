@@ -112,6 +112,14 @@ def decomposed(e: Arithmetic, x: Vector, first: float = 0.75) -> tuple[Vector, V
     return k, m
 
 
+def _taken_apart(e: Arithmetic, x: Vector) -> tuple[Vector, Vector]:
+    """As `decomposed` from ¾ on; anything where x is not positive and finite."""
+    if not e.takes_apart:
+        return decomposed(e, x)
+    m = e.fraction(x)
+    return e.sub(e.exponent(x), e.exponent(m)), m
+
+
 def _table(f: Vector) -> list[float]:
     return _LOG_SINGLE if f.dtype.itemsize == 4 else _LOG_DOUBLE
 
@@ -144,7 +152,7 @@ def _with_ends(e: Arithmetic, x: Vector, found: Vector) -> Vector:
 
 def log(e: Arithmetic, x: Vector) -> Vector:
     """The natural logarithm; error at most 1 ulp (1.2 in float64)."""
-    k, m = decomposed(e, x)
+    k, m = _taken_apart(e, x)
     return _with_ends(e, x, _sum(e, k, e.sub(m, e.const(1, x.dtype))))
 
 
@@ -185,7 +193,7 @@ def log1p_of_sum(
 def _in_base(e: Arithmetic, x: Vector, base: _Base) -> Vector:
     """log(x)·inverse + k·two, the sum and the products in two parts."""
     dtype = x.dtype
-    k, m = decomposed(e, x)
+    k, m = _taken_apart(e, x)
     f = e.sub(m, e.const(1, dtype))
     # log(m) = f - f²/2 + f³·Q(f), the difference of the first two exactly.
     half = e.mul(f, e.const(0.5, dtype))

@@ -140,7 +140,7 @@ def _double(e: Arithmetic, size: Vector, y: Vector) -> Vector:
     r = e.add(r, rest)
     one = e.const(1, dtype)
     result = e.fma(r, quick_polynomial(e, r, _EXP2, e.mul(r, r)), one)
-    return scaled(e, result, e.bits(whole))
+    return scaled(e, result, whole)
 
 
 def _whole_and_rest(e: Arithmetic, x: Vector, limit: float, offset: int) -> tuple[Vector, Vector]:

@@ -4,6 +4,7 @@ written with them, in `math/`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,44 @@ class Arithmetic:
         if is_float(x.dtype):
             return self.code.intrinsic("maximum", x, y)
         return self.select(self.gt(x, y), x, y)
+
+    @property
+    def takes_apart(self) -> bool:
+        """Whether the target has instructions for the exponents and fractions of floats."""
+        target = self.code.module.target
+        return self.code.lanes > 1 and target.has("avx512f") and target.has("avx512vl")
+
+    def scale(self, x: Vector, exponent: Vector) -> Vector:
+        """x·2^n, rounded once, for a float n that is whole; only where `takes_apart`."""
+        return self._apart("scalef", x, exponent)
+
+    def exponent(self, x: Vector) -> Vector:
+        """The k with 2^k ≤ |x| < 2^(k + 1), subnormal or not, as a float; only where
+        `takes_apart`.
+        """
+        return self._apart("getexp", x)
+
+    def fraction(self, x: Vector) -> Vector:
+        """x times a power of 2, with ¾ ≤ |fraction| < 3/2; only where `takes_apart`."""
+        return self._apart("getmant", x, choice=3)
+
+    def _apart(self, name: str, *operands: Vector, choice: int | None = None) -> Vector:
+        """An instruction of AVX-512, on as many registers as there are."""
+        code, dtype = self.code, operands[0].dtype
+
+        def write(parts: Sequence[str], lanes: int) -> str:
+            kind, size = f"<{lanes} x {scalar_type(dtype)}>", 8 * lanes * dtype.itemsize
+            given = [(kind, part) for part in parts]
+            if choice is not None:
+                given.append(("i32", str(choice)))
+            given += [(kind, "zeroinitializer"), (f"i{max(lanes, 8)}", "-1")]
+            if size == 512:
+                given.append(("i32", "4"))  # rounding as the control word says
+            letter = "s" if dtype.itemsize == 4 else "d"
+            return code.call(f"llvm.x86.avx512.mask.{name}.p{letter}.{size}", kind, *given)
+
+        pieces = zip(*(x.parts for x in operands), strict=True)
+        return Vector(tuple(code.in_registers(each, dtype, write) for each in pieces), dtype)
 
     def floor(self, x: Vector) -> Vector:
         return self._rounded("floor", x)

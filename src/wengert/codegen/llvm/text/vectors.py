@@ -7,7 +7,7 @@ lanes, and with it every sum, does not depend on the hardware. With one lane a V
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -243,6 +243,34 @@ class Code(Text):
             return x.parts
         kind, wide = self.type(bool_), self._memory(bool_)
         return tuple(self.let(f"zext {kind} {p} to {wide}") for p in x.parts)
+
+    def in_registers(
+        self, pieces: Sequence[str], dtype: DType, write: Callable[[Sequence[str], int], str]
+    ) -> str:
+        """Pieces taken apart into registers, and the piece that `write(parts of them, lanes of a
+        register)` makes of these: for instructions of one target.
+        """
+        lanes = min(self.width, self.module.target.register_bytes // dtype.itemsize)
+        if lanes == self.width:
+            return write(pieces, lanes)
+        one = scalar_type(dtype)
+
+        def shuffled(x: str, y: str, given: int, numbers: range) -> str:
+            kind = f"<{given} x {one}>"
+            order = ", ".join(f"i32 {i}" for i in numbers)
+            return self.let(
+                f"shufflevector {kind} {x}, {kind} {y}, <{len(numbers)} x i32> <{order}>"
+            )
+
+        found = []
+        for begin in range(0, self.width, lanes):
+            own = range(begin, begin + lanes)
+            found.append(write([shuffled(x, "poison", self.width, own) for x in pieces], lanes))
+        while len(found) > 1:
+            pairs = zip(found[::2], found[1::2], strict=True)
+            found = [shuffled(x, y, lanes, range(2 * lanes)) for x, y in pairs]
+            lanes *= 2
+        return found[0]
 
     # Lanes among themselves.
 

@@ -1,0 +1,375 @@
+"""Rows: loops with folds over the last axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from wengert.codegen.cost.costly import is_costly
+from wengert.codegen.llvm.loops.folds import FoldingLoops
+from wengert.codegen.llvm.text.vectors import Index, Vector
+from wengert.codegen.numerics import BLOCK, GROUP, LANES
+from wengert.codegen.targets.cpu.splitting import PART, is_partial, is_short, vector_group
+
+Elements: TypeAlias = Callable[[Index, Vector | None], list[Vector]]  # from a place on, with a mask
+
+_SIZE = BLOCK * LANES  # elements of a block
+_BRIEF = 6  # members of a body that is written several times
+_UNROLLED = 4  # vectors of a block that are taken in one after the other, without a loop
+
+
+class RowLoops(FoldingLoops):
+    """One function for one kernel of kind rows."""
+
+    def body(self) -> None:
+        """Row by row, as often along each as folds follow from one another.
+
+        for each row:
+            for depth in 0 … deepest:  # of a member: how many folds lie behind it in turn
+                compute and store members of the row as a whole that are known now
+                go along the row: folds of this depth take in elements, members are stored
+        """
+        inner = [g for g, group in enumerate(self.groups) if group[0] in self.kernel.folded]
+        (last,) = inner
+        if is_short(self.kernel, self.groups):
+            self.rows_as_lanes(last)
+            return
+        if is_partial(self.kernel, self.groups):
+            self.row_in_parts(last)
+            return
+        depths = self.program.depths(self.kernel)
+        deepest = max(depths[i] + (i in self.folds) for i in self.kernel.members)
+
+        def row(found: dict[int, Index]) -> None:
+            self.values.fixed = {}
+            self.values.in_memory = set()
+            self.values.along_row = {}
+            for depth in range(deepest + 1):
+                self.finish_row(found, last, depths, depth)
+                self.row_loop(found, last, depths, depth)
+
+        self.nest([g for g in range(len(self.groups)) if g not in inner], row)
+
+    def row_in_parts(self, last: int) -> None:
+        """One long row: workers add up parts of it. `end_of_parts` adds what these come to.
+
+        for each part in this chunk: partial[part] = its sums, by groups of blocks
+        """
+        code, depths, folds = self.code, self.program.depths(self.kernel), self.folds
+        self.finish_row({}, last, depths, 0, stored=False)
+        self.values.enter_row(code.place())
+        stores = [root for root in self.kernel.stores if self.is_full(root[0])]
+
+        def vector(begin: Index, mask: Vector | None) -> list[Vector]:
+            self.values.enter(self.positions({}, last, begin), mask)
+            self.store_all(stores)
+            return [self.element(i) for i in folds]
+
+        whole = self.extents[last]
+
+        def part(begin: Index, _: list[str]) -> None:
+            count = self.count_from(begin, PART, whole)
+            sums = self.group(begin, count, folds, vector, _is_whole(whole))
+            for n, total in enumerate(sums):
+                code.store(total, self.place_of_part(begin, n))
+
+        begin, end = self.bounds[last]
+        if not stores:
+            at = self.positions({last: 0}, None, 0)
+            end = self.unless_idle(folds, at, None, end, begin)
+        code.loop(begin, end, PART, part)
+
+    def place_of_part(self, begin: Index, fold: int) -> str:
+        """Where the sum of a part lies, in every lane."""
+        assert self.kernel.partial is not None
+        code, room = self.code, self.frame.word(self.kernel.partial, "ptr")
+        number = code.add(code.mul(code.div(begin, PART), len(self.folds)), fold)
+        return code.let(f"getelementptr i8, ptr {room}, i64 {code.mul(number, LANES * 8)}")
+
+    def write_end_of_parts(self, name: str) -> None:
+        """void(frame): the function that ends a row in parts. It adds up what the parts came to, in
+        the order in which a single worker does.
+
+            sums = identities
+            for part in 0, 1 …: sums = sums + partial[part]
+            store sums, and what is computed from them
+        """
+        code, depths, folds = self.code, self.program.depths(self.kernel), self.folds
+        (last,) = [g for g, group in enumerate(self.groups) if group[0] in self.kernel.folded]
+        self.finish_row({}, last, depths, 0)
+        extent = self.extents[last]
+        if not any(self.is_full(root[0]) for root in self.kernel.stores):
+            extent = self.unless_idle(folds, self.positions({last: 0}, None, 0), None, extent)
+
+        def add(at: Index, sums: list[Vector]) -> list[Vector]:
+            places = [self.place_of_part(at, n) for n in range(len(sums))]
+            parts = [code.load(p, x.dtype) for p, x in zip(places, sums, strict=True)]
+            return self.taken_in(folds, sums, parts)
+
+        sums = self.carrying(0, extent, PART, [self.identity(i) for i in folds], add)
+        self.values.fixed |= dict(zip(folds, sums, strict=True))
+        self.finish_row({}, last, depths, 1)
+        code.function(name, "ptr noalias %frame")
+
+    def rows_as_lanes(self, last: int) -> None:
+        """Short rows: every lane has a row of its own. Each row is added up in the tree in which
+        the lanes of a long one would join.
+
+            for each LANES rows, one in each lane:
+                for each member, in order:
+                    fold: result = the tree of its elements at r = 0, 1 … of the rows
+                    of the row as a whole: computed once
+                for r in 0, 1 …: store what is stored at r
+        """
+        (count,) = (n for g, n in enumerate(self.extents) if g == last)
+        assert isinstance(count, int)
+        vector = vector_group(self.kernel, self.groups)
+        assert vector is not None
+
+        def body(found: dict[int, Index], begin: Index, mask: Vector | None) -> None:
+            remembered: list[dict[int, Vector]] = [{} for _ in range(count)]
+            self.values.fixed, self.values.in_memory = {}, set()
+
+            def at(r: int) -> None:
+                self.values.enter(self.positions(found | {last: r}, vector, begin), mask)
+                self.values.values = remembered[r]
+
+            for number in self.kernel.members:
+                if number in self.folds:
+                    elements = []
+                    for r in range(count):
+                        at(r)
+                        elements.append(self.element(number, masked=False))
+                    self.values.fixed[number] = self.tree(number, elements)
+                elif not self.is_full(number):
+                    at(0)
+                    self.values.fixed[number] = self.values.value(number)
+            for r in range(count):
+                at(r)
+                full = [root for root in self.kernel.stores if r == 0 or self.is_full(root[0])]
+                self.store_all(full)
+
+        def row(found: dict[int, Index]) -> None:
+            self.values.enter_row(self.code.place())
+            self.chunks(vector, lambda begin, mask: body(found, begin, mask))
+
+        self.nest([g for g in range(len(self.groups)) if g not in (last, vector)], row)
+
+    def tree(self, number: int, elements: list[Vector]) -> Vector:
+        """The fold of one row's elements, combined as if each were in a lane of its own: element i
+        with i + 8, then i + 4, 2, 1.
+        """
+        identity = self.identity(number)
+        lanes = [self.combine(number, identity, x) for x in elements]
+        lanes += [identity] * (LANES - len(lanes))
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = [self.combine(number, lanes[i], lanes[i + half]) for i in range(half)]
+        return lanes[0]
+
+    def finish_row(
+        self,
+        found: dict[int, Index],
+        last: int,
+        depths: dict[int, int],
+        depth: int,
+        stored: bool = True,
+    ) -> None:
+        """Compute and store members of the row as a whole that are known at this depth, and the
+        results of folds.
+        """
+        values = self.values
+        values.enter_row(self.code.place())
+        values.enter(self.positions(found | {last: 0}, None, 0), None)
+        for number in self.kernel.members:
+            if self.is_full(number):
+                continue
+            fold = number in self.folds
+            if depths[number] + fold != depth:
+                continue
+            value = values.fixed[number] if fold else values.value(number)
+            values.fixed[number] = value
+            if stored and (number, 0) in self.kernel.stores:
+                self.store((number, 0), value)
+
+    def row_loop(
+        self, found: dict[int, Index], last: int, depths: dict[int, int], depth: int
+    ) -> None:
+        """Go along the row once.
+
+        for each vector of the row, in the order of the lanes:
+            store members of this depth; remember those that a later depth reads again
+            each fold of this depth takes in its element
+        """
+        folds = [i for i in self.folds if depths[i] == depth]
+        stores = [
+            root
+            for root in self.kernel.stores
+            if self.is_full(root[0]) and depths[root[0]] == depth
+        ]
+        if not folds and not stores:
+            return
+        self.values.enter_row(self.code.place())
+        kept = {
+            i: self.frame.own(slot, self.frame.size(size))
+            for i, (slot, size) in zip(self.kernel.kept, self.kernel.scratch, strict=False)
+            if depths[i] == depth
+        }
+
+        def body(begin: Index, mask: Vector | None) -> list[Vector]:
+            self.values.enter(self.positions(found, last, begin), mask)
+            self.store_all(stores)
+            for i, pointer in kept.items():
+                self.values.store_along_row(i, pointer)
+            return [self.element(i) for i in folds]
+
+        extent = self.extents[last]
+        if not stores and not kept:
+            at = self.positions(found | {last: 0}, None, 0)
+            extent = self.unless_idle(folds, at, None, extent)
+        results = self.fold_lanes(extent, folds, body)
+        self.values.fixed |= dict(zip(folds, results, strict=True))
+        self.values.in_memory |= set(stores)
+        self.values.along_row |= kept
+
+    # The order of folds: vectors in blocks, blocks in groups.
+
+    def fold_lanes(self, extent: Index, folds: list[int], body: Elements) -> list[Vector]:
+        """Results of folds in the order `lanes`, the same in every lane.
+
+        sum over groups of (sum over blocks of (join the lanes of (sum over vectors)))
+        """
+        size = _SIZE * GROUP
+        if isinstance(extent, int) and extent <= _SIZE:
+            return self.joined(folds, self.block(0, extent, folds, body, _is_whole(extent)))
+        if isinstance(extent, int) and extent <= size:
+            return self.group(0, extent, folds, body, _is_whole(extent))
+
+        def step(i: Index, sums: list[Vector]) -> list[Vector]:
+            count = self.count_from(i, size, extent)
+            return self.taken_in(folds, sums, self.group(i, count, folds, body, _is_whole(extent)))
+
+        return self.carrying(0, extent, size, [self.identity(i) for i in folds], step)
+
+    def count_from(self, begin: Index, size: int, extent: Index) -> Index:
+        """How many of the next `size` elements there are."""
+        if isinstance(extent, int) and extent % size == 0:
+            return size
+        return self.code.min(self.code.sub(extent, begin), size)
+
+    def group(
+        self, begin: Index, count: Index, folds: list[int], body: Elements, whole: bool
+    ) -> list[Vector]:
+        """The sums of a group of blocks, which are added up in order.
+
+            for each few blocks: sums = sums + the first of them, then + the second …
+            for each block that is left: sums = sums + the block
+
+        Blocks of a brief body go side by side: so one addition does not wait for another.
+        """
+        code, sums = self.code, [self.identity(i) for i in folds]
+        done: Index = 0
+
+        def few(blocks: int) -> Callable[[Index, list[Vector]], list[Vector]]:
+            def step(i: Index, sums: list[Vector]) -> list[Vector]:
+                found = self.blocks(code.add(begin, i), blocks, folds, body)
+                for n in range(blocks):
+                    block = self.joined(folds, found[n * len(folds) : (n + 1) * len(folds)])
+                    sums = self.taken_in(folds, sums, block)
+                return sums
+
+            return step
+
+        for blocks in sorted({self.beside(folds), 1}, reverse=True) if self.is_brief() else ():
+            size = blocks * _SIZE
+            after = code.add(done, code.mul(code.div(code.sub(count, done), size), size))
+            if after != done:
+                sums = self.carrying(done, after, size, sums, few(blocks))
+            done = after
+
+        def rest(i: Index, sums: list[Vector]) -> list[Vector]:
+            left = code.min(code.sub(count, i), _SIZE)
+            block = self.block(code.add(begin, i), left, folds, body, whole)
+            return self.taken_in(folds, sums, self.joined(folds, block))
+
+        if isinstance(count, int) and isinstance(done, int) and count - done <= _SIZE:
+            return rest(done, sums) if count > done else sums
+        return self.carrying(done, count, _SIZE, sums, rest)
+
+    def blocks(self, begin: Index, number: int, folds: list[int], body: Elements) -> list[Vector]:
+        """The sums of so many whole blocks, lane by lane; those of the first block come first."""
+        code = self.code
+
+        def elements(i: Index) -> list[Vector]:
+            at = (code.add(begin, code.add(i, n * _SIZE)) for n in range(number))
+            return [x for place in at for x in body(place, None)]
+
+        every, unrolled = folds * number, 1 if number > 1 else _UNROLLED
+        first = [self.identity(i) for i in every]
+        return self.folding(0, _SIZE, LANES, every, first, elements, unrolled)
+
+    def block(
+        self, begin: Index, count: Index, folds: list[int], body: Elements, whole: bool
+    ) -> list[Vector]:
+        """The sums of one block, lane by lane. Unless all of it is whole vectors, the last one has
+        a mask; of a body that is not brief, and so is written once, all have.
+        """
+        code, sums = self.code, [self.identity(i) for i in folds]
+
+        def masked(i: Index) -> list[Vector]:
+            return body(code.add(begin, i), code.first_lanes(code.sub(count, i)))
+
+        def unmasked(i: Index) -> list[Vector]:
+            return body(code.add(begin, i), None)
+
+        brief = self.is_brief() or (isinstance(count, int) and count < LANES)
+        main = count if whole else code.mul(code.div(count, LANES), LANES) if brief else 0
+        if main == _SIZE and brief:
+            return self.blocks(begin, 1, folds, body)
+        sums = self.folded(0, main, folds, sums, unmasked)
+        return self.folded(main, count, folds, sums, masked)
+
+    def folded(
+        self,
+        begin: Index,
+        end: Index,
+        folds: list[int],
+        sums: list[Vector],
+        elements: Callable[[Index], list[Vector]],
+    ) -> list[Vector]:
+        """As `folding` vector by vector, without a loop where there is one vector at most."""
+        if begin == end:
+            return sums
+        if isinstance(begin, int) and isinstance(end, int) and end - begin <= LANES:
+            return self.taken_in(folds, sums, elements(begin))
+        return self.folding(begin, end, LANES, folds, sums, elements)
+
+    def joined(self, folds: list[int], sums: list[Vector]) -> list[Vector]:
+        """The sums of a block, its lanes joined."""
+        return [
+            self.code.join(x, partial(self.combine, i)) for i, x in zip(folds, sums, strict=True)
+        ]
+
+    def is_brief(self) -> bool:
+        """Whether the members are so few and plain that writing them several times costs little,
+        and loops and waiting cost more than they do.
+        """
+        nodes = [self.program.node(i) for i in self.kernel.members]
+        return len(nodes) <= _BRIEF and not any(is_costly(node.op) for node in nodes)
+
+    def beside(self, folds: list[int]) -> int:
+        """How many blocks go side by side: as many as an addition takes cycles, if registers hold
+        them. A larger or smaller number is found in one.
+        """
+        if all(self.fold_of(i).keeps for i in folds):
+            return 1
+        target = self.code.module.target
+        size = sum(LANES * self.dtype(i).itemsize for i in folds)
+        held = max(target.registers * target.register_bytes // 2 // size, 1)
+        return next(number for number in (4, 2, 1) if number <= held)
+
+
+def _is_whole(extent: Index) -> bool:
+    """Whether a row consists of whole vectors."""
+    return isinstance(extent, int) and extent % LANES == 0
