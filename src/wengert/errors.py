@@ -293,8 +293,30 @@ class AccumulationWarning(WengertWarning):
     """A run has fewer batches than `accumulate` needs for one update, and trains nothing."""
 
 
+class ScheduleWarning(WengertWarning):
+    """A schedule has come to learning rates of next to nothing, and training goes on.
+
+    Schedules count updates, not epochs: `StepDecay(lr, step_size=10 * batches)` for ten epochs.
+    """
+
+
+class UnreachedWarning(WengertWarning):
+    """No gradient reaches a parameter, and weight decay makes it smaller all the same.
+
+    Freeze it: {"head.*": None, "*": AdamW(1e-3)}.
+    """
+
+
+class UnusedWarning(WengertWarning):
+    """`step.epochs(…)` without a loop trains nothing.
+
+    Write `for epoch in step.epochs(…):`, or `step.run(…)`.
+    """
+
+
 class LiveWarning(WengertWarning):
-    """The live arrays of a TrainStep were assigned to it, which changes nothing.
+    """The live arrays of a TrainStep were assigned to it, or something was put in their place into
+    a tree that the step has shown; both change nothing.
 
     `best = step.model` is no snapshot: training goes on in these arrays. `best =
     wg.tree.copy(step.model)` is one.

@@ -232,3 +232,45 @@ def test_a_function_of_a_loop_that_takes_another_number_each_time(way):
     assert not warned(lambda: epochs(False))
     (text,) = warned(lambda: epochs(True))
     assert "'beta', which it reads from outside, is 0.1 and was 0.0" in text
+
+
+@pytest.mark.parametrize("way", ["step", "compile"])
+def test_a_loop_over_settings_that_makes_the_same_function_anew(way):
+    x = np.ones(3)
+
+    def sweep(values, sizes=(3,)):
+        for lam in values:
+            for n in sizes:
+
+                def penalty(w):
+                    return lam * wg.sum(w * w)  # noqa: B023
+
+                def loss(w, x):
+                    return wg.sum(x) * wg.sum(w) + penalty(w)
+
+                if way == "step":
+                    wg.TrainStep(loss, np.ones(n), wg.optim.SGD(lam))(x)
+                else:
+                    wg.compile(loss)(np.ones(n), x)
+
+    assert not warned(lambda: sweep([0.5] * 4))
+    assert not warned(lambda: sweep([0.1, 0.2, 0.3, 0.4], [3, 4]))  # the models differ as well
+    (text,) = warned(lambda: sweep([0.1, 0.2, 0.3, 0.4, 0.5]))
+    assert "loss has a third program; 'lam', which it reads from outside, is 0.3 and" in text
+    assert "Pass it as an argument" in text
+
+
+def test_every_argument_whose_size_changed_is_named():
+    step = wg.TrainStep(
+        lambda w, x, mask, y: wg.mean(wg.sum(x * w * mask, axis=1) - wg.sum(y, axis=1)),
+        np.ones(()),
+        wg.optim.SGD(0.0),
+    )
+
+    def call(n, m):
+        step(np.ones((2, n)), np.ones((2, n)), np.ones((2, m)))
+
+    (text,) = warned(*(lambda n=n: call(n, n + 5) for n in (3, 4, 5, 6)))
+    assert text.partition("Leave the sizes open: ")[2].startswith(
+        "dims={'x': {1: wg.Dim('n')}, 'mask': {1: wg.Dim('n')}, 'y': {1: wg.Dim('m')}}"
+    )

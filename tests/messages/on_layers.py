@@ -67,6 +67,8 @@ def beyond_all_floats() -> float:
 LAYERS: dict[str, Callable[[], Any]] = {
     "BatchNorm: a size of 0": lambda: nn.BatchNorm(0),
     "BatchNorm: no batch": lambda: normalized(row),
+    "BatchNorm: one value per feature": lambda: normalized(np.ones((1, 3))),
+    "BatchNorm: one value per feature, traced": lambda: wg.compile(normalized)(np.ones((1, 3))),
     "BatchNorm: other features": lambda: normalized(np.ones((2, 4))),
     "BatchNorm: other features, traced": lambda: wg.compile(normalized)(np.ones((2, 4))),
     "BatchNorm: another state": lambda: normalized(np.ones((2, 3)), (0.0, 1.0)),

@@ -39,6 +39,11 @@ def loading(**changes: Any) -> Any:
     optimizer.load_state_dict(optimizer.state_dict() | changes)
 
 
+def in_step() -> Any:
+    """The optimizer of a training step."""
+    return wg.TrainStep(lambda w, x: wg.sum(w * x), line, o.SGD(0.1)).optimizer
+
+
 def state(**changes: Any) -> dict[str, Any]:
     return {"w": {"count": 1, "momentum": line} | changes}
 
@@ -77,6 +82,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "Lars: a bad exclude": lambda: o.Lars(0.1, exclude=3),
     "Lars: a bad variant": lambda: o.Lars(0.1, variant="jax"),
     "Lars: nesterov without momentum": lambda: o.Lars(0.1, nesterov=True),
+    "clear_state: in a TrainStep": lambda: in_step().clear_state(),
+    "state_dict: in a TrainStep": lambda: in_step().state_dict(),
+    "load_state_dict: in a TrainStep": lambda: in_step().load_state_dict(o.SGD(0.1).state_dict()),
     "load_state_dict: a bad count": lambda: loading(parameters=state(count=-1)),
     "load_state_dict: a schedule before": lambda: o.SGD(0.1).load_state_dict(
         o.SGD(lambda step: 0.1).state_dict()

@@ -48,6 +48,9 @@ def after_a_fork() -> Any:
 
 
 CASES: dict[str, Callable[[], Any]] = {
+    "TrainStep.evaluate: a state that is missing": lambda: step(
+        lambda w, h, x: (wg.sum(w * x), h), state=0.0
+    ).evaluate(lambda w, h, x: wg.mean(h * x), X, batch_size=2),
     "TrainStep: an empty batch": lambda: step()(X[:0], Y[:0]),
     "TrainStep: gradients whose norm is beyond all floats": lambda: step(
         lambda w, x: wg.sum(w * x), clip_norm=1.0

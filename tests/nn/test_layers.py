@@ -437,3 +437,57 @@ def test_a_gru_with_an_open_batch_takes_the_state_of_that_batch():
 def test_a_sequential_refuses_a_batch_norm_and_shows_the_way():
     with pytest.raises(TypeError, match=r"layers\[1\] is BatchNorm.*dataclass.*y, state = "):
         wg.nn.Sequential(wg.nn.Linear(3, 4), wg.nn.BatchNorm(4))
+
+
+def normalizing(compiled=True):
+    norm = wg.nn.BatchNorm(2, dtype=np.float64)
+
+    def loss(model, state, x, y):
+        h, state = model["norm"](x @ model["w"], state, training=True)
+        return wg.mean((h - y) ** 2), state
+
+    model = {"w": np.eye(2), "norm": norm}
+    return wg.TrainStep(
+        loss, model, wg.optim.SGD(0.1), state=norm.initial_state(), compiled=compiled
+    )
+
+
+ONE_VALUE = r"BatchNorm: x has shape \(1, 2\) with training=True.*drop_last=True"
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("first", [True, False])
+def test_batch_norm_refuses_one_value_per_feature(compiled, first):
+    step = normalizing(compiled)
+    x, y = np.random.default_rng(0).normal(size=(2, 9, 2))
+    if not first:
+        step(x, y)  # a program for all sizes
+        step(x[:2], y[:2])
+    before = step.fingerprint()
+    for _ in range(2):
+        with pytest.raises(ShapeError, match=ONE_VALUE):
+            step(x[:1], y[:1])
+    assert step.fingerprint() == before
+    step(x[:5], y[:5])
+    with pytest.raises(ShapeError, match=ONE_VALUE):
+        step.run(x, y, batch_size=4)
+    left = step.run(x, y, batch_size=4, epochs=2, drop_last=True)  # the first was interrupted
+    assert len(left) == 2
+
+
+def test_batch_norm_takes_one_row_where_it_has_several_values():
+    norm = wg.nn.BatchNorm(2, eps=0.0, dtype=np.float64)
+    y, _ = norm(np.array([[[1.0, 2.0], [3.0, 4.0]]]), norm.initial_state(), training=True)
+    assert np.array_equal(y, [[[-1.0, -1.0], [1.0, 1.0]]])
+    y, _ = norm(np.array([[1.0, 2.0]]), norm.initial_state(), training=False)
+    assert np.array_equal(y, [[1.0, 2.0]])
+
+
+def test_a_program_for_several_serves_all_sizes_from_two_on():
+    step = normalizing()
+    x = np.random.default_rng(0).normal(size=(9, 2))
+    step(x, x)
+    entry = step._engine.programs[True].entry
+    for rows in (2, 3, 8):
+        step(x[:rows], x[:rows])
+        assert step._engine.programs[True].entry is entry

@@ -379,6 +379,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "standardize": _standardize,
     "stop_gradient": jax.lax.stop_gradient,
     "boundary": lambda x, _safe: jnp.asarray(x),
+    "for_several": lambda x, over: jnp.asarray(x),
     "triangular_solve": _triangular_solve,
     "vector_norm": _vector_norm,
 }

@@ -21,7 +21,7 @@ OPTIMIZERS = {
     "lamb": lambda: wg.optim.Lamb(0.01),
     "lookahead": lambda: wg.optim.Lookahead(wg.optim.Adam(0.01), k=3),
     "average": lambda: wg.optim.EMA(wg.optim.SGD(0.1)),
-    "schedule": lambda: wg.optim.SGD(wg.optim.Cosine(0.1, 20)),
+    "schedule": lambda: wg.optim.SGD(wg.optim.Cosine(0.1, 20, min_lr=1e-3)),
 }
 
 

@@ -17,7 +17,7 @@ from wengert.train.engine import Engine
 from wengert.train.runs.data import shuffled
 
 WAYS = OPTIMIZERS | {
-    "scheduled": lambda: wg.optim.Adam(wg.optim.Cosine(0.01, 20)),
+    "scheduled": lambda: wg.optim.Adam(wg.optim.Cosine(0.01, 20, min_lr=1e-4)),
     "plateau": lambda: wg.optim.SGD(wg.optim.ReduceOnPlateau(0.1)),
     "function": lambda: wg.optim.SGD(lambda count: 0.1 * 0.9**count),
     "groups": lambda: {"*.b": wg.optim.SGD(0.1), "layers.0.*": None, "*": wg.optim.Adam(0.01)},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import warnings
 
 import numpy as np
@@ -222,3 +223,45 @@ def test_a_dim_may_be_called_as_the_batch_is():
         dims={"x": {1: wg.Dim("batch")}},
     )
     assert step(np.ones((3, 4))) == step(np.ones((5, 2))) == 1.0
+
+
+def two_layers(sizes):
+    """Weights as (out, in), so that an open axis 0 would reach the result."""
+    return {
+        f"layer{i}": {"w": np.full((n, m), 0.1), "b": np.zeros(n)}
+        for i, (m, n) in enumerate(itertools.pairwise(sizes))
+    }
+
+
+def forward(model, x):
+    for layer in model.values():
+        x = wg.tanh(x @ layer["w"].T + layer["b"])
+    return x
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("sizes", [[2, 5, 6], [2, 7, 5, 6]])  # of the model's form, and of another
+@pytest.mark.parametrize("rows", [5, 4])  # 5 is also the size of a layer
+def test_a_target_network_as_an_argument_leaves_the_batch_open(sizes, rows):
+    def temporal(q, target, x):
+        goal = wg.reshape(forward(target, x), (x.shape[0], 2, 3))
+        return wg.mean((wg.reshape(forward(q, x), (x.shape[0], 2, 3)) - goal) ** 2)
+
+    counted, calls = count_of(temporal)
+    q, target = two_layers([2, 5, 6]), two_layers(sizes)
+    step = wg.TrainStep(counted, q, wg.optim.SGD(0.1))
+    step(target, np.ones((rows, 2)))
+    known = len(calls)
+    for n in (8, 9, 10, 11):
+        step(wg.tree.copy(target), np.ones((n, 2)))
+    alike_by_chance = rows in sizes and sizes != [2, 5, 6]  # then it is recorded once more
+    assert len(calls) - known <= (known if alike_by_chance else 0)
+
+
+def test_a_batch_of_the_models_form_and_another_size_is_open():
+    counted, calls = count_of(lambda m, batch: wg.mean(batch["x"] * m["x"]))
+    step = wg.TrainStep(counted, {"x": np.ones((4, 2))}, wg.optim.SGD(0.0))
+    step({"x": np.ones((1, 4, 2))})
+    known = len(calls)
+    assert [step({"x": np.ones((n, 4, 2))}) for n in (4, 7)] == [1.0, 1.0]
+    assert len(calls) == known

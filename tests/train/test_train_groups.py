@@ -253,3 +253,48 @@ def test_the_dict_of_optimizers_is_read_only():
     copied = copy.deepcopy(step.optimizer)
     copied["*"] = None  # it is nobody's
     assert step.optimizer == before
+
+
+def test_a_glob_that_is_a_path_takes_that_one():
+    model = {"a[0]": np.ones(2), "a0": np.ones(2), "b": np.ones(2)}
+    loss = lambda m, x: wg.sum(x * m["a[0]"] * m["a0"] * m["b"])  # noqa: E731
+    step = wg.TrainStep(loss, model, {"a[0]": None, "*": wg.optim.SGD(0.1)})
+    step(np.ones(2))
+    assert step.gradients["a[0]"] is None
+    assert np.all(step.model["a[0]"] == 1)
+    assert np.all(step.model["a0"] < 1)
+    rows = [line.split() for line in str(step).splitlines()]
+    assert [row[-1] for row in rows if row[0] in ("a0", "b")] == ["'*'", "'*'"]
+    assert next(row for row in rows if row[0] == "a[0]")[-2:] == ["'a[0]'", "frozen"]
+    excluded = wg.optim.Lars(0.1, exclude="a[0]")
+    assert wg.TrainStep(loss, model, excluded)(np.ones(2)) == 2.0
+
+
+def test_the_groups_are_shown_where_there_are_several():
+    step = wg.TrainStep(lambda m, x: wg.sum(m["w"] * x), {"w": np.ones(2)}, wg.optim.SGD(0.1))
+    assert "'*'" not in str(step)
+
+
+@pytest.mark.parametrize("wrap", [lambda optimizer: optimizer, wg.optim.EMA])
+def test_decay_of_a_parameter_that_no_gradient_reaches_is_told(wrap):
+    model = {"used": np.ones(2), "idle": np.ones(2)}
+    step = wg.TrainStep(lambda m, x: wg.sum(x * m["used"]), model, wrap(wg.optim.AdamW(0.1)))
+    with pytest.warns(wg.errors.UnreachedWarning, match=r"reaches 'idle', and weight_decay=0\.01"):
+        step(np.ones(2))
+    assert np.all(step.model["idle"] < 1)  # it is no false alarm
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        wg.optim.Adam(0.1),
+        wg.optim.Lars(0.1, weight_decay=0.1, exclude="idle"),
+        {"idle": None, "*": wg.optim.AdamW(0.1)},
+    ],
+)
+def test_where_nothing_decays_there_is_no_reason_to_warn(optimizer):
+    model = {"used": np.ones(2), "idle": np.ones(2)}
+    step = wg.TrainStep(lambda m, x: wg.sum(x * m["used"]), model, optimizer)
+    step(np.ones(2))
+    assert np.all(step.model["idle"] == 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,105 @@ def test_what_is_put_into_a_shown_tree_is_named():
             change(step)
             with pytest.warns(LiveWarning, match=rf"tree that step\.{name} returned"):
                 look(step)
+
+
+def carrying(**options):
+    return wg.TrainStep(
+        lambda m, h, x: (wg.sum(m["layers"][0]["w"] * x), {"h": h["h"] + 1.0}),
+        {"layers": [{"w": np.ones(2)}]},
+        wg.optim.SGD(0.0, momentum=0.5),
+        state={"h": np.zeros(())},
+        **options,
+    )
+
+
+CHANGES = {
+    "model": lambda shown: shown["layers"][0].update(w=np.zeros(2)),
+    "state": lambda shown: shown.update(h=np.zeros(())),
+    "optimizer_states": lambda shown: shown["momentum"]["layers"][0].update(w=np.zeros(2)),
+    "gradients": lambda shown: shown["layers"][0].update(w=np.zeros(2)),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("calls", [1, 7, 200])
+def test_a_shown_tree_is_looked_at_for_as_long_as_it_is_held(name, calls):
+    step = carrying()
+    step(np.ones(2))
+    shown = getattr(step, name)
+    for _ in range(calls):
+        step(np.ones(2))
+    CHANGES[name](shown)
+    rest = np.ones((1 if calls < 8 else 64, 2))
+    with pytest.warns(LiveWarning, match=rf"tree that step\.{name} returned"):
+        assert [step(each) for each in rest]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_part_of_a_shown_tree_is_looked_at_while_the_rest_is_gone():
+    step = carrying()
+    layer = step.model["layers"][0]
+    for _ in range(3):
+        step(np.ones(2))
+    layer["w"] = np.zeros(2)
+    with pytest.raises(LiveWarning, match=r"tree that step\.model returned"):
+        step(np.ones(2))
+    step(np.ones(2))  # once is enough
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda step: step.bind(lambda m, x: x),
+        lambda step: step.evaluate(lambda m, x: wg.mean(x), np.ones((4, 2)), batch_size=2),
+        lambda step: step.check(np.ones(2)),
+        lambda step: step.fingerprint(),
+        lambda step: step.state_dict(),
+        lambda step: step.save(os.devnull),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_whoever_reads_the_step_looks_at_shown_trees(look):
+    step = carrying()
+    step(np.ones(2))
+    step.model["layers"][0]["w"] = np.zeros(2)
+    with pytest.raises(LiveWarning, match=r"tree that step\.model returned"):
+        look(step)
+
+
+@pytest.mark.filterwarnings("error")
+def test_bound_functions_look_at_shown_trees():
+    step = carrying()
+    predict = step.bind(lambda m, x: m["layers"][0]["w"] * x)
+    model = step.model
+    for _ in range(3):
+        predict(np.ones(2))
+    model["layers"][0]["w"] = np.zeros(2)
+    with pytest.raises(LiveWarning, match=r"tree that step\.model returned"):
+        predict(np.ones(2))
+
+
+def test_shown_trees_that_nobody_holds_are_let_go():
+    step = carrying()
+    kept = [step.model for _ in range(3)]
+    step(np.ones(2))
+    trees = step._engine.shown.trees
+    assert len(trees) == len(kept)
+    del kept
+    step(np.ones(2))
+    assert not step._engine.shown.trees
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_tree_that_was_assigned_is_looked_at_from_then_on():
+    step = carrying()
+    model = step.model
+    model["layers"][0]["w"] = np.array([1.0, 2.0])
+    step.model = model
+    assert step(np.ones(2)) == 3.0
+    model["layers"][0]["w"] = np.zeros(2)
+    with pytest.raises(LiveWarning, match=r"tree that step\.model returned"):
+        step(np.ones(2))
 
 
 @pytest.mark.filterwarnings("error")

@@ -1,5 +1,7 @@
 """State that is carried, random numbers, accumulation, sizes of batches, other steps."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -227,3 +229,91 @@ def test_threads_give_the_same_bits():
         a, b = (step(x, y) for step in steps)
         assert a == b
     assert steps[0].fingerprint() == steps[1].fingerprint()
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_averages_begin_at_a_model_that_is_assigned_before_the_first_update(compiled):
+    optimizer = wg.optim.EMA(wg.optim.Lookahead(wg.optim.SGD(0.5)), decay=0.75)
+    first, pretrained = {"w": np.ones(2)}, {"w": np.array([8.0, 4.0])}
+
+    def make(model):
+        return wg.TrainStep(lambda m, x: wg.sum(m["w"] * x), model, optimizer, compiled=compiled)
+
+    step, expected = make(first), make(pretrained)
+    step.model = pretrained
+    for each in (step, expected):
+        each(np.ones(2))
+    assert step.fingerprint() == expected.fingerprint()
+    average = wg.tree.copy(step.optimizer_states["average"])
+    step.model = average  # judged, and taken out again
+    step.model = pretrained
+    assert np.array_equal(step.optimizer_states["average"]["w"], average["w"])
+    assert np.array_equal(average["w"], [8.0 - 0.125, 4.0 - 0.125])
+
+
+def scheduled(schedule, **options):
+    return wg.TrainStep(lambda w, x: wg.mean(w * x), np.ones(()), wg.optim.SGD(schedule), **options)
+
+
+ENDING = {
+    "cosine": (wg.optim.Cosine(0.1, total_steps=5), 6, "total_steps"),
+    "polynomial, warmed up": (
+        wg.optim.warmup_then(wg.optim.Polynomial(0.1, total_steps=3), 2, start_factor=0.0),
+        6,
+        "counts updates",
+    ),
+    "decay per epoch": (wg.optim.StepDecay(0.1, step_size=1), 14, "step_size or gamma"),
+    "many updates": (wg.optim.Cosine(0.1, total_steps=600), 601, "total_steps"),
+    "a function": (lambda index: 0.1 * (index < 4), 6, "counts updates"),
+}
+
+
+@pytest.mark.parametrize("way", ["calls", "run"])
+@pytest.mark.parametrize("name", ENDING)
+def test_a_rate_of_next_to_nothing_is_told_once(name, way):
+    schedule, first, words = ENDING[name]
+    step, count = scheduled(schedule), first + 300
+
+    def train(updates):
+        if way == "run":
+            step.run(np.ones(updates), batch_size=1)
+        else:
+            for _ in range(updates):
+                step(np.ones(1))
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        train(first - 1)
+        assert not found
+        train(count - first + 1)
+    assert [each.category for each in found] == [wg.errors.ScheduleWarning]
+    assert f"update {first} has" in str(found[0].message)
+    assert words in str(found[0].message)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        wg.optim.LinearWarmup(0.1, total_steps=10, start_factor=0.0),
+        wg.optim.Cyclic(0.0, 0.1, step_size_up=3),
+        wg.optim.CosineRestarts(0.1, 4),
+        wg.optim.Cosine(0.1, total_steps=5, min_lr=1e-6),
+        wg.optim.Lambda(0.1, lambda index: float(index > 20)),
+        lambda index: 0.1 * (index % 2),
+        0.0,
+    ],
+)
+def test_other_small_rates_are_no_reason_to_warn(schedule):
+    step = scheduled(schedule)
+    for _ in range(300):
+        step(np.ones(1))
+
+
+def test_a_step_that_goes_on_later_warns_as_well():
+    step, other = (scheduled(wg.optim.Cosine(0.1, total_steps=5)) for _ in range(2))
+    for _ in range(5):
+        step(np.ones(1))
+    other.load_state_dict(step.state_dict())
+    with pytest.warns(wg.errors.ScheduleWarning, match=r"update 6 .*Cosine"):
+        other(np.ones(1))

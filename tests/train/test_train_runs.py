@@ -371,3 +371,69 @@ def test_a_run_of_no_epochs_does_nothing(several):
     assert list(step.epochs(*data(), batch_size=4, epochs=0)) == []
     assert step.fingerprint() == before
     assert step.epoch == 1
+
+
+def test_epochs_that_no_loop_goes_through_train_nothing_and_say_so():
+    step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(2), wg.optim.SGD(0.1))
+    with pytest.warns(wg.errors.UnusedWarning, match="given 3 epochs, and no loop") as found:
+        step.epochs(np.ones((4, 2)), batch_size=2, epochs=3)
+    assert found[0].filename == __file__
+    assert step.epoch == 0
+
+
+@pytest.mark.filterwarnings("error")
+def test_epochs_that_were_begun_are_no_reason_to_warn():
+    step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(2), wg.optim.SGD(0.1))
+    for _ in step.epochs(np.ones((4, 2)), batch_size=2, epochs=3):
+        break
+    next(step.epochs(np.ones((4, 2)), batch_size=2))
+    assert list(step.epochs(np.ones((4, 2)), batch_size=2, epochs=0)) == []
+    step.epochs(np.ones((4, 2)), batch_size=2, epochs=0)
+    assert step.epoch == 2
+
+
+def test_skipped_steps_are_counted_and_no_part_of_the_mean():
+    step = wg.TrainStep(
+        lambda w, x: wg.mean(x * w), np.ones(()), wg.optim.SGD(0.0), nonfinite="skip"
+    )
+    rows = np.array([1.0, 3.0, np.nan, 0.0, 5.0, 5.0])
+    (epoch,) = step.epochs(rows, batch_size=2)
+    assert epoch.loss == 3.5  # of 2, nan and 5
+    assert epoch.skipped == 1
+    assert repr(epoch) == "Epoch(0: 3 steps, 1 skipped, loss 3.5)"
+    (epoch,) = step.epochs(rows[2:4], batch_size=2)
+    assert np.isnan(epoch.loss)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("has_aux", [True, False])
+def test_the_loss_of_a_step_with_state_can_be_evaluated(compiled, has_aux):
+    def loss(w, state, x, y):
+        value = wg.mean((x * w - y - state) ** 2)
+        return (value, state + 1.0, {"y": wg.mean(y)}) if has_aux else (value, state + 1.0)
+
+    step = wg.TrainStep(
+        loss, np.ones(()), wg.optim.SGD(0.0), state=2.0, has_aux=has_aux, compiled=compiled
+    )
+    x, y = np.arange(5.0), np.ones(5)
+    expected = np.mean((x - y - 2.0) ** 2)
+    for found in (
+        step.evaluate(loss, x, y, batch_size=2),
+        step.evaluate(loss, x=x, y=y, batch_size=9),
+    ):
+        value, aux = found if has_aux else (found, {"y": 1.0})
+        assert np.isclose(value, expected)
+        assert aux == {"y": 1.0}
+    assert step.state == 2.0
+    assert len(step._evaluated._known) == 1  # not a function of its own for each evaluation
+    other = lambda w, h, x: wg.mean(h * x)  # noqa: E731
+    assert step.evaluate(other, step.state, x, batch_size=2) == 4.0
+    with pytest.raises(TypeError, match=r"given 1 array for .* h, x; .*Pass step.state for h"):
+        step.evaluate(other, x, batch_size=2)
+
+
+def test_a_batch_larger_than_the_data_is_one_smaller_batch_of_an_evaluation():
+    step = wg.TrainStep(lambda w, x: wg.mean(x * w), np.ones(()), wg.optim.SGD(0.0))
+    assert step.evaluate(lambda w, x: wg.mean(x), np.arange(5.0), batch_size=64) == 2.0
+    with pytest.raises(wg.errors.ShapeError, match=r"batch_size=min\(64, len\(x\)\)"):
+        step.run(np.arange(5.0), batch_size=64)

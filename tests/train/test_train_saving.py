@@ -279,3 +279,22 @@ def test_two_arrays_at_one_path_are_refused():
             make(x, state=tree)
     tied = make({"a.b": x, "a": {"b": x}, "c": y})  # one array, and so one parameter
     assert list(tied.state_dict()["arrays"]["model"]) == ["a.b", "c"]
+
+
+def test_the_optimizer_of_a_step_does_not_pretend_to_hold_its_moments():
+    step = wg.TrainStep(lambda w, x: wg.sum(w * x), np.ones(2), wg.optim.Adam(0.1))
+    step(np.ones(2))
+    for use in (
+        lambda: step.optimizer.state_dict(),
+        lambda: step.optimizer.load_state_dict(wg.optim.Adam(0.1).state_dict()),
+    ):
+        with pytest.raises(wg.errors.OptimError, match=r"of a TrainStep; .*step\.state_dict\(\)"):
+            use()
+    with pytest.raises(wg.errors.OptimError, match=r"of a TrainStep; .*Make a new step"):
+        step.optimizer.clear_state()
+    own = step.optimizer.copy()  # no longer the step's
+    own.clear_state()
+    own.load_state_dict(own.state_dict())
+    step.load_state_dict(step.state_dict())
+    with pytest.raises(wg.errors.OptimError, match="of a TrainStep"):
+        step.optimizer.state_dict()  # loading made it no other

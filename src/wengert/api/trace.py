@@ -82,9 +82,9 @@ def trace_with_sizes(
             if not soft:
                 raise
             # It may be due to the open sizes; if it is not, it is about real ones the next time.
-            mentioned = soft & frozenset(re.findall(r"\w+", str(error)))
-            gave_way.append(SizeNeeded(mentioned or soft, error))
-            open_dims = _without(open_dims, mentioned or soft)
+            closed = _to_blame(error, {name: yielding[name] for name in soft})
+            gave_way.append(SizeNeeded(closed, error))
+            open_dims = _without(open_dims, closed)
             continue
         for each in gave_way:
             _warn_of_misfit(by, dims, yielding, each)
@@ -183,6 +183,16 @@ def _open_axes(by: str, name: str, axes: Any) -> Iterable[tuple[int, Dim]]:
             f"Write {{0: wg.Dim('n')}}."
         )
     return axes.items()
+
+
+def _to_blame(error: Exception, yielding: Mapping[str, bool]) -> frozenset[str]:
+    """The open sizes that an error may be due to. Of several that it mentions and nobody asked for,
+    the last one, so that the batch, which is named first, stays open if it can.
+    """
+    mentioned = yielding.keys() & frozenset(re.findall(r"\w+", str(error)))
+    if len(mentioned) > 1 and not any(yielding[name] for name in mentioned):
+        return frozenset({max(mentioned, key=lambda name: (len(name), name))})
+    return frozenset(mentioned or yielding)
 
 
 def _without(dims: Dims, names: frozenset[str]) -> dict[str, Mapping[int, Dim]]:

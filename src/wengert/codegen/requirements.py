@@ -2,7 +2,8 @@
 
 `x[1:]` of an axis of size n is recorded with size n - 1. That is right from n = 1 on; for n = 0 it
 is another program. So every slice of an open axis is a requirement on the sizes of a call. So is
-every maximum over one: of no elements there is none, and who asks for it is told so.
+every maximum over one: of no elements there is none, and who asks for it is told so. And there are
+functions that refuse a single element, and say so by an op.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class Requirements:
         self.axes: dict[Dim, Node] = {}  # open sizes, each with the first node that has it
         for size, node in _axes(graph):
             self.axes.setdefault(size, node)
-        self.counts: dict[Dim, Node] = {}  # of elements that become one, and must not be none
+        # Of elements that become one, and must not be none; where they must be several, of the
+        # others.
+        self.counts: dict[Dim, Node] = {}
         for size, node in _counts(graph):
             self.counts.setdefault(size, node)
 
@@ -54,8 +57,8 @@ class Requirements:
         return all(map(_grows, self.axes))
 
     def least(self, sizes: Mapping[str, int]) -> dict[str, int] | None:
-        """Sizes up to these ones from which on all are right: none, one or these, if any."""
-        for start in (0, 1, *sizes.values()):
+        """Sizes up to these ones from which on all are right: none, one, two or these, if any."""
+        for start in (0, 1, 2, *sizes.values()):
             found = {name: min(start, size) for name, size in sizes.items()}
             if self._hold_from(found):
                 return found
@@ -117,6 +120,10 @@ def _counts(graph: Graph) -> Iterator[tuple[Dim, Node]]:
             count = product(shape if axes is None else tuple(shape[axis] for axis in axes))
             if isinstance(count, Dim):
                 yield count, node
+        if node.op.several:
+            count = product(node.params["over"])
+            if isinstance(count, Dim):
+                yield count - 1, node
     for body in graph.subgraphs():
         yield from _counts(body)
 

@@ -173,6 +173,7 @@ class Op:
     )
     commutative: bool = False
     nonempty: bool = False  # reduces axes, and refuses those of no elements
+    several: bool = False  # its parameter `over` has sizes whose product is above 1
     # Correctly rounded, or only moving and comparing: every target gives the bits NumPy gives.
     exact: bool = False
     # Of an op with several outputs: (params, which outputs are read) -> the parameters of a call

@@ -10,6 +10,7 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.bind import located
+from wengert.core.dims import has_dims, product
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
@@ -71,6 +72,7 @@ class BatchNorm(Explained):
     batch, and the new state is (1 - momentum) · old + momentum · new, without a gradient. Otherwise
     they are those of the state, which stays as it is. `initial_state()` is what to begin with, and
     what `TrainStep(state=…)` can carry. All variances are those of all elements (correction 0).
+    A batch of one value per feature is refused while training.
 
     >>> norm = wg.nn.BatchNorm(1, momentum=0.5, eps=0.0, dtype=np.float64)
     >>> y, state = norm(np.array([[1.0], [3.0]]), norm.initial_state(), training=True)
@@ -107,8 +109,10 @@ class BatchNorm(Explained):
         if not training:
             root = op.sqrt(state["var"] + self.eps)
             return (x - state["mean"]) / root * self.scale + self.shift, state
+        self._require_several(x)
         axes = tuple(range(len(x.shape) - 1))
-        y = op.batch_norm(x, self.scale, self.shift, axes, self.eps)
+        scale = op.for_several(self.scale, tuple(x.shape[:-1])) if has_dims(x.shape) else self.scale
+        y = op.batch_norm(x, scale, self.shift, axes, self.eps)
         found = {"mean": op.mean(x, axes), "var": op.var(x, axes)}
         return y, {name: self._mixed(state[name], found[name]) for name in found}
 
@@ -135,6 +139,16 @@ class BatchNorm(Explained):
             error = ShapeError(
                 f"BatchNorm: x has shape {shape}; its last axis must be the {features} features, "
                 "and there must be others, the batch. Reshape it."
+            )
+            raise located(error, [x])
+
+    def _require_several(self, x: Any) -> None:
+        """Refuse one value per feature: it is its own mean, whatever it is."""
+        if product(tuple(x.shape[:-1])) == 1:
+            error = ShapeError(
+                f"BatchNorm: x has shape {tuple(x.shape)} with training=True, one value for each "
+                "feature; the mean of a batch needs several. Leave such a batch out, with "
+                "drop_last=True or another batch_size, or pass training=False."
             )
             raise located(error, [x])
 

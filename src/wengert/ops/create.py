@@ -160,6 +160,25 @@ def boundary(x: Any, safe: Any, /) -> None:
     """
 
 
+@linear(
+    numpy=lambda x, over: np.array(x),
+    type=lambda x, over: ArrayType(tuple(x.shape), x.dtype),
+    transpose=lambda g, _x, over: g,
+    sized=True,
+    samples=(sample((3, 4), over=(5,)), sample((), over=(1, 2)), sample((0, 2), over=(3,))),
+    exact=True,
+    space="hidden",
+    magnitude=magnitude.SAME,
+    several=True,
+    lower=View(lambda shape, out, over: tuple(map(Along, range(len(shape))))),
+)
+def for_several(x: Any, /, over: tuple[Size, ...]) -> None:
+    """The same value, in a program that is right where axes of these sizes hold several elements.
+
+    For a single one the function is recorded anew: then it sees the number, and can refuse it.
+    """
+
+
 @elementwise(
     numpy=np.array,
     dtypes=lambda name, operands: ([operands[0].dtype], operands[0].dtype),

@@ -31,7 +31,7 @@ def excludes(exclude: Any, path: str | None) -> bool:
         return False
     if callable(exclude):
         return bool(exclude(path))
-    return any(fnmatchcase(path, glob) for glob in _globs(exclude))
+    return any(path == glob or fnmatchcase(path, glob) for glob in _globs(exclude))
 
 
 def _globs(exclude: Any) -> tuple[str, ...]:
@@ -44,7 +44,7 @@ def require_matches(owner: str, exclude: Any, paths: Iterable[str]) -> None:
         return
     paths = tuple(paths)
     for glob in _globs(exclude):
-        if not any(fnmatchcase(path, glob) for path in paths):
+        if glob not in paths and not any(fnmatchcase(path, glob) for path in paths):
             raise OptimError(
                 f"{owner}: exclude={glob!r} matches no path of the model; "
                 f"{closest_path(glob, paths)}. Correct it, or leave it out."

@@ -48,6 +48,7 @@ class Updates:
     """
 
     def __init__(self, count: NDArray[np.int64] | None = None) -> None:
+        self.of_step = count is not None  # and not of a copy
         self._count = np.zeros(1, np.int64) if count is None else count  # written by the step
 
     @property
@@ -170,6 +171,11 @@ class Optimizer(Explained):
     def averages(self) -> str | None:
         """The name of the state that is an average of the weights, if there is one."""
         return None
+
+    @property
+    def followers(self) -> tuple[str, ...]:
+        """The names of the states that begin as the weights."""
+        return ()
 
     def require_consistent(self) -> None:
         """Refuse settings that do not go together."""
@@ -336,7 +342,17 @@ class Optimizer(Explained):
 
     def clear_state(self) -> None:
         """Forget what `step` has kept, as for a new training run; settings stay."""
+        self._require_apart("clear_state", "Make a new step to begin anew.")
         self._states.clear()
+
+    def _require_apart(self, by: str, repair: str) -> None:
+        """Refuse what concerns the kept state, where a training step keeps that and not this."""
+        if self._updates is not None and self._updates.of_step:
+            raise OptimError(
+                f"{type(self).__name__}.{by}: called on the optimizer of a TrainStep; what it "
+                "keeps of each parameter is part of the step, which shows it as "
+                f"step.optimizer_states. {repair}"
+            )
 
     # Trees.
 
@@ -390,12 +406,26 @@ class Optimizer(Explained):
 
     def state_dict(self) -> dict[str, Any]:
         """Kind, settings, and what `step` has kept: copies of arrays, and plain values."""
+        self._require_apart(
+            "state_dict", "Save step.state_dict(), with the model and all else in it, or step.save."
+        )
+        return self.saved()
+
+    def saved(self) -> dict[str, Any]:
+        """The same, also of the optimizer of a training step, which has kept nothing itself."""
         return saving.state_dict(self, self._states)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state_dict` gave. The state of another kind of optimizer, of
         another rule or with another kind of schedule is refused, and then nothing changes.
         """
+        self._require_apart(
+            "load_state_dict", "Use step.load_state_dict with what step.state_dict() gave."
+        )
+        self.load_saved(state)
+
+    def load_saved(self, state: Mapping[str, Any]) -> None:
+        """The same, with what `saved` gave."""
         states = saving.saved_states(self, state, self._kept)
         made = self.remade(state["settings"])
         given = f"{type(self).__name__}.load_state_dict: given the state of {made!r}"

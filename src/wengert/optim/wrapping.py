@@ -56,6 +56,11 @@ class Wrapping(Optimizer):
         inner = self.optimizer.averages
         return None if inner is None else INNER + inner
 
+    @property
+    def followers(self) -> tuple[str, ...]:
+        """The same as those of the wrapped optimizer."""
+        return tuple(INNER + name for name in self.optimizer.followers)
+
     def remade(self, settings: Mapping[str, Any]) -> Self:
         inner = settings.get("optimizer", {})
         if not isinstance(inner, Optimizer):
@@ -103,6 +108,11 @@ class Lookahead(Wrapping):
         self.alpha = alpha
         super().__init__(optimizer)
 
+    @property
+    def followers(self) -> tuple[str, ...]:
+        """The slow weights."""
+        return ("slow", *super().followers)
+
     def initial(self, weights: Any) -> Arrays:
         return {"slow": weights, **super().initial(weights)}
 
@@ -146,6 +156,11 @@ class EMA(Wrapping):
     def averages(self) -> str:
         """Its own."""
         return AVERAGE
+
+    @property
+    def followers(self) -> tuple[str, ...]:
+        """The average."""
+        return (AVERAGE, *super().followers)
 
     def initial(self, weights: Any) -> Arrays:
         return {AVERAGE: weights, **super().initial(weights)}

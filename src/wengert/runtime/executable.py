@@ -350,11 +350,11 @@ class Executable:
         node = None if self.suits(sizes) else self.requirements.broken(sizes)
         if node is not None:
             given = ", ".join(f"{name} = {size}" for name, size in sizes.items())
-            wrong = (
-                f"an axis of this executable is empty then and has no {node.op.name}"
-                if node.op.nonempty
-                else "a slice in this executable ends beyond its axis then"
-            )
+            wrong = "a slice in this executable ends beyond its axis then"
+            if node.op.nonempty:
+                wrong = f"an axis of this executable is empty then and has no {node.op.name}"
+            elif node.op.several:
+                wrong = "this executable is made for several elements of an axis that has one then"
             raise ShapeError(
                 f"compile: given {given}; {wrong}. Call the compiled function, which makes another "
                 f"one. ({node.line})"

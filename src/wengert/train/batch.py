@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -123,6 +123,19 @@ class FunctionParameters:
                 raise not_given(by, name)
             found.append(named[name] if name in named else self._defaults[name])
         return tuple(found)
+
+    def require_state_given(self, by: str, count: int) -> None:
+        """Refuse one argument too few for a function of a step that carries a state, which only its
+        own loss is given by itself.
+        """
+        needed = [name for name in self._names if name not in self._defaults]
+        if len(needed) == count + 1:
+            raise TypeError(
+                f"{by}: given {count} array{'s' * (count != 1)} for the parameters "
+                f"{', '.join(needed)}; the step's own loss gets its state by itself, other "
+                f"functions do not. Pass step.state for {needed[0]}, before the arrays, if that "
+                "is missing."
+            )
 
     def names(self, count: int) -> list[str]:
         """What the batch arguments are called, in the function and in messages."""
@@ -242,36 +255,68 @@ def leaf_names(names: Sequence[str], batch: Sequence[Any]) -> list[str]:
     ]
 
 
+class ModelForm:
+    """What a copy of the model looks like: its tree and its shapes."""
+
+    def __init__(self, model: Any) -> None:
+        leaves, self._structure = tree.flatten(model)
+        self._shapes = [np.shape(x) for x in leaves]
+
+    def is_form_of(self, x: Any) -> bool:
+        """Whether an argument is most likely other weights of the model: a target network. An array
+        by itself may be anything.
+        """
+        if tree.is_leaf(x):
+            return False
+        leaves, structure = tree.flatten(x)
+        return structure.alike(self._structure) and [np.shape(x) for x in leaves] == self._shapes
+
+
 def open_sizes(
-    names: Sequence[str], batch: Sequence[Any], asked: Dims
+    names: Sequence[str], batch: Sequence[Any], asked: Dims, model: ModelForm
 ) -> tuple[Dims, tuple[Any, ...]]:
     """The Dims of a batch, by the names that a trace gives to arrays; and a pattern that batches
     share which can share programs.
 
     Axis 0 of every array is a Dim, one for all arrays of equal size, beside the Dims that were
     asked for. The pattern says which arrays share one, and has the sizes that are not open. Live
-    arrays of another training step keep their shapes.
+    arrays of another training step keep their shapes, and so do arguments of the model's form.
     """
     paths = leaf_names(names, batch)
     leaves, places = tree.distinct_leaves(tuple(batch))
     _require_names(asked, paths)
-    taken = {str(dim) for axes in asked.values() for dim in axes.values()}
-    free = (name for name in _batch_names() if name not in taken)
+    closed = {id(x) for arg in batch if model.is_form_of(arg) for x in tree.leaves(arg)}
+    closed |= {id(x) for x in leaves if not np.ndim(x) or is_live(x)}
+    shared = _shared_sizes(batch, closed, asked)
     dims: dict[str, Mapping[int, Dim]] = {}
-    shared: dict[int, tuple[int, Dim]] = {}
     pattern = []
     for place, x in enumerate(leaves):
         path, number = paths[places.index(place)], -1
         opened = _axes(path, x, asked.get(path, {}))
-        if np.ndim(x) and not is_live(x) and 0 not in opened:
-            if x.shape[0] not in shared:
-                shared[x.shape[0]] = len(shared), Dim(next(free))
+        if id(x) not in closed and 0 not in opened:
             number, opened[0] = shared[x.shape[0]]
         if opened:
             dims[path] = opened
         sizes = tuple(None if i in opened else size for i, size in enumerate(np.shape(x)))
         pattern.append((number, sizes))
     return dims, tuple(pattern)
+
+
+def _shared_sizes(
+    batch: Sequence[Any], closed: Collection[int], asked: Dims
+) -> dict[int, tuple[int, Dim]]:
+    """A number and a Dim for every size that arrays begin with, but for those that are closed,
+    given by their ids. First for arguments whose arrays all begin with one size: these are
+    batches, and where arrays do not fit, what comes later gives way first.
+    """
+    taken = {str(dim) for axes in asked.values() for dim in axes.values()}
+    free = (name for name in _batch_names() if name not in taken)
+    found = [
+        list(dict.fromkeys(x.shape[0] for x in tree.leaves(arg) if id(x) not in closed))
+        for arg in batch
+    ]
+    sizes = dict.fromkeys(size for each in sorted(found, key=lambda s: len(s) > 1) for size in each)
+    return {size: (number, Dim(next(free))) for number, size in enumerate(sizes)}
 
 
 def _batch_names() -> Iterator[str]:

@@ -75,7 +75,7 @@ class BoundFunction(Uncopied):
         self._draws, self._number = parameters.wants_rng, number
         self._calls = itertools.count()
         self._cast, self._parameters, self._names = cast, parameters, parameters.names
-        self._compiled, self._guard = engine.compiled, engine.guard
+        self._compiled, self._guard, self._shown = engine.compiled, engine.guard, engine.shown
         self._programs = LivePrograms(
             function,
             names,
@@ -94,6 +94,8 @@ class BoundFunction(Uncopied):
             refuse_calling("TrainStep.bind", PLAIN)
         if named:
             args = self._parameters.by_place("TrainStep.bind", args, named)
+        if self._shown.trees and self._shown.is_due():
+            self._shown.look()
         guard, own = self._guard, self._own
         if self._draws:
             own = (*own, np.array([self._number, next(self._calls)]))

@@ -27,13 +27,13 @@ def described(engine: Engine, several: bool) -> str:
     ]
     rows = [_row(engine, segment, p) for segment in storage.segments for p in segment.parameters]
     rows += [
-        (storage.paths[place][0], f"{x.dtype.name}{_shape(x.shape)}", f"{x.size:,}", "data")
+        (storage.paths[place][0], f"{x.dtype.name}{_shape(x.shape)}", f"{x.size:,}", "", "data")
         for place, x in storage.data.items()
     ]
     order = {path[0]: place for place, path in enumerate(storage.paths)}
     rows.sort(key=lambda row: order[row[0]])
     rows += [
-        (path, repr(x), "", "static, a Python number: not trained")
+        (path, repr(x), "", "", "static, a Python number: not trained")
         for path, x in tree.floats(storage.tree(storage.leaves))
     ]
     lines = _table(rows[:SHOWN])
@@ -42,7 +42,10 @@ def described(engine: Engine, several: bool) -> str:
     return "\n".join([head, *optimizers, *lines])
 
 
-def _row(engine: Engine, segment: Segment, p: ModelParameter) -> tuple[str, str, str, str]:
+def _row(engine: Engine, segment: Segment, p: ModelParameter) -> tuple[str, str, str, str, str]:
+    """Path, type, size, the glob that took it where there are several, and what else there is to
+    say.
+    """
     notes = []
     if segment.gradients is None:
         notes.append("frozen")
@@ -51,7 +54,9 @@ def _row(engine: Engine, segment: Segment, p: ModelParameter) -> tuple[str, str,
     if len(p.paths) > 1:
         notes.append(f"tied to {', '.join(p.paths[1:])}")
     kind = f"{p.dtype.name}{_shape(p.shape)}"
-    return p.path, kind, f"{p.size:,}", ", ".join(notes)
+    groups = engine.plan.groups
+    glob = repr(groups[segment.group].glob) if len(groups) > 1 else ""
+    return p.path, kind, f"{p.size:,}", glob, ", ".join(notes)
 
 
 def _shape(shape: tuple[int, ...]) -> str:
@@ -59,9 +64,10 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[k]) for row in rows) for k in range(3)]
+    widths = [max(len(row[k]) for row in rows) for k in range(4)]
     lines = []
-    for path, kind, count, note in rows:
-        columns = f"{path:{widths[0]}}", f"{kind:{widths[1]}}", f"{count:>{widths[2]}}", note
-        lines.append(f"  {'  '.join(columns)}".rstrip())
+    for path, kind, count, glob, note in rows:
+        columns = [f"{path:{widths[0]}}", f"{kind:{widths[1]}}", f"{count:>{widths[2]}}"]
+        columns += [f"{glob:{widths[3]}}"] if widths[3] else []
+        lines.append(f"  {'  '.join([*columns, note])}".rstrip())
     return lines

@@ -21,7 +21,7 @@ from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
-from wengert.train.recorded.optimizer_groups import users_rules
+from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
 from wengert.train.recorded.scalars import Row, Scalars
 from wengert.train.recorded.step_arrays import (
     CALLS,
@@ -128,7 +128,12 @@ class Engine:
         self.scalars = scalars  # set last: its limits show that all the rest has been done
 
     def _note_unreached(self, paths: list[str]) -> None:
-        self.unreached = paths
+        new, self.unreached = set(paths) - set(self.unreached), paths
+        trained = [(s, p) for s in self.plan.storage.trained for p in s.parameters]
+        if len(paths) < len(trained):  # else it is refused
+            for segment, parameter in trained:
+                if parameter.path in new:
+                    warn_of_decay(self.plan.groups[segment.group].trainer, parameter.path)
 
     def own_arguments(self) -> OwnArguments:
         """What programs take before the batch, in the next call."""
@@ -144,6 +149,11 @@ class Engine:
             self.scalars.forget()
         else:
             self._make_programs(limits)
+
+    def carried_state(self) -> Any:
+        """The live state that is carried from call to call, as a tree; None without one."""
+        carried = self.plan.carried
+        return None if carried is None else tree.unflatten(carried, self.carried)
 
     def look(self) -> None:
         """Compare what the loss captured, and what was shown, with what is there now; raises where

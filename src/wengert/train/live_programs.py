@@ -12,7 +12,7 @@ from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
 from wengert.runtime.entries.entry import never
 from wengert.runtime.executable import Executable
-from wengert.train.batch import open_sizes
+from wengert.train.batch import ModelForm, open_sizes
 
 
 class LivePrograms:
@@ -20,7 +20,8 @@ class LivePrograms:
 
     `entry(*own, *batch)` is the quick way: that of the program used last. Where it answers
     NotImplemented, `call` finds out which program the arguments are for, and may have to make it.
-    Axis 0 of batch arrays is left open, and what `dims` names. Where arrays do not fit so (a mean
+    Axis 0 of batch arrays is left open, and what `dims` names; arguments of the model's form are
+    other weights, and keep their shapes. Where arrays do not fit so (a mean
     or a key is an argument, a carry has the size of the batch), there is a program for each size of
     these.
     """
@@ -31,7 +32,7 @@ class LivePrograms:
         own: Sequence[str],  # what messages call its first arguments
         names: Callable[[int], Sequence[str]],  # and so many others
         user: Callable[..., Any],  # the user's function that is called in it
-        own_trees: Sequence[Any],  # what the user's function receives beside the batch
+        own_trees: Sequence[Any],  # what it receives beside the batch, the model first
         dims: Dims | None,
         threads: int | None,
         nonfinite: str,
@@ -40,7 +41,7 @@ class LivePrograms:
         met: Met | None = None,  # the programs of other functions of the same code
     ) -> None:
         self.function, self._own, self._names = function, own, names
-        self._dims = dims or {}
+        self._dims, self._model = dims or {}, ModelForm(own_trees[0])
         roots = (user, *held(own_trees))
         self._options = donate, nonfinite, threads, early, roots, met or Met(user, self._dims)
         self._compiled: dict[int, Compiled] = {}  # by how many batch arguments there are
@@ -71,7 +72,7 @@ class LivePrograms:
 
     def _opened(self, args: tuple[Any, ...]) -> OpenSizes:
         batch = args[len(self._own) :]
-        dims, pattern = open_sizes(self._others(len(batch)), batch, self._dims)
+        dims, pattern = open_sizes(self._others(len(batch)), batch, self._dims, self._model)
         yielding = {str(dim): False for axes in dims.values() for dim in axes.values()}
         yielding |= {str(dim): True for axes in self._dims.values() for dim in axes.values()}
         return OpenSizes(dims, yielding, pattern)

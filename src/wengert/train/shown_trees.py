@@ -1,54 +1,137 @@
-"""Shown trees: `step.model` and `step.state` are made anew each time, of live arrays. What is put
-into such a tree in the place of an array goes nowhere, and whoever did it should hear of it.
+"""Shown trees: `step.model`, `step.state` and their like are made anew each time, of live arrays.
+What is put into such a tree in the place of an array goes nowhere, and whoever did it should hear
+of it: for as long as the tree is alive, which may be long after it was shown.
+
+Dicts and lists have no weak references. So the trees are held here, and let go when nobody else
+holds one of their nodes.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import dataclasses
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from wengert.core import tree
 from wengert.core.same import same
 from wengert.core.words.warn import warn_user
-from wengert.errors import LiveWarning, TraceError
+from wengert.errors import LiveWarning
+
+KEPT = 16  # trees that are looked at, the latest
+OFTEN = 8  # calls after which a tree is looked at less often than in every one
+SELDOM = 64  # calls from one look to the next, at most
+ASSIGNABLE = ("model", "state")
 
 
-class ShownTree(NamedTuple):
+class _ShownTree:
     """A tree as it was when it was shown."""
 
-    tree: Any
-    leaves: list[Any]
-    structure: tree.Structure
+    def __init__(self, name: str, shown: Any) -> None:
+        self.name = name
+        self._nodes = [*_nodes([shown])]  # each with a parent, but for that list
+        self._contents = [*map(_contents, self._nodes)]
+
+    def is_changed(self) -> bool:
+        return not all(map(_is_as_before, self._nodes, self._contents))
+
+    def as_it_is(self) -> _ShownTree:
+        return _ShownTree(self.name, self._nodes[0][0])
+
+    def is_held_elsewhere(self) -> bool:
+        return max(_references(self._nodes), default=0) > _OWN
 
 
-class ShownTrees(dict[str, ShownTree]):
-    """The trees that were shown since someone looked, the latest by attribute."""
+def _contents(node: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The names of what a node holds, where it has any, and what that is."""
+    if isinstance(node, dict):
+        return tuple(node), tuple(node.values())
+    if isinstance(node, list | tuple | deque):
+        return (), tuple(node)
+    held = getattr(node, "__dict__", None)
+    if held is None:
+        held = {f.name: getattr(node, f.name, None) for f in dataclasses.fields(node)}
+    return tuple(held), tuple(held.values())
+
+
+def _nodes(x: Any) -> Iterator[Any]:
+    """The dicts, lists, tuples and dataclasses of a tree. Without empty tuples: there is one of
+    them in a process.
+    """
+    if isinstance(x, dict | list | tuple | deque):
+        if x or not isinstance(x, tuple):
+            yield x
+    elif dataclasses.is_dataclass(x) and not isinstance(x, type):
+        yield x
+    else:
+        return
+    for each in _contents(x)[1]:
+        yield from _nodes(each)
+
+
+def _is_as_before(node: Any, before: tuple[tuple[Any, ...], tuple[Any, ...]]) -> bool:
+    names, values = _contents(node)
+    if names != before[0] or len(values) != len(before[1]):
+        return False
+    pairs = zip(values, before[1], strict=True)
+    return all(a is b or (not tree.is_leaf(a) and same(a, b)) for a, b in pairs)
+
+
+class ShownTrees:
+    """The trees that were shown and may still be written to."""
+
+    def __init__(self) -> None:
+        self.trees: list[_ShownTree] = []
+        self._looks, self._left = 0, 0  # since the last one was shown; calls until the next
 
     def show(self, name: str, shown: Any) -> Any:
         """Note a tree, and return it."""
         self.look()
-        self[name] = ShownTree(shown, *tree.flatten(shown))
+        self.trees = [*self.trees[1 - KEPT :], _ShownTree(name, shown)]
+        self._looks = self._left = 0
         return shown
 
+    def is_due(self) -> bool:
+        """Whether a call is to look: each one soon after a tree was shown, later one of many."""
+        self._left -= 1
+        return self._left < 0
+
     def look(self) -> None:
-        """Warn of trees that were changed, and forget all of them."""
-        for name in list(self):
-            shown = self.pop(name, None)  # another thread may look, too
-            if shown is not None and _is_changed(shown):
-                warn_user(
-                    f"TrainStep: something was put into the tree that step.{name} returned; that "
-                    "tree is made anew each time, and the step does not see it. Write into its "
-                    f"arrays, step.{name}[…][...] = value, or assign a whole tree to step.{name}.",
-                    LiveWarning,
-                )
+        """Warn of trees that were changed, and forget these and those that nobody holds."""
+        trees, self.trees = self.trees, []  # another thread may look, too
+        if not trees:
+            return
+        self._looks += 1
+        self._left = min(2 ** max(self._looks - OFTEN, 0), SELDOM) - 1
+        changed = [each for each in trees if each.is_changed()]
+        self.trees += [x for x in trees if x not in changed and x.is_held_elsewhere()]
+        for name in dict.fromkeys(each.name for each in changed):
+            assign = f", or assign a whole tree to step.{name}" if name in ASSIGNABLE else ""
+            warn_user(
+                f"TrainStep: something was put into the tree that step.{name} returned; that "
+                "tree is made anew each time, and the step does not see it. Write into its "
+                f"arrays, step.{name}[…][...] = value{assign}.",
+                LiveWarning,
+            )
+
+    def accept(self, name: str) -> None:
+        """Take what was put into the trees of an attribute as meant: it has been assigned."""
+        self.trees = [x.as_it_is() if x.name == name else x for x in self.trees]
 
 
-def _is_changed(shown: ShownTree) -> bool:
-    try:
-        leaves, structure = tree.flatten(shown.tree)
-    except TraceError:  # something that is in no tree
-        return True
-    known = shown.structure
-    if not structure.alike(known) or len(leaves) != len(shown.leaves):
-        return True
-    arrays = all(a is b for a, b in zip(leaves, shown.leaves, strict=True))
-    return not (arrays and all(map(same, structure.static, known.static)))
+def _references(nodes: Sequence[Any]) -> list[int]:
+    return [sys.getrefcount(x) for x in nodes]
+
+
+def _references_of_own() -> int:
+    """How many references a node has that only a shown tree holds: those of its parent, of the
+    parent's contents and of the list of nodes.
+    """
+    parent: list[Any] = [{}]
+    nodes, contents = [*parent], _contents(parent)
+    assert contents
+    return _references(nodes)[0]
+
+
+_OWN = _references_of_own()

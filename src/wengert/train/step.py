@@ -38,9 +38,9 @@ from wengert.train.recorded.step_arrays import AUX, LOSS, REPORT
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.remembered_functions import RememberedFunctions
 from wengert.train.runs.data import Data
-from wengert.train.runs.evaluation import weighted_mean
+from wengert.train.runs.evaluation import is_same_function, weighted_mean, without_state
 from wengert.train.runs.history import Epoch, History, Rates
-from wengert.train.runs.run import Run, require_shuffle_seed
+from wengert.train.runs.run import Epochs, Run, require_shuffle_seed
 from wengert.train.settable import require_settable
 from wengert.train.step_check import Check, check_step
 from wengert.train.step_views import StepViews, limits_of
@@ -55,11 +55,12 @@ class TrainStep(StepViews, Explained, Uncopied):
     `loss(model, *batch)` returns a scalar, with `has_aux` (scalar, aux). With `state=`, arrays that
     are carried from call to call and not differentiated, `loss(model, state, *batch)` returns
     (scalar, state[, aux]). A parameter of the loss that is named `rng` receives a generator keyed
-    by seed, step and site; one named `averaged` the model with the averages of `wg.optim.EMA`,
-    which are not differentiated. The model is copied; `step.model` has its type and shows the live
-    parameters. `optimizer` is one of `wg.optim`, or a dict from globs on paths to optimizers or
-    None, of which the first that matches counts; None freezes. Axis 0 of every batch array may have
-    any size; `dims={"x": {1: wg.Dim("time")}}` opens other axes of batch arguments.
+    by seed, step and site (steps with the same seed draw the same); one named `averaged` the model
+    with the averages of `wg.optim.EMA`, which are not differentiated. The model is copied;
+    `step.model` has its type and shows the live parameters. `optimizer` is one of `wg.optim`, or a
+    dict from globs on paths to optimizers or None, of which the first that matches counts; None
+    freezes. Axis 0 of every batch array may have any size; `dims={"x": {1: wg.Dim("time")}}` opens
+    other axes of batch arguments.
 
     >>> step = wg.TrainStep(
     ...     lambda w, x, y: wg.mean((x @ w - y) ** 2), np.zeros(2), wg.optim.SGD(0.1)
@@ -143,7 +144,7 @@ class TrainStep(StepViews, Explained, Uncopied):
                 or guard.reading
                 or guard.pending
                 or engine.progress.begun
-                or engine.shown
+                or (engine.shown.trees and engine.shown.is_due())
             ):
                 guard.changing = (get_ident(), "TrainStep")
                 try:
@@ -198,7 +199,7 @@ class TrainStep(StepViews, Explained, Uncopied):
             drop_last,
             aux,
         )
-        return run.each_epoch(self._engine, Rates(self._engine, self._several))
+        return Epochs(run, self._engine, Rates(self._engine, self._several))
 
     def run(
         self,
@@ -240,16 +241,23 @@ class TrainStep(StepViews, Explained, Uncopied):
         self, f: Callable[..., Any], /, *arrays: Any, batch_size: int, **named: Any
     ) -> Any:
         """The mean of the tree `f(model, *batch)` over all rows, each batch weighted by its rows.
+        The loss of this very step is given its state as well; what it makes of that is left out.
 
         >>> step = wg.TrainStep(lambda w, x: wg.sum(w), np.ones(1), wg.optim.SGD(0.1))
         >>> step.evaluate(lambda w, x: {"mean": wg.mean(x * w)}, np.arange(5.0), batch_size=2)
         {'mean': 2.0}
         """
         require_function("TrainStep.evaluate", f, "what to evaluate")
-        by, parameters = "TrainStep.evaluate", _parameters_of(self._engine, f)
+        by, engine = "TrainStep.evaluate", self._engine
+        if engine.plan.carried is not None and is_same_function(f, engine.plan.loss):
+            f, arrays = without_state(f, engine.plan.has_aux), (engine.carried_state(), *arrays)
+        parameters = _parameters_of(engine, f)
         arrays = parameters.by_place(by, arrays, named, ("batch_size",))
-        data = Data(by, parameters.names(len(arrays)), arrays, batch_size)
-        return self._engine.guard.read(lambda: weighted_mean(self._evaluated.find(f), data))
+        if engine.plan.carried is not None:
+            parameters.require_state_given(by, len(arrays))
+        data = Data(by, parameters.names(len(arrays)), arrays, batch_size, may_be_short=True)
+        engine.shown.look()
+        return engine.guard.read(lambda: weighted_mean(self._evaluated.find(f), data))
 
     def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:
         """Compiled `f(model, *args)` on the live parameters; `dims` opens axes of its arguments
@@ -264,6 +272,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         """
         require_function("TrainStep.bind", f, "what to bind")
         require_dims("TrainStep.bind", dims)
+        self._engine.shown.look()
         if _parameters_of(self._engine, f).wants_rng:  # its numbers are its own
             return _bound(self._engine, next(self._numbers), f, dims)
         return self._bounds.share(f, dims)
@@ -274,6 +283,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         """Everything that decides how training goes on, as copies: a tree that wg.save can write.
         A step that loads it gives the same bits as one that never stopped.
         """
+        self._engine.shown.look()
         return self._engine.guard.read(Checkpoint(self._engine).state_dict)
 
     def load_state_dict(self, state: Any) -> None:
@@ -303,6 +313,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         """SHA-256 of parameters, optimizer state, carried state, counts and random position. Two
         steps with equal fingerprints, given equal batches, stay equal.
         """
+        self._engine.shown.look()
         return self._engine.guard.read(lambda: fingerprint(Checkpoint(self._engine).parts()))
 
     # Looking.
@@ -312,6 +323,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         Raises AssertionError where they disagree.
         """
         batch = self._parameters.by_place("TrainStep.check", batch, named)
+        self._engine.shown.look()
         return self._engine.guard.read(partial(check_step, self._engine, batch))
 
     def __repr__(self) -> str:

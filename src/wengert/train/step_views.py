@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from wengert.core import tree
 from wengert.runtime.outside.live import recording_threads, refuse_reading
 from wengert.train.engine import Engine
 from wengert.train.option_checks import require_epoch, require_limit
@@ -27,7 +26,9 @@ class StepViews:
 
     @property
     def model(self) -> Any:
-        """A tree of the model's type whose arrays are the live parameters; assigning copies."""
+        """A tree of the model's type whose arrays are the live parameters; assigning copies. Before
+        the first update, averages of weights begin anew there; all else that optimizers keep stays.
+        """
         if recording_threads:
             refuse_reading("TrainStep.model")
         storage = self._engine.plan.storage
@@ -35,11 +36,21 @@ class StepViews:
 
     @model.setter
     def model(self, model: Any) -> None:
-        engine = self._engine
-        engine.shown.pop("model", None)  # it may be that very tree
-        engine.guard.change(
-            "TrainStep.model", lambda: engine.guard.commit(engine.plan.storage.assignment(model))
-        )
+        engine, storage = self._engine, self._engine.plan.storage
+
+        def assign() -> None:
+            copy = storage.assignment(model)
+
+            def begin() -> None:
+                copy()
+                if not engine.updates:
+                    storage.begin_followers()
+                    engine.measure_states()
+
+            engine.guard.commit(begin)
+
+        engine.guard.change("TrainStep.model", assign)
+        engine.shown.accept("model")  # it may be that very tree
 
     @property
     def gradients(self) -> Any:
@@ -48,27 +59,27 @@ class StepViews:
         """
         if recording_threads:
             refuse_reading("TrainStep.gradients")
-        return self._engine.plan.storage.views(lambda segment: segment.gradients)
+        storage = self._engine.plan.storage
+        shown = storage.views(lambda segment: segment.gradients)
+        return self._engine.shown.show("gradients", shown)
 
     @property
     def state(self) -> Any:
         """The live state that is carried from call to call; assigning copies. None without one."""
         if recording_threads:
             refuse_reading("TrainStep.state")
-        engine, carried = self._engine, self._engine.plan.carried
-        if carried is None:
-            return None
-        return engine.shown.show("state", tree.unflatten(carried, engine.carried))
+        state = self._engine.carried_state()
+        return None if state is None else self._engine.shown.show("state", state)
 
     @state.setter
     def state(self, state: Any) -> None:
         engine = self._engine
-        engine.shown.pop("state", None)
 
         def assign() -> None:
             engine.guard.commit(state_assignment(engine.carried, engine.plan.carried, state))
 
         engine.guard.change("TrainStep.state", assign)
+        engine.shown.accept("state")
 
     @property
     def optimizer_states(self) -> dict[str, Any]:
@@ -81,7 +92,8 @@ class StepViews:
         engine.guard.read(partial(engine.unseen.fill, False))  # they can be written to from now on
         storage = self._engine.plan.storage
         names = dict.fromkeys(name for segment in storage.trained for name in segment.states)
-        return {name: storage.views(partial(_state_of, name)) for name in names}
+        shown = {name: storage.views(partial(_state_of, name)) for name in names}
+        return engine.shown.show("optimizer_states", shown)  # type: ignore[no-any-return]
 
     # Numbers.
 

@@ -80,6 +80,7 @@ class Segment:
     gradients: Array | None  # None where the group is frozen
     states: dict[str, Array] = field(default_factory=dict)
     average: str | None = None  # which state is the average of the weights, if one is
+    followers: tuple[str, ...] = ()  # which states begin as the weights
 
     @property
     def size(self) -> int:
@@ -128,7 +129,7 @@ class Storage:
         found: dict[tuple[str, DType], list[tuple[Segment, list[Array]]]] = {}
         for segment in self.trained:
             optimizer = groups[segment.group].trainer
-            segment.average = optimizer.averages
+            segment.average, segment.followers = optimizer.averages, optimizer.followers
             states = [optimizer.initial(p.view(segment.weights)) for p in segment.parameters]
             for name in states[0]:
                 rows = [np.asarray(state[name]) for state in states]
@@ -221,6 +222,12 @@ class Storage:
         _warn_of_live("model", [(self.leaves[place], x) for place, x in given.items()])
         return copying([(self.leaves[place], x) for place, x in given.items()])
 
+    def begin_followers(self) -> None:
+        """Let averages and their like begin at the weights."""
+        for segment in self.trained:
+            for name in segment.followers:
+                segment.states[name][...] = segment.weights
+
     def _require_like(self, place: int, value: Array) -> None:
         live = self.leaves[place]
         assert live is not None
@@ -283,9 +290,10 @@ def _segments(
     values: Sequence[Array], paths: Sequence[tuple[str, ...]], groups: Sequence[Group]
 ) -> list[Segment]:
     members: dict[tuple[int, DType], list[ModelParameter]] = {}
+    known = {path for names in paths for path in names}
     for place, (x, names) in enumerate(zip(values, paths, strict=True)):
         if is_float(x.dtype):
-            key = (group_of(groups, names), x.dtype.newbyteorder("="))
+            key = (group_of(groups, names, known), x.dtype.newbyteorder("="))
             found = members.setdefault(key, [])
             offset = found[-1].offset + found[-1].size if found else 0
             found.append(ModelParameter(place, names, x.shape, key[1], offset))

@@ -6,13 +6,13 @@ import functools
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import FunctionType, MethodType
+from itertools import chain, count
+from types import CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from wengert.api.compiling.forms import Form, form_difference, form_of
 from wengert.api.trace import Dims
 from wengert.core import tree
-from wengert.core.dims import Dim
 from wengert.core.types import ArrayType
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
@@ -26,6 +26,10 @@ from wengert.runtime.signature import LEAF_MARK, Static, is_number
 FORM, PLACES = "", " "  # what forms of arguments, and which arrays are one, are called
 _MOST_INSIDE = 16  # functions, each in the next one
 PATIENCE = 3  # programs of one function that nobody meant to make
+REMEMBERED = 64  # codes of functions
+# What the first program of the latest function of a code was made for; and of how many functions,
+# one after the other, that differ in a number from outside alone.
+_first_of_code: dict[CodeType, tuple[dict[str, Any], int]] = {}
 
 
 def users_function(f: Any) -> FunctionType | None:
@@ -63,12 +67,31 @@ class Met:
             return
         self._made.append(described)
         if len(self._made) == PATIENCE:
-            said = _what_differs(self._made[-2], self._made[-1], dims or self._asked)
-            warn_user(
-                f"compile: {self._name()} has a third program; {said}. ({self._line()})",
-                ProgramsWarning,
-                self._line(),
-            )
+            self._warn(_what_differs(self._made[-2], self._made[-1], dims or self._asked))
+        elif len(self._made) == 1:
+            self._note_first(described)
+
+    def _note_first(self, described: dict[str, Any]) -> None:
+        """A loop over settings makes the same function anew each time, around another number: note
+        that all those of one code have a program, and speak up at the third one, once.
+        """
+        assert self._written is not None
+        code = self._written.__code__
+        before, made = _first_of_code.pop(code, ({}, 0))
+        name = _swept_number(before, described)
+        made = made + 1 if name else 1
+        _first_of_code[code] = described, made
+        for oldest in list(_first_of_code)[:-REMEMBERED]:
+            _first_of_code.pop(oldest, None)
+        if name and made == PATIENCE:
+            self._warn(_difference(name, before[name], described[name], {}))
+
+    def _warn(self, said: str) -> None:
+        warn_user(
+            f"compile: {self._name()} has a third program; {said}. ({self._line()})",
+            ProgramsWarning,
+            self._line(),
+        )
 
     def note_again(self, place: Place | None) -> None:
         """Note that the function was recorded again, because of what is at a place now, and gave
@@ -129,7 +152,8 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
     # What an object has itself goes before what its class has, of the same name.
     own = sorted(executable.watch.places, key=lambda p: p.kind == ATTRIBUTE or p.value is MISSING)
     for place in own:
-        found.setdefault(f"{place.label!r}", _Outside(_text(place.value), _which(place.value)))
+        outside = _Outside(_text(place.value), _which(place.value), type(place.value) is float)
+        found.setdefault(f"{place.label!r}", outside)
     return {**found, FORM: forms, PLACES: (signature.structure.spec, signature.places)}
 
 
@@ -152,6 +176,7 @@ class _Outside:
 
     text: str = field(compare=False)
     which: Any  # the words of what cannot change, and else its identity
+    is_float: bool = field(compare=False)
 
 
 def _which(x: Any) -> Any:
@@ -175,7 +200,8 @@ def _what_differs(before: dict[str, Any], now: dict[str, Any], dims: Dims) -> st
     outside = [name for name in known if isinstance(now[name], _Outside)]
     for name in known:
         if name not in outside:
-            return _difference(name, before[name], now[name], dims)
+            told = _difference(name, before[name], now[name], dims)
+            return told or _open_sizes([(each, before[each], now[each]) for each in known], dims)
     other = form_difference(before[FORM], now[FORM])
     if other is not None:
         return f"{other}, and each form compiles one. Give it one form in all calls"
@@ -189,13 +215,25 @@ def _what_differs(before: dict[str, Any], now: dict[str, Any], dims: Dims) -> st
     return "it could read other things from outside than before. Pass what it reads as an argument"
 
 
+def _swept_number(before: dict[str, Any], now: dict[str, Any]) -> str | None:
+    """The name of a float from outside, where nothing but such numbers differs, as far as words can
+    tell: functions and arrays around it may have been made anew, too.
+    """
+    if before.keys() != now.keys():
+        return None
+    others = [name for name in now if before[name] != now[name]]
+    others = [name for name in others if not _is_silent(before[name], now[name])]
+    swept = all(isinstance(now[name], _Outside) and now[name].is_float for name in others)
+    return others[0] if others and swept else None
+
+
 def _is_silent(before: Any, now: Any) -> bool:
     """Whether words would not tell the difference: an object that is another one."""
     return isinstance(now, _Outside) and now.text == before.text
 
 
 def _difference(name: str, before: Any, now: Any, dims: Dims) -> str:
-    """What is different, and the repair."""
+    """What is different, and the repair; nothing where that is to leave a size open."""
     if isinstance(now, _Outside):
         told = f"is {now.text} and was {before.text}"
         if _is_silent(before, now):
@@ -222,18 +260,50 @@ def _difference(name: str, before: Any, now: Any, dims: Dims) -> str:
             "Convert it with astype"
         )
     told = f"{name!r} has shape {now.shape} and had {before.shape}, and each shape compiles one"
-    axis = next((i for i, (a, b) in enumerate(_sizes(now, before)) if a != b), None)
-    if axis is None:
+    axes = _other_axes(before, now)
+    if not axes:
         return f"{told}. Give it one number of axes"
-    if axis in dims.get(name, {}) or axis - now.ndim in dims.get(name, {}):
+    if _is_asked(name, axes[0], now, dims):
         return (
             f"{told}: Python needed that size, or it has to fit another one. Keep it open: "
             "wg.take(table, wg.arange(n), axis=0) for table[:n], wg.zeros(n) for np.zeros(n), and "
             "no len, int or range of it"
         )
-    return f"{told}. Leave the size open: dims={{{name!r}: {{{axis}: wg.Dim('n')}}}}"
+    return ""
 
 
-def _sizes(now: ArrayType, before: ArrayType) -> Sequence[tuple[int | Dim, int | Dim]]:
+def _open_sizes(others: Sequence[tuple[str, Any, Any]], dims: Dims) -> str:
+    """What to leave open, in all arguments whose shapes are others: each given by its name, and by
+    what it was and is. Sizes that changed alike have one Dim.
+    """
+    told, wanted = [], []
+    letters: dict[Any, str] = {}
+    free = chain("nmk", (f"n{i}" for i in count(1)))
+    for name, before, now in others:
+        both = isinstance(now, ArrayType) and isinstance(before, ArrayType)
+        axes = _other_axes(before, now) if both and now.dtype == before.dtype else []
+        axes = [axis for axis in axes if not _is_asked(name, axis, now, dims)]
+        for axis in axes:
+            change = before.shape[axis], now.shape[axis]
+            letters[change] = letters.get(change) or next(free)
+        if axes:
+            told.append(f"{name!r} has shape {now.shape} and had {before.shape}")
+            named = (f"{i}: wg.Dim({letters[before.shape[i], now.shape[i]]!r})" for i in axes)
+            wanted.append(f"{name!r}: {{{', '.join(named)}}}")
+    sizes = "the size" if len(letters) == 1 else "the sizes"
+    return (
+        f"{', '.join(told)}, and each shape compiles one. Leave {sizes} open: "
+        f"dims={{{', '.join(wanted)}}}"
+    )
+
+
+def _other_axes(before: ArrayType, now: ArrayType) -> list[int]:
+    """The axes whose sizes are not the same, where there are as many."""
     same = now.ndim == before.ndim
-    return list(zip(now.shape, before.shape, strict=True)) if same else []
+    pairs = zip(now.shape, before.shape, strict=True) if same else ()
+    return [i for i, (a, b) in enumerate(pairs) if a != b]
+
+
+def _is_asked(name: str, axis: int, now: ArrayType, dims: Dims) -> bool:
+    """Whether this size was to be left open."""
+    return axis in dims.get(name, {}) or axis - now.ndim in dims.get(name, {})

@@ -105,7 +105,7 @@ class Checkpoint:
             for kind, found in self._arrays().items()
         }
         groups = [group for group in self._engine.plan.groups if group.optimizer is not None]
-        settings = {group.glob: group.optimizer.state_dict() for group in groups}  # type: ignore[union-attr]
+        settings = {group.glob: group.optimizer.saved() for group in groups}  # type: ignore[union-attr]
         unfinished = self._unfinished()
         return {
             "arrays": arrays,
@@ -146,7 +146,7 @@ class Checkpoint:
 
         def load() -> None:
             for group in groups:
-                group.trainer.load_state_dict(settings[group.glob])
+                group.trainer.load_saved(settings[group.glob])
             copy()
             self._engine.set_counts(counts["calls"], counts["updates"], counts["phase"])
             self._engine.progress = progress

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from wengert.core.words.warn import warn_user
-from wengert.errors import GroupWarning, OptimError
-from wengert.optim.exclusion import closest_path
+from wengert.errors import GroupWarning, OptimError, UnreachedWarning
+from wengert.optim.exclusion import closest_path, excludes
 from wengert.optim.optimizer import Optimizer
 from wengert.runtime.outside.users_code import is_users
 
@@ -57,6 +57,24 @@ def make_groups(optimizer: Any) -> list[Group]:
     return [Group(glob, None if each is None else _own(each)) for glob, each in given.items()]
 
 
+def warn_of_decay(optimizer: Optimizer, path: str) -> None:
+    """Warn that a parameter which no gradient reaches shrinks all the same."""
+    inner: Any = optimizer
+    while not hasattr(inner, "weight_decay") and isinstance(
+        getattr(inner, "optimizer", None), Optimizer
+    ):
+        inner = inner.optimizer
+    decay = getattr(inner, "weight_decay", 0)
+    if decay and not excludes(getattr(inner, "exclude", None), path):
+        warn_user(
+            f"TrainStep: no gradient reaches {path!r}, and weight_decay={decay:g} of "
+            f"{type(inner).__name__} makes it smaller in every update; torch leaves such "
+            f"parameters alone. Freeze it, {{{path!r}: None, '*': optimizer}}, or give it an "
+            "optimizer without decay.",
+            UnreachedWarning,
+        )
+
+
 def users_rules(groups: Iterable[Group]) -> Iterator[Any]:
     """The rules that users have written, also of optimizers inside of others."""
     pending = [group.optimizer for group in groups if group.optimizer is not None]
@@ -100,12 +118,19 @@ def _own(optimizer: Optimizer) -> Optimizer:
     return own
 
 
-def group_of(groups: Sequence[Group], paths: Sequence[str]) -> int:
+def _matches(glob: str, path: str, known: Collection[str]) -> bool:
+    """Whether a glob takes a path. One that is itself a path of the model, of all that are known,
+    takes that one: `a[0]` as a glob would be a0.
+    """
+    return path == glob if glob in known else fnmatch.fnmatchcase(path, glob)
+
+
+def group_of(groups: Sequence[Group], paths: Sequence[str], known: Collection[str]) -> int:
     """The number of the group that a parameter belongs to: of the first glob that matches. A tied
-    parameter has several paths; any of them counts.
+    parameter has several paths; any of them counts. All paths of the model are `known`.
     """
     for number, group in enumerate(groups):
-        if any(fnmatch.fnmatchcase(path, group.glob) for path in paths):
+        if any(_matches(group.glob, path, known) for path in paths):
             return number
     names = ", ".join(repr(group.glob) for group in groups)
     raise OptimError(
@@ -118,7 +143,7 @@ def require_matching(groups: Sequence[Group], leaves: Sequence[Sequence[str]]) -
     """Refuse a glob that matches no path of the model, given the paths of each of its arrays."""
     paths = [path for names in leaves for path in names]
     for group in groups:
-        if not any(fnmatch.fnmatchcase(path, group.glob) for path in paths):
+        if not any(_matches(group.glob, path, paths) for path in paths):
             raise OptimError(
                 f"TrainStep: the glob {group.glob!r} matches no path of the model; "
                 f"{closest_path(group.glob, paths)}. Correct it, or leave it out."
@@ -133,12 +158,12 @@ def require_useful(
     """
     paths = [path for names in leaves for path in names]
     for number, group in enumerate(groups):
-        matched = [path for path in paths if fnmatch.fnmatchcase(path, group.glob)]
-        before = [other.glob for other in groups[:number]]
-        if number not in taken and group.glob != EVERYTHING and _all_match(before, matched):
+        matched = [path for path in paths if _matches(group.glob, path, paths)]
+        first = [_first_match(groups[:number], path, paths) for path in matched]
+        if number not in taken and group.glob != EVERYTHING and None not in first:
             warn_user(
                 f"TrainStep: the glob {group.glob!r} takes no parameter; globs before it, such as "
-                f"{_first_match(before, matched[0])!r}, take all it matches, and the first that "
+                f"{first[0]!r}, take all it matches, and the first that "
                 "matches counts. Put it before them, or leave it out.",
                 GroupWarning,
             )
@@ -146,9 +171,5 @@ def require_useful(
             group.optimizer.require_paths(paths)
 
 
-def _all_match(globs: Sequence[str], paths: Sequence[str]) -> bool:
-    return all(any(fnmatch.fnmatchcase(path, glob) for glob in globs) for path in paths)
-
-
-def _first_match(globs: Sequence[str], path: str) -> str:
-    return next(glob for glob in globs if fnmatch.fnmatchcase(path, glob))
+def _first_match(groups: Sequence[Group], path: str, known: Collection[str]) -> str | None:
+    return next((group.glob for group in groups if _matches(group.glob, path, known)), None)

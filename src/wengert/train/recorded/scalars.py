@@ -14,11 +14,13 @@ import numpy as np
 
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.schedules_base import Schedule
+from wengert.train.recorded.faded_rates import FadedRates
 from wengert.train.recorded.optimizer_groups import Group
 
 Row = np.ndarray[Any, Any]
 Table = np.ndarray[Any, Any]
 TRIES = 3
+RATE = "lr"  # what every optimizer calls its learning rate among its scalars
 AHEAD = 256  # rows that are computed at once, where nothing can change them on the way
 
 
@@ -35,6 +37,7 @@ class Scalars:
 
     def __init__(self, groups: Sequence[Group], limits: Mapping[str, float]) -> None:
         self._optimizers = [(i, g.trainer) for i, g in enumerate(groups) if not g.frozen]
+        self._faded = [FadedRates(optimizer) for _, optimizer in self._optimizers]
         self.limits = dict(limits)
         named = [(i, name) for i, optimizer in self._optimizers for name in optimizer.scalars(1)]
         of_groups = {each: column for column, each in enumerate(named)}
@@ -88,8 +91,15 @@ class Scalars:
                 table = self._filled(count, 1)
             if not self._changed():
                 break
+        table = table[: self._ready(count, table, ahead)]
         self._begin, self._table, self._rows = count, table, list(table) if ahead else []
         return table
+
+    def _ready(self, count: int, table: Table, ahead: bool) -> int:
+        """How many rows come before one whose learning rate needs a warning when it is used."""
+        columns = [self.columns.of_groups[i, RATE] for i, _ in self._optimizers]
+        pairs = zip(self._faded, columns, strict=True)
+        return min(faded.ready(count, table[:, column], ahead) for faded, column in pairs)
 
     def _filled(self, count: int, size: int) -> Table:
         first = len(self.columns.of_groups)

@@ -29,7 +29,14 @@ class Data:
     arrays of another training step, are passed on whole.
     """
 
-    def __init__(self, by: str, names: Sequence[str], arguments: Sequence[Any], size: Any) -> None:
+    def __init__(
+        self,
+        by: str,
+        names: Sequence[str],
+        arguments: Sequence[Any],
+        size: Any,
+        may_be_short: bool = False,  # whether the only batch may have fewer rows
+    ) -> None:
         self._names = names
         arguments = [tree.with_numpy(x) for x in arguments]
         for name, x in zip(names, arguments, strict=True):
@@ -44,7 +51,7 @@ class Data:
         for path, x in zip(paths, self.leaves, strict=True):
             _require_numbers(by, path, x)
         self.rows = self._count_rows(by, paths)
-        self.size = _batch_size(by, size, self.rows)
+        self.size = _batch_size(by, size, self.rows, may_be_short)
         self._places = [
             None if whole else _place(self.size, x)
             for x, whole in zip(self.leaves, self.whole, strict=True)
@@ -180,15 +187,15 @@ _order = compile(
 )
 
 
-def _batch_size(by: str, size: Any, rows: int) -> int:
+def _batch_size(by: str, size: Any, rows: int, may_be_short: bool) -> int:
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
         raise ValueError(
             f"{by}: batch_size={size!r} was given; it is a whole number of rows, at least 1. "
             "Choose one."
         )
-    if size > rows:
+    if size > rows and not may_be_short:
         raise ShapeError(
             f"{by}: batch_size={size} was given for {rows} rows; a batch must fit into the data. "
-            f"Choose {rows} or less."
+            f"Choose {rows} or less, as in batch_size=min({size}, len(x))."
         )
-    return int(size)
+    return int(min(size, rows))

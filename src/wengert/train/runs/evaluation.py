@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,22 @@ from wengert.core.dims import Shape
 from wengert.errors import ShapeError
 from wengert.train.bound_function import BoundFunction
 from wengert.train.runs.data import Data
+
+
+def is_same_function(f: Any, other: Any) -> bool:
+    """Whether two are one function; a method is a new object each time."""
+    return f is other or (isinstance(f, MethodType) and bool(f == other))
+
+
+def without_state(loss: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
+    """A loss that carries a state, without the state that it returns."""
+
+    @functools.wraps(loss)
+    def stateless(*args: Any, **named: Any) -> Any:
+        value, _, *aux = loss(*args, **named)
+        return (value, *aux) if has_aux else value
+
+    return stateless
 
 
 def weighted_mean(bound: BoundFunction, data: Data) -> Any:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from wengert.train.engine import Engine
+from wengert.train.recorded.scalars import RATE
 from wengert.train.recorded.step_arrays import LOSS, NORM
 from wengert.train.runs.auxes import Auxes
 
 Array = np.ndarray[Any, Any]
-RATE = "lr"  # what every optimizer calls its learning rate among its scalars
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,13 @@ class Epoch:
     """One pass over the data."""
 
     index: int  # of all epochs this step has had, from 0
-    loss: float  # the mean over its steps
+    loss: float  # the mean over its steps, each of which counts once; without those skipped
     history: History
+
+    @property
+    def skipped(self) -> int:
+        """How many of its steps were skipped, because something was not finite."""
+        return int(np.count_nonzero(self.history.skipped))
 
     @property
     def aux(self) -> Any:
@@ -62,7 +67,8 @@ class Epoch:
         return self.history.aux
 
     def __repr__(self) -> str:
-        return f"Epoch({self.index}: {len(self.history)} steps, loss {self.loss:.6g})"
+        skipped = f", {self.skipped} skipped" if self.skipped else ""
+        return f"Epoch({self.index}: {len(self.history)} steps{skipped}, loss {self.loss:.6g})"
 
 
 class Rates:

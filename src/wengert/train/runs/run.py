@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
-from wengert.errors import AccumulationWarning
+from wengert.errors import AccumulationWarning, UnusedWarning
 from wengert.train.engine import Engine
 from wengert.train.runs.auxes import Auxes
 from wengert.train.runs.data import Data, shuffled
@@ -35,7 +37,8 @@ class Run:
         for _ in range(self.epochs):
             auxes = Auxes(self.only_last_aux)
             index, history = self._epoch(engine, drive, rates, auxes)
-            loss = float(np.mean(history.loss)) if len(history) else np.nan
+            taken = history.loss[~history.skipped]
+            loss = float(np.mean(taken)) if len(taken) else np.nan
             yield Epoch(index, loss, replace(history, aux=auxes.tree()))
 
     def whole(self, engine: Engine, rates: Rates) -> History:
@@ -67,6 +70,31 @@ class Run:
                 "by this run. Choose smaller batches, more epochs, or a smaller accumulate.",
                 AccumulationWarning,
             )
+
+
+class Epochs(Iterator[Epoch]):
+    """The epochs of a run, each of which trains when it is asked for. Whoever asks for none hears
+    that nothing was trained.
+    """
+
+    def __init__(self, run: Run, engine: Engine, rates: Rates) -> None:
+        self._run, self._begun = run, run.epochs == 0
+        self._each, self._line = run.each_epoch(engine, rates), user_line()
+
+    def __next__(self) -> Epoch:
+        self._begun = True
+        return next(self._each)
+
+    def __del__(self) -> None:
+        if getattr(self, "_begun", True) or sys.is_finalizing():
+            return
+        warn_user(
+            f"{self._run.by}: given {self._run.epochs} epoch{'s' * (self._run.epochs > 1)}, and "
+            "no loop went through them; each one trains when it is asked for, and nothing was "
+            "trained. Write for epoch in step.epochs(…), or step.run(…).",
+            UnusedWarning,
+            self._line,
+        )
 
 
 class _Taken:
