@@ -129,7 +129,9 @@ class NonFiniteError(WengertError, ArithmeticError):
     part of, and `inside`, the function it belongs to, such as softmax; `steps` of the loops around;
     `ranges`, a (name, least, largest) for each of its operands; `parameter`, the path of the
     parameter whose gradient or new value is not finite, or of the argument that was not; and
-    `result_index`, the first element of the result that is not finite.
+    `result_index`, the first element of the result that is not finite. In a TrainStep, `row` is the
+    row of the batch that the element belongs to, if it belongs to one; in its runs, a note says
+    which epoch, batch and row of the data it was.
     """
 
     def __init__(
@@ -148,12 +150,13 @@ class NonFiniteError(WengertError, ArithmeticError):
         inside: str | None = None,
         parameter: str | None = None,
         result_index: tuple[int, ...] | None = None,
+        row: int | None = None,
     ) -> None:
         super().__init__(message)
         self.op, self.phase, self.value, self.index = op, phase, value, index
         self.steps, self.ranges = steps, ranges
         self.file, self.line, self.of, self.inside = file, line, of, inside
-        self.parameter, self.result_index = parameter, result_index
+        self.parameter, self.result_index, self.row = parameter, result_index, row
 
 
 class LoopError(WengertError, RuntimeError):
@@ -254,9 +257,11 @@ class CaptureWarning(WengertWarning):
 
 
 class DropoutWarning(WengertWarning):
-    """A dropout in the loss of a TrainStep was given no generator, and drops nothing.
+    """A dropout in the loss of a TrainStep was given no generator, and drops nothing; or the loss
+    was evaluated, and its dropout drops there, too.
 
-    Give the loss an argument `rng`, and pass it on: `def loss(model, x, y, rng)`.
+    Give the loss an argument `rng`, and pass it on: `def loss(model, x, y, rng=None)`. A step
+    always gives it a generator; `step.evaluate(loss, …)` leaves it at None.
     """
 
 
@@ -267,6 +272,24 @@ class WideningWarning(WengertWarning):
 
     `x / np.sqrt(2)` is float64, as in NumPy; `x / math.sqrt(2)` keeps the dtype of x. So is
     `counts @ w` for int64; `counts.astype(np.float32) @ w` is not.
+    """
+
+
+class UntrainedWarning(WengertWarning):
+    """A Python float stands in a dict or list of a model. It is part of the program, and not
+    trained.
+
+    `{"w": w, "scale": 1.0}` has one parameter; `{"w": w, "scale": np.float32(1.0)}` has two. A
+    number that is a setting belongs into the loss, or into a field of a dataclass.
+    """
+
+
+class PairedRowsWarning(WengertWarning):
+    """A loss computes one number for each pair of rows of a batch, and reduces all of them: it has
+    predictions of shape (n, 1) and targets of shape (n,), or the other way around.
+
+    Write `(model(x)[:, 0] - y) ** 2`, or give targets of shape (n, 1). Where all pairs are meant,
+    `p[:, None] - y[None, :]` says so.
     """
 
 
@@ -286,6 +309,14 @@ class FrozenValueWarning(WengertWarning):
 
     It is recorded once, and the value of then is part of the program. Pass it as an argument, or
     carry it as state.
+    """
+
+
+class CopiedWarning(WengertWarning):
+    """A setting of the optimizer that a TrainStep was made with was changed, and the step was
+    called afterwards. The step has a copy of its own.
+
+    `step.optimizer.lr = 1e-4` acts on the next call; `optimizer.lr = 1e-4` does not.
     """
 
 

@@ -102,6 +102,7 @@ GRADIENTS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::wengert.errors.UntrainedWarning")
 @pytest.mark.parametrize("way", GRADIENTS)
 def test_numbers_of_a_tree_are_0_in_its_gradient(way: str):
     """They are constants: to add up what is in a gradient, or to step along it, must not count

@@ -216,6 +216,12 @@ SETTING: dict[str, Callable[[], Any]] = {
     "TrainStep.load_state_dict: in the middle of an accumulation": lambda: loaded(
         lambda state: state["counts"].update(phase=2) or state | {"unfinished": {"accumulate": 4}}
     ),
+    "TrainStep.load_state_dict: of a model with another number": lambda: loaded(
+        lambda state: state | {"static": {"norm.eps": 1e-5}}
+    ),
+    "TrainStep.load_state_dict: numbers that are no dict": lambda: loaded(
+        lambda state: state | {"static": [1e-5]}
+    ),
     "TrainStep.load_state_dict: settings of another optimizer": lambda: loaded(
         lambda state: state["settings"]["*"].update(settings={})
     ),

@@ -466,3 +466,44 @@ def test_a_bad_state_changes_nothing(change):
     with pytest.raises(OptimError, match=r"^LBFGS"):
         optimizer.load_state_dict(change(other.state_dict()))
     assert repr(optimizer.state_dict()) == before
+
+
+def test_a_function_is_recorded_once():
+    recorded, target = [], {"at": np.ones(2)}
+
+    def loss(w, scale):
+        recorded.append(1)
+        return wg.sum((w - target["at"]) ** 2) * scale
+
+    search = searching()
+    for begin in (3.0, -2.0, 5.0):
+        result = search.minimize(loss, np.full(2, begin), np.array(2.0))
+        np.testing.assert_allclose(result.tree, 1.0, atol=1e-6)
+    assert len(recorded) == 1
+    target["at"] = np.zeros(2)  # what it reads from outside is looked at
+    np.testing.assert_allclose(search.minimize(loss, np.ones(2), np.array(2.0)).tree, 0, atol=1e-6)
+    assert len(recorded) == 2
+    search.copy().minimize(loss, np.ones(2), np.array(2.0))  # of its own
+    assert len(recorded) == 3
+
+
+def test_a_method_is_one_function_and_only_a_few_are_remembered():
+    recorded = []
+
+    @dataclass
+    class Problem:
+        place: float
+
+        def loss(self, w):
+            recorded.append(self.place)
+            return wg.sum((w - self.place) ** 2)
+
+    search, problems = searching(), [Problem(float(i)) for i in range(6)]
+    for each in problems:
+        for _ in range(2):
+            found = search.minimize(each.loss, np.zeros(1)).tree
+            np.testing.assert_allclose(found, each.place, atol=1e-6)
+    assert recorded == [each.place for each in problems]
+    assert len(search._minimized._known) == 4
+    search.minimize(problems[0].loss, np.zeros(1))  # forgotten meanwhile
+    assert len(recorded) == 7

@@ -132,7 +132,8 @@ def test_the_optimizer_is_a_copy_and_acts_on_the_next_call():
     step = wg.TrainStep(squared_error, net(), given)
     step(x, y)
     given.learning_rate = 7.0
-    step(x, y)
+    with pytest.warns(wg.errors.CopiedWarning, match=r"Set step\.optimizer\.lr = 7\.0"):
+        step(x, y)
     assert step.last.learning_rate == 0.1
     step.optimizer.learning_rate = 0.0
     before = wg.tree.copy(step.model)

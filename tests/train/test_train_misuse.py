@@ -11,6 +11,9 @@ import pytest
 import wengert as wg
 from wengert.errors import DTypeError, LiveWarning, OptimError, ShapeError, TraceError
 
+# Models here have numbers that are no parameters, on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::wengert.errors.UntrainedWarning")
+
 x, y = np.ones((8, 3), np.float32), np.zeros((8, 1), np.float32)
 SGD = wg.optim.SGD(0.1)
 

@@ -17,9 +17,10 @@ import wengert as wg
 from train.witness import ROWS, make, require_whole
 from wengert.runtime import native_runs as many
 from wengert.train import guard
+from wengert.train.bound_function import BoundFunction
 
 TRAIN = os.path.dirname(guard.__file__)
-CALL = wg.TrainStep.__call__.__code__
+AT_LOCKS = {each._call_guarded.__code__ for each in (wg.TrainStep, BoundFunction)}
 K = 4  # divides 1 exactly
 
 
@@ -40,7 +41,7 @@ class AtLine:
 
     def _trace(self, frame, event, _):
         code, file = frame.f_code, frame.f_code.co_filename
-        if not file.startswith(TRAIN) or file == guard.__file__ or code is CALL:
+        if not file.startswith(TRAIN) or file == guard.__file__ or code in AT_LOCKS:
             return None if event == "call" else self._trace
         if event == "line":
             self.seen += 1

@@ -177,6 +177,26 @@ def floats(tree: Tree) -> list[tuple[str, float]]:
     return [(_path(accessor), x) for accessor, x in found if type(x) is float]
 
 
+def floats_beside_arrays(tree: Tree) -> list[tuple[str, float]]:
+    """The Python floats in a tree that stand where parameters could: in dicts and lists, and in no
+    field of a dataclass or named tuple, which are settings.
+    """
+    values, spec = _flatten(tree)
+    found = zip(_accessors(spec), values, strict=True)
+    return [
+        (_path(accessor), x)
+        for accessor, x in found
+        if type(x) is float and all(issubclass(key.type, dict | list) for key in accessor)
+    ]
+
+
+def plain_values(tree: Tree) -> list[tuple[str, Any]]:
+    """The Python numbers and texts in a tree, which are static, with their paths."""
+    values, spec = _flatten(tree)
+    found = zip(_accessors(spec), values, strict=True)
+    return [(_path(key), x) for key, x in found if type(x) in (bool, int, float, str)]
+
+
 def leaves_with_accessors(tree: Tree) -> list[tuple[Any, str, Any]]:
     """For every leaf the keys that lead to it, as optree has them, its path, and itself."""
     values, spec = _flatten(tree)

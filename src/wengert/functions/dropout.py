@@ -20,6 +20,7 @@ from wengert.functions.parameter import canonical_number
 
 class _Watch(threading.local):
     idle: list[Line | None] | None = None  # lines where nothing is dropped, while somebody asks
+    dropping: list[Line | None] | None = None  # and those where something is
 
 
 _watch = _Watch()
@@ -33,6 +34,16 @@ def noting_idle_dropout() -> Iterator[list[Line | None]]:
         yield _watch.idle
     finally:
         _watch.idle = before
+
+
+@contextmanager
+def noting_dropout() -> Iterator[list[Line | None]]:
+    """The lines where a dropout with a rate is given a generator, meanwhile."""
+    before, _watch.dropping = _watch.dropping, []
+    try:
+        yield _watch.dropping
+    finally:
+        _watch.dropping = before
 
 
 @function()
@@ -62,6 +73,8 @@ def dropout(x: Any, rate: float, rng: Any = None) -> Any:
         if (traced or rate > 0) and _watch.idle is not None:
             _watch.idle.append(user_line())
         return x
+    if _watch.dropping is not None:
+        _watch.dropping.append(user_line())
     if traced:
         return _dropped(x, rate, rng)
     return op.where(rng.bernoulli(1 - rate, x.shape), x * (1 / (1 - rate)), 0)

@@ -10,12 +10,12 @@ from contextvars import ContextVar
 from wengert.core.words.arguments import worded
 
 # Of this thread or task, and of what it calls. The environment is read once, at import.
-_eager: ContextVar[bool] = ContextVar(
+eager_mode: ContextVar[bool] = ContextVar(
     "wengert_eager", default=os.environ.get("WENGERT_EAGER", "") not in ("", "0")
 )
 
 # Whether compiled functions run op by op here. Every call asks: no function of ours around it.
-is_eager: Callable[[], bool] = _eager.get
+is_eager: Callable[[], bool] = eager_mode.get
 
 
 @worded
@@ -38,8 +38,8 @@ def eager() -> AbstractContextManager[None]:
 
 @contextmanager
 def _mode() -> Iterator[None]:
-    token = _eager.set(True)
+    token = eager_mode.set(True)
     try:
         yield
     finally:
-        _eager.reset(token)
+        eager_mode.reset(token)

@@ -23,6 +23,7 @@ from wengert.core.words.missing import OF_OPTIMIZERS, Explained
 from wengert.core.words.tied import warn_of_ties
 from wengert.errors import OptimError, WengertError
 from wengert.optim import saving
+from wengert.optim.given_optimizers import note_change
 from wengert.optim.parameters import gradients_for, parameters_of, replaced
 from wengert.optim.schedules_base import Schedule
 from wengert.optim.settings import not_negative
@@ -194,6 +195,8 @@ class Optimizer(Explained):
             settings = dict.fromkeys((*saving.names_of(self), saving.OTHER_NAME))
             raise no_attribute(type(self).__name__, name, [*settings])
         super().__setattr__(name, value)
+        if self._made and not name.startswith("_"):
+            note_change(self, name)
 
     @property
     def lr(self) -> Rate:

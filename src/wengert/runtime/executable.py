@@ -34,6 +34,7 @@ from wengert.runtime.call_memory import Memory, input_slots
 from wengert.runtime.donation import matched, require_donatable
 from wengert.runtime.entries import objects
 from wengert.runtime.entries.entry import Entry, begin, never
+from wengert.runtime.entries.entry_code import LONG
 from wengert.runtime.entries.entry_table import Unsupported
 from wengert.runtime.entries.printer import DebugPrinter
 from wengert.runtime.given_arrays import arrays_of, readable, sizes_of
@@ -46,7 +47,6 @@ from wengert.runtime.signature import Signature, output_names
 from wengert.runtime.workers import begin_pool, default_threads, pool
 
 Array: TypeAlias = np.ndarray[Any, Any]
-LONG = 20_000  # nanoseconds that make it worth while to let other Python threads run meanwhile
 
 
 class Executable:
@@ -181,6 +181,12 @@ class Executable:
         if self._entry is not None:
             return self._entry.memory
         return self._idle[0] if self._idle else None
+
+    @property
+    def gateable(self) -> Entry | None:
+        """What a gate leads to: the entry that calls take, where machine code does all of it."""
+        entry = self._entry
+        return entry if entry is not None and entry.rebuilt and self.entry is entry.call else None
 
     def _make_entry(self) -> Entry | None:
         if not objects.fits() or self._printer is not None:  # `run` raises what printing raises

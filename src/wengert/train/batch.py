@@ -26,6 +26,7 @@ from wengert.runtime.signature import LEAF_MARK, is_number
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+ROWS = "batch"  # what the size of axis 0 is called that the arrays of a batch share
 GENERATOR, AVERAGED = "rng", "averaged"  # parameters that a step itself gives to functions
 
 
@@ -321,8 +322,8 @@ def _shared_sizes(
 
 def _batch_names() -> Iterator[str]:
     """batch, batch_1, batch_2, …"""
-    yield "batch"
-    yield from (f"batch_{i}" for i in itertools.count(1))
+    yield ROWS
+    yield from (f"{ROWS}_{i}" for i in itertools.count(1))
 
 
 def _require_names(asked: Dims, paths: Sequence[str]) -> None:

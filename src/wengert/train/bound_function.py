@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,18 @@ from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
 from wengert.core.dims import Dim, Shape
 from wengert.core.table import op
+from wengert.core.words.source import Line
+from wengert.core.words.warn import warn_user
+from wengert.errors import DropoutWarning
+from wengert.functions.dropout import noting_dropout
 from wengert.ops.random import Generator
+from wengert.runtime.entries.entry import Call, never
 from wengert.runtime.nonfinite_policies import IGNORE
 from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.train.batch import AVERAGED, GENERATOR, FunctionParameters, prepared
 from wengert.train.engine import Engine
 from wengert.train.live_programs import LivePrograms
+from wengert.train.quick_calls import QuickBoundCalls
 from wengert.train.recorded.loss_call import averages_of, cast_floats, leaves_of
 from wengert.train.recorded.step_results import with_sizes
 from wengert.train.uncopied import Uncopied
@@ -67,7 +74,10 @@ class BoundFunction(Uncopied):
             leaves = leaves_of(storage, own["weights"], fixed)
             model = storage.tree(leaves)
             args = tuple(cast_floats(cast, x) for x in args)
-            returned = parameters.call(f, [model, *args], given)
+            with noting_dropout() as dropping:
+                returned = parameters.call(f, [model, *args], given)
+            if dropping and number == EVALUATING and f is engine.plan.loss:
+                _warn_of_dropout(dropping[0])
             storage.require_unwritten("TrainStep.bind", "model", leaves, model, returned)
             return with_sizes(returned)
 
@@ -87,9 +97,18 @@ class BoundFunction(Uncopied):
             IGNORE,
             met=met,
         )
+        self._quick_calls = QuickBoundCalls(engine.guard, engine.shown, self._own, self._programs)
+        self._quick: Call = never  # the way of calls, while nothing else is under way
         self.open_shapes: list[Shape] | None = None  # of the last result, where sizes were open
 
     def __call__(self, *args: Any, **named: Any) -> Any:
+        if not named:
+            found = self._quick(*args)
+            if found is not NotImplemented:
+                return found
+        return self._call_guarded(args, named)
+
+    def _call_guarded(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         if recording_threads:
             refuse_calling("TrainStep.bind", PLAIN)
         if named:
@@ -101,10 +120,19 @@ class BoundFunction(Uncopied):
             own = (*own, np.array([self._number, next(self._calls)]))
         with guard.lock:
             if self._compiled and not (guard.waiting or guard.pending or is_eager()):
-                found = self._programs.entry(*own, *args)
+                before, guard.reading = guard.reading, get_ident()
+                try:
+                    found = self._programs.entry(*own, *args)
+                finally:
+                    guard.reading = before
                 if found is not NotImplemented:
+                    self._find_quick_way()
                     return found
         return guard.read(partial(self._call_slowly, own, args))
+
+    def _find_quick_way(self) -> None:
+        if not self._draws:
+            self._quick = self._quick_calls.find()
 
     def call_numbered(self, number: int, args: Sequence[Any]) -> Any:
         """The same, as the call with this number: its random numbers depend on that."""
@@ -123,10 +151,21 @@ class BoundFunction(Uncopied):
             with eager():
                 return self._programs.of(args)(*own, *args)
         found, executable = self._programs.call(own, args)
+        self._find_quick_way()
         self.open_shapes = None
         if any(isinstance(size, Dim) for t in executable.input_types for size in t.shape):
             self.open_shapes = [t.shape for t in executable.output_types]
         return found
+
+
+def _warn_of_dropout(line: Line | None) -> None:
+    warn_user(
+        "TrainStep.evaluate: given the loss of the step, whose dropout drops here as it does in "
+        "training; what is evaluated should not. Give the parameter a default, rng=None: training "
+        "passes a generator all the same, and evaluate none. Or evaluate another function.",
+        DropoutWarning,
+        line,
+    )
 
 
 def _generator(key: Any, draw: Any) -> Generator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +14,7 @@ from wengert.core import tree
 from wengert.core.dtypes import float64, int64
 from wengert.ops.random import key
 from wengert.optim.optimizer import Updates
+from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, SKIP
 from wengert.runtime.outside.live import is_live
 from wengert.train.batch import Kinds, leaf_names
@@ -22,6 +24,7 @@ from wengert.train.live_programs import LivePrograms
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
+from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.scalars import Row, Scalars
 from wengert.train.recorded.step_arrays import (
     CALLS,
@@ -39,7 +42,6 @@ from wengert.train.shown_trees import ShownTrees
 from wengert.train.storage import Array, live_zeros
 
 Found = tuple[Any, Any, Array, Any]  # live arrays, those that are written early, report, aux
-Noted = tuple[Row, Array, int, bool]  # of one call: scalars, report, index, whether skipped
 DROPPED = (
     "All calls that have accumulated since the last update are dropped with this one; the next "
     "call begins anew."
@@ -76,7 +78,8 @@ class Engine:
         self.progress = Progress()
         self.shown = ShownTrees()
         self.unreached: list[str] = []  # paths that no gradient reaches
-        self.noted: Noted | None = None  # of the last call
+        # Of the last call: scalars, report, index, whether skipped. Machine code writes there, too.
+        self.noted: list[Any] = [None, None, 0, False]
         self.measure_states()
         self._gather()
         self._make_programs(limits)
@@ -124,6 +127,7 @@ class Engine:
             )
             for updates in (False, True)
         }
+        self._looked_at: weakref.WeakSet[Executable] = weakref.WeakSet()
         self.turns: dict[Any, Any] = {}  # programs, ready for the loops of runs, by kind of data
         self.scalars = scalars  # set last: its limits show that all the rest has been done
 
@@ -221,7 +225,7 @@ class Engine:
             found = entry(self.live, self.early, self.fixed, row, *batch)
         if found is NotImplemented:
             found, skipped = self._call_slowly(row, batch, updating)
-        self.noted = row, found[REPORT], calls, skipped
+        self.noted[:] = row, found[REPORT], calls, skipped
         return found  # type: ignore[no-any-return]
 
     def _call_slowly(self, row: Row, batch: Sequence[Any], updating: bool) -> tuple[Found, bool]:
@@ -234,7 +238,10 @@ class Engine:
             always = self.nonfinite == IGNORE
             found = run_eagerly(programs.function, own, batch, always, self._commit_eagerly)
         else:
-            found, _ = programs.call(own, batch)
+            found, executable = programs.call(own, batch)
+            if executable not in self._looked_at:
+                self._looked_at.add(executable)
+                warn_of_paired_rows(executable.graph)
         skipped = self.calls == before  # nothing was committed
         if skipped:
             self._leave_out(own, batch, updating)

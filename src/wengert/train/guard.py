@@ -13,13 +13,19 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from functools import cache
 from threading import get_ident
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
+
+from wengert.runtime.entries.objects import slot_offset
+from wengert.runtime.outside.live import recording_threads
+from wengert.runtime.outside.watch import FIELD, SET_SIZE, Place
 
 T = TypeVar("T")
 UnderWay = tuple[int, str]  # a thread, and the call that it is in
 Token = tuple[int, object]  # a thread, and one of the times that it waits
 IDLE: UnderWay = (0, "")
+_IDLE: dict[str, Any] = {"changing": IDLE, "reading": 0, "pending": None}
 PATIENCE = 2.0  # seconds that a fork waits for calls of other threads
 # How often, and for how many seconds each time, a thread waits for those that came before it.
 TURNS, PAUSE = 200, 0.0005
@@ -32,15 +38,48 @@ class Guard:
     Locks are taken by `with` alone: then no signal can come between taking one and noting it.
     """
 
+    # Machine code looks into its objects.
+    __slots__ = (
+        "__weakref__",
+        "_held_for_fork",
+        "_turn",
+        "changing",
+        "latest_change",
+        "lock",
+        "pending",
+        "reading",
+        "waiting",
+    )
+
     def __init__(self) -> None:
         self.lock = threading.RLock()  # held while the state is read or written
         self._turn = threading.RLock()  # held over all parts of a change
         self.changing = IDLE
+        self.latest_change = object()  # another object after each change that is no single step
         self.reading = 0  # the thread that holds the lock and reads, if one does
         self.pending: Callable[[], object] | None = None  # what `commit` has begun and not finished
         self.waiting: set[Token] = set()  # of those who wait for the lock
         self._held_for_fork = False
         _guards.add(self)
+
+    def idle_places(self) -> list[Place]:
+        """Where calls by machine code look whether nothing is under way: see `runtime/gate.py`."""
+        return [
+            *(self._place(name, x) for name, x in _IDLE.items()),
+            Place(SET_SIZE, self.waiting, None, 0, "guard.waiting"),
+            Place(SET_SIZE, recording_threads, None, 0, "recording_threads"),
+        ]
+
+    def unchanged_place(self) -> Place:
+        """Where such calls look whether there has been no change since now, apart from steps."""
+        return self._place("latest_change", self.latest_change)
+
+    def note_change(self) -> None:
+        """Let the next call be one by Python."""
+        self.latest_change = object()
+
+    def _place(self, name: str, value: Any) -> Place:
+        return Place(FIELD, self, _offset(name), value, f"guard.{name}")
 
     def read(self, work: Callable[[], T]) -> T:
         """Do something that looks at the state, and get the result."""
@@ -89,6 +128,7 @@ class Guard:
                     self.waiting.discard(token)
                     self._require_outside(by)
                     self.changing = mine = (get_ident(), by)
+                    self.latest_change = mine
                     if not replaces_all:
                         self.settle()
                     first()
@@ -167,10 +207,16 @@ class Guard:
             self.lock.release()
         if not in_child or self.changing[0] == get_ident():
             return
-        self._turn, self.waiting, self.changing = threading.RLock(), set(), IDLE
+        self._turn, self.changing = threading.RLock(), IDLE
+        self.waiting.clear()
         if not held:
             self.lock, self.reading = threading.RLock(), 0
             self.pending = _refuse_half
+
+
+@cache
+def _offset(name: str) -> int:
+    return slot_offset(Guard, name)
 
 
 def _new_token() -> Token:

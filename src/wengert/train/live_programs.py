@@ -10,7 +10,7 @@ from wengert.api.compiling.compiled import Compiled, OpenSizes
 from wengert.api.compiling.held import held
 from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
-from wengert.runtime.entries.entry import never
+from wengert.runtime.entries.entry import Entry, never
 from wengert.runtime.executable import Executable
 from wengert.train.batch import ModelForm, open_sizes
 
@@ -46,11 +46,20 @@ class LivePrograms:
         self._options = donate, nonfinite, threads, early, roots, met or Met(user, self._dims)
         self._compiled: dict[int, Compiled] = {}  # by how many batch arguments there are
         self.entry: Any = never
+        self._latest: Executable | None = None  # whose entry it is
+
+    @property
+    def gateable(self) -> Entry | None:
+        """What a gate leads to: the quick way, where machine code does all of it and no other
+        Python thread runs meanwhile.
+        """
+        entry = None if self._latest is None else self._latest.gateable
+        return None if entry is None or entry.releases else entry
 
     def call(self, own: Sequence[Any], batch: Sequence[Any]) -> tuple[Any, Executable]:
         """What the function returns, and the program that computed it."""
         found, executable = self.of(batch).served((*own, *batch))
-        self.entry = executable.entry
+        self.entry, self._latest = executable.entry, executable
         return found, executable
 
     def executable(self, own: Sequence[Any], batch: Sequence[Any]) -> Executable:

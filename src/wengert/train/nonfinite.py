@@ -15,6 +15,7 @@ from wengert.errors import NonFiniteError, ShapeError, WengertError
 from wengert.runtime.origins.provenance import Cause, error_of, locate
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.signature import bound_sizes
+from wengert.train.batch import ROWS
 from wengert.train.live_programs import LivePrograms
 from wengert.train.recorded.step_arrays import AUX, LOSS, FixedArrays, LiveArrays, OwnArguments
 from wengert.train.recorded.step_plan import StepPlan
@@ -106,9 +107,16 @@ def _error(cause: Cause, result: NamedArray, inputs: Sequence[NamedArray]) -> No
         cause = replace(cause, argument=argument, index=within)
     cause = replace(cause, result_index=index)
     error = error_of(cause, name, None, "TrainStep")
+    if given is None or given.segment is None:
+        error.row = _row(cause)
     if error.parameter is None:
         error.parameter = parameter
     return error
+
+
+def _row(cause: Cause) -> int | None:
+    """The row of the batch that an element belongs to, where its array has one for each."""
+    return cause.index[0] if cause.index and str(cause.leading) == ROWS else None
 
 
 def _path_of(array: NamedArray, index: tuple[int, ...]) -> str | None:

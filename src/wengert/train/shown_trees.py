@@ -82,13 +82,14 @@ class ShownTrees:
     """The trees that were shown and may still be written to."""
 
     def __init__(self) -> None:
-        self.trees: list[_ShownTree] = []
+        self.trees: list[_ShownTree] = []  # always this list: machine code looks at its size
         self._looks, self._left = 0, 0  # since the last one was shown; calls until the next
 
     def show(self, name: str, shown: Any) -> Any:
         """Note a tree, and return it."""
         self.look()
-        self.trees = [*self.trees[1 - KEPT :], _ShownTree(name, shown)]
+        del self.trees[: max(len(self.trees) + 1 - KEPT, 0)]
+        self.trees.append(_ShownTree(name, shown))
         self._looks = self._left = 0
         return shown
 
@@ -99,9 +100,10 @@ class ShownTrees:
 
     def look(self) -> None:
         """Warn of trees that were changed, and forget these and those that nobody holds."""
-        trees, self.trees = self.trees, []  # another thread may look, too
+        trees = self.trees[:]
         if not trees:
             return
+        del self.trees[: len(trees)]  # another thread may look, too
         self._looks += 1
         self._left = min(2 ** max(self._looks - OFTEN, 0), SELDOM) - 1
         changed = [each for each in trees if each.is_changed()]
@@ -117,7 +119,7 @@ class ShownTrees:
 
     def accept(self, name: str) -> None:
         """Take what was put into the trees of an attribute as meant: it has been assigned."""
-        self.trees = [x.as_it_is() if x.name == name else x for x in self.trees]
+        self.trees[:] = [x.as_it_is() if x.name == name else x for x in self.trees]
 
 
 def _references(nodes: Sequence[Any]) -> list[int]:

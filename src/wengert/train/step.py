@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import get_ident
@@ -14,6 +14,7 @@ from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import OF_STEPS, Explained
+from wengert.runtime.entries.entry import Call, never
 from wengert.runtime.nonfinite_policies import IGNORE, require_policy
 from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.train.batch import FunctionParameters
@@ -33,7 +34,9 @@ from wengert.train.option_checks import (
     require_order,
     require_threads,
 )
-from wengert.train.recorded.optimizer_groups import make_groups
+from wengert.train.originals import Originals
+from wengert.train.quick_calls import QuickSteps
+from wengert.train.recorded.optimizer_groups import Group, make_groups
 from wengert.train.recorded.step_arrays import AUX, LOSS, REPORT
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.remembered_functions import RememberedFunctions
@@ -104,6 +107,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         storage = Storage(model, groups)
         self._parameters = FunctionParameters(loss, state is not None, storage.averages, False)
         cast_to = storage.dtype if cast else None
+        storage.warn_of_floats()
         if cast:
             storage.warn_of_wide_leaves()
         arrays, structure = ([], None) if state is None else carried_arrays(state, cast_to)
@@ -123,6 +127,9 @@ class TrainStep(StepViews, Explained, Uncopied):
         self._engine = Engine(
             plan, arrays, self._parameters.names, limits, seed, threads, nonfinite, compiled
         )
+        self._originals = Originals(_copied(optimizer, groups), self._engine.guard.note_change)
+        self._quick_steps = QuickSteps(self._engine)
+        self._quick: Call = never  # the way of calls, while nothing else is under way
         self._numbers = itertools.count()  # of bound functions that draw random numbers
         self._bounds = RememberedFunctions(partial(_bound, self._engine, 0))
         self._evaluated = RememberedFunctions(partial(_bound, self._engine, EVALUATING))
@@ -131,6 +138,13 @@ class TrainStep(StepViews, Explained, Uncopied):
         """The loss of a batch, or (loss, aux); the model is updated. Arguments have the names that
         the loss gives them.
         """
+        if not named:
+            found = self._quick(*batch)
+            if found is not NotImplemented:
+                return found
+        return self._call_guarded(batch, named)
+
+    def _call_guarded(self, batch: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         if named:
             batch = self._parameters.by_place("TrainStep", batch, named)
         engine = self._engine
@@ -148,9 +162,7 @@ class TrainStep(StepViews, Explained, Uncopied):
             ):
                 guard.changing = (get_ident(), "TrainStep")
                 try:
-                    found = engine.call(batch)
-                    loss = found[REPORT].item(LOSS)
-                    return (loss, found[AUX]) if engine.plan.has_aux else loss
+                    return self._call_inside(batch)
                 finally:
                     guard.changing = IDLE
         return guard.change("TrainStep", partial(self._call_outside, batch))
@@ -159,7 +171,15 @@ class TrainStep(StepViews, Explained, Uncopied):
         """A call that is no part of the epoch that was interrupted, if one was."""
         self._engine.shown.look()
         self._engine.progress = replace(self._engine.progress, begun=None)
+        return self._call_inside(batch)
+
+    def _call_inside(self, batch: tuple[Any, ...]) -> Any:
+        if self._originals.changed:
+            self._originals.warn()
         found = self._engine.call(batch)
+        quick = self._quick_steps.find()
+        if quick is not self._quick:
+            self._quick = quick
         loss = found[REPORT].item(LOSS)
         return (loss, found[AUX]) if self._engine.plan.has_aux else loss
 
@@ -231,6 +251,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         drop_last: bool,
         aux: str,
     ) -> Run:
+        self._originals.warn()
         epochs = require_epochs(by, epochs)
         require_shuffle_seed(by, shuffle_seed)
         arrays = self._parameters.by_place(by, *given, RUN_OPTIONS)
@@ -328,6 +349,18 @@ class TrainStep(StepViews, Explained, Uncopied):
 
     def __repr__(self) -> str:
         return described(self._engine, self._several)
+
+
+def _copied(given: Any, groups: Sequence[Group]) -> list[tuple[str, Any, Any]]:
+    """The optimizers that were given, with the step's own copies and what reaches these."""
+    if not isinstance(given, Mapping):
+        return [("step.optimizer", given, groups[0].optimizer)]
+    pairs = zip(given.values(), groups, strict=True)
+    return [
+        (f"step.optimizer[{group.glob!r}]", each, group.optimizer)
+        for each, group in pairs
+        if each is not None
+    ]
 
 
 def _parameters_of(engine: Engine, f: Callable[..., Any]) -> FunctionParameters:

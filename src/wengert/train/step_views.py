@@ -144,10 +144,9 @@ class StepViews:
         if recording_threads:
             refuse_reading("TrainStep.last")
         self._engine.guard.settle_what_is_left()
-        noted = self._engine.noted
-        if noted is None:
+        row, report, index, skipped = self._engine.noted
+        if report is None:
             return None
-        row, report, index, skipped = noted
         loss, norm = report.tolist()
         return Last(loss, norm, Rates(self._engine, self._several).of(row), index, skipped)
 

@@ -21,7 +21,7 @@ from wengert.core.same import same
 from wengert.core.words.lost_writes import below, require_unwritten
 from wengert.core.words.tied import warn_of_shared_memory, warn_of_ties
 from wengert.core.words.warn import warn_user
-from wengert.errors import LiveWarning, OptimError, ShapeError, WideningWarning
+from wengert.errors import LiveWarning, OptimError, ShapeError, UntrainedWarning, WideningWarning
 from wengert.runtime.aligned_memory import aligned_array, aligned_count
 from wengert.runtime.outside.live import mark_live
 from wengert.runtime.outside.watch import owner_of
@@ -173,6 +173,20 @@ class Storage:
             "that the loss computes of them. Make it an array of np.float32, or say cast=False if "
             "that is meant.",
             WideningWarning,
+        )
+
+    def warn_of_floats(self) -> None:
+        """Warn of Python floats that stand where parameters could."""
+        found = tree.floats_beside_arrays(self.tree(self.leaves))
+        if not found:
+            return
+        (path, x), more = found[0], len(found) - 1
+        others = f"; so {'is' if more == 1 else 'are'} {more} more" if more else ""
+        warn_user(
+            f"TrainStep: {_leaf(path, 'model')} is the Python float {x!r}{others}. A Python number "
+            f"is part of the program and is not trained. Write np.{self.dtype}({x!r}) to train it; "
+            "if it is a setting, keep it in the loss, or in a field of a dataclass.",
+            UntrainedWarning,
         )
 
     def tree(self, leaves: Sequence[Any]) -> Any:

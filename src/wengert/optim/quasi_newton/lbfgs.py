@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from wengert.api.compiling.compile import compile
 from wengert.api.derivatives import value_and_grad
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
@@ -20,6 +19,7 @@ from wengert.optim.optimizer import chosen_rate, one_rate
 from wengert.optim.parameters import named
 from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
+from wengert.optim.quasi_newton.minimized_functions import MinimizedFunctions
 from wengert.optim.updates_in_place import require_weights
 
 _NAMES = (
@@ -111,6 +111,7 @@ class LBFGS:
         self.history_size = history_size
         self.line_search_fn = line_search_fn
         self._state = LbfgsState()
+        self._minimized = MinimizedFunctions()
 
     def __setattr__(self, name: str, value: Any) -> None:
         check = _CHECKS.get(name)
@@ -136,10 +137,10 @@ class LBFGS:
         """Search for a minimum of `function(tree, *args)`, a scalar, over the float arrays of a
         tree, from where they are. The tree is not changed; the result has the best that was seen.
 
-        The function is compiled; compiled=False runs it in NumPy, where it may branch on values.
+        The function is compiled, and its program is remembered for the next search of this LBFGS
+        with it; compiled=False runs it in NumPy, where it may branch on values.
         """
-        differentiated = value_and_grad(function)
-        called = compile(differentiated) if compiled else differentiated
+        called = self._minimized.find(function) if compiled else value_and_grad(function)
         problem = Problem("LBFGS.minimize", lambda weights: called(weights, *args), tree)
         ending = LbfgsRun(self, self.learning_rate, problem, LbfgsState()).to_the_end()
         message = ending.message

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.codegen.kernel import HEADER
 from wengert.codegen.llvm.machine.native import Native
 from wengert.codegen.llvm.module import ENTRY
 from wengert.core import tree
@@ -17,6 +18,7 @@ from wengert.runtime.caching.cache import begin_object, cached_object
 from wengert.runtime.call_memory import Memory
 from wengert.runtime.entries import objects
 from wengert.runtime.entries.entry_code import CALL, CLAIM, entry_text
+from wengert.runtime.entries.entry_gate import GATED_CALL
 from wengert.runtime.entries.entry_table import NEVER, Filled, expected_word
 from wengert.runtime.entries.entry_words import HEAD, PLACE
 from wengert.runtime.outside.watch import Watch
@@ -60,21 +62,23 @@ class Entry:
         rebuilt = filled.build(signature.returned)
         filled.table.head |= {"frame": memory.address, "program": native.address(ENTRY)}
         self._words = filled.table.words(objects.addresses())
-        self._address = self._words.ctypes.data
+        self.address: int = self._words.ctypes.data
         self._capacity = self._words[self._words[HEAD["capacity"]] :][: len(memory.layout.dims)]
+        self._long_sizes = self._words[self._words[HEAD["long_sizes"]] :][: len(memory.layout.dims)]
         self._least = self._words[self._words[HEAD["least"]] :][: len(memory.layout.dims)]
         first = int(self._words[HEAD["places"]]) + PLACE.index("expected")
         self._expected = self._words[first :: len(PLACE)][: len(watch.places)]
         self.memory, self._watch = memory, watch
         self.count_calls()
-        made = _callable(self._words, (native, memory, filled.kept))
+        made = callable_of(CALL, self._words, (native, memory, filled.kept))
         self.call: Call = made if rebuilt else _completed(made, signature.returned)
+        self.rebuilt = rebuilt  # whether machine code builds the tree of results
 
     def claim(self) -> bool:
         """Take the memory for a call that Python makes itself. False where another call is using
         it.
         """
-        return bool(_claim(self._address))
+        return bool(_claim(self.address))
 
     def count_calls(self) -> None:
         """Let machine code take as many calls as the watch allows before Python looks at captured
@@ -91,6 +95,11 @@ class Entry:
         """Whether the calls that were allowed are used up, so that Python has to look."""
         return int(self._words[HEAD["left"]]) < 0
 
+    @property
+    def releases(self) -> bool:
+        """Whether calls let other Python threads run meanwhile."""
+        return bool(self._words[HEAD["releases"]])
+
     def renew(self) -> None:
         """Expect the objects that are at the watched places now: a plain value may be an equal one,
         but another object.
@@ -105,13 +114,14 @@ class Entry:
 
     def release(self, long: bool) -> None:
         """Give the memory back after such a call. From the first `long` one on, calls let other
-        Python threads run meanwhile.
+        Python threads run meanwhile, until one of sizes like these, or larger, is short.
         """
         known = self.memory.capacity
         if known is not None:
             self._capacity[:] = [known[name] for name in self.memory.layout.dims]
         if long:
             self._words[HEAD["releases"]] = 1
+            self._long_sizes[:] = self.memory.frame[HEADER : self.memory.layout.first]
         self._words[HEAD["busy"]] = 0
 
 
@@ -127,26 +137,31 @@ class _Method(ctypes.Structure):
 
 
 @cache
-def _native() -> tuple[Native, _Method, Any, Any]:
-    """The machine code of all entry points, Python's record of it, what makes a Python function of
-    that, and `claim`: once per process.
+def _native() -> tuple[Native, dict[str, _Method], Any, Any]:
+    """The machine code of all entry points, Python's records of it, what makes a Python function of
+    such a record, and `claim`: once per process.
     """
-    native = Native((cached_object(entry_text()),), (CALL, CLAIM))
-    method = _Method(CALL.encode(), native.address(CALL), _FASTCALL, None)
+    native = Native((cached_object(entry_text()),), (CALL, GATED_CALL, CLAIM))
+    methods = {
+        name: _Method(name.encode(), native.address(name), _FASTCALL, None)
+        for name in (CALL, GATED_CALL)
+    }
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = (
         ctypes.py_object,
         (ctypes.c_void_p, ctypes.py_object, ctypes.py_object),
     )
     claim = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(native.address(CLAIM))
-    return native, method, make, claim
+    return native, methods, make, claim
 
 
-def _callable(words: np.ndarray[Any, Any], used: tuple[Any, ...]) -> Call:
-    """The entry point for a table. The table and all that it uses live as long as the function."""
-    native, method, make, _ = _native()
+def callable_of(name: str, words: np.ndarray[Any, Any], used: tuple[Any, ...]) -> Call:
+    """One of the entry points, for a table. The table and all that it uses live as long as the
+    function.
+    """
+    native, methods, make, _ = _native()
     # Python keeps a module for the function, whatever that is: the place for what it uses.
-    made: Call = make(ctypes.addressof(method), words, (native, method, *used))
+    made: Call = make(ctypes.addressof(methods[name]), words, (native, methods, *used))
     return made
 
 

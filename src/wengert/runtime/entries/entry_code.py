@@ -7,21 +7,34 @@ return NotImplemented, with nothing changed: Python then takes the slow path.
 
 from __future__ import annotations
 
-from wengert.codegen.kernel import STATUS
+import time
+
+from wengert.codegen.kernel import HEADER, STATUS
 from wengert.codegen.llvm.text.lines import Module
 from wengert.runtime.entries import objects
 from wengert.runtime.entries.entry_arguments import write_apart, write_check, write_open
 from wengert.runtime.entries.entry_function import Function
+from wengert.runtime.entries.entry_gate import (
+    answer,
+    built,
+    refuse,
+    require_open,
+    write_gate,
+    write_gated_call,
+)
 from wengert.runtime.entries.entry_results import write_allocate, write_build, write_measure
 from wengert.runtime.entries.entry_watch import write_watch
 from wengert.runtime.entries.entry_words import HEAD
 
 CALL, CLAIM = "call", "claim"
+LONG = 20_000  # nanoseconds that make it worth while to let other Python threads run meanwhile
+_CLOCK = getattr(time, "CLOCK_MONOTONIC", 0)
 
 
 def entry_text() -> str:
     """The module: `call(self, arguments, count)` for Python, where self is the array that holds the
-    table, and `claim(table)`, which says whether the table was free and is the caller's now.
+    table, and the same for gates; and `claim(table)`, which says whether the table was free and is
+    the caller's now.
     """
     module = Module()
     write_watch(module)
@@ -33,7 +46,11 @@ def entry_text() -> str:
     write_build(module)
     _write_drop(module)
     _write_claim(module)
+    _write_as_large(module)
+    write_gate(module)
+    _write_enter(module)
     _write_call(module)
+    write_gated_call(module)
     return module.text()
 
 
@@ -63,16 +80,16 @@ def _write_claim(module: Module) -> None:
     code.define(CLAIM, "i64", public=True)
 
 
-def _write_call(module: Module) -> None:
+def _write_enter(module: Module) -> None:
+    """What a call does, with a table and, where it came through one, a gate (else null): arguments
+    that are given in advance come first, and the program runs only where nothing else is under way.
+    """
     code = Function(module)
-    code.do(f"%place = getelementptr i8, ptr %self, i64 {objects.DATA}")
-    code.do("%table = load ptr, ptr %place, align 8")
-    expected = code.compare("ne", "%count", code.read("argument_count"))
-    code.leave_if(expected, "refuse")
+    code.do("%time = alloca [2 x i64], align 8")
     claimed = code.let(f"call i64 @{CLAIM}(ptr %table)")
     code.leave_if(code.compare("eq", claimed, 0), "refuse")
-    things = code.section("objects")
-    code.times(0, "%count", lambda i: code.store(code.load("%args", i, "ptr"), things, i, "ptr"))
+    gated = code.let("icmp ne ptr %gate, null")
+    _take_arguments(code, gated)
     left = str(code.sub(code.read("left"), 1))
     code.write("left", left)
     code.leave_if(code.compare("slt", left, 0), "give_up")
@@ -89,11 +106,12 @@ def _write_call(module: Module) -> None:
     code.do("call void @measure(ptr %table)")
     well = code.let("call i1 @allocate(ptr %table)")
     code.leave_if(code.let(f"xor i1 {well}, true"), "raised")
+    # No Python code runs from here on until the program has run.
+    code.when(gated, lambda: require_open(code, "give_up"))
     _run(code)
     status = code.load(code.read("frame", "ptr"), STATUS)
     code.leave_if(code.let(f"icmp ne i64 {status}, 0"), "give_up")
-    result = code.let("call ptr @build(ptr %table)")
-    code.write("made", 0)  # they belong to the result now
+    (result,) = code.either(gated, ["ptr"], lambda: [answer(code)], lambda: [built(code)])
     for label, kind in (("", result), ("raised", "null"), ("give_up", "")):
         if label:
             code.label(label)
@@ -101,21 +119,59 @@ def _write_call(module: Module) -> None:
         code.do(f"store atomic i64 0, ptr {code.at('%table', HEAD['busy'])} release, align 8")
         code.do(f"ret ptr {kind}" if kind else "br label %refuse")
     code.label("refuse")
-    answer = code.read("not_implemented", "ptr")
-    code.invoke("incref", "void", ("ptr", answer))
-    code.do(f"ret ptr {answer}")
+    refuse(code)
+    code.define("enter", "ptr", "ptr %table, ptr %gate, ptr %element, ptr %args, i64 %count")
+
+
+def _take_arguments(code: Function, gated: str) -> None:
+    things = code.section("objects")
+
+    def own() -> list[str]:
+        given, count = code.section("objects", "%gate"), code.read("own_count", table="%gate")
+        code.times(0, count, lambda i: code.store(code.load(given, i), things, i))
+        return [count]
+
+    (first,) = code.either(gated, ["i64"], own, lambda: ["0"])
+
+    def take(i: str) -> None:
+        code.store(code.load("%args", i, "ptr"), things, str(code.add(first, i)), "ptr")
+
+    code.times(0, "%count", take)
+
+
+def _write_call(module: Module) -> None:
+    code = Function(module)
+    code.do(f"%place = getelementptr i8, ptr %self, i64 {objects.DATA}")
+    code.do("%table = load ptr, ptr %place, align 8")
+    expected = code.compare("ne", "%count", code.read("argument_count"))
+    code.leave_if(expected, "refuse")
+    given = "ptr %table, ptr null, ptr null, ptr %args, i64 %count"
+    code.do(f"ret ptr {code.let(f'call ptr @enter({given})')}")
+    code.label("refuse")
+    refuse(code)
     code.define(CALL, "ptr", "ptr %self, ptr %args, i64 %count", public=True)
 
 
 def _run(code: Function) -> None:
-    """Run the program; where it takes long enough, without the GIL."""
+    """Run the program; where it takes long enough, without the GIL. The first call of a program
+    takes longer than others: a later one of the same sizes may show that it does not take so long.
+    """
     program, frame = code.read("program", "ptr"), code.read("frame", "ptr")
     releases = code.let(f"icmp ne i64 {code.read('releases')}, 0")
+    timed = code.let(f"icmp ne ptr {code.read('clock', 'ptr')}, null")
+
+    def forget() -> None:
+        large = code.let("call i1 @as_large(ptr %table)")
+        code.when(large, lambda: code.write("releases", 0))
 
     def alone() -> list[str]:
         state = code.invoke("save_thread", "ptr")
+        (begin,) = code.either(timed, ["i64"], lambda: [_now(code)], lambda: ["0"])
         code.do(f"call void {program}(ptr {frame})")
+        (end,) = code.either(timed, ["i64"], lambda: [_now(code)], lambda: [str(LONG)])
         code.invoke("restore_thread", "void", ("ptr", state))
+        short = code.compare("slt", code.sub(end, begin), LONG)
+        code.when(short, forget)
         return []
 
     def with_others() -> list[str]:
@@ -123,3 +179,22 @@ def _run(code: Function) -> None:
         return []
 
     code.either(releases, [], alone, with_others)
+
+
+def _write_as_large(module: Module) -> None:
+    """Whether no size is smaller than in the call that took long."""
+    code = Function(module)
+    dims, sizes = code.at(code.read("frame", "ptr"), HEADER), code.section("long_sizes")
+
+    def compare(d: str) -> None:
+        code.leave_if(code.compare("slt", code.load(dims, d), code.load(sizes, d)))
+
+    code.times(0, code.read("dim_count"), compare)
+    code.define_test("as_large")
+
+
+def _now(code: Function) -> str:
+    """Nanoseconds of a clock that only goes forwards."""
+    code.invoke("clock", "i32", ("i32", _CLOCK), ("ptr", "%time"))
+    seconds, rest = (code.load("%time", i) for i in range(2))
+    return str(code.add(code.mul(seconds, 1_000_000_000), rest))

@@ -28,15 +28,15 @@ class Function(Text):
         align = 4 if kind == "i32" else 8
         return self.let(f"load {kind}, ptr {self.at(thing, offset, 'i8')}, align {align}")
 
-    def read(self, name: str, kind: str = "i64") -> str:
-        """A word of the table's head."""
-        return self.load("%table", HEAD[name], kind)
+    def read(self, name: str, kind: str = "i64", table: str = "%table") -> str:
+        """A word of a table's head."""
+        return self.load(table, HEAD[name], kind)
 
     def write(self, name: str, value: int | str) -> None:
         self.store(value, "%table", HEAD[name])
 
-    def section(self, name: str) -> str:
-        return self.at("%table", self.read(name))
+    def section(self, name: str, table: str = "%table") -> str:
+        return self.at(table, self.read(name, table=table))
 
     def field(self, record: str, fields: Sequence[str], name: str, kind: str = "i64") -> str:
         return self.load(record, fields.index(name), kind)

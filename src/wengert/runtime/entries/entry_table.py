@@ -29,7 +29,15 @@ from wengert.runtime.entries.entry_words import (
     TUPLE,
     EntryWords,
 )
-from wengert.runtime.outside.watch import DICT_SIZE, ELEMENT, LIST_SIZE, MISSING, SET_SIZE, Place
+from wengert.runtime.outside.watch import (
+    DICT_SIZE,
+    ELEMENT,
+    FIELD,
+    LIST_SIZE,
+    MISSING,
+    SET_SIZE,
+    Place,
+)
 from wengert.runtime.signature import LEAF_MARK, Signature, Static
 
 NEVER = 1 << 62  # more than any size
@@ -83,6 +91,7 @@ class Filled:
         dims = len(self.memory.layout.dims)
         self.table.add("least", *[NEVER] * dims)
         self.table.add("capacity", *[-1] * dims)
+        self.table.reserve("long_sizes", dims)
         self.table.head |= {"dim_count": dims, "leaf_count": len(self._leaves)}
 
     def _open(self, thing: int, node: Any, group: int) -> None:
@@ -166,17 +175,7 @@ class Filled:
     # Places outside the arguments.
 
     def watch(self, places: Sequence[Place]) -> None:
-        for place in places:
-            self.table.record(
-                "places",
-                PLACE,
-                kind=place.kind,
-                container=self._address(place.container),
-                key=place.key if place.kind == ELEMENT else self._address(place.key),
-                expected=expected_word(place),
-            )
-            self.kept.append(place)
-        self.table.head["place_count"] = len(places)
+        self.kept += add_places(self.table, places)
 
     # Results.
 
@@ -256,6 +255,25 @@ class Filled:
         self.table.reserve("results", 1)
         self.table.head["build_count"] = number + 1
         return self.table.head["output_count"] + number
+
+
+def add_places(table: EntryWords, places: Sequence[Place]) -> list[Any]:
+    """Have machine code compare what is at these places; the objects that the table then has the
+    addresses of.
+    """
+    kept: list[Any] = list(places)
+    for place in places:
+        kept += (place.container, place.key)
+        table.record(
+            "places",
+            PLACE,
+            kind=place.kind,
+            container=id(place.container),
+            key=place.key if place.kind in (ELEMENT, FIELD) else id(place.key),
+            expected=expected_word(place),
+        )
+    table.head["place_count"] = len(places)
+    return kept
 
 
 def expected_word(place: Place) -> int:

@@ -13,15 +13,18 @@ from wengert.runtime.outside.watch import (
     CELL,
     DICT_SIZE,
     ELEMENT,
+    FIELD,
     ITEM,
     LIST_SIZE,
     MEMBER,
+    SAME_ITEMS,
     SET_SIZE,
 )
 
 
 def write_watch(module: Module) -> None:
     """Whether every watched place still has the very object that it had."""
+    _write_same_items(module)
     code = Function(module)
 
     def look(_i: str, place: str) -> None:
@@ -66,6 +69,15 @@ def write_watch(module: Module) -> None:
             found = code.invoke("set_contains", "i32", ("ptr", container), ("ptr", key))
             code.leave_unless_equal(found, 1, "i32")
 
+        def field() -> None:
+            offset = code.field(place, PLACE, "key")
+            code.leave_unless_equal(code.load(code.at(container, offset, "i8"), 0), expected)
+
+        def same_items() -> None:
+            known = code.field(place, PLACE, "expected", "ptr")
+            given = f"ptr %table, ptr {container}, ptr {known}"
+            code.leave_unless_equal(code.let(f"call i1 @same_items({given})"), "true", "i1")
+
         for which, compared in (
             (ITEM, item),
             (CELL, cell),
@@ -75,11 +87,40 @@ def write_watch(module: Module) -> None:
             (DICT_SIZE, dict_size),
             (SET_SIZE, set_size),
             (MEMBER, member),
+            (FIELD, field),
+            (SAME_ITEMS, same_items),
         ):
             code.when(code.equal(kind, which), compared)
 
     code.records("places", PLACE, "place_count", look)
     code.define_test("watch")
+
+
+def _write_same_items(module: Module) -> None:
+    """Whether two dicts have the same objects under the same keys, and in the same order."""
+    code = Function(module)
+    for name in ("position", "key", "value"):
+        for i in range(2):
+            code.do(f"%{name}{i} = alloca {'i64' if name == 'position' else 'ptr'}, align 8")
+    for i in range(2):
+        code.do(f"store i64 0, ptr %position{i}, align 8")
+    size = code.invoke("dict_size", "i64", ("ptr", "%given"))
+    code.leave_unless_equal(size, code.invoke("dict_size", "i64", ("ptr", "%known")))
+
+    def pair(_k: str) -> None:
+        for i, whose in enumerate(("%given", "%known")):
+            places = [("ptr", f"%{name}{i}") for name in ("position", "key", "value")]
+            more = code.invoke("dict_next", "i32", ("ptr", whose), *places)
+            code.leave_if(code.equal(more, 0, "i32"))
+        for name in ("key", "value"):
+            first, second = (code.load(f"%{name}{i}", 0, "ptr") for i in range(2))
+            code.leave_unless_equal(first, second, "ptr")
+
+    code.times(0, size, pair)
+    code.do("ret i1 true")
+    code.label("fail")
+    code.do("ret i1 false")
+    code.define("same_items", "i1", "ptr %table, ptr %given, ptr %known")
 
 
 def _compare(code: Function, found: str, expected: str) -> None:

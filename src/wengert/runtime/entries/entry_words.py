@@ -17,7 +17,7 @@ STATE = (
     "busy",  # 1 while a call uses this table and the frame
     "frame",  # address of the program's frame
     "program",  # address of its machine code
-    "releases",  # 1 where other Python threads may run meanwhile: the program takes long enough
+    "releases",  # 1 where other Python threads may run meanwhile: the program has taken long
     "held",  # objects that this call holds a reference to
     "made",  # results that it has made
     "left",  # calls until Python looks at what the program has captured
@@ -44,6 +44,7 @@ SECTIONS = (
     "sizes",  # of the axes of inputs: a number, or -1 - d for Dim d
     "least",  # of each Dim: the smallest size that the program is known to be right for
     "capacity",  # of each Dim: the largest size there is memory for
+    "long_sizes",  # of each Dim: the size in the call that took long
     "begins",  # first byte of each leaf
     "ends",  # one past its last
     "order",  # leaves that are distinct arrays, by where they lay in the last call
@@ -81,8 +82,29 @@ ADDRESSES = (
     "restore_thread",
     "as_number",
     "error",
+    "context_value",
+    "false",
+    "new_float",
+    "new_int",
+    "clock",  # or 0
 )
-HEAD = {name: i for i, name in enumerate((*STATE, *COUNTS, *SECTIONS, *ADDRESSES))}
+# Of a gate (`gate.py`), 0 in all other tables.
+GATE = (
+    "table",  # address of the table that calls go on to
+    "own_count",  # arguments that are given in advance: they stand in `objects`
+    "changing",  # which of these is taken from a list, or -1
+    "list",  # address of that list
+    "counter",  # address of the number that says which element it is
+    "first",  # the number for which it is the first one
+    "turn",  # address of a number that has to be below a limit, or 0
+    "turns",  # the limit
+    "mode",  # address of the context variable that has to be False
+    "notes",  # address of the list in which calls are noted, or 0
+    "calls",  # address of the number of calls that were made
+    "report",  # the output whose first number is the answer, or -1: the tree is
+    "part",  # the part of the tree that goes with that number, or -1
+)
+HEAD = {name: i for i, name in enumerate((*STATE, *COUNTS, *SECTIONS, *ADDRESSES, *GATE))}
 
 # Records. A node of the arguments: its children become the objects from `children` on. NOTHING is
 # None, in which there are none.

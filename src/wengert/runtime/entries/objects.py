@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import sysconfig
+import time
 from functools import cache
 from math import pi
 from types import CellType
@@ -54,6 +55,9 @@ _PYTHON = {
     "restore_thread": "PyEval_RestoreThread",
     "as_number": "PyLong_AsLongLong",
     "error": "PyErr_Occurred",
+    "context_value": "PyContextVar_Get",
+    "new_float": "PyFloat_FromDouble",
+    "new_int": "PyLong_FromLongLong",
 }
 
 
@@ -65,12 +69,30 @@ def addresses() -> dict[str, int]:
     for name, symbol in _PYTHON.items():
         function = getattr(ctypes.pythonapi, symbol)
         found[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
-    return found | {"str": id(str), "not_implemented": id(NotImplemented)}
+    found["clock"] = _clock()
+    return found | {"str": id(str), "not_implemented": id(NotImplemented), "false": id(False)}
+
+
+def _clock() -> int:
+    """The address of `clock_gettime`, or 0 where the system has none."""
+    if not hasattr(time, "CLOCK_MONOTONIC"):
+        return 0
+    function = getattr(ctypes.CDLL(None), "clock_gettime", None)
+    return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
 def dtype_word(dtype: np.dtype[Any]) -> int:
     """The word by which the entry point knows a dtype."""
     return _word(id(dtype) + DTYPE_WORD)
+
+
+def slot_offset(kind: type, name: str) -> int:
+    """How many bytes from the beginning of its objects a class has one of its __slots__."""
+    probe: Any = object.__new__(kind)
+    mark = object()
+    setattr(probe, name, mark)
+    offsets = range(COUNT, kind.__basicsize__, 8)
+    return next(offset for offset in offsets if _word(id(probe) + offset) == id(mark))
 
 
 def data(x: np.ndarray[Any, Any]) -> int:

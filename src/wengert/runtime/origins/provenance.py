@@ -15,8 +15,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from wengert.core.dims import Size
 from wengert.core.graph import Graph
 from wengert.core.table import op
+from wengert.core.types import ArrayType, Type
 from wengert.core.words.source import Line
 from wengert.errors import NonFiniteError
 from wengert.interpret.printing import quiet
@@ -64,6 +66,7 @@ class Cause:
     argument: str | None  # the argument that was not finite
     position: int  # of the result among the outputs
     result_index: ArrayPosition  # its first element that is not finite
+    leading: Size | None = None  # of what the op returned, or of the argument: the first axis
 
     @property
     def phase(self) -> str:
@@ -116,10 +119,16 @@ def _located(scope: Scope, number: int, position: int) -> Cause | None:
             None,
             position,
             element,
+            None if steps else _leading(found.node.type),
         )
     value = kind_of(scope.inputs[found.position][found.element])
     argument = scope.input_names[found.position]
-    return Cause("input", value, found.element, None, (), (), argument, position, element)
+    leading = _leading(scope.graph.type(scope.graph.inputs[found.position]))
+    return Cause("input", value, found.element, None, (), (), argument, position, element, leading)
+
+
+def _leading(found: Type) -> Size | None:
+    return found.shape[0] if isinstance(found, ArrayType) and found.shape else None
 
 
 def _ranges(found: Found) -> Iterator[Range]:

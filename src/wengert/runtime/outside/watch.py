@@ -26,6 +26,9 @@ from wengert.runtime.outside.live import is_rewritten
 # Kinds of places: the value of a key in a dict, what a cell holds, an attribute, an element of a
 # list, and how many there are in a dict, a list or a set; whether something is in a set.
 ITEM, CELL, ATTRIBUTE, ELEMENT, DICT_SIZE, LIST_SIZE, SET_SIZE, MEMBER = range(8)
+# Of gates alone, which Python does not look at: what an object has so many bytes from its
+# beginning, and whether a dict has the same objects as another one.
+FIELD, SAME_ITEMS = 8, 9
 Array: TypeAlias = np.ndarray[Any, Any]
 MISSING: Any = type("Missing", (), {"__repr__": lambda _: "nothing"})()
 MOST_CALLS = 2**16  # from one look at the arrays to the next

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.same import same
 from wengert.errors import CheckpointError, WengertError
 from wengert.runtime.refusals import require_no_masks
 from wengert.train.engine import Engine
@@ -19,6 +20,7 @@ PARTS = ("arrays", "counts", "settings", "limits")
 BY = "TrainStep.load_state_dict"  # how errors begin
 COUNTS = ("calls", "updates", "phase", "epoch", "shuffled", "seed")
 UNFINISHED = "unfinished"  # one more part, of a step in the middle of an epoch or accumulation
+STATIC = "static"  # and one of a model that has more than arrays
 EPOCH = ("batches", "rows", "batch_size", "shuffle_seed", "data")
 MOST = 2**62  # the largest count that is accepted: counting must be able to go on
 MOST_SEED = 2**64 - 1
@@ -66,6 +68,11 @@ class Checkpoint:
             "seed": int(engine.seed),
         }
 
+    def _static(self) -> dict[str, Any]:
+        """Numbers and texts of the model, which are part of its programs, by path."""
+        storage = self._engine.plan.storage
+        return dict(tree.plain_values(storage.tree(storage.leaves)))
+
     def _unfinished(self) -> dict[str, Any]:
         """What is under way: an accumulation that some calls have been made of, and an epoch."""
         engine = self._engine
@@ -106,20 +113,21 @@ class Checkpoint:
         }
         groups = [group for group in self._engine.plan.groups if group.optimizer is not None]
         settings = {group.glob: group.optimizer.saved() for group in groups}  # type: ignore[union-attr]
-        unfinished = self._unfinished()
+        optional = {UNFINISHED: self._unfinished(), STATIC: self._static()}
         return {
             "arrays": arrays,
             "counts": self._counts(),
             "settings": settings,
             "limits": dict(self._engine.limits),
-        } | ({UNFINISHED: unfinished} if unfinished else {})
+        } | {name: part for name, part in optional.items() if part}
 
     def loading(self, given: Any) -> Callable[[], None]:
         """A function that makes the step go on from what `state_dict` gave, and that may be called
         again if it is interrupted. A state of another model or of other options is refused here,
         before anything changes.
         """
-        _require_names("state", given, PARTS, (UNFINISHED,))
+        _require_names("state", given, PARTS, (UNFINISHED, STATIC))
+        _require_static(given.get(STATIC, {}), self._static())
         own = self._arrays()
         _require_names("arrays", given["arrays"], tuple(own))
         _require_names("counts", given["counts"], COUNTS)
@@ -166,6 +174,30 @@ class Checkpoint:
                 f"{BY}: the state is that after {phase}{of} calls of an accumulation; this step "
                 f"has accumulate={own}. Make the step as it was when it was saved."
             )
+
+
+def _require_static(given: Any, own: Mapping[str, Any]) -> None:
+    """Refuse the state of a model with other numbers and texts: it was trained with these. A state
+    from before there was such a part has none.
+    """
+    if not isinstance(given, Mapping):
+        raise CheckpointError(
+            f"{BY}: the {STATIC} part to load is {type(given).__name__}; a dictionary by path is "
+            "needed. Pass what state_dict returned."
+        )
+    for path, value in given.items():
+        if path not in own or not same(_plain(value), own[path]):
+            here = repr(own[path]) if path in own else "nothing"
+            raise CheckpointError(
+                f"{BY}: the state is of a model with {value!r} at {path!r}; here it is {here}, and "
+                "that is part of the program. Make the model as it was when it was saved, or take "
+                f"{path!r} out of state[{STATIC!r}] if that is meant."
+            )
+
+
+def _plain(value: Any) -> Any:
+    """A number from a file may be an array of one element."""
+    return value.item() if isinstance(value, np.generic | np.ndarray) and value.ndim == 0 else value
 
 
 def _try_settings(optimizer: Any, settings: Any) -> None:

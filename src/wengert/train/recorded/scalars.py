@@ -14,6 +14,7 @@ import numpy as np
 
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.schedules_base import Schedule
+from wengert.runtime.outside.watch import SAME_ITEMS, Place
 from wengert.train.recorded.faded_rates import FadedRates
 from wengert.train.recorded.optimizer_groups import Group
 
@@ -44,17 +45,17 @@ class Scalars:
         self.columns = Columns(
             of_groups, {name: column for column, name in enumerate(self.limits, len(of_groups))}
         )
-        self._settings: list[dict[str, Any]] = []  # of all optimizers: live, and as they were
+        self.settings: list[dict[str, Any]] = []  # of all optimizers: live, and as they were
         self._seen: list[dict[str, Any]] = []
         self._table = np.empty((0, 0))
-        self._rows: list[Row] = []  # of the table
-        self._begin = 0
+        self.rows_ahead: list[Row] = []  # of the table
+        self.begin = 0  # the update that the first row is for
 
     def row(self, count: int) -> Row:
         """The numbers of update `count`, from 1, for the settings as they are now."""
-        place = count - self._begin
-        if 0 <= place < len(self._rows) and not self._changed():
-            return self._rows[place]
+        place = count - self.begin
+        if 0 <= place < len(self.rows_ahead) and not self._changed():
+            return self.rows_ahead[place]
         found: Row = self._compute(count, 1)[0]
         return found
 
@@ -62,27 +63,39 @@ class Scalars:
         """The numbers of updates from `count` on, for the settings as they are now: one at least,
         and as many as are wanted at most.
         """
-        place = count - self._begin
-        if 0 <= place < len(self._rows) and not self._changed():
+        place = count - self.begin
+        if 0 <= place < len(self.rows_ahead) and not self._changed():
             return self._table[place : place + wanted]
         return self._compute(count, wanted)[:wanted]
 
+    def settings_places(self) -> list[Place]:
+        """Where the settings are that rows follow from."""
+        return [Place(SAME_ITEMS, each, None, each, "settings") for each in self.settings]
+
+    def seen_settings(self) -> list[dict[str, Any]]:
+        """The settings that the known rows follow from, by name. Where one of them is another
+        object now, no row may be right any more.
+        """
+        if not self._changed():  # a setting may be an equal one, but another object
+            self._seen = [dict(settings) for settings in self.settings]
+        return self._seen
+
     def forget(self) -> None:
         """Compute the next rows anew."""
-        self._rows = []
+        self.rows_ahead = []
 
     def _changed(self) -> bool:
         """Whether a setting is another than when the rows were computed."""
-        return self._settings != self._seen
+        return self.settings != self._seen
 
     def _compute(self, count: int, wanted: int) -> Table:
         known = [part for _, optimizer in self._optimizers for part in _parts(optimizer)]
         ahead = all(map(_is_known_ahead, known))
         size = AHEAD if ahead else min(wanted, AHEAD)
-        self._rows = []
-        self._settings = [part.__dict__ for part in known]
+        self.rows_ahead = []
+        self.settings = [part.__dict__ for part in known]
         for _ in range(TRIES):  # a setting may change meanwhile, by another thread or a signal
-            self._seen = [dict(settings) for settings in self._settings]
+            self._seen = [dict(settings) for settings in self.settings]
             try:
                 table = self._filled(count, size)
             except Exception:  # whatever a schedule raises, it does so when its update comes
@@ -92,7 +105,7 @@ class Scalars:
             if not self._changed():
                 break
         table = table[: self._ready(count, table, ahead)]
-        self._begin, self._table, self._rows = count, table, list(table) if ahead else []
+        self.begin, self._table, self.rows_ahead = count, table, list(table) if ahead else []
         return table
 
     def _ready(self, count: int, table: Table, ahead: bool) -> int:

@@ -53,7 +53,7 @@ class Epoch:
     """One pass over the data."""
 
     index: int  # of all epochs this step has had, from 0
-    loss: float  # the mean over its steps, each of which counts once; without those skipped
+    loss: float  # the mean over its steps, each before its update, but those that were skipped
     history: History
 
     @property
@@ -102,7 +102,6 @@ class Recorder:
     def note(self, engine: Engine, aux: Any) -> None:
         """Take the report and the aux of the call that was made last."""
         i = self._count
-        assert engine.noted is not None
         row, self._reports[i], _, self._skipped[i] = engine.noted
         self._numbers[i] = row[self._columns]
         self._count = i + 1

@@ -125,7 +125,7 @@ class Drive:
             last = many.made() - 1
             if last >= 0:
                 row, report = rows(last + 1)[last], reports[last].copy()
-                engine.noted = row, report, calls + last, bool(skipped[last])
+                engine.noted[:] = row, report, calls + last, bool(skipped[last])
 
         # A signal may come at any time. Counts are right then, and `last` will be.
         engine.guard.pending = note

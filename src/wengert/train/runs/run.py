@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ import numpy as np
 
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
-from wengert.errors import AccumulationWarning, UnusedWarning
+from wengert.errors import AccumulationWarning, NonFiniteError, UnusedWarning
 from wengert.train.engine import Engine
 from wengert.train.runs.auxes import Auxes
 from wengert.train.runs.data import Data, shuffled
@@ -117,11 +118,28 @@ class _Taken:
     def go_on(self) -> bool:
         """Take some steps, and say whether there are more."""
         if self._number < self._steps:
-            self._number += self._drive.advance(self._number, self._order, self.recorder)
+            try:
+                self._number += self._drive.advance(self._number, self._order, self.recorder)
+            except NonFiniteError as error:
+                error.add_note(self._place(error.row))
+                raise
         if self._number < self._steps:
             return True
         self._engine.progress = self._engine.progress.after_epoch()
         return False
+
+    def _place(self, row: int | None) -> str:
+        """Where the data are that a step refused: of the batch that comes next."""
+        data, order = self._run.data, self._order
+        begin = self._number * data.size
+        end = min(begin + data.size, data.rows)
+        text = f"In epoch {self.index}, batch {self._number} of {self._steps}, both from 0: "
+        if row is not None:
+            found = begin + row if order is None else int(order[begin + row])
+            return f"{text}row {row} of the batch is row {found} of the data."
+        if order is None:
+            return f"{text}the batch has rows {begin} to {end - 1} of the data."
+        return f"{text}the batch has rows {reprlib.repr(order[begin:end].tolist())} of the data."
 
 
 def require_shuffle_seed(by: str, shuffle_seed: Any) -> None:

@@ -1,0 +1,42 @@
+"""Functions that were minimised, with their programs: a search begins again and again with one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+from wengert.api.compiling.compile import compile
+from wengert.api.derivatives import value_and_grad
+
+REMEMBERED = 4
+Compiled = Callable[..., Any]
+
+
+class MinimizedFunctions:
+    """The functions that were minimised last, compiled with their gradients. A copy of an
+    optimizer, or one from a pickle, remembers none.
+    """
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Callable[..., Any], Compiled]] = []  # the latest is the last
+
+    def find(self, function: Callable[..., Any]) -> Compiled:
+        """The function with its gradient. What it reads from outside is compared in every call, as
+        that of any compiled function is.
+        """
+        found = next((pair for pair in self._known if _is_same(pair[0], function)), None)
+        pair = found or (function, compile(value_and_grad(function)))
+        others = [each for each in self._known if each is not found]
+        self._known = [*others[1 - REMEMBERED :], pair]
+        return pair[1]
+
+    def __reduce__(self) -> tuple[type[MinimizedFunctions], tuple[()]]:
+        return MinimizedFunctions, ()
+
+
+def _is_same(known: Any, given: Any) -> bool:
+    """Whether it is one function; a method is a new object each time it is asked for."""
+    if isinstance(known, MethodType) and isinstance(given, MethodType):
+        return known.__func__ is given.__func__ and known.__self__ is given.__self__
+    return known is given

@@ -1,0 +1,71 @@
+"""Originals: the optimizers that a step was given and has copied. What is set of them afterwards
+does not reach the step, and whoever sets it should hear of it at the next call.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wengert.core.words.warn import warn_user
+from wengert.errors import CopiedWarning
+from wengert.optim.given_optimizers import tell_of_changes
+from wengert.optim.optimizer import Optimizer
+from wengert.optim.saving import OTHER_NAME
+
+
+class Originals:
+    """Pairs of an optimizer that was given and the step's own copy of it."""
+
+    def __init__(self, pairs: Sequence[tuple[str, Any, Any]], noticed: Callable[[], None]) -> None:
+        """Pairs come with what reaches the copy. `noticed` is called where one was changed."""
+        self._listeners = [
+            _Original(*each, self, noticed) for pair in pairs for each in _parts(*pair)
+        ]
+        self.changed: dict[tuple[int, str], _Original] = {}
+
+    def warn(self) -> None:
+        """Warn of what was set and does not hold here."""
+        while self.changed:
+            (_, name), original = self.changed.popitem()
+            original.warn(name)
+
+
+class _Original:
+    def __init__(
+        self, way: str, given: Any, own: Any, all_of_them: Originals, noticed: Callable[[], None]
+    ) -> None:
+        self._way, self._given, self._own = way, weakref.ref(given), own
+        self._all, self._noticed = all_of_them, noticed
+        tell_of_changes(given, self.note)
+
+    def note(self, name: str) -> None:
+        if name == OTHER_NAME:  # of the learning rate, whose own name is noted, too
+            return
+        self._all.changed[id(self), name] = self
+        self._noticed()
+
+    def warn(self, name: str) -> None:
+        given = self._given()
+        if given is None:
+            return
+        wanted, own = getattr(given, name), getattr(self._own, name)
+        if wanted is own or wanted == own:
+            return
+        kind = type(given).__name__
+        warn_user(
+            f"TrainStep: {name} of the {kind} that it was made with was set to {wanted!r}; a step "
+            f"has a copy of its optimizer, whose {name} is {own!r}. Set {self._way}.{name} = "
+            f"{wanted!r}.",
+            CopiedWarning,
+        )
+
+
+def _parts(way: str, given: Any, own: Any) -> Sequence[tuple[str, Any, Any]]:
+    """An optimizer and those inside it, with their copies."""
+    found = [(way, given, own)]
+    for name, x in vars(given).items():
+        if isinstance(x, Optimizer):
+            found += _parts(f"{way}.{name}", x, vars(own)[name])
+    return found

@@ -1,0 +1,378 @@
+"""What a training step would do otherwise than meant, and says."""
+
+import gc
+import warnings
+import weakref
+from collections import namedtuple
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.errors import (
+    CheckpointError,
+    CopiedWarning,
+    DropoutWarning,
+    NonFiniteError,
+    PairedRowsWarning,
+    UntrainedWarning,
+    WengertWarning,
+)
+
+X = np.random.default_rng(0).standard_normal((8, 3))
+Y = X @ np.array([1.0, -2.0, 0.5])
+
+
+def warned(call):
+    """Our warnings in a call, however often they were shown before."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        call()
+    return [each for each in found if issubclass(each.category, WengertWarning)]
+
+
+def stepped(loss, model, *batch, **options):
+    return lambda: wg.TrainStep(loss, model, wg.optim.SGD(0.01), **options)(*batch)
+
+
+# Python floats in a model.
+
+
+@dataclass
+class Layer:
+    w: np.ndarray
+    eps: float = 1e-5
+    betas: tuple = (0.9, 0.99)
+    extra: dict | None = None
+
+
+Pair = namedtuple("Pair", "w rate")
+W = np.ones(3, np.float32)
+
+
+def total(model, x):
+    return sum(wg.sum(leaf) for leaf in wg.tree.leaves(model)) * wg.mean(x)
+
+
+@pytest.mark.parametrize(
+    ("model", "path"),
+    [({"w": W, "scale": 1.5}, "scale"), ([W, 1.5], "1"), ({"a": [{"w": W, "b": 1.5}]}, "a.0.b")],
+)
+def test_a_python_float_among_parameters_is_named(model, path):
+    (found,) = warned(lambda: wg.TrainStep(total, model, wg.optim.SGD(0.1)))
+    assert found.category is UntrainedWarning
+    assert found.filename == __file__
+    assert f"leaf {path!r} of the model is the Python float 1.5" in str(found.message)
+    assert "np.float32(1.5)" in str(found.message)
+
+
+def test_several_floats_are_counted():
+    model = {"w": W, "b": 0.0, "scale": 1.5, "shift": 2.5}
+    (found,) = warned(lambda: wg.TrainStep(total, model, wg.optim.SGD(0.1)))
+    assert "'b' of the model is the Python float 0.0; so are 2 more" in str(found.message)
+
+
+SETTINGS = {
+    "a field": Layer(W),
+    "fields in a list": [Layer(W), Layer(W.copy())],
+    "a dict in a field": Layer(W, extra={"rate": 0.5}),
+    "a named tuple": {"pair": Pair(W, 0.5)},
+    "a tuple": {"w": W, "betas": (0.9, 0.99)},
+    "counts and texts": {"w": W, "heads": 4, "kind": "gelu", "causal": True, "none": None},
+    "numbers of NumPy's": {"w": W, "scale": np.float32(1.5)},
+}
+
+
+@pytest.mark.parametrize("model", SETTINGS)
+def test_settings_are_no_reason_to_warn(model):
+    assert warned(lambda: wg.TrainStep(total, SETTINGS[model], wg.optim.SGD(0.1))) == []
+
+
+def test_a_number_of_numpys_is_trained():
+    step = wg.TrainStep(total, {"w": W, "scale": np.float32(1.5)}, wg.optim.SGD(0.1))
+    step(np.ones(2, np.float32))
+    assert step.model["scale"] == pytest.approx(1.4)
+
+
+# Pairs of rows.
+
+COLUMN = {"w": np.ones((3, 1)), "b": np.zeros(1)}
+
+
+def predicted(model, x):
+    return wg.tanh(x @ model["w"] + model["b"])
+
+
+PAIRED = {
+    "predictions are a column": (
+        lambda m, x, y: wg.mean((predicted(m, x) - y) ** 2),
+        COLUMN,
+        (X, Y),
+    ),
+    "in NumPy": (lambda m, x, y: np.mean(np.abs(y - x @ m["w"])), COLUMN, (X, Y)),
+    "targets are a column": (lambda w, x, y: wg.mean((x @ w - y) ** 2), W, (X, Y[:, None])),
+    "layers": (
+        lambda m, x, y: wg.mean((m(x) - y) ** 2),
+        wg.nn.Sequential(wg.nn.Linear(3, 4), wg.tanh, wg.nn.Linear(4, 1)),
+        (X, Y),
+    ),
+    "a logarithm on the way": (
+        lambda m, x, y: -wg.mean(y * wg.log(wg.sigmoid(x @ m["w"]))),
+        COLUMN,
+        (X, Y),
+    ),
+}
+NOT_PAIRED = {
+    "both are rows": (lambda m, x, y: wg.mean((predicted(m, x)[:, 0] - y) ** 2), COLUMN, (X, Y)),
+    "both are columns": (lambda m, x, y: wg.mean((x @ m["w"] - y) ** 2), COLUMN, (X, Y[:, None])),
+    "pairs on purpose": (
+        lambda w, x, y: wg.mean(wg.exp(-(((x @ w)[:, None] - y) ** 2))),
+        W,
+        (X, Y),
+    ),
+    "pairs of one thing": (lambda w, x: wg.mean(wg.abs((x @ w)[:, None] - x @ w)), W, (X,)),
+    "pairs of data": (
+        lambda w, x, y: wg.mean(x @ w) * wg.mean(wg.abs(y[:, None] - y)),
+        W,
+        (X, Y),
+    ),
+    "pairs that are used as a matrix": (
+        lambda m, x, y: wg.sum(((x @ m["w"] - y) ** 2) @ y),
+        COLUMN,
+        (X, Y),
+    ),
+    "a column and a bias": (lambda m, x: wg.mean((x @ m["w"] + m["b"]) ** 2), COLUMN, (X,)),
+    "as many rows by chance": (
+        lambda m, x, y: wg.mean((x @ m["w"] - y[0]) ** 2),
+        COLUMN,
+        (X, np.ones((8, 8))),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PAIRED)
+def test_rows_that_are_paired_are_named(case):
+    loss, model, batch = PAIRED[case]
+    (found,) = warned(stepped(loss, model, *batch))
+    assert found.category is PairedRowsWarning
+    assert found.filename == __file__
+    assert "given shapes (n, 1) and (n,)" in str(found.message)
+
+
+@pytest.mark.parametrize("case", NOT_PAIRED)
+def test_other_shapes_are_no_reason_to_warn(case):
+    loss, model, batch = NOT_PAIRED[case]
+    assert warned(stepped(loss, model, *batch)) == []
+
+
+def test_paired_rows_are_looked_for_once_for_each_program():
+    loss, model, batch = PAIRED["predictions are a column"]
+    step = wg.TrainStep(loss, model, wg.optim.SGD(0.01))
+    assert len(warned(lambda: step(*batch))) == 1
+    assert warned(lambda: [step(*batch), step(X[:4], Y[:4])]) == []
+
+
+def test_a_long_loss_is_looked_through_at_once():
+    """Each node is read twice: a walk over all ways would take for ever."""
+
+    def loss(m, x, y):
+        found = x @ m["w"]
+        for _ in range(60):
+            found = found + found * 0.5
+        return wg.mean((found - y) ** 2)
+
+    (found,) = warned(stepped(loss, COLUMN, X, Y, nonfinite="ignore"))
+    assert found.category is PairedRowsWarning
+
+
+# Errors inside runs.
+
+
+def logarithm(w, x):
+    return wg.mean(wg.log(x @ w))
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+@pytest.mark.parametrize("value", [-1.0, np.nan])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_an_error_in_a_run_names_the_row_of_the_data(seed, value, compiled):
+    data = np.ones((40, 3))
+    step = wg.TrainStep(logarithm, np.ones(3), wg.optim.SGD(0.0), compiled=compiled)
+    step.run(data, batch_size=8, shuffle_seed=seed)
+    data[23] = value
+    taken = []
+    with pytest.raises(NonFiniteError) as caught:
+        step.run(data, batch_size=8, epochs=2, shuffle_seed=seed)
+    taken = step.state_dict()["unfinished"]["epoch"]["batches"]
+    error = caught.value
+    assert error.row == (7 if seed is None else error.row)
+    assert 0 <= error.row < 8
+    assert error.__notes__ == [
+        f"In epoch 1, batch {taken} of 5, both from 0: row {error.row} of the batch is row 23 of "
+        "the data."
+    ]
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_an_error_of_no_row_names_the_rows_of_the_batch(seed):
+    data = np.concatenate([np.ones(8), -np.ones(4)])
+    step = wg.TrainStep(
+        lambda w, x: wg.log(wg.mean(x * w)), np.ones(()), wg.optim.SGD(0.0), nonfinite="raise"
+    )
+    with pytest.raises(NonFiniteError) as caught:
+        step.run(data[::-1].copy(), batch_size=4, shuffle_seed=seed)
+    (note,) = caught.value.__notes__
+    assert caught.value.row is None
+    if seed is None:
+        assert note.endswith("batch 0 of 3, both from 0: the batch has rows 0 to 3 of the data.")
+    else:
+        assert "the batch has rows [" in note
+
+
+def test_an_error_of_a_parameter_has_no_row():
+    step = wg.TrainStep(logarithm, np.ones(3), wg.optim.SGD(0.0))
+    step.model[1] = np.nan
+    with pytest.raises(NonFiniteError) as caught:
+        step(np.ones((3, 3)))
+    assert caught.value.row is None
+
+
+# Dropout in evaluation.
+
+
+def dropped(w, x, rng):
+    return wg.mean(wg.dropout(x, 0.5, rng) @ w)
+
+
+def dropped_in_training(w, x, rng=None):
+    return wg.mean(wg.dropout(x, 0.5, rng) @ w)
+
+
+def noisy(w, x, rng):
+    return wg.mean((x + rng.normal(x.shape)) @ w)
+
+
+def test_a_loss_that_drops_in_evaluation_is_named():
+    step = wg.TrainStep(dropped, np.ones(3), wg.optim.SGD(0.1))
+    (found,) = warned(lambda: step.evaluate(dropped, X, batch_size=4))
+    assert found.category is DropoutWarning
+    assert "rng=None" in str(found.message)
+    assert found.lineno == dropped.__code__.co_firstlineno + 1
+
+
+@pytest.mark.parametrize("loss", [dropped_in_training, noisy])
+def test_evaluation_without_dropout_is_no_reason_to_warn(loss):
+    step = wg.TrainStep(loss, np.ones(3), wg.optim.SGD(0.0))
+    step(X)
+    assert warned(lambda: step.evaluate(loss, X, batch_size=4)) == []
+
+
+def test_the_repair_evaluates_without_dropout():
+    step = wg.TrainStep(dropped_in_training, np.ones(3), wg.optim.SGD(0.0))
+    assert step.evaluate(dropped_in_training, X, batch_size=4) == pytest.approx(np.mean(X.sum(1)))
+    assert step(X) != pytest.approx(np.mean(X.sum(1)))
+
+
+def test_another_function_that_drops_is_what_was_asked_for():
+    step = wg.TrainStep(dropped, np.ones(3), wg.optim.SGD(0.1))
+    several = lambda w, x, rng: dropped(w, x, rng)  # noqa: E731
+    assert warned(lambda: step.evaluate(several, X, batch_size=4)) == []
+
+
+# The optimizer that a step was made with.
+
+
+def squares(w, x):
+    return wg.mean((x @ w) ** 2)
+
+
+def test_an_original_that_is_changed_is_named():
+    original = wg.optim.SGD(0.5, momentum=0.0)
+    step = wg.TrainStep(squares, np.ones(3), original)
+    step(X), step(X)
+    assert warned(lambda: setattr(original, "lr", 0.25)) == []  # another step may be made with it
+    (found,) = warned(lambda: step(X))
+    assert found.category is CopiedWarning
+    assert found.filename == __file__
+    assert "Set step.optimizer.lr = 0.25." in str(found.message)
+    assert step.last.learning_rate == 0.5
+    assert warned(lambda: step(X)) == []  # once
+    original.learning_rate = 0.125
+    (found,) = warned(lambda: step.run(X, batch_size=4))
+    assert "lr of the SGD that it was made with was set to 0.125" in str(found.message)
+    assert warned(lambda: next(step.epochs(X, batch_size=4))) == []
+
+
+def test_an_original_inside_others_is_named():
+    inner = wg.optim.EMA(wg.optim.Adam(0.5), 0.9)
+    step = wg.TrainStep(squares, np.ones(3), {"*": inner})
+    inner.optimizer.betas = (0.5, 0.5)
+    (found,) = warned(lambda: step(X))
+    assert "Set step.optimizer['*'].optimizer.betas = (0.5, 0.5)." in str(found.message)
+
+
+def test_no_reason_to_warn_of_originals():
+    original = wg.optim.SGD(0.5)
+    first = wg.TrainStep(squares, np.ones(3), original)
+    first(X)
+    original.lr = 0.25
+    second = wg.TrainStep(squares, np.ones(3), original)
+    assert warned(lambda: second(X)) == []  # one step after the other with one optimizer
+    first.optimizer.lr = 0.25
+    assert warned(lambda: first(X)) == []  # it was set there, too
+    other = original.copy()
+    other.lr = 0.75
+    assert warned(lambda: [first(X), second(X)]) == []
+
+
+def test_a_step_that_is_gone_is_not_told():
+    original = wg.optim.SGD(0.5)
+    step = wg.TrainStep(squares, np.ones(3), original)
+    gone = weakref.ref(step._originals)
+    del step
+    gc.collect()
+    assert gone() is None
+    original.lr = 0.125
+
+
+# States of models with other numbers.
+
+
+@pytest.mark.parametrize("through_a_file", [False, True])
+def test_a_state_of_a_model_with_other_numbers_is_refused(through_a_file, tmp_path):
+    def made(eps=1e-5, name="gelu"):
+        model = {"layer": Layer(W, eps, extra={"name": name, "heads": 4, "causal": True})}
+        return wg.TrainStep(lambda m, x: wg.mean(x @ m["layer"].w), model, wg.optim.SGD(0.1))
+
+    step, path = made(), tmp_path / "step.safetensors"
+    step(np.ones((2, 3), np.float32))
+    step.save(path)
+    state = wg.load(path) if through_a_file else step.state_dict()
+    again = made()
+    again.load_state_dict(state)
+    assert again.fingerprint() == step.fingerprint()
+    for other, path, value in (
+        (made(eps=0.1), "eps", "0.1"),
+        (made(name="relu"), "extra.name", "'relu'"),
+    ):
+        before = other.fingerprint()
+        with pytest.raises(CheckpointError, match=rf"at 'layer\.{path}'; here it is {value}"):
+            other.load_state_dict(state)
+        assert other.fingerprint() == before
+    del state["static"]["layer.eps"]
+    other = made(eps=0.1)
+    other.load_state_dict(state)  # as the message says
+    del state["static"]
+    other.load_state_dict(state)  # from before there was such a part
+    state["static"] = [1.0]
+    with pytest.raises(CheckpointError, match="static part to load is list"):
+        other.load_state_dict(state)
+
+
+def test_a_batch_that_does_not_fit_says_which_would():
+    step = wg.TrainStep(squares, np.ones(3), wg.optim.SGD(0.1))
+    with pytest.raises(
+        wg.errors.ShapeError, match=r"batch_size=9 .* for 8 rows.* Choose 8 or less"
+    ):
+        step.run(X, batch_size=9)
