@@ -210,6 +210,8 @@ def test_a_worker_leaves_the_cpu_of_the_caller(three: Sharing, on_one_cpu: int) 
         assert seen.count(on_one_cpu) <= len(seen) / 4
     for thread in three.pool.threads:
         assert thread.native_id is not None
+        while sorted(os.sched_getaffinity(thread.native_id)) != CPUS and time.monotonic() < until:
+            time.sleep(0.001)  # it may be on its way
         assert sorted(os.sched_getaffinity(thread.native_id)) == CPUS
 
 

@@ -378,7 +378,7 @@ def test_what_a_killed_save_left_is_removed(path):
 def test_what_somebody_is_writing_stays(path, monkeypatch):
     """In this process or in another: a lock says so."""
     begun, go_on = threading.Event(), threading.Event()
-    write = wg.train.files.save_file
+    write = wg.train.checkpoints.files.save_file
 
     def slow(arrays, file, metadata):
         if "slow" in arrays:
@@ -386,7 +386,7 @@ def test_what_somebody_is_writing_stays(path, monkeypatch):
             assert go_on.wait(60)
         write(arrays, file, metadata)
 
-    monkeypatch.setattr(wg.train.files, "save_file", slow)
+    monkeypatch.setattr(wg.train.checkpoints.files, "save_file", slow)
     thread = threading.Thread(target=wg.save, args=(path, {"slow": np.ones(3)}))
     thread.start()
     assert begun.wait(60)

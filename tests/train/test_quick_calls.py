@@ -145,10 +145,10 @@ HINDRANCES = {
     "a thread that waits": lambda step: member(step._engine.guard.waiting, (1, object())),
     "a recording": lambda step: member(recording_threads, 1),
     "eager mode": lambda step: wg.eager(),
+    "a tree that was shown": shown,
 }
 OF_STEPS = {
     "a long program": long_program,
-    "a tree that was shown": shown,
 }
 
 
