@@ -20,6 +20,7 @@ from benchmarks.networks import NETWORKS, Network, data
 from benchmarks.peers import jax_library
 from benchmarks.training import CLIP, JAX_UPDATES, jax_state, jax_step, our_optimizer, our_step
 from benchmarks.transformer import Transformer, jax_transformer_loss, our_transformer_loss
+from benchmarks.unrolled import leapfrog, recurrent
 
 First = Callable[[], Any]  # makes a program, and runs it once
 TENSORS, WIDTH = 100, 256
@@ -96,6 +97,8 @@ PROGRAMS: dict[str, Callable[[str], First]] = {
     "three-layer step": partial(network_step, network=NETWORKS["mnist"]),
     "transformer": partial(transformer_step, model=Transformer()),
     "Lars": partial(lars_update, tensors=TENSORS, width=WIDTH),
+    "unrolled RNN": recurrent,
+    "unrolled leapfrog": leapfrog,
 }
 
 

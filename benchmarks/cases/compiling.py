@@ -26,6 +26,8 @@ PROGRAMS = {  # what is compiled, and the seconds that it should take with an em
     "three-layer step": ("training step of a three-layer network", 0.2, 0.025),
     "transformer": ("training step of a 12-layer transformer", 1.5, 0.2),
     "Lars": ("Lars over 100 tensors", 0.6, 0.1),
+    "unrolled RNN": ("gradient of an RNN of 256 steps in Python", 1.0, 0.2),
+    "unrolled leapfrog": ("gradient of 256 leapfrog steps in Python", 1.0, 0.3),
 }
 IMPORTS = {"NumPy + llvmlite": "numpy, llvmlite.binding", "JAX": "jax", "torch": "torch"}
 CALLS = 500

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
 from wengert.codegen.flatten import is_given
@@ -42,9 +43,10 @@ def committed(graph: Graph, regions: Sequence[int], written: Collection[int]) ->
         elif is_given(node) or (_in_loops(node) and all(i in plain for i in operands)):
             plain.add(number)
     early = {number for at, number in enumerate(graph.returns) if at not in written}
+    returned = set(graph.returns)
     found: set[int] = set()
     for number in sorted(behind | plain, reverse=True):
-        useful = bool(users[number]) or number in graph.returns
+        useful = bool(users[number]) or number in returned
         alone = number not in early and all(i in found for i in users[number])
         if useful and alone and regions[number] == 0 and _in_loops(graph.nodes[number]):
             found.add(number)
@@ -75,7 +77,7 @@ def commit_last(
     for old in order:
         node = graph.nodes[old]
         operands = tuple(None if i is None else numbers[i] for i in node.operands)
-        out.append(replace(node, operands=operands))
+        out.append(node.reading(operands))
     out.inputs[:] = [numbers[i] for i in graph.inputs]
     out.returns[:] = [numbers[i] for i in graph.returns]
     return out, [parts.get(old, regions[old]) for old in order]
@@ -104,7 +106,10 @@ def _parts(graph: Graph, commit: Collection[int], joins: Collection[int]) -> dic
         for i in graph.nodes[number].operands:
             if i in goals:
                 goals[i] |= goals[number]
-    found = dict.fromkeys(goal for number in sorted(commit) for goal in sorted(goals[number]))
+    found: dict[int, None] = {}
+    for number in sorted(commit):
+        if not goals[number] <= found.keys():
+            found |= dict.fromkeys(sorted(goals[number]))
     regions = {goal: COMMIT - 1 - n for n, goal in enumerate(found)}
     return {
         number: regions[next(iter(each))] if len(each) == 1 else COMMIT
@@ -149,9 +154,12 @@ def _is_anybodys(graph: Graph, number: int) -> bool:
     return node.op is op.constant or isinstance(node.op.lower, lowering.Formula)
 
 
+_LOOPED = (Elementwise, Pick, Fold, lowering.View)
+
+
 def _in_loops(node: Node) -> bool:
     """Whether a node is computed in loops, and cannot fail there: then it is too late."""
-    if not isinstance(node.op.lower, Elementwise | Pick | Fold | lowering.View):
+    if not isinstance(node.op.lower, _LOOPED):
         return False
     assert isinstance(node.type, ArrayType)
     return not can_fail(node.op.lower, node.type.dtype)
@@ -168,12 +176,13 @@ def gate(program: Program, written: Mapping[int, int]) -> Program:
         for each in program.joined.get(root, (root,)):
             place = program.pieces[each][1] if root in program.joined else 0
             targets[each] = (at, inputs[at], place)
+    readers = _readers(program)
     able = {
         k
         for k, kernel in enumerate(program.kernels)
         if kernel.region <= COMMIT
         and kernel.kind in ("map", "rows")
-        and _writes_in_place(program, k, kernel, targets)
+        and _writes_in_place(program, k, kernel, targets, readers)
     }
     missing = {at for root, (at, *_) in targets.items() if program.owner.get(root) not in able}
     while True:  # a kernel that writes an output of which another cannot write its piece
@@ -182,20 +191,36 @@ def gate(program: Program, written: Mapping[int, int]) -> Program:
             for k in able
             if any(targets[root][0] in missing for root in program.kernels[k].stores)
         }
-        waits = _waits(program, able, targets)
-        if not spoilt and not any(_reaches(program, waits, k, k) for k in waits):
+        waits = _waits(program, able, targets, readers)
+        if not spoilt and not _waits_for_itself(program, waits):
             break
         able -= spoilt or able
         missing |= {targets[r][0] for k in spoilt for r in program.kernels[k].stores}
         missing |= set() if able else set(written)
-    kernels = tuple(replace(kernel, gated=k in able) for k, kernel in enumerate(program.kernels))
+    kernels = tuple(
+        replace(kernel, gated=True) if k in able else kernel
+        for k, kernel in enumerate(program.kernels)
+    )
     return replace(
         program, kernels=kernels, waits=waits, overwrites=frozenset(set(written) - missing)
     )
 
 
+def _readers(program: Program) -> dict[Root, list[int]]:
+    """The kernels that read each array."""
+    found: dict[Root, list[int]] = {}
+    for k, kernel in enumerate(program.kernels):
+        for root in kernel.reads:
+            found.setdefault(root, []).append(k)
+    return found
+
+
 def _writes_in_place(
-    program: Program, number: int, kernel: Kernel, targets: Mapping[Root, CommitTarget]
+    program: Program,
+    number: int,
+    kernel: Kernel,
+    targets: Mapping[Root, CommitTarget],
+    readers: Mapping[Root, Sequence[int]],
 ) -> bool:
     """Whether everything it stores goes over an argument that it reads at the same place only, and
     nobody else reads that afterwards.
@@ -204,17 +229,18 @@ def _writes_in_place(
         return False
     if not _stores_last(program, kernel):
         return False
-    read_by_others = {
-        root for k, each in enumerate(program.kernels) if k != number for root in each.reads
-    }
     full = row_major(kernel.domain)
+
+    def read_by_others(root: Root) -> bool:
+        return any(k != number for k in readers.get(root, ()))
+
     places: dict[Root, set[Size]] = {}  # of each argument, where what is written begins
     for root in kernel.stores:
         _, source, place = targets[root]
         places.setdefault(source, set()).add(place)
-        if root in read_by_others or program.root_type(root).shape != kernel.domain:
+        if read_by_others(root) or program.root_type(root).shape != kernel.domain:
             return False
-        if root in program.pieces and program.pieces[root][0] in read_by_others:
+        if root in program.pieces and read_by_others(program.pieces[root][0]):
             return False
     return all(
         view.offset in places[view.root] and view.strides == full and not _reads_elsewhere(node)
@@ -243,43 +269,45 @@ def _reads_elsewhere(node: Node) -> bool:
 
 
 def _waits(
-    program: Program, able: Collection[int], targets: Mapping[Root, CommitTarget]
+    program: Program,
+    able: Collection[int],
+    targets: Mapping[Root, CommitTarget],
+    readers: Mapping[Root, Sequence[int]],
 ) -> dict[int, frozenset[int]]:
     """For which others each kernel that writes over an argument waits: those that read it."""
     found: dict[int, frozenset[int]] = {}
+    sources_of = {
+        k: {targets[root][1] for root in kernel.stores if root in targets}
+        for k, kernel in enumerate(program.kernels)
+        if kernel.region <= COMMIT
+    }
+    reads = {k: set(program.kernels[k].reads) for k in sources_of}
     for k in able:
-        sources = {targets[root][1] for root in program.kernels[k].stores}
-        readers = {
+        sources = sources_of[k]
+        others = {
             other
-            for other, kernel in enumerate(program.kernels)
-            if other != k and kernel.region <= COMMIT and sources & set(kernel.reads)
+            for source in sources
+            for other in readers.get(source, ())
+            if other != k and other in sources_of
         }
-        if readers & set(able):
-            readers = {r for r in readers if not _apart(program, k, r, targets)}
-        if readers:
-            found[k] = frozenset(readers)
+        if not others.isdisjoint(able):
+            # Where both write pieces of the same arguments, each reads its own piece only.
+            others = {r for r in others if not sources & reads[r] <= sources_of[r]}
+        if others:
+            found[k] = frozenset(others)
     return found
 
 
-def _apart(program: Program, k: int, other: int, targets: Mapping[Root, CommitTarget]) -> bool:
-    """Whether both write pieces of the same arguments: each reads its own piece only."""
-    mine = {targets[root][1] for root in program.kernels[k].stores}
-    theirs = {targets[root][1] for root in program.kernels[other].stores if root in targets}
-    read = mine & set(program.kernels[other].reads)
-    return read <= theirs
-
-
-def _reaches(program: Program, waits: Mapping[int, Collection[int]], start: int, goal: int) -> bool:
-    """Whether a kernel waits, through others, for itself."""
-    seen: set[int] = set()
-    left = list(waits.get(start, ()))
-    while left:
-        k = left.pop()
-        if k == goal:
-            return True
-        if k not in seen:
-            seen.add(k)
-            owners = (program.owner.get(root) for root in program.kernels[k].reads)
-            left += [n for n in owners if n is not None]
-            left += waits.get(k, ())
+def _waits_for_itself(program: Program, waits: Mapping[int, Collection[int]]) -> bool:
+    """Whether a kernel waits, through others or what it reads, for itself."""
+    if not waits:
+        return False
+    sorter: TopologicalSorter[int] = TopologicalSorter()
+    for k, kernel in enumerate(program.kernels):
+        owners = (program.owner.get(root) for root in kernel.reads)
+        sorter.add(k, *(n for n in owners if n is not None), *waits.get(k, ()))
+    try:
+        sorter.prepare()
+    except CycleError:
+        return True
     return False

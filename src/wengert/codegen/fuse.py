@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Any, cast
+from typing import cast
 
 from wengert.codegen.commit_region import commit_last, joins_operands
 from wengert.codegen.cost.costly import is_costly
 from wengert.codegen.flatten import prepared
+from wengert.codegen.growing import MEMBERS, Borders, Growing
 from wengert.codegen.kernel import COPY, Kernel, KernelKind, Program, is_fold
 from wengert.codegen.views import Root, StridedView, looked_at, reshaped, row_major, without_gaps
 from wengert.core import lowering
@@ -23,7 +24,6 @@ from wengert.core.lowering import Bodies, Contraction, Elementwise, Formula, Pic
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 
-MEMBERS = 96  # of one kernel at most; registers run out long before
 ROW = 1 << 16  # elements at most of a row that is read again after a fold: it is in cache still
 
 
@@ -50,7 +50,8 @@ class _Fusion:
         self.graph = flat
         self.direct = {flat.returns[position] for position in direct}
         self.returned = {_root(flat, number) for number in flat.returns}
-        self.kernels: list[Kernel] = []
+        self.kernels: list[Growing] = []
+        self.borders = Borders(flat)
         self.views: dict[int, StridedView] = {}
         self.inline: set[int] = set()
         self.owner: dict[Root, int] = {}
@@ -185,7 +186,7 @@ class _Fusion:
         if root not in self.owner:
             shape, region = self.graph.type(number).shape, self.regions[number]
             self.owner[root] = len(self.kernels)
-            self.kernels.append(Kernel("map", shape, (number,), region=region))
+            self.kernels.append(Growing("map", shape, [number], region=region))
         return root
 
     # Joining a kernel.
@@ -199,7 +200,7 @@ class _Fusion:
         domain = node.type.shape if isinstance(node.type, ArrayType) else ()
         graphs = lower.graphs if isinstance(lower, Bodies) else ()
         bodies = tuple(fuse(node.params[name], self.fused) for name in graphs)
-        self.add(Kernel(kind, domain, (number,), bodies=bodies), number)
+        self.add(Growing(kind, domain, [number], bodies=bodies), number)
 
     def require_memory(self, number: int, whole: bool) -> None:
         """Have an operand in memory; as a `whole`, with its elements in order."""
@@ -209,19 +210,32 @@ class _Fusion:
         elif whole and not without_gaps(view, shape):
             self.rerouted_whole[number] = StridedView(self.copy(number), 0, row_major(shape))
 
-    def add(self, kernel: Kernel, number: int) -> None:
-        self.kernels.append(replace(kernel, region=self.regions[number]))
+    def add(self, kernel: Growing, number: int) -> None:
+        kernel.region = self.regions[number]
+        self.kernels.append(kernel)
         self.own(number, len(self.kernels) - 1)
 
-    def join_kernel(self, k: int, number: int, **changes: Any) -> None:
+    def join_kernel(self, k: int, number: int) -> None:
         """Let a node be a member of a kernel."""
-        members = (*self.kernels[k].members, number)
-        self.kernels[k] = replace(self.kernels[k], members=members, **changes)
+        self.kernels[k].members.append(number)
         self.own(number, k)
 
     def own(self, number: int, kernel: int) -> None:
-        count = self.graph.nodes[number].outputs
-        self.owner.update({(number, i): kernel for i in range(count)})
+        for i in range(self.graph.nodes[number].outputs):
+            self.owner[number, i] = kernel
+
+    def end_kernel(self, number: int) -> None:
+        """Let the newest kernel end where little crosses; its last members begin another one, which
+        this node may join.
+        """
+        full = self.kernels[-1]
+        end = self.borders.end(full.members, number)
+        moved = full.members[end:]
+        if moved:
+            del full.members[end:]
+            self.kernels.append(Growing(full.kind, full.domain, moved, region=full.region))
+            for each in moved:
+                self.own(each, len(self.kernels) - 1)
 
     def candidates(self, number: int, node: Node) -> list[int]:
         """Kernels a node may join, the newest first: those after everything it reads."""
@@ -247,12 +261,17 @@ class _Fusion:
             kernel = self.kernels[k]
             if kernel.kind not in ("map", "rows", "columns", "gemm"):
                 continue
-            if len(kernel.members) < MEMBERS and self.fits(k, kernel, number):
+            if not self.fits(k, kernel, number):
+                continue
+            if len(kernel.members) == MEMBERS and kernel is self.kernels[-1] and _is_map(kernel):
+                self.end_kernel(number)
+                k = len(self.kernels) - 1
+            if len(self.kernels[k].members) < MEMBERS:
                 self.join_kernel(k, number)
                 return
-        self.add(Kernel("map", node.type.shape, (number,)), number)
+        self.add(Growing("map", node.type.shape, [number]), number)
 
-    def fits(self, k: int, kernel: Kernel, number: int) -> bool:
+    def fits(self, k: int, kernel: Growing, number: int) -> bool:
         """Whether a kernel can compute a node where its loops are: at every place of the domain, or
         once for a row or column. What the node reads of the same kernel must be of that very place.
         """
@@ -274,7 +293,7 @@ class _Fusion:
                 return False
         return True
 
-    def flat(self, number: int, kernel: Kernel) -> bool:
+    def flat(self, number: int, kernel: Growing) -> bool:
         """Whether a member reads everything as if the folded axes were one."""
         node = self.graph.nodes[number]
         if isinstance(node.op.lower, Pick):
@@ -288,7 +307,7 @@ class _Fusion:
         inner, strides = domain[-count:], view.strides[-count:]
         return reshaped(inner, strides, (product(inner),)) is not None
 
-    def read_in_place(self, kernel: Kernel, view: StridedView, full: bool) -> bool:
+    def read_in_place(self, kernel: Growing, view: StridedView, full: bool) -> bool:
         """Whether a member of the kernel is read at the place where the loop is."""
         number = view.root[0]
         shape = self.program.root_type(view.root).shape
@@ -310,7 +329,7 @@ class _Fusion:
         )
         return view.strides == wanted
 
-    def short_row(self, kernel: Kernel) -> bool:
+    def short_row(self, kernel: Growing) -> bool:
         count = product(tuple(kernel.domain[axis] for axis in kernel.folded))
         return not isinstance(count, int) or count <= ROW
 
@@ -326,25 +345,26 @@ class _Fusion:
                 continue
             if not self.can_fold(k, kernel, source, axes, kind):
                 continue
-            self.join_kernel(k, number, kind=kind, folded=axes)
+            kernel.kind, kernel.folded = kind, axes
+            self.join_kernel(k, number)
             return
         if kind == "rows" and len(axes) > 1 and not self.flat_source(source, shape, len(axes)):
             root = self.copy(source)
             self.rerouted[number] = StridedView(root, 0, row_major(shape))
-        self.add(Kernel(kind, shape, (number,), axes), number)
+        self.add(Growing(kind, shape, [number], axes), number)
 
     def flat_source(self, source: int, shape: Shape, count: int) -> bool:
         view = self.program.views.get(source)
         return view is None or self.flat_view(view, shape, count)
 
     def can_fold(
-        self, k: int, kernel: Kernel, source: int, axes: tuple[int, ...], kind: str
+        self, k: int, kernel: Growing, source: int, axes: tuple[int, ...], kind: str
     ) -> bool:
         view = self.program.views.get(source)
         if view is not None and k in self.owners(view.root):
             if view.root in self.program.joined:
                 return False
-            trial = Kernel(kernel.kind, kernel.domain, kernel.members, axes)
+            trial = Growing(kernel.kind, kernel.domain, kernel.members, axes)
             if not self.read_in_place(trial, view, True):
                 return False
         if kind == "rows" and len(axes) > 1:
@@ -353,7 +373,7 @@ class _Fusion:
                 for i in kernel.members
                 if not is_fold(self.graph.nodes[i]) and _shape(self.graph.nodes[i]) == kernel.domain
             ]
-            trial = Kernel("rows", kernel.domain, (), axes)
+            trial = Growing("rows", kernel.domain, [], axes)
             return self.flat_source(source, kernel.domain, len(axes)) and all(
                 self.flat(i, trial) for i in full
             )
@@ -379,10 +399,10 @@ class _Fusion:
             if root in needed or whole or (kernel.kind == "gemm" and root[0] == kernel.members[0]):
                 stores[k].append(root)
         found = []
-        for k, kernel in enumerate(self.kernels):
-            kernel = replace(kernel, reads=reads[k], stores=tuple(stores[k]))
-            kept = self.read_again(kernel) if kernel.kind == "rows" else ()
-            found.append(replace(kernel, kept=kept))
+        for k, growing in enumerate(self.kernels):
+            grown = growing.grown(reads[k], tuple(stores[k]))
+            kept = self.read_again(grown) if grown.kind == "rows" else ()
+            found.append(replace(grown, kept=kept) if kept else grown)
         return found
 
     def read_again(self, kernel: Kernel) -> tuple[int, ...]:
@@ -397,6 +417,10 @@ class _Fusion:
                     if is_costly(node.op) and view.root not in kernel.stores:
                         found[source] = None
         return tuple(found)
+
+
+def _is_map(kernel: Growing) -> bool:
+    return kernel.kind == "map" and not kernel.folded
 
 
 def _same(shape: Shape, other: Shape) -> bool:

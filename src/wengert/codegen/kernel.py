@@ -158,12 +158,10 @@ class Program:
         node = self.graph.nodes[number]
         if isinstance(node.op.lower, Bodies):
             return [self.whole_view(i) for i in node.operands if i is not None]
-        hidden = set() if needs_memory(node) else self.inline
-        return [
-            self.views[i]
-            for i in node.operands
-            if i is not None and i in self.views and i not in hidden
-        ]
+        views, read = self.views, (i for i in node.operands if i is not None)
+        if needs_memory(node):
+            return [views[i] for i in read if i in views]
+        return [views[i] for i in read if i in views and i not in self.inline]
 
 
 # The frame.
@@ -298,9 +296,12 @@ def shown(program: Program, kernel: Kernel) -> Shown:
     return Shown(node.params["name"], found.dtype, found.ndim, len(program.steps))
 
 
+_IN_LOOPS = (Elementwise, Fold, Pick)
+
+
 def needs_memory(node: Node) -> bool:
     """Whether all operands of a node must be in memory: it is no member of a loop."""
-    return not isinstance(node.op.lower, Elementwise | Fold | Pick)
+    return not isinstance(node.op.lower, _IN_LOOPS)
 
 
 def is_fold(node: Node) -> bool:

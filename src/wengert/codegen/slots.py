@@ -13,6 +13,7 @@ import numpy as np
 from wengert.codegen.commit_region import gate
 from wengert.codegen.fuse import fuse
 from wengert.codegen.kernel import (
+    HEADER,
     Arena,
     ConstantArray,
     Inner,
@@ -109,8 +110,9 @@ def share_memory(program: Program, options: Options) -> Program:
     kernels: list[Kernel] = []
     inside: dict[Root, Root] = {}
     for kernel in program.kernels:
-        bodies = tuple(share_memory(body, options) for body in kernel.bodies)
-        kernel = replace(kernel, bodies=bodies)
+        if kernel.bodies:
+            bodies = tuple(share_memory(body, options) for body in kernel.bodies)
+            kernel = replace(kernel, bodies=bodies)
         if kernel.kind == "gemm":
             kernel = _share_sums(program, kernel, needed)
         elif kernel.kind == "scan":
@@ -193,7 +195,7 @@ class _Frame:
     def slot(self, what: Slot) -> int:
         """A new word for a pointer."""
         self.slots.append(what)
-        return Layout(self.dims).first + len(self.slots) - 1
+        return HEADER + len(self.dims) + len(self.slots) - 1
 
 
 def give_slots(program: Program, options: Options) -> Lowered:
@@ -290,6 +292,8 @@ def _show(program: Program, kernel: Kernel, frame: _Frame) -> None:
 
 def _with_inner_slots(program: Program, kernel: Kernel, frame: _Frame) -> Kernel:
     """Words for what a kernel keeps while it runs, and for its bodies."""
+    if not kernel.kept and not kernel.bodies:
+        return kernel
     params = program.node(kernel.members[0]).params
     row = product(tuple(kernel.domain[axis] for axis in kernel.folded))
     scratch = list(kernel.scratch)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert.codegen.kernel import Lowered, Program
-from wengert.codegen.llvm.module import give_scratch
+from wengert.codegen.llvm.kernel_scratch import give_scratch
 from wengert.codegen.memory.plan import schedule
 from wengert.codegen.options import Options
 from wengert.codegen.slots import fused, give_slots, share_memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from wengert.core import lowering
@@ -26,6 +27,7 @@ class StridedView:
     strides: Strides
 
 
+@lru_cache(maxsize=1024)
 def row_major(shape: Shape) -> Strides:
     """The strides of an array without gaps.
 

@@ -4,13 +4,14 @@ global.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from wengert.core.dims import Dim
-from wengert.core.types import Value, Weak
+from wengert.core.types import ArrayType, Value, Weak
 from wengert.errors import DTypeError
 
 DType: TypeAlias = np.dtype[Any]
@@ -55,6 +56,8 @@ def canonical(name: str, dtype: Any) -> DType:
 
 
 _WEAK = {"f": 1.0, "i": 1, "b": True}  # Python numbers that are promoted alike
+_NUMBERS = (bool, int, float)
+_NUMBERS_AND_SIZES = (*_NUMBERS, Dim)  # tuples that are made once: every call asks for them
 
 
 def promote(*operands: Value) -> DType:
@@ -74,7 +77,7 @@ def _promoted(*kinds: DType) -> DType:
 
 def _kind(x: Value) -> Any:
     """What NumPy promotes an operand by."""
-    if isinstance(x, bool | int | float):
+    if isinstance(x, _NUMBERS):
         return x
     if isinstance(x, Dim):
         return 1
@@ -83,7 +86,18 @@ def _kind(x: Value) -> Any:
 
 def is_weak(x: Value) -> bool:
     """Whether the dtype of an operand gives way to those of arrays."""
-    return isinstance(x, bool | int | float | Dim) or type(getattr(x, "known", None)) is Weak
+    return isinstance(x, _NUMBERS_AND_SIZES) or type(getattr(x, "known", None)) is Weak
+
+
+def strong_dtype(operands: Sequence[Value]) -> DType | None:
+    """The dtype of operands whose types are known, where all have the same and none gives way."""
+    found: DType | None = None
+    for x in operands:
+        known = x if type(x) is ArrayType else getattr(x, "known", None)
+        if type(known) is not ArrayType or (found is not None and known.dtype is not found):
+            return None
+        found = known.dtype
+    return found
 
 
 def floating(dtype: DType) -> DType:

@@ -23,6 +23,7 @@ from wengert.core.dtypes import (
     is_weak,
     promote,
     require_supported,
+    strong_dtype,
     uint64,
 )
 from wengert.core.types import Value
@@ -32,6 +33,10 @@ DTypeRule: TypeAlias = Callable[[str, Sequence[Value]], tuple[list[DType], DType
 
 
 def _common(name: str, operands: Sequence[Value]) -> DType:
+    same = strong_dtype(operands)
+    if same is not None:
+        require_supported(name, 0, same)
+        return same
     for position, x in enumerate(operands):
         if not is_weak(x):
             require_supported(name, position, x.dtype)

@@ -55,6 +55,8 @@ def prints(node: Node) -> bool:
     """Whether a node prints, or a body inside it does: it is kept though nobody reads it, and runs
     where it stands.
     """
+    if not node.params:
+        return False
     return node.op is op.debug or any(map(any_prints, _bodies(node)))
 
 

@@ -96,7 +96,7 @@ class Trace(Level):
         before, types = len(self.graph), []
         try:
             lifted = self._lift_all(op, operands)
-            types = [None if x is None else type_of(x) for x in lifted]
+            types = [None if x is None else _plain_type(x) for x in lifted]
             found = node_type(op, types, params)
         except BaseException as error:
             self._take_back(before)
@@ -214,8 +214,16 @@ class Trace(Level):
         return self.tensor(self.captured[id(x)][0])
 
 
+_TYPED = (Tensor, bool, int, float, Dim, np.ndarray)
+
+
 def _has_type(x: Value) -> bool:
-    return isinstance(x, bool | int | float | Dim | Tensor | np.ndarray)
+    return isinstance(x, _TYPED)
+
+
+def _plain_type(x: Tensor) -> ArrayType:
+    """The type of a Tensor, whether it gives way to others or not."""
+    return x.known if type(x.known) is ArrayType else type_of(x)
 
 
 def trace_flat(

@@ -110,6 +110,10 @@ class Lars(Optimizer):
     def require_paths(self, paths: Iterable[str]) -> None:
         require_matches(type(self).__name__, self.exclude, paths)
 
+    def kind_of_path(self, path: str) -> bool:
+        """What the rule makes of a path: parameters of one shape and kind are updated alike."""
+        return excludes(self.exclude, path)
+
     def rule(
         self, weights: Any, grad: Any, state: Arrays, s: Mapping[str, Any], path: str | None = None
     ) -> tuple[Any, Arrays]:

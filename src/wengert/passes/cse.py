@@ -44,13 +44,13 @@ def cse(graph: Graph) -> Graph:
         key = _key(node)
         if key is None:
             return out.append(node)
-        if key not in first:
-            first[key] = out.append(node)
-        found = out.nodes[first[key]].type
-        if found == node.type or not isinstance(node.type, ArrayType):
-            return first[key]
+        number = first.setdefault(key, len(out.nodes))
+        if number == len(out.nodes):
+            return out.append(node)
+        if out.nodes[number].type == node.type or not isinstance(node.type, ArrayType):
+            return number
         params = {"shape": node.type.shape}
-        return place(out, Node(op.reshape, (first[key],), params, node.type, node.line))
+        return place(out, Node(op.reshape, (number,), params, node.type, node.line))
 
     return rebuild(graph, place)
 
@@ -59,8 +59,10 @@ def _key(node: Node) -> Any:
     """What equal nodes have in common; None for a node that is equal to no other."""
     if node.op in (op.input, op.parameter) or prints(node):
         return None
-    params = {name: value for name, value in node.params.items() if name != "keepdims"}
-    key = (node.op, _operands(node), _elements(node.type), _frozen(params))
+    params: Any = ()
+    if node.params:
+        params = frozen({k: value for k, value in node.params.items() if k != "keepdims"})
+    key = (node.op, _operands(node), _elements(node.type), params)
     try:
         hash(key)
     except TypeError:
@@ -72,32 +74,34 @@ def _elements(found: Type) -> Any:
     """A type without its axes of size 1, which `keepdims` leaves."""
     if isinstance(found, tuple):
         return found
-    return found.with_shape(tuple(size for size in found.shape if size != 1))
+    shape = found.shape
+    return tuple(size for size in shape if size != 1) if 1 in shape else shape, found.dtype
 
 
 def _operands(node: Node) -> tuple[Any, ...]:
+    if not node.op.commutative or not node.op.exact:
+        return node.operands
     numbers = [i for i in node.operands if i is not None]
-    swappable = node.op.commutative and node.op.exact and len(numbers) == len(node.operands)
-    return tuple(sorted(numbers)) if swappable else node.operands
+    return tuple(sorted(numbers)) if len(numbers) == len(node.operands) else node.operands
 
 
-def _frozen(value: Any) -> Any:
+def frozen(value: Any) -> Any:
     """A parameter as something that is equal only where every bit is; 0.0 == -0.0 is not enough."""
     if isinstance(value, dict):
-        return tuple((name, _frozen(each)) for name, each in sorted(value.items()))
+        return tuple((name, frozen(each)) for name, each in sorted(value.items()))
     if isinstance(value, tuple):
-        return (type(value), *map(_frozen, value))
+        return (type(value), *map(frozen, value))
     if isinstance(value, np.ndarray | np.generic):
         return (type(value), value.dtype, value.shape, value.tobytes())
     if isinstance(value, float):
         return (float, value.hex())
     if isinstance(value, slice):
-        return (slice, *map(_frozen, (value.start, value.stop, value.step)))
+        return (slice, *map(frozen, (value.start, value.stop, value.step)))
     if isinstance(value, Graph):
         return (Graph, *_frozen_graph(value))
     return (type(value), value)  # 1 == True
 
 
 def _frozen_graph(graph: Graph) -> tuple[Any, ...]:
-    nodes = tuple((n.op, n.operands, n.type, _frozen(n.params)) for n in graph.nodes)
+    nodes = tuple((n.op, n.operands, n.type, frozen(n.params)) for n in graph.nodes)
     return nodes, tuple(graph.inputs), tuple(graph.returns)

@@ -30,11 +30,11 @@ node needs an id for that. Whoever dissolves regions does it after the last pass
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from wengert.core.dims import Dim
+from wengert.core.dims import Dim, Shape
 from wengert.core.graph import Graph, Node
 from wengert.core.lowering import SpecialKernel
 from wengert.core.table import op
@@ -53,26 +53,81 @@ from wengert.passes.rebuild import (
 
 def expand(graph: Graph) -> Graph:
     """The graph in terms of ops that are no composites, its bodies too."""
-    return rebuild(graph, _place)
+    return rebuild(graph, _Expansion().place)
 
 
-def _place(out: Graph, node: Node) -> PlacedNode:
-    node = with_bodies(node, expand)
-    if node.op.body is not None:
-        return _place_body(out, node)
-    if node.op is op.full:
-        return _place_full(out, node)
-    if node.op.kind == "elementwise":
-        found = node.type
+class _Expansion:
+    """A graph while it is expanded. A number that many calls write down, and an array that many
+    broadcast, is one node: a loop in Python has thousands of them, which later passes would see.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._wide: dict[tuple[int, Shape], int] = {}
+
+    def place(self, out: Graph, node: Node) -> PlacedNode:
+        node = with_bodies(node, expand)
+        if node.op.body is not None:
+            return self.place_body(out, node)
+        if node.op is op.constant:
+            return self.place_constant(out, node)
+        if node.op is op.full:
+            return self.place_full(out, node)
+        if node.op.kind == "elementwise":
+            found = node.type
+            assert isinstance(found, ArrayType)
+            wide = [None if i is None else self.wide(out, i, found, node) for i in node.operands]
+            node = node.reading(tuple(wide))
+        lower = node.op.lower
+        if node.op.kind == "bilinear" or (isinstance(lower, SpecialKernel) and lower.one_dtype):
+            node = _with_one_dtype(out, node)
+        return out.append(node)
+
+    def place_constant(self, out: Graph, node: Node) -> int:
+        value = node.params["value"]
+        if value.ndim:
+            return out.append(node)
+        key = type(node.type), value.dtype, value.tobytes()
+        if key not in self._numbers:
+            self._numbers[key] = out.append(node)
+        return self._numbers[key]
+
+    def wide(self, out: Graph, number: int, like: ArrayType, reader: Node) -> int:
+        """A node in the shape of what reads it."""
+        if out.type(number).shape == like.shape:
+            return number
+        key = number, like.shape
+        if key not in self._wide:
+            self._wide[key] = append_broadcast(out, number, like, reader.line)
+        return self._wide[key]
+
+    def place_body(self, out: Graph, node: Node) -> PlacedNode:
+        """The body of a composite, recorded for operands of these types; a missing one is no
+        input.
+        """
+        types = [None if i is None else out.type(i) for i in node.operands]
+        body = composite_body(node.op, types, node.params)
+        given = dict(zip(body.inputs, (i for i in node.operands if i is not None), strict=True))
+        line = node.line
+        if line is not None and not line.inside and not line.of:
+            line = line._replace(inside=node.op.name)
+
+        def place(out: Graph, each: Node) -> PlacedNode:
+            return self.place(out, Node(each.op, each.operands, each.params, each.type, line))
+
+        numbers = copy_into(out, body, given, place)
+        outputs = tuple(single(numbers[i]) for i in body.returns)
+        return outputs if isinstance(node.type, tuple) else outputs[0]
+
+    def place_full(self, out: Graph, node: Node) -> PlacedNode:
+        found, fill = node.type, node.params["fill_value"]
         assert isinstance(found, ArrayType)
-        operands = tuple(
-            None if i is None else append_broadcast(out, i, found, node.line) for i in node.operands
-        )
-        node = node.reading(operands)
-    lower = node.op.lower
-    if node.op.kind == "bilinear" or (isinstance(lower, SpecialKernel) and lower.one_dtype):
-        node = _with_one_dtype(out, node)
-    return out.append(node)
+        if isinstance(fill, Dim):
+            params = {"dim": fill, "dtype": found.dtype}
+            number = out.append(Node(op.size, (), params, found.with_shape(()), node.line))
+        else:
+            number = append_constant(out, np.full((), fill, found.dtype), node.line)
+        return append_broadcast(out, number, found, node.line)
 
 
 def _with_one_dtype(out: Graph, node: Node) -> Node:
@@ -88,27 +143,3 @@ def _with_one_dtype(out: Graph, node: Node) -> Node:
             i = out.append(cast)
         operands.append(i)
     return node.reading(tuple(operands))
-
-
-def _place_body(out: Graph, node: Node) -> PlacedNode:
-    """The body of a composite, recorded for operands of these types; a missing one is no input."""
-    types = [None if i is None else out.type(i) for i in node.operands]
-    body = composite_body(node.op, types, node.params)
-    given = dict(zip(body.inputs, (i for i in node.operands if i is not None), strict=True))
-    line = node.line
-    if line is not None and not line.inside and not line.of:
-        line = line._replace(inside=node.op.name)
-    numbers = copy_into(out, body, given, lambda out, each: _place(out, replace(each, line=line)))
-    outputs = tuple(single(numbers[i]) for i in body.returns)
-    return outputs if isinstance(node.type, tuple) else outputs[0]
-
-
-def _place_full(out: Graph, node: Node) -> PlacedNode:
-    found, fill = node.type, node.params["fill_value"]
-    assert isinstance(found, ArrayType)
-    if isinstance(fill, Dim):
-        params = {"dim": fill, "dtype": found.dtype}
-        number = out.append(Node(op.size, (), params, found.with_shape(()), node.line))
-    else:
-        number = append_constant(out, np.full((), fill, found.dtype), node.line)
-    return append_broadcast(out, number, found, node.line)

@@ -94,7 +94,8 @@ class _Fold:
         found = node.type
         if not node.op.exact or not node.operands or not isinstance(found, ArrayType):
             return None
-        numbers = [i for i in node.operands if i in self.known]
+        known = self.known
+        numbers = [i for i in node.operands if i in known]
         if len(numbers) < len(node.operands):
             return None
         values = [self.known[i] for i in numbers]

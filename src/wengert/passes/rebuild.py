@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -40,19 +40,24 @@ def copy_into(
 ) -> list[PlacedNode]:
     """Place the nodes of `graph` in `out`, which has the `given` ones; where each of them is."""
     numbers: list[PlacedNode] = []
+    pick = op.pick
     for number, node in enumerate(graph.nodes):
         if number in given:
             numbers.append(given[number])
             continue
-        if node.op is op.pick:
+        if node.op is pick:
             source = node.operands[0]
             assert source is not None
             outputs = numbers[source]
             if isinstance(outputs, tuple):
                 numbers.append(outputs[node.params["index"]])
                 continue
-        operands = tuple(None if i is None else single(numbers[i]) for i in node.operands)
-        numbers.append(place(out, node.reading(operands)))
+        if node.operands:
+            found = [None if i is None else numbers[i] for i in node.operands]
+            if tuple in map(type, found):
+                raise AssertionError(f"{node.op.name}: reads several outputs as one")
+            node = node.reading(cast("tuple[int | None, ...]", tuple(found)))
+        numbers.append(place(out, node))
     return numbers
 
 
@@ -64,7 +69,7 @@ def single(placed: PlacedNode) -> int:
 def with_bodies(node: Node, change: Callable[[Graph], Graph]) -> Node:
     """The node with every graph among its parameters changed."""
 
-    if not any(map(_holds_graph, node.params.values())):
+    if not node.params or not any(map(_holds_graph, node.params.values())):
         return node
 
     def changed(value: Any) -> Any:
@@ -73,6 +78,11 @@ def with_bodies(node: Node, change: Callable[[Graph], Graph]) -> Node:
         return change(value) if isinstance(value, Graph) else value
 
     return replace(node, params={name: changed(value) for name, value in node.params.items()})
+
+
+def has_bodies(graph: Graph) -> bool:
+    """Whether any node of a graph has graphs among its parameters."""
+    return any(any(map(_holds_graph, each.params.values())) for each in graph.nodes if each.params)
 
 
 def _holds_graph(value: Any) -> bool:

@@ -51,6 +51,8 @@ from wengert.passes.rebuild import (
     with_bodies,
 )
 
+NUMBERS = frozenset(["constant", "broadcast_to"])  # ops that may be the same number everywhere
+
 
 @dataclass(frozen=True)
 class Apply:
@@ -106,6 +108,17 @@ class SimplifyRule:
         pattern = _term(ast.parse(self.pattern, mode="eval").body)
         assert isinstance(pattern, Apply)
         return pattern, _term(ast.parse(self.result, mode="eval").body)
+
+    @once
+    def needs(self) -> tuple[frozenset[str], ...]:
+        """For each operand of the pattern that is not just any value, the ops of which it must be
+        one: most rules are left out for that.
+        """
+        return tuple(
+            frozenset([each.op]) if isinstance(each, Apply) else NUMBERS
+            for each in self.terms[0].operands
+            if not isinstance(each, str)
+        )
 
 
 def _term(tree: ast.expr) -> Term:
@@ -258,10 +271,15 @@ def simplify(graph: Graph, rules: Sequence[SimplifyRule] = RULES) -> Graph:
         by_op.setdefault(rule.terms[0].op, []).append(rule)
 
     def place(out: Graph, node: Node) -> PlacedNode:
-        for rule in by_op.get(node.op.name, ()):
-            number = _rewritten(out, node, rule, place)
-            if number is not None:
-                return number
+        known = by_op.get(node.op.name, ())
+        if known:
+            ops = {out.nodes[i].op.name for i in node.operands if i is not None}
+            for rule in known:
+                if any(map(ops.isdisjoint, rule.needs)):
+                    continue
+                number = _rewritten(out, node, rule, place)
+                if number is not None:
+                    return number
         return out.append(with_bodies(node, lambda body: simplify(body, rules)))
 
     return rebuild(graph, place)

@@ -36,11 +36,20 @@ from wengert.core.graph import Graph, Node
 from wengert.core.lowering import Elementwise
 from wengert.core.table import op
 from wengert.core.types import ArrayType
-from wengert.passes.rebuild import append_broadcast, append_constant, copy_into, single, with_bodies
+from wengert.passes.rebuild import (
+    append_broadcast,
+    append_constant,
+    copy_into,
+    has_bodies,
+    single,
+    with_bodies,
+)
 
 
 def sink(graph: Graph) -> Graph:
     """The graph with producers inside the loops that alone read them, its bodies too."""
+    if not has_bodies(graph):
+        return graph
     nodes = [with_bodies(node, sink) for node in graph.nodes]
     out = Graph(nodes, [*graph.inputs], [*graph.returns])
     readers = _readers(out)

@@ -29,7 +29,7 @@ from dataclasses import replace
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.types import ArrayType
-from wengert.passes.rebuild import PlacedNode, rebuild, with_bodies
+from wengert.passes.rebuild import PlacedNode, has_bodies, rebuild, with_bodies
 
 
 def turn(graph: Graph) -> Graph:
@@ -45,6 +45,8 @@ def turn(graph: Graph) -> Graph:
         and id(graph.nodes[_source(node)]) in alone
         and _is_product_of_matrices(graph, graph.nodes[_source(node)])
     }
+    if not products and not has_bodies(graph):
+        return graph
     count = iter(range(len(graph.nodes)))
 
     def place(out: Graph, node: Node) -> PlacedNode:

@@ -240,7 +240,7 @@ class _Bench:
         names: Sequence[str],
     ) -> None:
         options = Options(sizes, finite="check_finite" in names)
-        module = write_module(Lowered(program, layout), options)
+        module = write_module(Lowered(program, layout), options, named=True)
         kernels = [name for name in names if name not in ("check_finite", "commit")]
         _write_clocked(module, "apart", kernels, [[name] for name in names])
         _write_clocked(module, "whole", kernels, [names])

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TypeVar
 
 from wengert.codegen.kernel import (
     STATUS,
-    Arena,
     Kernel,
     Layout,
     Lowered,
     Program,
-    Slot,
-    Workspace,
     all_programs,
-    is_fold,
     shown,
 )
 from wengert.codegen.kernel_text.names import body_prefixes
+from wengert.codegen.llvm.calling import RUN, Callee, Caller
 from wengert.codegen.llvm.committing import write_commit, write_finite_check
-from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
-from wengert.codegen.llvm.kernels.registry import SPECIALS
+from wengert.codegen.llvm.kernels.kernel_call import KernelCall
+from wengert.codegen.llvm.kernels.registry import special_of
 from wengert.codegen.llvm.kernels.report import write_report
-from wengert.codegen.llvm.loops.axis_groups import collapsed
 from wengert.codegen.llvm.loops.bodies import set_collected, write_cond, write_scan
 from wengert.codegen.llvm.loops.column_loops import ColumnLoops
+from wengert.codegen.llvm.loops.kernel_forms import KernelForm, KernelForms, alike
 from wengert.codegen.llvm.loops.maps import Loops
-from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.llvm.loops.products import write_contraction
 from wengert.codegen.llvm.loops.repetition import write_while
 from wengert.codegen.llvm.loops.row_loops import RowLoops
 from wengert.codegen.llvm.machine.alike_functions import share_alike
 from wengert.codegen.llvm.text.arrays import StridedArray
-from wengert.codegen.llvm.text.frame import Frame
+from wengert.codegen.llvm.text.frame import Frame, RowPlaces
 from wengert.codegen.llvm.text.vectors import Code, Module
-from wengert.codegen.numerics import LANES
 from wengert.codegen.options import Options
 from wengert.codegen.targets.cpu.pool import word
 from wengert.codegen.targets.cpu.rounding import restore_rounding, set_rounding
@@ -54,26 +48,19 @@ from wengert.codegen.targets.cpu.sharing import (
 )
 from wengert.codegen.targets.cpu.splitting import (
     CHUNK,
-    PART,
     WHOLE,
     grain,
-    is_partial,
     places_apart,
     work,
 )
 from wengert.codegen.views import Root
-from wengert.core import lowering
-from wengert.core.dims import product
 from wengert.core.dtypes import int8
-from wengert.core.graph import Node
-from wengert.errors import CompileError
 
 Item = TypeVar("Item")
 ENTRY, WORK, SET_POINTERS = "program", "work", "set_pointers"
-RUN = 64  # lines of one kind in a function: LLVM takes longer for a line of a long one
 
 
-def write_module(lowered: Lowered, options: Options) -> Module:
+def write_module(lowered: Lowered, options: Options, named: bool = False) -> Module:
     """The program as functions: the kernels in their order compute; then what was donated is
     written, if nothing has failed and, where that is asked for, every output is finite.
 
@@ -81,10 +68,13 @@ def write_module(lowered: Lowered, options: Options) -> Module:
             if it is divided: have as many workers as the call is worth
             work(frame)
             if it is divided: gather the status; do without the workers
+
+    Kernels that are alike share a function; if `named`, each has one that is called by its name.
     """
     program, layout, sizes = lowered.program, lowered.layout, options.sizes
     module, split = Module(options.target), program.divided
-    writer = _Writer(module, layout, sizes, split)
+    caller = Caller(module)
+    writer = _Writer(module, layout, sizes, split, caller, named)
     if split:
         define_sharing(module, grain())
         write_gather(module, layout)
@@ -98,6 +88,7 @@ def write_module(lowered: Lowered, options: Options) -> Module:
         code.do(f"call void @{GATHER}(ptr %frame)")
         end_sharing(code)
     code.function(ENTRY, "ptr %frame", linkage="")
+    caller.table.define()
     module.functions[:] = share_alike(module.functions)
     return module
 
@@ -120,7 +111,8 @@ def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) ->
     before = set_rounding(code)
     code.do(f"call void @{SET_POINTERS}(ptr %frame)")
     gated = [k for k in program.order if program.kernels[k].gated]
-    writer.call_kernels(code, program, [k for k in program.order if k not in gated])
+    free = [k for k in program.order if not program.kernels[k].gated]
+    writer.call_kernels(code, program, free)
     if finite:
         write_finite_check(module, layout, program, split)
         writer.check_kernels(code, program, gated)
@@ -136,11 +128,10 @@ def _write_work(writer: _Writer, program: Program, finite: bool, split: bool) ->
     code.function(WORK, "ptr %frame")
 
 
-def _proofs(program: Program, kernel: Kernel) -> tuple[Root, ...] | None:
+def _proofs(flags: Mapping[int, set[Root | None]], kernel: Kernel) -> tuple[Root, ...] | None:
     """The flags that together say whether all that a kernel writes is known to be finite. None if
     no flags can say it: something it writes lies behind no boundary, or behind one without a flag.
     """
-    flags = program.flags()
     found = [flags.get(number, {None}) for number, _ in kernel.stores]
     roots = sorted({root for each in found for root in each if root is not None})
     return None if any(None in each for each in found) else tuple(roots)
@@ -200,27 +191,70 @@ def _set_guests(module: Module, code: Code, layout: Layout) -> None:
 
 
 class _Writer:
+    """Writes the functions of kernels; those that are alike share one, unless each is asked for by
+    its name.
+    """
+
     def __init__(
-        self, module: Module, layout: Layout, sizes: Mapping[str, int], split: bool
+        self,
+        module: Module,
+        layout: Layout,
+        sizes: Mapping[str, int],
+        split: bool,
+        caller: Caller,
+        named: bool,
     ) -> None:
         self.module, self.layout, self.sizes = module, layout, sizes
         self.split = split  # whether there are workers
-        self.names: dict[int, list[str]] = {}
+        self.caller, self.named = caller, named
+        self.callees: dict[int, list[Callee]] = {}  # of the kernels of each program
 
     def define_all(self, program: Program, prefix: str) -> None:
         """Write the functions of all kernels, those of bodies first. Of kernels that workers run,
         there is a function for a chunk, and another that shares the chunks out.
         """
         names = [f"{prefix}{k}" for k in range(len(program.kernels))]
-        self.names[id(program)] = names
-        for k, (kernel, name) in enumerate(zip(program.kernels, names, strict=True)):
-            for inner, body in zip(body_prefixes(name), kernel.bodies, strict=False):
+
+        def write(k: int, name: str, places: RowPlaces) -> None:
+            kernel = program.kernels[k]
+            for inner, body in zip(body_prefixes(names[k]), kernel.bodies, strict=False):
                 self.define_all(body, inner)
             if kernel.by_workers:
-                self.define(program, k, kernel, f"{name}_chunk")
+                self.define(program, k, f"{name}_chunk")
                 self.define_shared(program, k, name)
             else:
-                self.define(program, k, kernel, name)
+                self.define(program, k, name, places)
+
+        numbers = range(len(names))
+        self.callees[id(program)] = self.define_alike(program, numbers, names, write)
+
+    def define_alike(
+        self,
+        program: Program,
+        numbers: Sequence[int],
+        names: Sequence[str],
+        write: Callable[[int, str, RowPlaces], None],
+        checking: bool = False,
+    ) -> list[Callee]:
+        """Write the functions of these kernels, and say how each is called. `write` is given a
+        kernel, the name of its function, and of a form where its numbers stand.
+        """
+        forms: list[KernelForm | None] = [None] * len(names)
+        if not self.named and len(names) > 1:
+            find = KernelForms(self.layout, program)
+            forms = [find.of(k, checking) for k in numbers]
+        shared = {n: group[0] for group in alike(forms) for n in group}
+        calls = []
+        for n, (k, name) in enumerate(zip(numbers, names, strict=True)):
+            form, function = forms[n], f"{names[shared.get(n, n)]}_alike"
+            if form is None or n not in shared:
+                write(k, name, None)
+                calls.append(Callee(name, name))
+                continue
+            if shared[n] == n:
+                write(k, function, form.places)
+            calls.append(Callee(name, function, form.row))
+        return calls
 
     def define_shared(self, program: Program, k: int, name: str, checking: bool = False) -> None:
         """void @name(frame): the function @name_chunk, shared out, or by the caller alone; and what
@@ -240,20 +274,21 @@ class _Writer:
             code.do(f"call void @{name}_end(ptr %frame)")
         code.function(name, "ptr %frame")
 
-    def define(self, program: Program, k: int, kernel: Kernel, name: str) -> None:
+    def define(self, program: Program, k: int, name: str, places: RowPlaces = None) -> None:
+        module, layout, kernel = self.module, self.layout, program.kernels[k]
         if kernel.kind == "gemm":
-            write_contraction(self.module, self.layout, program, k, name)
+            write_contraction(module, layout, program, k, name, places)
         elif kernel.kind == "scan":
-            write_scan(self.module, self.layout, program, k, name, self.call_kernels)
+            write_scan(module, layout, program, k, name, self.call_kernels)
         elif kernel.kind == "cond":
-            write_cond(self.module, self.layout, program, k, name, self.call_kernels)
+            write_cond(module, layout, program, k, name, self.call_kernels)
         elif kernel.kind == "while":
             gather = GATHER if self.split else None
-            write_while(self.module, self.layout, program, k, name, self.call_kernels, gather)
+            write_while(module, layout, program, k, name, self.call_kernels, gather)
         elif kernel.kind == "special":
-            self.write_special(program, kernel, name)
+            self.write_special(program, kernel, name, places)
         else:
-            _loops(kernel)(self.module, self.layout, program, k).write(name)
+            _loops(kernel)(module, layout, program, k, places=places).write(name)
 
     def call_kernels(
         self, code: Code, program: Program, numbers: Sequence[int] | None = None
@@ -262,32 +297,24 @@ class _Writer:
         by side at once.
         """
         chosen = program.order if numbers is None else numbers
-        names = dict(enumerate(self.names[id(program)]))
-        self.call_in_turn(code, self.with_neighbours(program, chosen, names))
-
-    def call_in_turn(self, code: Code, names: Sequence[str]) -> None:
-        """Call one after the other; of many, runs are functions of their own."""
-        for part in _parts(names):
-            own = code if len(names) <= RUN else Code(self.module, 1)
-            for name in part:
-                own.do(f"call void @{name}(ptr %frame)")
-            if own is not code:
-                own.function(f"{part[0]}_and_on", "ptr %frame")
-                code.do(f"call void @{part[0]}_and_on(ptr %frame)")
+        callees = dict(enumerate(self.callees[id(program)]))
+        self.caller.call(code, self.with_neighbours(program, chosen, callees))
 
     def with_neighbours(
-        self, program: Program, numbers: Sequence[int], names: Mapping[int, str]
-    ) -> list[str]:
+        self, program: Program, numbers: Sequence[int], callees: Mapping[int, Callee]
+    ) -> list[Callee]:
         """The functions of kernels in their order, with one for each run of kernels that have
         nothing to do with each other.
         """
-        found: list[str] = []
+        found: list[Callee] = []
         for apart, run in groupby(numbers, lambda k: program.kernels[k].apart):
             together = list(run)
             if apart and len(together) > 1:
-                found.append(self.define_neighbours(program, together, names))
+                names = {k: callees[k].function for k in together}
+                name = self.define_neighbours(program, together, names)
+                found.append(Callee(name, name))
             else:
-                found += [names[k] for k in together]
+                found += [callees[k] for k in together]
         return found
 
     def define_neighbours(
@@ -317,29 +344,34 @@ class _Writer:
 
         for kernels with the same flags: if one of these does not hold: call their checks
         """
-        names = {k: f"{self.names[id(program)][k]}_check" for k in gated}
-        for k, name in names.items():
+
+        def write(k: int, name: str, places: RowPlaces) -> None:
             kernel = program.kernels[k]
-            check = _loops(kernel)(self.module, self.layout, program, k, checking=True)
+            check = _loops(kernel)(self.module, self.layout, program, k, True, places=places)
             check.write(f"{name}_chunk" if kernel.by_workers else name)
             if kernel.by_workers:
                 self.define_shared(program, k, name, checking=True)
-        alike: dict[tuple[Root, ...] | None, list[int]] = {}
+
+        names = [f"{self.callees[id(program)][k].kernel}_check" for k in gated]
+        found = self.define_alike(program, gated, names, write, checking=True)
+        callees = dict(zip(gated, found, strict=True))
+        flags = program.flags()
+        alike_flags: dict[tuple[Root, ...] | None, list[int]] = {}
         for k in gated:
-            alike.setdefault(_proofs(program, program.kernels[k]), []).append(k)
-        for proofs, numbers in alike.items():
-            checks = self.with_neighbours(program, numbers, names)
-            call = partial(self.call_in_turn, code, checks)
+            alike_flags.setdefault(_proofs(flags, program.kernels[k]), []).append(k)
+        for proofs, numbers in alike_flags.items():
+            checks = self.with_neighbours(program, numbers, callees)
+            call = partial(self.caller.call, code, checks)
             if proofs is None:
                 call()
             else:
                 code.when(_is_doubted(code, program, proofs), call)
 
-    def write_special(self, program: Program, kernel: Kernel, name: str) -> None:
+    def write_special(self, program: Program, kernel: Kernel, name: str, places: RowPlaces) -> None:
         node = program.node(kernel.members[0])
-        special = _special(node)
+        special = special_of(node)
         code = Code(self.module)
-        frame = Frame(code, self.layout, program)
+        frame = Frame(code, self.layout, program, places=places)
         operands = []
         for i in node.operands:
             assert i is not None
@@ -364,7 +396,7 @@ class _Writer:
             lambda x: self.report(frame, kernel, x),
         )
         special.emit(call)
-        code.function(name, "ptr %frame")
+        code.function(name, f"ptr {frame.params}")
 
     def report(self, frame: Frame, kernel: Kernel, x: StridedArray) -> None:
         """Hand an array to the function that prints."""
@@ -382,75 +414,5 @@ class _Writer:
         return StridedArray(frame.pointer(root), shape, tuple(reversed(strides)), found.dtype)
 
 
-def _special(node: Node) -> Special:
-    """The writer of a special kernel."""
-    lower = node.op.lower
-    if not isinstance(lower, lowering.SpecialKernel) or lower.name not in SPECIALS:
-        place = f" ({node.line})" if node.line else ""
-        raise CompileError(
-            f"{node.op.name}: has no code of its own; compiled programs consist of elementwise ops "
-            "with `emit`, composites and the ops of Wengert. Write it as one of these, or give it "
-            f"`lower=`.{place}"
-        )
-    return SPECIALS[lower.name]
-
-
 def _loops(kernel: Kernel) -> type[Loops]:
     return {"rows": RowLoops, "columns": ColumnLoops}.get(kernel.kind, Loops)
-
-
-def give_scratch(lowered: Lowered, options: Options) -> Lowered:
-    """The same with words for the memory that each kernel needs while it runs.
-
-    >>> from wengert.codegen.kernel_text.kernel_show import read, show
-    >>> lowered = read('''
-    ... program(%0: float32[4, 4] "a", %1: float32[4, 3] "b") {
-    ...   k0 special [4, 3] reads %0, %1 stores %2 { %2: float32[4, 3] = solve(%0, %1) }
-    ...   words %0: 10, %1: 11, %2: 12
-    ...   return %2
-    ... }
-    ... frame() {
-    ...   10: input 0, input 1
-    ...   12: output 0
-    ...   outputs 12
-    ... }''')
-    >>> print(show(give_scratch(lowered, Options())))
-    program(%0: float32[4, 4] "a", %1: float32[4, 3] "b") {
-      k0 special [4, 3] reads %0, %1 stores %2 scratch 13: 744 { %2: float32[4, 3] = solve(%0, %1) }
-      words %0: 10, %1: 11, %2: 12
-      return %2
-    }
-    frame() {
-      10: input 0, input 1
-      12: output 0
-      13: arena
-      outputs 12
-    }
-    """
-    slots = list(lowered.layout.slots)
-    program = _with_scratch(lowered.program, slots, lowered.layout.first)
-    return Lowered(program, replace(lowered.layout, slots=tuple(slots)))
-
-
-def _with_scratch(program: Program, slots: list[Slot], first: int) -> Program:
-    def slot(what: Slot) -> int:
-        slots.append(what)
-        return first + len(slots) - 1
-
-    kernels = []
-    for k, kernel in enumerate(program.kernels):
-        node, scratch, partial = program.node(kernel.members[0]), list(kernel.scratch), None
-        if kernel.kind == "gemm":
-            scratch.append((slot(Workspace()), ProductSizes(program, k).scratch()))
-        elif kernel.kind == "special":
-            types = [program.graph.type(i) for i in node.operands if i is not None]
-            size = _special(node).scratch(types, node.params)
-            scratch.append((slot(Arena()), size))
-        elif kernel.kind == "rows" and is_partial(kernel, collapsed(program, kernel)):
-            partial = slot(Arena())
-            count = sum(is_fold(program.node(i)) for i in kernel.members)
-            parts = -(-product(kernel.domain) // PART)
-            scratch.append((partial, parts * count * LANES * 8))
-        bodies = tuple(_with_scratch(body, slots, first) for body in kernel.bodies)
-        kernels.append(replace(kernel, scratch=tuple(scratch), partial=partial, bodies=bodies))
-    return replace(program, kernels=tuple(kernels))

@@ -4,16 +4,16 @@ by then can live there, and the arena is smaller by them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from wengert.codegen.kernel import Guest
-from wengert.codegen.memory.tasks import Living, Task, flow_of, lifetimes, whole_lines
+from wengert.codegen.memory.tasks import Flow, Living, Task, lifetimes, whole_lines
 
 
 def hosted(
     tasks: Sequence[Task],
+    flow: Flow,
     sizes: Mapping[int, int],
-    kept: Collection[int],
     order: Sequence[int],
     outputs: Mapping[int, int],
 ) -> dict[int, Guest]:
@@ -22,11 +22,13 @@ def hosted(
 
     A buffer must be done with before the task begins that writes the output.
 
+    >>> from wengert.codegen.memory.tasks import flow_of
     >>> tasks = [Task((), (0,)), Task((0,), (1,)), Task((1,), (2,))]
-    >>> hosted(tasks, {0: 64, 1: 64}, (), [0, 1, 2], {2: 256})  # 1 is read while 2 is written
+    >>> flow = flow_of(tasks, {0: 64, 1: 64}, (), {})
+    >>> hosted(tasks, flow, {0: 64, 1: 64}, [0, 1, 2], {2: 256})  # 1 is read while 2 is written
     {0: Guest(host=2, offset=0)}
     """
-    lives = lifetimes(flow_of(tasks, sizes, kept, {}), order)
+    lives = lifetimes(flow, order)
     place = {task: moment for moment, task in enumerate(order)}
     opened = {b: place[n] for n, task in enumerate(tasks) for b in task.writes if b in outputs}
     # The output that is written first takes in what it can: the others can wait longer.
@@ -34,7 +36,7 @@ def hosted(
     guests: dict[int, Guest] = {}
     taken: dict[int, Living[int]] = {host: Living() for host in hosts}
     for buffer in sorted(lives, key=lambda b: (-sizes[b], -lives[b][1], b)):
-        if buffer in kept or not sizes[buffer]:
+        if buffer in flow.kept or not sizes[buffer]:
             continue
         for host in hosts:
             if lives[buffer][1] >= opened[host] or sizes[buffer] > outputs[host]:

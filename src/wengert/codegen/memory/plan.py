@@ -20,8 +20,8 @@ from wengert.codegen.kernel import (
 from wengert.codegen.memory.guests import hosted
 from wengert.codegen.memory.packing import place
 from wengert.codegen.memory.search import by_number, orders, results_first
-from wengert.codegen.memory.task_order import order, peak
-from wengert.codegen.memory.tasks import Task, flow_of
+from wengert.codegen.memory.task_order import order
+from wengert.codegen.memory.tasks import Task, flow_of, peak_of
 from wengert.codegen.options import Options
 from wengert.codegen.views import Root, row_major
 from wengert.core.dims import Dim, Size
@@ -49,9 +49,9 @@ class Placed:
 
 def number_of(size: Size, sizes: Mapping[str, int]) -> int:
     """A size as a number, with these numbers for its Dims."""
-    found = size.substitute(sizes) if isinstance(size, Dim) else size
+    found = size if type(size) is int else size.substitute(sizes) if isinstance(size, Dim) else size
     assert isinstance(found, int)
-    return max(found, 0)
+    return found if found > 0 else 0
 
 
 def schedule(lowered: Lowered, options: Options) -> Lowered:
@@ -101,6 +101,8 @@ def _ordered(program: Program, layout: Layout, sizes: Mapping[str, int]) -> Prog
     """An order in which little is alive at any time, inside loops and branches first."""
     kernels = tuple(
         replace(kernel, bodies=tuple(_ordered(body, layout, sizes) for body in kernel.bodies))
+        if kernel.bodies
+        else kernel
         for kernel in program.kernels
     )
     program = replace(program, kernels=kernels, order=tuple(range(len(kernels))))
@@ -126,9 +128,8 @@ def _with_guests(lowered: Lowered) -> Lowered:
     flow = flow_of(tasks, buffers, kept, alias)
     best: tuple[int, Sequence[int], dict[int, Guest]] | None = None
     for each in (program.order, results_first(flow), *orders(flow, by_number(flow))):
-        guests = hosted(tasks, buffers, kept, each, outputs)
-        left = {slot: size for slot, size in buffers.items() if slot not in guests}
-        size = peak(tasks, left, kept, each, alias)
+        guests = hosted(tasks, flow, buffers, each, outputs)
+        size = peak_of(flow.without(guests), each)
         if best is None or size < best[0]:
             best = (size, each, guests)
     assert best is not None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
@@ -33,6 +33,23 @@ class Flow:
     kept: frozenset[int]
     over: list[list[tuple[int, int]]]  # (a, b) of each task: it may write b over a, if read last
     forward: bool = True
+
+    def without(self, buffers: Container[int]) -> Flow:
+        """The same with these buffers somewhere else."""
+
+        def left(touched: list[int]) -> list[int]:
+            return [buffer for buffer in touched if buffer not in buffers]
+
+        return replace(
+            self,
+            touched=list(map(left, self.touched)),
+            users={buffer: users for buffer, users in self.users.items() if buffer not in buffers},
+            size={buffer: size for buffer, size in self.size.items() if buffer not in buffers},
+            over=[
+                [(a, b) for a, b in pairs if a not in buffers and b not in buffers]
+                for pairs in self.over
+            ],
+        )
 
     def reversed(self) -> Flow:
         """The same program seen from its end."""

@@ -104,9 +104,12 @@ def user_line() -> Line | None:
 def _caller() -> Line | None:
     frame: FrameType | None = sys._getframe(2)
     inner: FrameType | None = None  # of the standard library, which the user called
+    known = _foreign.get  # asked right here: the stack of an optimizer's rule is deep
     while frame is not None:
-        if _is_users(frame.f_code):
-            if not _is_pythons(frame.f_code):
+        code = frame.f_code
+        foreign = known(code)
+        if _is_users(code) if foreign is None else foreign:
+            if not _is_pythons(code):
                 return _line_of(frame)
             inner = inner or frame
         frame = frame.f_back

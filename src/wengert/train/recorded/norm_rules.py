@@ -16,12 +16,12 @@ from wengert.core.table import op
 from wengert.core.text.show import show
 from wengert.core.types import ArrayType, Value
 from wengert.functions.clipping import length
-from wengert.interpret.replay import replay
+from wengert.interpret.splice import spliced
 from wengert.interpret.trace import trace_flat
 from wengert.passes.dce import dce
 from wengert.passes.expand import expand
 from wengert.passes.simplify import simplify
-from wengert.train.storage import Segment
+from wengert.train.storage import ModelParameter, Segment
 
 Clip: TypeAlias = Callable[[Value], Value]
 
@@ -60,9 +60,12 @@ def rules(
     if optimizer.flat:
         return [UpdateRule(_prepared(_traced(optimizer, segment, (segment.size,), numbers)))]
     known: dict[str, tuple[UpdateRule, Graph]] = {}  # rules, and what computes their scalars
+    graphs, texts = RuleGraphs(optimizer, segment, numbers), dict[int, str]()
     for parameter in segment.parameters:
-        traced = _traced(optimizer, segment, parameter.shape, numbers, parameter.path)
-        kind = show(traced, lines=False)
+        traced = graphs.of(parameter)
+        if id(traced) not in texts:
+            texts[id(traced)] = show(traced, lines=False)
+        kind = texts[id(traced)]
         if kind not in known:
             graph = _prepared(traced)
             scalars = dce(Graph(graph.nodes, graph.inputs, scalars_of(graph)))
@@ -70,9 +73,34 @@ def rules(
         rule, scalars = known[kind]
         weights, gradients = parameter.view(given.weights), parameter.view(given.gradients)
         states = [parameter.view(x) for x in given.states.values()]
-        found = replay(scalars, [weights, clip(gradients), *states, *numbers.values()])
+        found = spliced(scalars, [weights, clip(gradients), *states, *numbers.values()])
         rule.add(length(weights), found)
     return [rule for rule, _ in known.values()]
+
+
+class RuleGraphs:
+    """An optimizer's rule as graphs: one for each kind of parameters, if it says what is a kind, or
+    for each parameter.
+    """
+
+    def __init__(self, optimizer: Any, segment: Segment, numbers: Iterable[str]) -> None:
+        self.optimizer, self.segment, self.numbers = optimizer, segment, list(numbers)
+        # Of the class that has the rule: who writes another rule has other kinds.
+        owner = next((each for each in type(optimizer).__mro__ if "rule" in vars(each)), None)
+        self._kind: Callable[[Any, str], Any] | None = vars(owner).get("kind_of_path")
+        self._known: dict[tuple[tuple[int, ...], Any], Graph] = {}
+
+    @property
+    def has_kinds(self) -> bool:
+        return self._kind is not None
+
+    def of(self, parameter: ModelParameter) -> Graph:
+        """The rule of one parameter; what other parameters of its kind have is the same graph."""
+        shape, path = parameter.shape, parameter.path
+        key = shape, path if self._kind is None else self._kind(self.optimizer, path)
+        if key not in self._known:
+            self._known[key] = _traced(self.optimizer, self.segment, shape, self.numbers, path)
+        return self._known[key]
 
 
 def _traced(

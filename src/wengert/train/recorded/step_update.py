@@ -12,8 +12,9 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.functions.clipping import joint_length, shortened, within
+from wengert.interpret.splice import spliced
 from wengert.train.recorded.finite_proof import Bounds, largest_element
-from wengert.train.recorded.norm_rules import BeforeUpdate, Clip
+from wengert.train.recorded.norm_rules import BeforeUpdate, Clip, RuleGraphs
 from wengert.train.recorded.scalars import Columns
 from wengert.train.recorded.step_arrays import LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
@@ -110,14 +111,20 @@ def _rule_by_parameter(
 ) -> tuple[Value, Mapping[str, Value]]:
     new_weights = []
     new_states: dict[str, list[Value]] = {name: [] for name in given.states}
+    graphs = RuleGraphs(optimizer, segment, numbers)
     for p in segment.parameters:
         state = {name: p.view(x) for name, x in given.states.items()}
         # Each parameter is clipped by itself, so that no kernel joins several of them.
-        g = clip(p.view(given.gradients))
-        w, found = optimizer.rule(p.view(given.weights), g, state, numbers, p.path)
+        weights, g = p.view(given.weights), clip(p.view(given.gradients))
+        if graphs.has_kinds and isinstance(g, Tensor):
+            operands = [weights, g, *(state[name] for name in segment.states), *numbers.values()]
+            w, *rows = spliced(graphs.of(p), operands)
+            found = dict(zip(segment.states, rows, strict=True))
+        else:
+            w, found = optimizer.rule(weights, g, state, numbers, p.path)
         new_weights.append(op.reshape(w, (p.size,)))
-        for name, rows in new_states.items():
-            rows.append(op.reshape(found[name], (p.size,)))
+        for name, of_all in new_states.items():
+            of_all.append(op.reshape(found[name], (p.size,)))
     return _joined(new_weights), {name: _joined(rows) for name, rows in new_states.items()}
 
 

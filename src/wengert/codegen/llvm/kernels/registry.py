@@ -11,6 +11,9 @@ from wengert.codegen.llvm.kernels.scatter import SCATTER
 from wengert.codegen.llvm.kernels.search_sorted import SEARCH
 from wengert.codegen.llvm.kernels.sorting import SORT
 from wengert.codegen.llvm.linalg.factorisations import FACTORISATIONS
+from wengert.core.graph import Node
+from wengert.core.lowering import SpecialKernel
+from wengert.errors import CompileError
 
 SPECIALS: dict[str, Special] = {
     **CUMULATE,
@@ -22,3 +25,16 @@ SPECIALS: dict[str, Special] = {
     **SEARCH,
     **SORT,
 }
+
+
+def special_of(node: Node) -> Special:
+    """The writer of a special kernel."""
+    lower = node.op.lower
+    if not isinstance(lower, SpecialKernel) or lower.name not in SPECIALS:
+        place = f" ({node.line})" if node.line else ""
+        raise CompileError(
+            f"{node.op.name}: has no code of its own; compiled programs consist of elementwise ops "
+            "with `emit`, composites and the ops of Wengert. Write it as one of these, or give it "
+            f"`lower=`.{place}"
+        )
+    return SPECIALS[lower.name]

@@ -8,7 +8,7 @@ from wengert.codegen.kernel import Layout, Program, is_fold
 from wengert.codegen.llvm.loops.axis_groups import collapsed
 from wengert.codegen.llvm.loops.members import Evaluator
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
-from wengert.codegen.llvm.text.frame import Frame
+from wengert.codegen.llvm.text.frame import OUTPUT, Frame, RowPlaces
 from wengert.codegen.llvm.text.positions import Position
 from wengert.codegen.llvm.text.vectors import Code, Index, Module, Vector
 from wengert.codegen.numerics import LANES
@@ -31,6 +31,7 @@ class Loops:
         number: int,
         checking: bool = False,  # whether what would be written is finite, and writing nothing
         by_workers: bool | None = None,  # of a function that ends what workers did: False
+        places: RowPlaces = None,
     ) -> None:
         self.checking = checking
         self.program, self.kernel = program, program.kernels[number]
@@ -39,8 +40,8 @@ class Loops:
         self.code = Code(module, 1 if whole == 1 and not self.kernel.folded else LANES)
         if by_workers is None:
             by_workers = self.kernel.by_workers
-        self.frame = Frame(self.code, layout, program, "%worker" if by_workers else None)
-        self.params = CHUNK if by_workers else "ptr %frame"
+        self.frame = Frame(self.code, layout, program, "%worker" if by_workers else None, places)
+        self.params = CHUNK if by_workers else f"ptr {self.frame.params}"
         self.values = Evaluator(self.frame, number, self.groups)
         self.extents = [
             self.frame.size(product(tuple(self.kernel.domain[axis] for axis in group)))
@@ -163,7 +164,7 @@ class Loops:
         if not is_float(value.dtype):
             return
         whole = self.program.pieces[root][0] if root in self.program.pieces else root
-        output = self.program.graph.returns.index(whole[0])
+        output = self.frame.number(OUTPUT, self.program.graph.returns.index(whole[0]))
         e = Arithmetic(self.code, value.dtype)
         gap = e.sub(value, value)  # NaN for what is not finite
         bad = e.ne(gap, gap)

@@ -4,13 +4,14 @@ the result while it is in cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from wengert.codegen.kernel import ROOM, Layout, Program
 from wengert.codegen.llvm.gemm.product import gemm
 from wengert.codegen.llvm.loops.members import Evaluator, Groups
 from wengert.codegen.llvm.loops.product_sizes import ProductSizes
-from wengert.codegen.llvm.text.frame import Frame
+from wengert.codegen.llvm.text.frame import Frame, RowPlaces
 from wengert.codegen.llvm.text.positions import Position
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
 from wengert.codegen.targets.cpu.splitting import BLOCK, CHUNK, COLUMNS, MATRICES, ROWS, chunk
@@ -19,7 +20,12 @@ from wengert.core.dtypes import DType
 
 
 def write_contraction(
-    module: Module, layout: Layout, program: Program, number: int, name: str
+    module: Module,
+    layout: Layout,
+    program: Program,
+    number: int,
+    name: str,
+    places: RowPlaces = None,
 ) -> None:
     """The function of a gemm kernel.
 
@@ -34,19 +40,23 @@ def write_contraction(
     finish = "null"
     if len(kernel.members) > 1:
         finish = f"@{name}_finish"
-        _write_finish(module, layout, program, number, it, f"{name}_finish")
+        _write_finish(module, layout, program, number, it, f"{name}_finish", places)
     multiply = gemm(module, it.dtype, it.rows, it.columns)
     code = Code(module)
-    frame = Frame(code, layout, program, "%worker" if divided else None)
+    frame = Frame(code, layout, program, "%worker" if divided else None, places)
     a, b = frame.at(it.left, it.dtype), frame.at(it.right, it.dtype)
     c = frame.pointer(kernel.shared or (kernel.members[0], 0))
-    scratch = frame.own(kernel.scratch[0][0], frame.word(ROOM)) if kernel.scratch else "null"
+    scratch = frame.own(kernel.scratch[0][0], frame.fixed_word(ROOM)) if kernel.scratch else "null"
     rows, columns, inner = (frame.size(n) for n in (it.rows, it.columns, it.inner))
     strides = [frame.size(s) for s in (*it.left_strides, *it.right_strides)]
     sizes = frame.shape(it.batch)
     left, right = (tuple(map(frame.size, s)) for s in (it.left_batch, it.right_batch))
     r0, r1, c0, c1 = _block(code, kernel.split, rows, columns)
-    context = _context(code, r0, c0) if divided else "%frame"
+    context = "%frame"
+    if divided:
+        context = _context(code, _CHUNK_CONTEXT, ("%frame", "%worker", r0, c0))
+    elif places is not None and finish != "null":
+        context = _context(code, _FORM_CONTEXT, ("%frame", "%numbers"))
 
     def one(positions: list[Index], flat: Index) -> None:
         at_a = _moved(code, a, [*positions, r0], (*left, strides[0]), it.dtype)
@@ -64,7 +74,7 @@ def write_contraction(
     if 0 not in (rows, columns):  # a matrix without elements has no block to write
         some = code.let(f"and i1 {code.compare('sgt', r1, r0)}, {code.compare('sgt', c1, c0)}")
         code.when(some, lambda: _each_matrix(code, sizes, kernel.split == MATRICES, one))
-    code.function(name, CHUNK if divided else "ptr %frame")
+    code.function(name, CHUNK if divided else f"ptr {frame.params}")
 
 
 def write_products(module: Module, program: Program) -> str:
@@ -87,24 +97,25 @@ def _block(
     return r0, r1, c0, c1
 
 
-# What `finish` of a divided product is given in place of the frame: words that say who runs it, and
-# where its chunk begins.
-_CONTEXT = (("ptr", "%frame"), ("i64", "%worker"), ("i64", "%row"), ("i64", "%column"))
+# What `finish` is given in place of the frame, as words: of a divided product who runs it, and
+# where its chunk begins; of a form the row of its numbers.
+_CHUNK_CONTEXT = (("ptr", "%frame"), ("i64", "%worker"), ("i64", "%row"), ("i64", "%column"))
+_FORM_CONTEXT = (("ptr", "%frame"), ("ptr", "%numbers"))
+Context: TypeAlias = Sequence[tuple[str, str]]
 
 
-def _context(code: Code, row: Index, column: Index) -> str:
+def _context(code: Code, words: Context, values: Sequence[Index]) -> str:
     """These words, written down."""
-    place = code.let_first(f"alloca [{len(_CONTEXT)} x i64], align 8")
-    values = ("%frame", "%worker", row, column)
-    for n, ((kind, _), value) in enumerate(zip(_CONTEXT, values, strict=True)):
+    place = code.let_first(f"alloca [{len(words)} x i64], align 8")
+    for n, ((kind, _), value) in enumerate(zip(words, values, strict=True)):
         at = code.let(f"getelementptr i64, ptr {place}, i64 {n}")
         code.do(f"store {kind} {value}, ptr {at}, align 8")
     return place
 
 
-def _read_context(code: Code) -> None:
+def _read_context(code: Code, words: Context) -> None:
     """The same as names, in the function that is given them."""
-    for n, (kind, name) in enumerate(_CONTEXT):
+    for n, (kind, name) in enumerate(words):
         at = code.let_first(f"getelementptr i64, ptr %context, i64 {n}")
         code.head.append(f"  {name} = load {kind}, ptr {at}, align 8")
 
@@ -147,10 +158,17 @@ def _moved(
 
 
 def _write_finish(
-    module: Module, layout: Layout, program: Program, number: int, it: ProductSizes, name: str
+    module: Module,
+    layout: Layout,
+    program: Program,
+    number: int,
+    it: ProductSizes,
+    name: str,
+    places: RowPlaces,
 ) -> None:
     """void(frame, batch, r0, r1, c0, c1): the other members, for a block of the result. Of a chunk
-    it is given the context, and rows and columns are counted from where the chunk begins.
+    it is given the context, and rows and columns are counted from where the chunk begins. That of a
+    form is given a context with the row of its numbers.
 
     for r in r0 … r1:
         for each vector of columns from c0 to c1:
@@ -159,8 +177,10 @@ def _write_finish(
     kernel = program.kernels[number]
     code, divided = Code(module), kernel.split is not None
     if divided:
-        _read_context(code)
-    frame = Frame(code, layout, program, "%worker" if divided else None)
+        _read_context(code, _CHUNK_CONTEXT)
+    elif places is not None:
+        _read_context(code, _FORM_CONTEXT)
+    frame = Frame(code, layout, program, "%worker" if divided else None, places)
     r0, r1, c0, c1 = "%r0", "%r1", "%c0", "%c1"
     if kernel.split in (ROWS, COLUMNS):
         r0, r1 = (str(code.add(x, "%row")) for x in (r0, r1))
@@ -194,5 +214,5 @@ def _write_finish(
         for root in kernel.stores:
             if root != product_root:
                 values.store(root, values.value(root[0]), row_major(it.out))
-    given = "ptr %context" if divided else "ptr %frame"
+    given = "ptr %context" if divided or places is not None else "ptr %frame"
     code.function(name, f"{given}, i64 %batch, i64 %r0, i64 %r1, i64 %c0, i64 %c1")

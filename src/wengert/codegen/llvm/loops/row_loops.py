@@ -12,7 +12,8 @@ from wengert.codegen.llvm.text.vectors import Index, Vector
 from wengert.codegen.numerics import BLOCK, GROUP, LANES
 from wengert.codegen.targets.cpu.splitting import PART, is_partial, is_short, vector_group
 
-Elements: TypeAlias = Callable[[Index, Vector | None], list[Vector]]  # from a place on, with a mask
+# From a place on, with a mask.
+RowElements: TypeAlias = Callable[[Index, Vector | None], list[Vector]]
 
 _SIZE = BLOCK * LANES  # elements of a block
 _BRIEF = 6  # members of a body that is written several times
@@ -235,7 +236,7 @@ class RowLoops(FoldingLoops):
 
     # The order of folds: vectors in blocks, blocks in groups.
 
-    def fold_lanes(self, extent: Index, folds: list[int], body: Elements) -> list[Vector]:
+    def fold_lanes(self, extent: Index, folds: list[int], body: RowElements) -> list[Vector]:
         """Results of folds in the order `lanes`, the same in every lane.
 
         sum over groups of (sum over blocks of (join the lanes of (sum over vectors)))
@@ -259,7 +260,7 @@ class RowLoops(FoldingLoops):
         return self.code.min(self.code.sub(extent, begin), size)
 
     def group(
-        self, begin: Index, count: Index, folds: list[int], body: Elements, whole: bool
+        self, begin: Index, count: Index, folds: list[int], body: RowElements, whole: bool
     ) -> list[Vector]:
         """The sums of a group of blocks, which are added up in order.
 
@@ -297,7 +298,9 @@ class RowLoops(FoldingLoops):
             return rest(done, sums) if count > done else sums
         return self.carrying(done, count, _SIZE, sums, rest)
 
-    def blocks(self, begin: Index, number: int, folds: list[int], body: Elements) -> list[Vector]:
+    def blocks(
+        self, begin: Index, number: int, folds: list[int], body: RowElements
+    ) -> list[Vector]:
         """The sums of so many whole blocks, lane by lane; those of the first block come first."""
         code = self.code
 
@@ -310,7 +313,7 @@ class RowLoops(FoldingLoops):
         return self.folding(0, _SIZE, LANES, every, first, elements, unrolled)
 
     def block(
-        self, begin: Index, count: Index, folds: list[int], body: Elements, whole: bool
+        self, begin: Index, count: Index, folds: list[int], body: RowElements, whole: bool
     ) -> list[Vector]:
         """The sums of one block, lane by lane. Unless all of it is whole vectors, the last one has
         a mask; of a body that is not brief, and so is written once, all have.

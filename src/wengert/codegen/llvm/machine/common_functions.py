@@ -75,7 +75,13 @@ def halves(text: str) -> tuple[str, ...]:
 def _part(head: str, functions: list[str], part: set[int]) -> str:
     """A module of some of the functions, which other modules can use."""
     body = "".join(functions[i].replace("define internal ", "define ", 1) for i in sorted(part))
-    return head + _declared(functions, part, body) + body
+    return _with_tables(head, body) + _declared(functions, part, body) + body
+
+
+def _with_tables(head: str, body: str) -> str:
+    """A head without the tables that a body does not read."""
+    lines = head.splitlines(keepends=True)
+    return "".join(x for x in lines if x[0] != "@" or f"{x.partition(' ')[0]}," in body)
 
 
 def _declared(functions: list[str], part: Collection[int], body: str) -> str:

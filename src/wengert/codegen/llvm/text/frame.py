@@ -4,7 +4,8 @@ words: the status, the numbers behind the Dims, and a pointer to every array.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from wengert.codegen.kernel import HEADER, LINE, NONFINITE, POSITION, Layout, Program
 from wengert.codegen.llvm.text.vectors import Code, Index
@@ -13,21 +14,57 @@ from wengert.codegen.views import Root, StridedView
 from wengert.core.dims import Dim, Shape, Size
 from wengert.core.dtypes import DType
 
+# Numbers in which alike kernels may differ: a word of the frame, where a view begins, the number of
+# a node that can fail, that of an output.
+WORD, OFFSET, FAILING, OUTPUT = "word", "offset", "failing", "output"
+OpenNumber: TypeAlias = tuple[str, int]
+RowPlaces: TypeAlias = Mapping[OpenNumber, int] | None  # where in a row each is; None: it is known
+
 
 class Frame:
     """The frame as one function reads it: every word once, at the beginning. `worker` says who
     runs the function, where that may be another than the caller.
+
+    A function that alike kernels share finds the numbers in which they differ in a row of a table,
+    `%numbers`; `places` says where in it each of them stands.
     """
 
     def __init__(
-        self, code: Code, layout: Layout, program: Program, worker: str | None = None
+        self,
+        code: Code,
+        layout: Layout,
+        program: Program,
+        worker: str | None = None,
+        places: RowPlaces = None,
     ) -> None:
         self.code, self.layout, self.program, self.worker = code, layout, program, worker
+        self.places = places
         self._notes: str | None = None
         self._pointers: dict[int, str] = {}
         self._sizes: dict[Size, Index] = {}
+        self._numbers: dict[int, str] = {}
+
+    @property
+    def params(self) -> str:
+        """What a function that reads this frame is given, after the type of the first."""
+        return "%frame" if self.places is None else "%frame, ptr %numbers"
+
+    def number(self, what: str, value: int) -> Index:
+        """A number that may be another one in an alike kernel."""
+        if self.places is None:
+            return value
+        place = self.places[what, value]
+        if place not in self._numbers:
+            at = self.code.let_first(f"getelementptr i64, ptr %numbers, i64 {place}")
+            self._numbers[place] = self.code.let_first(f"load i64, ptr {at}, align 8")
+        return self._numbers[place]
 
     def word(self, number: int, kind: str = "i64") -> str:
+        """What stands in a word of the frame that alike kernels may have elsewhere."""
+        return self.fixed_word(self.number(WORD, number), kind)
+
+    def fixed_word(self, number: Index, kind: str = "i64") -> str:
+        """What stands in a word of the frame, the same for all kernels."""
         at = self.code.let_first(f"getelementptr i64, ptr %frame, i64 {number}")
         return self.code.let_first(f"load {kind}, ptr {at}, align 8")
 
@@ -70,7 +107,7 @@ class Frame:
 
     def _polynomial(self, dim: Dim) -> Index:
         if len(dim.terms) == 1 and len(dim.terms[0][0]) == 1 and dim.terms[0][1] == 1:
-            return self.word(HEADER + self.layout.dims.index(dim.terms[0][0][0]))
+            return self.fixed_word(HEADER + self.layout.dims.index(dim.terms[0][0][0]))
         total: Index = 0
         for monomial, coefficient in dim.terms:
             term: Index = coefficient
@@ -87,11 +124,17 @@ class Frame:
 
     def at(self, view: StridedView, dtype: DType) -> str:
         """The pointer to the first element of a view."""
-        base, offset = self.pointer(view.root), self.size(view.offset)
+        base, offset = self.pointer(view.root), self.offset(view.offset)
         with self.code.writing(self.code.head):
             return self.code.address(base, offset, dtype)
 
-    def refuse_output(self, condition: str, output: int) -> None:
+    def offset(self, offset: Size) -> Index:
+        """Where a view begins; those of alike kernels begin elsewhere, or at 0 like this one."""
+        if isinstance(offset, Dim) or offset == 0:
+            return self.size(offset)
+        return self.number(OFFSET, int(offset))
+
+    def refuse_output(self, condition: str, output: Index) -> None:
         """Where the i1 holds, note that an output is not finite. Of several the first is noted,
         whoever finds them.
 
@@ -121,8 +164,8 @@ class Frame:
 
         if condition and status == 0: status, position = place of the node in `failing`, position
         """
-        number = 1 + next(i for i, each in enumerate(self.layout.failing) if each is node)
-        code = self.code
+        place = next(i for i, each in enumerate(self.layout.failing) if each is node)
+        code, number = self.code, self.number(FAILING, 1 + place)
 
         notes = self.notes
 

@@ -1,0 +1,73 @@
+"""Memory that kernels work in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wengert.codegen.kernel import Arena, Lowered, Program, Slot, Workspace, is_fold
+from wengert.codegen.llvm.kernels.registry import special_of
+from wengert.codegen.llvm.loops.axis_groups import collapsed
+from wengert.codegen.llvm.loops.product_sizes import ProductSizes
+from wengert.codegen.numerics import LANES
+from wengert.codegen.options import Options
+from wengert.codegen.targets.cpu.splitting import PART, is_partial
+from wengert.core.dims import product
+
+
+def give_scratch(lowered: Lowered, options: Options) -> Lowered:
+    """The same with words for the memory that each kernel needs while it runs.
+
+    >>> from wengert.codegen.kernel_text.kernel_show import read, show
+    >>> lowered = read('''
+    ... program(%0: float32[4, 4] "a", %1: float32[4, 3] "b") {
+    ...   k0 special [4, 3] reads %0, %1 stores %2 { %2: float32[4, 3] = solve(%0, %1) }
+    ...   words %0: 10, %1: 11, %2: 12
+    ...   return %2
+    ... }
+    ... frame() {
+    ...   10: input 0, input 1
+    ...   12: output 0
+    ...   outputs 12
+    ... }''')
+    >>> print(show(give_scratch(lowered, Options())))
+    program(%0: float32[4, 4] "a", %1: float32[4, 3] "b") {
+      k0 special [4, 3] reads %0, %1 stores %2 scratch 13: 744 { %2: float32[4, 3] = solve(%0, %1) }
+      words %0: 10, %1: 11, %2: 12
+      return %2
+    }
+    frame() {
+      10: input 0, input 1
+      12: output 0
+      13: arena
+      outputs 12
+    }
+    """
+    slots = list(lowered.layout.slots)
+    program = _with_scratch(lowered.program, slots, lowered.layout.first)
+    return Lowered(program, replace(lowered.layout, slots=tuple(slots)))
+
+
+def _with_scratch(program: Program, slots: list[Slot], first: int) -> Program:
+    def slot(what: Slot) -> int:
+        slots.append(what)
+        return first + len(slots) - 1
+
+    kernels = []
+    for k, kernel in enumerate(program.kernels):
+        node, scratch, partial = program.node(kernel.members[0]), list(kernel.scratch), None
+        if kernel.kind == "gemm":
+            scratch.append((slot(Workspace()), ProductSizes(program, k).scratch()))
+        elif kernel.kind == "special":
+            types = [program.graph.type(i) for i in node.operands if i is not None]
+            size = special_of(node).scratch(types, node.params)
+            scratch.append((slot(Arena()), size))
+        elif kernel.kind == "rows" and is_partial(kernel, collapsed(program, kernel)):
+            partial = slot(Arena())
+            count = sum(is_fold(program.node(i)) for i in kernel.members)
+            parts = -(-product(kernel.domain) // PART)
+            scratch.append((partial, parts * count * LANES * 8))
+        bodies = tuple(_with_scratch(body, slots, first) for body in kernel.bodies)
+        if bodies or len(scratch) > len(kernel.scratch):
+            kernel = replace(kernel, scratch=tuple(scratch), partial=partial, bodies=bodies)
+        kernels.append(kernel)
+    return replace(program, kernels=tuple(kernels))
