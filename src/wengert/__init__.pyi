@@ -69,6 +69,12 @@ from wengert.functions.sets import unique_all as unique_all
 from wengert.functions.sets import unique_counts as unique_counts
 from wengert.functions.sets import unique_inverse as unique_inverse
 from wengert.functions.sets import unique_values as unique_values
+from wengert.functions.special_names import betaln as betaln
+from wengert.functions.special_names import entr as entr
+from wengert.functions.special_names import i0 as i0
+from wengert.functions.special_names import i1 as i1
+from wengert.functions.special_names import logit as logit
+from wengert.functions.special_names import xlog1py as xlog1py
 from wengert.interpret.eagerness import eager as eager
 from wengert.ops.arrange import diag as diag
 from wengert.ops.arrange import diagonal as diagonal
@@ -376,6 +382,12 @@ __all__ = [
     "unique_counts",
     "unique_inverse",
     "unique_values",
+    "logit",
+    "betaln",
+    "xlog1py",
+    "entr",
+    "i0",
+    "i1",
     "bool",
     "int8",
     "int16",

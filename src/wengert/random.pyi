@@ -16,7 +16,7 @@ from wengert.ops.draws import loggamma as loggamma
 from wengert.ops.draws import poisson as poisson
 from wengert.ops.draws import split as split
 from wengert.ops.draws import truncated_normal as truncated_normal
-from wengert.ops.random import Generator as Generator
+from wengert.ops.generator import Generator as Generator
 from wengert.ops.random import bernoulli as bernoulli
 from wengert.ops.random import key as key
 from wengert.ops.random import normal as normal
@@ -27,13 +27,13 @@ from wengert.ops.random import uniform as uniform
 __all__ = [
     "random_bits",
     "fold_in",
+    "Generator",
     "key",
     "uniform",
     "normal",
     "bernoulli",
     "randint",
     "permutation",
-    "Generator",
     "split",
     "exponential",
     "gumbel",

@@ -13,10 +13,19 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.words.missing import OF_GENERATORS, OF_LAYERS, OF_OPTIMIZERS, OF_STEPS, REPAIRS
+from wengert.core.words.missing import (
+    OF_DISTRIBUTIONS,
+    OF_GENERATORS,
+    OF_LAYERS,
+    OF_OPTIMIZERS,
+    OF_STEPS,
+    REPAIRS,
+)
+from wengert.core.words.nearest import misspelt
 from wengert.errors import MissingAttribute, OptimError, TraceError
 
 SPACES = {"": wg, "nn": wg.nn, "optim": wg.optim, "random": wg.random, "linalg": wg.linalg}
+SPACES["distributions"] = wg.distributions
 NAMES = [(space, name) for space, names in REPAIRS.items() for name in names]
 x = np.ones((5, 3), np.float32)
 
@@ -39,7 +48,14 @@ def test_a_name_from_elsewhere_is_told_its_name_here(space, name):
 
 
 def test_the_names_in_the_repairs_exist():
-    tables = [*REPAIRS.values(), OF_GENERATORS, OF_LAYERS, OF_OPTIMIZERS, OF_STEPS]
+    tables = [
+        *REPAIRS.values(),
+        OF_DISTRIBUTIONS,
+        OF_GENERATORS,
+        OF_LAYERS,
+        OF_OPTIMIZERS,
+        OF_STEPS,
+    ]
     texts = [text for table in tables for text in table.values()]
     written = {each for text in texts for each in re.findall(r"\b(?:wg|np)(?:\.\w+)+", text)}
     assert len(written) > 40
@@ -61,11 +77,106 @@ def test_the_names_in_the_repairs_exist():
         "wg.nanmean": "np.nanmean: it takes Tensors, too",
         "wg.histogram": "np.histogram: it takes Tensors, too",
         "wg.fmod": "np.fmod: it takes Tensors, too",
+        "wg.Categorical": "wg.distributions.Categorical",
+        "wg.Normal": "wg.distributions.Normal",
+        "wg.cross_entrpoy": "wg.cross_entropy",
+        "wg.linalg.choleksy": "wg.linalg.cholesky",
+        "wg.distributions.Categorcial": "wg.distributions.Categorical",
     }.items(),
 )
 def test_other_names_are_told_the_nearest(written, meant):
     with pytest.raises(AttributeError, match=rf"{re.escape(written)}: .*Write {meant}\.$"):
         eval(written)
+
+
+# What another library has by this name, or nobody: the nearest name here is of something else.
+UNLIKE = (
+    *("wg.i0f", "wg.expo", "wg.logi", "wg.entrop", "wg.gammalnx", "wg.rematerialise"),
+    *("wg.linalg.tensorinv", "wg.random.weibull", "wg.random.hypergeometric", "wg.nn.Bilinear"),
+    *("wg.distributions.StudentT", "wg.optim.Adadelta", "wg.unpackbits"),
+)
+
+
+@pytest.mark.parametrize("written", UNLIKE)
+def test_a_guess_is_made_of_misspellings_only(written):
+    with pytest.raises(MissingAttribute, match=r"Write it with the functions of wg\.$"):
+        eval(written)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    {
+        "matmull": "matmul",
+        "slove": "solve",
+        "cross_entrpoi": "cross_entropy",
+        "gammaln": None,  # two letters of seven
+        "eig": None,
+        "i0": None,
+        "entr": None,
+    }.items(),
+)
+def test_misspellings(given, meant):
+    known = ["matmul", "solve", "cross_entropy", "gammainc", "eigh", "i0e", "ndtr", "entropy"]
+    assert misspelt(given, known) == meant
+
+
+def test_an_import_is_told_the_same():
+    with pytest.raises(ImportError, match=r"wg\.optim\.StepLR: .*wg\.optim\.StepDecay"):
+        from wengert.optim import StepLR  # noqa: F401
+    with pytest.raises(ImportError, match=r"Write wg\.lgamma\(x\)"):
+        from wengert import gammaln  # noqa: F401
+
+
+WORDED = {
+    r"stop_gradient: given a Sequential .*wg\.tree\.map\(wg\.stop_gradient, tree\)": (
+        lambda: wg.stop_gradient(a_model())
+    ),
+    r"mean: given a dict .*wg\.tree\.map\(wg\.mean, tree\)": lambda: wg.mean({"a": np.ones(2)}),
+    r"fold_in: given a Generator .*rng\.next_key\(\)": (
+        lambda: wg.random.fold_in(wg.random.Generator(wg.random.key(0)), 3)
+    ),
+    r"Generator\.key: .*rng\.next_key\(\)": (lambda: wg.random.Generator(wg.random.key(0)).key),
+    r"AdamW: no parameter 'exclude'; .*weight_decay=0\.0": lambda: wg.optim.AdamW(exclude=["b"]),
+    r"Embedding: no parameter 'padding_idx'; .*Mask the vectors": (
+        lambda: wg.nn.Embedding(3, 2, padding_idx=0)
+    ),
+    r"GRU: no parameter 'batch_first'; .*transpose": lambda: wg.nn.GRU(3, 2, batch_first=True),
+    r"Sequential: layers\[1\] is the class Dropout; .*Write Dropout\(…\)": (
+        lambda: wg.nn.Sequential(wg.nn.Linear(2, 2), wg.nn.Dropout)
+    ),
+    r"fill: .*wg\.full_like\(x, value\)": lambda: wg.grad(lambda x: x.fill(0))(x),
+    r"np\.fill_diagonal: .*wg\.where\(np\.eye\(n, dtype=bool\), value, x\)": (
+        lambda: wg.grad(lambda x: np.fill_diagonal(x, 0.0))(x)
+    ),
+    r"check_grads: ndarray was given as args; .*\[x\]": lambda: wg.check_grads(wg.sin, np.ones(3)),
+    r"check_grads: float was given as args": lambda: wg.check_grads(wg.sin, 1.0),
+}
+
+
+@pytest.mark.parametrize("words", WORDED)
+def test_what_is_written_elsewhere_is_refused_in_words(words):
+    with pytest.raises((TypeError, AttributeError, TraceError), match=words):
+        WORDED[words]()
+
+
+MASK = np.array([True, False, True])
+CHOSEN = {
+    "mean": lambda x: wg.sum(wg.where(MASK, x, 0)) / wg.sum(MASK),
+    "max": lambda x: np.max(wg.where(MASK, x, -np.inf)),
+    "min": lambda x: np.min(wg.where(MASK, x, np.inf)),
+    "sum": lambda x: np.sum(wg.where(MASK, x, 0)),
+    "prod": lambda x: np.prod(wg.where(MASK, x, 1)),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_what_to_write_for_where_is_what_numpy_computes(name):
+    x = np.array([-3.0, 7.0, -2.0])
+    options = {"max": {"initial": -np.inf}, "min": {"initial": np.inf}}.get(name, {})
+    expected = getattr(np, name)(x, where=MASK, **options)
+    np.testing.assert_allclose(wg.vjp(CHOSEN[name], x)[0], expected)
+    with pytest.raises(TraceError, match=f"np.{name}: .*its where argument .*wg.where\\(mask, x, "):
+        wg.grad(lambda x: getattr(np, name)(x, where=MASK, **options))(x)
 
 
 def test_python_and_its_tools_are_told_in_pythons_words():

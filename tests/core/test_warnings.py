@@ -508,9 +508,16 @@ A_KEY = wg.random.key(0)
 FROZEN_DRAWS = {
     "dropout": lambda w, x: wg.sum(wg.dropout(x * w, 0.5, wg.random.Generator(wg.random.key(0)))),
     "drawn": lambda w, x: wg.sum(x * w * wg.random.Generator(wg.random.key(1)).normal((4,))),
+    "of a key from outside": lambda w, x: wg.sum(x * w * wg.random.normal(A_KEY, (4,))),
+    "of a key that stands there": lambda w, x: wg.sum(
+        x * w * wg.random.gamma(wg.random.fold_in(wg.random.key(0), 3), 2.0, (4,))
+    ),
+    "from a distribution": lambda w, x: wg.sum(x * wg.distributions.Normal(w, 1.0).sample(A_KEY)),
 }
 DRAWN_ANEW = {
     "rng": lambda w, x, rng: wg.sum(wg.dropout(x * w, 0.5, rng)),
+    "rng in the place of a key": lambda w, x, rng: wg.sum(x * w * wg.random.normal(rng, (4,))),
+    "a distribution": lambda w, x, rng: wg.sum(x * wg.distributions.Normal(w, 1.0).sample(rng)),
     "of a key that is an argument": lambda w, x, key=A_KEY: wg.sum(
         wg.dropout(x * w, 0.5, wg.random.Generator(wg.asarray(key)).fold_in(wg.sum(x > 0)))
     ),

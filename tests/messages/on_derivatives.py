@@ -90,6 +90,7 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "hvp: a tangent of another shape": lambda: wg.hvp(_square, (line,), (np.ones(4),)),
     "check_grads: order 0": lambda: wg.check_grads(_square, [line], order=0),
     "check_grads: an unknown mode": lambda: wg.check_grads(_square, [line], modes=("up",)),
+    "check_grads: an array as args": lambda: wg.check_grads(_square, line),  # type: ignore[arg-type]
     "check_grads: no floats": lambda: wg.check_grads(_square, [numbers]),
     "check_grads: a wrong derivative": lambda: wg.check_grads(
         _sum_of_custom(lambda x, g: (3 * x * g,)), [line], order=1, modes=("rev",)

@@ -85,6 +85,7 @@ LAYERS: dict[str, Callable[[], Any]] = {
     "GRU: another width": lambda: nn.GRU(3, 4)(np.ones((5, 2))),
     "GRU: another width, traced": lambda: wg.compile(nn.GRU(3, 4).__call__)(np.ones((5, 2))),
     "GRU: a state of another batch": lambda: nn.GRU(3, 4)(np.ones((5, 2, 3)), np.ones((5, 4))),
+    "Sequential: a class": lambda: nn.Sequential(nn.Linear(3, 2), nn.Dropout),
     "Sequential: a BatchNorm": lambda: nn.Sequential(nn.BatchNorm(3)),
     "nn.linear: a module that is called": lambda: nn.linear(3, 2),  # type: ignore[operator]
     "nn.Module: a name from elsewhere": lambda: nn.Module,  # type: ignore[attr-defined]

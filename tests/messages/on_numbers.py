@@ -27,6 +27,10 @@ def traced(function: Callable[..., Any], *args: Any) -> Any:
     return wg.trace(function, *(args or (line,)))
 
 
+def _import_kl_divergence() -> None:
+    from wengert.distributions import kl_divergence  # type: ignore[attr-defined]  # noqa: F401
+
+
 SPECIAL: dict[str, Callable[[], Any]] = {
     "multigammaln: half a size": lambda: wg.multigammaln(3.0, 1.5),
     "jn: half an order": lambda: wg.jn(0.5, 3.0),
@@ -74,11 +78,25 @@ DRAWS: dict[str, Callable[[], Any]] = {
     "random.poisson: a negative rate": lambda: wg.random.poisson(key, -1.0),
     "random.truncated_normal: low above high": lambda: wg.random.truncated_normal(key, 2.0, 1.0),
     "random.choice: more than there are": lambda: wg.random.choice(key, 3, (4,), replace=False),
+    "random.choice: of none": lambda: wg.random.choice(key, 0),
+    "random.fold_in: a generator": lambda: wg.random.fold_in(wg.random.Generator(key), 3),
     "random.choice: a float": lambda: wg.random.choice(key, 3.5),
     "random.choice: too few probabilities": lambda: wg.random.choice(key, 3, p=np.ones(2)),
 }
 DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     "distributions.Normal: a negative deviation": lambda: Normal(0.0, -1.0),
+    "distributions.Normal: a negative deviation in an array": lambda: Normal(
+        0.0, np.array([1.0, -1.0])
+    ),
+    "distributions.Normal: a parameter of others": lambda: Normal(loc=0.0),  # type: ignore[call-arg]
+    "distributions.Normal: an attribute of others": lambda: Normal().rsample,  # type: ignore[attr-defined]
+    "distributions.Categorical: a negative class": lambda: Categorical(line).log_prob(-1),
+    "distributions.Categorical: one number": lambda: Categorical(0.5).log_prob(0),
+    "distributions.MultivariateNormal: a covariance": lambda: MultivariateNormal(
+        np.zeros(2), np.ones((2, 2))
+    ),
+    "distributions: a name of others, imported": _import_kl_divergence,
+    "stop_gradient: a model": lambda: wg.stop_gradient(wg.nn.Linear(3, 2)),
     "distributions.Uniform: low above high": lambda: Uniform(1.0, 0.0),
     "distributions.TanhNormal: its entropy": lambda: TanhNormal().entropy(),
     "distributions.Categorical: floats as classes": lambda: Categorical(line).log_prob(line),
@@ -87,5 +105,6 @@ DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     ).log_prob(line),
     "distributions.kl: of two kinds": lambda: wg.distributions.kl(Normal(), Gamma(1.0)),
 }
+
 
 CASES = SPECIAL | NAMES | DRAWS | DISTRIBUTIONS

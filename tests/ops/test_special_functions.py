@@ -227,7 +227,14 @@ def test_derivatives_of_gammainc_by_a(a, x, order):
 
 @pytest.mark.parametrize("orders", [(1, 0), (0, 1), (1, 1), (2, 0)])
 @pytest.mark.parametrize(
-    ("a", "b", "x"), [(0.2, 0.3, 0.4), (2.0, 5.0, 0.9), (30.0, 20.0, 0.61), (7.0, 5e-4, 0.95)]
+    ("a", "b", "x"),
+    [
+        (0.2, 0.3, 0.4),
+        (2.0, 5.0, 0.9),
+        (30.0, 20.0, 0.61),
+        (7.0, 5e-4, 0.95),
+        *((each, each, x) for each in (0.3, 1.0, 2.0, 10.0, 12.5) for x in (0.25, 0.45, 0.8)),
+    ],
 )
 def test_derivatives_of_betainc_by_a_and_b(a, b, x, orders):
     with mpmath.workdps(50):
@@ -239,6 +246,16 @@ def test_derivatives_of_betainc_by_a_and_b(a, b, x, orders):
         for _ in range(order):
             f = wg.grad(f, argnums=position)
     assert_close(f(a, b, x), float(expected), 1e-8)
+    assert_close(wg.compile(f)(a, b, x), float(expected), 1e-8)
+
+
+def test_slopes_in_the_middle_of_equal_operands():
+    """By a and by b they differ in sign alone, and I(a, 1, x) is a power of x."""
+    slopes = wg.grad(wg.betainc, argnums=(0, 1))
+    assert_close(slopes(1.0, 1.0, 0.5), (-np.log(2) / 2, np.log(2) / 2))
+    assert_close(wg.compile(slopes)(1.0, 1.0, 0.5), (-np.log(2) / 2, np.log(2) / 2))
+    assert_close(wg.jvp(wg.betainc, (1.0, 1.0, 0.5), (1.0, 0.0, 0.0))[1], -np.log(2) / 2)
+    np.testing.assert_allclose(sum(slopes(7.0, 7.0, 0.5)), 0, atol=1e-15)
 
 
 def test_slopes_at_the_ends():

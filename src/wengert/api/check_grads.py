@@ -40,6 +40,11 @@ def check_grads(
             f"check_grads: given order {order} and modes {tuple(modes)}; the order must be at "
             "least 1 and modes are 'fwd' and 'rev'. Correct them."
         )
+    if not isinstance(args, list | tuple):
+        raise TypeError(
+            f"check_grads: {type(args).__name__} was given as args; they are the list of all "
+            "arguments of the function. Write check_grads(function, [x])."
+        )
     arrays = tree.arrays(tuple(args))
     structure = tree.flatten(arrays)[1]
     leaves, places = tree.distinct_leaves(arrays)

@@ -22,6 +22,7 @@ from wengert.core.number import Number, plain_operand
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.masked import require_plain_array
+from wengert.core.words.not_arrays import require_array
 from wengert.core.words.source import Line, user_line
 from wengert.errors import TraceError, WengertError
 
@@ -247,6 +248,8 @@ def evaluate(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value
 
 def _explain(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> None:
     """Raise the worded error for a call NumPy refused."""
+    for x in operands:
+        require_array(op.name, x)
     weak = (bool, int, float) if op.kind == "elementwise" else ()
     arrays = [x if x is None or isinstance(x, weak) else np.asarray(x) for x in operands]
     op.require_operands(arrays)

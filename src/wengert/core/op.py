@@ -29,6 +29,7 @@ from wengert.core.words.arguments import (
     too_many,
 )
 from wengert.core.words.hidden import is_sparse, sparse_name
+from wengert.core.words.not_arrays import require_array
 from wengert.errors import DTypeError
 
 OpKind: TypeAlias = Literal["source", "elementwise", "linear", "bilinear", "primitive", "composite"]
@@ -279,6 +280,7 @@ class Op:
         if isinstance(x, list | tuple) and holds_tensor(x):
             joined: Value = table.array(x)
             return joined
+        require_array(self.name, x)
         try:
             return np.asarray(x)
         except (ValueError, TypeError):
@@ -291,11 +293,13 @@ class Op:
         """Refuse an operand that is missing or has a dtype we do not have."""
         for position, x in enumerate(operands):
             if isinstance(x, np.ndarray):
-                if x.dtype == object and x.ndim == 0 and is_sparse(x.item()):
-                    raise DTypeError(
-                        f"{self.name}: given a {sparse_name(x.item())} as operand {position}; "
-                        "operands are dense. Convert it with x.toarray()."
-                    )
+                if x.dtype == object and x.ndim == 0:
+                    if is_sparse(x.item()):
+                        raise DTypeError(
+                            f"{self.name}: given a {sparse_name(x.item())} as operand {position}; "
+                            "operands are dense. Convert it with x.toarray()."
+                        )
+                    require_array(self.name, x.item())
                 require_supported(self.name, position, x.dtype)
             elif x is None and (
                 self.call.variadic or self.call.operands[position] not in self.call.optional

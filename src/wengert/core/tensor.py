@@ -288,9 +288,7 @@ class Tensor:
         ours = FUNCTIONS.get(function)
         if ours is None:
             name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
-            self._refuse(
-                name, "this NumPy function is not recorded", "Write it with the functions of wg"
-            )
+            self._refuse(name, "this NumPy function is not recorded", function_of_wg(name))
         return ours(*args, **kwargs)
 
     def __hash__(self) -> int:

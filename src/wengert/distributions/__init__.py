@@ -3,7 +3,7 @@
 from wengert.core.words.missing import explain_missing_names
 from wengert.distributions.continuous import Beta, Gamma, Normal, TanhNormal, Uniform
 from wengert.distributions.discrete import Bernoulli, Categorical
-from wengert.distributions.kl_divergence import kl
+from wengert.distributions.divergences import kl
 from wengert.distributions.multivariate import MultivariateNormal
 
 __all__ = [

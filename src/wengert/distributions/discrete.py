@@ -9,13 +9,46 @@ from typing import Any
 import numpy as np
 
 from wengert.core.bind import located
+from wengert.core.broadcast import broadcast_shapes
+from wengert.core.dims import Size
+from wengert.core.dtypes import int64
 from wengert.core.table import op
-from wengert.distributions.distribution_parameters import arrays_of, drawn_shape
-from wengert.errors import DTypeError
+from wengert.core.words.arguments import worded_methods
+from wengert.distributions.distribution_parameters import (
+    Distribution,
+    computed,
+    drawn_from,
+    drawn_shape,
+)
+from wengert.errors import DTypeError, ShapeError
 
 
+def _require_classes(x: Any, count: Size) -> Any:
+    """Integers of which each is a class: a negative one does not mean the last class."""
+    if x.dtype.kind not in "iu":
+        error = DTypeError(
+            f"Categorical.log_prob: given {x.dtype}; classes are integers. Convert them with "
+            "astype."
+        )
+        raise located(error, [x])
+    if not isinstance(x, np.ndarray) or not isinstance(count, int):
+        x = op.astype(x, int64)
+        return op.where(op.less(x, 0), count, x)  # refused where it is read
+    wrong = (x < 0) | (x >= count)
+    if wrong.any():
+        place = tuple(int(i) for i in np.argwhere(wrong)[0])
+        where = f" at position {place}" if place else ""
+        raise IndexError(
+            f"Categorical.log_prob: class {x[wrong][0]} was given{where} for logits of "
+            f"{count} classes; a class lies between 0 and {count - 1}. Where there is none, "
+            "give any class and mask what is found."
+        )
+    return x
+
+
+@worded_methods("__init__", "sample")
 @dataclass
-class Categorical:
+class Categorical(Distribution):
     """One of several classes, along the last axis of the logits.
 
     >>> coin = wg.distributions.Categorical(np.log(np.array([0.25, 0.75])))
@@ -25,52 +58,86 @@ class Categorical:
 
     logits: Any
 
+    def _computed(self) -> Any:
+        (logits,) = computed(self.logits)
+        if not logits.shape:
+            error = ShapeError(
+                "Categorical: given one number; an axis of logits is needed. Pass an array."
+            )
+            raise located(error, [logits])
+        return logits
+
+    @property
+    def probs(self) -> Any:
+        """The probability of each class."""
+        return op.softmax(self._computed())
+
     def sample(self, key: Any, shape: Any = ()) -> Any:
         """Indices of classes."""
-        (logits,) = arrays_of(self.logits)
+        logits = self._computed()
         full = drawn_shape("Categorical.sample", shape, logits[..., 0])
         return op.categorical(key, logits, full)
 
     def log_prob(self, x: Any) -> Any:
         """The logarithm of the probability of each class in x."""
-        x = op.asarray(x)
-        if x.dtype.kind not in "iu":
-            error = DTypeError(
-                f"Categorical.log_prob: given {x.dtype}; classes are integers. Convert them with "
-                "astype."
-            )
-            raise located(error, [x])
-        (logits,) = arrays_of(self.logits)
-        shape = np.broadcast_shapes(tuple(x.shape), tuple(logits.shape[:-1]))
+        logits = self._computed()
+        x = _require_classes(op.asarray(x), logits.shape[-1])
+        shape = broadcast_shapes("Categorical.log_prob", [tuple(x.shape), logits.shape[:-1]])
         scores = op.broadcast_to(op.log_softmax(logits), (*shape, logits.shape[-1]))
         index = op.expand_dims(op.broadcast_to(x, shape), -1)
         return op.take_along_axis(scores, index, axis=-1)[..., 0]
 
     def entropy(self) -> Any:
-        (logits,) = arrays_of(self.logits)
-        scores = op.log_softmax(logits)
+        scores = op.log_softmax(self._computed())
         known = op.where(op.equal(scores, -math.inf), 0, scores)  # what never comes counts nothing
         return -op.sum(op.exp(scores) * known, -1)
 
 
+@worded_methods("__init__", "sample")
 @dataclass
-class Bernoulli:
-    """True or False; the probability of True is the sigmoid of the logit."""
+class Bernoulli(Distribution):
+    """True or False; the probability of True is the sigmoid of the logit.
+
+    >>> wg.distributions.Bernoulli(0.0).log_prob(np.array([1.0, 0.3]))
+    array([-0.69314718,        -inf])
+    """
 
     logits: Any
 
+    @property
+    def probs(self) -> Any:
+        """The probability of True."""
+        return op.sigmoid(*computed(self.logits))
+
+    @property
+    def mean(self) -> Any:
+        return self.probs
+
+    @property
+    def variance(self) -> Any:
+        (logits,) = computed(self.logits)
+        return op.sigmoid(logits) * op.sigmoid(-logits)
+
+    @property
+    def std(self) -> Any:
+        return op.sqrt(self.variance)
+
     def sample(self, key: Any, shape: Any = ()) -> Any:
         """Bools."""
-        (logits,) = arrays_of(self.logits)
+        (logits,) = drawn_from("Bernoulli.sample", None, self.logits)
         full = drawn_shape("Bernoulli.sample", shape, logits)
         return op.bernoulli(key, op.sigmoid(logits), full)
 
     def log_prob(self, x: Any) -> Any:
-        """The logarithm of the probability of each x, which is 0 or 1."""
-        (logits,) = arrays_of(self.logits)
-        hit = op.astype(op.asarray(x), bool)
-        return op.where(hit, op.log_sigmoid(logits), op.log_sigmoid(-logits))
+        """The logarithm of the probability of each x, which is False or True, 0 or 1; -inf of any
+        other number.
+        """
+        (logits,) = computed(self.logits)
+        x = op.asarray(x)
+        missed = op.where(op.equal(x, 0), op.log_sigmoid(-logits), -math.inf)
+        found = op.where(op.equal(x, 1), op.log_sigmoid(logits), missed)
+        return op.where(op.isnan(x), math.nan, found) if x.dtype.kind == "f" else found
 
     def entropy(self) -> Any:
-        (logits,) = arrays_of(self.logits)
+        (logits,) = computed(self.logits)
         return op.softplus(logits) - op.pull(op.sigmoid(logits), logits)

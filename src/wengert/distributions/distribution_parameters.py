@@ -1,41 +1,49 @@
-"""What the parameters of a distribution come to: their dtype, and the shape of a draw."""
+"""What the parameters of a distribution come to: their dtype, and the shape of a draw.
+
+Python numbers give way to arrays and NumPy's scalars. Where there are none of these, what is
+computed (log_prob, entropy, kl, cdf) is float64, as every function of Python numbers, and what is
+drawn is float32, as everywhere in wg.random.
+"""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from wengert import functions, ops  # noqa: F401 (fill the table)
 from wengert.core.broadcast import broadcast_shapes
-from wengert.core.dtypes import float32, floating, is_weak
+from wengert.core.dtypes import float64
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
+from wengert.core.words.missing import OF_DISTRIBUTIONS, Explained
+from wengert.ops.draws import draw_dtype, strong_dtypes
 
 
-def dtype_of(*parameters: Any) -> Any:
-    """That of a draw: of the arrays among the parameters, or float32 as everywhere in wg.random."""
-    kinds = [floating(op.asarray(x).dtype) for x in parameters if not is_weak(x)]
-    return np.result_type(*kinds) if kinds else float32
+class Distribution(Explained):
+    """What distributions have in common: missing attributes are explained."""
+
+    __slots__ = ()
+    _repairs = OF_DISTRIBUTIONS
+    _nature = "a distribution is a dataclass of its parameters"
 
 
-def arrays_of(*parameters: Any) -> list[Any]:
-    """The parameters as arrays of the dtype of a draw."""
-    dtype = dtype_of(*parameters)
-    return [op.astype(op.asarray(x), dtype) for x in parameters]
+def computed(*numbers: Any) -> list[Any]:
+    """Numbers and arrays as arrays of the dtype that a formula of them has."""
+    dtype = np.result_type(*(strong_dtypes(*numbers) or [float64]))
+    return _converted(dtype, numbers)
+
+
+def drawn_from(name: str, dtype: Any, *parameters: Any) -> list[Any]:
+    """Parameters as arrays of the dtype of a draw."""
+    return _converted(draw_dtype(name, dtype, *parameters), parameters)
+
+
+def _converted(dtype: Any, numbers: tuple[Any, ...]) -> list[Any]:
+    return [op.astype(op.asarray(x), dtype) for x in numbers]
 
 
 def drawn_shape(name: str, shape: Any, *parameters: Any) -> tuple[Any, ...]:
     """The shape asked for, and behind it that of the parameters together."""
     together = broadcast_shapes(name, [x.shape for x in parameters])
     return (*canonical_shape(name, shape), *together)
-
-
-def require_positive(name: str, **numbers: Any) -> None:
-    """Refuse a Python number that is not positive; of arrays nothing is known yet."""
-    for parameter, value in numbers.items():
-        if isinstance(value, int | float) and not 0 < value < math.inf:
-            raise ValueError(
-                f"{name}: {parameter}={value} was given; it must be a positive number. Choose one."
-            )

@@ -6,14 +6,24 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from wengert.core.bind import located
 from wengert.core.table import op
-from wengert.distributions.distribution_parameters import arrays_of, drawn_shape
+from wengert.core.words.arguments import worded_methods
+from wengert.distributions.distribution_parameters import (
+    Distribution,
+    computed,
+    drawn_from,
+    drawn_shape,
+)
 from wengert.errors import ShapeError
+from wengert.ops.draws import is_known
 
 
+@worded_methods("__init__", "sample")
 @dataclass
-class MultivariateNormal:
+class MultivariateNormal(Distribution):
     """The normal distribution of vectors; `factor` is the lower Cholesky factor of the covariance.
 
     >>> covariance = np.array([[2.0, 0.5], [0.5, 1.0]])
@@ -25,9 +35,35 @@ class MultivariateNormal:
     mean: Any
     factor: Any
 
+    def __post_init__(self) -> None:
+        if is_known(self.factor) and np.ndim(self.factor) >= 2 and np.triu(self.factor, 1).any():
+            raise ValueError(
+                "MultivariateNormal: a factor with numbers above its diagonal was given; it must "
+                "be the lower Cholesky factor of the covariance. Of a covariance pass "
+                "wg.linalg.cholesky(covariance); to leave those numbers out, wg.tril(factor)."
+            )
+
+    @property
+    def covariance(self) -> Any:
+        _, factor = self.arrays()
+        lower = op.tril(factor)
+        return lower @ op.matrix_transpose(lower)
+
+    @property
+    def variance(self) -> Any:
+        mean, factor = self.arrays()
+        return op.sum(op.square(op.tril(factor)), -1) + op.zeros_like(mean)
+
+    @property
+    def std(self) -> Any:
+        return op.sqrt(self.variance)
+
     def arrays(self) -> tuple[Any, Any]:
         """Mean and factor as arrays that fit."""
-        mean, factor = arrays_of(self.mean, self.factor)
+        return self._fitting(computed(self.mean, self.factor))
+
+    def _fitting(self, arrays: list[Any]) -> tuple[Any, Any]:
+        mean, factor = arrays
         square = factor.ndim >= 2 and factor.shape[-1] == factor.shape[-2]
         if not mean.shape or not square or factor.shape[-1] != mean.shape[-1]:
             error = ShapeError(
@@ -38,17 +74,19 @@ class MultivariateNormal:
             raise located(error, [mean, factor])
         return mean, factor
 
-    def sample(self, key: Any, shape: Any = ()) -> Any:
+    def sample(self, key: Any, shape: Any = (), dtype: Any = None) -> Any:
         """Draws that can be differentiated by mean and factor."""
-        mean, factor = self.arrays()
+        found = drawn_from("MultivariateNormal.sample", dtype, self.mean, self.factor)
+        mean, factor = self._fitting(found)
         full = drawn_shape("MultivariateNormal.sample", shape, mean, factor[..., 0])
         noise = op.expand_dims(op.normal(key, full, mean.dtype), -1)
         return mean + (op.tril(factor) @ noise)[..., 0]
 
     def log_prob(self, x: Any) -> Any:
         """The logarithm of the density at x."""
-        mean, factor = self.arrays()
-        away = op.expand_dims(op.subtract(x, mean), -1)
+        x, *parameters = computed(x, self.mean, self.factor)
+        mean, factor = self._fitting(parameters)
+        away = op.expand_dims(x - mean, -1)
         z = op.triangular_solve(factor, away, lower=True)[..., 0]
         size = int(mean.shape[-1])
         constant = size * math.log(2 * math.pi) / 2

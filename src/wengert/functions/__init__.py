@@ -10,6 +10,7 @@ from wengert.functions import (
     numpy_names,
     scipy_names,
     sets,
+    special_names,
     statistics,
     waves,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "numpy_names",
     "scipy_names",
     "sets",
+    "special_names",
     "statistics",
     "waves",
 ]

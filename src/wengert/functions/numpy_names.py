@@ -174,10 +174,25 @@ _HARMLESS: dict[str, tuple[Any, ...]] = {
 
 _REPAIRS = {
     "out": "Give the result a name instead",
-    "where": "Choose elements with np.where(mask, x, 0) first",
     "initial": "Combine it with the result instead",
     "dtype": "Convert the result with astype",
     "order": "Transpose it first",
+}
+_CHOSEN_MEAN = "wg.sum(wg.where(mask, x, 0), axis) / wg.sum(mask, axis)"
+# What to write for the argument where, by function: what is left out must not count.
+_CHOSEN = {
+    **dict.fromkeys(("max", "amax"), "Write np.max(wg.where(mask, x, -np.inf), axis)"),
+    **dict.fromkeys(("min", "amin"), "Write np.min(wg.where(mask, x, np.inf), axis)"),
+    "all": "Write np.all(x | ~mask, axis)",
+    "any": "Write np.any(x & mask, axis)",
+    "mean": f"Write {_CHOSEN_MEAN}",
+    "nanmean": "Write np.nanmean(wg.where(mask, x, np.nan), axis)",
+    "prod": "Write np.prod(wg.where(mask, x, 1), axis)",
+    **dict.fromkeys(
+        ("std", "var"),
+        f"Write mean = {_CHOSEN_MEAN}, and the mean of (x - mean) ** 2 in the same way",
+    ),
+    "sum": "Write np.sum(wg.where(mask, x, 0), axis)",
 }
 
 
@@ -273,7 +288,11 @@ def _as_method(name: str, function: Any) -> Callable[..., Any]:
 
 
 def _refuse(name: str, argument: str, values: Iterable[Any]) -> None:
-    repair = _REPAIRS.get(argument, "Leave it out, or write it with the functions of wg")
+    otherwise = "Leave it out, or write it with the functions of wg"
+    if argument == "where":
+        repair = _CHOSEN.get(name, "Choose with wg.where(mask, new, old) what counts")
+    else:
+        repair = _REPAIRS.get(argument, otherwise)
     tensor = _some_tensor(values)
     if tensor is not None:
         tensor._refuse(f"np.{name}", f"its {argument} argument is not recorded", repair)
@@ -295,12 +314,22 @@ def _outer(ours: Callable[..., Any]) -> Callable[..., Any]:
     return outer
 
 
+_NEW_VALUES = {
+    "fill": "Write x = wg.full_like(x, value)",
+    "itemset": "Write x = x.at[index].set(value)",
+    "partition": "Write x = np.partition(x, k)",
+    "put": "Write x = x.reshape(-1).at[index].set(values).reshape(x.shape)",
+    "resize": "Write x = np.resize(x, shape)",
+    "sort": "Write x = np.sort(x)",
+}
+
+
 def _refuse_change(name: str) -> Callable[..., Any]:
     def refuse(self: Tensor, *_args: Any, **_kwargs: Any) -> None:
         self._refuse(
             name,
             "a Tensor is never changed in place",
-            "Use np.sort(x), or build the new value with wg.where or wg.concat",
+            _NEW_VALUES[name],
         )
 
     return refuse

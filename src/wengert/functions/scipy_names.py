@@ -97,7 +97,7 @@ def _xlog1py(x: Any, y: Any) -> Any:
 
 def _entr(x: Any) -> Any:
     x = as_float(op.asarray(x))
-    return op.where(op.less(x, 0), -math.inf, -op.xlogy(x, x))
+    return op.where(op.less(x, 0), -math.inf, 0 - op.xlogy(x, x))
 
 
 def _rel_entr(x: Any, y: Any) -> Any:

@@ -38,6 +38,11 @@ class Sequential(Explained):
         for i, layer in enumerate(layers):
             if isinstance(layer, str):
                 layer = find_activation(layer, "Sequential", f"layers[{i}]")
+            if isinstance(layer, type):
+                raise TypeError(
+                    f"Sequential: layers[{i}] is the class {layer.__name__}; a layer is an object "
+                    f"that is called with an array. Write {layer.__name__}(…)."
+                )
             if not callable(layer):
                 raise TypeError(
                     f"Sequential: layers[{i}] is {type(layer).__name__}; a layer is called with an "

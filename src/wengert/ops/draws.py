@@ -15,9 +15,11 @@ from wengert.core.bind import located
 from wengert.core.broadcast import broadcast_shapes, canonical_axis
 from wengert.core.define import function
 from wengert.core.dims import Shape, Size
+from wengert.core.number import is_traced_number
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.errors import DTypeError, ShapeError
+from wengert.ops.generator import drawn
 from wengert.ops.random import require_real, words_for
 
 
@@ -48,14 +50,49 @@ def _parameter(x: Any, dtype: Any) -> Any:
     return op.astype(op.asarray(x), dtype)
 
 
-def _require_positive(name: str, parameter: str, x: Any) -> None:
-    if isinstance(x, int | float) and not 0 < x < math.inf:
-        raise ValueError(
-            f"{name}: {parameter}={x} was given; it must be a positive number. Choose one."
-        )
+def strong_dtypes(*parameters: Any) -> list[Any]:
+    """The float dtypes of those parameters that are arrays or scalars of NumPy: Python numbers give
+    way to these.
+    """
+    return [
+        dtypes.floating(op.asarray(x).dtype)
+        for x in parameters
+        if isinstance(x, np.generic) or not dtypes.is_weak(x)
+    ]
+
+
+def draw_dtype(name: str, dtype: Any, *parameters: Any) -> Any:
+    """That of a draw: the one asked for, or that of its parameters, or float32 if these are Python
+    numbers.
+    """
+    if dtype is not None:
+        return require_real(name, dtype)
+    return np.result_type(*(strong_dtypes(*parameters) or [dtypes.float32]))
+
+
+def is_known(x: Any) -> bool:
+    """Whether something is a number or an array, and not a value of a recording."""
+    return isinstance(x, int | float | np.ndarray | np.generic) and not is_traced_number(x)
+
+
+def require_positive(name: str, **parameters: Any) -> None:
+    """Refuse what is known to be no positive number: of a recording's values nothing is known."""
+    for parameter, x in parameters.items():
+        if not is_known(x):
+            continue
+        given = np.asarray(x)
+        wrong = ~((given > 0) & (given < math.inf))
+        if wrong.any():
+            place = tuple(int(i) for i in np.argwhere(wrong)[0])
+            where = f" at position {place}" if place else ""
+            raise ValueError(
+                f"{name}: {parameter}={given[wrong][0]} was given{where}; it must be a positive "
+                "number. Choose one."
+            )
 
 
 @function(space="random", entry="split_key")
+@drawn
 def split(key: Any, count: int = 2) -> Any:
     """Unrelated keys, as the rows of an array.
 
@@ -72,6 +109,7 @@ def split(key: Any, count: int = 2) -> Any:
 
 
 @function(space="random")
+@drawn
 def exponential(key: Any, shape: Any = (), dtype: Any = np.float32) -> Any:
     """Numbers drawn from the exponential distribution of mean 1; never 0.
 
@@ -82,6 +120,7 @@ def exponential(key: Any, shape: Any = (), dtype: Any = np.float32) -> Any:
 
 
 @function(space="random")
+@drawn
 def gumbel(key: Any, shape: Any = (), dtype: Any = np.float32) -> Any:
     """Numbers drawn from the Gumbel distribution: the largest of many exponential ones, centred.
 
@@ -92,6 +131,7 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = np.float32) -> Any:
 
 
 @function(space="random")
+@drawn
 def categorical(key: Any, logits: Any, shape: Any = None, axis: int = -1) -> Any:
     """Indices along the axis, each drawn with the probability that softmax gives to its logit.
 
@@ -115,15 +155,16 @@ def categorical(key: Any, logits: Any, shape: Any = None, axis: int = -1) -> Any
 
 
 @function(space="random")
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = np.float32) -> Any:
+@drawn
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Logarithms of numbers drawn from the gamma distribution of shape a: finite where these
     underflow, as they do for small a.
 
     >>> bool(np.isfinite(wg.random.loggamma(wg.random.key(0), 1e-3, (9,))).all())
     True
     """
-    _require_positive("loggamma", "a", a)
-    found = require_real("loggamma", dtype)
+    require_positive("loggamma", a=a)
+    found = draw_dtype("loggamma", dtype, a)
     a = _parameter(a, dtypes.float64)
     full = _full_shape("loggamma", shape, a)
     # In float64 for every dtype: the tails are as long as a quantile of 53 bits makes them.
@@ -132,7 +173,8 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = np.float32) -> An
 
 
 @function(space="random")
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = np.float32) -> Any:
+@drawn
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Numbers drawn from the gamma distribution of shape a and scale 1; the shape is that of a by
     default. They can be differentiated by a.
 
@@ -140,12 +182,13 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = np.float32) -> Any:
     >>> np.abs(x.mean(axis=0) - [0.5, 2.0, 9.0]) < 0.3
     array([ True,  True,  True])
     """
-    _require_positive("gamma", "a", a)
+    require_positive("gamma", a=a)
     return op.exp(loggamma(key, a, shape, dtype))
 
 
 @function(space="random")
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = np.float32) -> Any:
+@drawn
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Numbers between 0 and 1 drawn from the beta distribution. They can be differentiated by a and
     b.
 
@@ -153,34 +196,38 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = np.float32) -
     >>> bool(abs(x.mean() - 0.25) < 0.03)
     True
     """
-    _require_positive("beta", "a", a)
-    _require_positive("beta", "b", b)
+    require_positive("beta", a=a)
+    require_positive("beta", b=b)
+    found = draw_dtype("beta", dtype, a, b)
     a, b = _parameter(a, dtypes.float64), _parameter(b, dtypes.float64)
     full = _full_shape("beta", shape, a, b)
     first, second = (
         loggamma(op.fold_in(key, i), x, full, dtypes.float64) for i, x in enumerate((a, b))
     )
-    return op.astype(op.sigmoid(first - second), require_real("beta", dtype))
+    return op.astype(op.sigmoid(first - second), found)
 
 
 @function(space="random")
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = np.float32) -> Any:
+@drawn
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Rows of positive numbers that add up to 1, from the Dirichlet distribution: the last axis of
     alpha is that of the rows, and `shape` the shape of all others. They can be differentiated.
 
     >>> wg.random.dirichlet(wg.random.key(0), np.ones(3), (2,)).sum(axis=1)
-    array([1., 1.], dtype=float32)
+    array([1., 1.])
     """
+    found = draw_dtype("dirichlet", dtype, alpha)
     alpha = _parameter(alpha, dtypes.float64)
     if not alpha.shape:
         error = ShapeError("dirichlet: given one number as alpha; a vector is needed. Pass one.")
         raise located(error, [alpha])
     full = (*_full_shape("dirichlet", shape, alpha[..., 0]), alpha.shape[-1])
-    drawn = loggamma(key, alpha, full, dtypes.float64)
-    return op.astype(op.softmax(drawn, axis=-1), require_real("dirichlet", dtype))
+    logarithms = loggamma(key, alpha, full, dtypes.float64)
+    return op.astype(op.softmax(logarithms, axis=-1), found)
 
 
 @function(space="random")
+@drawn
 def poisson(key: Any, rate: Any, shape: Any = None, dtype: Any = np.int64) -> Any:
     """Whole numbers drawn from the Poisson distribution of this mean, up to 1e15. They are steps of
     the rate, and have no derivative by it.
@@ -189,7 +236,7 @@ def poisson(key: Any, rate: Any, shape: Any = None, dtype: Any = np.int64) -> An
     >>> x.dtype, bool(abs(x.mean() - 4) < 0.3)
     (dtype('int64'), True)
     """
-    if isinstance(rate, int | float) and not 0 <= rate < 1e15:
+    if is_known(rate) and not np.all((np.asarray(rate) >= 0) & (np.asarray(rate) < 1e15)):
         raise ValueError(
             f"poisson: rate={rate} was given; it must lie between 0 and 1e15. Choose another."
         )
@@ -201,9 +248,8 @@ def poisson(key: Any, rate: Any, shape: Any = None, dtype: Any = np.int64) -> An
 
 
 @function(space="random")
-def truncated_normal(
-    key: Any, low: Any, high: Any, shape: Any = None, dtype: Any = np.float32
-) -> Any:
+@drawn
+def truncated_normal(key: Any, low: Any, high: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Numbers of the standard normal distribution between low and high. They can be differentiated
     by both.
 
@@ -211,12 +257,12 @@ def truncated_normal(
     >>> bool(((x >= 3) & (x <= 4)).all())
     True
     """
-    if isinstance(low, int | float) and isinstance(high, int | float) and not low < high:
+    if is_known(low) and is_known(high) and not np.all(np.less(low, high)):
         raise ValueError(
             f"truncated_normal: low={low} and high={high} were given; low must be less than high. "
             "Exchange or change them."
         )
-    found = require_real("truncated_normal", dtype)
+    found = draw_dtype("truncated_normal", dtype, low, high)
     low, high = _parameter(low, dtypes.float64), _parameter(high, dtypes.float64)
     full = _full_shape("truncated_normal", shape, low, high)
     share = _open_unit(key, full, dtypes.float64)
@@ -224,11 +270,12 @@ def truncated_normal(
     right = op.greater(low, 0)
     first, last = op.where(right, -high, low), op.where(right, -low, high)
     below, above = op.ndtr(first), op.ndtr(last)
-    drawn = op.clip(op.ndtri(below + share * (above - below)), first, last)
-    return op.astype(op.where(right, -drawn, drawn), found)
+    inside = op.clip(op.ndtri(below + share * (above - below)), first, last)
+    return op.astype(op.where(right, -inside, inside), found)
 
 
 @function(space="random")
+@drawn
 def choice(key: Any, options: Any, shape: Any = (), replace: bool = True, p: Any = None) -> Any:
     """Rows of an array, or integers below a number, drawn evenly or with the probabilities p.
 
@@ -246,21 +293,30 @@ def choice(key: Any, options: Any, shape: Any = (), replace: bool = True, p: Any
         )
         raise located(error, [rows])
     count: Size = options if rows is None else rows.shape[0]
-    size = math.prod(int(each) for each in wanted)
-    if int(count) < 1 or (not replace and size > int(count)):
+    if isinstance(count, int) and count < 1:
         raise ValueError(
-            f"choice: shape {wanted} was given for {count} options and replace={replace}; there "
-            "must be enough of them. Draw fewer, or with replace=True."
+            f"choice: {count} options were given; there must be one at least. Pass some."
         )
-    places = _places(key, int(count), wanted, size, replace, p)
+    places = _places(key, count, wanted, replace, p)
     return places if rows is None else op.take(rows, places, axis=0)
 
 
-def _places(key: Any, count: int, wanted: Shape, size: int, replace: bool, p: Any) -> Any:
+def _first_of(order: Any, wanted: Shape, count: Size) -> Any:
+    """The first of an order of all options, in a shape: there must be so many."""
+    size = math.prod(int(each) for each in wanted)
+    if size > int(count):
+        raise ValueError(
+            f"choice: shape {wanted} was given for {count} options and replace=False; there must "
+            "be enough of them. Draw fewer, or with replace=True."
+        )
+    return op.reshape(order[:size], wanted)
+
+
+def _places(key: Any, count: Size, wanted: Shape, replace: bool, p: Any) -> Any:
     if p is None:
         if replace:
             return op.randint(key, wanted, 0, count)
-        return op.reshape(op.permutation(key, count)[:size], wanted)
+        return _first_of(op.permutation(key, count), wanted, count)
     p = op.asarray(p)
     if tuple(p.shape) != (count,):
         error = ShapeError(
@@ -272,4 +328,4 @@ def _places(key: Any, count: int, wanted: Shape, size: int, replace: bool, p: An
     if replace:
         return categorical(key, logits, wanted)
     noisy = logits + gumbel(key, (count,), dtypes.float64)
-    return op.reshape(op.argsort(-noisy)[:size], wanted)
+    return _first_of(op.argsort(-noisy), wanted, count)

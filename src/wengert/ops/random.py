@@ -13,17 +13,14 @@ what its parent draws.
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.bind import at_line
 from wengert.core.define import function, primitive
-from wengert.core.dims import Shape
+from wengert.core.dims import Dim, Shape, Size
 from wengert.core.lowering import SpecialKernel
 from wengert.core.number import is_traced_number
 from wengert.core.samples import Exactly, sample
@@ -31,13 +28,9 @@ from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
-from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import OF_GENERATORS, Explained
-from wengert.core.words.source import user_line
-from wengert.core.words.warn import warn_user
-from wengert.errors import DTypeError, RandomnessWarning, TraceError
-from wengert.interpret.loops import indices, open_loops
-from wengert.interpret.trace import recorded_program
+from wengert.core.words.not_arrays import require_array
+from wengert.errors import DTypeError
+from wengert.ops.generator import drawn
 
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _KEY_STEPS = 0x9E3779B9, 0xBB67AE85  # the golden ratio and sqrt(3) - 1, as fractions of 2**32
@@ -46,23 +39,6 @@ _LOW, _WORD = np.uint64(0xFFFFFFFF), np.uint64(32)
 _NUMBERS, _KEYS = 0, 1  # purposes
 
 Words = Sequence[Any]
-
-
-class _Place(threading.local):
-    is_loss: bool = False
-
-
-_place = _Place()
-
-
-@contextmanager
-def in_loss() -> Iterator[None]:
-    """What runs meanwhile is the loss of a training step."""
-    before, _place.is_loss = _place.is_loss, True
-    try:
-        yield
-    finally:
-        _place.is_loss = before
 
 
 def philox(counter: Words, key: Words) -> list[Any]:
@@ -78,6 +54,7 @@ def philox(counter: Words, key: Words) -> list[Any]:
 
 
 def _require_key(name: str, key: Any) -> None:
+    require_array(name, key)
     if tuple(key.shape) != (2,) or key.dtype != dtypes.uint32:
         raise DTypeError(
             f"{name}: given a key of dtype {key.dtype} and shape {tuple(key.shape)}; a key is two "
@@ -219,6 +196,7 @@ def _unit(key: Any, shape: Any, dtype: Any, stream: int = 0) -> Any:
 
 
 @function(space="random")
+@drawn
 def uniform(
     key: Any, shape: Any = (), dtype: Any = np.float32, low: float = 0.0, high: float = 1.0
 ) -> Any:
@@ -242,6 +220,7 @@ def uniform(
 
 
 @function(space="random")
+@drawn
 def normal(key: Any, shape: Any = (), dtype: Any = np.float32) -> Any:
     """Numbers drawn from the normal distribution of mean 0 and variance 1.
 
@@ -259,6 +238,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = np.float32) -> Any:
 
 
 @function(space="random")
+@drawn
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
     """True with probability p, which is a number or an array; the shape is that of p by default.
 
@@ -277,13 +257,17 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
 
 
 @function(space="random")
-def randint(key: Any, shape: Any, low: int, high: int, dtype: Any = np.int64) -> Any:
+@drawn
+def randint(key: Any, shape: Any, low: int, high: Size, dtype: Any = np.int64) -> Any:
     """Integers drawn evenly from low up to but not including high.
 
     >>> sorted(set(wg.random.randint(wg.random.key(0), (100,), -1, 2).tolist()))
     [-1, 0, 1]
     """
     found = dtypes.canonical("randint", dtype)
+    if isinstance(high, Dim) and low == 0 and found == dtypes.int64:
+        # Indices of an axis whose size is known at run time only: that need not be fixed.
+        return op.astype(op.random_bits(key, shape, np.uint64) % high, found)
     limits = np.iinfo(found) if found.kind in "iu" else None
     if limits is None or not limits.min <= low < high <= limits.max + 1:
         raise ValueError(
@@ -297,6 +281,7 @@ def randint(key: Any, shape: Any, low: int, high: int, dtype: Any = np.int64) ->
 
 
 @function(space="random")
+@drawn
 def permutation(key: Any, count: Any) -> Any:
     """The integers from 0 up to but not including count, in random order; or the rows of an array.
 
@@ -308,136 +293,3 @@ def permutation(key: Any, count: Any) -> Any:
     size = count if rows is None else rows.shape[0]
     order = op.argsort(op.random_bits(key, (size,), np.uint64))
     return order if rows is None else op.take(rows, order, axis=0)
-
-
-@function(space="random")
-@worded_methods(
-    "__init__", "fold_in", "bits", "uniform", "normal", "bernoulli", "randint", "permutation"
-)
-class Generator(Explained):
-    """Draws under one key; each call is a new site with a key of its own, numbered from 0.
-
-    In a traced program the sites are numbered once; every run repeats them under its own key. A
-    compiled function makes its generator itself, of a key that is an argument: numbers of one from
-    outside would be the same in every call, and are refused.
-    Inside a scan, the numbers of a generator from outside also depend on the index of the step.
-
-    >>> rng = wg.random.Generator(wg.random.key(0))
-    >>> bool((rng.normal((3,)) == rng.normal((3,))).any())
-    False
-    """
-
-    __slots__ = ("_around", "_program", "key", "sites", "used")
-    _repairs = OF_GENERATORS
-    _nature = (
-        "a generator draws uniform, normal, bernoulli, randint, categorical, choice and others"
-    )
-
-    def __init__(self, key: Any) -> None:
-        self.key = key
-        self.sites = 0
-        self.used = False
-        self._around = open_loops()  # its key may depend on these
-        self._program = recorded_program()  # which it is a part of
-
-    def next_key(self) -> Any:
-        """The key of the next site."""
-        return self._draw(lambda key: key)
-
-    def _draw(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Call with the key of the next site, which is used up only if that succeeds."""
-        self._require_inside()
-        self._note_constant()
-        self.used = True
-        inside = [loop for loop in open_loops() if loop not in self._around]
-        site = self.sites
-        for loop in inside:
-            site = loop.site(self, site)
-        key = op.fold_in(self.key, site)
-        for index in indices(inside):
-            key = op.fold_in(key, index)
-        out = function(key, *args)
-        self.sites = site + 1
-        return out
-
-    def _require_inside(self) -> None:
-        """Refuse to draw for a program that this generator is no part of."""
-        program = recorded_program()
-        if program is not None and program is not self._program and type(self.key) is not Tensor:
-            raise at_line(
-                TraceError(
-                    "random.Generator: one from outside draws in a function that is compiled; its "
-                    "numbers would be the same in every call. In the loss of a TrainStep, name a "
-                    "parameter rng; elsewhere, make it inside, wg.random.Generator(key), of a key "
-                    "that is an argument, and pass wg.random.fold_in(key, i) in call i."
-                ),
-                user_line(),
-            )
-
-    def _note_constant(self) -> None:
-        """Warn where every step of a training would draw the same."""
-        recorded = _place.is_loss and recorded_program() is not None
-        if recorded and type(self.key) is not Tensor:
-            warn_user(
-                "random.Generator: one of a constant key draws in the loss of a TrainStep; its "
-                "numbers are the same in every call. Use the parameter rng of the loss, or pass "
-                "the key as an argument.",
-                RandomnessWarning,
-            )
-
-    def fold_in(self, number: Any) -> Generator:
-        """A generator of its own for this number, for example the index of a step."""
-        self.used = True
-        return Generator(op.fold_in(self.key, number))
-
-    def bits(self, shape: Any = (), dtype: Any = np.uint32) -> Any:
-        return self._draw(op.random_bits, shape, dtype)
-
-    def uniform(
-        self, shape: Any = (), dtype: Any = np.float32, low: float = 0.0, high: float = 1.0
-    ) -> Any:
-        return self._draw(uniform, shape, dtype, low, high)
-
-    def normal(self, shape: Any = (), dtype: Any = np.float32) -> Any:
-        return self._draw(normal, shape, dtype)
-
-    def bernoulli(self, p: Any = 0.5, shape: Any = None) -> Any:
-        return self._draw(bernoulli, p, shape)
-
-    def randint(self, shape: Any, low: int, high: int, dtype: Any = np.int64) -> Any:
-        return self._draw(randint, shape, low, high, dtype)
-
-    def permutation(self, count: Any) -> Any:
-        return self._draw(permutation, count)
-
-    def exponential(self, shape: Any = (), dtype: Any = np.float32) -> Any:
-        return self._draw(op.exponential, shape, dtype)
-
-    def gumbel(self, shape: Any = (), dtype: Any = np.float32) -> Any:
-        return self._draw(op.gumbel, shape, dtype)
-
-    def categorical(self, logits: Any, shape: Any = None, axis: int = -1) -> Any:
-        return self._draw(op.categorical, logits, shape, axis)
-
-    def gamma(self, a: Any, shape: Any = None, dtype: Any = np.float32) -> Any:
-        return self._draw(op.gamma, a, shape, dtype)
-
-    def beta(self, a: Any, b: Any, shape: Any = None, dtype: Any = np.float32) -> Any:
-        return self._draw(op.beta, a, b, shape, dtype)
-
-    def dirichlet(self, alpha: Any, shape: Any = None, dtype: Any = np.float32) -> Any:
-        return self._draw(op.dirichlet, alpha, shape, dtype)
-
-    def poisson(self, rate: Any, shape: Any = None, dtype: Any = np.int64) -> Any:
-        return self._draw(op.poisson, rate, shape, dtype)
-
-    def truncated_normal(
-        self, low: Any, high: Any, shape: Any = None, dtype: Any = np.float32
-    ) -> Any:
-        return self._draw(op.truncated_normal, low, high, shape, dtype)
-
-    def choice(self, options: Any, shape: Any = (), replace: bool = True, p: Any = None) -> Any:
-        return self._draw(op.choice, options, shape, replace, p)
-
-    def __repr__(self) -> str:
-        return f"Generator({self.key!r}, sites={self.sites})"

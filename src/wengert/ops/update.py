@@ -15,6 +15,7 @@ import numpy as np
 
 from wengert.core.bind import located
 from wengert.core.broadcast import broadcast_shapes
+from wengert.core.constant import IndexableConstant
 from wengert.core.define import composite, function, primitive
 from wengert.core.dims import Shape, Size, product
 from wengert.core.dtypes import int64, promote
@@ -428,4 +429,5 @@ def at(x: Any) -> At:
     return At(op.asarray(x.tensor if isinstance(x, Number) else x))
 
 
-setattr(Tensor, "at", property(at))  # noqa: B010  (Tensor is defined before the ops it has)
+for _kind in (Tensor, IndexableConstant):  # which are defined before the ops they have
+    setattr(_kind, "at", property(at))  # noqa: B010

@@ -54,8 +54,7 @@ def copy_into(
                 continue
         if node.operands:
             found = [None if i is None else numbers[i] for i in node.operands]
-            if tuple in map(type, found):
-                raise AssertionError(f"{node.op.name}: reads several outputs as one")
+            assert tuple not in map(type, found), f"{node.op.name}: reads several outputs as one"
             node = node.reading(cast("tuple[int | None, ...]", tuple(found)))
         numbers.append(place(out, node))
     return numbers

@@ -19,7 +19,7 @@ from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import DropoutWarning
 from wengert.functions.dropout import noting_dropout
-from wengert.ops.random import Generator
+from wengert.ops.generator import Generator
 from wengert.runtime.entries.entry import Call, never
 from wengert.runtime.nonfinite_policies import IGNORE
 from wengert.runtime.outside.live import recording_threads, refuse_calling

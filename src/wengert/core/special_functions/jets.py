@@ -89,11 +89,14 @@ class Jets:
     def abs(self, x: Series) -> Series:
         return self.select(self.lt(x, self.const(0)), self.neg(x), x)
 
+    # Of equal values min takes x and max takes y, so that both together are the pair itself: a
+    # symmetric algorithm that sorts its operands keeps the derivative by each.
+
     def min(self, x: Series, y: Series) -> Series:
         return self.select(self.lt(y, x), y, x)
 
     def max(self, x: Series, y: Series) -> Series:
-        return self.select(self.gt(y, x), y, x)
+        return self.select(self.lt(y, x), x, y)
 
     # Comparisons of the values, and choice.
 

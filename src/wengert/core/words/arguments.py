@@ -15,10 +15,15 @@ T = TypeVar("T")
 # What parameters are called elsewhere, and what they may be called here.
 _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "a": ("x",),
+    "alpha": ("a",),
     "axes": ("axis",),
     "batchsize": ("batch_size",),
+    "beta": ("b", "rate"),
     "beta1": ("betas",),
     "beta2": ("betas",),
+    "concentration": ("a",),
+    "concentration0": ("b",),
+    "concentration1": ("a",),
     "dim": ("axis",),
     "dims": ("axis",),
     "embedding_dim": ("size",),
@@ -30,8 +35,12 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "jit": ("compiled",),
     "keepdim": ("keepdims",),
     "learning_rate": ("lr", "base_lr"),
+    "loc": ("mean",),
     "lr": ("base_lr", "learning_rate"),
     "max_norm": ("clip_norm", "max_norm"),
+    "maxval": ("high",),
+    "minval": ("low",),
+    "mu": ("mean",),
     "normalized_shape": ("size",),
     "num_embeddings": ("count",),
     "other": ("y",),
@@ -39,7 +48,12 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "out_features": ("out_size",),
     "p": ("rate", "ord"),
     "params": ("model",),
+    "rng": ("key",),
+    "sample_shape": ("shape",),
+    "scale": ("std",),
+    "scale_tril": ("factor",),
     "shuffle": ("shuffle_seed",),
+    "sigma": ("std",),
     "size": ("shape",),
     "static_argnames": ("static",),
     "static_argnums": ("static",),
@@ -56,6 +70,26 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
 _EACH = "Weigh the losses of all elements: losses = wg.cross_entropy(…, reduction='none'), then "
 # What to write where a function has no such parameter, and none that stands for it.
 _OTHERWISE: Mapping[tuple[str, str], str] = {
+    ("Bernoulli", "p"): "Write logits=wg.logit(p)",
+    ("Bernoulli", "probs"): "Write logits=wg.logit(probs)",
+    ("Categorical", "p"): "Write logits=wg.log(p)",
+    ("Categorical", "probs"): "Write logits=wg.log(probs)",
+    **{
+        (name, "exclude"): (
+            f'Give groups to the TrainStep: {{"*.bias": wg.optim.{name}(weight_decay=0.0), "*": '
+            f"wg.optim.{name}()}}"
+        )
+        for name in ("AdamW", "Lion")
+    },
+    ("Embedding", "padding_idx"): (
+        "Mask the vectors instead: layer(ids) * wg.astype(ids != index, np.float32)[..., None]"
+    ),
+    ("GRU", "batch_first"): "Leave it out: time is axis 0, so pass x.transpose(1, 0, 2)",
+    ("Gamma", "scale"): "Write rate=1 / scale",
+    **{
+        ("MultivariateNormal", name): f"Write factor=wg.linalg.cholesky({name})"
+        for name in ("cov", "covariance", "covariance_matrix")
+    },
     ("cross_entropy", "ignore_index"): (
         f"{_EACH}wg.sum(losses * keep) / wg.sum(keep), where keep is "
         "wg.astype(targets != index, losses.dtype)"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core.table import op
-from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.nearest import misspelt
 
 _CONVERSIONS = {
     "bool": "bool",
@@ -18,6 +18,15 @@ _CONVERSIONS = {
     "int": "np.int32",
     "long": "np.int64",
     "short": "np.int16",
+}
+# NumPy's functions that change their first argument.
+_CHANGES = {
+    "copyto": "Write x = wg.where(mask, values, x)",
+    "fill_diagonal": "Write x = wg.where(np.eye(n, dtype=bool), value, x)",
+    "place": "Write x = wg.where(mask, value, x)",
+    "put": "Write x = x.reshape(-1).at[index].set(values).reshape(x.shape)",
+    "put_along_axis": "Write x = wg.at(x)[index].set(values), with an index for each axis",
+    "putmask": "Write x = wg.where(mask, values, x)",
 }
 SCIPY_SPECIAL = "scipy.special."
 _LEAVE_OUT = "Leave it out"
@@ -72,7 +81,7 @@ def repair_of(name: str, known: list[str]) -> str:
         return REPAIRS[name]
     if name in op.public(""):
         return f"Write wg.{name}(x)"
-    found = nearest(name, [each for each in known if not each.startswith("_")], ALIKE)
+    found = misspelt(name, [each for each in known if not each.startswith("_")])
     return f"Write x.{found}" if found else "Write it with the functions of wg"
 
 
@@ -89,6 +98,8 @@ def ufunc_name(ufunc: np.ufunc) -> str:
 def function_of_wg(name: str) -> str:
     """What to write in the place of a function of another library."""
     own = name.rpartition(".")[2]
+    if name.startswith("np.") and own in _CHANGES:
+        return f"It changes its argument, and a Tensor is never changed. {_CHANGES[own]}"
     if name.startswith("scipy.sparse"):
         return "Convert the sparse matrix with toarray() first"
     for space in ("", "linalg"):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from types import ModuleType
+from dis import opmap
+from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
 
 from wengert.core.table import FUNCTIONS, UFUNCS
 from wengert.core.words.elsewhere import REPAIRS as OF_TENSORS
-from wengert.core.words.nearest import ALIKE, MISTYPED, nearest
+from wengert.core.words.nearest import misspelt
 from wengert.errors import MissingAttribute
 
 _PACKAGE = "wengert"
@@ -32,55 +33,114 @@ _NO_MODE = (
 _GRADIENTS = "Leave it out: wg.grad and wg.TrainStep compute gradients anew in every call"
 _A_DATACLASS = "Write a dataclass with layers and arrays as fields, and define its __call__"
 _KEYS = "Write wg.random.normal(key, shape), with key = wg.random.key(seed)"
+_BATCHES = "Write step.run(x, y, batch_size=32), which makes batches of arrays"
+_BINARY = "Write wg.bce_with_logits(logits, targets)"
+_CLASSES = "Write wg.cross_entropy(logits, targets)"
+_CLIP_NORM = (
+    "Write wg.TrainStep(loss, model, optimizer, clip_norm=1.0), or "
+    "wg.optim.clip_by_global_norm(grads, 1.0)"
+)
+_HUBER = "Write wg.huber(predictions, targets)"
+_MAE = "Write wg.mae(predictions, targets)"
+_MSE = "Write wg.mse(predictions, targets)"
 # What is typed in the place of what we have, by module.
 REPAIRS: Mapping[str, Mapping[str, str]] = {
     "": {
+        "angle": "There are no complex numbers; of a point (x, y) write wg.atan2(y, x)",
+        "argwhere": (
+            "How many there are depends on the values: write np.argwhere(x) outside of recorded "
+            "functions, and wg.where(mask, x, 0) inside"
+        ),
         "as_tensor": "Write np.asarray",
         "autograd": "Write wg.grad(f)(x)",
         "backward": "Write wg.grad(f)(x), where f computes the loss from x",
+        **dict.fromkeys(
+            (
+                "binary_cross_entropy_with_logits",
+                "sigmoid_binary_cross_entropy",
+                "sigmoid_cross_entropy",
+            ),
+            _BINARY,
+        ),
+        "binary_cross_entropy": f"{_BINARY}: it takes logits, not probabilities",
         "cat": "Write wg.concat([x, y], axis=0)",
         "clamp": "Write wg.clip(x, low, high)",
+        **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_"), _CLIP_NORM),
+        **dict.fromkeys(
+            ("complex64", "complex128"),
+            "There are no complex numbers; compute with their real and imaginary parts",
+        ),
         "concatenate": "Write wg.concat([x, y], axis=0)",
         "cuda": _CPU,
+        "custom_gradient": "Write @wg.custom_vjp",
+        "custom_jvp": "Write @wg.custom_vjp, or define an op with wg.op.elementwise",
+        "DataLoader": _BATCHES,
         "device": _CPU,
         "enable_grad": _GRADIENTS,
+        "eval_shape": "Write wg.trace(f, x): the printed program shows the shapes",
+        "expit": "Write wg.sigmoid(x)",
         "flatten": "Write x.reshape(-1)",
+        "fori_loop": "Write wg.scan(lambda carry, i: (f(i, carry), None), init, np.arange(n))",
         "from_numpy": "Leave it out: arrays are NumPy's",
+        "gammaln": "Write wg.lgamma(x)",
+        **dict.fromkeys(("huber_loss", "smooth_l1_loss"), _HUBER),
         "inference_mode": "Leave it out: nothing is differentiated outside of wg.grad",
         "jit": "Write wg.compile(f)",
+        "l1_loss": _MAE,
         "lax": "Write wg.scan, wg.while_loop or wg.cond",
+        "make_jaxpr": "Write wg.trace(f, x)",
         "manual_seed": "Pass seed= to layers and to wg.TrainStep, or begin with wg.nn.seed(0)",
+        "mse_loss": _MSE,
+        "nll_loss": _CLASSES,
         "no_grad": (
             "Leave it out: nothing is differentiated outside of wg.grad, and inside "
             "wg.stop_gradient(x) is not"
         ),
         "numpy": "Write import numpy as np: its functions take Tensors, too",
         "pmap": "There is none; compiled code uses all CPUs by itself",
+        "psi": "Write wg.digamma(x)",
         "rand": _KEYS.replace("normal", "uniform"),
         "randn": _KEYS,
+        "remat": "Write wg.checkpoint(f)",
         "repeat_interleave": "Write wg.repeat(x, count, axis=axis)",
         "scatter": "Write wg.scatter_add(x, index, values)",
+        **dict.fromkeys(
+            ("softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels"), _CLASSES
+        ),
+        "switch": "Write wg.cond(i == 0, first, lambda x: wg.cond(i == 1, second, third, x), x)",
         "tensor": "Write np.array",
+        "tree_leaves": "Write wg.tree.leaves(tree)",
+        "tree_map": "Write wg.tree.map(f, tree)",
+        "tree_util": "Write wg.tree.map(f, tree)",
         "Variable": "Write the array itself: float arrays of a model are its parameters",
-        "utils": "Write step.run(x, y, batch_size=32), which makes batches of arrays",
+        "utils": _BATCHES,
         "vmap": "There is none yet; write the function for a batch axis, or use wg.scan",
         **dict.fromkeys(("float16", "bfloat16"), "Write np.float32"),
     },
     "nn": {
+        **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_", "utils"), _CLIP_NORM),
+        "DataLoader": _BATCHES,
         "BatchNorm1d": "Write wg.nn.BatchNorm(size)",
-        "BCEWithLogitsLoss": "Write wg.softplus(z) - z * y, which is that loss of a logit z",
+        "BCELoss": f"{_BINARY}: it takes logits, not probabilities",
+        "BCEWithLogitsLoss": _BINARY,
         "Conv1d": "There is no convolution yet; write it with slices and wg.einsum",
         "Conv2d": "There is no convolution yet; write it with slices and wg.einsum",
-        "CrossEntropyLoss": "Write wg.cross_entropy(logits, targets)",
+        "CrossEntropyLoss": _CLASSES,
         "Flatten": "Write lambda x: x.reshape(x.shape[0], -1)",
         "functional": "Write wg.relu, wg.softmax, wg.cross_entropy …: functions are in wg itself",
+        "GRUCell": "Write cell = wg.nn.GRU(in_size, hidden_size), and cell.step(x, h)",
+        "HuberLoss": _HUBER,
         "Identity": 'Write "identity"',
+        "L1Loss": _MAE,
         "LSTM": "There is none; write wg.nn.GRU(in_size, hidden_size)",
         "Module": _A_DATACLASS,
         "ModuleList": "Write a list",
-        "MSELoss": "Write wg.mse(predictions, targets)",
+        "MSELoss": _MSE,
+        "NLLLoss": _CLASSES,
         "Parameter": "Write the array itself: float arrays of a model are its parameters",
+        "RMSNorm": "Write wg.rms_norm(x, scale), with an array scale as a field of your model",
         "RNN": "There is none; write wg.nn.GRU(in_size, hidden_size)",
+        "SmoothL1Loss": _HUBER,
         "Softmax": "Write wg.softmax(x); wg.cross_entropy takes logits",
         **{
             name: f'Write "{ours}" in a Sequential, and wg.{ours}(x) elsewhere'
@@ -95,6 +155,7 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         },
     },
     "optim": {
+        **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_"), _CLIP_NORM),
         "apply_updates": "Write params, state = optimizer.update(params, grads, state)",
         "CosineAnnealingLR": "Write wg.optim.Cosine(lr, total_steps), and pass it as lr",
         "CosineAnnealingWarmRestarts": "Write wg.optim.CosineRestarts(lr, period), as lr",
@@ -107,15 +168,50 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "StepLR": "Write wg.optim.StepDecay(lr, step_size), and pass it as lr",
     },
     "random": {
+        "binomial": "Write wg.sum(wg.random.bernoulli(key, p, (n, *shape)), axis=0)",
         "default_rng": "Write wg.random.Generator(wg.random.key(seed))",
+        "integers": "Write wg.random.randint(key, shape, low, high)",
+        "laplace": (
+            "Write wg.random.exponential(first, shape) - wg.random.exponential(second, shape), "
+            "with two keys"
+        ),
+        "lognormal": "Write wg.exp(wg.random.normal(key, shape))",
+        "multinomial": "Write wg.random.categorical(key, wg.log(p), shape), which draws classes",
+        "multivariate_normal": (
+            "Write wg.distributions.MultivariateNormal(mean, factor).sample(key, shape)"
+        ),
+        "random": _KEYS.replace("normal", "uniform"),
+        "standard_normal": _KEYS,
         "PRNGKey": "Write wg.random.key(seed)",
         "rand": _KEYS.replace("normal", "uniform"),
         "randn": _KEYS,
         "seed": "Write key = wg.random.key(seed), and pass the key",
         "shuffle": "Write x[wg.random.permutation(key, x.shape[0])]",
     },
+    "distributions": {
+        "kl_divergence": "Write wg.distributions.kl(p, q)",
+        **dict.fromkeys(("Gaussian", "Norm"), "Write wg.distributions.Normal(mean, std)"),
+        **dict.fromkeys(
+            ("MultivariateNormalTriL", "MultivariateNormalDiag"),
+            "Write wg.distributions.MultivariateNormal(mean, factor)",
+        ),
+        "Exponential": "Write wg.distributions.Gamma(1.0, rate), which is that distribution",
+        "Chi2": "Write wg.distributions.Gamma(n / 2, 0.5), which is that distribution",
+        "LogNormal": (
+            "Write wg.distributions.Normal(mean, std): log_prob(wg.log(x)) - wg.log(x) is the "
+            "density, and wg.exp(p.sample(key)) a draw"
+        ),
+        "Dirichlet": "Draw with wg.random.dirichlet(key, alpha); there is no log_prob of it yet",
+        "Poisson": "Draw with wg.random.poisson(key, rate); there is no log_prob of it yet",
+        "Independent": "Add up log_prob over its last axes: wg.sum(p.log_prob(x), axis=-1)",
+        "TransformedDistribution": "Write wg.distributions.TanhNormal(mean, std), or its formula",
+    },
     "linalg": {
+        "cond": "Write s = wg.linalg.svdvals(x), and s[..., 0] / s[..., -1]",
         "eig": "Of symmetric matrices write wg.linalg.eigh(x); there is none for others yet",
+        "eigvals": (
+            "Of symmetric matrices write wg.linalg.eigvalsh(x); there is none for others yet"
+        ),
     },
 }
 OF_LAYERS: Mapping[str, str] = {
@@ -153,6 +249,7 @@ OF_GENERATORS: Mapping[str, str] = {
     "binomial": "Write rng.bernoulli(p, shape)",
     "dropout": "Write wg.dropout(x, rate, rng)",
     "integers": "Write rng.randint(shape, low, high)",
+    "key": "Write rng.next_key(), which is another one in every call",
     "rand": "Write rng.uniform(shape)",
     "randn": "Write rng.normal(shape)",
     "random": "Write rng.uniform(shape)",
@@ -160,6 +257,27 @@ OF_GENERATORS: Mapping[str, str] = {
     "shuffle": "Write x[rng.permutation(x.shape[0])]",
     "split": "Write rng.fold_in(number); each call draws other numbers anyway",
     "standard_normal": "Write rng.normal(shape)",
+}
+OF_DISTRIBUTIONS: Mapping[str, str] = {
+    **dict.fromkeys(("cov", "covariance_matrix"), "Write p.covariance"),
+    "icdf": "Write wg.ndtri(u) * p.std + p.mean of a Normal, wg.gammaincinv(p.a, u) of a Gamma",
+    "kl": "Write wg.distributions.kl(p, q)",
+    "kl_divergence": "Write wg.distributions.kl(p, q)",
+    "loc": "Write p.mean",
+    "log_cdf": "Write wg.log_ndtr((x - p.mean) / p.std) of a Normal, wg.log(p.cdf(x)) elsewhere",
+    "mode": "Write p.mean of a Normal, and wg.argmax(p.logits, axis=-1) of a Categorical",
+    **dict.fromkeys(("pdf", "prob"), "Write wg.exp(p.log_prob(x))"),
+    **dict.fromkeys(("logpdf", "logpmf"), "Write p.log_prob(x)"),
+    "rsample": "Write p.sample(key, shape): draws can be differentiated wherever they can move",
+    "rsample_and_log_prob": "Write p.sample_and_log_prob(key)",
+    "rvs": "Write p.sample(key, shape)",
+    "scale": "Write p.std",
+    "stddev": "Write p.std",
+    "var": "Write p.variance",
+    **dict.fromkeys(
+        ("batch_shape", "event_shape", "expand", "to_event"),
+        "Leave it out: parameters broadcast; add up log_prob over axes with wg.sum(…, axis)",
+    ),
 }
 OF_OPTIMIZERS: Mapping[str, str] = {
     "add_param_group": 'Write wg.TrainStep(loss, model, {"head.*": one, "*": other})',
@@ -188,7 +306,7 @@ class Explained:
             repair = self._repairs.get(name)
             if repair is None:
                 known = [each for each in dir(self) if not each.startswith("_")]
-                found = nearest(name, known, ALIKE)
+                found = misspelt(name, known)
                 repair = f"Write {found}" if found else f"It has {', '.join(known)}"
             raise MissingAttribute(
                 f"{kind.__name__}.{name}: there is no such attribute; {self._nature}. {repair}."
@@ -216,12 +334,23 @@ def _explaining(space: str, known: Sequence[str]) -> Callable[[str], NoReturn]:
         shown = _shown(space)
         if name.startswith("_"):  # what Python and its tools look for
             raise AttributeError(f"module {shown!r} has no attribute {name!r}")
-        raise MissingAttribute(
+        words = (
             f"{shown}.{name}: there is no such name; dir({shown}) lists those there are. "
             f"{_repair(space, name, known)}."
         )
+        if _is_imported():  # Python would leave the words out
+            raise ImportError(words, name=name)
+        raise MissingAttribute(words)
 
     return explain
+
+
+def _is_imported() -> bool:
+    """Whether the user's program asks for a name in a line `from … import name`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] == opmap["IMPORT_FROM"]
 
 
 def _repair(space: str, name: str, known: Sequence[str]) -> str:
@@ -229,16 +358,40 @@ def _repair(space: str, name: str, known: Sequence[str]) -> str:
     for table in tables:
         if name in table:
             return table[name]
-    spaces = {space: known} | {each: _names_of(each) for each in _SPACES}
-    for each, names in spaces.items():
-        for other in names:
-            if other.lower() == name.lower():
-                return f"Write {_shown(each)}.{other}"
-    theirs = None if space else getattr(np, name, None)
+    theirs, numpys = _in_numpy(space, name)
     if isinstance(theirs, Hashable) and (theirs in FUNCTIONS or theirs in UFUNCS):
-        return f"Write np.{name}: it takes Tensors, too"
-    found = nearest(name, known, MISTYPED)
-    return f"Write {_shown(space)}.{found}" if found else "Write it with the functions of wg"
+        return f"Write {numpys}: it takes Tensors, too"
+    unknown = "Write it with the functions of wg"
+    if theirs is not None and space:  # what is called so elsewhere in wg is something else
+        return unknown
+    found = _elsewhere_in_wg(space, name, known)
+    if found is None and not _is_of_others(name):
+        guess = misspelt(name, known)
+        found = guess and f"{_shown(space)}.{guess}"
+    return f"Write {found}" if found else unknown
+
+
+def _in_numpy(space: str, name: str) -> tuple[Any, str]:
+    """What NumPy has by this name in its module of the same name, and how that is written."""
+    module = {"": np, "linalg": np.linalg, "random": np.random}.get(space)
+    return getattr(module, name, None), f"np.{space}.{name}".replace("..", ".")
+
+
+def _is_of_others(name: str) -> bool:
+    """Whether another library has a function of just this name, which is no misspelling then."""
+    others = (np, np.linalg, np.random, *map(sys.modules.get, ("scipy.special", "jax", "jax.nn")))
+    return any(hasattr(each, name) for each in others if each is not None)
+
+
+def _elsewhere_in_wg(space: str, name: str, known: Sequence[str]) -> str | None:
+    """The same name, or else one that differs in case, there or in another module."""
+    spaces = {space: known} | {each: _names_of(each) for each in _SPACES}
+    places = [(each, other) for each, names in spaces.items() for other in names]
+    same = [place for place in places if place[1] == name]
+    alike = [place for place in places if place[1].lower() == name.lower()]
+    for each, other in same or alike:
+        return f"{_shown(each)}.{other}"
+    return None
 
 
 def _names_of(space: str) -> Sequence[str]:

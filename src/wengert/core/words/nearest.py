@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 ALIKE = 0.6  # of 1: names that share less are about something else
-MISTYPED = 0.7  # among many names: those that share less are alike by chance
+_SHORT, _LONG = 5, 9  # letters of a name from which one, and two, may be wrong
 
 
 def nearest(given: str, known: Iterable[str], alike: float = 0.0) -> str | None:
@@ -25,3 +25,33 @@ def nearest(given: str, known: Iterable[str], alike: float = 0.0) -> str | None:
         if ratio > best or (found is None and ratio >= best):
             best, found = ratio, name
     return found
+
+
+def misspelt(given: str, known: Iterable[str]) -> str | None:
+    """The known name that was meant, if one letter is wrong, missing, too many or exchanged with
+    its neighbour; in long names two. Names that differ more are of something else.
+
+    >>> misspelt("matmull", ["matmul", "max"]), misspelt("gammaln", ["gammainc", "lgamma"])
+    ('matmul', None)
+    """
+    allowed = (len(given) >= _SHORT) + (len(given) >= _LONG)
+    near = [(_typos(given, name, allowed), name) for name in known]
+    found = min((each for each in near if each[0] <= allowed), default=None)
+    return None if found is None else found[1]
+
+
+def _typos(given: str, name: str, allowed: int) -> int:
+    """How many letters must be changed, left out, put in, or exchanged with their neighbours."""
+    if abs(len(given) - len(name)) > allowed:
+        return allowed + 1
+    before: list[int] = []
+    row = list(range(len(name) + 1))
+    for i, letter in enumerate(given, 1):
+        rows = before, row
+        before, row = row, [i]
+        for j, other in enumerate(name, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == name[j - 2] and given[i - 2] == other:
+                cost = min(cost, rows[0][j - 2] + 1)
+            row.append(cost)
+    return row[-1]

@@ -13,7 +13,7 @@ from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import DropoutWarning
 from wengert.functions.dropout import noting_idle_dropout
-from wengert.ops.random import Generator, in_loss
+from wengert.ops.generator import Generator, in_loss
 from wengert.train.batch import AVERAGED, GENERATOR
 from wengert.train.recorded.step_arrays import CALLS, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan

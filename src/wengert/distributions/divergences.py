@@ -9,7 +9,7 @@ from typing import Any
 from wengert.core.table import op
 from wengert.distributions.continuous import Beta, Gamma, Normal, TanhNormal, Uniform, log_beta
 from wengert.distributions.discrete import Bernoulli, Categorical
-from wengert.distributions.distribution_parameters import arrays_of
+from wengert.distributions.distribution_parameters import computed
 from wengert.distributions.multivariate import MultivariateNormal, log_determinant
 from wengert.errors import DTypeError
 
@@ -33,39 +33,39 @@ def kl(p: Any, q: Any) -> Any:
 
 
 def _normal(p: Any, q: Any) -> Any:
-    mean, std, other, spread = arrays_of(p.mean, p.std, q.mean, q.std)
+    mean, std, other, spread = computed(p.mean, p.std, q.mean, q.std)
     ratio = std / spread
     away = (mean - other) / spread
     return 0.5 * (ratio * ratio + away * away - 1) - op.log(ratio)
 
 
 def _uniform(p: Uniform, q: Uniform) -> Any:
-    low, high, q_low, q_high = arrays_of(p.low, p.high, q.low, q.high)
+    low, high, q_low, q_high = computed(p.low, p.high, q.low, q.high)
     inside = op.logical_and(op.less_equal(q_low, low), op.less_equal(high, q_high))
     return op.where(inside, op.log((q_high - q_low) / (high - low)), math.inf)
 
 
 def _gamma(p: Gamma, q: Gamma) -> Any:
-    a, rate, b, other = arrays_of(p.a, p.rate, q.a, q.rate)
+    a, rate, b, other = computed(p.a, p.rate, q.a, q.rate)
     shapes = (a - b) * op.digamma(a) - op.lgamma(a) + op.lgamma(b)
     return shapes + b * op.log(rate / other) + a * (other / rate - 1)
 
 
 def _beta(p: Beta, q: Beta) -> Any:
-    a, b, c, d = arrays_of(p.a, p.b, q.a, q.b)
+    a, b, c, d = computed(p.a, p.b, q.a, q.b)
     ends = (a - c) * op.digamma(a) + (b - d) * op.digamma(b)
     return log_beta(c, d) - log_beta(a, b) + ends + (c - a + d - b) * op.digamma(a + b)
 
 
 def _categorical(p: Categorical, q: Categorical) -> Any:
-    first, second = (op.log_softmax(each) for each in arrays_of(p.logits, q.logits))
+    first, second = (op.log_softmax(each) for each in computed(p.logits, q.logits))
     never = op.equal(first, -math.inf)  # what p never draws counts nothing
     gap = op.where(never, 0, first) - op.where(never, 0, second)
     return op.sum(op.exp(first) * gap, -1)
 
 
 def _bernoulli(p: Bernoulli, q: Bernoulli) -> Any:
-    first, second = arrays_of(p.logits, q.logits)
+    first, second = computed(p.logits, q.logits)
     hit = op.log_sigmoid(first) - op.log_sigmoid(second)
     miss = op.log_sigmoid(-first) - op.log_sigmoid(-second)
     return op.pull(op.sigmoid(first), hit) + op.pull(op.sigmoid(-first), miss)

@@ -1,0 +1,25 @@
+"""What is given as an operand and is no array: a model, or a generator in the place of a key."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from wengert.core.table import op
+from wengert.errors import DTypeError
+
+
+def require_array(name: str, x: Any) -> None:
+    """Refuse an object that holds arrays, or makes them, and say what takes it."""
+    if hasattr(type(x), "next_key"):
+        raise DTypeError(
+            f"{name}: given a {type(x).__name__} as an operand; a key is needed. Write "
+            "rng.next_key(), which is another one in every call."
+        )
+    if isinstance(x, Mapping) or dataclasses.is_dataclass(x):
+        called = f"wg.{name}" if name in op.public("") else name
+        raise DTypeError(
+            f"{name}: given a {type(x).__name__} as an operand, which holds arrays; an "
+            f"operand is one array. Write wg.tree.map({called}, tree) for all of them."
+        )
