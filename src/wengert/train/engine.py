@@ -144,6 +144,11 @@ class Engine:
         row = self.scalars.row(self.updates + 1)
         return OwnArguments(self.live, self.early, self.fixed, row)
 
+    def program_for(self, batch: Sequence[Any]) -> tuple[Executable, tuple[Any, ...]]:
+        """The program that updates, for a batch, and its arguments."""
+        batch, own = self.kinds.prepared(batch), self.own_arguments()
+        return self.programs[True].executable(own, batch), (*own, *batch)
+
     def set_limits(self, limits: dict[str, float]) -> None:
         """Clip by these limits from now on. New values cost nothing; clipping that begins or ends
         needs new programs.

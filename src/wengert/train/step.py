@@ -15,8 +15,10 @@ from wengert.api.trace import Dims
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import OF_STEPS, Explained
 from wengert.runtime.entries.entry import Call, never
+from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, require_policy
 from wengert.runtime.outside.live import recording_threads, refuse_calling
+from wengert.runtime.profile import Profile
 from wengert.train.batch import FunctionParameters
 from wengert.train.bound_function import EVALUATING, BoundFunction
 from wengert.train.checkpoints.checkpoint import Checkpoint
@@ -346,6 +348,33 @@ class TrainStep(StepViews, Explained, Uncopied):
         batch = self._parameters.by_place("TrainStep.check", batch, named)
         self._engine.shown.look()
         return self._engine.guard.read(partial(check_step, self._engine, batch))
+
+    def explain(
+        self,
+        *batch: Any,
+        ir: bool = False,
+        assembly: bool = False,
+        html: bool = False,
+        **named: Any,
+    ) -> str:
+        """What becomes of the step, called with a batch like this one: the graph after each pass,
+        the kernels, and the arena; with `ir` and `assembly` the code, too. With `html` it is a
+        page.
+        """
+        executable, _ = self._program("TrainStep.explain", batch, named)
+        return executable.explain(ir=ir, assembly=assembly, html=html)
+
+    def profile(self, *batch: Any, **named: Any) -> Profile:
+        """Where the time of a step with this batch goes, kernel by kernel; nothing changes."""
+        executable, arguments = self._program("TrainStep.profile", batch, named)
+        return self._engine.guard.read(lambda: executable.profile(*arguments))
+
+    def _program(
+        self, by: str, batch: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> tuple[Executable, tuple[Any, ...]]:
+        """The program of the updates for a batch, and what it is called with."""
+        batch = self._parameters.by_place(by, batch, named)
+        return self._engine.guard.read(partial(self._engine.program_for, batch))
 
     def __repr__(self) -> str:
         return described(self._engine, self._several)

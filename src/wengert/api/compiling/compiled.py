@@ -32,6 +32,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import SizeWarning, TraceError
 from wengert.loading import garbage_left
 from wengert.runtime.executable import Executable
+from wengert.runtime.profile import Profile
 from wengert.runtime.signature import (
     Signature,
     Static,
@@ -158,6 +159,13 @@ class Compiled:
         a page.
         """
         return self.executable(*args).explain(ir=ir, assembly=assembly, html=html)
+
+    def profile(self, *args: Any, **kwargs: Any) -> Profile:
+        """Where the time of a call with these arguments goes, kernel by kernel. It works on copies
+        of them.
+        """
+        given = self._positional(args, kwargs)
+        return self._find(given)[0].profile(*given)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """As a method: the instance is the first argument."""
