@@ -310,7 +310,7 @@ REFUSED = {
     "np.sum(x, out=V)": "np.sum: given a Tensor that is traced; its out argument is not recorded. "
     "Give the result a name instead.",
     "np.sum(x, where=x > 0)": "np.sum: given a Tensor that is traced; its where argument is not "
-    "recorded. Choose elements with np.where(mask, x, 0) first.",
+    "recorded. Write np.sum(wg.where(mask, x, 0), axis).",
     "np.max(x, initial=0.0)": "np.max: given a Tensor that is traced; its initial argument is not",
     "np.reshape(x, -1, order='F')": "np.reshape: given a Tensor that is traced; its order argument",
     "np.stack([x, x], dtype=int)": "np.stack: given a Tensor that is traced; its dtype argument is",

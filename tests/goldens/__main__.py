@@ -88,7 +88,10 @@ def part(programs: Sequence[Program], number: int) -> dict[str, Facts]:
     with np.errstate(all="ignore"), redirect_stdout(io.StringIO()):
         for i, case in enumerate(cases(programs)):
             if i % WORKERS == number:
-                found[case.name] = built(case)
+                try:
+                    found[case.name] = built(case)
+                except TypeError as error:  # an op of a recorded program is called otherwise now
+                    print(f"gone  {case.name}: {error}", file=sys.stderr)
     return found
 
 

@@ -233,7 +233,7 @@ def test_with_little_memory(monkeypatch, limit):
     expected = raised(wg.value_and_grad(program, argnums=1), xs, w)
     assert (expected.op, expected.steps) == ("log", (7,))
     for place in ("values", "walk"):
-        monkeypatch.setattr(f"wengert.runtime.provenance_{place}.LIMIT", max(limit, 1))
+        monkeypatch.setattr(f"wengert.runtime.origins.provenance_{place}.LIMIT", max(limit, 1))
     found = raised(wg.value_and_grad(program, argnums=1), xs, w)
     assert str(found) == str(expected)
     assert vars(found) == vars(expected)

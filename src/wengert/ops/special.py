@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.core import promotion
 from wengert.core.define import elementwise
-from wengert.core.dtypes import DType, int64
+from wengert.core.dtypes import DType, int64, uint64
 from wengert.core.emit import on_arrays
 from wengert.core.samples import Integers, Real, sample, uniform
 from wengert.core.special_functions import (
@@ -221,7 +221,8 @@ def _whole_orders(name: str, operands: Sequence[Value]) -> tuple[list[DType], DT
             "Convert it with astype."
         )
     _, result = promotion.inexact(name, [x])
-    return [int64, result], result
+    # The largest of uint64 are orders without a result, not negative ones.
+    return [uint64 if np.dtype(order) == uint64 else int64, result], result
 
 
 def _of_whole_order(algorithm: Any) -> dict[str, Any]:

@@ -117,6 +117,7 @@ def j0(e: Any, x: Any) -> Any:
     (p, q), (plus, minus) = _far(e, size, _P0, _Q0), _turns(e, size)
     far = e.sub(e.mul(p, plus), e.mul(q, minus))
     found = e.select(e.le(size, e.const(8)), _near(e, size, _J0_NEAR), far)
+    found = e.select(e.eq(x, e.const(0)), e.const(1), found)
     return e.select(e.ne(x, x), x, found)
 
 
@@ -140,6 +141,7 @@ def j1_over_x(e: Any, x: Any) -> Any:
     size = e.abs(x)
     far = e.div(_j1_far(e, size), e.max(size, e.const(8)))
     found = e.select(e.le(size, e.const(8)), _near(e, size, _J1_NEAR), far)
+    found = e.select(e.eq(x, e.const(0)), e.const(0.5), found)
     return e.select(e.ne(x, x), x, found)
 
 

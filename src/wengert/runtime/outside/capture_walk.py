@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core.op import Op
+from wengert.core.table import Table
 from wengert.core.tensor import Tensor
 from wengert.runtime.outside.captures import Captures
 from wengert.runtime.outside.imported import imported_by
@@ -255,6 +256,9 @@ class CaptureWalk:
         """An op is what it is; what a user's is composed of may read something."""
         self._value(x.body, label)
 
+    def _table(self, x: Table, label: str) -> None:
+        """The op table is ours, and what users enter there are ops: each is what it is."""
+
     def _module(self, x: ModuleType, label: str) -> None:
         if is_users_module(x.__name__):
             self._opened.append((x, label, set()))
@@ -407,6 +411,7 @@ _FOLLOWED: tuple[tuple[Any, _Follow], ...] = (
     (MethodType, CaptureWalk._bound),
     (functools.partial, CaptureWalk._partial),
     (Op, CaptureWalk._op),
+    (Table, CaptureWalk._table),
     (type, CaptureWalk._named_class),
     (ModuleType, CaptureWalk._module),
     (list, CaptureWalk._list),

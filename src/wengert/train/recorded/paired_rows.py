@@ -13,7 +13,7 @@ from functools import cached_property
 
 from wengert.core.dims import Shape
 from wengert.core.graph import Graph, Node
-from wengert.core.table import op
+from wengert.core.lowering import Elementwise
 from wengert.core.types import ArrayType
 from wengert.core.words.warn import warn_user
 from wengert.errors import PairedRowsWarning
@@ -86,7 +86,7 @@ class _Loss:
             if self._kinds[number] != COLUMN:
                 continue
             columns = [i for i in _operands(node) if self._kinds[i] == COLUMN]
-            computed = node.op.kind in ("elementwise", "composite") or node.op is op.astype
+            computed = isinstance(node.op.lower, Elementwise) or node.op.kind == "composite"
             follows = computed and bool(columns) and found.issuperset(columns)
             if number in self._graph.inputs or node.op.kind == "bilinear" or follows:
                 found.add(number)
