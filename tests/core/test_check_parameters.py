@@ -94,6 +94,22 @@ NODES = {  # of one operand, float64[2, 3]; the types are those the rules gave
     "no array": ("float32[]", "constant(value=float32(0.5))", "in canonical form that is array"),
     "negative count": ("float64[]", "size(dim=-1, dtype=float64)", "sizes must not be negative"),
     "no size": ("float64[]", "size(dim=(2, 3), dtype=float64)", "in canonical form that is 2"),
+    "order": (
+        "float64[2, 3]",
+        "gammainc_slope(%0, %0, order=4294967296)",
+        "an integer from 1 to 16",
+    ),
+    "orders": (
+        "float64[2, 3]",
+        "betainc_slope(%0, %0, %0, by_a=0, by_b=4294967296)",
+        "an integer from 0 to 16",
+    ),
+    "wide": (
+        "float64[2, 3]",
+        "slice_axes(%0, start=(0, 0), size=(2, 3), step=(1, 1)) "
+        "%2: (float64[2, 3], float64[3, 3]) = qr_tall(%1)",
+        "at least as many rows as columns",
+    ),
     "too large": (
         "float64[4611686018427387904]",
         "full(shape=(4611686018427387904,), fill_value=0, dtype=float64)",
@@ -117,6 +133,24 @@ PAIRS = {  # the second operand, the type, the node, and what is said
         "float64[4, 3]",
         "scatter(%0, %1, shape=(4, 3, 1), axis=0)",
         "updates of shape (2, 3)",
+    ),
+    "largest at no integers": (
+        "float64[2]",
+        "float64[2, 3]",
+        "largest_at(%0, %1, %0)",
+        "one row of integers",
+    ),
+    "largest at a table": (
+        "int64[2, 1]",
+        "float64[2, 3]",
+        "largest_at(%0, %1, %0)",
+        "one row of integers",
+    ),
+    "more updates than places": (
+        "int64[1]",
+        "float64[2, 3]",
+        "smallest_at(%0, %1, %0)",
+        "must be of shape (1, 3)",
     ),
     "smoothing": (
         "float64[2, 3]",

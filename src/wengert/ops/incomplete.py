@@ -105,11 +105,15 @@ def _gamma_density_by_a(a: Any, x: Any, order: int) -> Any:
     return found[-1]
 
 
+_HIGHEST_ORDER = 16  # of a derivative by a or b: code grows with its square
+
+
 def _whole(name: str, value: Any, least: int) -> int:
     number = int(value)
-    if number != value or number < least:
+    if number != value or not least <= number <= _HIGHEST_ORDER:
         raise ValueError(
-            f"{name}: order {value!r} was given; it is an integer from {least} on. Choose one."
+            f"{name}: order {value!r} was given; it is an integer from {least} to "
+            f"{_HIGHEST_ORDER}. Choose one."
         )
     return number
 

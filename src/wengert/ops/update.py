@@ -158,8 +158,22 @@ def _extreme_of_arrays(ufunc: np.ufunc) -> Callable[[Any, Any, Any], Any]:
     return run
 
 
-def _rows_type(x: Any, indices: Any, updates: Any) -> ArrayType:
-    return ArrayType(tuple(x.shape), promote(x, updates))
+def _rows_type(name: str) -> Callable[[Any, Any, Any], ArrayType]:
+    def type_of(x: Any, indices: Any, updates: Any) -> ArrayType:
+        if indices.dtype.kind not in "iu" or len(indices.shape) != 1:
+            raise ShapeError(
+                f"{name}: given {ArrayType(tuple(indices.shape), indices.dtype)} as indices; they "
+                "are one row of integers. Reshape them."
+            )
+        rows = (*indices.shape, *x.shape[1:])
+        if not x.shape or tuple(updates.shape) != rows:
+            raise ShapeError(
+                f"{name}: given updates of shape {tuple(updates.shape)} for rows of an array of "
+                f"shape {tuple(x.shape)}; they must be of shape {rows}. Reshape them."
+            )
+        return ArrayType(tuple(x.shape), promote(x, updates))
+
+    return type_of
 
 
 def _rows_dtypes(_name: str, operands: Sequence[Any]) -> list[Any]:
@@ -168,7 +182,6 @@ def _rows_dtypes(_name: str, operands: Sequence[Any]) -> list[Any]:
 
 
 _EXTREME: dict[str, Any] = {
-    "type": _rows_type,
     "dtypes": _rows_dtypes,
     "vjp": _extreme_vjp,
     "jvp": _extreme_jvp,
@@ -181,7 +194,7 @@ _EXTREME: dict[str, Any] = {
 }
 
 
-@composite(numpy=_extreme_of_arrays(np.maximum), **_EXTREME)
+@composite(type=_rows_type("largest_at"), numpy=_extreme_of_arrays(np.maximum), **_EXTREME)
 def largest_at(x: Any, indices: Any, updates: Any, /) -> Any:
     """Rows, each the largest of itself and the updates for it, element by element.
 
@@ -190,7 +203,7 @@ def largest_at(x: Any, indices: Any, updates: Any, /) -> Any:
     return _extreme(op.maximum)(x, indices, updates)
 
 
-@composite(numpy=_extreme_of_arrays(np.minimum), **_EXTREME)
+@composite(type=_rows_type("smallest_at"), numpy=_extreme_of_arrays(np.minimum), **_EXTREME)
 def smallest_at(x: Any, indices: Any, updates: Any, /) -> Any:
     """As `largest_at`, with the smallest."""
     return _extreme(op.minimum)(x, indices, updates)

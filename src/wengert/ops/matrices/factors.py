@@ -25,6 +25,7 @@ from wengert.core.matrices import (
 from wengert.core.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
+from wengert.errors import ShapeError
 
 ENDLESS = Failure(
     np.linalg.LinAlgError,
@@ -90,7 +91,12 @@ def inverse_gaps(values: Any, size: int) -> Any:
 def _qr_type(x: Any) -> tuple[ArrayType, ArrayType]:
     require_matrices("qr", x)
     require_floats("qr", x)
-    *batch, _m, n = x.shape
+    *batch, m, n = x.shape
+    if isinstance(m, int) and isinstance(n, int) and m < n:
+        raise ShapeError(
+            f"qr_tall: given matrices of {m} rows and {n} columns; there must be at least as many "
+            "rows as columns. Call qr."
+        )
     return ArrayType(tuple(x.shape), x.dtype), ArrayType((*batch, n, n), x.dtype)
 
 
