@@ -141,6 +141,11 @@ INDICES: dict[str, Callable[[], Any]] = {
     "at: an assignment": lambda: wg.at(line).__setitem__(0, 1.0),
     "last_at: an index out of range": lambda: wg.op.last_at(np.array([3]), 2),
     "last_at: indices of two axes": lambda: wg.op.last_at(np.zeros((2, 2), int), 2),
+    "largest_at: indices that are no integers": lambda: traced(wg.op.largest_at, line, line, line),
+    "smallest_at: updates of another shape": lambda: traced(
+        wg.op.smallest_at, line, np.array([1]), line
+    ),
+    "qr_tall: a wide matrix": lambda: traced(wg.op.qr_tall, np.ones((2, 3))),
     "getitem: a Tensor as a bound, traced": lambda: traced(lambda x, i: x[i:], line, np.int64(0)),
     "getitem: a step of 0, traced": lambda: traced(lambda x: x[::0], line),
     "getitem: a step of 0, differentiated": lambda: wg.grad(lambda x: wg.sum(x[::0]))(line),

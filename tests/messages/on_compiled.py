@@ -163,6 +163,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "compile: a function of a Tensor as a result": lambda: compiled(
         lambda x: lambda y: x * y, line
     ),
+    "compile: a matrix": lambda: compiled(total, line, np.matrix(line)),
     "compile: a masked array": lambda: compiled(total, line, np.ma.array(line, mask=[0, 1, 0])),
     "compile: an array of objects": lambda: compiled(total, line, np.array([None] * 3)),
     "compile: sizes that differ, traced": lambda: compiled(total, line, np.ones(4)),

@@ -59,6 +59,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "TrainStep: after a fork in the middle of a step": after_a_fork,
     "TrainStep: called by a function it evaluates": called_while_it_is_read,
     "TrainStep: masked elements": lambda: step()(np.ma.masked_greater(X, 0), Y),
+    "TrainStep: a matrix": lambda: step()(np.matrix(X), Y),
     "TrainStep.run: masked elements": lambda: step().run(
         np.ma.masked_greater(X, 0), Y, batch_size=2
     ),

@@ -42,7 +42,7 @@ from wengert.runtime.nonfinite_policies import IGNORE, SKIP
 from wengert.runtime.origins.provenance import explained
 from wengert.runtime.outside.watch import Watch
 from wengert.runtime.profile import Profile, profile
-from wengert.runtime.refusals import refuse_unseen, require_no_masks
+from wengert.runtime.refusals import refuse_unseen, require_plain
 from wengert.runtime.signature import Signature, output_names
 from wengert.runtime.workers import begin_pool, default_threads, pool
 
@@ -212,7 +212,7 @@ class Executable:
         """The results for the distinct arrays among the arguments, whose types have been checked,
         and for the sizes that the Dims have in them.
         """
-        require_no_masks(self.signature.names, arrays)
+        require_plain(self.signature.names, arrays)
         given, arrays = arrays, [np.asarray(x) for x in arrays]
         require_donatable(self.signature.names, self.signature.donated, arrays)
         staged = [readable(x) for x in arrays]

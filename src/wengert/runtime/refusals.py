@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+import numpy as np
+
 from wengert.core.graph import Node
 from wengert.core.lowering import Failure
 from wengert.core.words.masked import is_masked_array
@@ -20,11 +22,18 @@ def refuse_unseen(node: Node) -> NoReturn:
     raise failure.error(f"{node.op.name}: {failure.what}. {failure.repair}.{place}")
 
 
-def require_no_masks(names: Sequence[str], arrays: Sequence[Any], by: str = "compile") -> None:
-    """Refuse masked elements: a program knows nothing of masks, and would use what they hide."""
+def require_plain(names: Sequence[str], arrays: Sequence[Any], by: str = "compile") -> None:
+    """Refuse masked elements, for a program knows nothing of masks and would use what they hide,
+    and matrices, whose `*` means another product than that of an array.
+    """
     for name, x in zip(names, arrays, strict=True):
         if is_masked_array(x) and x.mask.any():
             raise TypeError(
                 f"{by}: argument {name!r} has masked elements; compiled programs have no masks. "
                 "Pass x.filled(value), or the mask as an array of its own."
+            )
+        if isinstance(x, np.matrix):
+            raise TypeError(
+                f"{by}: argument {name!r} is an np.matrix; compiled programs have plain arrays, "
+                "whose * and ** mean something else. Convert it with np.asarray."
             )

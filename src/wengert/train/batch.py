@@ -21,7 +21,7 @@ from wengert.core.words.arguments import given_twice, no_parameter, not_given
 from wengert.core.words.source import user_line
 from wengert.errors import DTypeError, OptimError, ShapeError, TraceError
 from wengert.runtime.outside.live import is_live
-from wengert.runtime.refusals import require_no_masks
+from wengert.runtime.refusals import require_plain
 from wengert.runtime.signature import LEAF_MARK, is_number
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -187,7 +187,7 @@ def _supported(name: str, x: Any, dtype: DType | None) -> Any:
             "with step.model."
         )
         raise at_line(error, user_line())
-    require_no_masks([name], [x], "TrainStep")
+    require_plain([name], [x], "TrainStep")
     value = np.asarray(x)
     native = value.dtype.newbyteorder("=")
     if native in SUPPORTED:

@@ -25,7 +25,7 @@ from wengert.errors import LiveWarning, OptimError, ShapeError, UntrainedWarning
 from wengert.runtime.aligned_memory import aligned_array, aligned_count
 from wengert.runtime.outside.live import mark_live
 from wengert.runtime.outside.watch import owner_of
-from wengert.runtime.refusals import require_no_masks
+from wengert.runtime.refusals import require_plain
 from wengert.train.recorded.optimizer_groups import (
     Group,
     group_of,
@@ -290,7 +290,7 @@ def _checked(path: str, x: Any, tree_name: str) -> Array:
 
 
 def _require_no_mask(path: str, x: Any, tree_name: str) -> None:
-    require_no_masks([".".join(filter(None, (tree_name, path)))], [x], "TrainStep")
+    require_plain([".".join(filter(None, (tree_name, path)))], [x], "TrainStep")
 
 
 def _copied(x: Array) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.same import same
 from wengert.errors import CheckpointError, WengertError
-from wengert.runtime.refusals import require_no_masks
+from wengert.runtime.refusals import require_plain
 from wengert.train.engine import Engine
 from wengert.train.option_checks import MOST_EPOCHS, whole
 from wengert.train.runs.progress import Begun, Progress
@@ -289,7 +289,7 @@ def _require_arrays(kind: str, given: Any, own: Mapping[str, Array]) -> None:
 
 
 def _as_array(kind: str, path: str, given: Any) -> Array:
-    require_no_masks([f"{kind} {path}"], [given], BY)
+    require_plain([f"{kind} {path}"], [given], BY)
     try:
         return np.asarray(given)
     except (ValueError, TypeError) as error:

@@ -17,7 +17,7 @@ from wengert.runtime.aligned_memory import aligned_array
 from wengert.runtime.given_arrays import is_readable
 from wengert.runtime.native_runs import DataRows
 from wengert.runtime.outside.live import is_live
-from wengert.runtime.refusals import require_no_masks
+from wengert.runtime.refusals import require_plain
 from wengert.train.batch import leaf_names, require_no_list
 from wengert.train.storage import Array
 
@@ -43,7 +43,7 @@ class Data:
             if not tree.leaves(x):
                 require_no_list(f"{by}: argument", name, x)
         leaves, self._structure = tree.flatten(tuple(arguments))
-        require_no_masks(leaf_names(names, arguments), leaves, by)
+        require_plain(leaf_names(names, arguments), leaves, by)
         self.leaves = [np.asarray(x) for x in leaves]
         # Whether each is the same in all batches.
         self.whole = [np.ndim(x) == 0 or is_live(x) for x in leaves]
