@@ -9,28 +9,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
 import wengert
-from messages import (
-    on_arrays,
-    on_compiled,
-    on_derivatives,
-    on_files,
-    on_functions,
-    on_graphs,
-    on_layers,
-    on_looking,
-    on_numbers,
-    on_optim,
-    on_runs,
-    on_schedules,
-    on_tensors,
-    on_training,
-    on_trees,
-)
 
 FOLDER = Path(__file__).parent
 SOURCE = Path(wengert.__file__).parent
@@ -48,23 +32,7 @@ def _joined(*parts: dict[str, Callable[[], Any]]) -> dict[str, Callable[[], Any]
     return {name: found[name] for name in sorted(found, key=str.casefold)}
 
 
-MODULES = (
-    on_arrays,
-    on_compiled,
-    on_derivatives,
-    on_files,
-    on_functions,
-    on_graphs,
-    on_layers,
-    on_looking,
-    on_numbers,
-    on_optim,
-    on_runs,
-    on_schedules,
-    on_tensors,
-    on_training,
-    on_trees,
-)
+MODULES = [import_module(f"messages.{path.stem}") for path in sorted(FOLDER.glob("on_*.py"))]
 CASES = _joined(*(module.CASES for module in MODULES))
 
 

@@ -8,29 +8,10 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from benchmarks.memory import allocated
 from train.models import data, net, squared_error
 
 MOST = 400  # bytes that Python may allocate in a call
-
-
-def allocated(call):
-    """The most bytes that Python has allocated at a time during a call, as a minimum of some."""
-    for _ in range(3):
-        call()
-    gc.collect()
-    gc.disable()
-    tracemalloc.start()
-    try:
-        found = []
-        for _ in range(5):
-            tracemalloc.reset_peak()
-            before = tracemalloc.get_traced_memory()[0]
-            call()
-            found.append(tracemalloc.get_traced_memory()[1] - before)
-        return min(found)
-    finally:
-        tracemalloc.stop()
-        gc.enable()
 
 
 @pytest.mark.parametrize("optimizer", [wg.optim.SGD(0.1, momentum=0.9), wg.optim.Adam(1e-3)])
