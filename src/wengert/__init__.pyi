@@ -76,8 +76,6 @@ from wengert.functions.special_names import i1 as i1
 from wengert.functions.special_names import logit as logit
 from wengert.functions.special_names import xlog1py as xlog1py
 from wengert.interpret.eagerness import eager as eager
-from wengert.ops.arrange import diag as diag
-from wengert.ops.arrange import diagonal as diagonal
 from wengert.ops.arrange import meshgrid as meshgrid
 from wengert.ops.arrange import repeat as repeat
 from wengert.ops.arrange import split as split
@@ -103,6 +101,8 @@ from wengert.ops.create import zeros_like as zeros_like
 from wengert.ops.cumulate import cumulative_prod as cumulative_prod
 from wengert.ops.cumulate import cumulative_sum as cumulative_sum
 from wengert.ops.cumulate import diff as diff
+from wengert.ops.diagonals import diag as diag
+from wengert.ops.diagonals import diagonal as diagonal
 from wengert.ops.einsum import einsum as einsum
 from wengert.ops.elementwise import pow as pow
 from wengert.ops.incomplete import gammaincinv as gammaincinv
@@ -200,8 +200,6 @@ __all__ = [
     "rms_norm",
     "concat",
     "pad",
-    "tril",
-    "triu",
     "equal",
     "not_equal",
     "less",
@@ -224,13 +222,13 @@ __all__ = [
     "signbit",
     "matmul",
     "vecdot",
-    "astype",
-    "stop_gradient",
     "full",
     "arange",
     "cumsum",
     "cumprod",
     "debug",
+    "tril",
+    "triu",
     "exp",
     "exp2",
     "expm1",
@@ -290,6 +288,8 @@ __all__ = [
     "relu",
     "clip",
     "where",
+    "astype",
+    "stop_gradient",
     "sum",
     "prod",
     "max",
@@ -339,8 +339,6 @@ __all__ = [
     "split",
     "tile",
     "repeat",
-    "diagonal",
-    "diag",
     "meshgrid",
     "dot",
     "inner",
@@ -361,6 +359,8 @@ __all__ = [
     "cumulative_sum",
     "cumulative_prod",
     "diff",
+    "diagonal",
+    "diag",
     "einsum",
     "pow",
     "gammaincinv",
@@ -440,7 +440,11 @@ def logsumexp(x: Any, axis: Any = None, keepdims: builtins.bool = False) -> Any:
     """
 
 def silu(x: Any) -> Any:
-    """x times its sigmoid, also known as swish."""
+    r"""x times its sigmoid, also known as swish.
+
+    >>> wg.silu(np.array([-1.0, 0.0, 2.0]))
+    array([-0.26894142,  0.        ,  1.76159416])
+    """
 
 def gelu(x: Any, approximate: str = 'none') -> Any:
     r"""x times the probability that a standard normal number is less than x.
@@ -452,13 +456,25 @@ def gelu(x: Any, approximate: str = 'none') -> Any:
     """
 
 def elu(x: Any, alpha: float = 1.0) -> Any:
-    """x where it is positive, else alpha * (exp(x) - 1)."""
+    r"""x where it is positive, else alpha * (exp(x) - 1).
+
+    >>> wg.elu(np.array([-1.0, 0.0, 2.0]))
+    array([-0.63212056,  0.        ,  2.        ])
+    """
 
 def selu(x: Any) -> Any:
-    """`elu` with the scale and alpha that keep mean 0 and variance 1 from layer to layer."""
+    r"""`elu` with the scale and alpha that keep mean 0 and variance 1 from layer to layer.
+
+    >>> wg.selu(np.array([-1.0, 0.0, 2.0]))
+    array([-1.11133074,  0.        ,  2.10140197])
+    """
 
 def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
-    """x where it is positive, else x * negative_slope."""
+    r"""x where it is positive, else x * negative_slope.
+
+    >>> wg.leaky_relu(np.array([-2.0, 3.0])), wg.leaky_relu(np.array([-2.0]), 0.1)
+    (array([-0.02,  3.  ]), array([-0.2]))
+    """
 
 def softplus(x: Any) -> Any:
     r"""Logarithm of 1 + exp(x), without overflow.
@@ -475,16 +491,32 @@ def log_sigmoid(x: Any) -> Any:
     """
 
 def mish(x: Any) -> Any:
-    """x times the hyperbolic tangent of its softplus."""
+    r"""x times the hyperbolic tangent of its softplus.
+
+    >>> wg.mish(np.array([-1.0, 0.0, 2.0]))
+    array([-0.30340146,  0.        ,  1.94395896])
+    """
 
 def softsign(x: Any) -> Any:
-    """x divided by 1 + abs(x)."""
+    r"""x divided by 1 + abs(x).
+
+    >>> wg.softsign(np.array([-1.0, 0.0, 3.0]))
+    array([-0.5 ,  0.  ,  0.75])
+    """
 
 def hard_tanh(x: Any) -> Any:
-    """x, but at least -1 and at most 1."""
+    r"""x, but at least -1 and at most 1.
+
+    >>> wg.hard_tanh(np.array([-3.0, 0.5, 2.0]))
+    array([-1. ,  0.5,  1. ])
+    """
 
 def glu(x: Any, axis: int = -1) -> Any:
-    """The first half along the axis times the sigmoid of the second."""
+    r"""The first half along the axis times the sigmoid of the second.
+
+    >>> wg.glu(np.array([1.0, 2.0, 0.0, 100.0]))
+    array([0.5, 2. ])
+    """
 
 def cross_entropy(
     logits: Any,
@@ -558,7 +590,11 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
     """
 
 def standardize(x: Any, axis: Any = -1, eps: float = 1e-05) -> Any:
-    """Elements less their mean along the axes, divided by sqrt(variance + eps)."""
+    r"""Elements less their mean along the axes, divided by sqrt(variance + eps).
+
+    >>> wg.standardize(np.array([1.0, 2.0, 3.0]), eps=0.0)
+    array([-1.22474487,  0.        ,  1.22474487])
+    """
 
 def layer_norm(
     x: Any,
@@ -607,76 +643,158 @@ def concat(arrays: Sequence[Any], axis: int | None = 0) -> Any:
     r"""The arrays of a sequence, one after the other along an axis they have.
 
     With ``axis=None`` the arrays are read row by row and joined to one 1-d array.
+
+    >>> wg.concat([np.array([[1, 2]]), np.array([[3, 4]])], axis=0)
+    array([[1, 2],
+           [3, 4]])
     """
 
 def pad(x: Any, pad_width: Any, constant_values: float = 0) -> Any:
-    """The array in a frame of one number; `pad_width` holds a pair (before, after) per axis."""
+    r"""The array in a frame of one number; `pad_width` holds a pair (before, after) per axis.
 
-def tril(x: Any, k: int = 0) -> Any:
-    """The lower triangle of each matrix, up to diagonal k, and zeros above it."""
-
-def triu(x: Any, k: int = 0) -> Any:
-    """The upper triangle of each matrix, from diagonal k on, and zeros below it."""
+    >>> wg.pad(np.array([1, 2]), ((1, 2),))
+    array([0, 1, 2, 0, 0])
+    """
 
 def equal(x: Any, y: Any) -> Any:
-    """Whether each x == y."""
+    r"""Whether each x == y.
+
+    >>> wg.equal(np.array([1, 2, 3]), np.array([1, 0, 3]))
+    array([ True, False,  True])
+    """
 
 def not_equal(x: Any, y: Any) -> Any:
-    """Whether each x != y."""
+    r"""Whether each x != y.
+
+    >>> wg.not_equal(np.array([1, 2, 3]), np.array([1, 0, 3]))
+    array([False,  True, False])
+    """
 
 def less(x: Any, y: Any) -> Any:
-    """Whether each x < y."""
+    r"""Whether each x < y.
+
+    >>> wg.less(np.array([1, 2, 3]), 2)
+    array([ True, False, False])
+    """
 
 def less_equal(x: Any, y: Any) -> Any:
-    """Whether each x <= y."""
+    r"""Whether each x <= y.
+
+    >>> wg.less_equal(np.array([1, 2, 3]), 2)
+    array([ True,  True, False])
+    """
 
 def greater(x: Any, y: Any) -> Any:
-    """Whether each x > y."""
+    r"""Whether each x > y.
+
+    >>> wg.greater(np.array([1, 2, 3]), 2)
+    array([False, False,  True])
+    """
 
 def greater_equal(x: Any, y: Any) -> Any:
-    """Whether each x >= y."""
+    r"""Whether each x >= y.
+
+    >>> wg.greater_equal(np.array([1, 2, 3]), 2)
+    array([False,  True,  True])
+    """
 
 def logical_and(x: Any, y: Any) -> Any:
-    """Whether both are true; a number is true unless it is 0."""
+    r"""Whether both are true; a number is true unless it is 0.
+
+    >>> wg.logical_and(np.array([True, True]), np.array([True, False]))
+    array([ True, False])
+    """
 
 def logical_or(x: Any, y: Any) -> Any:
-    """Whether either is true; a number is true unless it is 0."""
+    r"""Whether either is true; a number is true unless it is 0.
+
+    >>> wg.logical_or(np.array([True, False]), np.array([False, False]))
+    array([ True, False])
+    """
 
 def logical_xor(x: Any, y: Any) -> Any:
-    """Whether exactly one is true; a number is true unless it is 0."""
+    r"""Whether exactly one is true; a number is true unless it is 0.
+
+    >>> wg.logical_xor(np.array([True, True]), np.array([True, False]))
+    array([False,  True])
+    """
 
 def logical_not(x: Any) -> Any:
-    """Whether each element is false; a number is true unless it is 0."""
+    r"""Whether each element is false; a number is true unless it is 0.
+
+    >>> wg.logical_not(np.array([True, False]))
+    array([False,  True])
+    """
 
 def bitwise_and(x: Any, y: Any) -> Any:
-    """The bits set in both, x & y."""
+    r"""The bits set in both, x & y.
+
+    >>> wg.bitwise_and(np.array([0b1100, 0b1010]), 0b0110)
+    array([4, 2])
+    """
 
 def bitwise_or(x: Any, y: Any) -> Any:
-    """The bits set in either, x | y."""
+    r"""The bits set in either, x | y.
+
+    >>> wg.bitwise_or(np.array([0b1100, 0b1010]), 0b0110)
+    array([14, 14])
+    """
 
 def bitwise_xor(x: Any, y: Any) -> Any:
-    """The bits set in one of them only, x ^ y."""
+    r"""The bits set in one of them only, x ^ y.
+
+    >>> wg.bitwise_xor(np.array([0b1100, 0b1010]), 0b0110)
+    array([10, 12])
+    """
 
 def bitwise_invert(x: Any) -> Any:
-    """Every bit turned, ~x; of a bool, its opposite."""
+    r"""Every bit turned, ~x; of a bool, its opposite.
+
+    >>> wg.bitwise_invert(np.array([0, 5])), wg.bitwise_invert(np.array([True, False]))
+    (array([-1, -6]), array([False,  True]))
+    """
 
 def bitwise_left_shift(x: Any, y: Any) -> Any:
-    """The bits of x moved up by y, x << y; 0 where y is negative or at least the width of x."""
+    r"""The bits of x moved up by y, x << y; 0 where y is negative or at least the width of x.
+
+    >>> wg.bitwise_left_shift(np.array([1, 3]), 2)
+    array([ 4, 12])
+    """
 
 def bitwise_right_shift(x: Any, y: Any) -> Any:
-    """The bits of x moved down by y, x >> y; the sign stays, so that it rounds down."""
+    r"""The bits of x moved down by y, x >> y; the sign stays, so that it rounds down.
+
+    >>> wg.bitwise_right_shift(np.array([8, -8]), 2)
+    array([ 2, -2])
+    """
 
 def isfinite(x: Any) -> Any:
-    """Whether each element is neither infinite nor NaN."""
+    r"""Whether each element is neither infinite nor NaN.
+
+    >>> wg.isfinite(np.array([1.0, np.inf, np.nan]))
+    array([ True, False, False])
+    """
 
 def isinf(x: Any) -> Any:
-    """Whether each element is infinite, of either sign."""
+    r"""Whether each element is infinite, of either sign.
+
+    >>> wg.isinf(np.array([1.0, -np.inf, np.nan]))
+    array([False,  True, False])
+    """
 
 def isnan(x: Any) -> Any:
-    """Whether each element is not a number."""
+    r"""Whether each element is not a number.
+
+    >>> wg.isnan(np.array([1.0, np.inf, np.nan]))
+    array([False, False,  True])
+    """
 
 def signbit(x: Any) -> Any:
-    """Whether the sign bit of each element is set: below zero, or a negative zero."""
+    r"""Whether the sign bit of each element is set: below zero, or a negative zero.
+
+    >>> wg.signbit(np.array([-3.0, -0.0, 0.0]))
+    array([ True,  True, False])
+    """
 
 def matmul(x: Any, y: Any) -> Any:
     r"""Matrix product over the last two axes, broadcast over the others; 1-d operands are vectors.
@@ -692,14 +810,13 @@ def vecdot(x: Any, y: Any, axis: int = -1) -> Any:
     array([21., 43.])
     """
 
-def astype(x: Any, dtype: Any, *, copy: Any = None, device: Any = None) -> Any:
-    """The same numbers in another dtype."""
-
-def stop_gradient(x: Any) -> Any:
-    """The same value, cut out of every derivative. The one way to detach."""
-
 def full(shape: Any, fill_value: float, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array of one repeated number."""
+    r"""An array of one repeated number.
+
+    >>> wg.full((2, 2), 0.5)
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
 
 def arange(
     start: float,
@@ -709,7 +826,11 @@ def arange(
     *,
     device: Any = None,
 ) -> Any:
-    """Numbers from start up to stop, a step apart, without stop; one number alone is the stop."""
+    r"""Numbers from start up to stop, a step apart, without stop; one number alone is the stop.
+
+    >>> wg.arange(4), wg.arange(1.0, 2.0, 0.25)
+    (array([0, 1, 2, 3]), array([1.  , 1.25, 1.5 , 1.75]))
+    """
 
 def cumsum(x: Any, axis: int | None = None) -> Any:
     r"""Running sums along the axis: element i is the sum of the elements up to and with i.
@@ -736,122 +857,294 @@ def debug(x: Any, name: str = 'debug') -> Any:
     twice: float64[3] = [0. 2. 4.]
     """
 
+def tril(x: Any, k: int = 0) -> Any:
+    r"""The lower triangle of each matrix, up to diagonal k, and zeros above it.
+
+    >>> wg.tril(np.ones((2, 3), int))
+    array([[1, 0, 0],
+           [1, 1, 0]])
+    """
+
+def triu(x: Any, k: int = 0) -> Any:
+    r"""The upper triangle of each matrix, from diagonal k on, and zeros below it.
+
+    >>> wg.triu(np.ones((2, 3), int), k=1)
+    array([[0, 1, 1],
+           [0, 0, 1]])
+    """
+
 def exp(x: Any) -> Any:
-    """e to the power of each element."""
+    r"""e to the power of each element.
+
+    >>> wg.exp(np.array([-1.0, 0.0, 1.0]))
+    array([0.36787944, 1.        , 2.71828183])
+    """
 
 def exp2(x: Any) -> Any:
-    """2 to the power of each element."""
+    r"""2 to the power of each element.
+
+    >>> wg.exp2(np.array([-1.0, 0.0, 10.0]))
+    array([5.000e-01, 1.000e+00, 1.024e+03])
+    """
 
 def expm1(x: Any) -> Any:
-    """exp(x) - 1 of each element, accurate near 0."""
+    r"""exp(x) - 1 of each element, accurate near 0.
+
+    >>> wg.expm1(np.array([1e-20, 1.0]))
+    array([1.00000000e-20, 1.71828183e+00])
+    """
 
 def log(x: Any) -> Any:
-    """Natural logarithm of each element."""
+    r"""Natural logarithm of each element.
+
+    >>> wg.log(np.array([1.0, np.e]))
+    array([0., 1.])
+    """
 
 def log1p(x: Any) -> Any:
-    """log(1 + x) of each element, accurate near 0."""
+    r"""log(1 + x) of each element, accurate near 0.
+
+    >>> wg.log1p(np.array([1e-20, 1.0]))
+    array([1.00000000e-20, 6.93147181e-01])
+    """
 
 def log2(x: Any) -> Any:
-    """Logarithm of each element to base 2."""
+    r"""Logarithm of each element to base 2.
+
+    >>> wg.log2(np.array([0.5, 1024.0]))
+    array([-1., 10.])
+    """
 
 def log10(x: Any) -> Any:
-    """Logarithm of each element to base 10."""
+    r"""Logarithm of each element to base 10.
+
+    >>> wg.log10(np.array([0.01, 1000.0]))
+    array([-2.,  3.])
+    """
 
 def logaddexp(x: Any, y: Any) -> Any:
-    """log(exp(x) + exp(y)) of each pair of elements, without overflow on the way."""
+    r"""log(exp(x) + exp(y)) of each pair of elements, without overflow on the way.
+
+    >>> wg.logaddexp(np.array([0.0, 1000.0]), np.array([0.0, 1000.0]))
+    array([6.93147181e-01, 1.00069315e+03])
+    """
 
 def logaddexp2(x: Any, y: Any) -> Any:
-    """log2(2**x + 2**y) of each pair of elements, without overflow on the way."""
+    r"""log2(2**x + 2**y) of each pair of elements, without overflow on the way.
+
+    >>> wg.logaddexp2(np.array([0.0, 1000.0]), np.array([0.0, 1000.0]))
+    array([1.000e+00, 1.001e+03])
+    """
 
 def xlogy(x: Any, y: Any) -> Any:
-    """x · log(y) of each pair of elements, and 0 where x is 0, whatever y is but NaN."""
+    r"""x · log(y) of each pair of elements, and 0 where x is 0, whatever y is but NaN.
+
+    >>> wg.xlogy(np.array([0.0, 2.0]), np.array([0.0, np.e]))
+    array([0., 2.])
+    """
 
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)) of each element, without overflow on the way."""
+    r"""1 / (1 + exp(-x)) of each element, without overflow on the way.
+
+    >>> wg.sigmoid(np.array([-1.0, 0.0, 1000.0]))
+    array([0.26894142, 0.5       , 1.        ])
+    """
 
 def sin(x: Any) -> Any:
-    """Sine of each element, in radians."""
+    r"""Sine of each element, in radians.
+
+    >>> wg.sin(np.array([0.0, np.pi / 2, 1e6]))
+    array([ 0.       ,  1.       , -0.3499935])
+    """
 
 def cos(x: Any) -> Any:
-    """Cosine of each element, in radians."""
+    r"""Cosine of each element, in radians.
+
+    >>> wg.cos(np.array([0.0, np.pi / 3, np.pi]))
+    array([ 1. ,  0.5, -1. ])
+    """
 
 def tan(x: Any) -> Any:
-    """Tangent of each element, in radians."""
+    r"""Tangent of each element, in radians.
+
+    >>> wg.tan(np.array([0.0, np.pi / 4]))
+    array([0., 1.])
+    """
 
 def asin(x: Any) -> Any:
-    """Inverse sine of each element, in [-π/2, π/2]."""
+    r"""Inverse sine of each element, in [-π/2, π/2].
+
+    >>> wg.asin(np.array([0.0, 0.5, 1.0]))
+    array([0.        , 0.52359878, 1.57079633])
+    """
 
 def acos(x: Any) -> Any:
-    """Inverse cosine of each element, in [0, π]."""
+    r"""Inverse cosine of each element, in [0, π].
+
+    >>> wg.acos(np.array([-1.0, 0.0, 1.0]))
+    array([3.14159265, 1.57079633, 0.        ])
+    """
 
 def atan(x: Any) -> Any:
-    """Inverse tangent of each element, in [-π/2, π/2]."""
+    r"""Inverse tangent of each element, in [-π/2, π/2].
+
+    >>> wg.atan(np.array([0.0, 1.0, np.inf]))
+    array([0.        , 0.78539816, 1.57079633])
+    """
 
 def atan2(y: Any, x: Any) -> Any:
-    """Angle of each point (x, y), in [-π, π]."""
+    r"""Angle of each point (x, y), in [-π, π].
+
+    >>> wg.atan2(np.array([1.0, -1.0]), np.array([-1.0, -1.0]))
+    array([ 2.35619449, -2.35619449])
+    """
 
 def sinh(x: Any) -> Any:
-    """Hyperbolic sine of each element."""
+    r"""Hyperbolic sine of each element.
+
+    >>> wg.sinh(np.array([0.0, 1.0]))
+    array([0.        , 1.17520119])
+    """
 
 def cosh(x: Any) -> Any:
-    """Hyperbolic cosine of each element."""
+    r"""Hyperbolic cosine of each element.
+
+    >>> wg.cosh(np.array([0.0, 1.0]))
+    array([1.        , 1.54308063])
+    """
 
 def tanh(x: Any) -> Any:
-    """Hyperbolic tangent of each element."""
+    r"""Hyperbolic tangent of each element.
+
+    >>> wg.tanh(np.array([-1.0, 0.0, 1000.0]))
+    array([-0.76159416,  0.        ,  1.        ])
+    """
 
 def asinh(x: Any) -> Any:
-    """Inverse hyperbolic sine of each element."""
+    r"""Inverse hyperbolic sine of each element.
+
+    >>> wg.asinh(np.array([-1.0, 0.0, 1e10]))
+    array([-0.88137359,  0.        , 23.71899811])
+    """
 
 def acosh(x: Any) -> Any:
-    """Inverse hyperbolic cosine of each element; NaN below 1."""
+    r"""Inverse hyperbolic cosine of each element; NaN below 1.
+
+    >>> wg.acosh(np.array([1.0, 2.0]))
+    array([0.       , 1.3169579])
+    """
 
 def atanh(x: Any) -> Any:
-    """Inverse hyperbolic tangent of each element, which lie in [-1, 1]."""
+    r"""Inverse hyperbolic tangent of each element, which lie in [-1, 1].
+
+    >>> wg.atanh(np.array([-0.5, 0.0, 0.5]))
+    array([-0.54930614,  0.        ,  0.54930614])
+    """
 
 def add(x: Any, y: Any) -> Any:
-    """Sum of each pair of elements, x + y."""
+    r"""Sum of each pair of elements, x + y.
+
+    >>> wg.add(np.array([1.0, 2.0]), 10)
+    array([11., 12.])
+    """
 
 def subtract(x: Any, y: Any) -> Any:
-    """Difference of each pair of elements, x - y."""
+    r"""Difference of each pair of elements, x - y.
+
+    >>> wg.subtract(np.array([1.0, 2.0]), 10)
+    array([-9., -8.])
+    """
 
 def multiply(x: Any, y: Any) -> Any:
-    """Product of each pair of elements, x * y."""
+    r"""Product of each pair of elements, x * y.
+
+    >>> wg.multiply(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    array([3., 8.])
+    """
 
 def divide(x: Any, y: Any) -> Any:
-    """Quotient of each pair of elements, x / y; that of integers is a float."""
+    r"""Quotient of each pair of elements, x / y; that of integers is a float.
+
+    >>> wg.divide(np.array([1, 3]), 2)
+    array([0.5, 1.5])
+    """
 
 def floor_divide(x: Any, y: Any) -> Any:
-    """Quotient of each pair of elements rounded down, x // y; 0 for integers where y is 0."""
+    r"""Quotient of each pair of elements rounded down, x // y; 0 for integers where y is 0.
+
+    >>> wg.floor_divide(np.array([7, -7]), 2)
+    array([ 3, -4])
+    """
 
 def remainder(x: Any, y: Any) -> Any:
-    """What x // y leaves, x % y, with the sign of y; 0 for integers where y is 0."""
+    r"""What x // y leaves, x % y, with the sign of y; 0 for integers where y is 0.
+
+    >>> wg.remainder(np.array([7.0, -7.0]), 3)
+    array([1., 2.])
+    """
 
 def negative(x: Any) -> Any:
-    """Each element with its sign turned, -x."""
+    r"""Each element with its sign turned, -x.
+
+    >>> wg.negative(np.array([1.0, -2.0]))
+    array([-1.,  2.])
+    """
 
 def positive(x: Any) -> Any:
-    """Each element as it is, +x."""
+    r"""Each element as it is, +x.
+
+    >>> wg.positive(np.array([1.0, -2.0]))
+    array([ 1., -2.])
+    """
 
 def reciprocal(x: Any) -> Any:
-    """1 / x of each element."""
+    r"""1 / x of each element.
+
+    >>> wg.reciprocal(np.array([2.0, -4.0]))
+    array([ 0.5 , -0.25])
+    """
 
 def square(x: Any) -> Any:
-    """x * x of each element."""
+    r"""x * x of each element.
+
+    >>> wg.square(np.array([-3.0, 0.5]))
+    array([9.  , 0.25])
+    """
 
 def sqrt(x: Any) -> Any:
-    """Square root of each element."""
+    r"""Square root of each element.
+
+    >>> wg.sqrt(np.array([4.0, 2.0]))
+    array([2.        , 1.41421356])
+    """
 
 def rsqrt(x: Any) -> Any:
-    """1 / sqrt(x) of each element."""
+    r"""1 / sqrt(x) of each element.
+
+    >>> wg.rsqrt(np.array([4.0, 0.25]))
+    array([0.5, 2. ])
+    """
 
 def cbrt(x: Any) -> Any:
-    """Real cube root of each element."""
+    r"""Real cube root of each element.
+
+    >>> wg.cbrt(np.array([-8.0, 27.0]))
+    array([-2.,  3.])
+    """
 
 def power(x: Any, y: Any) -> Any:
-    """x to the power y, of each pair of elements; 1 where y is 0."""
+    r"""x to the power y, of each pair of elements; 1 where y is 0.
+
+    >>> wg.power(np.array([2.0, 9.0]), np.array([10.0, 0.5]))
+    array([1024.,    3.])
+    """
 
 def hypot(x: Any, y: Any) -> Any:
-    """Square root of x² + y², of each pair of elements, without overflow on the way."""
+    r"""Square root of x² + y², of each pair of elements, without overflow on the way.
+
+    >>> wg.hypot(np.array([3.0, 1e200]), np.array([4.0, 1e200]))
+    array([5.00000000e+000, 1.41421356e+200])
+    """
 
 def gammainc(a: Any, x: Any) -> Any:
     r"""The share of ∫ tᵃ⁻¹ exp(-t) dt that lies between 0 and x, for a >= 0 and x >= 0.
@@ -861,7 +1154,11 @@ def gammainc(a: Any, x: Any) -> Any:
     """
 
 def gammaincc(a: Any, x: Any) -> Any:
-    """1 - gammainc(a, x), accurate where that is near 0."""
+    r"""1 - gammainc(a, x), accurate where that is near 0.
+
+    >>> wg.gammaincc(np.array([1.0, 1.0]), np.array([1.0, 50.0]))
+    array([3.67879441e-01, 1.92874985e-22])
+    """
 
 def betainc(a: Any, b: Any, x: Any) -> Any:
     r"""The share of ∫ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt from 0 to 1 that lies below x, for a >= 0 and b >= 0.
@@ -877,58 +1174,141 @@ def take(x: Any, indices: Any, axis: int | None = None) -> Any:
     r"""Elements at integer positions along an axis; negative positions count from the end.
 
     Without an axis, the array is read row by row as 1-d.
+
+    >>> wg.take(np.array([[1, 2], [3, 4]]), np.array([1, 1]), axis=0)
+    array([[3, 4],
+           [3, 4]])
     """
 
 def take_along_axis(x: Any, indices: Any, axis: int = -1) -> Any:
-    """Along an axis, the elements at the positions that the same row of `indices` lists."""
+    r"""Along an axis, the elements at the positions that the same row of `indices` lists.
+
+    >>> wg.take_along_axis(np.array([[1, 2], [3, 4]]), np.array([[1], [0]]), axis=1)
+    array([[2],
+           [3]])
+    """
 
 def scatter_add(x: Any, indices: Any, updates: Any, axis: int = 0) -> Any:
     r"""The array with `updates` added at integer positions along an axis.
 
     Updates of one position add up; negative positions count from the end.
+
+    >>> wg.scatter_add(np.zeros(3), np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]))
+    array([1., 0., 5.])
     """
 
 def one_hot(indices: Any, num_classes: int, dtype: Any = ...) -> Any:
-    """A row of zeros for each index, with a one at that position; none for an index outside."""
+    r"""A row of zeros for each index, with a one at that position; none for an index outside.
+
+    >>> wg.one_hot(np.array([2, 0]), 3)
+    array([[0., 0., 1.],
+           [1., 0., 0.]], dtype=float32)
+    """
 
 def abs(x: Any) -> Any:
-    """Each element without its sign."""
+    r"""Each element without its sign.
+
+    >>> wg.abs(np.array([-1.5, 2.0]))
+    array([1.5, 2. ])
+    """
 
 def sign(x: Any) -> Any:
-    """-1, 0 or 1, as each element is negative, zero or positive."""
+    r"""-1, 0 or 1, as each element is negative, zero or positive.
+
+    >>> wg.sign(np.array([-3.0, 0.0, 2.0]))
+    array([-1.,  0.,  1.])
+    """
 
 def copysign(x: Any, y: Any) -> Any:
-    """The size of each x with the sign of y, a negative zero's included."""
+    r"""The size of each x with the sign of y, a negative zero's included.
+
+    >>> wg.copysign(np.array([1.0, 2.0]), np.array([-0.0, 3.0]))
+    array([-1.,  2.])
+    """
 
 def nextafter(x: Any, y: Any) -> Any:
-    """The float next to each x in the direction of y; y where they are equal."""
+    r"""The float next to each x in the direction of y; y where they are equal.
+
+    >>> wg.nextafter(np.float32(1), np.float32(2)) > 1
+    np.True_
+    """
 
 def floor(x: Any) -> Any:
-    """The largest whole number that is not above each element."""
+    r"""The largest whole number that is not above each element.
+
+    >>> wg.floor(np.array([-1.5, 0.2, 3.0]))
+    array([-2.,  0.,  3.])
+    """
 
 def ceil(x: Any) -> Any:
-    """The smallest whole number that is not below each element."""
+    r"""The smallest whole number that is not below each element.
+
+    >>> wg.ceil(np.array([-1.5, 0.2, 3.0]))
+    array([-1.,  1.,  3.])
+    """
 
 def trunc(x: Any) -> Any:
-    """Each element without what follows the decimal point."""
+    r"""Each element without what follows the decimal point.
+
+    >>> wg.trunc(np.array([-1.5, 0.2, 3.9]))
+    array([-1.,  0.,  3.])
+    """
 
 def round(x: Any) -> Any:
-    """The whole number nearest to each element; of two, the even one."""
+    r"""The whole number nearest to each element; of two, the even one.
+
+    >>> wg.round(np.array([0.5, 1.5, -2.7]))
+    array([ 0.,  2., -3.])
+    """
 
 def maximum(x: Any, y: Any) -> Any:
-    """The larger of each pair of elements; NaN if either is."""
+    r"""The larger of each pair of elements; NaN if either is.
+
+    >>> wg.maximum(np.array([1.0, 5.0]), 3.0)
+    array([3., 5.])
+    """
 
 def minimum(x: Any, y: Any) -> Any:
-    """The smaller of each pair of elements; NaN if either is."""
+    r"""The smaller of each pair of elements; NaN if either is.
+
+    >>> wg.minimum(np.array([1.0, 5.0]), 3.0)
+    array([1., 3.])
+    """
 
 def relu(x: Any) -> Any:
-    """Each element where it is positive, else 0."""
+    r"""Each element where it is positive, else 0.
+
+    >>> wg.relu(np.array([-1.0, 0.0, 2.0]))
+    array([0., 0., 2.])
+    """
 
 def clip(x: Any, min: Any = None, max: Any = None) -> Any:
-    """Each element, but not below min and not above max; None is no bound."""
+    r"""Each element, but not below min and not above max; None is no bound.
+
+    >>> wg.clip(np.array([-2.0, 0.5, 7.0]), -1, 1), wg.clip(np.array([-2.0, 7.0]), min=0)
+    (array([-1. ,  0.5,  1. ]), array([0., 7.]))
+    """
 
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """Elements of x where the condition holds, else of y."""
+    r"""Elements of x where the condition holds, else of y.
+
+    >>> wg.where(np.array([True, False]), np.array([1.0, 2.0]), -1.0)
+    array([ 1., -1.])
+    """
+
+def astype(x: Any, dtype: Any, *, copy: Any = None, device: Any = None) -> Any:
+    r"""The same numbers in another dtype.
+
+    >>> wg.astype(np.array([1.9, -1.9]), np.int64)
+    array([ 1, -1])
+    """
+
+def stop_gradient(x: Any) -> Any:
+    r"""The same value, cut out of every derivative. The one way to detach.
+
+    >>> wg.grad(lambda x: x * wg.stop_gradient(x))(3.0)
+    array(3.)
+    """
 
 def sum(
     x: Any,
@@ -1014,16 +1394,35 @@ def argmin(x: Any, axis: int | None = None, keepdims: builtins.bool = False) -> 
     """
 
 def reshape(x: Any, shape: Any, *, copy: Any = None) -> Any:
-    """The elements, row by row, in another shape; one size may be -1."""
+    r"""The elements, row by row, in another shape; one size may be -1.
+
+    >>> wg.reshape(np.array([1, 2, 3, 4]), (2, -1))
+    array([[1, 2],
+           [3, 4]])
+    """
 
 def broadcast_to(x: Any, shape: Any) -> Any:
-    """The array repeated along new axes and along axes of size 1."""
+    r"""The array repeated along new axes and along axes of size 1.
+
+    >>> wg.broadcast_to(np.array([1, 2]), (3, 2))
+    array([[1, 2],
+           [1, 2],
+           [1, 2]])
+    """
 
 def permute_dims(x: Any, axes: tuple[int, ...]) -> Any:
-    """The array with its axes in another order."""
+    r"""The array with its axes in another order.
+
+    >>> wg.permute_dims(np.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
 
 def matrix_transpose(x: Any) -> Any:
-    """The array with its last two axes swapped."""
+    r"""The array with its last two axes swapped.
+
+    >>> wg.matrix_transpose(np.ones((5, 2, 3))).shape
+    (5, 3, 2)
+    """
 
 def argsort(
     x: Any,
@@ -1031,7 +1430,11 @@ def argsort(
     descending: builtins.bool = False,
     stable: builtins.bool = True,
 ) -> Any:
-    """The positions that put the elements along an axis in order; equal ones keep their order."""
+    r"""The positions that put the elements along an axis in order; equal ones keep their order.
+
+    >>> wg.argsort(np.array([3.0, 1.0, 2.0]))
+    array([1, 2, 0])
+    """
 
 def sort(
     x: Any,
@@ -1042,6 +1445,9 @@ def sort(
     r"""The elements along an axis in order, NaN last (first where descending).
 
     The gradient goes back to where each element came from, equal ones in their order.
+
+    >>> wg.sort(np.array([3.0, 1.0, 2.0])), wg.sort(np.array([1, 3, 2]), descending=True)
+    (array([1., 2., 3.]), array([3, 2, 1]))
     """
 
 def searchsorted(x1: Any, x2: Any, side: str = 'left', *, sorter: Any = None) -> Any:
@@ -1049,49 +1455,108 @@ def searchsorted(x1: Any, x2: Any, side: str = 'left', *, sorter: Any = None) ->
 
     ``side="left"`` is before elements equal to it, ``"right"`` after them. A `sorter` gives the
     positions of x1 in ascending order, where it is not sorted itself.
+
+    >>> wg.searchsorted(np.array([1.0, 2.0, 4.0]), np.array([2.0, 3.0]))
+    array([1, 2])
     """
 
 def erf(x: Any) -> Any:
-    """The error function of each element."""
+    r"""The error function of each element.
+
+    >>> wg.erf(np.array([-1.0, 0.0, 1.0]))
+    array([-0.84270079,  0.        ,  0.84270079])
+    """
 
 def erfc(x: Any) -> Any:
-    """1 - erf(x) of each element, accurate for large x."""
+    r"""1 - erf(x) of each element, accurate for large x.
+
+    >>> wg.erfc(np.array([0.0, 1.0, 10.0]))
+    array([1.00000000e+00, 1.57299207e-01, 2.08848758e-45])
+    """
 
 def erfcx(x: Any) -> Any:
-    """exp(x²) · erfc(x) of each element: erfc without its underflow for large x."""
+    r"""exp(x²) · erfc(x) of each element: erfc without its underflow for large x.
+
+    >>> wg.erfcx(np.array([0.0, 1.0, 100.0]))
+    array([1.        , 0.42758358, 0.00564161])
+    """
 
 def erfinv(y: Any) -> Any:
-    """The x with erf(x) = y for each y from -1 to 1; NaN beyond."""
+    r"""The x with erf(x) = y for each y from -1 to 1; NaN beyond.
+
+    >>> wg.erfinv(np.array([-0.5, 0.0, 0.5]))
+    array([-0.47693628,  0.        ,  0.47693628])
+    """
 
 def erfcinv(q: Any) -> Any:
-    """The x with erfc(x) = q for each q from 0 to 2, accurate for small q; NaN beyond."""
+    r"""The x with erfc(x) = q for each q from 0 to 2, accurate for small q; NaN beyond.
+
+    >>> wg.erfcinv(np.array([1.0, 0.5, 1e-30]))
+    array([0.        , 0.47693628, 8.14861622])
+    """
 
 def ndtr(x: Any) -> Any:
-    """The probability that a standard normal number is below each element."""
+    r"""The probability that a standard normal number is below each element.
+
+    >>> wg.ndtr(np.array([-1.96, 0.0, 1.96]))
+    array([0.0249979, 0.5      , 0.9750021])
+    """
 
 def log_ndtr(x: Any) -> Any:
-    """The logarithm of `ndtr`, accurate in both tails."""
+    r"""The logarithm of `ndtr`, accurate in both tails.
+
+    >>> wg.log_ndtr(np.array([0.0, -40.0]))
+    array([-6.93147181e-01, -8.04608442e+02])
+    """
 
 def ndtri(p: Any) -> Any:
-    """The x with ndtr(x) = p for each p from 0 to 1: quantiles of the normal distribution."""
+    r"""The x with ndtr(x) = p for each p from 0 to 1: quantiles of the normal distribution.
+
+    >>> wg.ndtri(np.array([0.025, 0.5]))
+    array([-1.95996398,  0.        ])
+    """
 
 def i0e(x: Any) -> Any:
-    """exp(-abs(x)) times the modified Bessel function of order 0 of each element."""
+    r"""exp(-abs(x)) times the modified Bessel function of order 0 of each element.
+
+    >>> wg.i0e(np.array([0.0, 1.0, 1000.0]))
+    array([1.        , 0.46575961, 0.01261724])
+    """
 
 def i1e(x: Any) -> Any:
-    """exp(-abs(x)) times the modified Bessel function of order 1 of each element."""
+    r"""exp(-abs(x)) times the modified Bessel function of order 1 of each element.
+
+    >>> wg.i1e(np.array([0.0, 1.0, 1000.0]))
+    array([0.        , 0.20791042, 0.01261093])
+    """
 
 def j0(x: Any) -> Any:
-    """The Bessel function of order 0 of each element."""
+    r"""The Bessel function of order 0 of each element.
+
+    >>> wg.j0(np.array([0.0, 1.0, 10.0]))
+    array([ 1.        ,  0.76519769, -0.24593576])
+    """
 
 def j1(x: Any) -> Any:
-    """The Bessel function of order 1 of each element."""
+    r"""The Bessel function of order 1 of each element.
+
+    >>> wg.j1(np.array([0.0, 1.0, 10.0]))
+    array([0.        , 0.44005059, 0.04347275])
+    """
 
 def y0(x: Any) -> Any:
-    """The Bessel function of the second kind, of order 0, of each element; NaN below 0."""
+    r"""The Bessel function of the second kind, of order 0, of each element; NaN below 0.
+
+    >>> wg.y0(np.array([1.0, 10.0]))
+    array([0.08825696, 0.05567117])
+    """
 
 def y1(x: Any) -> Any:
-    """The Bessel function of the second kind, of order 1, of each element; NaN below 0."""
+    r"""The Bessel function of the second kind, of order 1, of each element; NaN below 0.
+
+    >>> wg.y1(np.array([1.0, 10.0]))
+    array([-0.78121282,  0.24901542])
+    """
 
 def jn(n: Any, x: Any) -> Any:
     r"""The Bessel function of integer order n of each x; NaN for orders beyond 10,000.
@@ -1104,16 +1569,31 @@ def yn(n: Any, x: Any) -> Any:
     r"""The Bessel function of the second kind, of integer order n, of each x.
 
     NaN below 0, and for orders beyond 10,000.
+
+    >>> wg.yn(2, np.array([1.0, 10.0]))
+    array([-1.65068261, -0.00586808])
     """
 
 def lgamma(x: Any) -> Any:
-    """log |Γ(x)| of each element."""
+    r"""log |Γ(x)| of each element.
+
+    >>> wg.lgamma(np.array([1.0, 0.5, 100.0]))
+    array([  0.        ,   0.57236494, 359.13420537])
+    """
 
 def digamma(x: Any) -> Any:
-    """The derivative of log Γ at each element."""
+    r"""The derivative of log Γ at each element.
+
+    >>> wg.digamma(np.array([1.0, 10.0]))
+    array([-0.57721566,  2.25175259])
+    """
 
 def polygamma(n: Any, x: Any) -> Any:
-    """The n-th derivative of digamma at each x, for integers n >= 0; NaN for negative n."""
+    r"""The n-th derivative of digamma at each x, for integers n >= 0; NaN for negative n.
+
+    >>> wg.polygamma(1, np.array([1.0, 10.0]))
+    array([1.64493407, 0.10516634])
+    """
 
 def cond(condition: Any, then: Callable[..., Any], orelse: Callable[..., Any], *args: Any) -> Any:
     r"""One of two functions of the same arguments, chosen by a condition at run time.

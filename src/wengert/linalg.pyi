@@ -7,9 +7,9 @@ from typing import Any
 
 from wengert.functions.scipy_names import cho_solve as cho_solve
 from wengert.functions.scipy_names import solve_triangular as solve_triangular
-from wengert.ops.arrange import diagonal as diagonal
 from wengert.ops.contract import outer as outer
 from wengert.ops.contract import tensordot as tensordot
+from wengert.ops.diagonals import diagonal as diagonal
 from wengert.ops.matrices.determinant import slogdet as slogdet
 from wengert.ops.matrices.factors import eigh as eigh
 from wengert.ops.matrices.factors import eigvalsh as eigvalsh
@@ -143,7 +143,11 @@ def matmul(x: Any, y: Any) -> Any:
     """
 
 def matrix_transpose(x: Any) -> Any:
-    """The array with its last two axes swapped."""
+    r"""The array with its last two axes swapped.
+
+    >>> wg.matrix_transpose(np.ones((5, 2, 3))).shape
+    (5, 3, 2)
+    """
 
 def vecdot(x: Any, y: Any, axis: int = -1) -> Any:
     r"""Sum of products along one axis, broadcast over the others.

@@ -110,6 +110,14 @@ NODES = {  # of one operand, float64[2, 3]; the types are those the rules gave
         "%2: (float64[2, 3], float64[3, 3]) = qr_tall(%1)",
         "at least as many rows as columns",
     ),
+    "wide values": (
+        "float64[2, 3]",
+        "slice_axes(%0, start=(0, 0), size=(2, 3), step=(1, 1)) "
+        "%2: (float64[3],) = svd_tall(%1, save=False, signs_of_v=False)",
+        "at least as many rows as columns",
+    ),
+    "no sizes": ("float64[2, 3]", "for_several(%0, over=slice(0, 1, None))", "slice"),
+    "no epsilon": ("float64[2, 3]", "rescale(%0, axis=(1,), eps=...)", "eps"),
     "too large": (
         "float64[4611686018427387904]",
         "full(shape=(4611686018427387904,), fill_value=0, dtype=float64)",

@@ -63,7 +63,7 @@ UNREACHABLE = {
     "ops/matrices/factors.py: raise not_converged(": "LAPACK gives up on no known finite matrix",
     "ops/matrices/singular.py: raise not_converged(": "LAPACK gives up on no known finite matrix",
     "core/emit.py: raise TypeError from None": "the same",
-    "ops/create.py: raise CheckError(": "a fault of ours, should it ever be seen",
+    "ops/program.py: raise CheckError(": "a fault of ours, should it ever be seen",
     "codegen/llvm/machine/native.py: raise CompileError(": "a fault of ours",
     "core/magnitude.py: raise NotFollowed": "a signal, not an error",
 }

@@ -125,7 +125,11 @@ class TanhNormal(Distribution):
 @worded_methods("__init__", "sample")
 @dataclass
 class Uniform(Distribution):
-    """Every number from low to high alike."""
+    """Every number from low to high alike.
+
+    >>> wg.distributions.Uniform(0.0, 4.0).log_prob(np.array([1.0, 5.0]))
+    array([-1.38629436,        -inf])
+    """
 
     low: Any = 0.0
     high: Any = 1.0
@@ -231,7 +235,11 @@ class Gamma(Distribution):
 @worded_methods("__init__", "sample")
 @dataclass
 class Beta(Distribution):
-    """The beta distribution, of numbers between 0 and 1; its mean is a / (a + b)."""
+    """The beta distribution, of numbers between 0 and 1; its mean is a / (a + b).
+
+    >>> wg.distributions.Beta(2.0, 3.0).log_prob(0.5)
+    array(0.40546511)
+    """
 
     a: Any
     b: Any

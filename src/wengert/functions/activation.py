@@ -39,7 +39,11 @@ def _number(name: str, parameter: str) -> Any:
 
 @composite(type=_same_shape, samples=_SAMPLES)
 def silu(x: Any, /) -> Any:
-    """x times its sigmoid, also known as swish."""
+    """x times its sigmoid, also known as swish.
+
+    >>> wg.silu(np.array([-1.0, 0.0, 2.0]))
+    array([-0.26894142,  0.        ,  1.76159416])
+    """
     return x * op.sigmoid(x)
 
 
@@ -78,7 +82,11 @@ def gelu(x: Any, /, approximate: str = "none") -> Any:
     at=[((0.0,), 0.0, (1.0,), "the left branch: alpha * exp(0)")],
 )
 def elu(x: Any, /, alpha: float = 1.0) -> Any:
-    """x where it is positive, else alpha * (exp(x) - 1)."""
+    """x where it is positive, else alpha * (exp(x) - 1).
+
+    >>> wg.elu(np.array([-1.0, 0.0, 2.0]))
+    array([-0.63212056,  0.        ,  2.        ])
+    """
     x = as_float(x)
     positive = op.greater(x, 0)
     return op.where(positive, x, op.expm1(op.where(positive, 0, x)) * alpha)
@@ -95,7 +103,11 @@ _SELU_SCALE = 1.0507009873554805
     at=[((0.0,), 0.0, (_SELU_SCALE * _SELU_ALPHA,), "the left branch, as in elu")],
 )
 def selu(x: Any, /) -> Any:
-    """`elu` with the scale and alpha that keep mean 0 and variance 1 from layer to layer."""
+    """`elu` with the scale and alpha that keep mean 0 and variance 1 from layer to layer.
+
+    >>> wg.selu(np.array([-1.0, 0.0, 2.0]))
+    array([-1.11133074,  0.        ,  2.10140197])
+    """
     return op.elu(x, _SELU_ALPHA) * _SELU_SCALE
 
 
@@ -115,7 +127,11 @@ def _leaky_slope(x: Any, negative_slope: float) -> Any:
     at=[((0.0,), 0.0, (0.01,), "the slope on the left, as relu'(0) = 0")],
 )
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Any:
-    """x where it is positive, else x * negative_slope."""
+    """x where it is positive, else x * negative_slope.
+
+    >>> wg.leaky_relu(np.array([-2.0, 3.0])), wg.leaky_relu(np.array([-2.0]), 0.1)
+    (array([-0.02,  3.  ]), array([-0.2]))
+    """
     x = as_float(x)
     return op.where(op.greater(x, 0), x, x * negative_slope)
 
@@ -142,13 +158,21 @@ def log_sigmoid(x: Any, /) -> Any:
 
 @composite(type=_same_shape, samples=_SAMPLES)
 def mish(x: Any, /) -> Any:
-    """x times the hyperbolic tangent of its softplus."""
+    """x times the hyperbolic tangent of its softplus.
+
+    >>> wg.mish(np.array([-1.0, 0.0, 2.0]))
+    array([-0.30340146,  0.        ,  1.94395896])
+    """
     return x * op.tanh(op.softplus(x))
 
 
 @composite(type=_same_shape, samples=_SAMPLES)
 def softsign(x: Any, /) -> Any:
-    """x divided by 1 + abs(x)."""
+    """x divided by 1 + abs(x).
+
+    >>> wg.softsign(np.array([-1.0, 0.0, 3.0]))
+    array([-0.5 ,  0.  ,  0.75])
+    """
     x = as_float(x)
     return x / (1 + op.abs(x))
 
@@ -159,7 +183,11 @@ def softsign(x: Any, /) -> Any:
     at=[((1.0,), 1.0, (1.0,), "clip passes the gradient at its bounds")],
 )
 def hard_tanh(x: Any, /) -> Any:
-    """x, but at least -1 and at most 1."""
+    """x, but at least -1 and at most 1.
+
+    >>> wg.hard_tanh(np.array([-3.0, 0.5, 2.0]))
+    array([-1. ,  0.5,  1. ])
+    """
     return op.clip(as_float(x), -1, 1)
 
 
@@ -180,7 +208,11 @@ def _glu_type(x: Any, axis: int) -> ArrayType:
     samples=(sample((3, 4)), sample((4, 3, 1), axis=0)),
 )
 def glu(x: Any, /, axis: int = -1) -> Any:
-    """The first half along the axis times the sigmoid of the second."""
+    """The first half along the axis times the sigmoid of the second.
+
+    >>> wg.glu(np.array([1.0, 2.0, 0.0, 100.0]))
+    array([0.5, 2. ])
+    """
     _glu_type(x, axis)
     values, gates = op.split(x, 2, axis)
     return values * op.sigmoid(gates)

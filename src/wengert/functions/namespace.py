@@ -82,7 +82,11 @@ def finfo(type: Any, /) -> FloatLimits:
 
 @worded
 def iinfo(type: Any, /) -> Any:
-    """The limits of an integer dtype, or of that of an array: bits, max, min."""
+    """The limits of an integer dtype, or of that of an array: bits, max, min.
+
+    >>> wg.iinfo(np.int8).max
+    127
+    """
     dtype = _dtype("iinfo", type)
     if dtype.kind not in "iu":
         raise DTypeError(f"iinfo: given {dtype}; a dtype of integers is needed. Use wg.finfo.")
@@ -111,13 +115,21 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
 @worded
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The dtype in which these arrays, dtypes and numbers meet."""
+    """The dtype in which these arrays, dtypes and numbers meet.
+
+    >>> wg.result_type(np.float32, np.int8), wg.result_type(np.float32, np.float64)
+    (dtype('float32'), dtype('float64'))
+    """
     return np.result_type(*(x.dtype if isinstance(x, Tensor) else x for x in arrays_and_dtypes))
 
 
 @worded
 def can_cast(from_: Any, to: Any, /) -> bool:
-    """Whether every number of a dtype, or of the dtype of an array, is one of another dtype."""
+    """Whether every number of a dtype, or of the dtype of an array, is one of another dtype.
+
+    >>> wg.can_cast(np.int8, np.float32), wg.can_cast(np.float64, np.float32)
+    (True, False)
+    """
     return np.can_cast(_dtype("can_cast", from_), dtypes.canonical("can_cast", to))
 
 

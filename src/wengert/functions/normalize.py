@@ -121,7 +121,20 @@ def _inverse_jvp(d: Any, out: Any, x: Any, axis: Axes, eps: float, centred: bool
     return op.pull(op.mean(moved, axis, True), -out)
 
 
+def _eps(name: str, eps: Any) -> float:
+    return canonical_number(name, "eps", eps, lambda number: number >= 0, "a number >= 0")
+
+
+def _over(name: str) -> Any:
+    def canonical(x: Any, *_rest: Any, axis: Any, eps: float, **more: Any) -> dict[str, Any]:
+        flags = {flag: bool(value) for flag, value in more.items()}
+        return {"axis": canonical_axes(name, axis, x.ndim), "eps": _eps(name, eps), **flags}
+
+    return canonical
+
+
 @composite(
+    canonical=_over("inverse_spread"),
     vjp=_inverse_vjp,
     jvp=_inverse_jvp,
     samples=(
@@ -142,17 +155,6 @@ def _unit_derivative(d: Any, out: Any, x: Any, axis: Axes, eps: float, centred: 
     return op.pull(d, op.inverse_spread(x, axis, eps, centred))
 
 
-def _eps(name: str, eps: Any) -> float:
-    return canonical_number(name, "eps", eps, lambda number: number >= 0, "a number >= 0")
-
-
-def _over(name: str) -> Any:
-    def canonical(x: Any, *_rest: Any, axis: Any, eps: float) -> dict[str, Any]:
-        return {"axis": canonical_axes(name, axis, x.ndim), "eps": _eps(name, eps)}
-
-    return canonical
-
-
 @composite(
     type=lambda x, axis, eps: ArrayType(x.shape, dtypes.floating(x.dtype)),
     canonical=_over("standardize"),
@@ -161,13 +163,18 @@ def _over(name: str) -> Any:
     samples=(sample((3, 4)), sample((2, 3, 4), axis=(0, 2)), sample((3, 4), axis=0, eps=0.1)),
 )
 def standardize(x: Any, /, axis: Any = -1, eps: float = 1e-5) -> Any:
-    """Elements less their mean along the axes, divided by sqrt(variance + eps)."""
+    """Elements less their mean along the axes, divided by sqrt(variance + eps).
+
+    >>> wg.standardize(np.array([1.0, 2.0, 3.0]), eps=0.0)
+    array([-1.22474487,  0.        ,  1.22474487])
+    """
     x = as_float(x)
     return _centred(x, axis, True) / _spread(x, axis, eps, True)
 
 
 @composite(
     type=lambda x, axis, eps: ArrayType(x.shape, dtypes.floating(x.dtype)),
+    canonical=_over("rescale"),
     vjp=lambda g, out, x, axis, eps: _unit_derivative(g, out, x, axis, eps, False),
     jvp=lambda d, out, x, axis, eps: _unit_derivative(d[0], out, x, axis, eps, False),
     samples=(sample((3, 4), axis=(1,), eps=1e-6), sample((2, 3, 4), axis=(0, 2), eps=0.1)),

@@ -50,7 +50,11 @@ def unique_all(x: Any, /) -> UniqueAll:
 
 @function(array_function=(np.unique_counts,))
 def unique_counts(x: Any, /) -> UniqueCounts:
-    """The different numbers, ascending, and how often each comes; not for traced values."""
+    """The different numbers, ascending, and how often each comes; not for traced values.
+
+    >>> wg.unique_counts(np.array([3, 1, 3]))
+    UniqueCounts(values=array([1, 3]), counts=array([1, 2]))
+    """
     found = op.unique_all(x)
     return UniqueCounts(found.values, found.counts)
 
@@ -70,7 +74,11 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
 
 @function(array_function=(np.unique_values,))
 def unique_values(x: Any, /) -> Any:
-    """The different numbers, ascending; not for traced values."""
+    """The different numbers, ascending; not for traced values.
+
+    >>> wg.unique_values(np.array([3, 1, 3]))
+    array([1, 3])
+    """
     return op.unique_all(x).values
 
 

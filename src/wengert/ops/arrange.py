@@ -1,4 +1,4 @@
-"""Arrays put together, taken apart, padded, repeated and masked."""
+"""Arrays put together, taken apart, padded and repeated."""
 
 from __future__ import annotations
 
@@ -118,6 +118,10 @@ def concat(*arrays: Any, axis: int | None = 0) -> None:
     """The arrays of a sequence, one after the other along an axis they have.
 
     With ``axis=None`` the arrays are read row by row and joined to one 1-d array.
+
+    >>> wg.concat([np.array([[1, 2]]), np.array([[3, 4]])], axis=0)
+    array([[1, 2],
+           [3, 4]])
     """
 
 
@@ -130,7 +134,12 @@ def _sequence(name: str, arrays: Any) -> list[Any]:
 
 @function()
 def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
-    """The arrays of a sequence, all of one shape, side by side along a new axis."""
+    """The arrays of a sequence, all of one shape, side by side along a new axis.
+
+    >>> wg.stack([np.array([1, 2]), np.array([3, 4])], axis=1)
+    array([[1, 3],
+           [2, 4]])
+    """
     ready = _sequence("stack", arrays)
     shape = tuple(ready[0].shape)
     for x in ready:
@@ -145,7 +154,11 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
 
 @function()
 def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
-    """The arrays that lie side by side along an axis, without that axis."""
+    """The arrays that lie side by side along an axis, without that axis.
+
+    >>> wg.unstack(np.array([[1, 2], [3, 4]]))
+    (array([1, 2]), array([3, 4]))
+    """
     x = op.asarray(x)
     axis = canonical_axis("unstack", axis, x.ndim)
     rest = tuple(size for i, size in enumerate(x.shape) if i != axis)
@@ -154,7 +167,11 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 
 @function(array_function=(np.split,))
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """The array cut along an axis: into so many equal parts, or before each of some positions."""
+    """The array cut along an axis: into so many equal parts, or before each of some positions.
+
+    >>> wg.split(np.arange(6), 3), wg.split(np.arange(6), [1, 4])
+    ([array([0, 1]), array([2, 3]), array([4, 5])], [array([0]), array([1, 2, 3]), array([4, 5])])
+    """
     x = op.asarray(x)
     axis = canonical_axis("split", axis, x.ndim)
     size = x.shape[axis]
@@ -264,12 +281,21 @@ def _padded_element(p: Places) -> Any:
     lower=Pick(_padded_element),
 )
 def pad(x: Any, /, pad_width: Any, constant_values: float = 0) -> None:
-    """The array in a frame of one number; `pad_width` holds a pair (before, after) per axis."""
+    """The array in a frame of one number; `pad_width` holds a pair (before, after) per axis.
+
+    >>> wg.pad(np.array([1, 2]), ((1, 2),))
+    array([0, 1, 2, 0, 0])
+    """
 
 
 @function(array_function=(np.tile,))
 def tile(x: Any, repetitions: Any) -> Any:
-    """The whole array repeated along each axis; missing counts and missing axes in front are 1."""
+    """The whole array repeated along each axis; missing counts and missing axes in front are 1.
+
+    >>> wg.tile(np.array([1, 2]), 2), wg.tile(np.array([1, 2]), (2, 1))
+    (array([1, 2, 1, 2]), array([[1, 2],
+           [1, 2]]))
+    """
     x = op.asarray(x)
     counts = canonical_shape("tile", repetitions)
     rank = max(len(counts), x.ndim)
@@ -297,6 +323,10 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     """Each element repeated along an axis; without an axis the array is read row by row as 1-d.
 
     `repeats` is one number for all elements, or one for each: then an array of known values.
+
+    >>> wg.repeat(np.array([1, 2]), 3), wg.repeat(np.array([[1, 2]]), 2, axis=0)
+    (array([1, 1, 1, 2, 2, 2]), array([[1, 2],
+           [1, 2]]))
     """
     x = op.asarray(x)
     if axis is None:
@@ -316,126 +346,16 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     return op.reshape(wide, (*before, size * count, *after))
 
 
-def _band_type(name: str) -> Any:
-    def rule(x: Any, k: int) -> ArrayType:
-        if len(x.shape) < 2:
-            raise ShapeError(
-                f"{name}: given shape {tuple(x.shape)}; at least two axes are needed. Add one?"
-            )
-        return ArrayType(tuple(x.shape), x.dtype)
-
-    return rule
-
-
-def _diagonal(k: Any) -> int:
-    """The number of a diagonal; beyond all matrices it does not matter how far."""
-    return max(-(2**62), min(int(k), 2**62))
-
-
-_BAND_SAMPLES = (
-    sample((3, 4)),
-    sample((2, 3, 3), k=1),
-    sample((4, 2), k=-2),
-    sample((2, 3), k=7),
-    sample((0, 3)),
-)
-
-
-def _band(choose: Any, name: str) -> Any:
-    def rule(x: Any, k: int) -> Any:
-        _band_type(name)(x, k)  # NumPy would make a matrix of a vector
-        return choose(x, k)
-
-    return rule
-
-
-def _band_element(keeps: Any) -> Any:
-    def element(p: Places) -> Any:
-        *_, row, column = p.own
-        off_diagonal = p.whole(p.add(column, p.scale(row, -1)))
-        kept = keeps(p.e, off_diagonal, p.number(p.params["k"], dtypes.int64))
-        return p.e.select(kept, p.here(0), p.number(0, p.out.dtype))
-
-    return element
-
-
-@linear(
-    numpy=_band(np.tril, "tril"),
-    type=_band_type("tril"),
-    canonical=lambda x, k: {"k": _diagonal(k)},
-    transpose=lambda g, _x, k: op.tril(g, k),
-    array_function=(np.tril,),
-    samples=_BAND_SAMPLES,
-    exact=True,
-    lower=Pick(_band_element(lambda e, x, edge: e.le(x, edge)), in_place=True),
-)
-def tril(x: Any, /, k: int = 0) -> None:
-    """The lower triangle of each matrix, up to diagonal k, and zeros above it."""
-
-
-@linear(
-    numpy=_band(np.triu, "triu"),
-    type=_band_type("triu"),
-    canonical=lambda x, k: {"k": _diagonal(k)},
-    transpose=lambda g, _x, k: op.triu(g, k),
-    array_function=(np.triu,),
-    samples=_BAND_SAMPLES,
-    exact=True,
-    lower=Pick(_band_element(lambda e, x, edge: e.ge(x, edge)), in_place=True),
-)
-def triu(x: Any, /, k: int = 0) -> None:
-    """The upper triangle of each matrix, from diagonal k on, and zeros below it."""
-
-
-@function()
-def diagonal(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
-    """The diagonal of each matrix, as the last axis; the matrices lie in the last two axes."""
-    x = op.asarray(x)
-    if x.ndim < 2:
-        raise ShapeError(
-            f"diagonal: given shape {tuple(x.shape)}; at least two axes are needed. Add one?"
-        )
-    x = op.moveaxis(x, (axis1, axis2), (-2, -1))
-    *lead, rows, columns = x.shape
-    length: Size
-    if rows == columns and isinstance(rows, Dim):
-        length = rows - abs(offset)
-    else:
-        below, right = max(-offset, 0), max(offset, 0)
-        length = max(min(int(rows) - below, int(columns) - right), 0)
-    # Row by row, the elements of a diagonal lie one row and one column apart.
-    flat = op.reshape(x, (*lead, rows * columns))
-    return op.slice_axes(
-        flat,
-        start=(*[0] * len(lead), (offset if offset >= 0 else -offset * columns)),
-        size=(*lead, length),
-        step=(*[1] * len(lead), columns + 1),
-    )
-
-
-@function(array_function=(np.diag,))
-def diag(x: Any, k: int = 0) -> Any:
-    """The diagonal k of a matrix, or the matrix that has a vector as its diagonal k."""
-    x = op.asarray(x)
-    if x.ndim == 2:
-        return op.diagonal(x, k)
-    if x.ndim != 1:
-        raise ShapeError(
-            f"diag: given shape {tuple(x.shape)}; a vector or a matrix is needed. "
-            "Use wg.diagonal for several matrices."
-        )
-    size = x.shape[0] + abs(k)
-    start = k if k >= 0 else -k * size
-    flat = op.place(x, shape=(size * size,), start=(start,), step=(size + 1,))
-    return op.reshape(flat, (size, size))
-
-
 @function()
 def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Any]:
     """The coordinates of the grid that vectors span, one array per vector.
 
     ``indexing="xy"`` lets the first vector run along axis 1 and the second along axis 0, as in a
     plot; ``"ij"`` gives every vector its own axis in order.
+
+    >>> wg.meshgrid(np.array([1, 2]), np.array([10, 20, 30]), indexing="ij")[1]
+    array([[10, 20, 30],
+           [10, 20, 30]])
     """
     if indexing not in ("xy", "ij"):
         raise ShapeError(f"meshgrid: indexing {indexing!r} was given; it is 'xy' or 'ij'. Use one.")

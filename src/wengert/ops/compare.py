@@ -40,7 +40,11 @@ _SHIFTS = (
     exact=True,
 )
 def equal(x: Any, y: Any, /) -> None:
-    """Whether each x == y."""
+    """Whether each x == y.
+
+    >>> wg.equal(np.array([1, 2, 3]), np.array([1, 0, 3]))
+    array([ True, False,  True])
+    """
 
 
 @elementwise(
@@ -54,7 +58,11 @@ def equal(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def not_equal(x: Any, y: Any, /) -> None:
-    """Whether each x != y."""
+    """Whether each x != y.
+
+    >>> wg.not_equal(np.array([1, 2, 3]), np.array([1, 0, 3]))
+    array([False,  True, False])
+    """
 
 
 @elementwise(
@@ -67,7 +75,11 @@ def not_equal(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def less(x: Any, y: Any, /) -> None:
-    """Whether each x < y."""
+    """Whether each x < y.
+
+    >>> wg.less(np.array([1, 2, 3]), 2)
+    array([ True, False, False])
+    """
 
 
 @elementwise(
@@ -80,7 +92,11 @@ def less(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def less_equal(x: Any, y: Any, /) -> None:
-    """Whether each x <= y."""
+    """Whether each x <= y.
+
+    >>> wg.less_equal(np.array([1, 2, 3]), 2)
+    array([ True,  True, False])
+    """
 
 
 @elementwise(
@@ -93,7 +109,11 @@ def less_equal(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def greater(x: Any, y: Any, /) -> None:
-    """Whether each x > y."""
+    """Whether each x > y.
+
+    >>> wg.greater(np.array([1, 2, 3]), 2)
+    array([False, False,  True])
+    """
 
 
 @elementwise(
@@ -106,7 +126,11 @@ def greater(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def greater_equal(x: Any, y: Any, /) -> None:
-    """Whether each x >= y."""
+    """Whether each x >= y.
+
+    >>> wg.greater_equal(np.array([1, 2, 3]), 2)
+    array([False,  True,  True])
+    """
 
 
 @elementwise(
@@ -119,7 +143,11 @@ def greater_equal(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def logical_and(x: Any, y: Any, /) -> None:
-    """Whether both are true; a number is true unless it is 0."""
+    """Whether both are true; a number is true unless it is 0.
+
+    >>> wg.logical_and(np.array([True, True]), np.array([True, False]))
+    array([ True, False])
+    """
 
 
 @elementwise(
@@ -132,7 +160,11 @@ def logical_and(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def logical_or(x: Any, y: Any, /) -> None:
-    """Whether either is true; a number is true unless it is 0."""
+    """Whether either is true; a number is true unless it is 0.
+
+    >>> wg.logical_or(np.array([True, False]), np.array([False, False]))
+    array([ True, False])
+    """
 
 
 @elementwise(
@@ -145,7 +177,11 @@ def logical_or(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def logical_xor(x: Any, y: Any, /) -> None:
-    """Whether exactly one is true; a number is true unless it is 0."""
+    """Whether exactly one is true; a number is true unless it is 0.
+
+    >>> wg.logical_xor(np.array([True, True]), np.array([True, False]))
+    array([False,  True])
+    """
 
 
 @elementwise(
@@ -157,7 +193,11 @@ def logical_xor(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def logical_not(x: Any, /) -> None:
-    """Whether each element is false; a number is true unless it is 0."""
+    """Whether each element is false; a number is true unless it is 0.
+
+    >>> wg.logical_not(np.array([True, False]))
+    array([False,  True])
+    """
 
 
 @elementwise(
@@ -171,7 +211,11 @@ def logical_not(x: Any, /) -> None:
     exact=True,
 )
 def bitwise_and(x: Any, y: Any, /) -> None:
-    """The bits set in both, x & y."""
+    """The bits set in both, x & y.
+
+    >>> wg.bitwise_and(np.array([0b1100, 0b1010]), 0b0110)
+    array([4, 2])
+    """
 
 
 @elementwise(
@@ -185,7 +229,11 @@ def bitwise_and(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def bitwise_or(x: Any, y: Any, /) -> None:
-    """The bits set in either, x | y."""
+    """The bits set in either, x | y.
+
+    >>> wg.bitwise_or(np.array([0b1100, 0b1010]), 0b0110)
+    array([14, 14])
+    """
 
 
 @elementwise(
@@ -199,7 +247,11 @@ def bitwise_or(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def bitwise_xor(x: Any, y: Any, /) -> None:
-    """The bits set in one of them only, x ^ y."""
+    """The bits set in one of them only, x ^ y.
+
+    >>> wg.bitwise_xor(np.array([0b1100, 0b1010]), 0b0110)
+    array([10, 12])
+    """
 
 
 @elementwise(
@@ -212,7 +264,11 @@ def bitwise_xor(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def bitwise_invert(x: Any, /) -> None:
-    """Every bit turned, ~x; of a bool, its opposite."""
+    """Every bit turned, ~x; of a bool, its opposite.
+
+    >>> wg.bitwise_invert(np.array([0, 5])), wg.bitwise_invert(np.array([True, False]))
+    (array([-1, -6]), array([False,  True]))
+    """
 
 
 @elementwise(
@@ -225,7 +281,11 @@ def bitwise_invert(x: Any, /) -> None:
     exact=True,
 )
 def bitwise_left_shift(x: Any, y: Any, /) -> None:
-    """The bits of x moved up by y, x << y; 0 where y is negative or at least the width of x."""
+    """The bits of x moved up by y, x << y; 0 where y is negative or at least the width of x.
+
+    >>> wg.bitwise_left_shift(np.array([1, 3]), 2)
+    array([ 4, 12])
+    """
 
 
 @elementwise(
@@ -238,7 +298,11 @@ def bitwise_left_shift(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def bitwise_right_shift(x: Any, y: Any, /) -> None:
-    """The bits of x moved down by y, x >> y; the sign stays, so that it rounds down."""
+    """The bits of x moved down by y, x >> y; the sign stays, so that it rounds down.
+
+    >>> wg.bitwise_right_shift(np.array([8, -8]), 2)
+    array([ 2, -2])
+    """
 
 
 @elementwise(
@@ -250,7 +314,11 @@ def bitwise_right_shift(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def isfinite(x: Any, /) -> None:
-    """Whether each element is neither infinite nor NaN."""
+    """Whether each element is neither infinite nor NaN.
+
+    >>> wg.isfinite(np.array([1.0, np.inf, np.nan]))
+    array([ True, False, False])
+    """
 
 
 @elementwise(
@@ -262,7 +330,11 @@ def isfinite(x: Any, /) -> None:
     exact=True,
 )
 def isinf(x: Any, /) -> None:
-    """Whether each element is infinite, of either sign."""
+    """Whether each element is infinite, of either sign.
+
+    >>> wg.isinf(np.array([1.0, -np.inf, np.nan]))
+    array([False,  True, False])
+    """
 
 
 @elementwise(
@@ -274,7 +346,11 @@ def isinf(x: Any, /) -> None:
     exact=True,
 )
 def isnan(x: Any, /) -> None:
-    """Whether each element is not a number."""
+    """Whether each element is not a number.
+
+    >>> wg.isnan(np.array([1.0, np.inf, np.nan]))
+    array([False, False,  True])
+    """
 
 
 @elementwise(
@@ -286,4 +362,8 @@ def isnan(x: Any, /) -> None:
     exact=True,
 )
 def signbit(x: Any, /) -> None:
-    """Whether the sign bit of each element is set: below zero, or a negative zero."""
+    """Whether the sign bit of each element is set: below zero, or a negative zero.
+
+    >>> wg.signbit(np.array([-3.0, -0.0, 0.0]))
+    array([ True,  True, False])
+    """

@@ -1,4 +1,4 @@
-"""Sources of values: inputs, parameters, constants, sizes, and arrays filled by a rule."""
+"""Arrays filled by a rule, and arrays of what is given."""
 
 from __future__ import annotations
 
@@ -7,189 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import dtypes, magnitude
+from wengert.core import dtypes
 from wengert.core.bind import located, recording_level
 from wengert.core.constant import IndexableConstant
-from wengert.core.define import elementwise, function, linear, primitive
+from wengert.core.define import function, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
-from wengert.core.lowering import Along, Elementwise, Formula, Source, View
+from wengert.core.lowering import Formula
 from wengert.core.number import Number
 from wengert.core.op import holds_tensor
-from wengert.core.samples import Booleans, sample, uniform
+from wengert.core.samples import sample
 from wengert.core.shapes import canonical_shape
 from wengert.core.standard import require_cpu
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.words.masked import require_plain_array
-from wengert.errors import CheckError, DTypeError, ShapeError, TraceError
+from wengert.errors import DTypeError, ShapeError, TraceError
 
 BEYOND = 1 << 62  # farther than any size, and still an int64
-
-
-def _needs_value(**params: Any) -> Any:
-    raise CheckError(
-        f"{params.get('name')}: an input was run; its value must be given. Please report this."
-    )
-
-
-@primitive(
-    numpy=_needs_value,
-    type=lambda name, type: type,
-    canonical=lambda name, type: {"name": str(name), "type": type},
-    flat=True,
-    space="hidden",
-    lower=Source(),
-)
-def input(*, name: str, type: ArrayType) -> None:
-    """An input of a graph: a value given at every run. No gradient is accumulated in it."""
-
-
-@primitive(
-    numpy=_needs_value,
-    type=lambda name, type: type,
-    canonical=lambda name, type: {"name": str(name), "type": type},
-    flat=True,
-    space="hidden",
-    lower=Source(),
-)
-def parameter(*, name: str, type: ArrayType) -> None:
-    """A parameter of a graph: a value that stays between runs and receives a gradient."""
-
-
-@primitive(
-    numpy=lambda value: value,
-    type=lambda value: ArrayType(value.shape, value.dtype),
-    canonical=lambda value: {"value": value if type(value) is np.ndarray else np.asarray(value)},
-    flat=True,
-    space="hidden",
-    magnitude=magnitude.CONSTANT,
-    lower=Source(),
-)
-def constant(*, value: Any) -> None:
-    """An array that is part of the program."""
-
-
-@primitive(
-    numpy=lambda dim, dtype: np.asarray(dim, dtype),
-    type=lambda dim, dtype: ArrayType((), dtype),
-    canonical=lambda dim, dtype: {
-        "dim": canonical_shape("size", dim)[0],
-        "dtype": dtypes.canonical("size", dtype),
-    },
-    flat=True,
-    sized=True,
-    space="hidden",
-    lower=Formula(lambda params: params["dim"]),
-)
-def size(*, dim: Size, dtype: Any) -> None:
-    """The number behind a Dim, as a 0-d array."""
-
-
-@linear(
-    numpy=lambda x, index: x[index],
-    type=lambda x, index: x[index],
-    transpose=lambda g, _x, index: g,  # the tape gives each output of a call a slot of its own
-    space="hidden",
-)
-def pick(x: Any, /, index: int) -> None:
-    """One output of an op that has several."""
-
-
-def _astype_vjp(g: Any, _out: Any, _x: Any, dtype: Any) -> Any:
-    floats = dtypes.is_float(_x.dtype) and dtypes.is_float(dtype)
-    return op.astype(g, _x.dtype) if floats else None
-
-
-def _cast(x: Any, dtype: Any) -> Any:
-    """NumPy's cast, defined everywhere: a float beyond an integer's range is the end of that range,
-    and NaN is 0.
-    """
-    x = np.asarray(x)
-    if x.dtype.kind != "f" or dtype.kind not in "iu":
-        return x.astype(dtype)
-    limits = np.iinfo(dtype)
-    least, beyond = float(limits.min), float(limits.max) + 1  # exact for 8, 16 and 32 bits
-    with np.errstate(invalid="ignore"):
-        inside = (
-            (x > least - 1) & (x < beyond) if dtype.itemsize < 8 else (x >= least) & (x < beyond)
-        )
-        found = np.where(inside, x, 0).astype(dtype)
-    return np.where(inside | np.isnan(x), found, np.where(x < 0, limits.min, limits.max)).astype(
-        dtype
-    )
-
-
-@primitive(
-    numpy=_cast,
-    type=lambda x, dtype: ArrayType(tuple(x.shape), dtype),
-    canonical=lambda x, dtype: {"dtype": dtypes.canonical("astype", dtype)},
-    vjp=_astype_vjp,
-    # An integer has no tangent: rounding is flat.
-    jvp=lambda d, _out, _x, dtype: op.astype(d[0], dtype) if dtypes.is_float(dtype) else None,
-    samples=(
-        sample((3, 4), dtype=np.float64),
-        sample((), dtype=np.float64),
-        sample((2, 3), dtype=np.int32),
-        sample((0, 3), dtype=np.bool_),
-    ),
-    exact=True,
-    keywords=("copy", "device"),
-    magnitude=magnitude.CAST,
-    lower=Elementwise(lambda e, x, dtype: e.cast(x, dtype), moves=True),
-)
-def astype(x: Any, /, dtype: Any) -> None:
-    """The same numbers in another dtype."""
-
-
-@elementwise(
-    numpy=lambda x, _safe: np.array(x),
-    dtypes=lambda name, operands: ([operands[0].dtype, dtypes.bool_], operands[0].dtype),
-    vjp=lambda g, _out, _x, _safe: (g, None),
-    jvp=lambda d, _out, _x, _safe: d[0],
-    samples=(sample((3, 4), Booleans(())), sample((), Booleans(())), sample((0, 2), Booleans(()))),
-    exact=True,
-    space="hidden",
-    lower=View(lambda shape, out: tuple(map(Along, range(len(shape))))),
-)
-def boundary(x: Any, safe: Any, /) -> None:
-    """The numbers of x, behind which nothing is final until everything has succeeded.
-
-    What is computed from them goes over arguments in the end, and only where nothing has failed;
-    where `safe` holds, that is known to be finite and need not be looked at.
-    """
-
-
-@linear(
-    numpy=lambda x, over: np.array(x),
-    type=lambda x, over: ArrayType(tuple(x.shape), x.dtype),
-    transpose=lambda g, _x, over: g,
-    sized=True,
-    samples=(sample((3, 4), over=(5,)), sample((), over=(1, 2)), sample((0, 2), over=(3,))),
-    exact=True,
-    space="hidden",
-    magnitude=magnitude.SAME,
-    several=True,
-    lower=View(lambda shape, out, over: tuple(map(Along, range(len(shape))))),
-)
-def for_several(x: Any, /, over: tuple[Size, ...]) -> None:
-    """The same value, in a program that is right where axes of these sizes hold several elements.
-
-    For a single one the function is recorded anew: then it sees the number, and can refuse it.
-    """
-
-
-@elementwise(
-    numpy=np.array,
-    dtypes=lambda name, operands: ([operands[0].dtype], operands[0].dtype),
-    flat=True,
-    samples=uniform((-2, 2)),
-    exact=True,
-    magnitude=magnitude.SAME,
-    lower=Elementwise(lambda e, x: x, moves=True),
-)
-def stop_gradient(x: Any, /) -> None:
-    """The same value, cut out of every derivative. The one way to detach."""
 
 
 def _static_number(name: str, value: Any) -> Any:
@@ -244,33 +79,54 @@ def _front_full(shape: Shape, fill_value: float, dtype: Any = None, *, device: A
     ),
 )
 def full(*, shape: Shape, fill_value: float, dtype: Any = None) -> None:
-    """An array of one repeated number."""
+    """An array of one repeated number.
+
+    >>> wg.full((2, 2), 0.5)
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
 
 
 @function()
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array of zeros; float64 by default."""
+    """An array of zeros; float64 by default.
+
+    >>> wg.zeros((2,)), wg.zeros(2, dtype=np.int64)
+    (array([0., 0.]), array([0, 0]))
+    """
     require_cpu("zeros", device)
     return op.full(shape, 0, dtype=np.float64 if dtype is None else dtype)
 
 
 @function()
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array of ones; float64 by default."""
+    """An array of ones; float64 by default.
+
+    >>> wg.ones((2,)), wg.ones(2, dtype=np.int64)
+    (array([1., 1.]), array([1, 1]))
+    """
     require_cpu("ones", device)
     return op.full(shape, 1, dtype=np.float64 if dtype is None else dtype)
 
 
 @function()
 def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array to be filled later. It holds zeros, so that no result depends on chance."""
+    """An array to be filled later. It holds zeros, so that no result depends on chance.
+
+    >>> wg.empty((2,))
+    array([0., 0.])
+    """
     require_cpu("empty", device)
     return op.zeros(shape, dtype)
 
 
 @function()
 def full_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array of one repeated number with the shape, and by default the dtype, of another."""
+    """An array of one repeated number with the shape, and by default the dtype, of another.
+
+    >>> wg.full_like(np.array([1, 2]), 7)
+    array([7, 7])
+    """
     require_cpu("full_like", device)
     x = op.asarray(x)
     dtype = x.dtype if dtype is None else dtype
@@ -279,21 +135,33 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, *, device: Any = None)
 
 @function()
 def zeros_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """Zeros with the shape, and by default the dtype, of another array."""
+    """Zeros with the shape, and by default the dtype, of another array.
+
+    >>> wg.zeros_like(np.array([3, 4]))
+    array([0, 0])
+    """
     require_cpu("zeros_like", device)
     return op.full_like(x, 0, dtype)
 
 
 @function()
 def ones_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """Ones with the shape, and by default the dtype, of another array."""
+    """Ones with the shape, and by default the dtype, of another array.
+
+    >>> wg.ones_like(np.array([3, 4]))
+    array([1, 1])
+    """
     require_cpu("ones_like", device)
     return op.full_like(x, 1, dtype)
 
 
 @function()
 def empty_like(x: Any, dtype: Any = None, *, device: Any = None) -> Any:
-    """An array to be filled later, like another one. It holds zeros."""
+    """An array to be filled later, like another one. It holds zeros.
+
+    >>> wg.empty_like(np.array([3, 4]))
+    array([0, 0])
+    """
     require_cpu("empty_like", device)
     return op.full_like(x, 0, dtype)
 
@@ -343,7 +211,11 @@ def _arange_type(start: Any, stop: Any, step: Any, dtype: Any) -> ArrayType:
     lower=Formula(lambda params: params["start"], lambda params: params["step"]),
 )
 def arange(*, start: float, stop: float | None = None, step: float = 1, dtype: Any = None) -> None:
-    """Numbers from start up to stop, a step apart, without stop; one number alone is the stop."""
+    """Numbers from start up to stop, a step apart, without stop; one number alone is the stop.
+
+    >>> wg.arange(4), wg.arange(1.0, 2.0, 0.25)
+    (array([0, 1, 2, 3]), array([1.  , 1.25, 1.5 , 1.75]))
+    """
 
 
 @function()
@@ -359,6 +231,9 @@ def linspace(
     """So many numbers at equal distances from start to stop, as a new first axis.
 
     The ends may be arrays or Tensors; gradients flow to both.
+
+    >>> wg.linspace(0, 1, 5)
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     require_cpu("linspace", device)
     (count,) = canonical_shape("linspace", num)
@@ -388,7 +263,13 @@ def eye(
     *,
     device: Any = None,
 ) -> Any:
-    """A matrix of zeros with ones on diagonal k; float64 by default."""
+    """A matrix of zeros with ones on diagonal k; float64 by default.
+
+    >>> wg.eye(2), wg.eye(2, 3, k=1, dtype=np.int64)
+    (array([[1., 0.],
+           [0., 1.]]), array([[0, 1, 0],
+           [0, 0, 1]]))
+    """
     require_cpu("eye", device)
     rows, cols = canonical_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     lines = op.reshape(op.arange(rows), (rows, 1))
@@ -450,6 +331,10 @@ def asarray(x: Any, dtype: Any = None, *, copy: bool | None = None, device: Any 
     ``wg.asarray(table)[i, j]``.
 
     With ``copy=True`` the memory is new, with ``copy=False`` it is what was given, or an error.
+
+    >>> wg.asarray([[1, 2], [3, 4]], dtype=np.float32)
+    array([[1., 2.],
+           [3., 4.]], dtype=float32)
     """
     require_cpu("asarray", device)
     if copy is not None and not isinstance(x, Tensor | Number):

@@ -24,7 +24,11 @@ from wengert.core.table import op
     samples=uniform((-2, 2)),
 )
 def exp(x: Any, /) -> None:
-    """e to the power of each element."""
+    """e to the power of each element.
+
+    >>> wg.exp(np.array([-1.0, 0.0, 1.0]))
+    array([0.36787944, 1.        , 2.71828183])
+    """
 
 
 @elementwise(
@@ -35,7 +39,11 @@ def exp(x: Any, /) -> None:
     samples=uniform((-2, 2)),
 )
 def exp2(x: Any, /) -> None:
-    """2 to the power of each element."""
+    """2 to the power of each element.
+
+    >>> wg.exp2(np.array([-1.0, 0.0, 10.0]))
+    array([5.000e-01, 1.000e+00, 1.024e+03])
+    """
 
 
 @elementwise(
@@ -46,7 +54,11 @@ def exp2(x: Any, /) -> None:
     samples=uniform((-2, 2)),
 )
 def expm1(x: Any, /) -> None:
-    """exp(x) - 1 of each element, accurate near 0."""
+    """exp(x) - 1 of each element, accurate near 0.
+
+    >>> wg.expm1(np.array([1e-20, 1.0]))
+    array([1.00000000e-20, 1.71828183e+00])
+    """
 
 
 @elementwise(
@@ -58,7 +70,11 @@ def expm1(x: Any, /) -> None:
     at=[((0.0,), -math.inf, (math.inf,), "the limit from the right")],
 )
 def log(x: Any, /) -> None:
-    """Natural logarithm of each element."""
+    """Natural logarithm of each element.
+
+    >>> wg.log(np.array([1.0, np.e]))
+    array([0., 1.])
+    """
 
 
 @elementwise(
@@ -69,7 +85,11 @@ def log(x: Any, /) -> None:
     samples=uniform((-0.8, 2)),
 )
 def log1p(x: Any, /) -> None:
-    """log(1 + x) of each element, accurate near 0."""
+    """log(1 + x) of each element, accurate near 0.
+
+    >>> wg.log1p(np.array([1e-20, 1.0]))
+    array([1.00000000e-20, 6.93147181e-01])
+    """
 
 
 @elementwise(
@@ -80,7 +100,11 @@ def log1p(x: Any, /) -> None:
     samples=uniform((0.2, 3)),
 )
 def log2(x: Any, /) -> None:
-    """Logarithm of each element to base 2."""
+    """Logarithm of each element to base 2.
+
+    >>> wg.log2(np.array([0.5, 1024.0]))
+    array([-1., 10.])
+    """
 
 
 @elementwise(
@@ -91,7 +115,11 @@ def log2(x: Any, /) -> None:
     samples=uniform((0.2, 3)),
 )
 def log10(x: Any, /) -> None:
-    """Logarithm of each element to base 10."""
+    """Logarithm of each element to base 10.
+
+    >>> wg.log10(np.array([0.01, 1000.0]))
+    array([-2.,  3.])
+    """
 
 
 def _emit_logaddexp(e: Any, x: Any, y: Any) -> Any:
@@ -124,7 +152,11 @@ def _lead(x: Any, y: Any) -> Any:
     ],
 )
 def logaddexp(x: Any, y: Any, /) -> None:
-    """log(exp(x) + exp(y)) of each pair of elements, without overflow on the way."""
+    """log(exp(x) + exp(y)) of each pair of elements, without overflow on the way.
+
+    >>> wg.logaddexp(np.array([0.0, 1000.0]), np.array([0.0, 1000.0]))
+    array([6.93147181e-01, 1.00069315e+03])
+    """
 
 
 def _emit_logaddexp2(e: Any, x: Any, y: Any) -> Any:
@@ -147,7 +179,11 @@ def _emit_logaddexp2(e: Any, x: Any, y: Any) -> Any:
     at=[((3.0, 3.0), 4.0, (0.5, 0.5), "equals share the gradient evenly")],
 )
 def logaddexp2(x: Any, y: Any, /) -> None:
-    """log2(2**x + 2**y) of each pair of elements, without overflow on the way."""
+    """log2(2**x + 2**y) of each pair of elements, without overflow on the way.
+
+    >>> wg.logaddexp2(np.array([0.0, 1000.0]), np.array([0.0, 1000.0]))
+    array([1.000e+00, 1.001e+03])
+    """
 
 
 def _emit_xlogy(e: Any, x: Any, y: Any) -> Any:
@@ -167,7 +203,11 @@ def _emit_xlogy(e: Any, x: Any, y: Any) -> Any:
     ],
 )
 def xlogy(x: Any, y: Any, /) -> None:
-    """x · log(y) of each pair of elements, and 0 where x is 0, whatever y is but NaN."""
+    """x · log(y) of each pair of elements, and 0 where x is 0, whatever y is but NaN.
+
+    >>> wg.xlogy(np.array([0.0, 2.0]), np.array([0.0, np.e]))
+    array([0., 2.])
+    """
 
 
 def _sigmoid(x: Any) -> Any:
@@ -187,7 +227,11 @@ def _sigmoid(x: Any) -> Any:
     ],
 )
 def sigmoid(x: Any, /) -> None:
-    """1 / (1 + exp(-x)) of each element, without overflow on the way."""
+    """1 / (1 + exp(-x)) of each element, without overflow on the way.
+
+    >>> wg.sigmoid(np.array([-1.0, 0.0, 1000.0]))
+    array([0.26894142, 0.5       , 1.        ])
+    """
 
 
 @elementwise(
@@ -198,7 +242,11 @@ def sigmoid(x: Any, /) -> None:
     samples=uniform((-4, 4)),
 )
 def sin(x: Any, /) -> None:
-    """Sine of each element, in radians."""
+    """Sine of each element, in radians.
+
+    >>> wg.sin(np.array([0.0, np.pi / 2, 1e6]))
+    array([ 0.       ,  1.       , -0.3499935])
+    """
 
 
 @elementwise(
@@ -209,7 +257,11 @@ def sin(x: Any, /) -> None:
     samples=uniform((-4, 4)),
 )
 def cos(x: Any, /) -> None:
-    """Cosine of each element, in radians."""
+    """Cosine of each element, in radians.
+
+    >>> wg.cos(np.array([0.0, np.pi / 3, np.pi]))
+    array([ 1. ,  0.5, -1. ])
+    """
 
 
 @elementwise(
@@ -220,7 +272,11 @@ def cos(x: Any, /) -> None:
     samples=uniform((-1.2, 1.2)),
 )
 def tan(x: Any, /) -> None:
-    """Tangent of each element, in radians."""
+    """Tangent of each element, in radians.
+
+    >>> wg.tan(np.array([0.0, np.pi / 4]))
+    array([0., 1.])
+    """
 
 
 def _cofactor(x: Any) -> Any:
@@ -236,7 +292,11 @@ def _cofactor(x: Any) -> Any:
     samples=uniform((-0.8, 0.8)),
 )
 def asin(x: Any, /) -> None:
-    """Inverse sine of each element, in [-π/2, π/2]."""
+    """Inverse sine of each element, in [-π/2, π/2].
+
+    >>> wg.asin(np.array([0.0, 0.5, 1.0]))
+    array([0.        , 0.52359878, 1.57079633])
+    """
 
 
 @elementwise(
@@ -247,7 +307,11 @@ def asin(x: Any, /) -> None:
     samples=uniform((-0.8, 0.8)),
 )
 def acos(x: Any, /) -> None:
-    """Inverse cosine of each element, in [0, π]."""
+    """Inverse cosine of each element, in [0, π].
+
+    >>> wg.acos(np.array([-1.0, 0.0, 1.0]))
+    array([3.14159265, 1.57079633, 0.        ])
+    """
 
 
 @elementwise(
@@ -258,7 +322,11 @@ def acos(x: Any, /) -> None:
     samples=uniform((-3, 3)),
 )
 def atan(x: Any, /) -> None:
-    """Inverse tangent of each element, in [-π/2, π/2]."""
+    """Inverse tangent of each element, in [-π/2, π/2].
+
+    >>> wg.atan(np.array([0.0, 1.0, np.inf]))
+    array([0.        , 0.78539816, 1.57079633])
+    """
 
 
 def _turn(a: Any, y: Any, x: Any) -> Any:
@@ -276,7 +344,11 @@ def _turn(a: Any, y: Any, x: Any) -> Any:
     at=[((0.0, 0.0), 0.0, (0.0, 0.0), "the origin has no angle to change")],
 )
 def atan2(y: Any, x: Any, /) -> None:
-    """Angle of each point (x, y), in [-π, π]."""
+    """Angle of each point (x, y), in [-π, π].
+
+    >>> wg.atan2(np.array([1.0, -1.0]), np.array([-1.0, -1.0]))
+    array([ 2.35619449, -2.35619449])
+    """
 
 
 @elementwise(
@@ -287,7 +359,11 @@ def atan2(y: Any, x: Any, /) -> None:
     samples=uniform((-2, 2)),
 )
 def sinh(x: Any, /) -> None:
-    """Hyperbolic sine of each element."""
+    """Hyperbolic sine of each element.
+
+    >>> wg.sinh(np.array([0.0, 1.0]))
+    array([0.        , 1.17520119])
+    """
 
 
 @elementwise(
@@ -298,7 +374,11 @@ def sinh(x: Any, /) -> None:
     samples=uniform((-2, 2)),
 )
 def cosh(x: Any, /) -> None:
-    """Hyperbolic cosine of each element."""
+    """Hyperbolic cosine of each element.
+
+    >>> wg.cosh(np.array([0.0, 1.0]))
+    array([1.        , 1.54308063])
+    """
 
 
 @elementwise(
@@ -309,7 +389,11 @@ def cosh(x: Any, /) -> None:
     samples=uniform((-2, 2)),
 )
 def tanh(x: Any, /) -> None:
-    """Hyperbolic tangent of each element."""
+    """Hyperbolic tangent of each element.
+
+    >>> wg.tanh(np.array([-1.0, 0.0, 1000.0]))
+    array([-0.76159416,  0.        ,  1.        ])
+    """
 
 
 @elementwise(
@@ -320,7 +404,11 @@ def tanh(x: Any, /) -> None:
     samples=uniform((-3, 3)),
 )
 def asinh(x: Any, /) -> None:
-    """Inverse hyperbolic sine of each element."""
+    """Inverse hyperbolic sine of each element.
+
+    >>> wg.asinh(np.array([-1.0, 0.0, 1e10]))
+    array([-0.88137359,  0.        , 23.71899811])
+    """
 
 
 @elementwise(
@@ -331,7 +419,11 @@ def asinh(x: Any, /) -> None:
     samples=uniform((1.2, 3)),
 )
 def acosh(x: Any, /) -> None:
-    """Inverse hyperbolic cosine of each element; NaN below 1."""
+    """Inverse hyperbolic cosine of each element; NaN below 1.
+
+    >>> wg.acosh(np.array([1.0, 2.0]))
+    array([0.       , 1.3169579])
+    """
 
 
 @elementwise(
@@ -342,4 +434,8 @@ def acosh(x: Any, /) -> None:
     samples=uniform((-0.8, 0.8)),
 )
 def atanh(x: Any, /) -> None:
-    """Inverse hyperbolic tangent of each element, which lie in [-1, 1]."""
+    """Inverse hyperbolic tangent of each element, which lie in [-1, 1].
+
+    >>> wg.atanh(np.array([-0.5, 0.0, 0.5]))
+    array([-0.54930614,  0.        ,  0.54930614])
+    """

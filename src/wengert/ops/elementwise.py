@@ -90,7 +90,11 @@ def couple(g: Any, h: Any, /) -> None:
     magnitude=magnitude.SUM,
 )
 def add(x: Any, y: Any, /) -> None:
-    """Sum of each pair of elements, x + y."""
+    """Sum of each pair of elements, x + y.
+
+    >>> wg.add(np.array([1.0, 2.0]), 10)
+    array([11., 12.])
+    """
 
 
 @elementwise(
@@ -104,7 +108,11 @@ def add(x: Any, y: Any, /) -> None:
     magnitude=magnitude.DIFFERENCE,
 )
 def subtract(x: Any, y: Any, /) -> None:
-    """Difference of each pair of elements, x - y."""
+    """Difference of each pair of elements, x - y.
+
+    >>> wg.subtract(np.array([1.0, 2.0]), 10)
+    array([-9., -8.])
+    """
 
 
 @elementwise(
@@ -118,7 +126,11 @@ def subtract(x: Any, y: Any, /) -> None:
     magnitude=magnitude.PRODUCT,
 )
 def multiply(x: Any, y: Any, /) -> None:
-    """Product of each pair of elements, x * y."""
+    """Product of each pair of elements, x * y.
+
+    >>> wg.multiply(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    array([3., 8.])
+    """
 
 
 def _inverse(y: Any) -> Any:
@@ -137,7 +149,11 @@ def _inverse(y: Any) -> Any:
     magnitude=magnitude.QUOTIENT,
 )
 def divide(x: Any, y: Any, /) -> None:
-    """Quotient of each pair of elements, x / y; that of integers is a float."""
+    """Quotient of each pair of elements, x / y; that of integers is a float.
+
+    >>> wg.divide(np.array([1, 3]), 2)
+    array([0.5, 1.5])
+    """
 
 
 @elementwise(
@@ -149,7 +165,11 @@ def divide(x: Any, y: Any, /) -> None:
     samples=uniform((-9, 9), (1, 2)),
 )
 def floor_divide(x: Any, y: Any, /) -> None:
-    """Quotient of each pair of elements rounded down, x // y; 0 for integers where y is 0."""
+    """Quotient of each pair of elements rounded down, x // y; 0 for integers where y is 0.
+
+    >>> wg.floor_divide(np.array([7, -7]), 2)
+    array([ 3, -4])
+    """
 
 
 @elementwise(
@@ -165,7 +185,11 @@ def floor_divide(x: Any, y: Any, /) -> None:
     ],
 )
 def remainder(x: Any, y: Any, /) -> None:
-    """What x // y leaves, x % y, with the sign of y; 0 for integers where y is 0."""
+    """What x // y leaves, x % y, with the sign of y; 0 for integers where y is 0.
+
+    >>> wg.remainder(np.array([7.0, -7.0]), 3)
+    array([1., 2.])
+    """
 
 
 @elementwise(
@@ -179,7 +203,11 @@ def remainder(x: Any, y: Any, /) -> None:
     magnitude=magnitude.NEGATED,
 )
 def negative(x: Any, /) -> None:
-    """Each element with its sign turned, -x."""
+    """Each element with its sign turned, -x.
+
+    >>> wg.negative(np.array([1.0, -2.0]))
+    array([-1.,  2.])
+    """
 
 
 @elementwise(
@@ -192,7 +220,11 @@ def negative(x: Any, /) -> None:
     exact=True,
 )
 def positive(x: Any, /) -> None:
-    """Each element as it is, +x."""
+    """Each element as it is, +x.
+
+    >>> wg.positive(np.array([1.0, -2.0]))
+    array([ 1., -2.])
+    """
 
 
 @elementwise(
@@ -206,7 +238,11 @@ def positive(x: Any, /) -> None:
     magnitude=magnitude.QUOTIENT,
 )
 def reciprocal(x: Any, /) -> None:
-    """1 / x of each element."""
+    """1 / x of each element.
+
+    >>> wg.reciprocal(np.array([2.0, -4.0]))
+    array([ 0.5 , -0.25])
+    """
 
 
 @elementwise(
@@ -219,7 +255,11 @@ def reciprocal(x: Any, /) -> None:
     magnitude=magnitude.SQUARE,
 )
 def square(x: Any, /) -> None:
-    """x * x of each element."""
+    """x * x of each element.
+
+    >>> wg.square(np.array([-3.0, 0.5]))
+    array([9.  , 0.25])
+    """
 
 
 @elementwise(
@@ -233,7 +273,11 @@ def square(x: Any, /) -> None:
     magnitude=magnitude.ROOT,
 )
 def sqrt(x: Any, /) -> None:
-    """Square root of each element."""
+    """Square root of each element.
+
+    >>> wg.sqrt(np.array([4.0, 2.0]))
+    array([2.        , 1.41421356])
+    """
 
 
 def _emit_rsqrt(e: Any, x: Any) -> Any:
@@ -249,7 +293,11 @@ def _emit_rsqrt(e: Any, x: Any) -> Any:
     at=[((0.0,), math.inf, (-math.inf,), "the limit from the right")],
 )
 def rsqrt(x: Any, /) -> None:
-    """1 / sqrt(x) of each element."""
+    """1 / sqrt(x) of each element.
+
+    >>> wg.rsqrt(np.array([4.0, 0.25]))
+    array([0.5, 2. ])
+    """
 
 
 @elementwise(
@@ -261,7 +309,11 @@ def rsqrt(x: Any, /) -> None:
     at=[((0.0,), 0.0, (math.inf,), "the tangent of the root is vertical at 0")],
 )
 def cbrt(x: Any, /) -> None:
-    """Real cube root of each element."""
+    """Real cube root of each element.
+
+    >>> wg.cbrt(np.array([-8.0, 27.0]))
+    array([-2.,  3.])
+    """
 
 
 def _power(x: Any, y: Any) -> Any:
@@ -343,12 +395,20 @@ def _power_by_exponent(out: Any, x: Any, y: Any) -> Any:
     ),
 )
 def power(x: Any, y: Any, /) -> None:
-    """x to the power y, of each pair of elements; 1 where y is 0."""
+    """x to the power y, of each pair of elements; 1 where y is 0.
+
+    >>> wg.power(np.array([2.0, 9.0]), np.array([10.0, 0.5]))
+    array([1024.,    3.])
+    """
 
 
 @function()
 def pow(x: Any, y: Any, /) -> Any:
-    """x to the power y: the array API's name of `power`."""
+    """x to the power y: the array API's name of `power`.
+
+    >>> wg.pow(np.array([2.0, 3.0]), 2)
+    array([4., 9.])
+    """
     return op.power(x, y)
 
 
@@ -378,4 +438,8 @@ def _direction(x: Any, out: Any) -> Any:
     at=[((0.0, 0.0), 0.0, (0.0, 0.0), "like abs at 0: the middle of all slopes")],
 )
 def hypot(x: Any, y: Any, /) -> None:
-    """Square root of x² + y², of each pair of elements, without overflow on the way."""
+    """Square root of x² + y², of each pair of elements, without overflow on the way.
+
+    >>> wg.hypot(np.array([3.0, 1e200]), np.array([4.0, 1e200]))
+    array([5.00000000e+000, 1.41421356e+200])
+    """

@@ -64,7 +64,11 @@ def gammainc(a: Any, x: Any, /) -> None:
     at=[((2.0, 0.0), 1.0, (0.0, 0.0), "all lies above 0")],
 )
 def gammaincc(a: Any, x: Any, /) -> None:
-    """1 - gammainc(a, x), accurate where that is near 0."""
+    """1 - gammainc(a, x), accurate where that is near 0.
+
+    >>> wg.gammaincc(np.array([1.0, 1.0]), np.array([1.0, 50.0]))
+    array([3.67879441e-01, 1.92874985e-22])
+    """
 
 
 def _gamma_density_slope(_out: Any, a: Any, x: Any) -> Any:

@@ -254,6 +254,10 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Any:
     """Elements at integer positions along an axis; negative positions count from the end.
 
     Without an axis, the array is read row by row as 1-d.
+
+    >>> wg.take(np.array([[1, 2], [3, 4]]), np.array([1, 1]), axis=0)
+    array([[3, 4],
+           [3, 4]])
     """
     _require_integers("take", indices)
     if axis is None:
@@ -303,7 +307,12 @@ def _along_type(x: Any, indices: Any, axis: int) -> ArrayType:
     ),
 )
 def take_along_axis(x: Any, indices: Any, /, axis: int = -1) -> Any:
-    """Along an axis, the elements at the positions that the same row of `indices` lists."""
+    """Along an axis, the elements at the positions that the same row of `indices` lists.
+
+    >>> wg.take_along_axis(np.array([[1, 2], [3, 4]]), np.array([[1], [0]]), axis=1)
+    array([[2],
+           [3]])
+    """
     _along_type(x, indices, axis)
     arrays = [x, *_along(x, indices, axis)]
     return _calling("take_along_axis", op.gather, arrays, tuple(x.shape), axis=0)
@@ -336,6 +345,9 @@ def scatter_add(x: Any, indices: Any, updates: Any, /, axis: int = 0) -> Any:
     """The array with `updates` added at integer positions along an axis.
 
     Updates of one position add up; negative positions count from the end.
+
+    >>> wg.scatter_add(np.zeros(3), np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]))
+    array([1., 0., 5.])
     """
     _scatter_add_type(x, indices, updates, axis)
     needed = _gathered(tuple(x.shape), [indices], axis)
@@ -366,7 +378,12 @@ def _one_hot_type(indices: Any, num_classes: Any, dtype: Any) -> ArrayType:
     ),
 )
 def one_hot(indices: Any, /, num_classes: int, dtype: Any = np.float32) -> Any:
-    """A row of zeros for each index, with a one at that position; none for an index outside."""
+    """A row of zeros for each index, with a one at that position; none for an index outside.
+
+    >>> wg.one_hot(np.array([2, 0]), 3)
+    array([[0., 0., 1.],
+           [1., 0., 0.]], dtype=float32)
+    """
     _require_integers("one_hot", indices)
     return op.astype(op.equal(op.expand_dims(indices, -1), op.arange(num_classes)), dtype)
 
@@ -419,7 +436,11 @@ def embed(weight: Any, indices: Any, /) -> Any:
 
 @function()
 def nonzero(x: Any) -> tuple[Any, ...]:
-    """Positions of the elements that are not zero, one array per axis; not for traced values."""
+    """Positions of the elements that are not zero, one array per axis; not for traced values.
+
+    >>> wg.nonzero(np.array([0, 7, 0, 8]))
+    (array([1, 3]),)
+    """
     while isinstance(x, Tensor):
         if x.level.symbolic:
             raise TraceError(

@@ -29,7 +29,11 @@ from wengert.core.types import Value
     magnitude=magnitude.ABSOLUTE,
 )
 def abs(x: Any, /) -> None:
-    """Each element without its sign."""
+    """Each element without its sign.
+
+    >>> wg.abs(np.array([-1.5, 2.0]))
+    array([1.5, 2. ])
+    """
 
 
 def _emit_sign(e: Any, x: Any) -> Any:
@@ -48,7 +52,11 @@ def _emit_sign(e: Any, x: Any) -> Any:
     magnitude=magnitude.SIGN,
 )
 def sign(x: Any, /) -> None:
-    """-1, 0 or 1, as each element is negative, zero or positive."""
+    """-1, 0 or 1, as each element is negative, zero or positive.
+
+    >>> wg.sign(np.array([-3.0, 0.0, 2.0]))
+    array([-1.,  0.,  1.])
+    """
 
 
 @elementwise(
@@ -61,7 +69,11 @@ def sign(x: Any, /) -> None:
     exact=True,
 )
 def copysign(x: Any, y: Any, /) -> None:
-    """The size of each x with the sign of y, a negative zero's included."""
+    """The size of each x with the sign of y, a negative zero's included.
+
+    >>> wg.copysign(np.array([1.0, 2.0]), np.array([-0.0, 3.0]))
+    array([-1.,  2.])
+    """
 
 
 @elementwise(
@@ -74,7 +86,11 @@ def copysign(x: Any, y: Any, /) -> None:
     exact=True,
 )
 def nextafter(x: Any, y: Any, /) -> None:
-    """The float next to each x in the direction of y; y where they are equal."""
+    """The float next to each x in the direction of y; y where they are equal.
+
+    >>> wg.nextafter(np.float32(1), np.float32(2)) > 1
+    np.True_
+    """
 
 
 def _of_floats(ufunc: np.ufunc) -> Any:
@@ -96,7 +112,11 @@ def _of_floats(ufunc: np.ufunc) -> Any:
     exact=True,
 )
 def floor(x: Any, /) -> None:
-    """The largest whole number that is not above each element."""
+    """The largest whole number that is not above each element.
+
+    >>> wg.floor(np.array([-1.5, 0.2, 3.0]))
+    array([-2.,  0.,  3.])
+    """
 
 
 @elementwise(
@@ -108,7 +128,11 @@ def floor(x: Any, /) -> None:
     exact=True,
 )
 def ceil(x: Any, /) -> None:
-    """The smallest whole number that is not below each element."""
+    """The smallest whole number that is not below each element.
+
+    >>> wg.ceil(np.array([-1.5, 0.2, 3.0]))
+    array([-1.,  1.,  3.])
+    """
 
 
 @elementwise(
@@ -120,7 +144,11 @@ def ceil(x: Any, /) -> None:
     exact=True,
 )
 def trunc(x: Any, /) -> None:
-    """Each element without what follows the decimal point."""
+    """Each element without what follows the decimal point.
+
+    >>> wg.trunc(np.array([-1.5, 0.2, 3.9]))
+    array([-1.,  0.,  3.])
+    """
 
 
 @elementwise(
@@ -133,7 +161,11 @@ def trunc(x: Any, /) -> None:
     exact=True,
 )
 def round(x: Any, /) -> None:
-    """The whole number nearest to each element; of two, the even one."""
+    """The whole number nearest to each element; of two, the even one.
+
+    >>> wg.round(np.array([0.5, 1.5, -2.7]))
+    array([ 0.,  2., -3.])
+    """
 
 
 def _share(wins: Any, x: Any, y: Any) -> Any:
@@ -165,7 +197,11 @@ def _may_be_nan(*operands: Any) -> bool:
     magnitude=magnitude.LARGER,
 )
 def maximum(x: Any, y: Any, /) -> None:
-    """The larger of each pair of elements; NaN if either is."""
+    """The larger of each pair of elements; NaN if either is.
+
+    >>> wg.maximum(np.array([1.0, 5.0]), 3.0)
+    array([3., 5.])
+    """
 
 
 @elementwise(
@@ -181,7 +217,11 @@ def maximum(x: Any, y: Any, /) -> None:
     magnitude=magnitude.SMALLER,
 )
 def minimum(x: Any, y: Any, /) -> None:
-    """The smaller of each pair of elements; NaN if either is."""
+    """The smaller of each pair of elements; NaN if either is.
+
+    >>> wg.minimum(np.array([1.0, 5.0]), 3.0)
+    array([1., 3.])
+    """
 
 
 def _relu(x: Any) -> Any:
@@ -197,7 +237,11 @@ def _relu(x: Any) -> Any:
     at=[((0.0,), 0.0, (0.0,), "a unit at rest stays at rest")],
 )
 def relu(x: Any, /) -> None:
-    """Each element where it is positive, else 0."""
+    """Each element where it is positive, else 0.
+
+    >>> wg.relu(np.array([-1.0, 0.0, 2.0]))
+    array([0., 0., 2.])
+    """
 
 
 def _bounded(name: str, operands: Sequence[Value]) -> tuple[list[Any], DType]:
@@ -268,7 +312,11 @@ def _clip_partials(_out: Any, x: Any, min: Any, max: Any) -> Any:
     magnitude=magnitude.BETWEEN,
 )
 def clip(x: Any, min: Any = None, max: Any = None, /) -> None:
-    """Each element, but not below min and not above max; None is no bound."""
+    """Each element, but not below min and not above max; None is no bound.
+
+    >>> wg.clip(np.array([-2.0, 0.5, 7.0]), -1, 1), wg.clip(np.array([-2.0, 7.0]), min=0)
+    (array([-1. ,  0.5,  1. ]), array([0., 7.]))
+    """
 
 
 @elementwise(
@@ -293,4 +341,8 @@ def clip(x: Any, min: Any = None, max: Any = None, /) -> None:
     magnitude=magnitude.CHOSEN,
 )
 def where(condition: Any, x: Any, y: Any, /) -> None:
-    """Elements of x where the condition holds, else of y."""
+    """Elements of x where the condition holds, else of y.
+
+    >>> wg.where(np.array([True, False]), np.array([1.0, 2.0]), -1.0)
+    array([ 1., -1.])
+    """

@@ -148,6 +148,10 @@ def fold_in(key: Any, number: Any, /) -> None:
     """A new key from a key and a number: different numbers give unrelated keys.
 
     The number may be a value of the program, such as the index of a training step.
+
+    >>> key = wg.random.key(7)
+    >>> wg.random.fold_in(key, 0).tolist() != wg.random.fold_in(key, 1).tolist()
+    True
     """
 
 

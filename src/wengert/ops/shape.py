@@ -46,7 +46,12 @@ def _same_axes(given: Shape, out: Shape, **_shape: Any) -> tuple[Along, ...] | N
     lower=View(_same_axes, regroups=True),
 )
 def reshape(x: Any, /, shape: Shape) -> None:
-    """The elements, row by row, in another shape; one size may be -1."""
+    """The elements, row by row, in another shape; one size may be -1.
+
+    >>> wg.reshape(np.array([1, 2, 3, 4]), (2, -1))
+    array([[1, 2],
+           [3, 4]])
+    """
 
 
 def _repeated_axes(given: Shape, out: Shape, **_shape: Any) -> tuple[Along, ...]:
@@ -83,12 +88,22 @@ def _broadcast_type(x: Any, shape: Shape) -> ArrayType:
     lower=View(_repeated_axes),
 )
 def broadcast_to(x: Any, /, shape: Shape) -> None:
-    """The array repeated along new axes and along axes of size 1."""
+    """The array repeated along new axes and along axes of size 1.
+
+    >>> wg.broadcast_to(np.array([1, 2]), (3, 2))
+    array([[1, 2],
+           [1, 2],
+           [1, 2]])
+    """
 
 
 @function(array_function=(np.broadcast_arrays,))
 def broadcast_arrays(*arrays: Any) -> list[Any]:
-    """The arrays, each broadcast to the shape they have in common."""
+    """The arrays, each broadcast to the shape they have in common.
+
+    >>> [x.shape for x in wg.broadcast_arrays(np.ones((2, 1)), np.ones(3))]
+    [(2, 3), (2, 3)]
+    """
     ready = [op.asarray(x) for x in arrays]
     if not ready:
         return []
@@ -123,7 +138,11 @@ def _permutation(x: Any, axes: Any) -> dict[str, Any]:
     ),
 )
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> None:
-    """The array with its axes in another order."""
+    """The array with its axes in another order.
+
+    >>> wg.permute_dims(np.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
 
 
 def _swapped_axes(given: Shape, _out: Shape) -> tuple[Along, ...]:
@@ -149,12 +168,20 @@ def _matrix_transpose_type(x: Any) -> ArrayType:
     lower=View(_swapped_axes),
 )
 def matrix_transpose(x: Any, /) -> None:
-    """The array with its last two axes swapped."""
+    """The array with its last two axes swapped.
+
+    >>> wg.matrix_transpose(np.ones((5, 2, 3))).shape
+    (5, 3, 2)
+    """
 
 
 @function(array_function=(np.moveaxis,))
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    """The array with some axes at new positions; the others keep their order."""
+    """The array with some axes at new positions; the others keep their order.
+
+    >>> wg.moveaxis(np.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     x = op.asarray(x)
     sources = _listed_axes("moveaxis", source, x.ndim)
     destinations = _listed_axes("moveaxis", destination, x.ndim)
@@ -178,7 +205,11 @@ def _listed_axes(name: str, axis: Any, ndim: int) -> list[int]:
 
 @function(method=True, array_function=(np.swapaxes,))
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
-    """The array with two axes swapped."""
+    """The array with two axes swapped.
+
+    >>> wg.swapaxes(np.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     x = op.asarray(x)
     first, second = (canonical_axis("swapaxes", axis, x.ndim) for axis in (axis1, axis2))
     axes = list(range(x.ndim))
@@ -188,7 +219,11 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 
 @function(array_function=(np.expand_dims,))
 def expand_dims(x: Any, axis: int | tuple[int, ...] = 0) -> Any:
-    """The array with new axes of size 1; `axis` says where they are in the result."""
+    """The array with new axes of size 1; `axis` says where they are in the result.
+
+    >>> wg.expand_dims(np.ones(3), 0).shape, wg.expand_dims(np.ones(3), (0, 2)).shape
+    ((1, 3), (1, 3, 1))
+    """
     x = op.asarray(x)
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     new = canonical_axes("expand_dims", axes, x.ndim + len(axes))
@@ -200,7 +235,11 @@ def expand_dims(x: Any, axis: int | tuple[int, ...] = 0) -> Any:
 
 @function(method=True, array_function=(np.squeeze,))
 def squeeze(x: Any, axis: int | tuple[int, ...] | None = None) -> Any:
-    """The array without these axes of size 1; without all such axes by default."""
+    """The array without these axes of size 1; without all such axes by default.
+
+    >>> wg.squeeze(np.ones((1, 3, 1))).shape, wg.squeeze(np.ones((1, 3, 1)), axis=0).shape
+    ((3,), (3, 1))
+    """
     x = op.asarray(x)
     if axis is None:
         return op.reshape(x, tuple(size for size in x.shape if size != 1))
@@ -216,7 +255,12 @@ def squeeze(x: Any, axis: int | tuple[int, ...] | None = None) -> Any:
 
 @function(array_function=(np.flip,))
 def flip(x: Any, axis: int | tuple[int, ...] | None = None) -> Any:
-    """The elements in reverse order along the axes; along all of them by default."""
+    """The elements in reverse order along the axes; along all of them by default.
+
+    >>> wg.flip(np.array([[1, 2], [3, 4]]), axis=1)
+    array([[2, 1],
+           [4, 3]])
+    """
     x = op.asarray(x)
     axes = canonical_axes("flip", axis, x.ndim)
     return op.slice_axes(
@@ -232,6 +276,9 @@ def roll(x: Any, shift: int | tuple[int, ...], axis: int | tuple[int, ...] | Non
     """The elements moved along the axes; what leaves one end enters at the other.
 
     Without axes, the array is rolled row by row as if it were 1-d.
+
+    >>> wg.roll(np.array([1, 2, 3, 4]), 1)
+    array([4, 1, 2, 3])
     """
     x = op.asarray(x)
     shifts = [int(s) for s in (shift if isinstance(shift, tuple | list) else [shift])]

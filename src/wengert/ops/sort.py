@@ -62,7 +62,11 @@ def _argsort_flops(operands: Any, _results: Any, params: dict[str, Any]) -> int:
     lower=SpecialKernel("argsort", _argsort_flops),
 )
 def argsort(x: Any, /, axis: int = -1, descending: bool = False, stable: bool = True) -> None:
-    """The positions that put the elements along an axis in order; equal ones keep their order."""
+    """The positions that put the elements along an axis in order; equal ones keep their order.
+
+    >>> wg.argsort(np.array([3.0, 1.0, 2.0]))
+    array([1, 2, 0])
+    """
 
 
 @composite(
@@ -74,6 +78,9 @@ def sort(x: Any, /, axis: int = -1, descending: bool = False, stable: bool = Tru
     """The elements along an axis in order, NaN last (first where descending).
 
     The gradient goes back to where each element came from, equal ones in their order.
+
+    >>> wg.sort(np.array([3.0, 1.0, 2.0])), wg.sort(np.array([1, 3, 2]), descending=True)
+    (array([1., 2., 3.]), array([3, 2, 1]))
     """
     order = op.argsort(x, axis=axis, descending=descending)
     return op.take_along_axis(x, order, axis=axis)
@@ -126,4 +133,7 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left") -> None:
 
     ``side="left"`` is before elements equal to it, ``"right"`` after them. A `sorter` gives the
     positions of x1 in ascending order, where it is not sorted itself.
+
+    >>> wg.searchsorted(np.array([1.0, 2.0, 4.0]), np.array([2.0, 3.0]))
+    array([1, 2])
     """

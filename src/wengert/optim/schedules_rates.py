@@ -16,7 +16,11 @@ from wengert.optim.schedules_base import Schedule
 @worded_methods("__init__")
 @dataclass(frozen=True)
 class Constant(Schedule):
-    """The same rate always."""
+    """The same rate always.
+
+    >>> wg.optim.Constant(0.1)(1000)
+    0.1
+    """
 
     lr: float
 
@@ -79,7 +83,11 @@ class MultiStep(Schedule):
 @worded_methods("__init__")
 @dataclass(frozen=True)
 class Exponential(Schedule):
-    """Times `gamma` after every update: lr · gamma ** index. A gamma above 1 rises."""
+    """Times `gamma` after every update: lr · gamma ** index. A gamma above 1 rises.
+
+    >>> wg.optim.Exponential(0.1, gamma=0.5)(2)
+    0.025
+    """
 
     lr: float
     gamma: float
@@ -125,7 +133,11 @@ class Cosine(Schedule):
 @worded_methods("__init__")
 @dataclass(frozen=True)
 class Polynomial(Schedule):
-    """From `lr` down to `min_lr` as (1 − index / total_steps) ** power; then it stays there."""
+    """From `lr` down to `min_lr` as (1 − index / total_steps) ** power; then it stays there.
+
+    >>> [wg.optim.Polynomial(0.1, total_steps=10)(index) for index in (0, 5, 20)]
+    [0.1, 0.05, 0.0]
+    """
 
     lr: float
     total_steps: int
@@ -182,7 +194,11 @@ class LinearWarmup(Schedule):
 @worded_methods("__init__")
 @dataclass(frozen=True)
 class Lambda(Schedule):
-    """lr · function(index), for a curve of one's own."""
+    """lr · function(index), for a curve of one's own.
+
+    >>> wg.optim.Lambda(0.1, lambda index: 1 / (1 + index))(3)
+    0.025
+    """
 
     lr: float
     function: Callable[[int], float]
@@ -246,6 +262,10 @@ class OneCycle(Schedule):
 
     With `three_phase` the fall has the length of the rise and ends at the first rate; the rest of
     the updates then goes down to the last one.
+
+    >>> rate = wg.optim.OneCycle(1.0, total_steps=100)
+    >>> [round(rate(index), 3) for index in (0, 30, 100)]
+    [0.04, 0.999, 0.0]
     """
 
     max_lr: float

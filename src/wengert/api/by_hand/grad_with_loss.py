@@ -19,6 +19,9 @@ from wengert.passes.gradient import gradient, prepare
 class GradWithLossOptions:
     """What to do about a wrt node that no gradient reaches: raise (STRICT) or give zeros
     (TRAINING).
+
+    >>> wg.GradWithLossOptions.TRAINING.zero_missing_wrt
+    True
     """
 
     zero_missing_wrt: bool = False

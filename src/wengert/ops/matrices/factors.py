@@ -85,18 +85,24 @@ def inverse_gaps(values: Any, size: int) -> Any:
     return inverse_or_zero(gaps, op.abs(gaps) <= op.expand_dims(rounding(values, size), -1))
 
 
+def require_tall(name: str, x: Any) -> None:
+    """Refuse matrices known to have fewer rows than columns."""
+    m, n = x.shape[-2:]
+    if isinstance(m, int) and isinstance(n, int) and m < n:
+        raise ShapeError(
+            f"{name}_tall: given matrices of {m} rows and {n} columns; there must be at least as "
+            f"many rows as columns. Call {name}."
+        )
+
+
 # QR.
 
 
 def _qr_type(x: Any) -> tuple[ArrayType, ArrayType]:
     require_matrices("qr", x)
     require_floats("qr", x)
-    *batch, m, n = x.shape
-    if isinstance(m, int) and isinstance(n, int) and m < n:
-        raise ShapeError(
-            f"qr_tall: given matrices of {m} rows and {n} columns; there must be at least as many "
-            "rows as columns. Call qr."
-        )
+    require_tall("qr", x)
+    *batch, _m, n = x.shape
     return ArrayType(tuple(x.shape), x.dtype), ArrayType((*batch, n, n), x.dtype)
 
 
@@ -255,6 +261,7 @@ def without_vectors(params: dict[str, Any], read: Any) -> tuple[dict[str, Any], 
 @primitive(
     numpy=_eigh,
     type=_eigh_type,
+    canonical=lambda _x, save: {"save": bool(save)},
     vjp=_eigh_vjp,
     jvp=_eigh_jvp,
     saving=lambda params: params | {"save": True},

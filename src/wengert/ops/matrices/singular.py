@@ -18,6 +18,7 @@ from wengert.ops.matrices.factors import (
     inverse_or_zero,
     leading_signs,
     not_converged,
+    require_tall,
     rounding,
     spoil,
     spread,
@@ -29,6 +30,7 @@ from wengert.ops.matrices.factors import (
 def _svd_type(x: Any, save: bool, signs_of_v: bool) -> tuple[ArrayType, ...]:
     require_matrices("svd", x)
     require_floats("svd", x)
+    require_tall("svd", x)
     *batch, _m, n = x.shape
     values = ArrayType((*batch, n), x.dtype)
     square = ArrayType((*batch, n, n), x.dtype)
@@ -104,6 +106,7 @@ def _svd_jvp(d: Any, out: Any, x: Any, save: bool, signs_of_v: bool) -> Any:
 @primitive(
     numpy=_svd,
     type=_svd_type,
+    canonical=lambda _x, save, signs_of_v: {"save": bool(save), "signs_of_v": bool(signs_of_v)},
     vjp=_svd_vjp,
     jvp=_svd_jvp,
     saving=lambda params: params | {"save": True},

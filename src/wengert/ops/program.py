@@ -1,0 +1,193 @@
+"""What programs are given and hold: inputs, parameters, constants, sizes and results; and values
+as they are, in another dtype or cut out of derivatives.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert.core import dtypes, magnitude
+from wengert.core.define import elementwise, linear, primitive
+from wengert.core.dims import Size
+from wengert.core.lowering import Along, Elementwise, Formula, Source, View
+from wengert.core.samples import Booleans, sample, uniform
+from wengert.core.shapes import canonical_shape
+from wengert.core.table import op
+from wengert.core.types import ArrayType
+from wengert.errors import CheckError
+
+
+def _needs_value(**params: Any) -> Any:
+    raise CheckError(
+        f"{params.get('name')}: an input was run; its value must be given. Please report this."
+    )
+
+
+@primitive(
+    numpy=_needs_value,
+    type=lambda name, type: type,
+    canonical=lambda name, type: {"name": str(name), "type": type},
+    flat=True,
+    space="hidden",
+    lower=Source(),
+)
+def input(*, name: str, type: ArrayType) -> None:
+    """An input of a graph: a value given at every run. No gradient is accumulated in it."""
+
+
+@primitive(
+    numpy=_needs_value,
+    type=lambda name, type: type,
+    canonical=lambda name, type: {"name": str(name), "type": type},
+    flat=True,
+    space="hidden",
+    lower=Source(),
+)
+def parameter(*, name: str, type: ArrayType) -> None:
+    """A parameter of a graph: a value that stays between runs and receives a gradient."""
+
+
+@primitive(
+    numpy=lambda value: value,
+    type=lambda value: ArrayType(value.shape, value.dtype),
+    canonical=lambda value: {"value": value if type(value) is np.ndarray else np.asarray(value)},
+    flat=True,
+    space="hidden",
+    magnitude=magnitude.CONSTANT,
+    lower=Source(),
+)
+def constant(*, value: Any) -> None:
+    """An array that is part of the program."""
+
+
+@primitive(
+    numpy=lambda dim, dtype: np.asarray(dim, dtype),
+    type=lambda dim, dtype: ArrayType((), dtype),
+    canonical=lambda dim, dtype: {
+        "dim": canonical_shape("size", dim)[0],
+        "dtype": dtypes.canonical("size", dtype),
+    },
+    flat=True,
+    sized=True,
+    space="hidden",
+    lower=Formula(lambda params: params["dim"]),
+)
+def size(*, dim: Size, dtype: Any) -> None:
+    """The number behind a Dim, as a 0-d array."""
+
+
+@linear(
+    numpy=lambda x, index: x[index],
+    type=lambda x, index: x[index],
+    transpose=lambda g, _x, index: g,  # the tape gives each output of a call a slot of its own
+    space="hidden",
+)
+def pick(x: Any, /, index: int) -> None:
+    """One output of an op that has several."""
+
+
+def _astype_vjp(g: Any, _out: Any, _x: Any, dtype: Any) -> Any:
+    floats = dtypes.is_float(_x.dtype) and dtypes.is_float(dtype)
+    return op.astype(g, _x.dtype) if floats else None
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    """NumPy's cast, defined everywhere: a float beyond an integer's range is the end of that range,
+    and NaN is 0.
+    """
+    x = np.asarray(x)
+    if x.dtype.kind != "f" or dtype.kind not in "iu":
+        return x.astype(dtype)
+    limits = np.iinfo(dtype)
+    least, beyond = float(limits.min), float(limits.max) + 1  # exact for 8, 16 and 32 bits
+    with np.errstate(invalid="ignore"):
+        inside = (
+            (x > least - 1) & (x < beyond) if dtype.itemsize < 8 else (x >= least) & (x < beyond)
+        )
+        found = np.where(inside, x, 0).astype(dtype)
+    return np.where(inside | np.isnan(x), found, np.where(x < 0, limits.min, limits.max)).astype(
+        dtype
+    )
+
+
+@primitive(
+    numpy=_cast,
+    type=lambda x, dtype: ArrayType(tuple(x.shape), dtype),
+    canonical=lambda x, dtype: {"dtype": dtypes.canonical("astype", dtype)},
+    vjp=_astype_vjp,
+    # An integer has no tangent: rounding is flat.
+    jvp=lambda d, _out, _x, dtype: op.astype(d[0], dtype) if dtypes.is_float(dtype) else None,
+    samples=(
+        sample((3, 4), dtype=np.float64),
+        sample((), dtype=np.float64),
+        sample((2, 3), dtype=np.int32),
+        sample((0, 3), dtype=np.bool_),
+    ),
+    exact=True,
+    keywords=("copy", "device"),
+    magnitude=magnitude.CAST,
+    lower=Elementwise(lambda e, x, dtype: e.cast(x, dtype), moves=True),
+)
+def astype(x: Any, /, dtype: Any) -> None:
+    """The same numbers in another dtype.
+
+    >>> wg.astype(np.array([1.9, -1.9]), np.int64)
+    array([ 1, -1])
+    """
+
+
+@elementwise(
+    numpy=lambda x, _safe: np.array(x),
+    dtypes=lambda name, operands: ([operands[0].dtype, dtypes.bool_], operands[0].dtype),
+    vjp=lambda g, _out, _x, _safe: (g, None),
+    jvp=lambda d, _out, _x, _safe: d[0],
+    samples=(sample((3, 4), Booleans(())), sample((), Booleans(())), sample((0, 2), Booleans(()))),
+    exact=True,
+    space="hidden",
+    lower=View(lambda shape, out: tuple(map(Along, range(len(shape))))),
+)
+def boundary(x: Any, safe: Any, /) -> None:
+    """The numbers of x, behind which nothing is final until everything has succeeded.
+
+    What is computed from them goes over arguments in the end, and only where nothing has failed;
+    where `safe` holds, that is known to be finite and need not be looked at.
+    """
+
+
+@linear(
+    numpy=lambda x, over: np.array(x),
+    type=lambda x, over: ArrayType(tuple(x.shape), x.dtype),
+    canonical=lambda _x, over: {"over": canonical_shape("for_several", over)},
+    transpose=lambda g, _x, over: g,
+    sized=True,
+    samples=(sample((3, 4), over=(5,)), sample((), over=(1, 2)), sample((0, 2), over=(3,))),
+    exact=True,
+    space="hidden",
+    magnitude=magnitude.SAME,
+    several=True,
+    lower=View(lambda shape, out, over: tuple(map(Along, range(len(shape))))),
+)
+def for_several(x: Any, /, over: tuple[Size, ...]) -> None:
+    """The same value, in a program that is right where axes of these sizes hold several elements.
+
+    For a single one the function is recorded anew: then it sees the number, and can refuse it.
+    """
+
+
+@elementwise(
+    numpy=np.array,
+    dtypes=lambda name, operands: ([operands[0].dtype], operands[0].dtype),
+    flat=True,
+    samples=uniform((-2, 2)),
+    exact=True,
+    magnitude=magnitude.SAME,
+    lower=Elementwise(lambda e, x: x, moves=True),
+)
+def stop_gradient(x: Any, /) -> None:
+    """The same value, cut out of every derivative. The one way to detach.
+
+    >>> wg.grad(lambda x: x * wg.stop_gradient(x))(3.0)
+    array(3.)
+    """
