@@ -107,6 +107,19 @@ class MissingGradient(WengertError, ValueError):
     """
 
 
+class ChangedArray(WengertError, ValueError):
+    """A large array was written into between its use and the gradient that needs it.
+
+    >>> x = np.ones((600, 600))
+    >>> value, pullback = wg.vjp(lambda w: wg.sum(w * x), 2.0)
+    >>> x *= 2.0
+    >>> pullback(1.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.ChangedArray: multiply: an array of shape (600, 600) was written into after ...
+    """
+
+
 class NonFiniteError(WengertError, ArithmeticError):
     """A value that must be finite is NaN or infinite.
 
@@ -277,7 +290,7 @@ class WideningWarning(WengertWarning):
 
 class UntrainedWarning(WengertWarning):
     """A Python float stands in a dict or list of a model. It is part of the program, and not
-    trained.
+    trained. Or the loss reads an array that the step was made with, and not the step's own copy.
 
     `{"w": w, "scale": 1.0}` has one parameter; `{"w": w, "scale": np.float32(1.0)}` has two. A
     number that is a setting belongs into the loss, or into a field of a dataclass.

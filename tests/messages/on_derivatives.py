@@ -12,6 +12,17 @@ import wengert as wg
 line, numbers = np.ones(3), np.arange(3)
 
 
+def _changed():
+    x = np.ones((600, 600))
+
+    def loss(w):
+        total = wg.sum(w * x)
+        x[...] = 0.0
+        return total
+
+    wg.grad(loss)(2.0)
+
+
 def _square(x: Any) -> Any:
     return wg.sum(x * x)
 
@@ -59,6 +70,8 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "grad: a masked array beside": lambda: wg.grad(lambda x, y: np.sum(x * y))(
         line, np.ma.masked_array(line, numbers > 0)
     ),
+    "grad: an argument named twice": lambda: wg.grad(_square, argnums=(0, 0))(line),
+    "grad: a large array that was changed": _changed,
     "grad: a masked array": lambda: wg.grad(_square)(np.ma.masked_array(line, numbers > 0)),
     "grad: argnums of an argument that is not there": lambda: wg.grad(_square, argnums=1)(line),
     "grad: a vector returned": lambda: wg.grad(lambda x: x * x)(line),

@@ -376,3 +376,37 @@ def test_a_batch_that_does_not_fit_says_which_would():
         wg.errors.ShapeError, match=r"batch_size=9 .* for 8 rows.* Choose 8 or less"
     ):
         step.run(X, batch_size=9)
+
+
+# What a step has copied.
+
+
+def test_a_loss_that_reads_the_arrays_the_step_was_made_with():
+    net = {"enc": np.ones(3), "dec": np.ones(1)}
+    outer = net["dec"]
+
+    def made(loss):
+        step = wg.TrainStep(loss, net, wg.optim.SGD(0.1))
+        return warned(lambda: step(X))
+
+    (found,) = made(lambda m, x: np.mean((x @ m["enc"]) * outer))
+    assert found.category is UntrainedWarning
+    assert "no gradient reaches 'dec', for the loss reads the array" in str(found.message)
+    # Near where it began is meant, and so is what is not in the model.
+    assert not made(lambda m, x: np.mean(x @ m["enc"] * m["dec"]) + np.sum((m["dec"] - outer) ** 2))
+
+
+def test_metrics_and_settings_that_reach_the_original_only():
+    plateau, inner = wg.optim.ReduceOnPlateau(0.1, patience=0), wg.optim.SGD(0.1)
+    step = wg.TrainStep(squares, np.ones(3), wg.optim.SGD(plateau))
+    step(X)
+    plateau.observe(1.0)
+    (found,) = warned(lambda: step(X))
+    assert "Call step.optimizer.lr.observe(metric)" in str(found.message)
+    step.optimizer.lr.observe(1.0)
+    assert not warned(lambda: step(X))
+    step = wg.TrainStep(squares, np.ones(3), wg.optim.EMA(inner))
+    step(X)
+    inner.lr = 0.2
+    (found,) = warned(lambda: step(X))
+    assert "Set step.optimizer.optimizer.lr = 0.2" in str(found.message)

@@ -23,6 +23,7 @@ from wengert.core.types import Value
 from wengert.core.words.arguments import worded
 from wengert.errors import ShapeError, TraceError
 from wengert.interpret.derive import Pullback, jvp_flat, vjp_flat
+from wengert.interpret.held import kept
 
 __all__ = ["grad", "hvp", "jvp", "value_and_grad", "vjp"]
 
@@ -129,6 +130,8 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     [4.0, 3.0]
     """
     arguments = DifferentiatedArguments("vjp", primals, range(len(primals)))
+    # The pullback may be called much later, when the arrays hold something else.
+    arguments.leaves = [kept(x) if isinstance(x, np.ndarray) else x for x in arguments.leaves]
     value, aux, structure, pull = pullback_of("vjp", function, arguments, has_aux)
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:

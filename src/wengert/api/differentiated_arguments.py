@@ -42,6 +42,11 @@ class DifferentiatedArguments:
                     "arguments; it must name one of them. Pass that argument by position."
                 )
         self.numbers = [number % len(args) for number in numbers]
+        if len(set(self.numbers)) != len(self.numbers):
+            raise ValueError(
+                f"{name}: argnums {argnums} was given for a call with {len(args)} positional "
+                "arguments; it must name each of them once. Leave out what is repeated."
+            )
         for number, arg in enumerate(args):
             if number not in self.numbers and holds_masked_array(arg):
                 raise _not_plain(name, "MaskedArray")

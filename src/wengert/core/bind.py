@@ -51,6 +51,10 @@ class Level:
         value = tensor.value
         return value.level.line_of(value) if type(value) is Tensor else None
 
+    def constant_of(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+        """What a program took an array for, when it was an operand last; None for no program."""
+        return None
+
     def note_gradient(self, g: Tensor, of: Tensor) -> None:
         """Remember, for messages, that a Tensor of this level is the cotangent of another."""
 

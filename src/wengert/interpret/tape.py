@@ -14,6 +14,14 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
 from wengert.core.words.source import Line, attribute, begin_body, begin_phase, end_body, user_line
 from wengert.errors import NotDifferentiable
+from wengert.interpret.held import (
+    MOST_COPIED,
+    Witness,
+    is_kept,
+    kept,
+    recorded_constant,
+    some_elements,
+)
 from wengert.interpret.widening import note_integers, note_widening
 
 
@@ -36,6 +44,7 @@ class Tape(Level):
         self.records: list[Record] = []
         self.count = 0  # of slots
         self.watched: set[int] = set()  # of these, the ones that no record writes
+        self.witnesses: list[Witness] = []  # of large constants that the records share with others
         self._traced: dict[int, Tensor] = {}  # of these, the ones whose values are being traced
 
     def new_slot(self) -> int:
@@ -113,6 +122,8 @@ class Tape(Level):
             if sources[i] is not None:
                 x = values[i]
                 values[i] = ArrayType(x.shape, x.dtype)
+        if None in sources:
+            self._hold(op, values, sources)
         if type(out) is tuple:
             return self._record_several(op, params, values, sources, out)
         if out.dtype.kind != "f":
@@ -123,6 +134,25 @@ class Tape(Level):
         saved = out if op.keeps_out else memory  # for shape and dtype there is its cotangent
         self.records.append(Record(op, params, values, sources, saved, slot, line))
         return Tensor(self, slot, out)
+
+    def _hold(self, op: Op, values: list[Value], sources: list[int | None]) -> None:
+        """Constants that the backward pass reads: what is written into them later is not seen."""
+        if op.kind == "elementwise":
+            unread = op.drops if op.keeps else range(len(values))
+        else:  # a rule that does not read what it is the derivative by may read the indices
+            unread = ()
+        for i, x in enumerate(values):
+            if sources[i] is not None or i in unread or not isinstance(x, np.ndarray):
+                continue
+            if is_kept(x):
+                continue
+            found = recorded_constant(x, values)
+            if found is not None:
+                values[i] = found
+            elif x.nbytes <= MOST_COPIED:
+                values[i] = kept(x)
+            else:
+                self.witnesses.append(Witness(x, some_elements(x), op.name))
 
     def _record_several(
         self,
@@ -149,6 +179,8 @@ class Tape(Level):
 
         `inspect` is shown every contribution a record makes to a slot.
         """
+        for witness in self.witnesses:
+            witness.require_unchanged()
         before = begin_phase("backward")
         try:
             found = self._sweep(cotangents, wanted, inspect)

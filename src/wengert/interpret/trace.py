@@ -51,6 +51,11 @@ def recorded_program() -> object | None:
     return _noted.constants
 
 
+def recorded_constants() -> Constants:
+    """The arrays that have become constants of the program that is being recorded."""
+    return _noted.constants or []
+
+
 class Trace(Level):
     """Records into one graph. Tensors of lower levels become inputs, remembered in `captured`."""
 
@@ -179,6 +184,8 @@ class Trace(Level):
         known = self._constants.get(id(x))
         if known is not None and known[1] is x and isinstance(x, np.ndarray):
             before = self.graph.nodes[known[0]].params["value"]
+            if before is x:
+                return self.tensor(known[0])
             if before.dtype == x.dtype and before.tobytes() == x.tobytes():  # not changed since
                 return self.tensor(known[0])
         weak = isinstance(x, bool | int | float)
@@ -189,9 +196,17 @@ class Trace(Level):
         node = Node(op.constant, (), {"value": value}, type_of(value), user_line())
         number = self.graph.append(node)
         self._constants[id(x)] = (number, x)
+        self._constants[id(value)] = (number, value)  # a backward pass reads this one
         if weak and not isinstance(x, np.generic):
             self.weak.add(number)
         return self.tensor(number)
+
+    def constant_of(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
+        known = self._constants.get(id(x))
+        if known is None or known[1] is not x:
+            return None
+        found: np.ndarray[Any, Any] = self.graph.nodes[known[0]].params["value"]
+        return found
 
     def array_of(self, number: int) -> Value:
         """The array of the user's that a node stands for, if it is known."""

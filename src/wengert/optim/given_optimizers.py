@@ -6,21 +6,61 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 Told = Callable[[str], None]  # given the name of the setting
-_told: weakref.WeakKeyDictionary[Any, list[weakref.WeakMethod[Told]]] = weakref.WeakKeyDictionary()
+T = TypeVar("T")
+OBSERVED = "best"  # what changes of a schedule that was told a metric
+
+
+class _Beside(Generic[T]):
+    """Something beside each of some objects, for as long as they live. They need not be hashable:
+    schedules are equal where their settings are.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[int, tuple[weakref.ref[Any], T]] = {}
+
+    def get(self, thing: Any) -> T | None:
+        known = self._entries.get(id(thing))
+        return known[1] if known is not None and known[0]() is thing else None
+
+    def set(self, thing: Any, value: T) -> None:
+        forget = partial(self._forget, id(thing))
+        self._entries[id(thing)] = (weakref.ref(thing, forget), value)
+
+    def _forget(self, number: int, gone: weakref.ref[Any]) -> None:
+        if number in self._entries and self._entries[number][0] is gone:
+            del self._entries[number]
+
+
+_told: _Beside[list[weakref.WeakMethod[Told]]] = _Beside()
+_copied_from: _Beside[weakref.ref[Any]] = _Beside()
 
 
 def tell_of_changes(original: Any, told: Told) -> None:
-    """Call a method whenever a setting of an optimizer changes, for as long as its object lives."""
-    known = [each for each in _told.get(original, ()) if each() is not None]
-    _told[original] = [*known, weakref.WeakMethod(told)]
+    """Call a method whenever a setting of an optimizer or of its schedule changes, for as long as
+    the method's object lives.
+    """
+    known = [each for each in _told.get(original) or () if each() is not None]
+    _told.set(original, [*known, weakref.WeakMethod(told)])
 
 
 def note_change(original: Any, name: str) -> None:
     """Tell those who asked."""
-    for each in _told.get(original, ()):
+    for each in _told.get(original) or ():
         told = each()
         if told is not None:
             told(name)
+
+
+def note_copy(copy: Any, original: Any) -> None:
+    """Remember what an optimizer inside another one was copied from."""
+    _copied_from.set(copy, weakref.ref(original))
+
+
+def original_of(copy: Any) -> Any:
+    """What an optimizer was copied from, if that still lives; else None."""
+    found = _copied_from.get(copy)
+    return None if found is None else found()

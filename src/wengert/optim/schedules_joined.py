@@ -11,6 +11,7 @@ from typing import Any
 from wengert.core.words.arguments import worded, worded_methods
 from wengert.errors import OptimError
 from wengert.optim import settings
+from wengert.optim.given_optimizers import OBSERVED, note_change
 from wengert.optim.schedules_base import Schedule
 from wengert.optim.schedules_rates import Constant, LinearWarmup
 
@@ -161,6 +162,7 @@ class ReduceOnPlateau(Schedule):
                 f"ReduceOnPlateau.observe: given {metric!r}; it must be one number. "
                 "Pass the loss or another metric as a float."
             ) from None
+        note_change(self, OBSERVED)
         if self._improves(value):
             self.best, self.bad_count = value, 0
         else:

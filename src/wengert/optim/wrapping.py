@@ -9,6 +9,7 @@ import numpy as np
 
 from wengert.core.table import op
 from wengert.errors import OptimError
+from wengert.optim.given_optimizers import note_copy
 from wengert.optim.numbers import choice
 from wengert.optim.optimizer import Arrays, Optimizer, Rate, Updates
 from wengert.optim.parameters import parameters_of, replaced
@@ -30,6 +31,7 @@ class Wrapping(Optimizer):
                 f"Write {type(self).__name__}(wg.optim.Adam(1e-3))."
             )
         self.optimizer = optimizer.remade({})
+        note_copy(self.optimizer, optimizer)
         super().__init__(optimizer.lr)
 
     @property

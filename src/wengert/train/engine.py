@@ -135,6 +135,7 @@ class Engine:
         new, self.unreached = set(paths) - set(self.unreached), paths
         trained = [(s, p) for s in self.plan.storage.trained for p in s.parameters]
         if len(paths) < len(trained):  # else it is refused
+            self.plan.storage.warn_of_originals(sorted(new))
             for segment, parameter in trained:
                 if parameter.path in new:
                     warn_of_decay(self.plan.groups[segment.group].trainer, parameter.path)

@@ -115,7 +115,7 @@ def require_limit(name: str, value: Any) -> float | None:
     """A limit for clipping: None, or a number above 0."""
     if value is None:
         return None
-    number = None if isinstance(value, bool) else _number(value)
+    number = None if isinstance(value, bool | str | bytes) else _number(value)
     if number is None or not number > 0 or math.isnan(number):
         raise ValueError(
             f"TrainStep: {name}={value!r} was given; it is a number above 0, or None. Choose one."

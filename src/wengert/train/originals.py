@@ -10,7 +10,7 @@ from typing import Any
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
-from wengert.optim.given_optimizers import tell_of_changes
+from wengert.optim.given_optimizers import OBSERVED, original_of, tell_of_changes
 from wengert.optim.optimizer import Optimizer
 from wengert.optim.saving import OTHER_NAME
 
@@ -54,6 +54,13 @@ class _Original:
         if wanted is own or wanted == own:
             return
         kind = type(given).__name__
+        if name == OBSERVED:
+            warn_user(
+                f"TrainStep: observe was called on the {kind} that it was made with; a step has a "
+                f"copy of it, which has not seen the metric. Call {self._way}.observe(metric).",
+                CopiedWarning,
+            )
+            return
         warn_user(
             f"TrainStep: {name} of the {kind} that it was made with was set to {wanted!r}; a step "
             f"has a copy of its optimizer, whose {name} is {own!r}. Set {self._way}.{name} = "
@@ -65,6 +72,11 @@ class _Original:
 def _parts(way: str, given: Any, own: Any) -> Sequence[tuple[str, Any, Any]]:
     """An optimizer and those inside it, with their copies."""
     found = [(way, given, own)]
+    if hasattr(given.lr, "observe"):
+        found.append((f"{way}.lr", given.lr, own.lr))
+    original = original_of(given)
+    if original is not None:
+        found += _parts(way, original, own)
     for name, x in vars(given).items():
         if isinstance(x, Optimizer):
             found += _parts(f"{way}.{name}", x, vars(own)[name])

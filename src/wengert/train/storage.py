@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import reprlib
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -22,6 +23,7 @@ from wengert.core.words.lost_writes import below, require_unwritten
 from wengert.core.words.tied import warn_of_shared_memory, warn_of_ties
 from wengert.core.words.warn import warn_user
 from wengert.errors import LiveWarning, OptimError, ShapeError, UntrainedWarning, WideningWarning
+from wengert.interpret.trace import recorded_constants
 from wengert.runtime.aligned_memory import aligned_array, aligned_count
 from wengert.runtime.outside.live import mark_live
 from wengert.runtime.outside.watch import owner_of
@@ -108,6 +110,10 @@ class Storage:
         values = [
             _checked(path[0], leaves[i], "model") for path, i in zip(self.paths, first, strict=True)
         ]
+        # What was given, by path: the loss may read it in the place of the model it is called with.
+        self.given = {
+            path[0]: weakref.ref(owner_of(x)) for path, x in zip(self.paths, values, strict=True)
+        }
         warn_of_shared_memory("TrainStep", [path[0] for path in self.paths], values)
         if values:  # first, as other faults may follow from a mistyped glob
             require_matching(groups, self.paths)
@@ -188,6 +194,24 @@ class Storage:
             "if it is a setting, keep it in the loss, or in a field of a dataclass.",
             UntrainedWarning,
         )
+
+    def warn_of_originals(self, unreached: Sequence[str]) -> None:
+        """Warn where no gradient reaches a parameter because the program that is being recorded
+        reads the array that was given for it.
+        """
+        constants = {id(owner_of(x)): line for x, line in recorded_constants()}
+        for path in unreached:
+            given = self.given[path]()
+            if given is not None and id(given) in constants:
+                line = constants[id(given)]
+                where = "" if line is None else f" ({line})"
+                warn_user(
+                    f"TrainStep: no gradient reaches {path!r}, for the loss reads the array that "
+                    "the step was made with; the step trains a copy, which is in the model that "
+                    f"the loss is called with. Take it from that one.{where}",
+                    UntrainedWarning,
+                )
+                return
 
     def tree(self, leaves: Sequence[Any]) -> Any:
         """A tree of the model's form with these values for its distinct leaves."""

@@ -102,7 +102,7 @@ def function_of_wg(name: str) -> str:
         return f"It changes its argument, and a Tensor is never changed. {_CHANGES[own]}"
     if name.startswith("scipy.sparse"):
         return "Convert the sparse matrix with toarray() first"
-    for space in ("", "linalg"):
+    for space in ("linalg",) if name.startswith("np.linalg.") else ("", "linalg"):
         if own in op.public(space):
             return f"Write wg.{space}{'.' if space else ''}{own}"
     return "Write it with the functions of wg"

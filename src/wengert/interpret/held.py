@@ -1,0 +1,65 @@
+"""Arrays that a backward pass reads: as they were when they were used, whatever is written into
+them in between.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from wengert.core.tensor import Tensor
+from wengert.core.types import Value
+from wengert.errors import ChangedArray
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+MOST_COPIED = 1 << 20  # bytes; of a larger array some elements are remembered, and compared
+_PER_AXIS = 16  # of these elements, along each axis
+
+
+class Witness(NamedTuple):
+    """A large array that was used, and what some of its elements were then."""
+
+    array: Array
+    elements: Array
+    user: str
+
+    def require_unchanged(self) -> None:
+        if some_elements(self.array).tobytes() != self.elements.tobytes():
+            raise ChangedArray(
+                f"{self.user}: an array of shape {self.array.shape} was written into after it was "
+                "used; gradients need what was in it then. Use a copy of it, or write into another."
+            )
+
+
+def is_kept(x: Array) -> bool:
+    """Whether nobody can write into the array."""
+    return not x.flags.writeable and x.base is None
+
+
+def kept(x: Array) -> Array:
+    """A copy that nobody can write into."""
+    found = np.array(x)
+    found.flags.writeable = False
+    return found
+
+
+def some_elements(x: Array) -> Array:
+    """Elements from all over an array, as a copy."""
+    steps = tuple(slice(None, None, max(1, size // _PER_AXIS)) for size in x.shape)
+    return np.array(x[steps])
+
+
+def recorded_constant(x: Array, values: list[Value]) -> Array | None:
+    """What a program that is being recorded took an array for, which was an operand beside these
+    values.
+    """
+    for value in values:
+        while type(value) is Tensor:
+            if value.level.symbolic:
+                found: Array | None = value.level.constant_of(x)
+                if found is not None:
+                    return found
+            value = value.value
+    return None
