@@ -44,6 +44,7 @@ from wengert.api.jacobians import jacfwd as jacfwd
 from wengert.api.jacobians import jacobian as jacobian
 from wengert.api.jacobians import jacrev as jacrev
 from wengert.api.trace import trace as trace
+from wengert.api.vmap import vmap as vmap
 from wengert.core import tree as tree
 from wengert.core.dims import Dim as Dim
 from wengert.core.table import op as op
@@ -171,6 +172,7 @@ __all__ = [
     "tree",
     "value_and_grad",
     "vjp",
+    "vmap",
     "mean",
     "var",
     "std",

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import oracle
+from table.batches import check_derivatives_of_examples, check_examples
 from table.calls import Call, pullback
 
 from meta.planted import MASK, MASKED, Plant, X, Y, same_type, square_with
@@ -371,5 +372,27 @@ FAULTS = {
         check_under_mask,
         "of the gradient 0 is nan",
         passes=(check_under_mask_once,),
+    ),
+    "many examples": Plant(  # each meets that of another
+        product_with(
+            batch=lambda call: op.multiply(
+                call.front(0), op.expand_dims(op.flip(call.front(1), axis=0), 1)
+            )
+        ),
+        (X, Y),
+        check_examples,
+        "mapped, output",
+        passes=(oracle.check_derivatives,),
+    ),
+    "derivatives of many examples": Plant(  # right values, and a derivative cut off
+        product_with(
+            batch=lambda call: op.stop_gradient(
+                op.multiply(call.front(0), op.expand_dims(call.front(1), 1))
+            )
+        ),
+        (X, Y),
+        check_derivatives_of_examples,
+        "mapped, derivative",
+        passes=(check_examples,),
     ),
 }

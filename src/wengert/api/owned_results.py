@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from wengert.core.types import Value
 
 
-def owned(values: Sequence[Value], *borrowed: Sequence[Value]) -> list[Value]:
+def owned(values: Iterable[Value], *borrowed: Sequence[Value]) -> list[Value]:
     """The values as arrays that share memory neither with each other nor with `borrowed`."""
     taken = {id(x) for xs in borrowed for x in xs}
     out = []

@@ -352,6 +352,26 @@ class _Fusion:
             root = self.copy(source)
             self.rerouted[number] = StridedView(root, 0, row_major(shape))
         self.add(Growing(kind, shape, [number], axes), number)
+        if kind == "rows" and len(axes) > 1:
+            self.move_in(source)
+
+    def move_in(self, source: int) -> None:
+        """Let the newest kernel, of a fold over several axes, compute what it alone reads: where
+        that stands in a kernel that reads other arrays in a way the fold cannot, it would be
+        written to memory only to be read here. So it is with the square of an outer product.
+        """
+        newest, k = self.kernels[-1], self.owner.get((source, 0))
+        if not self.fused or k is None or not _is_map(self.kernels[k]):
+            return
+        (fold,) = newest.members
+        alone = self.borders.readers(source) == [fold] and (source, 0) not in self.returned
+        node, others = self.graph.nodes[source], len(self.kernels[k].members) - 1
+        same = _shape(node) == newest.domain and self.kernels[k].region == newest.region
+        elementwise = isinstance(node.op.lower, Elementwise) and not is_costly(node.op)
+        if alone and same and others and elementwise and self.flat(source, newest):
+            self.kernels[k].members.remove(source)
+            newest.members.insert(0, source)
+            self.own(source, len(self.kernels) - 1)
 
     def flat_source(self, source: int, shape: Shape, count: int) -> bool:
         view = self.program.views.get(source)

@@ -74,6 +74,10 @@ class Borders:
         good = [place for place in places if crossing[place] / place <= most]
         return max(good, key=lambda place: (_alike_from(ops, place), place))
 
+    def readers(self, number: int) -> list[int]:
+        """The nodes that read one, in order."""
+        return self._all_readers()[number]
+
     def _crossing(self, members: Sequence[int]) -> list[int]:
         """For each place between members, how many of those before it are read soon behind it."""
         readers, soon = self._all_readers(), members[-1] + MEMBERS

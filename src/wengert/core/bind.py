@@ -35,6 +35,7 @@ class Level:
 
     number: int = 0
     symbolic: bool = False  # Tensors of this level carry no values
+    batched: bool = False  # a Tensor of this level is one example, and its value all of them
     whole: bool = False  # records every call made while it is open, also on outer Tensors
     closed: bool = False
     arrays_told: dict[int, Value]  # by id: what warnings have named, where it records
@@ -181,6 +182,11 @@ def recording_level() -> Level | None:
             if level.symbolic:
                 return level
     return None
+
+
+def is_in_batch() -> bool:
+    """Whether a level is open on which values are those of many examples."""
+    return any(level.batched for level in _stack.levels)
 
 
 def program_level() -> Level | None:

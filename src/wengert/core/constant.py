@@ -1,4 +1,4 @@
-"""IndexableConstant: an array in a function that is recorded, which traced integers can index."""
+"""IndexableConstant: an array in a function recorded or batched, which Tensors can index."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import numpy as np
 from wengert.core.number import Number
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
+
+
+def indexable(x: Any) -> Any:
+    """An array that traced or batched integers can index; anything else as it is."""
+    return x.view(IndexableConstant) if type(x) is np.ndarray else x
 
 
 class IndexableConstant(np.ndarray[Any, Any]):

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from wengert.core.batching import Batch
 from wengert.core.bind import bind, is_worded, located
 from wengert.core.dtypes import CHARS, require_supported
 from wengert.core.lowering import Lowering
@@ -182,6 +183,9 @@ class Op:
     narrow: Callable[[dict[str, Any], Sequence[bool]], tuple[dict[str, Any], list[int]]] | None = (
         None
     )
+    # How it is called for many examples at once. Elementwise ops broadcast and composites have a
+    # body; any other op without it is called once for each example, in a loop.
+    batch: Batch | None = None
     lower: Lowering | None = None  # how it becomes code
     magnitude: Magnitude | None = None  # how large and how small its results can be
     infix: str | None = None  # the method of Python's operator that means it

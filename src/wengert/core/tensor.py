@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from wengert.core.bind import Level
 
 
+_NOT_YET = "its number is not known yet"
+
+
 class Tensor:
     """A handle on a value of a transformation: symbolic while tracing, with a value while
     differentiating.
@@ -159,6 +162,13 @@ class Tensor:
         return iter([self[i] for i in range(len(self))])  # type: ignore[index]  # set in ops/getitem.py
 
     def __bool__(self) -> bool:
+        if self.level.batched:
+            self._refuse(
+                "bool",
+                "a Python branch would take one side for all examples",
+                "Use wg.where(condition, a, b) or wg.cond, or branch on values that are not "
+                "batched",
+            )
         if self.value is not None:
             return bool(self.value)
         return self._refuse(
@@ -209,11 +219,17 @@ class Tensor:
             )
         called = numpy_function()
         if called is not None:
+            lost = "mix up the examples" if self.level.batched else "cut it out of the derivative"
             self._refuse(
                 called,
-                "NumPy makes an array of it, or of the list it is in, which would cut it out of "
-                "the derivative",
+                f"NumPy makes an array of it, or of the list it is in, which would {lost}",
                 joining(called),
+            )
+        if self.level.batched:
+            self._refuse(
+                "np.array",
+                "NumPy would make an array of all examples, or of the list it is in",
+                "Join Tensors with wg.array([a, b]) or wg.stack, and return what you need outside",
             )
         if self.dtype.kind != "f":
             self._refuse(
@@ -245,6 +261,12 @@ class Tensor:
             )
 
     def _refuse_number(self, what: str) -> NoReturn:
+        if self.level.batched:
+            self._refuse(
+                what,
+                "Python has one number where there is one for each example",
+                "Keep it a Tensor, and compute with the functions of NumPy or wg",
+            )
         self._refuse(
             what,
             f"a Python {'float' if what == 'float' else 'number'} would cut it out of the "
@@ -256,6 +278,7 @@ class Tensor:
         self.level.require_open()
         need_sizes(self.level.sizes_behind(self))
         state = "traced" if self.level.symbolic else "being differentiated"
+        state = "batched by vmap" if self.level.batched else state
         raise TraceError(
             f"{what}: given a Tensor that is {state}; {reason}. {repair}. ({user_line()})"
         )
@@ -305,11 +328,18 @@ class Tensor:
         return object.__hash__(self)
 
     def __format__(self, spec: str) -> str:
-        if self.value is None and spec:
-            self._refuse("format", "its number is not known yet", "Print it where it has a value")
-        return format(repr(self) if self.value is None else self.value, spec)
+        if (self.value is None or self.level.batched) and spec:
+            reason = "there is one number for each example" if self.level.batched else _NOT_YET
+            self._refuse("format", reason, "Print it where it has a value")
+        return format(self.value, spec) if self._has_value else repr(self)
+
+    @property
+    def _has_value(self) -> bool:
+        return self.value is not None and not self.level.batched
 
     def __repr__(self) -> str:
+        if self.level.batched:
+            return f"Tensor({type_of(self)} of each in {self.value!r})"
         if self.value is not None:
             return f"Tensor({self.value!r})"
         return f"Tensor({type_of(self)}, %{self.handle})"

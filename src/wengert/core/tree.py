@@ -288,6 +288,27 @@ def with_numpy(tree: Tree) -> Tree:
     return rebuilt(spec, [np.asarray(x) if is_foreign(x) else x for x in values])
 
 
+def values(tree: Tree) -> list[Any]:
+    """All that a tree holds, arrays and static values; also None."""
+    _unchecked(tree)
+    return _everything(tree)
+
+
+def spread(parts: Tree, tree: Tree) -> list[Any] | None:
+    """What `parts` has for each array of a tree: it has the same form, or ends before the tree does
+    with one value for all that is below. None where the forms differ.
+
+    >>> spread({"a": 0, "b": None}, {"a": [np.ones(1), np.ones(2)], "b": np.ones(3)})
+    [0, 0, None]
+    """
+    _unchecked(parts)
+    whole = _everything(tree)
+    found = _broadcast(parts, tree)
+    if found is None:
+        return None
+    return [part for part, x in zip(found, whole, strict=True) if is_leaf(x)]
+
+
 def weak(tree: Tree) -> list[bool]:
     """For every leaf of `arrays(tree)`: whether it is a Python number, whose dtype gives way to
     others.
@@ -352,6 +373,23 @@ def _hiding(values: Sequence[Any], kinds: set[type]) -> Iterator[tuple[int, str]
         name = hiding_attribute(x) if type(x) in suspect else None
         if name is not None:
             yield i, name
+
+
+@ending.whole
+def _everything(tree: Tree) -> list[Any]:
+    if ending.near:
+        ending.pass_or_stay()
+    return optree.tree_leaves(tree, none_is_leaf=True, namespace=_NAMESPACE)
+
+
+@ending.whole
+def _broadcast(parts: Tree, tree: Tree) -> list[Any] | None:
+    if ending.near:
+        ending.pass_or_stay()
+    try:
+        return optree.broadcast_prefix(parts, tree, none_is_leaf=True, namespace=_NAMESPACE)
+    except ValueError:
+        return None
 
 
 @ending.whole

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.batching import with_leading_axes
 from wengert.core.broadcast import canonical_axis
 from wengert.core.define import composite
 from wengert.core.dims import divide_exactly
@@ -125,6 +126,7 @@ def _leaky_slope(x: Any, negative_slope: float) -> Any:
     jvp=lambda d, _out, x, negative_slope: op.pull(d[0], _leaky_slope(x, negative_slope)),
     samples=(*_SAMPLES, sample((3, 4), negative_slope=0.2)),
     at=[((0.0,), 0.0, (0.01,), "the slope on the left, as relu'(0) = 0")],
+    batch=with_leading_axes,
 )
 def leaky_relu(x: Any, /, negative_slope: float = 0.01) -> Any:
     """x where it is positive, else x * negative_slope.

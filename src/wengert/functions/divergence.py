@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.batching import BatchedCall
 from wengert.core.broadcast import canonical_axis, unbroadcast
 from wengert.core.define import composite
 from wengert.core.dims import product
@@ -180,6 +181,15 @@ def _cross_entropy_jvp(
     return reduce_losses(op.sum(total, axis), reduction)
 
 
+def _losses_of_each(call: BatchedCall) -> Any:
+    """The losses of all examples, which are reduced in each of them."""
+    losses = call.again(call.fronts(), axis=call.params["axis"] + 1, reduction="none")
+    axes = tuple(range(1, len(losses.shape)))
+    if call.params["reduction"] == "none" or not axes:
+        return losses
+    return (op.mean if call.params["reduction"] == "mean" else op.sum)(losses, axis=axes)
+
+
 def _cross_entropy_of_arrays(
     logits: Any, targets: Any, axis: int, reduction: Reduction, label_smoothing: float
 ) -> tuple[Any, Any]:
@@ -225,6 +235,7 @@ def _cross_entropy_of_arrays(
         sample((3, 4), Real((3, 4), 0.1, 1.0), axis=0, reduction="none", label_smoothing=0.2),
         sample((5,), Integers((), 0, 5)),
     ),
+    batch=_losses_of_each,
 )
 def cross_entropy(
     logits: Any,
@@ -301,6 +312,7 @@ def _kl_jvp(d: Any, _out: Any, log_q: Any, p: Any, axis: int, reduction: Reducti
         sample((2, 3, 4), Real((2, 3, 4), 0.1, 1.0), axis=1, reduction="none"),
         sample((3, 4), Real((3, 4), 0.1, 1.0), axis=0, reduction="sum"),
     ),
+    batch=_losses_of_each,
 )
 def kl_div(log_q: Any, p: Any, /, axis: int = -1, reduction: Reduction = "mean") -> Any:
     """Kullback-Leibler divergence of q from p, the sum of p * (log p - log q) along the axis.

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.batching import along
 from wengert.core.broadcast import canonical_axes, canonical_axis
 from wengert.core.define import composite, function
 from wengert.core.dims import Size
@@ -62,6 +63,7 @@ def _softmax_of_array(x: Any, axis: int) -> Any:
     vjp=lambda g, out, _x, axis: _softmax_derivative(g, out, axis),
     jvp=lambda d, out, _x, axis: _softmax_derivative(d[0], out, axis),
     samples=_AXIS_SAMPLES,
+    batch=along("axis"),
 )
 def softmax(x: Any, /, axis: int = -1) -> Any:
     """Exponentials along the axis, divided by their sum. NaN where all of them are -inf.
@@ -82,6 +84,7 @@ def softmax(x: Any, /, axis: int = -1) -> Any:
     vjp=lambda g, out, _x, axis: g - op.pull(op.sum(g, axis, True), op.exp(out)),
     jvp=lambda d, out, _x, axis: d[0] - op.sum(op.pull(d[0], op.exp(out)), axis, True),
     samples=_AXIS_SAMPLES,
+    batch=along("axis"),
 )
 def log_softmax(x: Any, /, axis: int = -1) -> Any:
     """Logarithm of `softmax`, exact where that underflows.
@@ -142,6 +145,7 @@ def _over(name: str) -> Any:
         sample((2, 3, 4), axis=(0, 2), eps=0.1, centred=False),
     ),
     space="hidden",
+    batch=along("axis"),
 )
 def inverse_spread(x: Any, /, axis: Axes, eps: float, centred: bool) -> Any:
     """1 / sqrt(variance + eps) along the axes; of the mean of squares where not `centred`."""
@@ -161,6 +165,7 @@ def _unit_derivative(d: Any, out: Any, x: Any, axis: Axes, eps: float, centred: 
     vjp=lambda g, out, x, axis, eps: _unit_derivative(g, out, x, axis, eps, True),
     jvp=lambda d, out, x, axis, eps: _unit_derivative(d[0], out, x, axis, eps, True),
     samples=(sample((3, 4)), sample((2, 3, 4), axis=(0, 2)), sample((3, 4), axis=0, eps=0.1)),
+    batch=along("axis"),
 )
 def standardize(x: Any, /, axis: Any = -1, eps: float = 1e-5) -> Any:
     """Elements less their mean along the axes, divided by sqrt(variance + eps).
@@ -179,6 +184,7 @@ def standardize(x: Any, /, axis: Any = -1, eps: float = 1e-5) -> Any:
     jvp=lambda d, out, x, axis, eps: _unit_derivative(d[0], out, x, axis, eps, False),
     samples=(sample((3, 4), axis=(1,), eps=1e-6), sample((2, 3, 4), axis=(0, 2), eps=0.1)),
     space="hidden",
+    batch=along("axis"),
 )
 def rescale(x: Any, /, axis: Axes, eps: float) -> Any:
     """Elements divided by sqrt(mean of squares along the axes + eps)."""

@@ -84,10 +84,11 @@ def unique_values(x: Any, /) -> Any:
 
 def _values_of(name: str, x: Any) -> Any:
     while isinstance(x, Tensor):
-        if x.level.symbolic:
+        if x.level.symbolic or x.level.batched:
             raise TraceError(
-                f"{name}: given a Tensor that is traced; how many numbers differ is known only "
-                "when the program runs. Call it outside, or use wg.sort."
+                f"{name}: given a Tensor that is traced or batched; how many numbers differ is "
+                "known only when the program runs, for each example. Call it outside, or use "
+                "wg.sort."
             )
         x = x.value
     return np.asarray(x)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.batching import along
 from wengert.core.broadcast import canonical_axes
 from wengert.core.define import composite
 from wengert.core.dims import Dim, Shape, Size, product
@@ -79,6 +80,7 @@ _SAMPLES = (
     jvp=lambda d, _out, _x, axis, keepdims: op.mean(d[0], axis, keepdims),
     samples=(*_SAMPLES, sample(()), sample((2, 3), axis=())),
     method=True,
+    batch=along("axis"),
 )
 def mean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Any:
     """Arithmetic mean of the elements along the axes; all of them by default. NaN where none are.
@@ -135,6 +137,7 @@ def _var_jvp(d: Any, _out: Any, x: Any, axis: Axes, correction: float, keepdims:
     vjp=_var_vjp,
     jvp=_var_jvp,
     samples=(*_SAMPLES, sample((3, 4), axis=0, correction=1), sample((5,), correction=0.5)),
+    batch=along("axis"),
 )
 def var(x: Any, /, axis: Any = None, correction: float = 0, keepdims: bool = False) -> Any:
     """Mean squared deviation from the mean along the axes.
@@ -215,6 +218,7 @@ def _std_jvp(d: Any, out: Any, x: Any, axis: Axes, correction: float, keepdims: 
             "equal elements are a minimum of the spread, whose gradient there is 0, as abs'(0) is",
         )
     ],
+    batch=along("axis"),
 )
 def std(x: Any, /, axis: Any = None, correction: float = 0, keepdims: bool = False) -> Any:
     """Standard deviation along the axes, the root of `var`. Where it is 0, so is its gradient.
@@ -246,6 +250,7 @@ def _logsumexp_type(x: Any, axis: Axes, keepdims: bool) -> ArrayType:
         op.pull(d[0], op.exp(x - restored(out, x, axis))), axis, keepdims
     ),
     samples=(*_SAMPLES, sample((2, 3), axis=())),
+    batch=along("axis"),
 )
 def logsumexp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Any:
     """Logarithm of the sum of exponentials along the axes, without overflow; -inf where none are.

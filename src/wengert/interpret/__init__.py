@@ -1,3 +1,3 @@
 """Other readings of the same calls: recording (trace), replaying, reverse (tape) and forward
-derivatives.
+derivatives, many examples at once (batched).
 """

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.batching import BatchedCall, with_rows
 from wengert.core.bind import located
 from wengert.core.broadcast import canonical_axis
 from wengert.core.define import function, linear, primitive
@@ -97,6 +98,13 @@ def _joined_element(p: Places) -> Any:
     return value
 
 
+def _join_each(call: BatchedCall) -> Any:
+    arrays, axis = call.fronts(), call.params["axis"]
+    if axis is None:
+        return call.again(list(map(with_rows, arrays)), axis=1)
+    return call.again(arrays, axis=axis + 1)
+
+
 @linear(
     numpy=lambda *arrays, axis: np.concatenate(arrays, axis=axis),
     type=_concat_type,
@@ -113,6 +121,7 @@ def _joined_element(p: Places) -> Any:
     ),
     exact=True,
     lower=Pick(_joined_element, joins=True),
+    batch=_join_each,
 )
 def concat(*arrays: Any, axis: int | None = 0) -> None:
     """The arrays of a sequence, one after the other along an axis they have.
@@ -258,6 +267,10 @@ def _padded_element(p: Places) -> Any:
     return inside_or(p, places, masks, p.params["constant_values"])
 
 
+def _pad_each(call: BatchedCall) -> Any:
+    return call.again(call.operands, pad_width=((0, 0), *call.params["pad_width"]))
+
+
 @primitive(
     numpy=_pad,
     type=lambda x, pad_width, constant_values: ArrayType(_padded(x, pad_width), x.dtype),
@@ -279,6 +292,7 @@ def _padded_element(p: Places) -> Any:
     ),
     exact=True,
     lower=Pick(_padded_element),
+    batch=_pad_each,
 )
 def pad(x: Any, /, pad_width: Any, constant_values: float = 0) -> None:
     """The array in a frame of one number; `pad_width` holds a pair (before, after) per axis.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.batching import BatchedCall, raised
 from wengert.core.broadcast import broadcast_shapes, canonical_axis, unbroadcast
 from wengert.core.define import bilinear, function
 from wengert.core.dims import product
@@ -80,6 +81,31 @@ def _without_last(x: Any) -> Any:
     return op.reshape(x, x.shape[:-1])
 
 
+def _product_of_each(call: BatchedCall) -> Any:
+    """Where one operand is a matrix for all examples, the rows of all of them are one matrix."""
+    x, y = call.operands
+    if not call.batched[1] and call.rank(1) <= 2:
+        if len(x.shape) <= 2:
+            return call.again([x, y])
+        rows = call.again([op.reshape(x, (product(tuple(x.shape[:-1])), x.shape[-1])), y])
+        return op.reshape(rows, (*x.shape[:-1], *rows.shape[1:]))
+    column = call.rank(1) == 1 or (call.rank(1) == 2 and y.shape[-1] == 1)
+    if not call.batched[0] and call.rank(0) <= 2 and column:
+        rows = op.reshape(y, (call.size, call.shape(1)[0]))
+        found = call.again([rows, x if call.rank(0) == 1 else op.matrix_transpose(x)])
+        return found if call.rank(1) == 1 else op.reshape(found, (*found.shape, 1))
+    vectors = [call.rank(i) == 1 for i in (0, 1)]
+    x = _with_axis(x, -2) if vectors[0] else x
+    y = _with_axis(y, -1) if vectors[1] else y
+    rank = max(call.rank(0) + vectors[0], call.rank(1) + vectors[1])
+    found = call.again(
+        [raised(z, rank) if b else z for z, b in zip((x, y), call.batched, strict=True)]
+    )
+    rest = found.shape[-2:]
+    kept = [size for size, vector in zip(rest, vectors, strict=True) if not vector]
+    return op.reshape(found, (*found.shape[:-2], *kept)) if any(vectors) else found
+
+
 @bilinear(
     numpy=_product_of_arrays,
     aliases=(np.matmul,),
@@ -96,6 +122,7 @@ def _without_last(x: Any) -> Any:
     ),
     array_function=(np.linalg.matmul,),
     lower=Contraction(),
+    batch=_product_of_each,
 )
 def matmul(x: Any, y: Any, /) -> None:
     """Matrix product over the last two axes, broadcast over the others; 1-d operands are vectors.
@@ -129,6 +156,11 @@ def _vecdot_type(x: Any, y: Any, axis: int) -> ArrayType:
     return ArrayType(tuple(shape), promote(x, y))
 
 
+def _vecdot_of_each(call: BatchedCall) -> Any:
+    rank = max(call.rank(0), call.rank(1))
+    return call.again([call.raised(i, rank) for i in (0, 1)], axis=call.params["axis"] + 1)
+
+
 @bilinear(
     # NumPy's stubs ask for arrays of a dtype they know.
     numpy=lambda x, y, axis: np.vecdot(  # type: ignore[call-overload]
@@ -155,6 +187,7 @@ def _vecdot_type(x: Any, y: Any, axis: int) -> ArrayType:
         sample(Integers((2, 3)), Integers((2, 3))),
     ),
     array_function=(np.linalg.vecdot,),
+    batch=_vecdot_of_each,
 )
 def vecdot(x: Any, y: Any, /, axis: int = -1) -> None:
     """Sum of products along one axis, broadcast over the others.

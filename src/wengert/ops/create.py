@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.bind import located, recording_level
-from wengert.core.constant import IndexableConstant
+from wengert.core.bind import is_in_batch, located, recording_level
+from wengert.core.constant import indexable
 from wengert.core.define import function, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
 from wengert.core.lowering import Formula
@@ -327,8 +327,8 @@ def _copied(x: Any, dtype: Any, copy: bool) -> Any:
 @function()
 def asarray(x: Any, dtype: Any = None, *, copy: bool | None = None, device: Any = None) -> Any:
     """A number, array or nested list as an array; a Tensor stays what it is, and Tensors in lists
-    are joined. In a function that is recorded, the array can be indexed by traced integers:
-    ``wg.asarray(table)[i, j]``.
+    are joined. In a function that is recorded or mapped, the array can be indexed by traced or
+    batched integers: ``wg.asarray(table)[i, j]``.
 
     With ``copy=True`` the memory is new, with ``copy=False`` it is what was given, or an error.
 
@@ -349,6 +349,4 @@ def asarray(x: Any, dtype: Any = None, *, copy: bool | None = None, device: Any 
         x = np.asarray(x)
         dtypes.require_supported("asarray", 0, x.dtype)
     found = x if dtype is None or x.dtype == np.dtype(dtype) else op.astype(x, dtype)
-    if type(found) is np.ndarray and recording_level() is not None:
-        return found.view(IndexableConstant)
-    return found
+    return indexable(found) if recording_level() is not None or is_in_batch() else found

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.batching import along
 from wengert.core.bind import located
 from wengert.core.broadcast import canonical_axis
 from wengert.core.define import function, linear, primitive
@@ -55,6 +56,7 @@ def _shifted_element(p: Places) -> Any:
     space="hidden",
     exact=True,
     lower=Pick(_shifted_element),
+    batch=along("axis"),
 )
 def shift(x: Any, /, axis: int, step: int = 1, fill: float = 0) -> None:
     """Each element moved `step` places along the axis; `fill` takes the places left free."""
@@ -106,6 +108,7 @@ def _recurrence_jvp(d: Any, out: Any, a: Any, b: Any, axis: int) -> Any:
     ),
     space="hidden",
     lower=SpecialKernel("recurrence", one_dtype=True),
+    batch=along("axis"),
 )
 def recurrence(a: Any, b: Any, /, axis: int) -> None:
     """The linear recurrence h_t = a_t h_{t-1} + b_t along the axis, from h_0 = b_0: all of h.
@@ -151,6 +154,7 @@ _SAMPLES = (
     samples=(*_SAMPLES, sample(Integers((2, 3), dtype="int8"), axis=1)),
     method=True,
     lower=SpecialKernel("cumsum"),
+    batch=along("axis"),
 )
 def cumsum(x: Any, /, axis: int | None = None) -> None:
     """Running sums along the axis: element i is the sum of the elements up to and with i.
@@ -186,6 +190,7 @@ def _cumprod_jvp(d: Any, out: Any, x: Any, axis: int) -> Any:
     ),
     method=True,
     lower=SpecialKernel("cumprod"),
+    batch=along("axis"),
 )
 def cumprod(x: Any, /, axis: int | None = None) -> None:
     """Running products along the axis. Its derivatives are right at zeros too.

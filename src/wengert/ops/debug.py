@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.batching import Same
 from wengert.core.bind import recording_level
 from wengert.core.define import primitive
 from wengert.core.dims import Dim
@@ -64,6 +65,7 @@ def _show(x: Value, name: str) -> None:
     front=_front_debug,
     flat=True,
     lower=SpecialKernel("debug"),
+    batch=lambda call: Same(call.again(call.operands)),
 )
 def debug(x: Any, /, name: str) -> None:
     """Print a value when the program comes to this place, compiled or not, and return the same.

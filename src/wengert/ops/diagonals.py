@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.batching import with_leading_axes
 from wengert.core.define import function, linear
 from wengert.core.dims import Dim, Size
 from wengert.core.lowering import Pick, Places
@@ -68,6 +69,7 @@ def _band_element(keeps: Any) -> Any:
     samples=_BAND_SAMPLES,
     exact=True,
     lower=Pick(_band_element(lambda e, x, edge: e.le(x, edge)), in_place=True),
+    batch=with_leading_axes,
 )
 def tril(x: Any, /, k: int = 0) -> None:
     """The lower triangle of each matrix, up to diagonal k, and zeros above it.
@@ -87,6 +89,7 @@ def tril(x: Any, /, k: int = 0) -> None:
     samples=_BAND_SAMPLES,
     exact=True,
     lower=Pick(_band_element(lambda e, x, edge: e.ge(x, edge)), in_place=True),
+    batch=with_leading_axes,
 )
 def triu(x: Any, /, k: int = 0) -> None:
     """The upper triangle of each matrix, from diagonal k on, and zeros below it.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from wengert.core.batching import BatchedCall
 from wengert.core.define import function, linear
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
 from wengert.core.lowering import Along, Pick, Places, Span, View, inside_or
@@ -67,6 +68,11 @@ def _sliced_axes(
     return tuple(Along(axis, *each) for axis, each in enumerate(zip(start, step, strict=True)))
 
 
+def _slice_each(call: BatchedCall) -> Any:
+    start, size, step = (call.params[name] for name in ("start", "size", "step"))
+    return call.again(call.operands, start=(0, *start), size=(call.size, *size), step=(1, *step))
+
+
 @linear(
     numpy=lambda x, start, size, step: x[_slices("slice_axes", x.shape, start, size, step)],
     type=_slice_type,
@@ -89,6 +95,7 @@ def _sliced_axes(
     ),
     exact=True,
     lower=View(_sliced_axes),
+    batch=_slice_each,
 )
 def slice_axes(x: Any, /, start: Shape, size: Shape, step: Shape) -> None:
     """Along each axis `size` elements from `start` on, `step` apart; a step may be negative.
@@ -134,6 +141,11 @@ def _placed_spans(
     return tuple(map(Span, out, start, given, step))
 
 
+def _place_each(call: BatchedCall) -> Any:
+    shape, start, step = (call.params[name] for name in ("shape", "start", "step"))
+    return call.again(call.operands, shape=(call.size, *shape), start=(0, *start), step=(1, *step))
+
+
 @linear(
     numpy=_place,
     type=_place_type,
@@ -155,6 +167,7 @@ def _placed_spans(
     ),
     exact=True,
     lower=Pick(_placed_element, spans=_placed_spans),
+    batch=_place_each,
 )
 def place(x: Any, /, shape: Shape, start: Shape, step: Shape) -> None:
     """Zeros of a shape with the array written into them at a slice; the transpose of slice_axes."""
@@ -252,8 +265,9 @@ def _array(part: Any) -> Any:
     if isinstance(part, Tensor):
         if part.dtype == np.bool_:
             raise TraceError(
-                "getitem: a mask that is traced was given as an index; how many elements it "
-                "chooses is known only when the program runs. Use wg.where(mask, x, 0) instead."
+                "getitem: a mask that is traced or batched was given as an index; how many "
+                "elements it chooses is known only when the program runs. Use wg.where(mask, x, 0) "
+                "instead."
             )
         if part.dtype.kind not in "iu":
             _refuse_kind(f"an index of dtype {part.dtype}")

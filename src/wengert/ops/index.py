@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.batching import BatchedCall, positions
 from wengert.core.broadcast import broadcast_shapes, canonical_axis
 from wengert.core.define import composite, function, linear
 from wengert.core.dims import Shape, product
@@ -18,6 +19,7 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError, TraceError
+from wengert.ops.batched_index import gather_of_each, scatter_of_each
 
 # One integer array per indexed axis, broadcast together; negative indices count from the end.
 
@@ -145,6 +147,7 @@ def _gathered_element(p: Places) -> Any:
     ),
     exact=True,
     lower=Pick(_gathered_element, failure=BAD_INDEX),
+    batch=gather_of_each,
 )
 def gather(*arrays: Any, axis: int) -> None:
     """Elements of the first array at positions along one or more axes, from `axis` on.
@@ -210,6 +213,7 @@ def _scatter(updates: Any, *indices: Any, shape: Shape, axis: int) -> Any:
         sample((), Exactly(np.int64(-1)), shape=(3,), axis=0),
     ),
     lower=SpecialKernel("scatter", failure=BAD_INDEX),
+    batch=scatter_of_each,
 )
 def scatter(*arrays: Any, shape: Shape, axis: int) -> None:
     """Zeros of a shape with the first array added at positions; the transpose of gather.
@@ -416,6 +420,16 @@ def _embed_vjp(g: Any, _out: Any, _weight: Any, indices: Any) -> Any:
     return op.scatter([g, _present(indices, shape[0])], shape=shape, axis=0), None
 
 
+def _embed_each(call: BatchedCall) -> Any:
+    weight, indices = call.operands
+    if not call.batched[0]:
+        return call.again([weight, indices])
+    chosen = _present(
+        indices if call.batched[1] else op.reshape(indices, (1, *indices.shape)), call.shape(0)[0]
+    )
+    return op.gather([weight, positions(call.size, call.rank(1) + 1), chosen], axis=0)
+
+
 @composite(
     type=_embed_type,
     vjp=_embed_vjp,
@@ -427,6 +441,7 @@ def _embed_vjp(g: Any, _out: Any, _weight: Any, indices: Any) -> Any:
         sample((2, 3), Exactly(np.zeros(0, np.int64))),
     ),
     space="hidden",
+    batch=_embed_each,
 )
 def embed(weight: Any, indices: Any, /) -> Any:
     """Rows of a table, one for each index, none of which may be negative."""
@@ -442,10 +457,11 @@ def nonzero(x: Any) -> tuple[Any, ...]:
     (array([1, 3]),)
     """
     while isinstance(x, Tensor):
-        if x.level.symbolic:
+        if x.level.symbolic or x.level.batched:
             raise TraceError(
-                "nonzero: given a Tensor that is traced; how many elements are not zero is known "
-                "only when the program runs. Use wg.where(mask, x, 0) instead."
+                "nonzero: given a Tensor that is traced or batched; how many elements are not zero "
+                "is known only when the program runs, for each example. Use wg.where(mask, x, 0) "
+                "instead."
             )
         x = x.value
     if np.ndim(x) == 0:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes, magnitude
+from wengert.core.batching import BatchedCall, with_leading_axes
 from wengert.core.define import elementwise, linear, primitive
 from wengert.core.dims import Size
 from wengert.core.lowering import Along, Elementwise, Formula, Source, View
@@ -129,6 +130,7 @@ def _cast(x: Any, dtype: Any) -> Any:
     keywords=("copy", "device"),
     magnitude=magnitude.CAST,
     lower=Elementwise(lambda e, x, dtype: e.cast(x, dtype), moves=True),
+    batch=with_leading_axes,
 )
 def astype(x: Any, /, dtype: Any) -> None:
     """The same numbers in another dtype.
@@ -136,6 +138,12 @@ def astype(x: Any, /, dtype: Any) -> None:
     >>> wg.astype(np.array([1.9, -1.9]), np.int64)
     array([ 1, -1])
     """
+
+
+def _boundary_of_each(call: BatchedCall) -> Any:
+    """Safe where every example is."""
+    safe = call.operands[1]
+    return call.again([call.front(0), op.all(safe) if call.batched[1] else safe])
 
 
 @elementwise(
@@ -146,6 +154,7 @@ def astype(x: Any, /, dtype: Any) -> None:
     samples=(sample((3, 4), Booleans(())), sample((), Booleans(())), sample((0, 2), Booleans(()))),
     exact=True,
     space="hidden",
+    batch=_boundary_of_each,
     lower=View(lambda shape, out: tuple(map(Along, range(len(shape))))),
 )
 def boundary(x: Any, safe: Any, /) -> None:
@@ -168,6 +177,7 @@ def boundary(x: Any, safe: Any, /) -> None:
     magnitude=magnitude.SAME,
     several=True,
     lower=View(lambda shape, out, over: tuple(map(Along, range(len(shape))))),
+    batch=with_leading_axes,
 )
 def for_several(x: Any, /, over: tuple[Size, ...]) -> None:
     """The same value, in a program that is right where axes of these sizes hold several elements.

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.batching import BatchedCall
 from wengert.core.define import function, primitive
 from wengert.core.dims import Dim, Shape, Size
 from wengert.core.lowering import SpecialKernel
@@ -30,6 +31,7 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.words.not_arrays import require_array
 from wengert.errors import DTypeError
+from wengert.interpret.batched import one_by_one
 from wengert.ops.generator import drawn
 
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -42,9 +44,9 @@ Words = Sequence[Any]
 
 
 def philox(counter: Words, key: Words) -> list[Any]:
-    """Four random 32-bit words from four words of counter (numbers or arrays) and two of key."""
+    """Four random 32-bit words from four words of counter and two of key, numbers or arrays."""
     c0, c1, c2, c3 = (np.asarray(word, np.uint64) for word in counter)
-    k0, k1 = (int(word) for word in key)
+    k0, k1 = (int(word) if np.ndim(word) == 0 else word.astype(np.uint64) for word in key)
     for _ in range(_ROUNDS):
         left, right = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
         c0, c1 = (right >> _WORD) ^ c1 ^ np.uint64(k0), right & _LOW
@@ -64,11 +66,26 @@ def _require_key(name: str, key: Any) -> None:
 
 def _bits(key: Any, shape: Shape, dtype: Any, stream: int) -> Any:
     _require_key("random_bits", key)
+    return _bits_under(key, (), shape, dtype, stream)
+
+
+def _bits_under(key: Words, lead: Shape, shape: Shape, dtype: Any, stream: int) -> Any:
+    """The numbers of a key, or of several with these axes in front."""
     count = math.prod(int(size) for size in shape) * (dtype.itemsize // 4)  # in words
     block = np.arange(-(-count // 4), dtype=np.uint64)
     words = philox((block & _LOW, block >> _WORD, stream, _NUMBERS), key)
-    flat = np.stack(words, axis=-1).reshape(-1)[:count].astype("<u4", copy=False)
-    return flat.view(dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(shape)
+    rows = np.stack(words, axis=-1).reshape((*lead, 4 * len(block)))[..., :count]
+    flat = np.ascontiguousarray(rows, "<u4").view(dtype.newbyteorder("<"))
+    return flat.astype(dtype, copy=False).reshape((*lead, *shape))
+
+
+def _bits_of_each(call: BatchedCall) -> Any:
+    """Arrays at once; what is recorded is a loop, as quick as one draw of so many numbers."""
+    key = call.operands[0]
+    if type(key) is not np.ndarray:
+        return one_by_one(call)
+    _require_key("random_bits", ArrayType(call.shape(0), key.dtype))
+    return _bits_under((key[:, :1], key[:, 1:]), (len(key),), **call.params)
 
 
 def _bits_type(key: Any, shape: Shape, dtype: Any, stream: int) -> ArrayType:
@@ -108,6 +125,7 @@ _SOME_KEY = Exactly(np.array([7, 11], np.uint32))
     space="random",
     exact=True,
     lower=SpecialKernel("random_bits"),
+    batch=_bits_of_each,
 )
 def random_bits(key: Any, /, shape: Shape, dtype: Any = np.uint32, stream: int = 0) -> None:
     """Random unsigned integers; element i, counted row by row, depends on key, stream and i only.
@@ -123,6 +141,19 @@ def _fold(key: Any, number: Any) -> Any:
     _fold_type(key, number)
     n = int(number) % 2**64
     return np.stack(philox((n % 2**32, n >> 32, 0, _KEYS), key)[:2])
+
+
+def _fold_of_each(call: BatchedCall) -> Any:
+    key, number = call.operands
+    number = np.asarray(number) if isinstance(number, int) else number
+    if type(key) is not np.ndarray or type(number) is not np.ndarray:
+        return one_by_one(call)
+    pairs = list(zip((key, number), call.batched, strict=True))
+    _fold_type(*(ArrayType(x.shape[1:] if b else x.shape, x.dtype) for x, b in pairs))
+    keys, numbers = (x if b else x[None] for x, b in pairs)
+    n = numbers.astype(np.uint64)  # modulo 2**64
+    words = philox((n & _LOW, n >> _WORD, 0, _KEYS), (keys[:, 0], keys[:, 1]))
+    return np.stack(words[:2], axis=-1)
 
 
 def _fold_type(key: Any, number: Any) -> ArrayType:
@@ -143,6 +174,7 @@ def _fold_type(key: Any, number: Any) -> ArrayType:
     space="random",
     exact=True,
     lower=SpecialKernel("fold_in"),
+    batch=_fold_of_each,
 )
 def fold_in(key: Any, number: Any, /) -> None:
     """A new key from a key and a number: different numbers give unrelated keys.

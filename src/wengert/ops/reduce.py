@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
+from wengert.core.batching import BatchedCall, along, with_rows
 from wengert.core.bind import located
 from wengert.core.broadcast import canonical_axes, canonical_axis
 from wengert.core.define import linear, primitive
@@ -95,6 +96,7 @@ _SAMPLES = (
     method=True,
     keywords=("dtype",),
     lower=Fold(lambda _: 0, lambda e, x, y: e.add(x, y), adds=True),
+    batch=along("axes"),
 )
 def sum(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Sum of the elements along the axes; all of them by default.
@@ -151,6 +153,7 @@ def _prod_jvp(d: Any, _out: Any, x: Any, axes: tuple[int, ...], keepdims: bool) 
     method=True,
     keywords=("dtype",),
     lower=Fold(lambda _: 1, lambda e, x, y: e.mul(x, y)),
+    batch=along("axes"),
 )
 def prod(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Product of the elements along the axes. Its derivatives are right at zeros too.
@@ -191,6 +194,7 @@ def _extremum_jvp(d: Any, out: Any, x: Any, axes: tuple[int, ...], keepdims: boo
     at=[(([1.0, 3.0, 3.0],), 3.0, ([0.0, 0.5, 0.5],), "tied maxima share the gradient evenly")],
     method=True,
     lower=Fold(_smallest_of, lambda e, x, y: e.max(x, y), keeps="largest"),
+    batch=along("axes"),
 )
 def max(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Largest element along the axes; NaN where there is one.
@@ -211,6 +215,7 @@ def max(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     at=[(([3.0, 1.0, 1.0],), 1.0, ([0.0, 0.5, 0.5],), "tied minima share the gradient evenly")],
     method=True,
     lower=Fold(_largest_of, lambda e, x, y: e.min(x, y), keeps="smallest"),
+    batch=along("axes"),
 )
 def min(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Smallest element along the axes; NaN where there is one.
@@ -239,6 +244,7 @@ _TRUTHS = (
     method=True,
     exact=True,
     lower=Fold(lambda _: False, lambda e, x, y: e.or_(x, y), truth=True),
+    batch=along("axes"),
 )
 def any(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Whether any element along the axes is not zero; False where there is none.
@@ -257,6 +263,7 @@ def any(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     method=True,
     exact=True,
     lower=Fold(lambda _: True, lambda e, x, y: e.and_(x, y), truth=True),
+    batch=along("axes"),
 )
 def all(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> None:
     """Whether every element along the axes is not zero; True where there is none.
@@ -277,6 +284,7 @@ def all(x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     array_function=(np.count_nonzero,),
     exact=True,
     lower=Fold(lambda _: 0, lambda e, x, y: e.add(x, y), truth=True, again="sum"),
+    batch=along("axes"),
 )
 def count_nonzero(
     x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
@@ -304,6 +312,15 @@ def _position_type(name: str) -> Any:
     return rule
 
 
+def _position_of_each(call: BatchedCall) -> Any:
+    if call.params["axis"] is not None:
+        return along("axis")(call)
+    found = call.again([with_rows(call.operands[0])], axis=1, keepdims=False)
+    if not call.params["keepdims"]:
+        return found
+    return op.reshape(found, (call.size, *[1] * call.rank(0)))
+
+
 _POSITIONS = (
     sample((3, 4)),
     sample((2, 3, 4), axis=-1),
@@ -326,6 +343,7 @@ _POSITIONS = (
     method=True,
     exact=True,
     lower=SpecialKernel("argmax"),
+    batch=_position_of_each,
 )
 def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
     """Where the largest element along the axis stands, the first of equals and of NaNs.
@@ -347,6 +365,7 @@ def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
     method=True,
     exact=True,
     lower=SpecialKernel("argmin"),
+    batch=_position_of_each,
 )
 def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> None:
     """Where the smallest element along the axis stands, the first of equals and of NaNs.

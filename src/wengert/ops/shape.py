@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import magnitude
+from wengert.core.batching import BatchedCall, with_leading_axes, with_shape
 from wengert.core.broadcast import broadcast_shapes, canonical_axes, canonical_axis, unbroadcast
 from wengert.core.define import function, linear
 from wengert.core.dims import Shape, Size
@@ -44,6 +45,7 @@ def _same_axes(given: Shape, out: Shape, **_shape: Any) -> tuple[Along, ...] | N
     keywords=("copy",),
     magnitude=magnitude.SAME,
     lower=View(_same_axes, regroups=True),
+    batch=with_shape("shape"),
 )
 def reshape(x: Any, /, shape: Shape) -> None:
     """The elements, row by row, in another shape; one size may be -1.
@@ -69,6 +71,11 @@ def _broadcast_type(x: Any, shape: Shape) -> ArrayType:
     return ArrayType(shape, x.dtype)
 
 
+def _broadcast_each(call: BatchedCall) -> Any:
+    shape = call.params["shape"]
+    return call.again([call.raised(0, len(shape))], shape=(call.size, *shape))
+
+
 @linear(
     numpy=np.broadcast_to,
     type=_broadcast_type,
@@ -86,6 +93,7 @@ def _broadcast_type(x: Any, shape: Shape) -> ArrayType:
     exact=True,
     magnitude=magnitude.SAME,
     lower=View(_repeated_axes),
+    batch=_broadcast_each,
 )
 def broadcast_to(x: Any, /, shape: Shape) -> None:
     """The array repeated along new axes and along axes of size 1.
@@ -121,6 +129,10 @@ def _permutation(x: Any, axes: Any) -> dict[str, Any]:
     return {"axes": numbers}
 
 
+def _permute_each(call: BatchedCall) -> Any:
+    return call.again(call.operands, axes=(0, *(axis + 1 for axis in call.params["axes"])))
+
+
 @linear(
     numpy=np.transpose,
     type=lambda x, axes: ArrayType(tuple(x.shape[axis] for axis in axes), x.dtype),
@@ -136,6 +148,7 @@ def _permutation(x: Any, axes: Any) -> dict[str, Any]:
     lower=View(
         lambda shape, out, axes: tuple(Along(axes.index(axis)) for axis in range(len(shape)))
     ),
+    batch=_permute_each,
 )
 def permute_dims(x: Any, /, axes: tuple[int, ...]) -> None:
     """The array with its axes in another order.
@@ -166,6 +179,7 @@ def _matrix_transpose_type(x: Any) -> ArrayType:
     samples=(sample((2, 3)), sample((2, 3, 4)), sample((3, 0))),
     exact=True,
     lower=View(_swapped_axes),
+    batch=with_leading_axes,
 )
 def matrix_transpose(x: Any, /) -> None:
     """The array with its last two axes swapped.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.batching import BatchedCall, along
 from wengert.core.broadcast import canonical_axis
 from wengert.core.define import composite, primitive
 from wengert.core.dtypes import int64, promote
@@ -15,6 +16,7 @@ from wengert.core.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError
+from wengert.interpret.batched import one_by_one
 
 
 def _order(name: str) -> Any:
@@ -60,6 +62,7 @@ def _argsort_flops(operands: Any, _results: Any, params: dict[str, Any]) -> int:
     ),
     exact=True,
     lower=SpecialKernel("argsort", _argsort_flops),
+    batch=along("axis"),
 )
 def argsort(x: Any, /, axis: int = -1, descending: bool = False, stable: bool = True) -> None:
     """The positions that put the elements along an axis in order; equal ones keep their order.
@@ -109,6 +112,10 @@ def _front_searchsorted(x1: Any, x2: Any, side: str = "left", *, sorter: Any = N
     return searchsorted.rebind(*searchsorted.read((x1, x2), {"side": side}))
 
 
+def _search_each(call: BatchedCall) -> Any:
+    return one_by_one(call) if call.batched[0] else call.again(call.operands)
+
+
 @primitive(
     numpy=np.searchsorted,
     front=_front_searchsorted,
@@ -127,6 +134,7 @@ def _front_searchsorted(x1: Any, x2: Any, side: str = "left", *, sorter: Any = N
         "searchsorted",
         lambda operands, results, _: comparisons(math.prod(results[0]), math.prod(operands[0])),
     ),
+    batch=_search_each,
 )
 def searchsorted(x1: Any, x2: Any, /, side: str = "left") -> None:
     """Where each element of x2 would be inserted into the sorted x1.

@@ -114,7 +114,6 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "tree_util": "Write wg.tree.map(f, tree)",
         "Variable": "Write the array itself: float arrays of a model are its parameters",
         "utils": _BATCHES,
-        "vmap": "There is none yet; write the function for a batch axis, or use wg.scan",
         **dict.fromkeys(("float16", "bfloat16"), "Write np.float32"),
     },
     "nn": {

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.batching import BatchedCall, repeated
 from wengert.core.bind import located, recording_level
 from wengert.core.define import primitive
 from wengert.core.dtypes import bool_
@@ -22,6 +23,7 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.errors import ShapeError
+from wengert.interpret.batched_bodies import batched_body, chosen, marked, run_body
 from wengert.interpret.body import (
     close,
     filled,
@@ -74,6 +76,11 @@ def _region_jvp(
     return spread(region.rebind([*operands, *ds], {"body": tangent}), body.output_types())
 
 
+def _region_of_each(call: BatchedCall) -> Any:
+    body = batched_body(call.params["body"], call.size, tuple(call.batched))
+    return marked(call.again(call.operands, body=body.graph), body.batched)
+
+
 def _front_region(function: Callable[..., Any], *args: Any) -> Any:
     """Run `function` as a region: nothing inside it is kept for the backward pass. In eager mode it
     is just called, so that it sees values.
@@ -96,6 +103,7 @@ def _front_region(function: Callable[..., Any], *args: Any) -> Any:
     jvp_flat=_region_jvp,
     narrow=_narrow,
     space="hidden",
+    batch=_region_of_each,
 )
 def region(*operands: Any, body: Graph) -> None:
     """A part of the program whose values are recomputed, not kept, for its backward pass."""
@@ -137,6 +145,23 @@ def _cond_jvp(
     bodies = {name: tangent_of(body) for name, body in params.items()}
     ds = filled(tangents[1:], params["then"].input_types())
     return spread(cond.rebind([*operands, *ds], bodies), params["then"].output_types())
+
+
+def _branch_of_each(call: BatchedCall) -> Any:
+    """Where the condition differs between examples, both branches are computed for all of them."""
+    (condition, *operands), flags = call.operands, tuple(call.batched[1:])
+    bodies = [call.params[name] for name in ("then", "orelse")]
+    if call.batched[0]:
+        with np.errstate(all="ignore"):  # what NumPy warns of may be in the branch not taken
+            results = [run_body(body, call.size, operands, flags) for body in bodies]
+        return tuple(
+            chosen(condition, *(x if b else repeated(x, call.size) for x, b in pair))
+            for pair in zip(*(zip(*each, strict=True) for each in results), strict=True)
+        )
+    differs = [batched_body(body, call.size, flags).batched for body in bodies]
+    wanted = tuple(a or b for a, b in zip(*differs, strict=True))
+    then, orelse = (batched_body(body, call.size, flags, wanted).graph for body in bodies)
+    return marked(call.again(call.operands, then=then, orelse=orelse), wanted)
 
 
 def _front_cond(
@@ -186,6 +211,7 @@ def _types(structure: tree.Structure, graph: Graph) -> Any:
     jvp_flat=_cond_jvp,
     narrow=_narrow,
     lower=Bodies("cond", ("then", "orelse")),
+    batch=_branch_of_each,
 )
 def cond(*operands: Any, then: Graph, orelse: Graph) -> None:
     """One of two functions of the same arguments, chosen by a condition at run time.

@@ -43,6 +43,7 @@ from wengert.interpret.loops import IndexNeeded, Loop
 from wengert.interpret.printing import at_step
 from wengert.interpret.replay import replay
 from wengert.interpret.stepwise import run_steps
+from wengert.ops.control_flow.batched_loops import scan_of_each
 from wengert.ops.control_flow.loop_steps import LoopParts, adjoint_step, tangent_step
 
 
@@ -346,6 +347,7 @@ def _scan_length(rows: Sequence[Value], length: int | None) -> Size:
     asked=lambda params: len(params["body"].returns),
     sized=True,
     lower=Bodies("scan", ("body",)),
+    batch=scan_of_each,
 )
 def scan(
     *operands: Any, body: Graph, consts: int, carry: int, length: Size, reverse: bool, save: bool

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.bind import at_line, located, recording_level
+from wengert.core.bind import at_line, is_in_batch, located, recording_level
 from wengert.core.define import primitive
 from wengert.core.dtypes import DType, bool_, int64
 from wengert.core.graph import Graph
@@ -43,6 +43,7 @@ from wengert.interpret.loops import IndexNeeded, Loop
 from wengert.interpret.printing import at_step, quiet
 from wengert.interpret.replay import replay
 from wengert.interpret.stepwise import run_while
+from wengert.ops.control_flow.batched_loops import while_of_each
 from wengert.ops.control_flow.loop_steps import LoopParts, adjoint_step, tangent_step
 
 _STILL = "still holds"
@@ -264,7 +265,8 @@ def _repeated(
             "never changes. Pass a tree of arrays that the body changes."
         )
     test, step = _test_of(cond), _step_of(body, structure)
-    if is_eager() and recording_level() is None and test(tree.arrays(init)):
+    steps = is_eager() and recording_level() is None and not is_in_batch()
+    if steps and test(tree.arrays(init)):
 
         def settle(returned: Sequence[DType]) -> list[DType]:
             around = [x for x, w in zip(carry, weak, strict=True) if not w]
@@ -352,6 +354,7 @@ def _step_of(body: Callable[[Any, Any], Any], structure: tree.Structure) -> Call
             _MORE,
         ),
     ),
+    batch=while_of_each,
 )
 def while_loop(
     *operands: Any,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.batching import with_leading_axes
 from wengert.core.define import primitive
 from wengert.core.lowering import SpecialKernel, cubes
 from wengert.core.matrices import SIGNIFICANT, require_floats, require_matrices, without_spoilt
@@ -89,6 +90,7 @@ def _across(x: Any, y: Any) -> Any:
     ),
     space="hidden",
     lower=SpecialKernel("orthogonal_complement", cubes(4)),
+    batch=with_leading_axes,
 )
 def orthogonal_complement(x: Any, /) -> None:
     """Orthonormal columns that complete those of x, which are independent, to a basis."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert.core.batching import with_leading_axes
 from wengert.core.define import function, primitive
 from wengert.core.lowering import SpecialKernel, cubes
 from wengert.core.matrices import require_equal_matrices, require_floats, require_square
@@ -77,6 +78,7 @@ def _over_matrix(g: Any) -> Any:
     array_function=(np.linalg.det,),
     space="linalg",
     lower=SpecialKernel("det", cubes(2, 3)),
+    batch=with_leading_axes,
 )
 def det(x: Any, /) -> None:
     """The determinant of each matrix.
@@ -165,6 +167,7 @@ def _cofactors(x: Any) -> Any:
     samples=_SQUARES,
     space="hidden",
     lower=SpecialKernel("cofactors", cubes(2)),
+    batch=with_leading_axes,
 )
 def cofactors(x: Any, /) -> None:
     """The matrix of cofactors, det's gradient: det(x) times inv(x).mT where there is an inverse.
@@ -221,6 +224,7 @@ def _cofactors_tangent_jvp(d: Any, _out: Any, x: Any, dx: Any) -> Any:
     ),
     space="hidden",
     lower=SpecialKernel("cofactors_tangent", cubes(4)),
+    batch=with_leading_axes,
 )
 def cofactors_tangent(x: Any, dx: Any, /) -> None:
     """The derivative of the cofactors of x along dx: det's Hessian at x, applied to dx."""
@@ -233,6 +237,7 @@ def cofactors_tangent(x: Any, dx: Any, /) -> None:
     samples=_REGULAR,
     space="hidden",
     lower=SpecialKernel("det_sign", cubes(2, 3)),
+    batch=with_leading_axes,
 )
 def det_sign(x: Any, /) -> None:
     """The sign of each determinant: 1, -1, or 0 for a singular matrix."""
@@ -246,6 +251,7 @@ def det_sign(x: Any, /) -> None:
     samples=_REGULAR,
     space="hidden",
     lower=SpecialKernel("log_abs_det", cubes(2, 3)),
+    batch=with_leading_axes,
 )
 def log_abs_det(x: Any, /) -> None:
     """The logarithm of each determinant's absolute value; -inf for a singular matrix."""

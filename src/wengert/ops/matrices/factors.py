@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert.core.batching import with_leading_axes
 from wengert.core.define import function, primitive
 from wengert.core.lowering import Failure, SpecialKernel, cubes
 from wengert.core.matrices import (
@@ -152,6 +153,7 @@ def _qr_jvp(d: Any, out: Any, _x: Any) -> Any:
     ),
     space="hidden",
     lower=SpecialKernel("qr_tall", cubes(4)),
+    batch=with_leading_axes,
 )
 def qr_tall(x: Any, /) -> None:
     """The factors Q and R of matrices with at least as many rows as columns."""
@@ -279,6 +281,7 @@ def without_vectors(params: dict[str, Any], read: Any) -> tuple[dict[str, Any], 
     ),
     space="hidden",
     lower=SpecialKernel("eigh_parts", cubes(9), ENDLESS),
+    batch=with_leading_axes,
 )
 def eigh_parts(x: Any, /, save: bool) -> None:
     """Eigenvalues of the symmetric part of each matrix, and the vectors if `save`."""

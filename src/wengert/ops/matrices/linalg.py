@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.batching import BatchedCall, raised, with_leading_axes
 from wengert.core.broadcast import broadcast_shapes, canonical_axis, unbroadcast
 from wengert.core.define import function, primitive
 from wengert.core.dtypes import promote
@@ -122,6 +123,17 @@ def _solve_jvp(d: Any, out: Any, a: Any, b: Any) -> Any:
     return _as_given(op.solve(a, total), vector)
 
 
+def _solve_each(call: BatchedCall) -> Any:
+    """A vector becomes a column: in front of a vector there can be no other axes."""
+    vector = call.rank(1) == 1
+    b = call.operands[1]
+    b = _columns(b, vector)
+    rank = max(call.rank(0), call.rank(1) + vector)
+    a = call.raised(0, rank)
+    found = call.again([a, raised(b, rank) if call.batched[1] else b])
+    return _as_given(found, vector)
+
+
 @primitive(
     numpy=_solve,
     type=lambda a, b: _system_type("solve", a, b),
@@ -139,6 +151,7 @@ def _solve_jvp(d: Any, out: Any, a: Any, b: Any) -> Any:
     array_function=(np.linalg.solve,),
     space="linalg",
     lower=SpecialKernel("solve", _solve_flops, SINGULAR, one_dtype=True),
+    batch=_solve_each,
 )
 def solve(a: Any, b: Any, /) -> None:
     """The x with a @ x = b; b is one vector, or holds columns.
@@ -220,6 +233,7 @@ def _triangular_jvp(d: Any, out: Any, a: Any, b: Any, lower: bool, trans: bool) 
     ),
     space="linalg",
     lower=SpecialKernel("triangular_solve", _triangular_flops, SINGULAR, one_dtype=True),
+    batch=_solve_each,
 )
 def triangular_solve(a: Any, b: Any, /, lower: bool, trans: bool = False) -> None:
     """The x with a @ x = b, or a.mT @ x = b where `trans`, reading one triangle of a only.
@@ -257,6 +271,7 @@ def _inv(x: Any) -> Any:
     array_function=(np.linalg.inv,),
     space="linalg",
     lower=SpecialKernel("inv", cubes(2), SINGULAR),
+    batch=with_leading_axes,
 )
 def inv(x: Any, /) -> None:
     """The inverse of each matrix; NaN where an element is not finite.
@@ -325,6 +340,7 @@ def _cholesky_jvp(d: Any, out: Any, _x: Any, upper: bool) -> Any:
     array_function=(np.linalg.cholesky,),
     space="linalg",
     lower=SpecialKernel("cholesky", cubes(1, 3), SINGULAR),
+    batch=with_leading_axes,
 )
 def cholesky(x: Any, /, upper: bool = False) -> None:
     """The lower triangular l with l @ l.mT = x, positive definite; its transpose if `upper`.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert.core.batching import with_leading_axes
 from wengert.core.bind import located
 from wengert.core.broadcast import broadcast_shapes, unbroadcast
 from wengert.core.define import composite, function, primitive
@@ -343,6 +344,7 @@ def _derivative_of_expm(x: Any, dx: Any) -> Any:
     ),
     space="linalg",
     lower=SpecialKernel("expm", cubes(20)),
+    batch=with_leading_axes,
 )
 def expm(x: Any, /) -> None:
     """The exponential of each matrix: the sum of its powers x**k / k!.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.batching import along
 from wengert.core.broadcast import canonical_axes, canonical_axis
 from wengert.core.define import composite, function
 from wengert.core.matrices import require_floats, require_matrices
@@ -95,6 +96,7 @@ def _scale_of_squares(largest: Any) -> Any:
     ],
     array_function=(np.linalg.vector_norm,),
     space="linalg",
+    batch=along("axis"),
 )
 def vector_norm(
     x: Any, /, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, ord: float = 2

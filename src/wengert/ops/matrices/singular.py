@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert.core.batching import with_leading_axes
 from wengert.core.define import function, primitive
 from wengert.core.lowering import SpecialKernel, cubes
 from wengert.core.matrices import require_floats, require_matrices, without_spoilt
@@ -126,6 +127,7 @@ def _svd_jvp(d: Any, out: Any, x: Any, save: bool, signs_of_v: bool) -> Any:
     ),
     space="hidden",
     lower=SpecialKernel("svd_tall", cubes(20), ENDLESS),
+    batch=with_leading_axes,
 )
 def svd_tall(x: Any, /, save: bool, signs_of_v: bool) -> None:
     """Singular values of matrices with at least as many rows as columns, and U and V if `save`.

@@ -1,0 +1,20 @@
+"""A few random programs for many examples at once; `mapping.py` runs more of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from .mapping import check_mapped
+from .search import visit
+
+
+@pytest.mark.filterwarnings("ignore::wengert.errors.WengertWarning")
+def test_programs_for_many_examples():
+    for number in range(3000, 3030):
+        visit(number, check_mapped)
+
+
+@pytest.mark.filterwarnings("ignore::wengert.errors.WengertWarning")
+def test_bits_of_programs_for_many_examples():
+    for number in range(4000, 4006):
+        visit(number, lambda program: check_mapped(program, compiled=True))
