@@ -51,6 +51,24 @@ def test_fusion_does_something():
     assert len(fused.program.kernels) < len(unfused.program.kernels)
 
 
+@BOTH
+@pytest.mark.parametrize("columns", [16, 48, 50, 800, 816])
+def test_what_follows_a_product(columns, dtype, monkeypatch):
+    """Columns that fill vectors need no masks; blocks and chunks of them do neither."""
+    rng = np.random.default_rng(columns)
+    x, w, b = (rng.standard_normal(s).astype(dtype) for s in ((2, 40, 5), (5, columns), (columns,)))
+
+    def function(x, w, b):
+        return np.tanh(x[0] @ w + b), np.tanh(x[0, 0] @ w + b), np.tanh(x @ w + b)
+
+    args = x, w, b
+    expected = bits(compiled_as(function, args, "0")(*args))
+    for lanes in ("", "4"):
+        assert bits(compiled_as(function, args, lanes=lanes)(*args)) == expected
+    monkeypatch.setenv("WENGERT_GRAIN", "1")
+    assert bits(wg.compile(function, threads=3)(*args)) == expected
+
+
 def registers(text: str) -> set[str]:
     """Where the arithmetic on vectors of float32 takes place."""
     return set(re.findall(r"\bv(?:fn?m|add|sub|mul|div)\w*ps\b.*%([xyz]mm)\d+\n", text))

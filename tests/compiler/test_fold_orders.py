@@ -112,6 +112,32 @@ def test_several_folds_of_one_pass(monkeypatch):
                     assert found.tobytes() == each.tobytes()
 
 
+@pytest.mark.parametrize("size", [600, 4610])
+def test_a_sum_that_scalars_follow(size, monkeypatch):
+    """Blocks go side by side, however much is computed of the sum in the same kernel."""
+    x = real(np.float32, size)
+
+    def function(x):
+        total = np.sum(x.astype(np.float64) ** 2)
+        norm = np.sqrt(total)
+        scale = np.where(norm > 2.0, 2.0 / norm, 1.0)
+        return total, np.isfinite(norm) & (norm > 1.0), scale, scale * norm + 3.0 / (1.0 + norm)
+
+    assert len(wg.compile(function).executable(x).program.kernels) == 1
+    expected = by_lanes(x.astype(np.float64) ** 2)
+    require_bits(lambda x: function(x)[0], x, expected, monkeypatch)
+    for settings in WAYS:
+        with monkeypatch.context() as patch:
+            for name, value in settings.items():
+                patch.setenv(name, value)
+            total, large, scale, other = wg.compile(function)(x)
+            norm = np.sqrt(total)
+            assert total == expected
+            assert large
+            assert scale == 2.0 / norm
+            assert other == scale * norm + 3.0 / (1.0 + norm)
+
+
 # Extremes.
 
 

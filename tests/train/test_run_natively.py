@@ -4,7 +4,7 @@ import os
 import signal
 import threading
 import time
-from dataclasses import replace
+import weakref
 
 import numpy as np
 import pytest
@@ -16,7 +16,8 @@ from wengert.runtime import executable
 from wengert.runtime import native_runs as many
 from wengert.runtime.entries.entry import never
 from wengert.train.engine import Engine
-from wengert.train.runs.data import shuffled
+from wengert.train.runs import run as whole_runs
+from wengert.train.runs.orders import shuffled
 
 WAYS = OPTIMIZERS | {
     "scheduled": lambda: wg.optim.Adam(wg.optim.Cosine(0.01, 20, min_lr=1e-4)),
@@ -53,7 +54,7 @@ def by_steps(step, arrays, size, epochs=1, seed=None, drop_last=False):
         order = shuffled(rows, seed, step.epoch)
         order = np.arange(rows) if order is None else order
         engine = step._engine
-        engine.progress = replace(engine.progress, shuffled=seed is not None)
+        engine.progress = engine.progress._replace(shuffled=seed is not None)
         for begin in range(0, rows - size + 1 if drop_last else rows, size):
             chosen = order[begin : begin + size]
             step(*wg.tree.map(lambda x, chosen=chosen: x[chosen], arrays))
@@ -398,6 +399,151 @@ def test_a_second_run_needs_no_python_at_all(python):
     step.run(x, y, batch_size=5, epochs=5)  # another size, the same program
     assert python.steps == 1
     assert len(traces) == 1
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+@pytest.mark.parametrize("rows", [40, 42])
+def test_all_epochs_of_a_run_are_one_call(rows, seed, python, monkeypatch):
+    """The first batch and the first smaller one are Python's."""
+    calls, take = [], many.Many.run
+    monkeypatch.setattr(many.Many, "run", lambda *args: calls.append(1) or take(*args))
+    monkeypatch.setattr(many, "LIMIT", 10**12)  # however slow the machine is
+    monkeypatch.setattr(whole_runs, "PATIENCE", 1000.0)
+    x, y = data(rows=rows)
+    smaller = rows % 4 > 0
+
+    def make():
+        return wg.TrainStep(squared_error, net(), wg.optim.Adam(wg.optim.Exponential(0.01, 0.99)))
+
+    step = require_equal(make, (x, y), 4, python, 1 + smaller, epochs=9, seed=seed)
+    assert len(calls) == 1 + smaller
+    python.steps = 0
+    calls.clear()
+    history = step.run(x, y, batch_size=4, epochs=7, shuffle_seed=seed)
+    assert len(history) == 7 * (10 + smaller)
+    assert (python.steps, len(calls), step.epoch) == (0, 1, 16)
+
+
+def test_short_runs_need_no_python_either(python):
+    x, y = data(rows=16)
+    run, steps = (wg.TrainStep(squared_error, net(), wg.optim.Adam(0.01)) for _ in range(2))
+    for expected in (4, 0, 0):
+        python.steps = 0
+        run.run(x, y, batch_size=4)
+        assert python.steps == expected
+        by_steps(steps, (x, y), 4)
+        assert run.fingerprint() == steps.fingerprint()
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_smaller_batches_of_several_sizes(seed, python):
+    step, steps = (wg.TrainStep(squared_error, net(), wg.optim.Adam(0.01)) for _ in range(2))
+    for rows in (41, 43, 40, 41, 43, 42):
+        x, y = data(rows=rows)
+        by_steps(steps, (x, y), 4, epochs=2, seed=seed)
+        python.steps = 0
+        step.run(x, y, batch_size=4, epochs=2, shuffle_seed=seed)
+        taken = python.steps
+        assert step(x[:4], y[:4]) == steps(x[:4], y[:4])  # in the same memory
+        assert step(x[:3], y[:3]) == steps(x[:3], y[:3])
+        assert step.fingerprint() == steps.fingerprint()
+    assert taken == 1  # 42 rows are new
+
+
+def test_a_step_does_not_keep_the_data_of_its_runs():
+    step = wg.TrainStep(squared_error, net(), wg.optim.Adam(0.01))
+    for seed in (None, 3, None):
+        x, y = data(rows=42)
+        step.run(x, y, batch_size=4, epochs=2, shuffle_seed=seed)
+        kept = weakref.ref(x)
+        del x
+        assert kept() is None
+
+
+def test_a_rate_may_depend_on_the_epoch():
+    x, y = data(rows=40)
+    made = []
+
+    def rate(_):
+        return 0.1 / (1 + made[-1].epoch) if made else 0.1
+
+    run = wg.TrainStep(squared_error, net(), wg.optim.SGD(rate))
+    made.append(run)
+    history = run.run(x, y, batch_size=4, epochs=3)
+    steps = wg.TrainStep(squared_error, net(), wg.optim.SGD(rate))
+    made.append(steps)
+    rates = [rate for _, _, rate, _ in by_steps(steps, (x, y), 4, epochs=3)]
+    assert run.fingerprint() == steps.fingerprint()
+    assert list(history.learning_rate) == rates == [0.1] * 10 + [0.05] * 10 + [0.1 / 3] * 10
+
+
+def test_epochs_of_two_loops_in_turns(python):
+    """They use one loop and one place for orders."""
+    x, y = data(rows=40)
+    run, steps = (wg.TrainStep(squared_error, net(), wg.optim.Adam(0.01)) for _ in range(2))
+    loops = [run.epochs(x[k:], y[k:], batch_size=4, epochs=3, shuffle_seed=k) for k in (0, 4)]
+    for _ in range(3):
+        for k, loop in zip((0, 4), loops, strict=True):
+            next(loop)
+            by_steps(steps, (x[k:], y[k:]), 4, seed=k)
+    assert run.fingerprint() == steps.fingerprint()
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+@pytest.mark.parametrize("at", [3, 11, 12, 30])
+def test_a_run_goes_on_in_the_epoch_in_which_it_was_interrupted(at, seed, monkeypatch):
+    """Epochs have 11 steps, of which machine code takes one at a time."""
+    monkeypatch.setattr(many, "LIMIT", 0)
+    monkeypatch.setattr(whole_runs, "PATIENCE", 1000.0)
+    x, y = data(rows=42)
+    run, steps = (wg.TrainStep(squared_error, net(), wg.optim.Adam(0.01)) for _ in range(2))
+    by_steps(steps, (x, y), 4, epochs=6, seed=seed)
+    run.run(x, y, batch_size=4, epochs=2, shuffle_seed=seed)
+    made = many.Many.made
+
+    def interrupted(self):
+        if run._engine.calls > 22 + at:
+            monkeypatch.setattr(many.Many, "made", made)
+            raise KeyboardInterrupt
+        return made(self)
+
+    monkeypatch.setattr(many.Many, "made", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.run(x, y, batch_size=4, epochs=4, shuffle_seed=seed)
+    passed, number = divmod(at + 1, 11)
+    assert run.epoch == 2 + passed
+    assert run.last.index == 22 + at
+    begun = run._engine.progress.begun
+    assert (begun and begun.calls) == (22 + 11 * passed if number else None)
+    again = wg.TrainStep(squared_error, net(), wg.optim.Adam(0.01))
+    again.load_state_dict(run.state_dict())
+    for step in (run, again):
+        step.run(x, y, batch_size=4, epochs=4 - passed, shuffle_seed=seed)
+        assert step.fingerprint() == steps.fingerprint()
+        assert step.epoch == 6
+
+
+def test_an_interrupted_epoch_that_has_no_batch_left(monkeypatch):
+    """The smaller batch was left, and is left out now: the epoch is over."""
+    x, y = data(rows=42)
+    run, steps = (wg.TrainStep(squared_error, net(), wg.optim.Adam(0.01)) for _ in range(2))
+    call = Engine.call
+
+    def interrupted(engine, batch):
+        if len(batch[0]) == 2:
+            monkeypatch.setattr(Engine, "call", call)
+            raise KeyboardInterrupt
+        return call(engine, batch)
+
+    monkeypatch.setattr(Engine, "call", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.run(x, y, batch_size=4, shuffle_seed=1)
+    assert run._engine.calls == 10
+    assert run.epoch == 0
+    history = run.run(x, y, batch_size=4, epochs=3, drop_last=True, shuffle_seed=1)
+    assert (len(history), run.epoch, run._engine.progress.begun) == (20, 3, None)
+    by_steps(steps, (x, y), 4, epochs=3, seed=1, drop_last=True)
+    assert run.fingerprint() == steps.fingerprint()
 
 
 def interrupt_until(ended):

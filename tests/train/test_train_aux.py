@@ -12,7 +12,7 @@ from train.models import data, forward, net
 from train.test_run_natively import Python
 from wengert.runtime import native_runs as many
 from wengert.train.runs import auxes
-from wengert.train.runs.data import shuffled
+from wengert.train.runs.orders import shuffled
 
 
 @dataclass

@@ -5,6 +5,7 @@ with the same bits), or in recorded code (Tensors).
 from __future__ import annotations
 
 import math
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def choice(condition: Any, yes: Any, no: Any) -> Any:
 def power(base: float, count: Any) -> Any:
     """base to the number of an update."""
     if isinstance(count, np.ndarray):  # one by one: NumPy's own power may round otherwise
-        return np.array([base ** int(each) for each in count])
+        return np.array(list(map(math.pow, repeat(base), count.astype(float).tolist())))
     return base**count
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from wengert.codegen.memory.plan import ALIGNMENT
 from wengert.core.dtypes import DType
+from wengert.runtime.entries import objects
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -17,7 +18,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 def aligned_bytes(size: int, make: Callable[..., Array] = np.empty) -> Array:
     """So many bytes: any, or with `np.zeros` zeros."""
     room = make(size + ALIGNMENT, np.uint8)
-    skipped = -room.ctypes.data % ALIGNMENT
+    skipped = -objects.data(room) % ALIGNMENT
     return room[skipped : skipped + size]
 
 

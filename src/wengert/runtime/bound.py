@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,6 +39,10 @@ class Bound:
         self._slots = np.array([*self._arrays], np.int64)
         self._addresses = np.array([objects.data(x) for x in self._arrays.values()], np.int64)
 
+    def ordered_sizes(self) -> list[int]:
+        """The sizes of the Dims, in the order in which frames have them."""
+        return [self.sizes[name] for name in self.executable.recipe.layout.dims]
+
     def slots_of(self, arrays: Sequence[Array]) -> list[int]:
         """Where these very arrays are bound."""
         slots = {id(x): slot for slot, x in self._arrays.items()}
@@ -54,15 +57,19 @@ class Bound:
         """Let calls in this memory use the arrays."""
         memory.frame[self._slots] = self._addresses
 
-    @contextmanager
-    def taken(self) -> Iterator[Memory]:
-        """Memory that no other call uses meanwhile, filled."""
+    def take(self) -> Memory:
+        """Memory that no other call uses until `give`, filled."""
         memory = self.executable.take(self.sizes)
         try:
             self.fill(memory)
-            yield memory
-        finally:
-            self.executable.give(memory)
+        except BaseException:
+            self.give(memory)
+            raise
+        return memory
+
+    def give(self, memory: Memory) -> None:
+        """Give it back."""
+        self.executable.give(memory)
 
 
 def bound_to(executable: Executable, args: Sequence[Any]) -> Bound | None:

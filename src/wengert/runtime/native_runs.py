@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from ctypes import c_void_p
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from wengert.codegen.llvm.machine.native import Native
 from wengert.runtime.bound import Bound
 from wengert.runtime.caching.cache import cached_object
+from wengert.runtime.call_memory import Memory
 from wengert.runtime.entries import objects
 from wengert.runtime.native_runs_code import (
     ARRAY,
@@ -31,11 +31,11 @@ from wengert.runtime.native_runs_code import (
 )
 
 Array: TypeAlias = np.ndarray[Any, Any]
+_REST_SIZES = PROGRAM.index("rest_sizes")
 LIMIT = 50_000_000  # nanoseconds after which Python looks after signals
 
 
-@dataclass(frozen=True)
-class DataRows:
+class DataRows(NamedTuple):
     """An array of the data: each batch is so many of its rows."""
 
     source: Array  # whose rows are contiguous
@@ -55,13 +55,30 @@ class Turn:
     kept: Sequence[int]  # of other outputs
 
 
-@dataclass(frozen=True)
-class Calls:
-    """A number of calls to make, and where they write."""
+class Sorting(NamedTuple):
+    """The order of the rows in an epoch, and the program that makes it."""
 
-    count: int
-    first: int  # the row of the data with which the first batch begins
-    order: Array | None  # of the rows that are gathered
+    order: Array
+    epoch: Array  # a number that the program reads: the epoch that the order is for, -1 for none
+    bound: Bound | None  # with its arrays; None where all epochs have one order
+
+
+class Batches(NamedTuple):
+    """How the data of a run are divided."""
+
+    rows: Sequence[DataRows]
+    size: int  # rows of a batch
+    in_epoch: int  # batches
+    rest: int  # rows of the last one, where these are fewer; else 0
+    sorting: Sorting | None  # where rows are gathered
+
+
+class Calls(NamedTuple):
+    """Calls to make, and where they write."""
+
+    most: int  # calls to make
+    epoch: int  # of the first batch
+    number: int  # of the first batch in its epoch
     table: Array  # a row of numbers for each turn of the cycle
     reports: Array  # a row for each call
     skipped: Array  # a bool for each call
@@ -81,65 +98,89 @@ class Many:
     def __init__(
         self,
         turns: Sequence[Turn],
-        rows: Sequence[DataRows],
-        size: int,
+        arrays: int,  # how many a batch has
         length: int,
         phase: Array,
         counter: Array,
         may_skip: bool,
     ) -> None:
-        self._turns, self._used = turns, (rows, phase, counter)
-        kept, begin = turns[0].kept, ARRAYS + len(ARRAY) * len(rows)
+        self.turns, self._counts = turns, (phase, counter)
+        kept, begin = turns[0].kept, ARRAYS + len(ARRAY) * arrays
         self._control = np.zeros(begin + len(OUTPUT) * len(kept), np.int64)
         self._address = objects.data(self._control)
+        self._words = memoryview(self._control)  # type: ignore[arg-type]
         self._set(
-            limit=LIMIT,
             clock=time.CLOCK_MONOTONIC,
             phase=objects.data(phase),
             length=length,
             may_skip=may_skip,
             counter=objects.data(counter),
-            size=size,
-            arrays=len(rows),
+            arrays=arrays,
             outputs=len(kept),
         )
-        self._records = [self._program(turn, k) for k, turn in enumerate(turns, 2 - len(turns))]
-        for k, each in enumerate(rows):
-            self._control[ARRAYS + k * len(ARRAY) :][: len(ARRAY)] = self._array(k, each)
+        self._sizes = [np.array(turn.bound.ordered_sizes(), np.int64) for turn in turns]
+        # The words that their records begin with.
+        self._records = [PROGRAMS + k * len(PROGRAM) for k in range(2 - len(turns), 2)]
+        for at, turn, sizes in zip(self._records, turns, self._sizes, strict=True):
+            self._describe(at, turn, sizes)
+        self._slots = [(turns[0].batch[k], turns[-1].batch[k]) for k in range(arrays)]
         self._kept = self._control[begin:].reshape(len(kept), len(OUTPUT))
         for turn, name in ((turns[0], "slot"), (turns[-1], "last_slot")):
             self._kept[:, OUTPUT.index(name)] = turn.kept
+        # What a run takes memory of, and the words where its frames stand.
+        self._programs = [
+            (turn.bound, at + PROGRAM.index("frame"))
+            for turn, at in zip(turns, self._records, strict=True)
+        ]
 
     def _set(self, **words: int) -> None:
         for name, value in words.items():
-            self._control[HEAD[name]] = value
+            self._words[HEAD[name]] = value
 
-    def _program(self, turn: Turn, k: int) -> Array:
+    def _describe(self, at: int, turn: Turn, sizes: Array) -> None:
         """The record of a program; its frame is set before each run."""
-        record = self._control[PROGRAMS + k * len(PROGRAM) :][: len(PROGRAM)]
-        record[PROGRAM.index("function")] = turn.bound.executable.address
-        record[PROGRAM.index("numbers")] = turn.numbers
-        record[PROGRAM.index("report")] = turn.report
-        return record
+        fields = {
+            "function": turn.bound.executable.address,
+            "numbers": turn.numbers,
+            "report": turn.report,
+            "dims": len(sizes),
+            "sizes": objects.data(sizes),
+        }
+        for name, value in fields.items():
+            self._words[at + PROGRAM.index(name)] = value
 
-    def _array(self, k: int, rows: DataRows) -> list[int]:
-        slots = [turn.batch[k] for turn in self._turns]
-        return [
-            objects.data(rows.source),
-            rows.source.strides[0],
-            rows.source[:1].nbytes,
-            0 if rows.staging is None else objects.data(rows.staging),
-            slots[0],
-            slots[-1],
-        ]
+    def go_through(self, batches: Batches, rest_sizes: Sequence[Array | None]) -> None:
+        """Let calls from now on use the batches of these data, which whoever calls `run` holds. For
+        each program: the sizes of its Dims in the smaller batch, if it is known to be right for it.
+        """
+        sorting, words = batches.sorting, self._words
+        bound = None if sorting is None else sorting.bound
+        self._set(
+            batches=batches.in_epoch,
+            size=batches.size,
+            rest=batches.rest,
+            order=0 if sorting is None else objects.data(sorting.order),
+            ordered=0 if sorting is None else objects.data(sorting.epoch),
+            sort=0 if bound is None else bound.executable.address,
+        )
+        at = ARRAYS
+        for (source, staging), slots in zip(batches.rows, self._slots, strict=True):
+            words[at], words[at + 1] = objects.data(source), source.strides[0]
+            words[at + 2] = source.nbytes // len(source)
+            words[at + 3] = 0 if staging is None else objects.data(staging)
+            words[at + 4], words[at + 5] = slots
+            at += len(ARRAY)
+        for at, sizes in zip(self._records, rest_sizes, strict=True):
+            words[at + _REST_SIZES] = 0 if sizes is None else objects.data(sizes)
 
     def prepare(self, calls: Calls) -> None:
         """Have these calls made by `run`; `made` says 0 until then."""
         self._set(
+            limit=LIMIT,
             done=0,
-            count=calls.count,
-            first=calls.first,
-            order=0 if calls.order is None else objects.data(calls.order),
+            count=calls.most,
+            epoch=calls.epoch,
+            number=calls.number,
             table=objects.data(calls.table),
             width=calls.table.strides[0],
             reports=objects.data(calls.reports),
@@ -150,20 +191,31 @@ class Many:
             record[OUTPUT.index("target")] = objects.data(x)
             record[OUTPUT.index("stride")] = x.strides[0] if len(x) > 1 else 0
 
-    def run(self) -> None:
-        """Make calls until all are made, one fails, or the time is over; `made` says how many.
+    def run(self, sorting: Bound | None) -> None:
+        """Make calls until all are made, one fails, or the time is over; `made` says how many. The
+        program that makes orders is given as it was with the batches.
 
         A signal that came meanwhile may raise, as from any function.
         """
-        with ExitStack() as stack:
-            for turn, record in zip(self._turns, self._records, strict=True):
-                memory = stack.enter_context(turn.bound.taken())
-                record[PROGRAM.index("frame")] = memory.address
+        taken: list[tuple[Bound, Memory]] = []
+        programs = [*self._programs, (sorting, HEAD["sort_frame"])] if sorting else self._programs
+        try:
+            for bound, frame in programs:
+                memory = bound.take()
+                taken.append((bound, memory))
+                self._words[frame] = memory.address
             _function()(self._address)
+        finally:
+            for bound, memory in taken:
+                bound.give(memory)
 
     def made(self) -> int:
         """How many calls the last `run` has made."""
-        return int(self._control[HEAD["done"]])
+        return self._words[HEAD["done"]]
+
+    def last_row(self) -> int:
+        """Which row of the table the last of them has used."""
+        return self._words[HEAD["row"]]
 
 
 @cache

@@ -1,8 +1,10 @@
 """The loop over many calls as LLVM text: one function, `many(control)`, for all programs.
 
 For every call it points the frame at the rows of a batch, where they lie or gathered into a staging
-array, at a row of a table of numbers and at a place for the report, and calls the program. It ends
-after a number of calls, at the first one that fails, or when its time is over: then Python looks
+array, at a row of a table of numbers and at a place for the report, and calls the program. Behind
+the last batch of an epoch comes the first one of the next, for which another program makes a new
+order of the rows. It ends after a number of calls, at the first one that fails, before a smaller
+batch that the program is not known to be right for, or when its time is over: then Python looks
 after signals. All that it knows stands in `control`, 64-bit words: those of `HEAD`, a record for
 each of two programs, a record for each array of a batch, and one for each output that is kept of
 every call.
@@ -12,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wengert.codegen.kernel import NONFINITE, STATUS
+from wengert.codegen.kernel import HEADER, NONFINITE, STATUS
 from wengert.codegen.llvm.text.lines import Index, Module, Text
 
 MANY = "many"
@@ -30,16 +32,25 @@ _WORDS = (
     "skipped",  # a byte per call: 1 where it was skipped
     "table",  # rows of numbers, one for each turn
     "width",  # bytes of such a row
+    "row",  # the row that the last call has used
     "reports",  # what programs report, one row per call
     "report",  # bytes of such a row
-    "first",  # row of the data that the first batch begins with
+    "epoch",  # that of the next batch
+    "number",  # of the next batch in its epoch
+    "batches",  # of an epoch
     "size",  # rows of a batch
+    "rest",  # rows of the last batch of an epoch, where these are fewer; else 0
     "order",  # which rows are gathered, one after the other
+    "ordered",  # where the epoch stands that they are for
+    "sort",  # a program that reads it and makes the order; 0 where all epochs have one order
+    "sort_frame",  # its frame
     "arrays",  # how many there are in a batch
     "outputs",  # how many are kept of every call
 )
 HEAD = {name: word for word, name in enumerate(_WORDS)}
-PROGRAM = ("function", "frame", "numbers", "report")  # the last two: slots of the frame
+# `numbers` and `report` are slots of the frame. `sizes` are those of its Dims, as many as `dims`,
+# for whole batches, and `rest_sizes` for a smaller one: 0 where it may not be right for that.
+PROGRAM = ("function", "frame", "numbers", "report", "dims", "sizes", "rest_sizes")
 ARRAY = ("source", "stride", "bytes", "staging", "slot", "last_slot")  # slots: of both programs
 OUTPUT = ("target", "stride", "slot", "last_slot")  # where that of the first call goes
 PROGRAMS = len(HEAD)
@@ -64,6 +75,9 @@ class _CallLoop(Text):
 
     def field(self, record: str, fields: Sequence[str], name: str, kind: str = "i64") -> str:
         return self.load(record, fields.index(name), kind)
+
+    def choose(self, condition: str, yes: Index, no: Index, kind: str = "i64") -> str:
+        return self.let(f"select i1 {condition}, {kind} {yes}, {kind} {no}")
 
     def now(self, clock: str, place: str) -> Index:
         """The nanoseconds of a clock; `place` has room for seconds and nanoseconds."""
@@ -144,7 +158,20 @@ def _define_many(module: Module) -> None:
     last = code.let(f"zext i1 {code.compare('eq', phase, last_phase)} to i64")
     program = code.at("%control", code.add(PROGRAMS, code.mul(last, len(PROGRAM))))
     frame = code.field(program, PROGRAM, "frame", "ptr")
-    _point(code, program, frame, last)
+    number, rest = code.read("number"), code.read("rest")
+    ends = code.compare("eq", code.add(number, 1), code.read("batches"))
+    smaller = code.let(f"and i1 {ends}, {code.compare('ne', rest, 0)}")
+    whole_sizes, rest_sizes = (
+        code.field(program, PROGRAM, name, "ptr") for name in ("sizes", "rest_sizes")
+    )
+    sizes = code.choose(smaller, rest_sizes, whole_sizes, "ptr")
+    unknown = code.let(f"icmp eq ptr {sizes}, null")
+    code.do(f"br i1 {unknown}, label %done, label %known")
+    code.label("known")
+    _set_sizes(code, program, frame, sizes)
+    _sort(code)
+    rows = code.choose(smaller, rest, code.read("size"))
+    _point(code, program, frame, last, rows)
     code.store(0, frame, STATUS)
     code.do(f"call void {code.field(program, PROGRAM, 'function', 'ptr')}(ptr {frame})")
     status = code.load(frame, STATUS)
@@ -170,10 +197,43 @@ def _define_many(module: Module) -> None:
     code.do(f"%turns_after = phi i64 [ {more}, %good ], [ %turns, %skip ]")
     code.do("%following = add nsw i64 %i, 1")
     code.store("%following", "%control", HEAD["done"])
+    code.store("%turns", "%control", HEAD["row"])
+    _go_to_next_batch(code, number, ends)
     taken = code.sub(code.now(clock, time), begin)
     code.do(f"br i1 {code.compare('slt', taken, limit)}, label %next, label %done")
     code.label("done")
     code.function(MANY, "ptr %control", linkage="")
+
+
+def _set_sizes(code: _CallLoop, program: str, frame: str, sizes: str) -> None:
+    """Tell the program how large the batch is."""
+
+    def one(k: Index, _carried: list[str]) -> None:
+        code.store(code.load(sizes, k), frame, code.add(HEADER, k))
+
+    code.loop(0, code.field(program, PROGRAM, "dims"), 1, one)
+
+
+def _sort(code: _CallLoop) -> None:
+    """Make the order of this epoch's rows, where it is another one than the last."""
+    sort, epoch, ordered = code.read("sort", "ptr"), code.read("epoch"), code.read("ordered", "ptr")
+
+    def look() -> None:
+        def make() -> None:
+            frame = code.read("sort_frame", "ptr")
+            code.store(epoch, ordered, 0)
+            code.store(0, frame, STATUS)
+            code.do(f"call void {sort}(ptr {frame})")
+
+        code.when(code.compare("ne", code.load(ordered, 0), epoch), make)
+
+    code.when(code.let(f"icmp ne ptr {sort}, null"), look)
+
+
+def _go_to_next_batch(code: _CallLoop, number: Index, ends: str) -> None:
+    ended = code.let(f"zext i1 {ends} to i64")
+    code.store(code.choose(ends, 0, code.add(number, 1)), "%control", HEAD["number"])
+    code.store(code.add(code.read("epoch"), ended), "%control", HEAD["epoch"])
 
 
 def _point_outputs(code: _CallLoop, frame: str, last: str) -> None:
@@ -190,15 +250,15 @@ def _point_outputs(code: _CallLoop, frame: str, last: str) -> None:
     code.loop(0, code.read("outputs"), 1, point)
 
 
-def _point(code: _CallLoop, program: str, frame: str, last: str) -> None:
+def _point(code: _CallLoop, program: str, frame: str, last: str, batch_rows: Index) -> None:
     """Point the frame at what call %i reads and writes."""
     _point_outputs(code, frame, last)
     numbers = code.at(code.read("table", "ptr"), code.mul("%turns", code.read("width")), "i8")
     code.store(numbers, frame, code.field(program, PROGRAM, "numbers"), "ptr")
     report = code.at(code.read("reports", "ptr"), code.mul("%i", code.read("report")), "i8")
     code.store(report, frame, code.field(program, PROGRAM, "report"), "ptr")
-    size, order = code.read("size"), code.read("order", "ptr")
-    first = code.add(code.read("first"), code.mul("%i", size))
+    order = code.read("order", "ptr")
+    first = code.mul(code.read("number"), code.read("size"))
 
     def point(k: Index, _carried: list[str]) -> None:
         record = code.at("%control", code.add(ARRAYS, code.mul(k, len(ARRAY))))
@@ -215,7 +275,7 @@ def _point(code: _CallLoop, program: str, frame: str, last: str) -> None:
                 f"i64 {stride}",
                 f"i64 {code.field(record, ARRAY, 'bytes')}",
                 f"ptr {code.at(order, first)}",
-                f"i64 {size}",
+                f"i64 {batch_rows}",
             )
             code.do(f"call void @{_GATHER}({', '.join(given)})")
             return [staging]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -128,7 +127,8 @@ class Engine:
             for updates in (False, True)
         }
         self._looked_at: weakref.WeakSet[Executable] = weakref.WeakSet()
-        self.turns: dict[Any, Any] = {}  # programs, ready for the loops of runs, by kind of data
+        self.loops: dict[Any, Any] = {}  # programs, ready for the loops of runs, by kind of data
+        self.orders: list[Any] = []  # of the rows of runs
         self.scalars = scalars  # set last: its limits show that all the rest has been done
 
     def _note_unreached(self, paths: list[str]) -> None:
@@ -210,10 +210,10 @@ class Engine:
         an epoch of the same data (given by a checksum), in the same batches and order, was
         interrupted.
         """
-        new = Begun(self.calls, rows, size, seed, data)
         begun = self.progress.begun
-        if begun is None or begun != replace(new, calls=begun.calls):
-            self.progress = self.progress.with_epoch(new)
+        new = Begun(self.calls if begun is None else begun.calls, rows, size, seed, data)
+        if begun is None or begun != new:
+            self.progress = self.progress.with_epoch(Begun(self.calls, rows, size, seed, data))
             return 0
         return self.calls - begun.calls
 

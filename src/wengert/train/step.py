@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from threading import get_ident
 from typing import Any
@@ -172,7 +171,7 @@ class TrainStep(StepViews, Explained, Uncopied):
     def _call_outside(self, batch: tuple[Any, ...]) -> Any:
         """A call that is no part of the epoch that was interrupted, if one was."""
         self._engine.shown.look()
-        self._engine.progress = replace(self._engine.progress, begun=None)
+        self._engine.progress = self._engine.progress._replace(begun=None)
         return self._call_inside(batch)
 
     def _call_inside(self, batch: tuple[Any, ...]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -155,6 +154,7 @@ class StepViews:
         """How many epochs `run` and `epochs` have completed; count your own loops by assigning."""
         if recording_threads:
             refuse_reading("TrainStep.epoch")
+        self._engine.guard.settle_what_is_left()
         return self._engine.progress.epoch
 
     @epoch.setter
@@ -162,7 +162,7 @@ class StepViews:
         engine, epoch = self._engine, require_epoch(value)
 
         def assign() -> None:
-            engine.progress = replace(engine.progress, epoch=epoch, begun=None)
+            engine.progress = engine.progress._replace(epoch=epoch, begun=None)
 
         engine.guard.change("TrainStep.epoch", assign)
 

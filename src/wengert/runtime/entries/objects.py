@@ -97,6 +97,8 @@ def slot_offset(kind: type, name: str) -> int:
 
 def data(x: np.ndarray[Any, Any]) -> int:
     """The address of an array's first element."""
+    if fits():
+        return _word(id(x) + DATA)
     found: int = x.__array_interface__["data"][0]
     return found
 
@@ -131,7 +133,10 @@ def _numpy_functions() -> Any:
 
 
 def _word(address: int) -> int:
-    return ctypes.c_int64.from_address(address).value
+    return _word_at(address).value
+
+
+_word_at = ctypes.c_int64.from_address
 
 
 def _int(address: int) -> int:

@@ -23,6 +23,7 @@ Table = np.ndarray[Any, Any]
 TRIES = 3
 RATE = "lr"  # what every optimizer calls its learning rate among its scalars
 AHEAD = 256  # rows that are computed at once, where nothing can change them on the way
+MOST_AHEAD = 4096  # the same, for runs that want more of them
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class Scalars:
         self.settings: list[dict[str, Any]] = []  # of all optimizers: live, and as they were
         self._seen: list[dict[str, Any]] = []
         self._table = np.empty((0, 0))
-        self.rows_ahead: list[Row] = []  # of the table
+        self._known = 0  # rows of the table that hold for later updates, too
+        self.rows_ahead: list[Row] = []  # the first of these
         self.begin = 0  # the update that the first row is for
 
     def row(self, count: int) -> Row:
@@ -56,17 +58,17 @@ class Scalars:
         place = count - self.begin
         if 0 <= place < len(self.rows_ahead) and not self._changed():
             return self.rows_ahead[place]
-        found: Row = self._compute(count, 1)[0]
+        found: Row = self._compute(count, 1, 1)[0]
         return found
 
-    def rows(self, count: int, wanted: int) -> Table:
+    def rows(self, count: int, wanted: int, soon: int) -> Table:
         """The numbers of updates from `count` on, for the settings as they are now: one at least,
-        and as many as are wanted at most.
+        and as many as are wanted at most; `soon` at most where nobody knows them ahead.
         """
         place = count - self.begin
-        if 0 <= place < len(self.rows_ahead) and not self._changed():
+        if 0 <= place < self._known and not self._changed():
             return self._table[place : place + wanted]
-        return self._compute(count, wanted)[:wanted]
+        return self._compute(count, wanted, soon)[:wanted]
 
     def settings_places(self) -> list[Place]:
         """Where the settings are that rows follow from."""
@@ -82,17 +84,17 @@ class Scalars:
 
     def forget(self) -> None:
         """Compute the next rows anew."""
-        self.rows_ahead = []
+        self._known, self.rows_ahead = 0, []
 
     def _changed(self) -> bool:
         """Whether a setting is another than when the rows were computed."""
         return self.settings != self._seen
 
-    def _compute(self, count: int, wanted: int) -> Table:
+    def _compute(self, count: int, wanted: int, soon: int) -> Table:
         known = [part for _, optimizer in self._optimizers for part in _parts(optimizer)]
         ahead = all(map(_is_known_ahead, known))
-        size = AHEAD if ahead else min(wanted, AHEAD)
-        self.rows_ahead = []
+        size = min(max(wanted, AHEAD), MOST_AHEAD) if ahead else min(soon, AHEAD)
+        self.forget()
         self.settings = [part.__dict__ for part in known]
         for _ in range(TRIES):  # a setting may change meanwhile, by another thread or a signal
             self._seen = [dict(settings) for settings in self.settings]
@@ -105,7 +107,9 @@ class Scalars:
             if not self._changed():
                 break
         table = table[: self._ready(count, table, ahead)]
-        self.begin, self._table, self.rows_ahead = count, table, list(table) if ahead else []
+        self.begin, self._table = count, table
+        if ahead:
+            self._known, self.rows_ahead = len(table), list(table[:AHEAD])
         return table
 
     def _ready(self, count: int, table: Table, ahead: bool) -> int:

@@ -48,7 +48,7 @@ class Auxes:
 
     def most(self, types: Sequence[ArrayType]) -> int:
         """For how many steps to reserve room at once, where each returns arrays of these types."""
-        if self._only_last:
+        if self._only_last or not types:
             return MANY
         size = sum(math.prod(map(int, t.shape)) * t.dtype.itemsize for t in types)
         return max(1, ROOM // max(1, size))

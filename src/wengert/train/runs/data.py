@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import cache, cached_property, partial
+from typing import Any, NoReturn
 
 import numpy as np
 
-from wengert.api.compiling.compile import compile
 from wengert.core import tree
-from wengert.core.dims import Dim
 from wengert.errors import DTypeError, ShapeError
-from wengert.ops.random import fold_in, key, permutation
 from wengert.runtime.aligned_memory import aligned_array
 from wengert.runtime.given_arrays import is_readable
 from wengert.runtime.native_runs import DataRows
@@ -21,6 +19,7 @@ from wengert.runtime.refusals import require_plain
 from wengert.train.batch import leaf_names, require_no_list
 from wengert.train.storage import Array
 
+NUMBERS = "biuf"  # kinds of dtypes
 SEEN = 64  # rows of an array that its checksum is made of, about
 
 
@@ -37,28 +36,47 @@ class Data:
         size: Any,
         may_be_short: bool = False,  # whether the only batch may have fewer rows
     ) -> None:
-        self._names = names
-        arguments = [tree.with_numpy(x) for x in arguments]
-        for name, x in zip(names, arguments, strict=True):
-            if not tree.leaves(x):
-                require_no_list(f"{by}: argument", name, x)
-        leaves, self._structure = tree.flatten(tuple(arguments))
-        require_plain(leaf_names(names, arguments), leaves, by)
-        self.leaves = [np.asarray(x) for x in leaves]
+        given = tuple(arguments)
+        self._paths = partial(leaf_names, names, given)  # asked for where something is refused
+        self.leaves: list[Array]
+        if all(type(x) is np.ndarray for x in given):
+            self.leaves, self._structure = list(given), _structure_of_arrays(len(given))
+        else:
+            given = tree.with_numpy(given)
+            leaves, self._structure = tree.flatten(given)
+            if len(leaves) < len(self._structure.static):
+                _require_no_lists(by, names, given)
+            self._paths = partial(leaf_names, names, given)
+            require_plain(self._paths(), leaves, by)
+            self.leaves = [np.asarray(x) for x in leaves]
         # Whether each is the same in all batches.
-        self.whole = [np.ndim(x) == 0 or is_live(x) for x in leaves]
-        paths = leaf_names(names, arguments)
-        for path, x in zip(paths, self.leaves, strict=True):
-            _require_numbers(by, path, x)
-        self.rows = self._count_rows(by, paths)
+        self.whole = [x.ndim == 0 or is_live(x) for x in self.leaves]
+        for k, x in enumerate(self.leaves):
+            if x.dtype.kind not in NUMBERS:
+                _refuse_dtype(by, self._paths()[k], x)
+        self.rows = self._count_rows(by)
         self.size = _batch_size(by, size, self.rows, may_be_short)
-        self._places = [
+        pairs = zip(self.leaves, self.whole, strict=True)
+        self.kind = (
+            self._structure,
+            tuple(  # of full batches
+                (x.dtype.newbyteorder("="), x.shape if whole else (self.size, *x.shape[1:]))
+                for x, whole in pairs
+            ),
+        )
+
+    @cached_property
+    def _places(self) -> list[Array | None]:
+        """Where rows are gathered, for each array; None where it is passed on whole."""
+        return [
             None if whole else _place(self.size, x)
             for x, whole in zip(self.leaves, self.whole, strict=True)
         ]
-        arrays = [x if p is None else p for x, p in self._pairs()]
-        self.full = self._batch(arrays)
-        self.kind = self._structure, tuple((x.dtype, x.shape) for x in arrays)  # of full batches
+
+    @cached_property
+    def full(self) -> tuple[Any, ...]:
+        """A batch of gathered rows."""
+        return self._batch([x if place is None else place for x, place in self._pairs()])
 
     def checksum(self) -> int:
         """A number that tells these data from others of as many rows: of some rows of each array,
@@ -68,7 +86,7 @@ class Data:
         for x, whole in zip(self.leaves, self.whole, strict=True):
             if not whole:
                 some = x[:: max(self.rows // SEEN, 1)]
-                found = zlib.crc32(np.ascontiguousarray(some).tobytes(), found)
+                found = zlib.crc32(some.tobytes(), found)
         return found
 
     def _pairs(self) -> Iterator[tuple[Array, Array | None]]:
@@ -78,24 +96,22 @@ class Data:
         found: tuple[Any, ...] = tree.unflatten(self._structure, leaves)
         return found
 
-    def _count_rows(self, by: str, paths: Sequence[str]) -> int:
-        counts = {
-            path: x.shape[0]
-            for path, x, whole in zip(paths, self.leaves, self.whole, strict=True)
-            if not whole
-        }
+    def _count_rows(self, by: str) -> int:
+        pairs = zip(self.leaves, self.whole, strict=True)
+        counts = {x.shape[0] for x, whole in pairs if not whole}
         if not counts:
             raise ShapeError(
                 f"{by}: given no arrays with rows; data are arrays with one row per sample. Pass "
                 "at least one."
             )
-        if len(set(counts.values())) > 1:
-            given = ", ".join(f"{path}: {n}" for path, n in counts.items())
+        if len(counts) > 1:
+            known = zip(self._paths(), self.leaves, self.whole, strict=True)
+            given = ", ".join(f"{path}: {len(x)}" for path, x, whole in known if not whole)
             raise ShapeError(
                 f"{by}: the arrays have different numbers of rows ({given}); each sample is one "
                 "row of every array. Cut them to one length."
             )
-        rows: int = next(iter(counts.values()))
+        rows: int = counts.pop()
         if not rows:
             raise ShapeError(f"{by}: the data are empty; at least one row is needed. Pass some.")
         return rows
@@ -123,12 +139,17 @@ class Data:
         `full`. None where one of them has rows that it cannot read.
         """
         found = []
-        for x, place in self._pairs():
-            if place is not None:
-                if not (x.dtype.isnative and x[:1].flags.c_contiguous):
+        for k, (x, whole) in enumerate(zip(self.leaves, self.whole, strict=True)):
+            if not whole:
+                if not (x.dtype.isnative and (x.flags.c_contiguous or x[:1].flags.c_contiguous)):
                     return None
-                found.append(DataRows(x, place if shuffled or not is_readable(x) else None))
+                gathers = shuffled or not is_readable(x)
+                found.append(DataRows(x, self._places[k] if gathers else None))
         return found
+
+    def rest(self, drop_last: bool) -> int:
+        """How many rows the last batch has, where these are fewer; else 0."""
+        return 0 if drop_last else self.rows % self.size
 
     def steps(self, drop_last: bool) -> int:
         """How many batches there are."""
@@ -156,35 +177,30 @@ class Data:
         return self.full if len(rows) == self.size else self._batch(parts)
 
 
-def _require_numbers(by: str, path: str, x: Array) -> None:
-    if x.dtype.kind not in "biuf":
-        ragged = x.dtype.kind == "O" and any(isinstance(each, np.ndarray) for each in x.flat[:1])
-        repair = "Make its rows of one shape and np.stack them" if ragged else "Convert it"
-        raise DTypeError(
-            f"{by}: argument {path!r} has dtype {x.dtype}; it must hold bools, integers or floats. "
-            f"{repair}{'' if ragged else ' with astype'}."
-        )
+@cache
+def _structure_of_arrays(count: int) -> tree.Structure:
+    """That of as many arguments, each one array."""
+    return tree.flatten((np.empty(0),) * count)[1]
+
+
+def _require_no_lists(by: str, names: Sequence[str], arguments: Sequence[Any]) -> None:
+    for name, x in zip(names, arguments, strict=True):
+        if not tree.leaves(x):
+            require_no_list(f"{by}: argument", name, x)
+
+
+def _refuse_dtype(by: str, path: str, x: Array) -> NoReturn:
+    ragged = x.dtype.kind == "O" and any(isinstance(each, np.ndarray) for each in x.flat[:1])
+    repair = "Make its rows of one shape and np.stack them" if ragged else "Convert it"
+    raise DTypeError(
+        f"{by}: argument {path!r} has dtype {x.dtype}; it must hold bools, integers or floats. "
+        f"{repair}{'' if ragged else ' with astype'}."
+    )
 
 
 def _place(size: int, x: Array) -> Array:
     """An array that this many rows of another one fit into."""
     return aligned_array((size, *x.shape[1:]), x.dtype.newbyteorder("="))
-
-
-def shuffled(rows: int, seed: int | None, epoch: int) -> Array | None:
-    """The order of the rows in an epoch, from seed and epoch alone; None for their own order."""
-    if seed is None:
-        return None
-    found: Array = _order(fold_in(key(seed), epoch), np.empty(rows, np.bool_))
-    return found
-
-
-# Native code, made when it is first called, for any number of rows.
-_order = compile(
-    lambda key, rows: permutation(key, rows.shape[0]),
-    dims={"rows": {0: Dim("rows")}},
-    threads=1,
-)
 
 
 def _batch_size(by: str, size: Any, rows: int, may_be_short: bool) -> int:

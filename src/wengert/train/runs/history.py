@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,7 +94,7 @@ class Recorder:
         self._rates, self.auxes = rates, auxes
         self._columns = list(rates.columns.values())
         self._reports = np.empty((steps, 2))
-        self._numbers = np.empty((steps, len(self._columns)))  # learning rates
+        self._numbers = np.empty((len(self._columns), steps))  # learning rates
         self._skipped = np.zeros(steps, bool)
         self._count = 0
 
@@ -103,7 +102,7 @@ class Recorder:
         """Take the report and the aux of the call that was made last."""
         i = self._count
         row, self._reports[i], _, self._skipped[i] = engine.noted
-        self._numbers[i] = row[self._columns]
+        self._numbers[:, i] = row[self._columns]
         self._count = i + 1
         self.auxes.note(aux)
 
@@ -113,23 +112,24 @@ class Recorder:
         """
         return self._reports[self._count :], self._skipped[self._count :]
 
-    def note_many(self, rows: Array) -> None:
-        """Take the reports of as many calls as there are rows of scalars."""
-        end = self._count + len(rows)
-        self._numbers[self._count : end] = rows[:, self._columns]
+    def note_many(self, table: Array, rows: Array | slice, count: int) -> None:
+        """Take the reports of so many calls, which have used these rows of the table."""
+        end = self._count + count
+        for k, column in enumerate(self._columns):
+            self._numbers[k, self._count : end] = table[rows, column]
         self._count = end
 
-    def history(self) -> History:
-        """Everything but aux, which several recorders may share."""
+    def history(self, aux: Any = None) -> History:
+        """What was collected. The aux is given: several recorders may share it."""
         n = self._count
-        rates: Mapping[str, Array] = {
-            glob: self._numbers[:n, k].copy() for k, glob in enumerate(self._rates.columns)
-        }
+        reports, numbers = self._reports[:n].T.copy(), self._numbers[:, :n]
+        rates = dict(zip(self._rates.columns, numbers, strict=True))
         return History(
-            self._reports[:n, LOSS].copy(),
-            self._reports[:n, NORM].copy(),
-            dict(rates) if self._rates.several else next(iter(rates.values())),
+            reports[LOSS],
+            reports[NORM],
+            rates if self._rates.several else numbers[0],
             self._skipped[:n],
+            aux,
         )
 
 

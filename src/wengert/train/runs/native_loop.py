@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,138 +15,259 @@ from wengert.core.types import ArrayType
 from wengert.runtime.bound import bound_to
 from wengert.runtime.executable import Executable
 from wengert.runtime.given_arrays import is_readable
-from wengert.runtime.native_runs import Calls, Many, Turn
+from wengert.runtime.native_runs import Batches, Calls, DataRows, Many, Sorting, Turn
 from wengert.runtime.nonfinite_policies import SKIP
+from wengert.runtime.outside.live import is_live
 from wengert.train.engine import Engine
 from wengert.train.recorded.step_arrays import AUX, CALLS, PHASE
 from wengert.train.runs.data import Data
 from wengert.train.runs.history import Recorder
+from wengert.train.runs.orders import orders_of
 from wengert.train.storage import Array
 
+UNKNOWN: Any = object()
 FEWEST = 4  # steps for which it pays to leave Python
 Aux: TypeAlias = tuple[tree.Structure, list[ArrayType]]  # form and types of what calls return
-LoopProgram: TypeAlias = tuple[Turn, Aux]
+
+
+class BatchPlace(NamedTuple):
+    """A batch of a run."""
+
+    epoch: int
+    number: int  # of the batch in its epoch
+
+
+@dataclass(frozen=True)
+class StepLoop:
+    """The programs of a step for one kind of data, ready to be called many times."""
+
+    many: Many
+    updating: Sequence[bool]  # whether each program updates
+    aux: Aux  # of every call
+    # By program, and by how many rows the last batch of an epoch has: the sizes of its Dims then;
+    # None where it is not known to be right for them.
+    rest_sizes: dict[tuple[bool, int], Array | None] = field(default_factory=dict)
+
+    def is_current(self) -> bool:
+        """Whether the loss would find outside what it found when it was recorded."""
+        return all(turn.bound.executable.watch.holds() for turn in self.many.turns)
 
 
 class Drive:
     """Takes the steps of one run. Python takes the first step of each program, so that errors are
-    those of a single step; and all steps that differ from the others: a smaller batch, one that
-    fails, or data of which more must be done than to gather rows.
+    those of a single step; and all steps that differ from the others: the first smaller batch, one
+    that fails, or data of which more must be done than to gather rows.
     """
 
-    def __init__(self, engine: Engine, data: Data, shuffled: bool) -> None:
-        self._engine, self._data = engine, data
-        self._rows = None if _overlap(engine, data) else data.row_arrays(shuffled)
-        gathers = any(each.staging is not None for each in self._rows or ())
-        self._order = np.arange(data.rows) if gathers and not shuffled else None
-        self._programs: Any = None  # those of the engine when the loop was made
-        self._called: set[bool] = set()  # which of them Python has called
-        self._turns: list[Turn] = []
-        self._many: Many | None = None
-        self._aux: Aux | None = None  # of every call of the loop
+    def __init__(self, engine: Engine, data: Data, shuffle_seed: int | None, rest: int) -> None:
+        self._engine, self._data, self._rest = engine, data, rest
+        self._seed = shuffle_seed
+        self._orders = None if shuffle_seed is None else orders_of(data.rows, engine.orders)
+        self._batches: Batches | None = None  # None where Python takes all steps
+        rows = None if _overlap(engine, data) else data.row_arrays(shuffle_seed is not None)
+        if rows is not None:
+            count = data.steps(drop_last=not rest)
+            sorting = self._sorting(rows)
+            self._sort = None if sorting is None else sorting.bound  # makes orders
+            self._batches = Batches(rows, data.size, count, rest, sorting)
+        self._shares = not any(data.whole)  # whole arrays are other ones in another run
+        self._own: dict[Any, StepLoop | None] = {}  # loops that are not shared with other runs
+        self._programs: Any = None  # those of the engine that the following is about
+        self._called: set[tuple[bool, bool]] = set()  # which Python has called, for which batches
+        self._ready: StepLoop | None = None  # the loop, if it knows the batches of this run
 
-    def advance(self, number: int, order: Array | None, recorder: Recorder) -> int:
-        """Take steps from batch `number` on, and say how many."""
-        engine, done = self._engine, 0
-        steps = self._data.rows // self._data.size - number
-        if steps >= FEWEST and self._rows is not None and engine.compiled and not is_eager():
-            many = self._find()
-            if many is not None:
-                done = self._take_many(many, number, steps, order, recorder)
-        if not done:
-            self._called.add(engine.updating)
-            found = engine.call(self._data.batch(number, order))
-            recorder.note(engine, found[AUX])
-        return done or 1
+    def _sorting(self, rows: Sequence[DataRows]) -> Sorting | None:
+        if self._orders is not None:
+            return self._orders.sorting
+        if all(each.staging is None for each in rows):
+            return None
+        return Sorting(np.arange(self._data.rows), np.array(0), None)
+
+    def order(self, epoch: int) -> Array | None:
+        """The order of the rows in an epoch, None for their own; valid until the next advance."""
+        return None if self._orders is None else self._orders.of(epoch)
 
     def look(self) -> None:
-        """Leave the loop if something has changed that the loss reads from outside."""
-        engine = self._engine
-        engine.look()
-        known = [turn for turn, _ in filter(None, engine.turns.values())]
-        if not all(turn.bound.executable.is_current() for turn in (*known, *self._turns)):
-            engine.turns.clear()
-            self._many, self._turns, self._called = None, [], set()
-
-    def _find(self) -> Many | None:
-        """The loop, as soon as all programs that it runs are known."""
-        engine, data = self._engine, self._data
-        if self._programs is not engine.programs:
-            self._programs, self._many, self._called = engine.programs, None, set()
-        if self._many is None and self._rows is not None:
-            length, may_skip = engine.plan.accumulate, engine.nonfinite == SKIP
-            turns = [self._turn(updating) for updating in (False, True)[length == 1 :]]
-            known = [turn for turn in turns if turn is not None]
-            auxes = [aux for _, aux in known]
-            if len(known) == len(turns) and all(aux == auxes[0] for aux in auxes):
-                self._turns, self._aux = [turn for turn, _ in known], auxes[0]
-                phase, calls = (engine.counts[place:] for place in (PHASE, CALLS))
-                self._many = Many(
-                    self._turns, self._rows, data.size, length, phase, calls, may_skip
-                )
-        return self._many
-
-    def _turn(self, updating: bool) -> LoopProgram | None:
-        """A program with its arrays, ready for the loop; None where Python has not called it yet,
-        or the loop cannot run it.
+        """Look whether something has changed that the loss reads from outside. Called before steps
+        are taken, and again when other runs may have come in between and used the same loop and the
+        same orders.
         """
-        known, key = self._engine.turns, (updating, self._data.kind)
-        found: LoopProgram | None = known.get(key)
-        if key in known:
-            return found
-        if updating not in self._called:
+        self._engine.look()
+        self._ready = None
+        if self._orders is not None and self._seed is not None:
+            self._orders.begin(self._seed)
+
+    def advance(
+        self, place: BatchPlace, left: int, recorder: Recorder, settle: Callable[[], object]
+    ) -> int:
+        """Take steps from a batch on, as many as are left at most, and say how many. After that
+        `settle` is called, or if a signal interrupts this, before anybody looks at the state.
+        """
+        done = 0
+        if left >= FEWEST - 1 and self._batches is not None:
+            loop = self._find()  # with one step less, for the next run
+            if left >= FEWEST and loop is not None and self._knows(loop, place.number):
+                done = self._take_many(loop, place, left, recorder, settle)
+        if not done:
+            done = self._take_one(place, recorder)
+            settle()
+        return done
+
+    def _take_one(self, place: BatchPlace, recorder: Recorder) -> int:
+        engine, data = self._engine, self._data
+        self._called.add((engine.updating, self._is_smaller(place.number)))
+        found = engine.call(data.batch(place.number, self.order(place.epoch)))
+        recorder.note(engine, found[AUX])
+        return 1
+
+    def _is_smaller(self, number: int) -> bool:
+        return (number + 1) * self._data.size > self._data.rows
+
+    # The loop.
+
+    def _find(self) -> StepLoop | None:
+        """The loop, as soon as all programs that it runs are known."""
+        engine = self._engine
+        if not engine.compiled or is_eager():
             return None
-        found = make_turn(self._engine, self._data, updating)
-        if not any(self._data.whole):  # whole arrays are other ones in another run
-            known[key] = found
-        elif found is None:
-            self._rows = None
+        if self._programs is not engine.programs:
+            self._programs, self._ready = engine.programs, None
+            self._called.clear()
+            self._own.clear()
+        if self._ready is None:
+            self._ready = self._known(engine.loops if self._shares else self._own)
+            if self._ready is not None:
+                self._tell(self._ready)
+        elif self._rest and self._learn_rest(self._ready):
+            self._tell(self._ready)
+        return self._ready
+
+    def _knows(self, loop: StepLoop, number: int) -> bool:
+        """Whether the loop can take the batch of this number; it stops before others."""
+        updating, rest = self._engine.updating, self._rest
+        return not self._is_smaller(number) or loop.rest_sizes.get((updating, rest)) is not None
+
+    def _known(self, loops: dict[Any, StepLoop | None]) -> StepLoop | None:
+        kind = self._data.kind
+        found: StepLoop | None = loops.get(kind, UNKNOWN)
+        if isinstance(found, StepLoop) and not found.is_current():
+            loops.clear()
+            self._called.clear()
+            found = UNKNOWN
+        if found is UNKNOWN:
+            if not self._called.issuperset((each, False) for each in self._updating()):
+                return None
+            found = loops[kind] = self._make()
         return found
 
+    def _updating(self) -> Sequence[bool]:
+        """Of each program of a cycle, whether it updates."""
+        return (False, True)[self._engine.plan.accumulate == 1 :]
+
+    def _make(self) -> StepLoop | None:
+        engine, data, updating = self._engine, self._data, self._updating()
+        found = [make_turn(engine, data, each) for each in updating]
+        known = [each for each in found if each is not None]
+        if len(known) < len(found) or any(aux != known[0][1] for _, aux in known):
+            return None
+        turns, aux = [turn for turn, _ in known], known[0][1]
+        phase, calls = (engine.counts[place:] for place in (PHASE, CALLS))
+        may_skip = engine.nonfinite == SKIP
+        length = engine.plan.accumulate
+        many = Many(turns, data.whole.count(False), length, phase, calls, may_skip)
+        return StepLoop(many, updating, aux)
+
+    def _tell(self, loop: StepLoop) -> None:
+        """Let the loop go through the batches of this run."""
+        self._learn_rest(loop)
+        assert self._batches is not None  # else there is no loop
+        sizes = [loop.rest_sizes.get((updating, self._rest)) for updating in loop.updating]
+        loop.many.go_through(self._batches, sizes)
+
+    def _learn_rest(self, loop: StepLoop) -> bool:
+        """Find out whether programs that Python has called for a smaller batch can be called for it
+        in the loop; whether something was found out.
+        """
+        known = len(loop.rest_sizes)
+        for updating, turn in zip(loop.updating, loop.many.turns, strict=True):
+            at = updating, self._rest
+            if (updating, True) in self._called and at not in loop.rest_sizes:
+                loop.rest_sizes[at] = self._sizes_of_rest(updating, turn.bound.executable, loop.aux)
+        return len(loop.rest_sizes) > known
+
+    def _sizes_of_rest(self, updating: bool, executable: Executable, aux: Aux) -> Array | None:
+        engine = self._engine
+        own, batch = engine.own_arguments(), engine.kinds.prepared(self._data.first(self._rest))
+        if engine.programs[updating].executable(own, batch) is not executable:
+            return None
+        bound = bound_to(executable, (*own, *batch))
+        if bound is None or not (executable.recipe.grows and executable.suits(bound.sizes)):
+            return None
+        if _aux_of(executable, _report_of(engine) + 1, bound.sizes) != aux:
+            return None
+        return np.array(bound.ordered_sizes(), np.int64)
+
     def _take_many(
-        self, many: Many, number: int, steps: int, order: Array | None, recorder: Recorder
+        self,
+        loop: StepLoop,
+        place: BatchPlace,
+        left: int,
+        recorder: Recorder,
+        settle: Callable[[], object],
     ) -> int:
-        engine, length = self._engine, self._engine.plan.accumulate
-        phase, calls = engine.phase, engine.calls
-        table = engine.scalars.rows(engine.updates + 1, (phase + steps - 1) // length + 1)
-        assert self._aux is not None  # set together with the loop
-        structure, types = self._aux
-        count = min(steps, len(table) * length - phase, recorder.auxes.most(types))
+        engine, length, many = self._engine, self._engine.plan.accumulate, loop.many
+        calls, updates, phase = engine.counts.tolist()
+        in_epoch = min(left, self._data.steps(not self._rest) - place.number)
+        wanted, soon = ((phase + steps - 1) // length + 1 for steps in (left, in_epoch))
+        table = engine.scalars.rows(updates + 1, wanted, soon)
+        structure, types = loop.aux
+        count = min(left, len(table) * length - phase, recorder.auxes.most(types))
         reports, skipped = recorder.room()
         kept = recorder.auxes.room(types, count)
-        taken = self._order if order is None else order
-        many.prepare(Calls(count, number * self._data.size, taken, table, reports, skipped, kept))
-
-        def rows(done: int) -> Array:
-            well = ~skipped[:done]
-            found: Array = table[(phase + np.cumsum(well) - well) // length]
-            return found
+        many.prepare(Calls(count, *place, table, reports, skipped, kept))
 
         def note() -> None:
             last = many.made() - 1
             if last >= 0:
-                row, report = rows(last + 1)[last], reports[last].copy()
+                row, report = table[many.last_row()], reports[last].copy()
                 engine.noted[:] = row, report, calls + last, bool(skipped[last])
+            settle()
 
-        # A signal may come at any time. Counts are right then, and `last` will be.
+        # A signal may come at any time. Counts are right then, and all else will be.
         engine.guard.pending = note
-        many.run()
+        many.run(self._sort)
         engine.guard.settle()
         done = many.made()
         if done:
-            recorder.note_many(rows(done))
+            straight = length == 1 and many.last_row() == done - 1  # none was skipped before it
+            rows = slice(done) if straight else _rows_used(skipped[:done], phase, length)
+            recorder.note_many(table, rows, done)
             if engine.plan.has_aux:
                 recorder.auxes.note_many(structure, kept, done)
         return done
 
 
+def _rows_used(skipped: Array, phase: int, length: int) -> Array:
+    """Which rows of the table calls have used, where the first one had this phase."""
+    well = ~skipped
+    found: Array = (phase + np.cumsum(well) - well) // length
+    return found
+
+
 def _overlap(engine: Engine, data: Data) -> bool:
-    """Whether data lie in live arrays: a step refuses them."""
+    """Whether data lie in live arrays of this very step, which refuses them."""
+    if not any(data.whole):  # live arrays are passed on whole
+        return False
     live = (*engine.live, *engine.early)
-    return any(np.may_share_memory(x, y) for x in data.leaves for y in live)
+    return any(is_live(x) and any(np.may_share_memory(x, y) for y in live) for x in data.leaves)
 
 
-def make_turn(engine: Engine, data: Data, updating: bool) -> LoopProgram | None:
+def _report_of(engine: Engine) -> int:
+    """The place of the report among the outputs: live arrays are returned before it."""
+    return len(engine.live) + len(engine.early)
+
+
+def make_turn(engine: Engine, data: Data, updating: bool) -> tuple[Turn, Aux] | None:
     """One of the engine's programs with its arrays, if it reads all of them as they are; and what
     its calls return beside the report.
     """
@@ -156,7 +278,7 @@ def make_turn(engine: Engine, data: Data, updating: bool) -> LoopProgram | None:
         x is y and is_readable(x) for x, y in zip(given, tree.leaves(data.full), strict=True)
     )
     bound = bound_to(executable, (*own, *batch)) if as_is and not executable.prints else None
-    report = len(engine.live) + len(engine.early)  # the report is returned behind these
+    report = _report_of(engine)
     if bound is None or set(executable.written) != set(range(report)):
         return None
     rows = [x for x, whole in zip(given, data.whole, strict=True) if not whole]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Begun:
+class Begun(NamedTuple):
     """An epoch that is not over: how many calls the step had made when it began, and how it goes
     through its rows. The calls since then are its batches, so that no call can be left uncounted.
     """
@@ -18,8 +17,7 @@ class Begun:
     data: int  # a checksum of some of them
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """Completed epochs, and the one that has begun. It is replaced as a whole, so that a handler of
     a signal never sees half of a change.
     """
@@ -30,8 +28,17 @@ class Progress:
 
     def with_epoch(self, begun: Begun) -> Progress:
         """When an epoch has begun."""
-        return replace(self, begun=begun, shuffled=self.shuffled or begun.seed is not None)
+        return Progress(self.epoch, self.shuffled or begun.seed is not None, begun)
+
+    def after_batches(self, batches: int, of_epoch: int, calls: int) -> Progress:
+        """When so many batches have been taken since the epoch began, `of_epoch` in each one; the
+        step has made so many calls by now.
+        """
+        assert self.begun is not None  # an epoch begins before its batches
+        passed, number = divmod(batches, of_epoch)
+        begun = Begun(calls - number, *self.begun[1:]) if number else None
+        return Progress(self.epoch + passed, self.shuffled, begun)
 
     def after_epoch(self) -> Progress:
         """When the epoch that has begun is over."""
-        return replace(self, epoch=self.epoch + 1, begun=None)
+        return Progress(self.epoch + 1, self.shuffled)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import reprlib
 import sys
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,13 +15,15 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import AccumulationWarning, NonFiniteError, UnusedWarning
 from wengert.train.engine import Engine
 from wengert.train.runs.auxes import Auxes
-from wengert.train.runs.data import Data, shuffled
+from wengert.train.runs.data import Data
 from wengert.train.runs.history import Epoch, History, Rates, Recorder, joined
-from wengert.train.runs.native_loop import Drive
+from wengert.train.runs.native_loop import BatchPlace, Drive
+
+PATIENCE = 0.05  # seconds that others wait for their turn, beside the epoch that goes on then
+MOST_STEPS = 2**14  # that are taken in one turn, beside those of one epoch
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """How a run goes through its data."""
 
     by: str  # what errors begin with
@@ -37,29 +39,40 @@ class Run:
         drive = self._drive(engine)
         for _ in range(self.epochs):
             auxes = Auxes(self.only_last_aux)
-            index, history = self._epoch(engine, drive, rates, auxes)
+            stretch = self._stretch(engine, drive, rates, auxes, 1)
+            history = stretch.recorder.history(auxes.tree())
             taken = history.loss[~history.skipped]
             loss = float(np.mean(taken)) if len(taken) else np.nan
-            yield Epoch(index, loss, replace(history, aux=auxes.tree()))
+            yield Epoch(stretch.index, loss, history)
 
     def whole(self, engine: Engine, rates: Rates) -> History:
         """Take all steps, and say what came of them."""
         self._warn_without_update(engine)
         drive, auxes = self._drive(engine), Auxes(self.only_last_aux)
-        parts = [Recorder(0, rates, auxes).history()]  # there may be no epoch
-        parts += [self._epoch(engine, drive, rates, auxes)[1] for _ in range(self.epochs)]
+        parts: list[History] = []
+        left = self.epochs
+        while left:
+            stretch = self._stretch(engine, drive, rates, auxes, left)
+            left -= stretch.epochs
+            if not (left or parts):
+                return stretch.recorder.history(auxes.tree())
+            parts.append(stretch.recorder.history())
+        if not parts:  # there may be no epoch
+            return Recorder(0, rates, auxes).history()
         return joined(parts, auxes.tree())
 
     def _drive(self, engine: Engine) -> Drive:
-        return Drive(engine, self.data, self.shuffle_seed is not None)
+        return Drive(engine, self.data, self.shuffle_seed, self.data.rest(self.drop_last))
 
-    def _epoch(
-        self, engine: Engine, drive: Drive, rates: Rates, auxes: Auxes
-    ) -> tuple[int, History]:
-        """The next epoch: its index, and its history without aux, which is collected."""
-        taken = _Taken(self, engine, drive, rates, auxes)
+    def _stretch(
+        self, engine: Engine, drive: Drive, rates: Rates, auxes: Auxes, epochs: int
+    ) -> _Stretch:
+        """The next epochs, as many as are taken at once. Its recorder knows all but their aux,
+        which is collected.
+        """
+        taken = _Stretch(self, engine, drive, rates, auxes, epochs)
         engine.guard.change_in_parts(self.by, taken.begin, taken.go_on)
-        return taken.index, taken.recorder.history()
+        return taken
 
     def _warn_without_update(self, engine: Engine) -> None:
         """Calls that accumulate and do not suffice for an update change no parameter."""
@@ -98,42 +111,72 @@ class Epochs(Iterator[Epoch]):
         )
 
 
-class _Taken:
-    """The steps of one epoch, while they are taken."""
+class _Stretch:
+    """The steps of consecutive epochs, while they are taken. Who waits for a turn at the step has
+    it after a short time, or after the epoch that goes on then.
+    """
 
-    def __init__(self, run: Run, engine: Engine, drive: Drive, rates: Rates, auxes: Auxes) -> None:
+    def __init__(
+        self,
+        run: Run,
+        engine: Engine,
+        drive: Drive,
+        rates: Rates,
+        auxes: Auxes,
+        epochs: int,  # at most
+    ) -> None:
         self._run, self._engine, self._drive = run, engine, drive
         self._rates, self._auxes = rates, auxes
+        self._steps = run.data.steps(run.drop_last)  # of an epoch
+        self.epochs = min(epochs, max(MOST_STEPS // self._steps, 1))
 
     def begin(self) -> None:
         self._drive.look()
-        data, seed = self._run.data, self._run.shuffle_seed
-        self.index = self._engine.progress.epoch
-        self._number = self._engine.begin_epoch(data.rows, data.size, seed, data.checksum())
-        self._steps = data.steps(self._run.drop_last)
-        self._order = shuffled(data.rows, seed, self.index)
-        left = max(self._steps - self._number, 0)
+        engine, data, seed = self._engine, self._run.data, self._run.shuffle_seed
+        self.index = engine.progress.epoch  # of the first epoch
+        self._begun = data.rows, data.size, seed, data.checksum()
+        taken = engine.begin_epoch(*self._begun)
+        self._taken = min(taken, self._steps)  # batches since the first epoch began
+        self._first = engine.calls - self._taken  # calls that were made before it
+        self._first_progress = engine.progress
+        if self._taken == self._steps:  # all of it had been taken when it was interrupted
+            self._settle()
+        left = self.epochs * self._steps - self._taken
         self.recorder = Recorder(left, self._rates, self._auxes)
+        self._end = time.monotonic() + PATIENCE
 
     def go_on(self) -> bool:
         """Take some steps, and say whether there are more."""
-        if self._number < self._steps:
-            try:
-                self._number += self._drive.advance(self._number, self._order, self.recorder)
-            except NonFiniteError as error:
-                error.add_note(self._place(error.row))
-                raise
-        if self._number < self._steps:
-            return True
-        self._engine.progress = self._engine.progress.after_epoch()
-        return False
+        left = self.epochs * self._steps - self._taken
+        if left:
+            self._take_some(left)
+        if time.monotonic() > self._end:
+            self.epochs = -(-self._taken // self._steps)
+        return self._taken < self.epochs * self._steps
 
-    def _place(self, row: int | None) -> str:
-        """Where the data are that a step refused: of the batch that comes next."""
-        data, order = self._run.data, self._order
-        begin = self._number * data.size
+    def _take_some(self, left: int) -> None:
+        passed, number = divmod(self._taken, self._steps)
+        if not number and passed:
+            self._engine.begin_epoch(*self._begun)
+        place = BatchPlace(self.index + passed, number)
+        try:
+            self._taken += self._drive.advance(place, left, self.recorder, self._settle)
+        except NonFiniteError as error:
+            error.add_note(self._place(place, error.row))
+            raise
+
+    def _settle(self) -> None:
+        """Note how far the epochs have come, which follows from the number of calls."""
+        engine, calls = self._engine, self._engine.calls
+        taken = calls - self._first
+        engine.progress = self._first_progress.after_batches(taken, self._steps, calls)
+
+    def _place(self, place: BatchPlace, row: int | None) -> str:
+        """Where the data are that a step refused."""
+        data, order = self._run.data, self._drive.order(place.epoch)
+        begin = place.number * data.size
         end = min(begin + data.size, data.rows)
-        text = f"In epoch {self.index}, batch {self._number} of {self._steps}, both from 0: "
+        text = f"In epoch {place.epoch}, batch {place.number} of {self._steps}, both from 0: "
         if row is not None:
             found = begin + row if order is None else int(order[begin + row])
             return f"{text}row {row} of the batch is row {found} of the data."

@@ -14,8 +14,10 @@ from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.llvm.text.frame import Frame, RowPlaces
 from wengert.codegen.llvm.text.positions import Position
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
+from wengert.codegen.numerics import LANES
 from wengert.codegen.targets.cpu.splitting import BLOCK, CHUNK, COLUMNS, MATRICES, ROWS, chunk
 from wengert.codegen.views import row_major
+from wengert.core.dims import Size
 from wengert.core.dtypes import DType
 
 
@@ -157,6 +159,13 @@ def _moved(
     return code.address(pointer, offset, dtype)
 
 
+def _in_whole_vectors(columns: Size) -> bool:
+    """Whether all blocks of so many columns consist of whole vectors: those of gemm and of chunks
+    do, but for what is left behind the last.
+    """
+    return isinstance(columns, int) and columns % LANES == 0
+
+
 def _write_finish(
     module: Module,
     layout: Layout,
@@ -189,13 +198,14 @@ def _write_finish(
     values = Evaluator(frame, number, groups)
     product_root = (kernel.members[0], 0)
     batch = values.unravel(Position("%batch"), frame.shape(it.batch)) if it.batch else []
+    whole = it.has_columns and _in_whole_vectors(it.columns)
 
     def block(before: list[Position], low: str, high: str) -> None:
         """Members along the last axis, from low to high, in vectors."""
         values.enter_row(code.place())
 
         def chunk(i: Index, _: list[str]) -> None:
-            mask = code.first_lanes(code.sub(high, i))
+            mask = None if whole else code.first_lanes(code.sub(high, i))
             values.enter([*before, Position(i, 1)], mask)
             values.in_memory = {product_root}
             for root in kernel.stores:

@@ -355,10 +355,11 @@ class RowLoops(FoldingLoops):
         ]
 
     def is_brief(self) -> bool:
-        """Whether the members are so few and plain that writing them several times costs little,
-        and loops and waiting cost more than they do.
+        """Whether the members along the row are so few and plain that writing them several times
+        costs little, and loops and waiting cost more than they do.
         """
-        nodes = [self.program.node(i) for i in self.kernel.members]
+        along = [i for i in self.kernel.members if i in self.folds or self.is_full(i)]
+        nodes = [self.program.node(i) for i in along]
         return len(nodes) <= _BRIEF and not any(is_costly(node.op) for node in nodes)
 
     def beside(self, folds: list[int]) -> int:
