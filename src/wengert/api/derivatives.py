@@ -23,7 +23,7 @@ from wengert.core.types import Value
 from wengert.core.words.arguments import worded
 from wengert.errors import ShapeError, TraceError
 from wengert.interpret.derive import Pullback, jvp_flat, vjp_flat
-from wengert.interpret.held import kept
+from wengert.interpret.kept_arrays import kept
 
 __all__ = ["grad", "hvp", "jvp", "value_and_grad", "vjp"]
 

@@ -14,7 +14,7 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
 from wengert.core.words.source import Line, attribute, begin_body, begin_phase, end_body, user_line
 from wengert.errors import NotDifferentiable
-from wengert.interpret.held import (
+from wengert.interpret.kept_arrays import (
     MOST_COPIED,
     Witness,
     is_kept,
