@@ -7,7 +7,7 @@ BIN := .venv/bin
 .NOTPARALLEL:
 .PHONY: demo test check bench format clean
 
-demo: .venv/.installed-demo  ## train a classifier of handwritten digits; EXAMPLE=lars: an experiment
+demo: .venv/.installed-demo  ## train a classifier of handwritten digits; EXAMPLE=convnet, lars: others
 	$(BIN)/python examples/$(EXAMPLE).py $(ARGS)
 
 test: .venv/.installed-test  ## run the tests; ARGS="-k tanh" passes options to pytest

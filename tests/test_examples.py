@@ -57,6 +57,13 @@ def test_digits_learns(monkeypatch, capsys):
     assert fingerprint(capsys.readouterr().out) != fingerprint(text)
 
 
+def test_the_convnet_reads_99_of_100_digits(monkeypatch, capsys):
+    run(monkeypatch, "convnet", "--threads", "1")
+    text = capsys.readouterr().out
+    assert float(re.search(r"(\S+)% of the held-out digits are right", text)[1]) >= 99
+    fingerprint(text)
+
+
 def test_digits_draws_its_curves(monkeypatch, capsys, tmp_path):
     run_digits(monkeypatch, "--epochs", "3", "--batch", "100", "--picture", "new/curves.svg")
     assert "curves in new/curves.svg" in capsys.readouterr().out
@@ -88,7 +95,7 @@ def test_digits_prints_where_blocks_cannot_be(monkeypatch, capsys):
 
 def test_examples_name_the_command_that_installs_their_data(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.datasets", None)  # as if it were not installed
-    for name in ("digits", "lars"):
+    for name in ("convnet", "digits", "lars"):
         with pytest.raises(SystemExit, match=re.escape("pip install 'wengert[demo]'")):
             run(monkeypatch, name)
 
@@ -99,6 +106,7 @@ def test_examples_name_the_command_that_installs_their_data(monkeypatch):
         ("digits", ["--epochs", "0"], "--epochs 0 was given; it must be finite, and at least 1"),
         ("digits", ["--rate", "nan"], "--rate nan was given"),
         ("digits", ["--seed", "-1"], "--seed -1 was given"),
+        ("convnet", ["--width", "0"], "--width 0 was given; it must be at least 1"),
         ("lars", ["--seeds", "1"], "--seeds 1 was given; at least 2 is needed"),
         ("lars", ["--momentum", "1"], "momentum=1.0 was given"),
     ],

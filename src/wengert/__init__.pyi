@@ -116,6 +116,12 @@ from wengert.ops.shape import roll as roll
 from wengert.ops.shape import squeeze as squeeze
 from wengert.ops.shape import swapaxes as swapaxes
 from wengert.ops.update import at as at
+from wengert.ops.windows.conv import conv as conv
+from wengert.ops.windows.conv import conv_transpose as conv_transpose
+from wengert.ops.windows.pooling import adaptive_mean_pool as adaptive_mean_pool
+from wengert.ops.windows.pooling import max_pool as max_pool
+from wengert.ops.windows.pooling import mean_pool as mean_pool
+from wengert.ops.windows.pooling import sliding_windows as sliding_windows
 from wengert.train.checkpoints.files import load as load
 from wengert.train.checkpoints.files import save as save
 from wengert.train.step import TrainStep as TrainStep
@@ -375,6 +381,12 @@ __all__ = [
     "flip",
     "roll",
     "at",
+    "conv",
+    "conv_transpose",
+    "max_pool",
+    "mean_pool",
+    "adaptive_mean_pool",
+    "sliding_windows",
     "quantile",
     "median",
     "interp",

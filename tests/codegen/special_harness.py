@@ -93,6 +93,13 @@ def _scratch(
     return int(substitute(special.scratch(unknown, params), sizes))
 
 
+def _units(
+    special: Special, types: Sequence[ArrayType], params: dict[str, Any], writer: _Writer
+) -> tuple[Index, Index]:
+    """All that workers could divide between them."""
+    return 0, 1 if special.units is None else writer.number(int(special.units(types, params)))
+
+
 def run_special(
     special: Special,
     op: Op,
@@ -122,6 +129,7 @@ def run_special(
             params,
             "%scratch",
             writer.fail,
+            _units(special, types, params, writer),
         )
     )
     pointers = [*names[0], *names[1], "%scratch", "%table", "%failed"]

@@ -16,7 +16,7 @@ from wengert.core.samples import Real
 from wengert.core.table import op as table
 from wengert.core.types import ArrayType
 
-from . import elementwise, large, making, matrices, nesting, reductions, shaping
+from . import elementwise, large, making, matrices, nesting, reductions, shaping, windows
 from .builder import FLOATS, Builder, Refused
 from .coverage import count_nodes, traced
 from .operands import draw_open_shape, new_input
@@ -52,6 +52,8 @@ _OWN: dict[str, Recipe] = {
     "one_hot": shaping.one_hot,
     "matmul": matrices.matmul,
     "vecdot": matrices.vecdot,
+    "convolution": windows.convolution,
+    "largest_positions": windows.pooled,
     "solve": matrices.solve,
     "triangular_solve": matrices.solve,
     "cholesky": matrices.cholesky,

@@ -13,6 +13,8 @@ import pytest
 import wengert as wg
 from wengert.nn.init import INITIALISERS
 
+from .shown_images import IMAGE_MAKERS
+
 MAKERS = {
     "Linear": lambda **seed: wg.nn.Linear(4, 4, **seed).weight,
     "Linear, init of its own": lambda **seed: (
@@ -26,6 +28,7 @@ MAKERS = {
     "Embedding": lambda **seed: wg.nn.Embedding(4, 4, **seed).weight,
     "GRU": lambda **seed: wg.nn.GRU(4, 4, **seed).input_weight,
     "Mlp": lambda **seed: wg.nn.Mlp((4, 4), **seed).weights(0),
+    **IMAGE_MAKERS,
 } | {
     f"init.{name}": lambda f=f, **seed: f((4, 4), **seed)
     for name, f in INITIALISERS.items()

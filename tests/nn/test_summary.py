@@ -9,6 +9,8 @@ import pytest
 
 import wengert as wg
 
+from .shown_images import SHOWN_IMAGES
+
 
 def test_a_table_with_totals():
     text = wg.nn.summary(wg.nn.Sequential(wg.nn.Linear(1000, 20), "relu", wg.nn.LayerNorm((2, 10))))
@@ -64,7 +66,7 @@ SHOWN = {
     "LayerNorm": (wg.nn.LayerNorm(2), "LayerNorm(scale=float32[2], shift=float32[2], eps=1e-05)"),
     "BatchNorm": (
         wg.nn.BatchNorm(2, dtype=np.float64),
-        "BatchNorm(scale=float64[2], shift=float64[2], momentum=0.1, eps=1e-05)",
+        "BatchNorm(scale=float64[2], shift=float64[2], momentum=0.1, eps=1e-05, axis=-1)",
     ),
     "Dropout": (wg.nn.Dropout(0.5), "Dropout(rate=0.5)"),
     "Mlp": (wg.nn.Mlp((3, 2)), "Mlp(3-2, tanh, identity, float32, 8 parameters)"),
@@ -83,6 +85,7 @@ SHOWN = {
         ")",
     ),
     "nothing": (wg.nn.Sequential(), "Sequential()"),
+    **SHOWN_IMAGES,
 }
 
 

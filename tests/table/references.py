@@ -16,6 +16,36 @@ import numpy as np
 from wengert.core.op import Op
 
 
+def _take_from_planes(x: Any, positions: Any) -> Any:
+    flat = x.reshape(x.shape[0], int(np.prod(x.shape[1:])))
+    places = positions.reshape(positions.shape[0], int(np.prod(positions.shape[1:])))
+    return jnp.take_along_axis(flat, places, axis=1).reshape(positions.shape)
+
+
+def _put_in_planes(x: Any, positions: Any, shape: Any) -> Any:
+    zeros = jnp.zeros((x.shape[0], *shape), x.dtype)
+    return jax.vjp(lambda planes: _take_from_planes(planes, positions), zeros)[1](x)[0]
+
+
+def _convolution(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, spread: Any) -> Any:
+    """JAX has no axis for groups: they stand side by side among the channels."""
+    batch, groups, channels = x.shape[:3]
+    if 0 in x.shape:
+        sizes = zip(x.shape[3:], w.shape[3:], stride, padding, strict=True)
+        space = [(n + sum(pad) - k) // s + 1 for n, k, s, pad in sizes]
+        return jnp.zeros((batch, groups, w.shape[1], *space)) + jnp.sum(x) + jnp.sum(w)
+    found = jax.lax.conv_general_dilated(
+        x.reshape(batch, groups * channels, *x.shape[3:]),
+        w.reshape(groups * w.shape[1], channels, *w.shape[3:]),
+        window_strides=stride,
+        padding=padding,
+        lhs_dilation=spread,
+        rhs_dilation=dilation,
+        feature_group_count=groups,
+    )
+    return found.reshape(batch, groups, -1, *found.shape[2:])
+
+
 def _determinant(x: Any) -> Any:
     """JAX has none of matrices without elements."""
     return jnp.linalg.det(x) if x.shape[-1] else jnp.ones(x.shape[:-2], x.dtype)
@@ -327,6 +357,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "betainc": _betainc,
     "betainc_slope": lambda a, b, x, by_a, by_b: _slope(_betainc, a, b, x, by=(by_a, by_b)),
     "cofactors": _cofactors,
+    "convolution": _convolution,
     "cofactors_tangent": lambda x, dx: jax.jvp(_cofactors, (x,), (dx,))[1],
     "couple": jnp.multiply,
     "cross_entropy": _cross_entropy,
@@ -356,6 +387,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "nextafter": lambda x, y: x + (jnp.nextafter(_fixed(x), _fixed(y)) - _fixed(x)),
     "permute_dims": lambda x, axes: jnp.transpose(x, [i % x.ndim for i in axes]),
     "place": _place,
+    "put_in_planes": _put_in_planes,
     "pull": jnp.multiply,
     "recurrence": _recurrence,
     "rescale": _rescale,
@@ -373,6 +405,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "pseudo_inverse": _pseudo_inverse,
     "qr_tall": _qr,
     "svd_tall": _svd,
+    "take_from_planes": _take_from_planes,
     "slice_axes": _slice_axes,
     "softsign": jax.nn.soft_sign,
     "solve": _solve,
@@ -426,6 +459,7 @@ REFERENCES |= {
 
 NO_REFERENCE: dict[str, str] = {
     "excess": "the derivative of cross_entropy, which is compared",
+    "largest_positions": "JAX finds no positions; max_pool is compared in ops/test_pooling.py",
     "fold_in": "every library derives keys in its own way",
     "random_bits": "every library draws bits of its own",
 }

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from wengert.codegen.kernel import COPY, Arena, Inner, Kernel, Layout, Lowered, Program, is_fold
+from wengert.codegen.llvm.kernels.registry import special_of
 from wengert.codegen.memory.plan import Placed, tasks_of
 from wengert.codegen.memory.tasks import flow_of, lifetimes, whole_lines
 from wengert.codegen.views import Root
@@ -112,7 +113,10 @@ def _check_commit(program: Program) -> None:
 def _check_split(program: Program, kernel: Kernel) -> None:
     if kernel.split is None:
         return
-    _require(kernel.kind != "special", "splits", "a kernel of its own is divided")
+    if kernel.kind == "special":
+        divisible = special_of(program.node(kernel.members[0])).units is not None
+        _require(divisible, "splits", "a kernel of its own is divided that has no units")
+        return
     if kernel.bodies:
         inner = any(body.divided for body in kernel.bodies)
         _require(inner, "splits", "a loop is divided, and nothing inside")

@@ -10,27 +10,53 @@ from wengert.nn import init
 from wengert.nn.dropout import Dropout
 from wengert.nn.embedding import Embedding
 from wengert.nn.gradients import Gradients
+from wengert.nn.images.channel_norms import GroupNorm, InstanceNorm
+from wengert.nn.images.conv_layers import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+)
+from wengert.nn.images.pooling_layers import AdaptiveMeanPool, Flatten, MaxPool, MeanPool
 from wengert.nn.linear import Linear
 from wengert.nn.mlp import Mlp
-from wengert.nn.normalization import BatchNorm, LayerNorm
+from wengert.nn.normalization import BatchNorm, LayerNorm, RMSNorm
 from wengert.nn.recurrent import GRU
+from wengert.nn.residual import Residual
 from wengert.nn.scratch import Scratch
 from wengert.nn.seeding import seed
 from wengert.nn.sequential import Sequential
 from wengert.nn.summary import summary
+from wengert.nn.torch_names import from_torch_names, running_statistics
 
 __all__ = [
     "GRU",
+    "AdaptiveMeanPool",
     "BatchNorm",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
     "Dropout",
     "Embedding",
+    "Flatten",
     "Gradients",
+    "GroupNorm",
+    "InstanceNorm",
     "LayerNorm",
     "Linear",
+    "MaxPool",
+    "MeanPool",
     "Mlp",
+    "RMSNorm",
+    "Residual",
     "Scratch",
     "Sequential",
+    "from_torch_names",
     "init",
+    "running_statistics",
     "seed",
     "summary",
 ]

@@ -1,10 +1,10 @@
-"""LayerNorm and BatchNorm: mean 0 and variance 1, along features or over a batch."""
+"""LayerNorm, RMSNorm and BatchNorm: mean 0 and variance 1, along features or over a batch."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class LayerNorm(Explained):
     shift: Any  # zeros at first
     eps: float
 
+    torch_names: ClassVar[dict[str, str]] = {"scale": "weight", "shift": "bias"}
+
     def __init__(
         self, size: int | Sequence[int], *, eps: float = 1e-5, dtype: Any = np.float32
     ) -> None:
@@ -64,10 +66,42 @@ class LayerNorm(Explained):
 
 @worded_methods("__init__", "__call__")
 @dataclass(init=False, eq=False, repr=False)
+class RMSNorm(Explained):
+    """The last axes of x divided by their root mean square, then times `scale`.
+
+    `size` is that of the last axis, or the sizes of several. What is divided by is sqrt(mean of
+    squares + eps), as in `wg.rms_norm`.
+
+    >>> wg.nn.RMSNorm(2, eps=0.0, dtype=np.float64)(np.array([[1.0, 7.0]]))
+    array([[0.2, 1.4]])
+    """
+
+    scale: Any  # of the size, ones at first
+    eps: float
+
+    torch_names: ClassVar[dict[str, str]] = {"scale": "weight"}
+
+    def __init__(
+        self, size: int | Sequence[int], *, eps: float = 1e-6, dtype: Any = np.float32
+    ) -> None:
+        self.scale = np.ones(_sizes("RMSNorm", size), require_float("RMSNorm", dtype))
+        self.eps = _eps("RMSNorm", eps)
+
+    def __call__(self, x: Value) -> Value:
+        axes = tuple(range(-len(self.scale.shape), 0))
+        return op.rms_norm(x, self.scale, axes, self.eps)
+
+    def __repr__(self) -> str:
+        return shown_layer(self)
+
+
+@worded_methods("__init__", "__call__")
+@dataclass(init=False, eq=False, repr=False)
 class BatchNorm(Explained):
     """Features brought to mean 0 and variance 1 over the batch, then times `scale` plus `shift`.
 
-    The last axis of x is that of the features, all others are the batch. It is called as
+    The last axis of x is that of the features, or the one that `axis` says: 1 for images, (batch,
+    channels, *space). All others are the batch. It is called as
     `y, state = norm(x, state, training=…)`. While training, mean and variance are those of the
     batch, and the new state is (1 - momentum) · old + momentum · new, without a gradient. Otherwise
     they are those of the state, which stays as it is. `initial_state()` is what to begin with, and
@@ -84,9 +118,18 @@ class BatchNorm(Explained):
     shift: Any  # (features,), zeros at first
     momentum: float
     eps: float
+    axis: int = -1
+
+    torch_names: ClassVar[dict[str, str]] = {"scale": "weight", "shift": "bias"}
 
     def __init__(
-        self, size: int, *, momentum: float = 0.1, eps: float = 1e-5, dtype: Any = np.float32
+        self,
+        size: int,
+        *,
+        momentum: float = 0.1,
+        eps: float = 1e-5,
+        axis: int = -1,
+        dtype: Any = np.float32,
     ) -> None:
         features = require_size("BatchNorm", "size", size)
         found = require_float("BatchNorm", dtype)
@@ -95,6 +138,13 @@ class BatchNorm(Explained):
             "BatchNorm", "momentum", momentum, lambda m: 0 <= m <= 1, "in [0, 1]"
         )
         self.eps = _eps("BatchNorm", eps)
+        given: Any = axis
+        if isinstance(given, bool) or not isinstance(given, int | np.integer):
+            raise TypeError(
+                f"BatchNorm: axis={axis!r} was given; it must be a whole number, the axis of the "
+                "features. Write axis=1 for images."
+            )
+        self.axis = int(axis)
 
     def initial_state(self) -> dict[str, Any]:
         """Running statistics before the first batch: mean 0 and variance 1."""
@@ -107,14 +157,24 @@ class BatchNorm(Explained):
         x = op.asarray(x)
         self._require(x, state)
         if not training:
-            root = op.sqrt(state["var"] + self.eps)
-            return (x - state["mean"]) / root * self.scale + self.shift, state
+            mean, var, scale, shift = (
+                self._placed(each, x)
+                for each in (state["mean"], state["var"], self.scale, self.shift)
+            )
+            return (x - mean) / op.sqrt(var + self.eps) * scale + shift, state
         self._require_several(x)
-        axes = tuple(range(len(x.shape) - 1))
-        scale = op.for_several(self.scale, tuple(x.shape[:-1])) if has_dims(x.shape) else self.scale
+        feature = self.axis % len(x.shape)
+        axes = tuple(i for i in range(len(x.shape)) if i != feature)
+        sizes = tuple(x.shape[i] for i in axes)
+        scale = op.for_several(self.scale, sizes) if has_dims(x.shape) else self.scale
         y = op.batch_norm(x, scale, self.shift, axes, self.eps)
         found = {"mean": op.mean(x, axes), "var": op.var(x, axes)}
         return y, {name: self._mixed(state[name], found[name]) for name in found}
+
+    def _placed(self, each: Value, x: Value) -> Value:
+        """A number for each feature, with axes of size 1 behind that of the features."""
+        behind = len(x.shape) - 1 - self.axis % len(x.shape)
+        return each if not behind else op.reshape(each, (*each.shape, *(1,) * behind))
 
     def _mixed(self, old: Value, new: Value) -> Value:
         return (1 - self.momentum) * old + self.momentum * op.stop_gradient(new)
@@ -135,16 +195,21 @@ class BatchNorm(Explained):
                     f"{(features,)}. Begin with norm.initial_state()."
                 )
                 raise located(error, [x])
-        if len(shape) < 2 or shape[-1] != features:
+        inside = len(shape) >= 2 and -len(shape) <= self.axis < len(shape)
+        if not inside or shape[self.axis] != features:
+            which = "its last axis" if self.axis == -1 else f"axis {self.axis}"
+            images = len(shape) > 2 and self.axis == -1 and shape[1] == features
             error = ShapeError(
-                f"BatchNorm: x has shape {shape}; its last axis must be the {features} features, "
-                "and there must be others, the batch. Reshape it."
+                f"BatchNorm: x has shape {shape}; {which} must be the {features} features, and "
+                "there must be others, the batch. "
+                + ("Write BatchNorm(…, axis=1)." if images else "Reshape it.")
             )
             raise located(error, [x])
 
     def _require_several(self, x: Any) -> None:
         """Refuse one value per feature: it is its own mean, whatever it is."""
-        if product(tuple(x.shape[:-1])) == 1:
+        feature = self.axis % len(x.shape)
+        if product(tuple(n for i, n in enumerate(x.shape) if i != feature)) == 1:
             error = ShapeError(
                 f"BatchNorm: x has shape {tuple(x.shape)} with training=True, one value for each "
                 "feature; the mean of a batch needs several. Leave such a batch out, with "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from wengert.core import tree
@@ -22,8 +23,8 @@ def shown_layer(layer: Any) -> str:
     return f"{type(layer).__name__}({', '.join(fields)})"
 
 
-def shown_layers(name: str, layers: tuple[Any, ...]) -> str:
-    """Layers below each other, by number.
+def shown_layers(name: str, layers: tuple[Any, ...], named: Mapping[str, Any] | None = None) -> str:
+    """Layers below each other, by number, and behind them others that have names.
 
     >>> wg.nn.Sequential(wg.nn.Linear(3, 2), "relu")
     Sequential(
@@ -31,9 +32,10 @@ def shown_layers(name: str, layers: tuple[Any, ...]) -> str:
       1: relu
     )
     """
-    if not layers:
+    every = dict(enumerate(layers)) | dict(named or {})
+    if not every:
         return f"{name}()"
-    rows = (f"{i}: {_shown(layer)}" for i, layer in enumerate(layers))
+    rows = (f"{i}: {_shown(layer)}" for i, layer in every.items())
     inside = "".join(f"{row}\n" for row in rows)
     return f"{name}(\n" + "".join(INDENT + line for line in inside.splitlines(True)) + ")"
 

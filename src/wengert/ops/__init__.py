@@ -35,6 +35,7 @@ from wengert.ops.matrices import (
     norm,
     singular,
 )
+from wengert.ops.windows import conv, convolution, pooling
 
 __all__ = [
     "arrange",
@@ -42,6 +43,8 @@ __all__ = [
     "complement",
     "contract",
     "control",
+    "conv",
+    "convolution",
     "create",
     "cumulate",
     "debug",
@@ -60,6 +63,7 @@ __all__ = [
     "matrix_functions",
     "norm",
     "piecewise",
+    "pooling",
     "program",
     "random",
     "reduce",

@@ -59,8 +59,9 @@ def _with_scratch(program: Program, slots: list[Slot], first: int) -> Program:
             scratch.append((slot(Workspace()), ProductSizes(program, k).scratch()))
         elif kernel.kind == "special":
             types = [program.graph.type(i) for i in node.operands if i is not None]
-            size = special_of(node).scratch(types, node.params)
-            scratch.append((slot(Arena()), size))
+            special = special_of(node)
+            memory = Arena() if special.units is None else Workspace()
+            scratch.append((slot(memory), special.scratch(types, node.params)))
         elif kernel.kind == "rows" and is_partial(kernel, collapsed(program, kernel)):
             partial = slot(Arena())
             count = sum(is_fold(program.node(i)) for i in kernel.members)

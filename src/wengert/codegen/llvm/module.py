@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from wengert.codegen.kernel import (
+    ROOM,
     STATUS,
     Kernel,
     Layout,
@@ -32,7 +33,7 @@ from wengert.codegen.llvm.loops.row_loops import RowLoops
 from wengert.codegen.llvm.machine.alike_functions import share_alike
 from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.frame import Frame, RowPlaces
-from wengert.codegen.llvm.text.vectors import Code, Module
+from wengert.codegen.llvm.text.vectors import Code, Index, Module
 from wengert.codegen.options import Options
 from wengert.codegen.targets.cpu.pool import word
 from wengert.codegen.targets.cpu.rounding import restore_rounding, set_rounding
@@ -49,6 +50,7 @@ from wengert.codegen.targets.cpu.sharing import (
 from wengert.codegen.targets.cpu.splitting import (
     CHUNK,
     WHOLE,
+    chunk,
     grain,
     places_apart,
     work,
@@ -371,7 +373,8 @@ class _Writer:
         node = program.node(kernel.members[0])
         special = special_of(node)
         code = Code(self.module)
-        frame = Frame(code, self.layout, program, places=places)
+        divided = kernel.split is not None
+        frame = Frame(code, self.layout, program, "%worker" if divided else None, places)
         operands = []
         for i in node.operands:
             assert i is not None
@@ -385,7 +388,16 @@ class _Writer:
                 )
             )
         outputs = [self.output(frame, (kernel.members[0], i)) for i in range(node.outputs)]
-        scratch = frame.word(kernel.scratch[0][0], "ptr") if kernel.scratch else "null"
+        types = [program.graph.type(i) for i in node.operands if i is not None]
+        units: tuple[Index, Index] = (0, 1)
+        if special.units is not None:
+            count = frame.size(special.units(types, node.params))
+            units = chunk(code, count) if divided else (0, count)
+        scratch = "null"
+        if kernel.scratch:
+            slot, _ = kernel.scratch[0]
+            own = divided and frame.own(slot, frame.fixed_word(ROOM))
+            scratch = own or frame.word(slot, "ptr")
         call = KernelCall(
             code,
             tuple(operands),
@@ -393,10 +405,11 @@ class _Writer:
             node.params,
             scratch,
             lambda condition, position: frame.fail(condition, node, position),
+            units,
             lambda x: self.report(frame, kernel, x),
         )
         special.emit(call)
-        code.function(name, f"ptr {frame.params}")
+        code.function(name, CHUNK if divided else f"ptr {frame.params}")
 
     def report(self, frame: Frame, kernel: Kernel, x: StridedArray) -> None:
         """Hand an array to the function that prints."""

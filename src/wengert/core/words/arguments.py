@@ -14,6 +14,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 # What parameters are called elsewhere, and what they may be called here.
 _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
+    "T_0": ("period",),
+    "T_max": ("total_steps",),
+    "T_mult": ("growth",),
     "a": ("x",),
     "alpha": ("a",),
     "axes": ("axis",),
@@ -24,30 +27,42 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "concentration": ("a",),
     "concentration0": ("b",),
     "concentration1": ("a",),
+    "count_include_pad": ("include_padding",),
+    "decay_steps": ("total_steps",),
     "dim": ("axis",),
     "dims": ("axis",),
     "embedding_dim": ("size",),
     "epsilon": ("eps",),
+    "eta_min": ("min_lr",),
+    "feature_group_count": ("groups",),
+    "features": ("out_channels",),
     "has_bias": ("bias",),
     "in_channels": ("in_size",),
     "in_features": ("in_size",),
     "input": ("x",),
     "jit": ("compiled",),
     "keepdim": ("keepdims",),
+    "kernel_dilation": ("dilation",),
+    "kernel_size": ("window",),
     "learning_rate": ("lr", "base_lr"),
     "loc": ("mean",),
     "lr": ("base_lr", "learning_rate"),
     "max_norm": ("clip_norm", "max_norm"),
+    "max_steps": ("total_steps",),
     "maxval": ("high",),
     "minval": ("low",),
     "mu": ("mean",),
     "normalized_shape": ("size",),
+    "num_channels": ("channels",),
     "num_embeddings": ("count",),
+    "num_groups": ("groups",),
     "other": ("y",),
     "out_channels": ("out_size",),
     "out_features": ("out_size",),
+    "output_size": ("size",),
     "p": ("rate", "ord"),
     "params": ("model",),
+    "rhs_dilation": ("dilation",),
     "rng": ("key",),
     "sample_shape": ("shape",),
     "scale": ("std",),
@@ -57,15 +72,12 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "size": ("shape",),
     "static_argnames": ("static",),
     "static_argnums": ("static",),
+    "strides": ("stride",),
     "use_bias": ("bias",),
     "use_nesterov": ("nesterov",),
-    "T_0": ("period",),
-    "T_max": ("total_steps",),
-    "T_mult": ("growth",),
-    "eta_min": ("min_lr",),
-    "max_steps": ("total_steps",),
-    "decay_steps": ("total_steps",),
     "wd": ("weight_decay",),
+    "window_shape": ("window",),
+    "window_strides": ("stride",),
 }
 _EACH = "Weigh the losses of all elements: losses = wg.cross_entropy(…, reduction='none'), then "
 # What to write where a function has no such parameter, and none that stands for it.
@@ -196,7 +208,7 @@ def worded_methods(*names: str) -> Callable[[type[T]], type[T]]:
 
     def decorate(kind: type[T]) -> type[T]:
         for name in names:
-            method = kind.__dict__[name]
+            method = getattr(kind, name)
             assert isinstance(method, FunctionType)
             known = kind.__name__ if name in ("__init__", "__call__") else f"{kind.__name__}.{name}"
             setattr(kind, name, _worded(method, known, 1))

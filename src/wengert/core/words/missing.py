@@ -120,12 +120,27 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_", "utils"), _CLIP_NORM),
         "DataLoader": _BATCHES,
         "BatchNorm1d": "Write wg.nn.BatchNorm(size)",
+        **dict.fromkeys(
+            ("BatchNorm2d", "BatchNorm3d"),
+            "Write wg.nn.BatchNorm(size, axis=1), for (batch, channels, *space)",
+        ),
+        **dict.fromkeys(
+            ("AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d"),
+            "Write wg.nn.AdaptiveMeanPool(size)",
+        ),
+        **dict.fromkeys(
+            ("AvgPool1d", "AvgPool2d", "AvgPool3d"), "Write wg.nn.MeanPool(window, stride=None)"
+        ),
+        **dict.fromkeys(
+            ("MaxPool1d", "MaxPool2d", "MaxPool3d"), "Write wg.nn.MaxPool(window, stride=None)"
+        ),
+        **dict.fromkeys(
+            ("InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"),
+            "Write wg.nn.InstanceNorm(channels)",
+        ),
         "BCELoss": f"{_BINARY}: it takes logits, not probabilities",
         "BCEWithLogitsLoss": _BINARY,
-        "Conv1d": "There is no convolution yet; write it with slices and wg.einsum",
-        "Conv2d": "There is no convolution yet; write it with slices and wg.einsum",
         "CrossEntropyLoss": _CLASSES,
-        "Flatten": "Write lambda x: x.reshape(x.shape[0], -1)",
         "functional": "Write wg.relu, wg.softmax, wg.cross_entropy …: functions are in wg itself",
         "GRUCell": "Write cell = wg.nn.GRU(in_size, hidden_size), and cell.step(x, h)",
         "HuberLoss": _HUBER,
@@ -137,7 +152,6 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "MSELoss": _MSE,
         "NLLLoss": _CLASSES,
         "Parameter": "Write the array itself: float arrays of a model are its parameters",
-        "RMSNorm": "Write wg.rms_norm(x, scale), with an array scale as a field of your model",
         "RNN": "There is none; write wg.nn.GRU(in_size, hidden_size)",
         "SmoothL1Loss": _HUBER,
         "Softmax": "Write wg.softmax(x); wg.cross_entropy takes logits",

@@ -6,6 +6,7 @@ first cache while all strips of the block of B, in the second, pass by.
 from __future__ import annotations
 
 from wengert.codegen.llvm.gemm.pack import define_pack
+from wengert.codegen.llvm.gemm.strips import MatrixPlace, Strips
 from wengert.codegen.llvm.gemm.tile import define_strip, registers
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
 from wengert.codegen.numerics import INNER
@@ -23,8 +24,6 @@ _BYTES_OF_COLUMNS = 3072  # of one row of a block of B; whole strips, and half t
 _BYTES_OF_ROWS = 128  # of one column of a block of A; whole tiles, and whole squares to transpose
 _MANY_ROWS, _MANY_COLUMNS = 64, 128  # from which on packing B and A pays
 _LARGE = 65536  # bytes of a block from which on it is packed
-
-_Place = tuple[str, Index, Index]  # a pointer and two strides
 
 
 def block_columns(dtype: DType) -> int:
@@ -93,8 +92,7 @@ class _Blocks:
         self.code = Code(module, shape.lanes)
         self.name = name
         self.dtype = dtype
-        self.vectors = shape.vectors
-        self.width = shape.lanes * shape.vectors  # of a strip
+        self.strips = Strips(self.code, name, dtype)
         self.columns = block_columns(dtype)
         self.rows = _BYTES_OF_ROWS // dtype.itemsize // shape.rows * shape.rows
         self.large = _LARGE // dtype.itemsize
@@ -117,7 +115,7 @@ class _Blocks:
         # Where there is no product at all, one block of none makes every sum 0.
         code.loop(0, code.max("%k", 1), INNER, block_of_inner)
 
-    def _block_of_b(self, b: str, inner: Index, columns: Index) -> _Place:
+    def _block_of_b(self, b: str, inner: Index, columns: Index) -> MatrixPlace:
         """Where the block of B is, packed or not: a pointer, the stride of k and that of vectors.
 
         if B's columns are strided, or many rows read it and its rows lie far apart: pack it
@@ -145,7 +143,7 @@ class _Blocks:
         code = self.code
         return code.mul(code.add(code.max(inner, code.lanes), 1), code.lanes)
 
-    def _block_of_a(self, a: str, rows: Index, inner: Index, behind_b: Index) -> _Place:
+    def _block_of_a(self, a: str, rows: Index, inner: Index, behind_b: Index) -> MatrixPlace:
         """Where the block of A is, packed or not, and its strides. It is packed where its rows lie
         side by side: a tile would read a cache line for every number.
         """
@@ -163,7 +161,7 @@ class _Blocks:
         x, y, z = code.either(wanted, ("ptr", "i64", "i64"), pack, lambda: here)
         return x, y, z
 
-    def _pack(self, to: _Place, source: _Place, sizes: tuple[Index, Index]) -> None:
+    def _pack(self, to: MatrixPlace, source: MatrixPlace, sizes: tuple[Index, Index]) -> None:
         self.code.do(
             f"call void @{self.name}_pack(ptr {to[0]}, i64 {to[1]}, i64 {to[2]}, "
             f"ptr {source[0]}, i64 {source[1]}, i64 {source[2]}, i64 {sizes[0]}, i64 {sizes[1]})"
@@ -171,7 +169,7 @@ class _Blocks:
 
     def _block(
         self,
-        b: _Place,
+        b: MatrixPlace,
         rows: tuple[Index, Index],
         columns: tuple[Index, Index],
         inner: tuple[Index, Index],
@@ -190,55 +188,10 @@ class _Blocks:
         c = self._at("%c", code.add(code.mul(i, "%c_row"), j))
         first = code.compare("eq", p, 0)
 
-        step = self._strip_width(n)
-
-        def strip(s: Index, _: list[str]) -> None:
-            width = code.min(code.sub(n, s), step)
-            source = self._at(b[0], code.mul(code.div(s, code.lanes), b[2]))
-            given = (
-                f"ptr {a[0]}, i64 {a[1]}, i64 {a[2]}, ptr {source}, i64 {b[1]}, i64 {b[2]}, "
-                f"ptr {self._at(c, s)}, i64 %c_row, i64 {m}, i64 {width}, i64 {k}, i1 {first}"
-            )
-            self._strip(self.vectors, width, given)
-
-        code.loop(0, n, step, strip)
+        self.strips.write(a, b, (c, "%c_row"), (m, n, k), first)
         last = code.compare("sge", code.add(p, INNER), "%k")
         block = (i, code.add(i, m), j, code.add(j, n))
         code.when(last, lambda: call_finish(code, block))
-
-    def _strip_width(self, columns: Index) -> Index:
-        """Columns of a strip: as many vectors as fit; but four vectors are taken as two and two,
-        which is faster than three and one.
-        """
-        code = self.code
-        if self.vectors < 3:
-            return self.width
-        few = code.compare("sle", columns, 4 * code.lanes)
-        many = code.compare("sgt", columns, 3 * code.lanes)
-        four = code.let(f"and i1 {few}, {many}")
-        return code.let(f"select i1 {four}, i64 {2 * code.lanes}, i64 {self.width}")
-
-    def _strip(self, vectors: int, width: Index, given: str) -> None:
-        """Call the function for strips of as few vectors as hold this width.
-
-        if width > (vectors - 1) · lanes: strip_of_vectors(…)
-        else: the same with one vector less
-        """
-        code = self.code
-
-        def this() -> list[str]:
-            code.do(f"call void @{self.name}_strip{vectors}({given})")
-            return []
-
-        def narrower() -> list[str]:
-            self._strip(vectors - 1, width, given)
-            return []
-
-        if vectors == 1:
-            this()
-        else:
-            wide = code.compare("sgt", width, (vectors - 1) * code.lanes)
-            code.either(wide, (), this, narrower)
 
     def _at(self, base: str, position: Index) -> str:
         return self.code.address(base, position, self.dtype)

@@ -46,15 +46,29 @@ def gemm(module: Module, dtype: DType, m: Size | None = None, n: Size | None = N
     """
     name = f"gemm_{dtype.name}"
     if not is_float(dtype):
-        _once(module, name, dtype, _define_integer)
+        defined_once(module, name, dtype, _define_integer)
         return name
-    _once(module, f"{name}_blocks", dtype, define_blocks)
+    tiles(module, dtype)
     if isinstance(m, int) and isinstance(n, int) and min(m, n) > _FEW_ROWS:
         name = f"{name}_matrix"
-        _once(module, name, dtype, _define_matrix)
+        defined_once(module, name, dtype, _define_matrix)
     else:
-        _once(module, name, dtype, _define_any)
+        defined_once(module, name, dtype, _define_any)
     return name
+
+
+def tiles(module: Module, dtype: DType) -> str:
+    """Have the functions in the module that pack and multiply blocks of floats, and the beginning
+    of their names.
+    """
+    name = tiles_name(dtype)
+    defined_once(module, name, dtype, define_blocks)
+    return name
+
+
+def tiles_name(dtype: DType) -> str:
+    """How the names of these functions begin."""
+    return f"gemm_{dtype.name}_blocks"
 
 
 def scratch_bytes(
@@ -83,7 +97,8 @@ def scratch_bytes(
 _Define: TypeAlias = Callable[[Module, str, DType], None]
 
 
-def _once(module: Module, name: str, dtype: DType, define: _Define) -> None:
+def defined_once(module: Module, name: str, dtype: DType, define: _Define) -> None:
+    """Have a function in the module, with those that `define` writes beside it."""
     if not any(text.startswith(f"define internal void @{name}(") for text in module.functions):
         made = _defined(module.target, name, dtype, define)
         module.functions += made.functions

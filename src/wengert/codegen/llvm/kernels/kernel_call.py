@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from wengert.codegen.llvm.text.arrays import StridedArray
-from wengert.codegen.llvm.text.vectors import Code, Index
+from wengert.codegen.llvm.text.vectors import Code, Index, Module
 from wengert.core.dims import Size
 from wengert.core.types import ArrayType
 
@@ -32,6 +32,7 @@ class KernelCall:
     params: dict[str, Any]
     scratch: str  # pointer to the bytes that `Special.scratch` asked for, aligned to 64
     fail: Fail  # fail(i1, position): where the i1 holds, note an error at this position
+    units: tuple[Index, Index] = (0, 1)  # of those that `Special.units` counts: from, up to
     report: Report | None = None  # report(array): show it to who looks, of the op that prints
 
 
@@ -46,3 +47,8 @@ class Special:
 
     emit: Callable[[KernelCall], None]
     scratch: Callable[[Sequence[ArrayType], dict[str, Any]], Size] = no_scratch  # bytes
+    # Of what workers divide between them, how many there are: each is computed as a whole, in the
+    # same way whoever computes its neighbours. None: one worker does it all.
+    units: Callable[[Sequence[ArrayType], dict[str, Any]], Size] | None = None
+    # Have the functions in a module that many programs share; they are compiled beside other work.
+    common: Callable[[Module, Sequence[ArrayType], dict[str, Any]], None] | None = None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from wengert.codegen.llvm.convolution.convolution_kernel import CONVOLUTION
 from wengert.codegen.llvm.kernels.cumulative import CUMULATE
 from wengert.codegen.llvm.kernels.extremes import POSITION
 from wengert.codegen.llvm.kernels.kernel_call import Special
+from wengert.codegen.llvm.kernels.planes import PLANES
 from wengert.codegen.llvm.kernels.random_bits import RANDOM
 from wengert.codegen.llvm.kernels.report import DEBUG
 from wengert.codegen.llvm.kernels.scatter import SCATTER
@@ -16,9 +18,11 @@ from wengert.core.lowering import SpecialKernel
 from wengert.errors import CompileError
 
 SPECIALS: dict[str, Special] = {
+    **CONVOLUTION,
     **CUMULATE,
     **DEBUG,
     **FACTORISATIONS,
+    **PLANES,
     **POSITION,
     **RANDOM,
     **SCATTER,

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from wengert.codegen.kernel import ROOM, Layout, Program
 from wengert.codegen.llvm.gemm.product import gemm
+from wengert.codegen.llvm.kernels.registry import special_of
 from wengert.codegen.llvm.loops.members import Evaluator, Groups
 from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.llvm.text.frame import Frame, RowPlaces
@@ -80,11 +81,19 @@ def write_contraction(
 
 
 def write_products(module: Module, program: Program) -> str:
-    """The text of a module with the functions that all products of a program call."""
+    """The text of a module with the functions that products and special kernels of a program have
+    in common with those of others.
+    """
     for number, kernel in enumerate(program.kernels):
         if kernel.kind == "gemm":
             it = ProductSizes(program, number)
             gemm(module, it.dtype, it.rows, it.columns)
+        elif kernel.kind == "special":
+            node = program.node(kernel.members[0])
+            common = special_of(node).common
+            if common is not None:
+                types = [program.graph.type(i) for i in node.operands if i is not None]
+                common(module, types, node.params)
         for body in kernel.bodies:
             write_products(module, body)
     return module.text()

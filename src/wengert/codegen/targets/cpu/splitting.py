@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from wengert.codegen.cost.counts import kernel_cost
 from wengert.codegen.kernel import Kernel, Program, is_fold
+from wengert.codegen.llvm.kernels.registry import special_of
 from wengert.codegen.llvm.loops.axis_groups import collapsed
 from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.llvm.text.lines import Index, Text
@@ -20,6 +21,7 @@ from wengert.codegen.numerics import BLOCK as BLOCK_OF_FOLD
 from wengert.codegen.numerics import GROUP, LANES
 from wengert.codegen.options import Options
 from wengert.core.dims import Size, product
+from wengert.core.graph import Node
 
 GRAIN = 5000  # nanoseconds of work from which on a kernel is split; `WENGERT_GRAIN` sets another
 PER_WORKER = 6  # times the grain: what a call must hold for each worker beyond the first
@@ -101,7 +103,7 @@ def split(program: Program, options: Options) -> Program:
             bodies = tuple(split(body, options) for body in kernel.bodies)
             divided = any(body.divided for body in bodies)
             kernel = replace(kernel, bodies=bodies, split=0 if divided else None)
-        elif kernel.kind != "special" and work(program, number, options.sizes) >= options.grain:
+        elif work(program, number, options.sizes) >= options.grain:
             kernel = replace(kernel, split=_part(program, number, options.sizes))
         kernels.append(kernel)
     return _with_neighbours(replace(program, kernels=tuple(kernels)), options)
@@ -137,6 +139,8 @@ def _part(program: Program, number: int, sizes: Mapping[str, int]) -> int | None
     kernel = program.kernels[number]
     if kernel.kind == "gemm":
         return _part_of_contraction(ProductSizes(program, number), sizes)
+    if kernel.kind == "special":
+        return _part_of_special(program.node(kernel.members[0]), program, sizes)
     groups = collapsed(program, kernel)
     units: list[int] = []
     for group in groups:
@@ -150,6 +154,15 @@ def _part(program: Program, number: int, sizes: Mapping[str, int]) -> int | None
         units[along] //= LANES
     best = next((g for g in whole if units[g] >= MANY), max(whole, key=lambda g: units[g]))
     return best if units[best] > 1 else None
+
+
+def _part_of_special(node: Node, program: Program, sizes: Mapping[str, int]) -> int | None:
+    """Its units, if it has several."""
+    units = special_of(node).units
+    if units is None:
+        return None
+    types = [program.graph.type(i) for i in node.operands if i is not None]
+    return 0 if number_of(units(types, node.params), sizes) > 1 else None
 
 
 def _part_of_fold(program: Program, kernel: Kernel) -> int | None:

@@ -1,0 +1,1 @@
+"""Convolutions: products of matrices, one of which is gathered from windows, block by block."""

@@ -1,0 +1,1 @@
+"""Layers for images and other arrays (batch, channels, *space)."""

@@ -1,0 +1,132 @@
+"""Weights under the names of torch's `state_dict`, for models written with the layers of `wg.nn`.
+
+A layer says in `torch_names` what torch calls its parameters, where that differs; all other names
+are those of the model's fields. The layers of a Sequential are known by number, in torch too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.words.arguments import worded
+from wengert.core.words.nearest import nearest
+from wengert.errors import ShapeError
+from wengert.nn.normalization import BatchNorm
+from wengert.nn.sequential import Sequential
+
+Model = TypeVar("Model")
+_RUNNING = ("running_mean", "running_var", "num_batches_tracked")
+_SHOWN = 6  # names in a message
+
+
+@worded
+def from_torch_names(model: Model, tensors: Mapping[str, Any]) -> Model:
+    """The model with the arrays of a torch `state_dict`, such as `wg.load` reads from a safetensors
+    file.
+
+    Every parameter of the model must be there in its shape, and nothing besides, but for what a
+    BatchNorm of torch counts: `running_statistics` reads that. Arrays are copied, in the dtypes of
+    the model.
+
+    >>> model = wg.nn.Sequential(wg.nn.Linear(2, 3), "relu", wg.nn.LayerNorm(3))
+    >>> tensors = {
+    ...     "0.weight": np.ones((3, 2)), "0.bias": np.zeros(3),
+    ...     "2.weight": np.full(3, 2.0), "2.bias": np.zeros(3),
+    ... }
+    >>> wg.nn.from_torch_names(model, tensors)[2].scale
+    array([2., 2., 2.], dtype=float32)
+    """
+    if not isinstance(tensors, Mapping):
+        raise TypeError(
+            f"from_torch_names: tensors is {type(tensors).__name__}; it must be a dictionary of "
+            "arrays by name. Write wg.load(path) for a safetensors file."
+        )
+    leaves, structure = tree.flatten(model)
+    known = [_torch_name(model, path) for path in tree.paths(model)]
+    names, counted = (
+        [name for name, _ in known],
+        {prefix for _, prefix in known if prefix is not None},
+    )
+    ignored = {f"{prefix}{name}" for prefix in counted for name in _RUNNING}
+    missing = [name for name in names if name not in tensors]
+    extra = [name for name in tensors if name not in names and name not in ignored]
+    if missing or extra:
+        raise _unlike(missing, extra)
+    found = [_fitted(name, tensors[name], x) for name, x in zip(names, leaves, strict=True)]
+    filled: Model = tree.unflatten(structure, found)
+    return filled
+
+
+def _torch_name(model: Any, path: str) -> tuple[str, str | None]:
+    """What torch calls the parameter at a path, and for one of a BatchNorm how its names begin."""
+    parts: list[str] = []
+    node, prefix = model, None
+    for part in path.split("."):
+        renamed = getattr(type(node), "torch_names", {})
+        if isinstance(node, BatchNorm):
+            prefix = "".join(f"{each}." for each in parts)
+        if not (isinstance(node, Sequential) and part == "layers"):
+            parts.append(renamed.get(part, part))
+        node = _part(node, part)
+    return ".".join(parts), prefix
+
+
+def _part(node: Any, name: str) -> Any:
+    if isinstance(node, Mapping):
+        return next(value for key, value in node.items() if str(key) == name)
+    if isinstance(node, list | tuple) and name.isdigit():
+        return node[int(name)]
+    return getattr(node, name)
+
+
+def _fitted(name: str, given: Any, like: Any) -> Any:
+    x = np.asarray(given)
+    if x.shape != tuple(like.shape):
+        raise ShapeError(
+            f"from_torch_names: {name} has shape {x.shape}; the model has {tuple(like.shape)} "
+            "there. Make the model with the sizes of the weights."
+        )
+    return np.array(x, like.dtype)
+
+
+def _unlike(missing: list[str], extra: list[str]) -> ValueError:
+    """The error for names that do not fit, with the likeliest pair."""
+    told = []
+    if missing:
+        told.append(f"there is no {_listed(missing)}")
+    if extra:
+        told.append(f"the model has no place for {_listed(extra)}")
+    close = nearest(missing[0], extra) if missing and extra else None
+    pair = f" Is {close} meant for {missing[0]}?" if close else ""
+    return ValueError(
+        f"from_torch_names: {' and '.join(told)}; names must be those of the model's fields, and "
+        f"each must be there once.{pair} Rename them in the dictionary, or change the model."
+    )
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
+
+
+@worded
+def running_statistics(tensors: Mapping[str, Any], name: str = "") -> dict[str, Any]:
+    """The state of a BatchNorm from a torch `state_dict`: mean and variance under this name.
+
+    >>> tensors = {"bn.running_mean": np.zeros(2), "bn.running_var": np.ones(2)}
+    >>> wg.nn.running_statistics(tensors, "bn")
+    {'mean': array([0., 0.]), 'var': array([1., 1.])}
+    """
+    prefix = f"{name}." if name else ""
+    keys = {"mean": f"{prefix}running_mean", "var": f"{prefix}running_var"}
+    if any(key not in tensors for key in keys.values()):
+        there = [key.removesuffix(".running_mean") for key in tensors if "running_mean" in key]
+        raise ValueError(
+            f"running_statistics: there is no {' and '.join(keys.values())}; running statistics "
+            f"are there for {_listed(there) if there else 'no layer'}. Choose one of these names."
+        )
+    return {ours: np.array(tensors[key]) for ours, key in keys.items()}
