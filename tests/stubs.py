@@ -24,7 +24,7 @@ PLAIN = {
     *("Any", "Callable", "Sequence", "bool", "dict", "float", "int", "list", "None", "str", "tuple")
 }
 SOURCE = Path(inspect.getfile(wg)).parent
-MODULES = {"__init__": wg, "linalg": wg.linalg, "random": wg.random}
+MODULES = {"__init__": wg, "fft": wg.fft, "linalg": wg.linalg, "random": wg.random}
 
 
 def stub(name: str) -> str:

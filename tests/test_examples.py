@@ -186,3 +186,14 @@ def test_tuning_takes_the_best_on_validation_data():
     assert str(lars.tune(runs)) == "60.0 ± 14.1 (0.1, edge of the grid)"  # of equals, the lowest
     runs[0.2][0] = lars.Outcome(0.9, 0.6, "")
     assert str(lars.tune(runs)) == "70.0 ± 14.1 (0.2)"
+
+
+@pytest.mark.parametrize("layers", ["attention", "mamba"])
+def test_characters_learns_and_writes(monkeypatch, capsys, layers):
+    options = ("--layers", layers, "--depth", "1", "--steps", "8", "--characters", "20")
+    run(monkeypatch, "characters", "--threads", "1", *options)
+    text = capsys.readouterr().out
+    losses = [float(each) for each in re.findall(r"loss (\S+)", text)]
+    assert losses[-1] < 0.8 * losses[0]
+    assert "The statement " in text
+    assert re.search(r"characters per second$", text.strip())

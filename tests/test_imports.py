@@ -19,6 +19,7 @@ RANKS = {
     "ops": 3,
     "functions": 4,
     "distributions": 5,
+    "fft": 5,
     "linalg": 5,
     "random": 5,
     "passes": 5,

@@ -8,7 +8,7 @@ array([-1., -1.])
 """
 
 from wengert import loading, errors, functions, ops  # isort: skip  (loading first)
-from wengert import linalg, random  # isort: skip  (they list what the imports above defined)
+from wengert import fft, linalg, random  # isort: skip  (they list what the imports above defined)
 from wengert.core import tree
 from wengert.core.dims import Dim
 from wengert.core.first_use import import_on_first_use
@@ -55,6 +55,7 @@ __all__ = [  # noqa: PLE0604 (strings, from the table)
     "distributions",
     "eager",
     "errors",
+    "fft",
     "finfo",
     "from_dlpack",
     "functions",

@@ -18,6 +18,7 @@ from numpy import uint64 as uint64
 from numpy import uint8 as uint8
 from wengert import distributions as distributions
 from wengert import errors as errors
+from wengert import fft as fft
 from wengert import functions as functions
 from wengert import linalg as linalg
 from wengert import nn as nn
@@ -66,6 +67,9 @@ from wengert.functions.numpy_signals import interp as interp
 from wengert.functions.quantiles import median as median
 from wengert.functions.quantiles import quantile as quantile
 from wengert.functions.scipy_names import multigammaln as multigammaln
+from wengert.functions.sequences.associative_scan import associative_scan as associative_scan
+from wengert.functions.sequences.attention import attention as attention
+from wengert.functions.sequences.selective_scan import selective_scan as selective_scan
 from wengert.functions.sets import unique_all as unique_all
 from wengert.functions.sets import unique_counts as unique_counts
 from wengert.functions.sets import unique_inverse as unique_inverse
@@ -108,6 +112,7 @@ from wengert.ops.einsum import einsum as einsum
 from wengert.ops.elementwise import pow as pow
 from wengert.ops.incomplete import gammaincinv as gammaincinv
 from wengert.ops.index import nonzero as nonzero
+from wengert.ops.sequences.recurrences import linear_recurrence as linear_recurrence
 from wengert.ops.shape import broadcast_arrays as broadcast_arrays
 from wengert.ops.shape import expand_dims as expand_dims
 from wengert.ops.shape import flip as flip
@@ -151,6 +156,7 @@ __all__ = [
     "distributions",
     "eager",
     "errors",
+    "fft",
     "finfo",
     "from_dlpack",
     "functions",
@@ -381,6 +387,7 @@ __all__ = [
     "flip",
     "roll",
     "at",
+    "linear_recurrence",
     "conv",
     "conv_transpose",
     "max_pool",
@@ -402,6 +409,9 @@ __all__ = [
     "entr",
     "i0",
     "i1",
+    "associative_scan",
+    "attention",
+    "selective_scan",
     "bool",
     "int8",
     "int16",

@@ -14,6 +14,7 @@ from wengert.core.dtypes import FLOATS, SUPPORTED
 from wengert.core.table import op
 
 NAMES = sorted(CUMULATE)
+COUNTS = {"recurrence": 2, "recurrence_from": 3}  # of operands, where there are several
 SHAPES = (
     ((37,), 0),
     ((1,), 0),
@@ -29,12 +30,27 @@ SHAPES = (
 )
 
 
+def begun(name: str, operands: list[Any], axis: int) -> list[Any]:
+    """The operands, of which a third is taken at the beginning of the axis: the state."""
+    if len(operands) < 3 or operands[2].ndim < operands[1].ndim:
+        return operands
+    *both, h0 = operands
+    size = h0.shape[axis]
+    first = h0.take(0, axis) if size else np.zeros(_without(h0.shape, axis), h0.dtype)
+    return [*both, np.asarray(first)]
+
+
+def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
 def check(name: str, operands: list[Any], axis: int) -> None:
     params = {"axis": axis}
+    operands = begun(name, operands, axis)
     (found,) = run_variants(CUMULATE[name], op[name], operands, params)
     wanted = op[name].numpy(*operands, **params)
     assert found.dtype == wanted.dtype
-    if name == "recurrence" and found.dtype.kind == "f":  # one rounding where NumPy has two
+    if name in COUNTS and found.dtype.kind == "f":  # one rounding where NumPy has two
         tolerance = 64 * np.finfo(found.dtype).eps
         np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
     else:
@@ -43,7 +59,7 @@ def check(name: str, operands: list[Any], axis: int) -> None:
 
 def drawn(name: str, shape: tuple[int, ...], dtype: Any, seed: int = 0) -> list[Any]:
     rng = np.random.default_rng(seed)
-    count = 2 if name == "recurrence" else 1
+    count = COUNTS.get(name, 1)
     if np.dtype(dtype).kind == "f":
         return [rng.uniform(-1.1, 1.1, shape).astype(dtype) for _ in range(count)]
     return [rng.integers(0, 200, shape).astype(dtype) for _ in range(count)]
@@ -88,10 +104,11 @@ def test_factors_and_terms_of_two_dtypes() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_signs_of_zeros_and_what_is_not_finite(name: str) -> None:
     x = np.array([[-0.0, -0.0, 1.0], [np.inf, 0.0, 1.0], [np.nan, 1.0, -np.inf]])
-    count = 2 if name == "recurrence" else 1
+    count = COUNTS.get(name, 1)
     for axis in (0, 1):
-        (found,) = run_variants(CUMULATE[name], op[name], [x] * count, {"axis": axis})
-        wanted = op[name].numpy(*[x] * count, axis=axis)
+        operands = begun(name, [x] * count, axis)
+        (found,) = run_variants(CUMULATE[name], op[name], operands, {"axis": axis})
+        wanted = op[name].numpy(*operands, axis=axis)
         np.testing.assert_array_equal(found, wanted)
         numbers = ~np.isnan(wanted)
         np.testing.assert_array_equal(np.signbit(found)[numbers], np.signbit(wanted)[numbers])

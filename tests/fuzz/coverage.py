@@ -22,6 +22,9 @@ _DERIVATIVE = re.compile(r"wg\.(grad|value_and_grad|jvp|vjp|hvp|jacobian|jacfwd)
 _FEATURES = {
     "with a loop": "wg.scan(",
     "with a loop that ends by itself": "wg.while_loop(",
+    "with a recurrence": "wg.linear_recurrence(",
+    "with a selective scan": "wg.selective_scan(",
+    "with attention": "wg.attention(",
     "with a branch": "wg.cond(",
     "with a region": "wg.checkpoint(",
     "with random numbers": "wg.random.",

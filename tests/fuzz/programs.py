@@ -16,7 +16,17 @@ from wengert.core.samples import Real
 from wengert.core.table import op as table
 from wengert.core.types import ArrayType
 
-from . import elementwise, large, making, matrices, nesting, reductions, shaping, windows
+from . import (
+    elementwise,
+    large,
+    making,
+    matrices,
+    nesting,
+    reductions,
+    sequencing,
+    shaping,
+    windows,
+)
 from .builder import FLOATS, Builder, Refused
 from .coverage import count_nodes, traced
 from .operands import draw_open_shape, new_input
@@ -84,6 +94,7 @@ _NESTED = {
 }
 _FUNCTIONS = (elementwise.numpy_functions, matrices.contraction, making.random_numbers)
 _RARER = (large.large, large.large, shaping.joined, shaping.updated, shaping.at, shaping.at)
+_RARER += (sequencing.sequence,) * 3
 
 
 def recipe(op: Op) -> Recipe | None:

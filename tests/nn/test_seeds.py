@@ -27,6 +27,13 @@ MAKERS = {
     ),
     "Embedding": lambda **seed: wg.nn.Embedding(4, 4, **seed).weight,
     "GRU": lambda **seed: wg.nn.GRU(4, 4, **seed).input_weight,
+    "LSTM": lambda **seed: wg.nn.LSTM(4, 4, **seed).input_weight,
+    "RNN": lambda **seed: wg.nn.RNN(4, 4, **seed).input_weight,
+    "MultiheadAttention": lambda **seed: wg.nn.MultiheadAttention(4, 2, **seed).project_in.weight,
+    "TransformerBlock": lambda **seed: wg.nn.TransformerBlock(4, 2, **seed).up.weight,
+    "PositionalEmbedding": lambda **seed: wg.nn.PositionalEmbedding(4, 4, **seed).weight,
+    "S4D": lambda **seed: wg.nn.S4D(4, states=4, **seed).c_real,
+    "Mamba": lambda **seed: wg.nn.Mamba(4, **seed).conv_weight,
     "Mlp": lambda **seed: wg.nn.Mlp((4, 4), **seed).weights(0),
     **IMAGE_MAKERS,
 } | {

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from nn.shown_sequences import SEQUENCES
 
 from .shown_images import SHOWN_IMAGES
 
@@ -87,6 +88,9 @@ SHOWN = {
     "nothing": (wg.nn.Sequential(), "Sequential()"),
     **SHOWN_IMAGES,
 }
+
+
+SHOWN |= SEQUENCES
 
 
 @pytest.mark.parametrize("name", SHOWN)

@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from sequence_references import selective_scan
 
 from wengert.core.op import Op
 
@@ -148,6 +149,25 @@ def _recurrence(a: Any, b: Any, axis: int) -> Any:
     for factor, term in zip(a, b, strict=True):
         rows.append(factor * rows[-1] + term if rows else term)
     return jnp.moveaxis(jnp.stack(rows), 0, axis) if rows else jnp.moveaxis(b, 0, axis)
+
+
+def _recurrence_from(a: Any, b: Any, h0: Any, axis: int) -> Any:
+    first = jnp.expand_dims(h0, axis)
+    both = (jnp.concatenate([jnp.ones_like(first), a], axis), jnp.concatenate([first, b], axis))
+    return jnp.take(_recurrence(*both, axis), jnp.arange(1, b.shape[axis] + 1), axis)
+
+
+def _state_space_scan(*operands: Any) -> Any:
+    u, delta, a, b, c, h0 = operands
+    return selective_scan(u, delta, a, b, c, h0=h0)
+
+
+def _diagonal_scan(u: Any, a: Any, b: Any, c: Any, d: Any, real: Any, imag: Any) -> Any:
+    decay, weights, h, ys = a + 1j * b, c + 1j * d, real + 1j * imag, []
+    for t in range(u.shape[2]):
+        h = decay * h + u[..., t, None]
+        ys.append(jnp.sum((weights * h).real, -1))
+    return jnp.stack(ys, -1), h.real, h.imag
 
 
 def _grid(start: Any, size: Any, step: Any) -> Any:
@@ -390,6 +410,9 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "put_in_planes": _put_in_planes,
     "pull": jnp.multiply,
     "recurrence": _recurrence,
+    "recurrence_from": _recurrence_from,
+    "diagonal_scan": _diagonal_scan,
+    "state_space_scan": _state_space_scan,
     "rescale": _rescale,
     "rms_norm": _rms_norm,
     "scatter": _scatter,
@@ -460,6 +483,8 @@ REFERENCES |= {
 NO_REFERENCE: dict[str, str] = {
     "excess": "the derivative of cross_entropy, which is compared",
     "largest_positions": "JAX finds no positions; max_pool is compared in ops/test_pooling.py",
+    "diagonal_pullback": "the way back of diagonal_scan, which is compared",
+    "state_space_pullback": "the way back of state_space_scan, which is compared",
     "fold_in": "every library derives keys in its own way",
     "random_bits": "every library draws bits of its own",
 }

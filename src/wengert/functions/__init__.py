@@ -14,16 +14,21 @@ from wengert.functions import (
     statistics,
     waves,
 )
+from wengert.functions.sequences import associative_scan, attention, fourier, selective_scan
 
 __all__ = [
     "activation",
+    "associative_scan",
+    "attention",
     "complex_parts",
     "divergence",
     "dropout",
+    "fourier",
     "loss",
     "normalize",
     "numpy_names",
     "scipy_names",
+    "selective_scan",
     "sets",
     "special_names",
     "statistics",

@@ -26,14 +26,25 @@ from wengert.nn.recurrent import GRU
 from wengert.nn.residual import Residual
 from wengert.nn.scratch import Scratch
 from wengert.nn.seeding import seed
+from wengert.nn.sequences.bidirectional import Bidirectional
+from wengert.nn.sequences.mamba import Mamba, MambaState
+from wengert.nn.sequences.multihead import KeyValueCache, MultiheadAttention
+from wengert.nn.sequences.positional import PositionalEmbedding, SinusoidalPositions, rotary
+from wengert.nn.sequences.rnn import LSTM, RNN
+from wengert.nn.sequences.s4d import S4D
+from wengert.nn.sequences.transformer import TransformerBlock
 from wengert.nn.sequential import Sequential
 from wengert.nn.summary import summary
 from wengert.nn.torch_names import from_torch_names, running_statistics
 
 __all__ = [
     "GRU",
+    "LSTM",
+    "RNN",
+    "S4D",
     "AdaptiveMeanPool",
     "BatchNorm",
+    "Bidirectional",
     "Conv1d",
     "Conv2d",
     "Conv3d",
@@ -45,17 +56,25 @@ __all__ = [
     "Gradients",
     "GroupNorm",
     "InstanceNorm",
+    "KeyValueCache",
     "LayerNorm",
     "Linear",
+    "Mamba",
+    "MambaState",
     "MaxPool",
     "MeanPool",
     "Mlp",
+    "MultiheadAttention",
+    "PositionalEmbedding",
     "RMSNorm",
     "Residual",
     "Scratch",
     "Sequential",
+    "SinusoidalPositions",
+    "TransformerBlock",
     "from_torch_names",
     "init",
+    "rotary",
     "running_statistics",
     "seed",
     "summary",

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from wengert.core.bind import located
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
-from wengert.errors import ShapeError
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed, generator_of
+from wengert.nn.sequences.sequence_arguments import (
+    TORCH_NAMES,
+    require_sequence,
+    require_state,
+)
 from wengert.nn.showing import shown_layer
 
 
@@ -45,6 +48,8 @@ class GRU(Explained):
     hidden_weight: Any  # (3 hidden, hidden)
     input_bias: Any  # (3 hidden,)
     hidden_bias: Any  # (3 hidden,)
+
+    torch_names: ClassVar[dict[str, str]] = TORCH_NAMES
 
     def __init__(
         self,
@@ -88,17 +93,12 @@ class GRU(Explained):
 
     def __call__(self, xs: Value, h: Value = None) -> tuple[Value, Value]:
         xs = op.asarray(xs)
-        if xs.ndim not in (2, 3) or xs.shape[-1] != self.input_weight.shape[1]:
-            error = ShapeError(
-                f"GRU: xs has shape {tuple(xs.shape)}; it must be (time, in) or (time, batch, in), "
-                f"where in is {self.input_weight.shape[1]}. Reshape or transpose it."
-            )
-            raise located(error, [xs])
+        require_sequence("GRU", xs, self.input_weight.shape[1])
         projected = self._project(xs)
         if h is None:
             shape = (*xs.shape[1:-1], self.hidden_weight.shape[1])
             h = op.zeros(shape, projected.dtype)
-        self._require_state(xs, h)
+        require_state("GRU", xs, h, self.hidden_weight.shape[1])
 
         def step(before: Value, x: Value) -> tuple[Value, Value]:
             after = self._next(x, before)
@@ -106,20 +106,6 @@ class GRU(Explained):
 
         last, hs = op.scan(step, h, projected)
         return hs, last
-
-    def _require_state(self, xs: Value, h: Value) -> None:
-        """Refuse an h that is not that of the batch: most likely axes 0 and 1 were mixed up."""
-        wanted = (*xs.shape[1:-1], self.hidden_weight.shape[1])
-        given = tuple(op.asarray(h).shape)
-        if given != wanted:
-            axes = ("batch", "hidden")[-len(wanted) :]
-            error = ShapeError(
-                f"GRU: h has shape {given} and xs {tuple(xs.shape)}; xs is (time, "
-                f"{'batch, ' * (len(wanted) > 1)}in), so h must be ({', '.join(axes)}"
-                f"{',' * (len(wanted) == 1)}), which is {wanted}. If axis 0 of xs is the batch, "
-                "transpose it: np.swapaxes(xs, 0, 1)."
-            )
-            raise located(error, [xs, h])
 
     def __repr__(self) -> str:
         return shown_layer(self)

@@ -40,6 +40,20 @@ def shown_layers(name: str, layers: tuple[Any, ...], named: Mapping[str, Any] | 
     return f"{name}(\n" + "".join(INDENT + line for line in inside.splitlines(True)) + ")"
 
 
+def shown_parts(layer: Any) -> str:
+    """A layer of layers: its fields below each other.
+
+    >>> wg.nn.Bidirectional(wg.nn.RNN(1, 2), wg.nn.RNN(1, 2))
+    Bidirectional(
+      forward: RNN(input_weight=float32[2, 1], ..., activation='tanh')
+      backward: RNN(input_weight=float32[2, 1], ..., activation='tanh')
+    )
+    """
+    rows = (f"{f.name}: {_shown(getattr(layer, f.name))}\n" for f in dataclasses.fields(layer))
+    inside = "".join(INDENT + line for row in rows for line in row.splitlines(True))
+    return f"{type(layer).__name__}(\n{inside})"
+
+
 def _shown(x: Any) -> str:
     if tree.is_leaf(x):
         return str(type_of(x))

@@ -1,7 +1,8 @@
 """Weights under the names of torch's `state_dict`, for models written with the layers of `wg.nn`.
 
-A layer says in `torch_names` what torch calls its parameters, where that differs; all other names
-are those of the model's fields. The layers of a Sequential are known by number, in torch too.
+A layer says in `torch_names` what torch calls its parameters, where that differs, or parameters of
+layers in it, by their path; all other names are those of the model's fields. The layers of a
+Sequential are known by number, in torch too.
 """
 
 from __future__ import annotations
@@ -65,10 +66,15 @@ def _torch_name(model: Any, path: str) -> tuple[str, str | None]:
     """What torch calls the parameter at a path, and for one of a BatchNorm how its names begin."""
     parts: list[str] = []
     node, prefix = model, None
-    for part in path.split("."):
+    path_parts = path.split(".")
+    for number, part in enumerate(path_parts):
         renamed = getattr(type(node), "torch_names", {})
         if isinstance(node, BatchNorm):
             prefix = "".join(f"{each}." for each in parts)
+        rest = ".".join(path_parts[number:])
+        if rest in renamed:
+            parts.append(renamed[rest])
+            break
         if not (isinstance(node, Sequential) and part == "layers"):
             parts.append(renamed.get(part, part))
         node = _part(node, part)

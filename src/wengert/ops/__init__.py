@@ -35,6 +35,7 @@ from wengert.ops.matrices import (
     norm,
     singular,
 )
+from wengert.ops.sequences import diagonal_scans, recurrences, state_spaces
 from wengert.ops.windows import conv, convolution, pooling
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "cumulate",
     "debug",
     "determinant",
+    "diagonal_scans",
     "diagonals",
     "draws",
     "einsum",
@@ -66,12 +68,14 @@ __all__ = [
     "pooling",
     "program",
     "random",
+    "recurrences",
     "reduce",
     "scan",
     "shape",
     "singular",
     "sort",
     "special",
+    "state_spaces",
     "update",
     "while_loop",
 ]

@@ -96,7 +96,24 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
     ("Embedding", "padding_idx"): (
         "Mask the vectors instead: layer(ids) * wg.astype(ids != index, np.float32)[..., None]"
     ),
-    ("GRU", "batch_first"): "Leave it out: time is axis 0, so pass x.transpose(1, 0, 2)",
+    **{
+        (name, "batch_first"): "Leave it out: time is axis 0, so pass x.transpose(1, 0, 2)"
+        for name in ("GRU", "LSTM", "RNN")
+    },
+    **{
+        (name, "num_layers"): "Make a layer for each, and call one after the other"
+        for name in ("GRU", "LSTM", "RNN")
+    },
+    **{
+        (
+            name,
+            "bidirectional",
+        ): f"Write wg.nn.Bidirectional(wg.nn.{name}(3, 5), wg.nn.{name}(3, 5))"
+        for name in ("GRU", "LSTM", "RNN")
+    },
+    ("MultiheadAttention", "batch_first"): "Leave it out: x is (batch, time, size)",
+    ("MultiheadAttention", "embed_dim"): "Write size=",
+    ("MultiheadAttention", "num_heads"): "Write heads=",
     ("Gamma", "scale"): "Write rate=1 / scale",
     **{
         ("MultivariateNormal", name): f"Write factor=wg.linalg.cholesky({name})"

@@ -22,6 +22,7 @@ _SPACES = (
     "optim",
     "random",
     "linalg",
+    "fft",
     "tree",
     "distributions",
 )  # where a name may be instead
@@ -103,6 +104,7 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "randn": _KEYS,
         "remat": "Write wg.checkpoint(f)",
         "repeat_interleave": "Write wg.repeat(x, count, axis=axis)",
+        "scaled_dot_product_attention": "Write wg.attention(q, k, v, mask, causal)",
         "scatter": "Write wg.scatter_add(x, index, values)",
         **dict.fromkeys(
             ("softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels"), _CLASSES
@@ -146,13 +148,22 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "HuberLoss": _HUBER,
         "Identity": 'Write "identity"',
         "L1Loss": _MAE,
-        "LSTM": "There is none; write wg.nn.GRU(in_size, hidden_size)",
+        "LSTMCell": "Write cell = wg.nn.LSTM(in_size, hidden_size), and cell.step(x, (h, memory))",
         "Module": _A_DATACLASS,
         "ModuleList": "Write a list",
         "MSELoss": _MSE,
         "NLLLoss": _CLASSES,
         "Parameter": "Write the array itself: float arrays of a model are its parameters",
-        "RNN": "There is none; write wg.nn.GRU(in_size, hidden_size)",
+        "RNNCell": "Write cell = wg.nn.RNN(in_size, hidden_size), and cell.step(x, h)",
+        **dict.fromkeys(
+            ("MultiHeadAttention", "MultiHeadDotProductAttention", "SelfAttention"),
+            "Write wg.nn.MultiheadAttention(size, heads)",
+        ),
+        **dict.fromkeys(
+            ("Transformer", "TransformerEncoder", "TransformerEncoderLayer"),
+            "Write a list of wg.nn.TransformerBlock(size, heads)",
+        ),
+        "PositionalEncoding": "Write wg.nn.SinusoidalPositions(size)",
         "SmoothL1Loss": _HUBER,
         "Softmax": "Write wg.softmax(x); wg.cross_entropy takes logits",
         **{
@@ -218,6 +229,14 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "Poisson": "Draw with wg.random.poisson(key, rate); there is no log_prob of it yet",
         "Independent": "Add up log_prob over its last axes: wg.sum(p.log_prob(x), axis=-1)",
         "TransformedDistribution": "Write wg.distributions.TanhNormal(mean, std), or its formula",
+    },
+    "fft": {
+        **dict.fromkeys(
+            ("fft", "ifft", "fft2", "rfft2", "fftn", "hfft"),
+            "There are real transforms along one axis: write real, imag = wg.fft.rfft(x)",
+        ),
+        "fftfreq": "Write np.fft.rfftfreq(n), the frequencies of wg.fft.rfft",
+        "rfftfreq": "Write np.fft.rfftfreq(n), the frequencies of wg.fft.rfft",
     },
     "linalg": {
         "cond": "Write s = wg.linalg.svdvals(x), and s[..., 0] / s[..., -1]",
@@ -386,7 +405,7 @@ def _repair(space: str, name: str, known: Sequence[str]) -> str:
 
 def _in_numpy(space: str, name: str) -> tuple[Any, str]:
     """What NumPy has by this name in its module of the same name, and how that is written."""
-    module = {"": np, "linalg": np.linalg, "random": np.random}.get(space)
+    module = {"": np, "linalg": np.linalg, "random": np.random, "fft": np.fft}.get(space)
     return getattr(module, name, None), f"np.{space}.{name}".replace("..", ".")
 
 

@@ -38,16 +38,21 @@ def _add_product(e: Arithmetic, terms: Sequence[Vector], before: Vector) -> Vect
     return e.add(e.mul(a, before), b)
 
 
-def _emit(step: Step) -> Callable[[KernelCall], None]:
-    """y[0] = x[0]; for t in 1 … n: y[t] = step(x[t], y[t - 1]), in the way that suits the shape."""
+def _emit(step: Step, begun: bool = False) -> Callable[[KernelCall], None]:
+    """y[0] = x[0]; for t in 1 … n: y[t] = step(x[t], y[t - 1]), in the way that suits the shape.
+    If it is `begun`, the last operand is what would be y[-1], and y[0] is a step as any other.
+    """
 
     def emit(call: KernelCall) -> None:
         code, (y,) = call.code, call.outputs
         axis = call.params["axis"]
         n = y.shape[axis]
         groups = [axis, 1, len(y.shape) - axis - 1]
-        arrays, (before, _, after) = compacted(code, [*call.operands, y], groups, keep=1)
-        kernel = _Running(code, step)
+        operands = [*call.operands]
+        if begun:
+            operands[-1] = _along(operands[-1], y, axis)
+        arrays, (before, _, after) = compacted(code, [*operands, y], groups, keep=1)
+        kernel = _Running(code, step, begun)
 
         def write() -> None:
             if after:
@@ -67,12 +72,20 @@ def _emit(step: Step) -> Callable[[KernelCall], None]:
     return emit
 
 
-class _Running:
-    """The three ways to go along the axis; the last of the arrays is the output."""
+def _along(h: StridedArray, y: StridedArray, axis: int) -> StridedArray:
+    """What comes before the first step, as an array that is the same at every step."""
+    return StridedArray(h.pointer, y.shape, (*h.strides[:axis], 0, *h.strides[axis:]), h.dtype)
 
-    def __init__(self, code: Code, step: Step) -> None:
+
+class _Running:
+    """The three ways to go along the axis; the last of the arrays is the output, and the one before
+    it what comes before the first step, if that is given.
+    """
+
+    def __init__(self, code: Code, step: Step, begun: bool) -> None:
         self.code = code
         self.step = step
+        self.begun = begun
 
     def rows(self, arrays: StridedArrays) -> None:
         """(rows, n) or (n): the axis is the last. An addition takes several cycles; so that they
@@ -120,7 +133,10 @@ class _Running:
 
             def block(rest: StridedArrays, j: Index, mask: Vector | None) -> None:
                 *xs, y, h = rest
-                carried = None if previous is None else load_lanes(code, h, j, mask)
+                if previous is None:
+                    carried = self._first(xs, y, j, mask)
+                else:
+                    carried = load_lanes(code, h, j, mask)
                 store_lanes(code, self._next(xs, y, carried, j, mask), y, j, mask)
 
             def columns(rest: StridedArrays, _: tuple[Index, ...]) -> None:
@@ -148,8 +164,21 @@ class _Running:
                 after.append(value)
             return after
 
-        first = advance(0, [None] * len(chains))
+        begin = []
+        for arrays in chains:
+            *xs, y = (_at(code, x, 0) for x in arrays)
+            begin.append(self._first(xs, y, 0, mask))
+        first = advance(0, begin)
         loop_vectors(code, 1, chains[0][0].shape[0], advance, first)
+
+    def _first(
+        self, xs: StridedArrays, y: StridedArray, j: Index, mask: Vector | None
+    ) -> Vector | None:
+        """What comes before the first step, if it is given."""
+        if not self.begun:
+            return None
+        given = load_lanes(self.code, xs[-1], j, mask)
+        return Arithmetic(self.code, y.dtype).cast(given, y.dtype)
 
     def _next(
         self,
@@ -161,6 +190,7 @@ class _Running:
     ) -> Vector:
         """The output from position j on, from the output before it."""
         e = Arithmetic(self.code, y.dtype)
+        xs = xs[:-1] if self.begun else xs
         given = xs[-1:] if before is None else xs  # the first output is the last operand's element
         terms = [e.cast(load_lanes(self.code, x, j, mask), y.dtype) for x in given]
         return terms[0] if before is None else self.step(e, terms, before)
@@ -176,4 +206,5 @@ CUMULATE = {
     "cumsum": Special(_emit(lambda e, terms, before: e.add(before, terms[0]))),
     "cumprod": Special(_emit(lambda e, terms, before: e.mul(before, terms[0]))),
     "recurrence": Special(_emit(_add_product)),
+    "recurrence_from": Special(_emit(_add_product, begun=True)),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wengert.codegen.llvm.convolution.convolution_kernel import CONVOLUTION
 from wengert.codegen.llvm.kernels.cumulative import CUMULATE
+from wengert.codegen.llvm.kernels.diagonal_kernels import DIAGONAL_SCANS
 from wengert.codegen.llvm.kernels.extremes import POSITION
 from wengert.codegen.llvm.kernels.kernel_call import Special
 from wengert.codegen.llvm.kernels.planes import PLANES
@@ -12,6 +13,7 @@ from wengert.codegen.llvm.kernels.report import DEBUG
 from wengert.codegen.llvm.kernels.scatter import SCATTER
 from wengert.codegen.llvm.kernels.search_sorted import SEARCH
 from wengert.codegen.llvm.kernels.sorting import SORT
+from wengert.codegen.llvm.kernels.state_space_kernels import STATE_SPACES
 from wengert.codegen.llvm.linalg.factorisations import FACTORISATIONS
 from wengert.core.graph import Node
 from wengert.core.lowering import SpecialKernel
@@ -21,6 +23,7 @@ SPECIALS: dict[str, Special] = {
     **CONVOLUTION,
     **CUMULATE,
     **DEBUG,
+    **DIAGONAL_SCANS,
     **FACTORISATIONS,
     **PLANES,
     **POSITION,
@@ -28,6 +31,7 @@ SPECIALS: dict[str, Special] = {
     **SCATTER,
     **SEARCH,
     **SORT,
+    **STATE_SPACES,
 }
 
 

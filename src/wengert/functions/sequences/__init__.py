@@ -1,0 +1,1 @@
+"""Functions of sequences, written with loops over time."""

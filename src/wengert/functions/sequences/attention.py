@@ -1,0 +1,200 @@
+"""Attention, in blocks of rows: scores live for one block at a time, forwards and backwards."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from wengert.core import dtypes
+from wengert.core.bind import located
+from wengert.core.define import function
+from wengert.core.table import op
+from wengert.errors import DTypeError, ShapeError
+from wengert.functions.parameter import canonical_number
+
+ROWS = 128  # queries whose scores are alive at once; decides the order of sums in gradients of k, v
+
+
+@function()
+def attention(
+    q: Any,
+    k: Any,
+    v: Any,
+    mask: Any = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Any:
+    """softmax(q kᵀ · scale) v for each head: q is (…, heads, time, size), k (…, heads, keys, size)
+    and v (…, heads, keys, width); the result is (…, heads, time, width).
+
+    k and v may have fewer heads, of which neighbouring heads of q share one. The scale is
+    1 / sqrt(size) if none is given. `mask` broadcasts to (…, heads, time, keys): bools, true where
+    a query may look, or floats that are added to the scores. With `causal`, queries are the last of
+    the keys, and each looks at its own key and those before it. A query that may look nowhere gives
+    zeros. Scores are not kept for the way back but computed again, block by block.
+
+    >>> x = np.array([[[0.0], [1.0], [2.0]]])
+    >>> wg.attention(np.zeros((1, 3, 1)), x, x, causal=True)
+    array([[[0. ],
+            [0.5],
+            [1. ]]])
+    """
+    q, k, v = (op.asarray(x) for x in (q, k, v))
+    mask = None if mask is None else op.asarray(mask)
+    _require_arrays(q, k, v, mask)
+    if causal:
+        _require_as_many(q, k)
+    if scale is None:
+        scale = 1 / math.sqrt(q.shape[-1])
+    else:
+        scale = canonical_number("attention", "scale", scale, math.isfinite, "a finite number")
+    return _attended(q, k, v, mask, _places(q, k) if causal else None, scale)
+
+
+def attend_in_order(q: Any, k: Any, v: Any, places: Any) -> Any:
+    """Causal attention of queries that stand at these keys, (time,); with the bits of `attention`,
+    as if there were no keys behind the last of them.
+    """
+    return _attended(q, k, v, None, op.expand_dims(places, axis=1), 1 / math.sqrt(q.shape[-1]))
+
+
+def _attended(q: Any, k: Any, v: Any, mask: Any, places: Any, scale: float) -> Any:
+    heads, split = q.shape[-3], (k.shape[-3], _share(q, k))
+    rows = op.reshape(q * scale, (*q.shape[:-3], *split, *q.shape[-2:]))
+    out = _in_blocks(rows, op.matrix_transpose(k), v, _split_heads(mask, q, k, split), places)
+    return op.reshape(out, (*out.shape[:-4], heads, *out.shape[-2:]))
+
+
+def _require_arrays(q: Any, k: Any, v: Any, mask: Any) -> None:
+    for what, x in {"q": q, "k": k, "v": v}.items():
+        if not dtypes.is_float(x.dtype):
+            error: Exception = DTypeError(
+                f"attention: {what} has dtype {x.dtype}; it must be float32 or float64. Convert it "
+                "with astype."
+            )
+            raise located(error, [x])
+    shapes = [tuple(x.shape) for x in (q, k, v)]
+    ranks = {len(shape) for shape in shapes}
+    held = len(ranks) == 1 and min(ranks) >= 3
+    held = held and shapes[0][:-3] == shapes[1][:-3] == shapes[2][:-3]
+    held = held and shapes[0][-1] == shapes[1][-1] and shapes[1][-3:-1] == shapes[2][-3:-1]
+    if not held or _share(q, k) is None:
+        error = ShapeError(
+            f"attention: q, k and v have shapes {', '.join(map(str, shapes))}; they must be (…, "
+            "heads, time, size), (…, heads, keys, size) and (…, heads, keys, width), where the "
+            "heads of k and v divide those of q. Transpose or reshape them."
+        )
+        raise located(error, [q, k, v])
+    if mask is not None and mask.dtype != dtypes.bool_ and not dtypes.is_float(mask.dtype):
+        error = DTypeError(
+            f"attention: mask has dtype {mask.dtype}; it must be bools, true where a query may "
+            "look, or floats that are added to the scores. Compare it with 0?"
+        )
+        raise located(error, [mask])
+
+
+def _share(q: Any, k: Any) -> int | None:
+    """How many heads of q have one of k in common; None if that is no whole number."""
+    heads, shared = q.shape[-3], k.shape[-3]
+    if heads == shared:  # they may be known at call time only
+        return 1
+    return heads // shared if shared > 0 and heads % shared == 0 else None
+
+
+def _require_as_many(q: Any, k: Any) -> None:
+    time, keys = q.shape[-2], k.shape[-2]
+    if isinstance(time, int) and isinstance(keys, int) and time > keys:
+        error = ShapeError(
+            f"attention: {time} queries and {keys} keys were given with causal=True; queries are "
+            "the last of the keys, so there must be as many keys at least. Swap q and k?"
+        )
+        raise located(error, [q, k])
+
+
+def _split_heads(mask: Any, q: Any, k: Any, split: tuple[Any, Any]) -> Any:
+    """The mask with an axis of its own for heads that share keys."""
+    if mask is None:
+        return None
+    shape = (1,) * (len(q.shape) - len(mask.shape)) + tuple(mask.shape)
+    wanted = (*q.shape[:-1], k.shape[-2])
+    if len(shape) != len(wanted) or any(
+        n not in (1, size) for n, size in zip(shape, wanted, strict=True)
+    ):
+        error = ShapeError(
+            f"attention: mask has shape {tuple(mask.shape)}; it must broadcast to (…, heads, time, "
+            f"keys), which is {wanted}. Reshape it."
+        )
+        raise located(error, [mask, q])
+    own = (1, 1) if shape[-3] == 1 else split
+    return op.reshape(mask, (*shape[:-3], *own, *shape[-2:]))
+
+
+def _places(q: Any, k: Any) -> Any:
+    """At which key each query stands, (time, 1)."""
+    time, keys = q.shape[-2], k.shape[-2]
+    return op.expand_dims(op.arange(time) + (keys - time), axis=1)
+
+
+def _in_blocks(q: Any, k: Any, v: Any, mask: Any, places: Any) -> Any:
+    """Rows of queries, (…, heads, share, time, size), a block after the other; what is left over
+    behind the last whole block is a block of its own.
+    """
+    time = q.shape[-2]
+    if not isinstance(time, int) or time <= ROWS:
+        return _block(q, k, v, mask, places)
+    whole = time // ROWS * ROWS
+    moving = mask is not None and mask.shape[-2] != 1
+
+    def blocks(x: Any) -> Any:
+        """(…, time, n) -> (blocks, …, ROWS, n)"""
+        x = op.reshape(x[..., :whole, :], (*x.shape[:-2], whole // ROWS, ROWS, x.shape[-1]))
+        return op.moveaxis(x, -3, 0)
+
+    given = {"q": q} | ({"mask": mask} if moving else {}) | _optional(places=places)
+    fixed = {} if moving else _optional(mask=mask)
+
+    def one(_carry: Any, block: Any) -> tuple[Any, Any]:
+        return _carry, _block(**({"k": k, "v": v, "mask": None, "places": None} | fixed | block))
+
+    _, found = op.scan(one, (), {name: blocks(x) for name, x in given.items()})
+    found = op.moveaxis(found, 0, -3)
+    found = op.reshape(found, (*found.shape[:-3], whole, found.shape[-1]))
+    if whole == time:
+        return found
+    rest = {name: x[..., whole:, :] for name, x in given.items()}
+    last = one((), rest)[1]
+    return op.concat([found, last], axis=-2)
+
+
+def _optional(**arrays: Any) -> dict[str, Any]:
+    return {name: x for name, x in arrays.items() if x is not None}
+
+
+def _block(q: Any, k: Any, v: Any, mask: Any, places: Any) -> Any:
+    """Attention of some rows: k is (…, heads, size, keys). All rows that share keys are one
+    matrix.
+    """
+    share, rows, size = q.shape[-3:]
+    lead = q.shape[:-3]
+    scores = op.matmul(op.reshape(q, (*lead, share * rows, size)), k)
+    scores = op.reshape(scores, (*lead, share, rows, k.shape[-1]))
+    if mask is not None:
+        seen = mask.dtype == dtypes.bool_
+        scores = op.where(mask, scores, -np.inf) if seen else scores + mask
+    if places is not None:
+        scores = op.where(op.arange(k.shape[-1]) <= places, scores, -np.inf)
+    weights = _weights(scores, nowhere=mask is not None)
+    out = op.matmul(op.reshape(weights, (*lead, share * rows, k.shape[-1])), v)
+    return op.reshape(out, (*lead, share, rows, v.shape[-1]))
+
+
+def _weights(scores: Any, nowhere: bool) -> Any:
+    """Softmax of the scores; zeros where all of them are -inf, if that can be."""
+    if not nowhere:
+        return op.softmax(scores)
+    highest = op.stop_gradient(op.max(scores, axis=-1, keepdims=True))
+    powers = op.exp(scores - op.where(highest == -np.inf, 0, highest))
+    total = op.sum(powers, axis=-1, keepdims=True)
+    return powers / op.where(total == 0, 1, total)

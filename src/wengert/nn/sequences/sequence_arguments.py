@@ -1,0 +1,74 @@
+"""What recurrent layers have in common: sequences and states that they refuse, torch's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wengert.core.bind import located
+from wengert.core.table import op
+from wengert.core.types import Value
+from wengert.errors import ShapeError
+
+# What torch calls the parameters of one recurrent layer.
+TORCH_NAMES = {
+    "input_weight": "weight_ih_l0",
+    "hidden_weight": "weight_hh_l0",
+    "input_bias": "bias_ih_l0",
+    "hidden_bias": "bias_hh_l0",
+}
+
+
+def require_sequence(by: str, xs: Any, width: int) -> None:
+    """Refuse what is no sequence of rows of this width, with time as axis 0."""
+    if len(xs.shape) not in (2, 3) or xs.shape[-1] != width:
+        error = ShapeError(
+            f"{by}: xs has shape {tuple(xs.shape)}; it must be (time, in) or (time, batch, in), "
+            f"where in is {width}. Reshape or transpose it."
+        )
+        raise located(error, [xs])
+
+
+def require_state(by: str, xs: Any, h: Value, hidden: int, name: str = "h") -> None:
+    """Refuse a state that is not that of the batch: most likely axes 0 and 1 were mixed up."""
+    wanted = (*xs.shape[1:-1], hidden)
+    given = tuple(op.asarray(h).shape)
+    if given != wanted:
+        axes = ("batch", "hidden")[-len(wanted) :]
+        error = ShapeError(
+            f"{by}: {name} has shape {given} and xs {tuple(xs.shape)}; xs is (time, "
+            f"{'batch, ' * (len(wanted) > 1)}in), so {name} must be ({', '.join(axes)}"
+            f"{',' * (len(wanted) == 1)}), which is {wanted}. If axis 0 of xs is the batch, "
+            "transpose it: np.swapaxes(xs, 0, 1)."
+        )
+        raise located(error, [xs, h])
+
+
+def require_kept(by: str, given: Any, kind: type, x: Any, wanted: Any, begin: str) -> None:
+    """Refuse what was not kept by a layer of these sizes: its arrays, of which `wanted` gives the
+    shapes by name, must be those of the batch of x.
+    """
+    if not isinstance(given, kind):
+        raise TypeError(
+            f"{by}: what was kept is {type(given).__name__}; it must be a {kind.__name__}, as a "
+            f"step returns it. Begin with layer.{begin}."
+        )
+    kept = dict(enumerate(given)) if isinstance(given, tuple) else vars(given)
+    for name, shape in wanted.items():
+        found = tuple(op.asarray(kept[name]).shape) if name in kept else None
+        if found != shape:
+            error = ShapeError(
+                f"{by}: part {name} of what was kept has shape {found} and x {tuple(x.shape)}; it "
+                f"must be {shape}. Begin with layer.{begin}, of the batch of x."
+            )
+            raise located(error, [x])
+
+
+def require_rows(by: str, x: Any, width: int, rank: int) -> None:
+    """Refuse an x without its axes of time and width, or of width alone for one step."""
+    if len(x.shape) < rank or x.shape[-1] != width:
+        axes = "(…, time, size)" if rank > 1 else "(…, size)"
+        error = ShapeError(
+            f"{by}: x has shape {tuple(x.shape)}; it must be {axes}, where size is {width}. "
+            "Reshape or transpose it."
+        )
+        raise located(error, [x])

@@ -1,0 +1,65 @@
+"""Steps along time: recurrences, selective scans, attention, transforms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .builder import Builder, Refused
+from .operands import draw_axis, draw_float
+
+_LARGEST = 400  # elements of an array that a loop in NumPy goes along
+
+
+def sequence(b: Builder, _op: Any) -> str:
+    """One of the functions of sequences, of one array that is drawn."""
+    forms = (_recurrence, _recurrence, _selective, _selective, _attention, _attention)
+    return b.choose((*forms, _combined, _transform))(b)
+
+
+def _drawn(b: Builder, rank: tuple[int, int]) -> str:
+    name = draw_float(b, -2.0, 2.0, rank=rank)
+    if b.value(name).size > _LARGEST or not b.value(name).size or b.open_axes(name):
+        raise Refused
+    return name
+
+
+def _recurrence(b: Builder) -> str:
+    name = _drawn(b, (1, 3))
+    axis = draw_axis(b, name) % b.rank(name)
+    first = f", h0=wg.take({name}, 0, axis={axis})" if b.chance(50) else ""
+    more = f", reverse={b.chance(50)}, axis={axis}"
+    return b.emit(f"wg.linear_recurrence(wg.tanh({name}), {name}{first}{more})")
+
+
+def _selective(b: Builder) -> str:
+    """Of an array (batch, channels, time), whose channels are its states as well."""
+    name = _drawn(b, (3, 3))
+    matrix = b.choose((name, f"{name}[:, None]", f"{name}[0] @ {name}[0].T"))
+    a = f"-wg.exp({name}[0] @ {name}[0].T * 0.1)"
+    more = b.choose(("", f", z={name}", f", D={name}[0, :, 0]", f", delta_bias={name}[0, :, 0]"))
+    more += b.choose(("", ", delta_softplus=True"))
+    delta = f"wg.abs({name}) * 0.3"
+    return b.emit(f"wg.selective_scan({name}, {delta}, {a}, {matrix}, {name}{more})")
+
+
+def _attention(b: Builder) -> str:
+    name = _drawn(b, (3, 4))
+    mask = b.choose(("None", f"{name}[..., :1] > -1.0", f"{name}[..., :1]"))
+    causal = b.choose((True, False))
+    return b.emit(f"wg.attention({name}, {name}, wg.cos({name}), {mask}, causal={causal})")
+
+
+def _combined(b: Builder) -> str:
+    name = _drawn(b, (1, 3))
+    axis = draw_axis(b, name) % b.rank(name)
+    function = b.choose(("wg.maximum", "wg.add", "lambda x, y: wg.tanh(x) * y"))
+    return b.emit(f"wg.associative_scan({function}, {name}, axis={axis})")
+
+
+def _transform(b: Builder) -> str:
+    name = _drawn(b, (1, 3))
+    axis = draw_axis(b, name) % b.rank(name)
+    part = b.integer(0, 1)
+    if b.chance(50):
+        return b.emit(f"wg.fft.rfft({name}, axis={axis})[{part}]")
+    return b.emit(f"wg.fft.irfft({name}, wg.sin({name}), n={b.integer(1, 9)}, axis={axis})")

@@ -1,0 +1,327 @@
+"""Layers of sequences: values and gradients of formulas in JAX, and steps that have the bits of
+the whole.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import sequence_references as reference
+from compiler.running import bits
+
+import wengert as wg
+from wengert.errors import ShapeError
+
+FLOAT = {"dtype": np.float64}
+SINGLE = {"dtype": np.float32}
+
+
+def random(*shape: int, seed: int = 1) -> Any:
+    return np.random.default_rng([seed, *shape]).normal(size=shape)
+
+
+def shaken(layer: Any, seed: int = 0) -> Any:
+    """The layer with other parameters, none of them zero or one."""
+    rng = np.random.default_rng(seed)
+    return wg.tree.map(lambda x: (x + 0.3 * rng.normal(size=x.shape)).astype(x.dtype), layer)
+
+
+def first(p: Any, x: Any) -> Any:
+    return p(x)[0]
+
+
+def run(p: Any, x: Any) -> Any:
+    return p(x)
+
+
+def bidirectional(p: Any, xs: Any) -> Any:
+    back = reference.lstm(p.backward, xs[::-1])[::-1]
+    return jnp.concatenate([reference.lstm(p.forward, xs), back], -1)
+
+
+def sinusoidal(p: Any, x: Any) -> Any:
+    half = p.size // 2
+    angle = jnp.arange(x.shape[-2])[:, None] * p.base ** (-jnp.arange(half) / half)
+    return x + jnp.concatenate([jnp.sin(angle), jnp.cos(angle)], -1)
+
+
+CONTEXT = random(2, 4, 8, seed=7)
+SEEN = random(5, 4) < 0.5
+SEEN[:, 0] = True
+nn = wg.nn
+# name -> (layer, ours, JAX's, argument)
+LAYERS: dict[str, Any] = {
+    "rnn": (nn.RNN(3, 4, **FLOAT), first, reference.rnn, random(6, 2, 3)),
+    "rnn with relu": (
+        nn.RNN(3, 4, activation="relu", **FLOAT),
+        first,
+        lambda p, x: reference.rnn(p, x, jax.nn.relu),
+        random(6, 3),
+    ),
+    "lstm": (nn.LSTM(3, 4, **FLOAT), first, reference.lstm, random(6, 2, 3)),
+    "lstm without a batch": (nn.LSTM(3, 4, **FLOAT), first, reference.lstm, random(6, 3)),
+    "bidirectional": (
+        nn.Bidirectional(nn.LSTM(3, 4, **FLOAT), nn.LSTM(3, 2, **FLOAT)),
+        first,
+        bidirectional,
+        random(5, 2, 3),
+    ),
+    "attention": (nn.MultiheadAttention(8, 2, **FLOAT), run, reference.multihead, random(2, 5, 8)),
+    "attention that is causal, grouped and turned": (
+        nn.MultiheadAttention(16, 4, shared_heads=2, causal=True, rotary=True, bias=False, **FLOAT),
+        run,
+        reference.multihead,
+        random(5, 16),
+    ),
+    "attention to a context": (
+        nn.MultiheadAttention(8, 2, **FLOAT),
+        lambda p, x: p(x, SEEN, CONTEXT),
+        lambda p, x: reference.multihead(p, x, SEEN, CONTEXT),
+        random(2, 5, 8),
+    ),
+    "transformer block": (
+        nn.TransformerBlock(8, 2, hidden=12, causal=True, **FLOAT),
+        run,
+        reference.transformer_block,
+        random(2, 5, 8),
+    ),
+    "s4d": (nn.S4D(3, states=4, **FLOAT), run, reference.s4d, random(2, 6, 3)),
+    "mamba": (nn.Mamba(4, states=3, **FLOAT), run, reference.mamba, random(2, 6, 4)),
+    "learned positions": (
+        nn.PositionalEmbedding(9, 4, **FLOAT),
+        run,
+        lambda p, x: x + p.weight[: x.shape[-2]],
+        random(2, 5, 4),
+    ),
+    "sinusoidal positions": (
+        nn.Sequential(nn.SinusoidalPositions(4), nn.Linear(4, 2, **FLOAT)),
+        run,
+        lambda p, x: reference.linear(p[1], sinusoidal(p[0], x)),
+        random(2, 5, 4),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_values_and_gradients_are_those_of_the_formula_in_jax(name):
+    layer, ours, theirs, x = LAYERS[name]
+    leaves, structure = wg.tree.flatten(shaken(layer))
+    found = ours(shaken(layer), x)
+    g = random(*found.shape, seed=9)
+
+    def loss(leaves: Any, x: Any) -> Any:
+        expected = theirs(wg.tree.unflatten(structure, leaves), x)
+        return jnp.sum(expected * g), expected
+
+    by = jax.jit(jax.grad(loss, argnums=(0, 1), has_aux=True))
+    expected, value = by(leaves, x)
+    np.testing.assert_allclose(found, value, rtol=1e-9, atol=1e-10)
+
+    def ours_by(leaves: Any, x: Any) -> Any:
+        def loss(leaves: Any, x: Any) -> Any:
+            return wg.sum(ours(wg.tree.unflatten(structure, leaves), x) * g)
+
+        return wg.grad(loss, argnums=(0, 1))(leaves, x)
+
+    for gradient in (ours_by(leaves, x), wg.compile(ours_by)(leaves, x)):
+        pairs = zip(wg.tree.leaves(gradient), jax.tree.leaves(expected), strict=True)
+        for a, b in pairs:
+            np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_are_trees_that_are_shown_and_copied(name):
+    layer = LAYERS[name][0]
+    for other in (wg.tree.copy(layer), copy.deepcopy(layer)):
+        assert type(other) is type(layer)
+        assert repr(other) == repr(layer)
+    assert all(x.flags.c_contiguous for x in wg.tree.leaves(layer))  # else every call copies
+    assert repr(layer).startswith(type(layer).__name__ + "(")
+
+
+# Steps.
+
+RECURRENT = {
+    "rnn": (nn.RNN(3, 4), np.zeros((2, 4), np.float32)),
+    "gru": (nn.GRU(3, 4), np.zeros((2, 4), np.float32)),
+    "lstm": (nn.LSTM(3, 4), (np.zeros((2, 4), np.float32),) * 2),
+}
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_steps_of_recurrent_layers_have_the_bits_of_the_whole(name):
+    layer, state = RECURRENT[name]
+    layer, xs = shaken(layer), random(9, 2, 3).astype(np.float32)
+    hs, last = wg.compile(lambda p, xs: p(xs))(layer, xs)
+    step = wg.compile(lambda p, x, state: p.step(x, state))
+    for x, h in zip(xs, hs, strict=True):
+        state = step(layer, x, state)
+        assert bits(wg.tree.leaves(state)[0]) == bits(h)
+    assert bits(state) == bits(last)
+    again, _ = wg.compile(lambda p, xs, state: p(xs, state))(layer, xs, state)
+    assert bits(again) != bits(hs)
+
+
+STREAMING = {
+    "attention": (
+        nn.MultiheadAttention(8, 4, shared_heads=2, causal=True, rotary=True),
+        lambda p: p.cache(150, batch=2),
+    ),
+    "transformer block": (
+        nn.TransformerBlock(8, 2, causal=True),
+        lambda p: p.cache(150, batch=(2,)),
+    ),
+    "s4d": (nn.S4D(8, states=4), lambda p: p.initial_state(2)),
+    "mamba": (nn.Mamba(8, states=4), lambda p: p.initial_state(2)),
+}
+
+
+@pytest.mark.parametrize("name", STREAMING)
+def test_streams_have_the_bits_of_the_whole(name):
+    layer, begin = STREAMING[name]
+    layer, x = shaken(layer), random(2, 140, 8).astype(np.float32)
+    whole = wg.compile(lambda p, x: p(x))(layer, x)
+    state = begin(layer)
+    many, state = wg.compile(lambda p, x, state: p.extend(x, state))(layer, x[:, :137], state)
+    assert bits(many) == bits(np.ascontiguousarray(whole[:, :137]))
+    step = wg.compile(lambda p, x, state: p.step(x, state))
+    for t in range(137, 140):
+        y, state = step(layer, x[:, t], state)
+        assert bits(y) == bits(np.ascontiguousarray(whole[:, t]))
+    alone = wg.compile(lambda p, x: p(x))(layer, x[1])
+    assert bits(alone) == bits(whole[1])
+    assert all(leaf.dtype in (np.float32, np.int64) for leaf in wg.tree.leaves((state, layer)))
+
+
+def test_a_full_cache_is_an_error():
+    layer = nn.MultiheadAttention(4, 1, causal=True)
+    x, cache = np.ones(4, np.float32), layer.cache(2)
+    told = (r"a cache of 2, of which 2 are taken", r"index 2 was given for axis 0 of size 2")
+    for step, words in zip((layer.step, wg.compile(layer.step)), told, strict=True):
+        cache = layer.cache(2)
+        for _ in range(2):
+            _, cache = step(x, cache)
+        with pytest.raises(IndexError, match=words):
+            step(x, cache)
+    with pytest.raises(ValueError, match=r"only a causal one .* causal=True"):
+        nn.MultiheadAttention(4, 1).step(x, cache)
+
+
+# Names of torch.
+
+
+def test_weights_by_the_names_of_torch():
+    """torch stacks the gates of an LSTM as i, f, g, o, and those of a GRU as r, z, n."""
+    rows = {"weight_ih_l0": 3, "weight_hh_l0": 2}
+    for layer, gates in ((nn.RNN(3, 2, **FLOAT), 1), (nn.GRU(3, 2, **FLOAT), 3)):
+        tensors = {name: random(2 * gates, width) for name, width in rows.items()}
+        tensors |= {name: random(2 * gates) for name in ("bias_ih_l0", "bias_hh_l0")}
+        found = wg.nn.from_torch_names(
+            {"cell": layer}, {f"cell.{k}": x for k, x in tensors.items()}
+        )
+        assert np.array_equal(found["cell"].hidden_weight, tensors["weight_hh_l0"])
+    tensors = {name: random(8, width) for name, width in rows.items()}
+    tensors |= {name: random(8) for name in ("bias_ih_l0", "bias_hh_l0")}
+    lstm = wg.nn.from_torch_names(nn.LSTM(3, 2, **FLOAT), tensors)
+    np.testing.assert_allclose(lstm(random(4, 3))[0], reference.lstm(lstm, random(4, 3)))
+    tensors = {"in_proj_weight": random(12, 4), "in_proj_bias": random(12)}
+    tensors |= {"out_proj.weight": random(4, 4), "out_proj.bias": random(4)}
+    attention = wg.nn.from_torch_names(
+        [nn.MultiheadAttention(4, 2, **FLOAT)], {f"0.{name}": x for name, x in tensors.items()}
+    )[0]
+    assert np.array_equal(attention.project_in.weight, tensors["in_proj_weight"])
+    assert np.array_equal(attention.project_out.bias, tensors["out_proj.bias"])
+
+
+# Smaller things.
+
+
+def test_turned_products_depend_on_distances():
+    q, k = random(1, 6), random(1, 6, seed=2)
+    found = [nn.rotary(q, a) @ nn.rotary(k, b).T for a, b in ((0, 3), (100, 103), (7, 10))]
+    np.testing.assert_allclose(found[1:], found[:1] * 2, rtol=1e-12)
+    np.testing.assert_allclose(nn.rotary(np.tile(q, (5, 1))), reference.rotary(np.tile(q, (5, 1))))
+
+
+def test_dropout_of_a_block_needs_a_generator():
+    block = nn.TransformerBlock(8, 2, dropout=0.5)
+    x = random(3, 8).astype(np.float32)
+    one, two = (block(x, rng=wg.random.Generator(wg.random.key(k))) for k in (0, 1))
+    assert not np.array_equal(one, two)
+    assert np.array_equal(block(x), nn.Sequential(block)(x))
+
+
+def test_seeds_and_sizes_of_first_values():
+    for make in (
+        lambda **seed: nn.RNN(4, 4, **seed),
+        lambda **seed: nn.LSTM(4, 4, **seed),
+        lambda **seed: nn.MultiheadAttention(4, 2, **seed),
+        lambda **seed: nn.TransformerBlock(4, 2, **seed),
+        lambda **seed: nn.S4D(4, states=4, **seed),
+        lambda **seed: nn.Mamba(4, **seed),
+        lambda **seed: nn.PositionalEmbedding(4, 4, **seed),
+    ):
+        assert bits(wg.tree.leaves(make(seed=3))) == bits(wg.tree.leaves(make(seed=3)))
+        assert bits(wg.tree.leaves(make())) != bits(wg.tree.leaves(make()))
+    lstm = nn.LSTM(3, 4, **FLOAT)
+    for gate in np.split(lstm.hidden_weight, 4):
+        np.testing.assert_allclose(gate @ gate.T, np.eye(4), atol=1e-12)
+    assert np.array_equal(lstm.input_bias, [0] * 4 + [1] * 4 + [0] * 8)
+    widths = np.log1p(np.exp(nn.Mamba(8, **FLOAT).project_delta.bias))
+    assert widths.min() >= 1e-3
+    assert widths.max() <= 1e-1
+
+
+def test_training_a_block():
+    """One program for every size of batch."""
+    model = {"block": nn.TransformerBlock(8, 2, causal=True), "out": nn.Linear(8, 1)}
+
+    def loss(model: Any, x: Any) -> Any:
+        return wg.mean((model["out"](model["block"](x)) - wg.cumsum(x[..., :1], axis=1)) ** 2)
+
+    step = wg.TrainStep(loss, model, wg.optim.Adam(1e-2), seed=0)
+    x = random(16, 6, 8).astype(np.float32)
+    losses = [step(x) for _ in range(30)]
+    assert losses[-1] < 0.5 * losses[0]
+    step(x[:3])
+
+
+def test_what_is_refused():
+    x = np.ones((2, 5, 8), np.float32)
+    cases: dict[str, Any] = {
+        r"RNN: activation='gelu'": lambda: nn.RNN(3, 4, activation="gelu"),
+        r"LSTM: in_size=0": lambda: nn.LSTM(0, 4),
+        r"MultiheadAttention: size=8 and heads=3": lambda: nn.MultiheadAttention(8, 3),
+        r"heads=4 and shared_heads=3": lambda: nn.MultiheadAttention(8, 4, shared_heads=3),
+        r"even count": lambda: nn.MultiheadAttention(6, 2, rotary=True),
+        r"S4D: states=3": lambda: nn.S4D(4, states=3),
+        r"SinusoidalPositions: size=3": lambda: nn.SinusoidalPositions(3),
+        r"TransformerBlock: activation='swish'": lambda: nn.TransformerBlock(
+            8, 2, activation="swish"
+        ),
+    }
+    for words, call in cases.items():
+        with pytest.raises(ValueError, match=words):
+            call()
+    shapes: dict[str, Any] = {
+        r"LSTM: xs has shape \(3,\)": lambda: nn.LSTM(3, 4)(np.ones(3)),
+        r"LSTM: memory has shape \(1, 4\)": lambda: nn.LSTM(3, 4)(
+            np.ones((5, 3)), (np.ones(4), np.ones((1, 4)))
+        ),
+        r"LSTM: the state is ndarray": lambda: nn.LSTM(3, 4).step(np.ones(3), np.ones(4)),
+        r"RNN: h has shape \(5,\)": lambda: nn.RNN(3, 4)(np.ones((5, 3)), np.ones(5)),
+        r"MultiheadAttention: x has shape \(2, 5, 8\)": lambda: nn.MultiheadAttention(4, 2)(x),
+        r"Mamba: x has shape \(8,\)": lambda: nn.Mamba(8)(x[0, 0]),
+        r"S4D: x has shape": lambda: nn.S4D(4)(x),
+        r"rotary: x has shape": lambda: nn.rotary(np.ones((2, 3))),
+    }
+    for words, call in shapes.items():
+        with pytest.raises(ShapeError, match=words):
+            call()
+    with pytest.raises(TypeError, match=r"Bidirectional: forward is int"):
+        nn.Bidirectional(3, nn.GRU(3, 4))
