@@ -30,6 +30,7 @@ RANKS = {
     "nn": 10,
     "optim": 10,
     "train": 11,
+    "sklearn": 12,
     "__init__": 99,
 }
 IMPORTS_LATE = "core.first_use"

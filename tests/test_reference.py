@@ -16,10 +16,13 @@ MODULES = {
     "wg.nn": wg.nn,
     "wg.optim": wg.optim,
     "wg.random": wg.random,
+    "wg.train": wg.train,
+    "wg.train.metrics": wg.train.metrics,
     "wg.tree": wg.tree,
 }
 # Types that are asked about or handed out, not called.
 RECEIVED = {"Dim", "Gradients", "LearningRate", "Scratch", "StepOptimizer", "Structure", "Tensor"}
+RECEIVED |= {"Check", "Epoch", "EpochRecord", "History", "Last"}
 
 
 def public():

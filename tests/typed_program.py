@@ -37,6 +37,9 @@ step = wg.TrainStep(loss, model, wg.optim.Adam(learning_rate=1e-3), clip_norm=1.
 wg.optim.Lars(learning_rate=0.1)
 wg.optim.Adam(rate=0.1)  # type: ignore[call-arg]
 step.run(x, np.zeros(3, int), batch_size=2)
+history = wg.train.fit(step, (x, np.zeros(3, int)), epochs=1, batch_size=2, validation=0.5)
+wg.train.fit(step, (x,), epochs=1, batchsize=2)  # type: ignore[call-arg]
+history.plot().save("curves.svg")
 wg.grad(loss)(model, x, np.zeros(3, int))
 wg.tree.map(np.shape, model)
 wg.errors.WengertWarning("")

@@ -116,6 +116,7 @@ import_on_first_use(
         "optim",
         "passes",
         "runtime",
+        "sklearn",
         "train",
     ],
 )

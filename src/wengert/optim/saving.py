@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Hashable, Mapping
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,9 +34,14 @@ OTHER_NAME = "learning_rate"  # of the learning rate, which every constructor ta
 
 def names_of(optimizer: Any) -> list[str]:
     """The settings of an optimizer: what its class is called with."""
-    names = list(inspect.signature(type(optimizer)).parameters)
-    rate = optimizer.rate_name
+    kind: Any = type(optimizer)
+    names, rate = _parameters(kind), optimizer.rate_name
     return [name for name in names if name != OTHER_NAME or rate == OTHER_NAME or rate not in names]
+
+
+@lru_cache(64)
+def _parameters(kind: Any) -> list[str]:
+    return list(inspect.signature(kind).parameters)
 
 
 def require_attributes(optimizer: Any) -> None:

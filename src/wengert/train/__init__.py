@@ -1,7 +1,26 @@
-"""Training: TrainStep, and what it reports."""
+"""Training: TrainStep, what it reports, and `fit`, a whole training in one call."""
 
+from wengert.train import metrics
+from wengert.train.fitting.epoch_record import EpochRecord
+from wengert.train.fitting.fit import fit
+from wengert.train.fitting.loggers import log_csv, log_jsonl, log_tensorboard, log_wandb
+from wengert.train.fitting.stopping import EarlyStopping
 from wengert.train.runs.history import Epoch, History, Last
 from wengert.train.step import TrainStep
 from wengert.train.step_check import Check
 
-__all__ = ["Check", "Epoch", "History", "Last", "TrainStep"]
+__all__ = [
+    "Check",
+    "EarlyStopping",
+    "Epoch",
+    "EpochRecord",
+    "History",
+    "Last",
+    "TrainStep",
+    "fit",
+    "log_csv",
+    "log_jsonl",
+    "log_tensorboard",
+    "log_wandb",
+    "metrics",
+]

@@ -21,6 +21,7 @@ BY = "TrainStep.load_state_dict"  # how errors begin
 COUNTS = ("calls", "updates", "phase", "epoch", "shuffled", "seed")
 UNFINISHED = "unfinished"  # one more part, of a step in the middle of an epoch or accumulation
 STATIC = "static"  # and one of a model that has more than arrays
+FIT = "fit"  # and one that `fit` adds to its files, of which a step knows nothing
 EPOCH = ("batches", "rows", "batch_size", "shuffle_seed", "data")
 MOST = 2**62  # the largest count that is accepted: counting must be able to go on
 MOST_SEED = 2**64 - 1
@@ -126,7 +127,7 @@ class Checkpoint:
         again if it is interrupted. A state of another model or of other options is refused here,
         before anything changes.
         """
-        _require_names("state", given, PARTS, (UNFINISHED, STATIC))
+        _require_names("state", given, PARTS, (UNFINISHED, STATIC, FIT))
         _require_static(given.get(STATIC, {}), self._static())
         own = self._arrays()
         _require_names("arrays", given["arrays"], tuple(own))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from wengert.train.engine import Engine
+from wengert.train.fitting.curves import Picture, picture_of
 from wengert.train.recorded.scalars import RATE
 from wengert.train.recorded.step_arrays import LOSS, NORM
 from wengert.train.runs.auxes import Auxes
@@ -29,7 +32,8 @@ class Last:
 @dataclass(frozen=True)
 class History:
     """Loss, norm of the gradients and learning rate of every call of a run, in float64; and aux,
-    of all calls with an axis of them in front of each leaf, or of the last one.
+    of all calls with an axis of them in front of each leaf, or of the last one. The history of a
+    fit also has `epochs`, one value per epoch of everything that was measured.
     """
 
     loss: Array
@@ -37,6 +41,9 @@ class History:
     learning_rate: Array | dict[str, Array]  # by glob, where there are several optimizers
     skipped: Array
     aux: Any = None
+    epochs: Mapping[str, Array] = field(default_factory=dict)  # "epoch", "loss", metrics by name
+    best_epoch: int | None = None  # of a fit, counted as `epochs["epoch"]` counts
+    stopped: str | None = None  # why a fit ended before its last epoch
 
     def __len__(self) -> int:
         return len(self.loss)
@@ -44,7 +51,24 @@ class History:
     def __repr__(self) -> str:
         if not len(self):
             return "History(0 steps)"
-        return f"History({len(self)} steps, loss {self.loss[0]:.6g} → {self.loss[-1]:.6g})"
+        text = f"{len(self)} steps, loss {self.loss[0]:.6g} → {self.loss[-1]:.6g}"
+        if self.epochs:
+            text += f"; {len(self.epochs['epoch'])} epochs, the best {self.best_epoch}"
+        return f"History({text}{f'; {self.stopped}' if self.stopped else ''})"
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Picture:
+        """The curves over epochs, or over steps where there are none, as an SVG picture: notebooks
+        show it, browsers open it, and `path` is where it is written, if one is given.
+        """
+        if not len(self):
+            raise ValueError(
+                "History.plot: the history has no steps, so there is no curve; it must have one at "
+                "least. Train first."
+            )
+        found = picture_of(self.epochs or {"step": np.arange(len(self)), "loss": self.loss})
+        if path is not None:
+            found.save(path)
+        return found
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,147 @@
+"""Columns: which of a table are categories, and the numbers and codes that a network takes.
+
+A category is coded by its place among those that training has seen, from 1; 0 stands for what is
+missing or was never seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_array, validate_data
+
+Array = np.ndarray[Any, Any]
+FROM_DTYPE = "from_dtype"
+FLOATS = (np.float64, np.float32)
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """Which columns are categories, by position, and the categories of each."""
+
+    categorical: tuple[int, ...]
+    categories: tuple[Mapping[Any, int], ...]  # each category's code
+
+
+def inputs_of(
+    estimator: Any, X: Any, plan: ColumnPlan | None, asked: Any
+) -> tuple[ColumnPlan, dict[str, Any]]:
+    """The inputs of a network, checked as scikit-learn checks them; a plan that is None is made
+    here. Numbers may be a sparse matrix.
+    """
+    reset = plan is None
+    wanted = _categorical_columns(X, asked) if plan is None else plan.categorical
+    if not wanted:
+        numbers = validate_data(
+            estimator, X, accept_sparse="csr", dtype=FLOATS, reset=reset, order="C"
+        )
+        return ColumnPlan((), ()), {"numbers": numbers}
+    if not _is_frame(X):
+        X = validate_data(estimator, X, dtype=None, ensure_all_finite=False, reset=reset)
+    else:
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+    columns = [_column(X, place) for place in wanted]
+    if plan is None:
+        plan = ColumnPlan(wanted, tuple(map(_categories, columns)))
+    pairs = zip(columns, plan.categories, strict=True)
+    codes = np.stack([_codes(column, known) for column, known in pairs], axis=1)
+    found: dict[str, Any] = {"codes": codes}
+    rest = [place for place in range(_width(X)) if place not in wanted]
+    if rest:
+        numbers = X[[X.columns[place] for place in rest]] if _is_frame(X) else X[:, rest]
+        found["numbers"] = check_array(numbers, dtype=FLOATS, order="C", input_name="X")
+    return plan, found
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "dtypes")
+
+
+def _width(X: Any) -> int:
+    return int(X.shape[1])
+
+
+def _categorical_columns(X: Any, asked: Any) -> tuple[int, ...]:
+    """The positions of the columns that are categories."""
+    if asked is None or (isinstance(asked, str) and asked == FROM_DTYPE):
+        if asked is None or not _is_frame(X):
+            return ()
+        kinds = enumerate(zip(X.columns, X.dtypes, strict=True))
+        return tuple(place for place, (name, kind) in kinds if _is_category(X[name], kind))
+    if isinstance(asked, str) or not isinstance(asked, Sequence | np.ndarray):
+        raise ValueError(
+            f"categorical_features={asked!r} was given; it is {FROM_DTYPE!r}, None, or a list of "
+            "names or positions of columns. Pass one of these."
+        )
+    if sparse.issparse(X):
+        raise ValueError(
+            f"categorical_features={list(asked)!r} was given for a sparse matrix; categories are "
+            "columns of a table. Pass a DataFrame or an array."
+        )
+    shape = np.shape(X)
+    width = shape[1] if len(shape) == 2 else 0
+    if len(asked) == width and all(isinstance(each, bool | np.bool_) for each in asked):
+        return tuple(int(place) for place in np.flatnonzero(asked))
+    return tuple(sorted({_place(X, each, width) for each in asked}))
+
+
+def _place(X: Any, column: Any, width: int) -> int:
+    """The position of a column that was given by name or by position."""
+    if isinstance(column, str):
+        names = [str(name) for name in X.columns] if _is_frame(X) else []
+        if column in names:
+            return names.index(column)
+        has = f"it has {', '.join(names)}" if names else "an array has no names of columns"
+        raise ValueError(
+            f"categorical_features has {column!r}, which is no column of X; {has}. Correct the "
+            "name, or give positions."
+        )
+    if isinstance(column, int | np.integer) and -width <= column < width:
+        return int(column) % width
+    raise ValueError(
+        f"categorical_features has {column!r}; X has columns 0 to {width - 1}. Give names or "
+        "positions of these."
+    )
+
+
+def _is_category(column: Any, kind: Any) -> bool:
+    """Whether a column of a frame holds categories or texts; objects do if the first is a text."""
+    name = str(kind).lower()
+    if name == "object":
+        first = next((x for x in column.to_list() if not _is_missing(x)), None)
+        return isinstance(first, str)
+    return name.startswith(("categor", "enum", "str", "large_str"))
+
+
+def _column(X: Any, place: int) -> list[Any]:
+    if _is_frame(X):
+        found: list[Any] = X[X.columns[place]].to_list()
+        return found
+    return list(X[:, place].tolist())
+
+
+def _is_missing(x: Any) -> bool:
+    return x is None or type(x).__name__ in ("NAType", "NaTType") or bool(x != x)
+
+
+def _categories(column: Sequence[Any]) -> dict[Any, int]:
+    """The categories of a column in order, with their codes."""
+    known = {x for x in column if not _is_missing(x)}
+    ordered = sorted(known, key=lambda x: (type(x).__name__, x))
+    return {x: code for code, x in enumerate(ordered, 1)}
+
+
+def _codes(column: Sequence[Any], known: Mapping[Any, int]) -> Array:
+    found = (0 if _is_missing(x) else known.get(x, 0) for x in column)
+    return np.fromiter(found, np.int32, len(column))
+
+
+def dense(numbers: Any, dtype: Any) -> Array:
+    """Numbers as one array of this dtype, whose rows lie one after the other."""
+    if sparse.issparse(numbers):
+        numbers = numbers.toarray()
+    return np.ascontiguousarray(numbers, dtype)

@@ -1,0 +1,108 @@
+"""The parameters of the estimators, checked when a fit begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Real
+from typing import Any
+
+from wengert.core.words.nearest import ALIKE, nearest
+from wengert.sklearn.network import ACTIVATIONS, BATCH, LAYER
+from wengert.sklearn.plateau import ADAPTIVE, CONSTANT, INVSCALING
+from wengert.train.option_checks import whole
+
+Check = tuple[Callable[[Any], bool], str]
+
+
+def _number(accepts: Callable[[Any], bool], words: str) -> Check:
+    def check(x: Any) -> bool:
+        return not isinstance(x, bool) and isinstance(x, Real) and accepts(x)
+
+    return check, words
+
+
+def _whole(least: int) -> Check:
+    return lambda x: (whole(x) or 0) >= least, f"a whole number, at least {least}"
+
+
+def _choice(*names: Any) -> Check:
+    shown = ", ".join(repr(name) for name in names)
+    return lambda x: any(x is name or x == name for name in names), f"one of {shown}"
+
+
+def _or(also: Any, check: Check) -> Check:
+    accepts, words = check
+    return lambda x: x is also or (isinstance(x, str) and x == also) or accepts(x), (
+        f"{words}, or {also!r}"
+    )
+
+
+_SHARE = _number(lambda x: 0 <= x < 1, "a number from 0 up to, not including, 1")
+_FLAG = _choice(True, False)
+_NOT_NEGATIVE = _number(lambda x: 0 <= x < math.inf, "a number, at least 0")
+_POSITIVE = _number(lambda x: 0 < x < math.inf, "a number above 0")
+CHECKS: Mapping[str, Check] = {
+    "activation": _choice(*ACTIVATIONS),
+    "solver": _choice("adam", "sgd", "lbfgs"),
+    "alpha": _NOT_NEGATIVE,
+    "batch_size": _or("auto", _whole(1)),
+    "learning_rate": _choice(CONSTANT, INVSCALING, ADAPTIVE),
+    "learning_rate_init": _POSITIVE,
+    "power_t": _NOT_NEGATIVE,
+    "max_iter": _whole(1),
+    "shuffle": _FLAG,
+    "tol": _NOT_NEGATIVE,
+    "warm_start": _FLAG,
+    "momentum": _SHARE,
+    "nesterovs_momentum": _FLAG,
+    "early_stopping": _FLAG,
+    "validation_fraction": _number(lambda x: 0 < x < 1, "a number above 0 and below 1"),
+    "beta_1": _SHARE,
+    "beta_2": _SHARE,
+    "epsilon": _POSITIVE,
+    "n_iter_no_change": _number(lambda x: x >= 1, "a number of epochs, at least 1, or np.inf"),
+    "max_fun": _whole(1),
+    "clip_norm": _or(None, _POSITIVE),
+    "dropout": _SHARE,
+    "norm": _choice(None, BATCH, LAYER),
+    "embedding_size": _or("auto", _whole(1)),
+    "dtype": _choice("auto", "float32", "float64"),
+    "threads": _or(None, _whole(1)),
+    "loss": _choice("squared_error", "poisson"),
+}
+
+
+def require_parameters(estimator: Any, names: Iterable[str]) -> None:
+    """Refuse a parameter that the estimator cannot use, in words."""
+    for name in names:
+        if name not in CHECKS:
+            continue
+        (accepts, words), value = CHECKS[name], getattr(estimator, name)
+        if not accepts(value):
+            raise ValueError(
+                f"{_shown(estimator)}: {name}={value!r} was given; it is {words}. "
+                f"{_repair(value, words)}."
+            )
+
+
+def _shown(estimator: Any) -> str:
+    return type(estimator).__name__
+
+
+def _repair(value: Any, words: str) -> str:
+    names = [part for part in words.replace("one of ", "").split(", ") if part.startswith("'")]
+    meant = nearest(repr(value), names, ALIKE) if isinstance(value, str) else None
+    return f"Write {meant}" if meant else "Choose another"
+
+
+def hidden_sizes(estimator: Any) -> tuple[int, ...]:
+    """The sizes of the hidden layers: one number or several, each at least 1."""
+    given = estimator.hidden_layer_sizes
+    sizes = list(given) if isinstance(given, Iterable) else [given]
+    if not all((whole(size) or 0) > 0 for size in sizes):
+        raise ValueError(
+            f"{_shown(estimator)}: hidden_layer_sizes={given!r} was given; it is a whole number "
+            "above 0, or several, as in (64, 32). Choose others."
+        )
+    return tuple(int(size) for size in sizes)

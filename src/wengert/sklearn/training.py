@@ -1,0 +1,185 @@
+"""Training of an estimator: its settings as a step, a fit, and what is kept of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert import optim
+from wengert.core import tree
+from wengert.core.words.nearest import ALIKE, nearest
+from wengert.optim.optimizer import Optimizer
+from wengert.sklearn.network import BATCH, NetworkPlan
+from wengert.sklearn.plateau import SCORE, Plateau
+from wengert.sklearn.step_pool import PooledPlan, PooledStep, lent_step
+from wengert.train.fitting.fit import fit
+from wengert.train.fitting.stopping import EarlyStopping
+from wengert.train.runs.history import History
+
+Array = np.ndarray[Any, Any]
+NAMED = {
+    name.lower(): getattr(optim, name)
+    for name in ("SGD", "Adam", "AdamW", "RMSProp", "Adagrad", "RAdam", "Lion", "Lamb", "Lars")
+}
+NEVER = 2**31  # epochs: the Plateau stops, and early stopping restores
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Data as a step takes them: inputs, targets, and a weight per row."""
+
+    inputs: Mapping[str, Array]
+    y: Array
+    weight: Array
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def arguments(self, alpha: Array) -> dict[str, Any]:
+        return {"inputs": dict(self.inputs), "y": self.y, "weight": self.weight, "alpha": alpha}
+
+    def taken(self, rows: Array) -> Rows:
+        inputs = {name: x[rows] for name, x in self.inputs.items()}
+        return Rows(inputs, self.y[rows], self.weight[rows])
+
+
+@dataclass(frozen=True)
+class Order:
+    """What an estimator orders beside its data."""
+
+    epochs: int
+    batch_size: int
+    alpha: float
+    seed: int
+    shuffle: bool
+    verbose: bool
+    plateau: Plateau
+    score: Callable[..., float]  # of validation data
+    clip_norm: float | None
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A step when it was trained: everything to predict with, and to go on from."""
+
+    state: Mapping[str, Any]  # of the step
+    history: History | None  # None where the fit was interrupted
+    interrupted: bool
+
+
+def train(
+    network: NetworkPlan,
+    optimizer: Optimizer,
+    shared: bool,
+    order: Order,
+    training: Rows,
+    validation: Rows | None,
+    begin: Callable[[PooledStep], None],
+) -> Trained:
+    """Train a network from where `begin` lets a step begin."""
+    text = repr(optimizer.state_dict()) if shared else ""
+    plan = PooledPlan(network, text, order.clip_norm is not None, order.threads)
+    with lent_step(plan, optimizer) as pooled:
+        begin(pooled)
+        return _fitted(network, pooled, order, training, validation)
+
+
+def _fitted(
+    network: NetworkPlan, pooled: PooledStep, order: Order, training: Rows, validation: Rows | None
+) -> Trained:
+    alpha = np.asarray(order.alpha, network.dtype)
+    single = len(training) % order.batch_size == 1 and len(training) > 1
+    options: dict[str, Any] = {}
+    if validation is not None:
+        options = {
+            "validation": validation.arguments(alpha),
+            "validation_loss": False,
+            "metrics": {SCORE: order.score},
+            "predict": pooled.predict,
+            "target": "y",
+            "weight": "weight",
+            "early_stopping": EarlyStopping(NEVER, monitor=SCORE, mode="max"),
+        }
+    history, interrupted = None, False
+    try:
+        history = fit(
+            pooled.step,
+            training.arguments(alpha),
+            order.epochs,
+            order.batch_size,
+            shuffle_seed=order.seed if order.shuffle else None,
+            drop_last=network.norm == BATCH and single,  # a row alone has no variance
+            callbacks=order.plateau,
+            progress=order.verbose,
+            **options,
+        )
+    except KeyboardInterrupt:
+        warnings.warn("Training interrupted by user.", stacklevel=6)
+        interrupted = True
+    return Trained(pooled.step.state_dict(), history, interrupted)
+
+
+def begun_state(network: NetworkPlan, model: Any, seed: int, threads: int | None) -> Any:
+    """The state of a step that has these weights and has trained nothing yet."""
+    plan = PooledPlan(network, "", False, threads)
+    with lent_step(plan, optim.Adam()) as pooled:
+        pooled.begin(model, seed, None)
+        return pooled.step.state_dict()
+
+
+def model_of(network: NetworkPlan, state: Mapping[str, Any]) -> tuple[Any, Any]:
+    """The weights of a step's state in the form of the model, and its running statistics."""
+    like = network.initial(np.random.RandomState(0))
+    arrays = state["arrays"]
+    _, structure = tree.flatten(like)
+    model = tree.unflatten(structure, [arrays["model"][path] for path in tree.paths(like)])
+    statistics = network.initial_state()
+    if statistics is not None:
+        _, structure = tree.flatten(statistics)
+        paths = tree.paths(statistics)
+        statistics = tree.unflatten(structure, [arrays["state"][path] for path in paths])
+    return model, statistics
+
+
+def optimizer_of(settings: Mapping[str, Any], steps: int) -> tuple[Optimizer, bool]:
+    """The optimizer that an estimator's parameters mean, for this many steps in all; and whether
+    others may share its step, as they may where all of it is in these parameters.
+    """
+    given, schedule = settings["optimizer"], settings["schedule"]
+    if isinstance(given, Optimizer):
+        if schedule is not None:
+            raise ValueError(
+                f"schedule={schedule!r} was given beside the optimizer {type(given).__name__}; an "
+                "optimizer has its rate itself. Write optimizer=wg.optim.Adam(schedule), or an "
+                "optimizer by name."
+            )
+        return given.copy(), False
+    rate: Any = settings["learning_rate_init"]
+    if schedule == "cosine":
+        rate = optim.Cosine(rate, max(1, steps))
+    elif schedule is not None:
+        rate = schedule
+    if given is None:
+        return _of_solver(settings, rate), isinstance(rate, float | int) or schedule == "cosine"
+    if not isinstance(given, str) or given.lower() not in NAMED:
+        meant = nearest(str(given).lower(), list(NAMED), ALIKE)
+        raise ValueError(
+            f"optimizer={given!r} was given; it is one of {', '.join(NAMED)}, an optimizer of "
+            f"wg.optim, or None for the solver. {f'Write {meant!r}' if meant else 'Choose one'}."
+        )
+    found: Optimizer = NAMED[given.lower()](rate)
+    return found, isinstance(rate, float | int) or schedule == "cosine"
+
+
+def _of_solver(settings: Mapping[str, Any], rate: Any) -> Optimizer:
+    if settings["solver"] == "sgd":
+        momentum = settings["momentum"]
+        nesterov = settings["nesterovs_momentum"] and momentum > 0
+        return optim.SGD(rate, momentum=momentum, nesterov=nesterov)
+    betas = (settings["beta_1"], settings["beta_2"])
+    return optim.Adam(rate, betas=betas, eps=settings["epsilon"])

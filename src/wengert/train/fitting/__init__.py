@@ -1,0 +1,1 @@
+"""Training in one call: epochs, validation, stopping early, checkpoints, progress, logs."""

@@ -1,0 +1,334 @@
+"""fit: a whole training in one call."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.core.words.arguments import worded
+from wengert.train.engine import Engine
+from wengert.train.fitting.epoch_record import EpochRecord
+from wengert.train.fitting.fit_data import (
+    BY,
+    batch_arguments,
+    divided,
+    engine_of,
+    require_share,
+)
+from wengert.train.fitting.measures import LOSS, Asked, Measures
+from wengert.train.fitting.progress_lines import ProgressLines
+from wengert.train.fitting.saved_fit import SavedFit, Snapshot
+from wengert.train.fitting.stopping import Best, EarlyStopping, early_stopping_of
+from wengert.train.option_checks import require_epochs
+from wengert.train.runs.auxes import Auxes
+from wengert.train.runs.data import Data
+from wengert.train.runs.history import Epoch, History, Rates, Recorder, joined
+from wengert.train.runs.run import require_shuffle_seed
+from wengert.train.step import TrainStep
+
+Callback = Callable[[EpochRecord], bool | None]
+
+
+@worded
+def fit(
+    step: TrainStep,
+    data: Any,
+    epochs: int,
+    batch_size: int,
+    *,
+    validation: Any = None,
+    metrics: Any = None,
+    predict: Callable[..., Any] | None = None,
+    target: str | None = None,
+    weight: str | None = None,
+    validation_loss: Callable[..., Any] | bool | None = None,
+    early_stopping: EarlyStopping | int | bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool | None = None,
+    callbacks: Callback | Iterable[Callback] = (),
+    progress: bool = True,
+    shuffle_seed: int | None = 0,
+    drop_last: bool = False,
+) -> History:
+    """Train a step on data for a number of epochs, and return the history of all of it.
+
+    `data` are the arguments of the loss behind the model: a tuple of arrays with one row per
+    sample, or a dict by the names that the loss gives them. The step trains as with `step.epochs`,
+    in an order of rows that `shuffle_seed` and the epoch decide (None: their own order).
+
+    `validation` are data of the same form, or the share of the rows that is held back for it. After
+    each epoch their mean loss is measured (of `validation_loss` in place of the step's loss, if it
+    is given; False leaves it out where there are metrics), and `metrics`: names or functions of
+    `wg.train.metrics`, or functions `metric(target, prediction)` of yours. Predictions are
+    `predict(model, …)`, whose parameters have the names that the loss gives the data; a model that
+    can be called is its own prediction for the first argument. `target` names the argument that is
+    compared (by default the one that is left), `weight` the one with a weight per row.
+
+    `early_stopping` is a number of epochs to wait for a better validation loss, or an
+    `EarlyStopping`; the step is then left as it was after its best epoch. `checkpoint` is a folder
+    for the last and the best state; with `resume=True` a fit that was interrupted, by whatever
+    means, goes on from there and ends with the same bits. `callbacks` get an `EpochRecord` after
+    each epoch, and stop the fit by returning True.
+
+    >>> x = np.linspace(-1, 1, 64)
+    >>> step = wg.TrainStep(
+    ...     lambda w, x, y: wg.mean((x * w - y) ** 2), np.zeros(1), wg.optim.SGD(0.1)
+    ... )
+    >>> history = wg.train.fit(step, (x, 3 * x), epochs=50, batch_size=16, progress=False)
+    >>> step.model.round(2)
+    array([3.])
+    """
+    engine, rule = engine_of(step), early_stopping_of(early_stopping)
+    epochs = require_epochs(BY, epochs)
+    require_shuffle_seed(BY, shuffle_seed)
+    training = batch_arguments(step, "data", data)
+    held_back: tuple[Any, ...] | None = None
+    if isinstance(validation, float):
+        training, held_back = divided(training, require_share(validation), shuffle_seed)
+    elif validation is not None:
+        held_back = batch_arguments(step, "validation", validation)
+    asked = Asked(metrics, predict, target, weight, validation_loss)
+    if held_back is None:
+        _require_nothing_asked(asked)
+    measures = None if held_back is None else Measures(step, held_back, batch_size, asked)
+    best = Best(rule, {LOSS: "min", **(measures.directions() if measures else {})})
+    checked = Data(BY, engine.names(len(training)), training, batch_size)
+    how = {
+        "rows": checked.rows,
+        "batch_size": checked.size,
+        "shuffle_seed": shuffle_seed,
+        "drop_last": bool(drop_last),
+        "data": checked.checksum(),
+    }
+    saved = None if checkpoint is None else SavedFit(checkpoint, resume)
+    if saved is None and resume is not None:
+        raise ValueError(
+            f"{BY}: resume={resume!r} was given without checkpoint; a fit goes on from a folder. "
+            "Pass checkpoint=, the folder."
+        )
+    fitting = _Fit(step, engine, epochs, measures, best, saved, how)
+    if saved is not None and resume:
+        fitting.resume(saved)
+    shown = ProgressLines() if progress else None
+    fitting.go_on(training, _callbacks(callbacks), shown)
+    return fitting.history()
+
+
+def _require_nothing_asked(asked: Asked) -> None:
+    for name in ("metrics", "predict", "target", "weight", "validation_loss"):
+        if getattr(asked, name) is not None:
+            raise ValueError(
+                f"{BY}: {name} was given without validation; metrics are measured on validation "
+                "data. Pass validation=(x, y), or validation=0.1 for a share of the rows."
+            )
+
+
+def _callbacks(given: Any) -> Sequence[Callback]:
+    found = [given] if callable(given) else list(given)
+    for each in found:
+        if not callable(each):
+            raise TypeError(
+                f"{BY}: given {type(each).__name__} as a callback; it is a function of an "
+                "EpochRecord. Pass the function itself."
+            )
+    return found
+
+
+class _Fit:
+    """A fit while it goes on: what came of its epochs so far."""
+
+    def __init__(
+        self,
+        step: TrainStep,
+        engine: Engine,
+        epochs: int,
+        measures: Measures | None,
+        best: Best,
+        saved: SavedFit | None,
+        how: Mapping[str, Any],
+    ) -> None:
+        self._step, self._engine, self._epochs = step, engine, epochs
+        self._measures, self._best, self._saved, self._how = measures, best, saved, how
+        rates = Rates(engine, step._several)
+        self._parts = [Recorder(0, rates, Auxes(only_last=True)).history()]
+        self._columns: dict[str, list[float]] = {}
+        self._best_state: Mapping[str, Any] | None = None
+        self._stopped: str | None = None
+        self._before = 0.0  # seconds of an earlier process
+        self._begun = False  # whether this process has taken an epoch
+
+    @property
+    def _done(self) -> int:
+        return len(self._columns.get("epoch", ()))
+
+    # Training.
+
+    def go_on(
+        self, data: tuple[Any, ...], callbacks: Sequence[Callback], shown: ProgressLines | None
+    ) -> None:
+        """Take the epochs that are left, and end as is asked for."""
+        try:
+            self._stopped = self._best.reason_to_stop()
+            left = self._epochs - self._done
+            if left > 0 and self._stopped is None:
+                self._train(data, left, callbacks, shown)
+        except BaseException as error:
+            error.add_note(self._note_of_interruption())
+            raise
+        finally:
+            if self._saved is not None:
+                self._saved.flush()
+            if shown is not None:
+                shown.close(self._stopped and f"stopped: {self._stopped}")
+        if self._best.restores and self._best_state is not None:
+            self._step.load_state_dict(self._best_state)
+
+    def _train(
+        self,
+        data: tuple[Any, ...],
+        left: int,
+        callbacks: Sequence[Callback],
+        shown: ProgressLines | None,
+    ) -> None:
+        began = time.perf_counter()
+        run = self._step.epochs(
+            *data,
+            batch_size=self._how["batch_size"],
+            epochs=left,
+            shuffle_seed=self._how["shuffle_seed"],
+            drop_last=self._how["drop_last"],
+            aux="last",
+        )
+        for _ in range(left):
+            start = time.perf_counter()
+            epoch = next(run)
+            speed = self._how["rows"] / max(time.perf_counter() - start, 1e-9)
+            record = self._noted(epoch, speed, began)
+            if shown is not None:
+                shown(record)
+            asked = [_asks_to_stop(each, each(record)) for each in callbacks]
+            self._keep(record.is_best)  # with what callbacks have set
+            self._stopped = self._best.reason_to_stop()
+            if self._stopped is None and any(asked):
+                self._stopped = "a callback asked for it"
+            if self._stopped is not None:
+                break
+
+    def _noted(self, epoch: Epoch, speed: float, began: float) -> EpochRecord:
+        """Measure, and keep everything that is known of an epoch."""
+        metrics = {} if self._measures is None else self._measures.measured()
+        is_best = self._best.note(epoch.index, {LOSS: epoch.loss, **metrics})
+        rates = epoch.history.learning_rate
+        record = EpochRecord(
+            epoch=epoch.index,
+            number=self._done + 1,
+            epochs=self._epochs,
+            loss=epoch.loss,
+            metrics=metrics,
+            learning_rate=_last_rate(rates),
+            seconds=self._before + time.perf_counter() - began,
+            rows_per_second=speed,
+            is_best=is_best,
+            begins=not self._begun,
+            history=epoch.history,
+            step=self._step,
+        )
+        self._parts.append(epoch.history)
+        for name, value in record.values().items():
+            self._columns.setdefault(name, []).append(value)
+        self._begun = True
+        return record
+
+    def _keep(self, is_best: bool) -> None:
+        """Remember the state of the step, as far as somebody will need it."""
+        if self._saved is None and not (is_best and self._best.restores):
+            return
+        state = self._step.state_dict()
+        if is_best or self._best_state is None:
+            self._best_state = state
+        if self._saved is not None:
+            self._saved.note(Snapshot(state, self._as_tree(), self._best_state))
+
+    def _note_of_interruption(self) -> str:
+        text = f"{BY}: {self._done} of {self._epochs} epochs were complete, and the step is whole."
+        if self._saved is None or not self._done:
+            return text
+        return f"{text} resume=True goes on from {str(self._saved.folder)!r}."
+
+    # What is known of it.
+
+    def history(self) -> History:
+        found = joined(self._parts, self._parts[-1].aux)
+        columns = {name: np.array(values) for name, values in self._columns.items()}
+        return History(
+            found.loss,
+            found.grad_norm,
+            found.learning_rate,
+            found.skipped,
+            found.aux,
+            columns,
+            self._best.epoch,
+            self._stopped,
+        )
+
+    def _as_tree(self) -> dict[str, Any]:
+        found = joined(self._parts, None)
+        self._parts = [found]
+        return {
+            "how": dict(self._how),
+            "columns": {name: np.array(values) for name, values in self._columns.items()},
+            "steps": {
+                "loss": found.loss,
+                "grad_norm": found.grad_norm,
+                "learning_rate": found.learning_rate,
+                "skipped": found.skipped,
+            },
+            "best": {
+                "monitor": self._best.monitor,
+                "epoch": self._best.epoch,
+                "value": self._best.value,
+                "waited": self._best.waited,
+            },
+        }
+
+    def resume(self, saved: SavedFit) -> None:
+        """Go on from what an earlier fit has saved, if one has."""
+        found = saved.read()
+        if found is None:
+            return
+        saved.require_same(found.fit["how"], self._how)
+        best, columns = found.fit["best"], found.fit["columns"]
+        saved.require_same({"monitor": best["monitor"]}, {"monitor": self._best.monitor})
+        now = [] if self._measures is None else self._measures.names
+        before = [name for name in columns if name not in _OWN and not name.startswith("learning")]
+        saved.require_same({"metrics": before}, {"metrics": now})
+        self._step.load_state_dict(found.state)
+        self._columns = {name: list(values.tolist()) for name, values in columns.items()}
+        self._parts = [History(**found.fit["steps"])]
+        self._best.epoch, self._best.value = best["epoch"], best["value"]
+        self._best.waited, self._best_state = best["waited"], found.best_state
+        self._before = self._columns["seconds"][-1]
+
+
+_OWN = ("epoch", LOSS, "seconds")  # columns that no metric has
+
+
+def _last_rate(rates: Any) -> float | dict[str, float]:
+    """The learning rate of the last step of an epoch."""
+    if isinstance(rates, dict):
+        return {glob: _last_rate(each) for glob, each in rates.items()}  # type: ignore[misc]
+    return float(rates[-1]) if len(rates) else np.nan
+
+
+def _asks_to_stop(callback: Callback, answer: Any) -> bool:
+    if answer is None or isinstance(answer, bool | np.bool_):
+        return bool(answer)
+    raise TypeError(
+        f"{BY}: the callback {getattr(callback, '__name__', callback)!r} returned "
+        f"{type(answer).__name__}; it returns True to stop, and None or False to go on. Return one "
+        "of these."
+    )

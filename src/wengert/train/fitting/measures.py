@@ -1,0 +1,246 @@
+"""Measures: what a fit finds out about its validation data after each epoch."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.words.nearest import ALIKE, nearest
+from wengert.errors import ShapeError
+from wengert.train.batch import AVERAGED, GENERATOR, POSITIONAL
+from wengert.train.fitting.fit_data import BY, engine_of, state_name
+from wengert.train.metrics import better_direction, metric_named
+from wengert.train.step import TrainStep
+
+Array = np.ndarray[Any, Any]
+Given = str | Callable[..., Any]
+LOSS, VALIDATION_LOSS = "loss", "validation_loss"  # columns that every fit can have
+TAKEN = ("epoch", LOSS, VALIDATION_LOSS, "learning_rate", "seconds")  # no names of metrics
+ROWS_AT_ONCE = 4096  # of a prediction, at least
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a fit was asked to measure."""
+
+    metrics: Any = None
+    predict: Callable[..., Any] | None = None
+    target: str | None = None
+    weight: str | None = None
+    validation_loss: Callable[..., Any] | bool | None = None
+
+
+class Measures:
+    """The loss of the validation data, and metrics of its predictions."""
+
+    def __init__(
+        self, step: TrainStep, data: tuple[Any, ...], batch_size: int, asked: Asked
+    ) -> None:
+        self._step, self._data, self._size = step, data, batch_size
+        self._metrics = named_metrics(asked.metrics)
+        self._loss: Any = None  # where metrics are enough
+        if asked.validation_loss is not False or not self._metrics:
+            self._loss = asked.validation_loss or engine_of(step).plan.loss
+            _require_function("validation_loss", self._loss)
+        if self._metrics:
+            self._prepare(asked)
+
+    def _prepare(self, asked: Asked) -> None:
+        """Find out which of the data are predicted from, and which they are held against."""
+        engine, names = engine_of(self._step), self._step._engine.names(len(self._data))
+        by_name = dict(zip(names, self._data, strict=True))
+        predict = _prediction(engine.plan.storage.tree(engine.plan.storage.leaves), asked, names)
+        state, wanted = state_name(engine), _parameters(predict)
+        for name in wanted:
+            if name not in (*names, state):
+                raise TypeError(
+                    f"{BY}: predict has a parameter {name!r}; it is given data by the names that "
+                    f"the loss gives them, {', '.join(names)}. Use one of these names."
+                )
+        self._takes_state = state is not None and state in wanted
+        self._inputs = [by_name[name] for name in wanted if name != state]
+        used = [name for name in names if name in wanted]
+        self._target = _target(asked, names, used, by_name)
+        self._weight = _named(by_name, "weight", asked.weight)
+        self._predict = self._step.bind(predict)
+        self._rows = len(self._target)
+
+    @property
+    def names(self) -> list[str]:
+        return [VALIDATION_LOSS, *self._metrics] if self._loss else list(self._metrics)
+
+    def directions(self) -> dict[str, str | None]:
+        """Whether "min" or "max" is better, for each name; None where that is not known."""
+        found = {name: better_direction(metric) for name, metric in self._metrics.items()}
+        return {VALIDATION_LOSS: "min", **found} if self._loss else found
+
+    def measured(self) -> dict[str, float]:
+        """All of it, by name, of the model as it is now."""
+        found = {VALIDATION_LOSS: self._mean_loss()} if self._loss else {}
+        if self._metrics:
+            prediction = self._predicted()
+            named = {} if self._weight is None else {"weight": self._weight}
+            for name, metric in self._metrics.items():
+                found[name] = _number(name, metric(self._target, prediction, **named))
+        return found
+
+    def _mean_loss(self) -> float:
+        engine = engine_of(self._step)
+        data = self._data
+        if self._loss is not engine.plan.loss and state_name(engine) in _parameters(self._loss):
+            data = (engine.carried_state(), *data)
+        found = self._step.evaluate(self._loss, *data, batch_size=self._size)
+        if engine.plan.has_aux and self._loss is engine.plan.loss:
+            found = found[0]
+        return _number(VALIDATION_LOSS, found)
+
+    def _predicted(self) -> Array:
+        """What the model predicts for all rows."""
+        size = max(self._size, ROWS_AT_ONCE)
+        state = (engine_of(self._step).carried_state(),) if self._takes_state else ()
+        parts = []
+        for begin in range(0, self._rows, size):
+            rows = slice(begin, min(begin + size, self._rows))
+            batch = [tree.map(lambda x, rows=rows: _rows_of(x, rows), x) for x in self._inputs]
+            found = self._predict(*state, *batch)
+            count = rows.stop - rows.start
+            if not isinstance(found, np.ndarray) or found.shape[:1] != (count,):
+                shown = f"shape {found.shape}" if hasattr(found, "shape") else type(found).__name__
+                raise ShapeError(
+                    f"{BY}: predict returned {shown} for {count} rows; it must return one array "
+                    "with a row for each. Return what the metrics are to see."
+                )
+            parts.append(found)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _rows_of(x: Any, rows: slice) -> Any:
+    return x if np.ndim(x) == 0 else np.asarray(x)[rows]
+
+
+def named_metrics(given: Any) -> dict[str, Callable[..., Any]]:
+    """Metrics by name: given as a dict, or as names and functions, one or several."""
+    if given is None:
+        return {}
+    if isinstance(given, str) or callable(given):
+        given = [given]
+    if not isinstance(given, Mapping | Sequence):
+        raise TypeError(
+            f"{BY}: metrics is {type(given).__name__}; it is a list of functions and names, as in "
+            'metrics=["accuracy"], or a dict from names to functions. Pass one of these.'
+        )
+    pairs = given.items() if isinstance(given, Mapping) else [(_name_of(x), x) for x in given]
+    found: dict[str, Callable[..., Any]] = {}
+    for name, each in pairs:
+        metric = metric_named(BY, each) if isinstance(each, str) else each
+        _require_function(f"the metric {name!r}", metric)
+        if not isinstance(name, str) or name in TAKEN or name in found:
+            raise ValueError(
+                f"{BY}: the name {name!r} of a metric is taken, or no text; each column of a "
+                "history has a name of its own. Write metrics={name: function} with another one."
+            )
+        found[name] = metric
+    return found
+
+
+def _name_of(metric: Given) -> str:
+    """What a metric is called that was given without a name."""
+    if isinstance(metric, str):
+        return metric
+    inner: Any = metric
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    return str(getattr(inner, "__name__", type(inner).__name__))
+
+
+def _require_function(called: str, f: Any) -> None:
+    if not callable(f):
+        raise TypeError(
+            f"{BY}: {called} is {type(f).__name__}; it is a function. Pass the function itself."
+        )
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    """The names of what a function takes behind the model, without what a step provides and what
+    can be left out.
+    """
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    return [
+        p.name
+        for p in parameters
+        if p.kind in POSITIONAL and p.default is p.empty and p.name not in (GENERATOR, AVERAGED)
+    ]
+
+
+def _prediction(model: Any, asked: Asked, names: Sequence[str]) -> Callable[..., Any]:
+    """The function that predicts; by default the model itself is called with the first argument."""
+    if asked.predict is not None:
+        _require_function("predict", asked.predict)
+        return asked.predict
+    if not callable(model):
+        raise TypeError(
+            f"{BY}: metrics were given without predict, and the model is {type(model).__name__}, "
+            "which cannot be called; metrics are held against predictions. Pass "
+            f"predict=f, where f(model, {names[0]}) predicts."
+        )
+    return _called_with(names[0])
+
+
+@functools.cache
+def _called_with(name: str) -> Callable[..., Any]:
+    """A function that calls the model with the argument of this name; one for each name, so that a
+    step knows its program.
+    """
+
+    def call(model: Any, x: Any) -> Any:
+        return model(x)
+
+    place = inspect.signature(call).parameters.values()
+    model, x = place
+    call.__signature__ = inspect.Signature([model, x.replace(name=name)])  # type: ignore[attr-defined]
+    return call
+
+
+def _target(
+    asked: Asked, names: Sequence[str], used: Sequence[str], data: Mapping[str, Any]
+) -> Any:
+    """What predictions are held against: the one argument that is not predicted from."""
+    if asked.target is not None:
+        return _named(data, "target", asked.target)
+    left = [name for name in names if name not in used and name != asked.weight]
+    if len(left) != 1:
+        raise TypeError(
+            f"{BY}: predictions are made from {', '.join(used) or 'nothing'}, which leaves "
+            f"{', '.join(left) or 'nothing'} of the data; which of them metrics compare with is "
+            "not known. Pass target=, the name of an argument of the loss."
+        )
+    return _named(data, "target", left[0])
+
+
+def _named(data: Mapping[str, Any], called: str, name: Any) -> Any:
+    if name is None:
+        return None
+    if name not in data:
+        meant = nearest(str(name), list(data), ALIKE)
+        repair = f"Write {called}={meant!r}" if meant else "Use one of these names"
+        raise ValueError(
+            f"{BY}: {called}={name!r} was given; the loss has the arguments {', '.join(data)}. "
+            f"{repair}."
+        )
+    return np.asarray(data[name])
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{BY}: {name} is {type(value).__name__}; what is measured after an epoch is one "
+            "number. Return a mean over the rows."
+        ) from error

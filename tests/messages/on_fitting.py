@@ -1,0 +1,129 @@
+"""Fits, metrics and loggers that are given what they cannot use."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import wengert as wg
+from wengert.train import EarlyStopping, metrics
+
+X, Y = np.ones((4, 3)), np.ones(4)
+
+
+def loss(w: Any, x: Any, y: Any) -> Any:
+    return wg.mean((x @ w - y) ** 2)
+
+
+def predict(w: Any, x: Any) -> Any:
+    return x @ w
+
+
+def step(function: Callable[..., Any] = loss) -> wg.TrainStep:
+    return wg.TrainStep(function, np.ones(3), wg.optim.SGD(0.01))
+
+
+def fit(data: Any = (X, Y), epochs: Any = 1, **options: Any) -> Any:
+    return wg.train.fit(step(), data, epochs, batch_size=4, progress=False, **options)
+
+
+def measured(metrics: Any = "mae", **options: Any) -> Any:
+    return fit(validation=(X, Y), metrics=metrics, **options)
+
+
+def in_folder(function: Callable[[str], Any]) -> Any:
+    """Call a function in a folder, whose name is the same every time."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return function("run")
+
+
+def into_a_file(name: str) -> Any:
+    Path(name).write_text("a file")
+    return fit(checkpoint=name)
+
+
+def into_a_fit(name: str) -> Any:
+    fit(checkpoint=name)
+    return fit(checkpoint=name)
+
+
+def with_other_batches(name: str) -> Any:
+    fit(checkpoint=name)
+    return wg.train.fit(step(), (X, Y), 2, 2, checkpoint=name, resume=True, progress=False)
+
+
+def into_a_step(name: str) -> Any:
+    Path(name).mkdir()
+    step().save(f"{name}/last.safetensors")
+    return fit(checkpoint=name, resume=True)
+
+
+def without_tensorboard() -> Any:
+    with mock.patch.dict(sys.modules, {"tensorboard": ModuleType("tensorboard")}):
+        return wg.train.log_tensorboard("runs")
+
+
+CASES: dict[str, Callable[[], Any]] = {
+    "fit: a model in the place of the step": lambda: wg.train.fit(np.ones(3), (X, Y), 1, 4),
+    "fit: an unknown option": lambda: fit(metric="mae"),
+    "fit: a list of arrays": lambda: fit([X, Y]),
+    "fit: names that the loss does not have": lambda: fit({"a": X, "b": Y}),
+    "fit: one name that the loss does not have": lambda: fit({"x": X, "target": Y}),
+    "fit: half an epoch": lambda: fit(epochs=0.5),
+    "fit: no whole seed": lambda: fit(shuffle_seed=1.5),
+    "fit: a batch that does not fit": lambda: wg.train.fit(step(), (X, Y), 1, 5),
+    "fit: a share of the rows that is none": lambda: fit(validation=1.5),
+    "fit: a share that leaves nothing": lambda: fit(validation=0.01),
+    "fit: validation data in a list": lambda: fit(validation=[X, Y]),
+    "fit: metrics without validation data": lambda: fit(metrics="mae"),
+    "fit: metrics without a prediction": measured,
+    "fit: a metric that is unknown": lambda: measured("acuracy", predict=predict),
+    "fit: a metric that is like no other": lambda: measured("quality", predict=predict),
+    "fit: a metric that is a number": lambda: measured({"a": 3}, predict=predict),
+    "fit: metrics that are a number": lambda: measured(3, predict=predict),
+    "fit: two metrics of one name": lambda: measured(["mae", "mae"], predict=predict),
+    "fit: a metric that returns an array": lambda: measured(lambda t, p: t - p, predict=predict),
+    "fit: a prediction from something else": lambda: measured(predict=lambda w, z: z @ w),
+    "fit: a prediction of one number": lambda: measured(predict=lambda w, x: wg.sum(x @ w)),
+    "fit: a prediction from everything": lambda: measured(predict=lambda w, x, y: x @ w + y),
+    "fit: a target that is none": lambda: measured(predict=predict, target="z"),
+    "fit: early stopping by a word": lambda: fit(early_stopping="soon"),
+    "fit: a callback that is none": lambda: fit(callbacks=[3]),
+    "fit: a callback that returns a number": lambda: fit(callbacks=lambda record: record.loss),
+    "fit: resume without a checkpoint": lambda: fit(resume=True),
+    "fit: a checkpoint that is a number": lambda: fit(checkpoint=3),
+    "fit: a checkpoint in the place of a file": lambda: in_folder(into_a_file),
+    "fit: a checkpoint that is there already": lambda: in_folder(into_a_fit),
+    "fit: a checkpoint of other batches": lambda: in_folder(with_other_batches),
+    "fit: a checkpoint of a step alone": lambda: in_folder(into_a_step),
+    "EarlyStopping: no patience": lambda: EarlyStopping(patience=0),
+    "EarlyStopping: a wrong mode": lambda: EarlyStopping(mode="highest"),
+    "EarlyStopping: a negative distance": lambda: EarlyStopping(min_delta=-1.0),
+    "EarlyStopping: a column that is not there": lambda: fit(
+        early_stopping=EarlyStopping(monitor="validation_loss")
+    ),
+    "EarlyStopping: a metric of the user's": lambda: measured(
+        {"mine": lambda t, p: 0.0}, predict=predict, early_stopping=EarlyStopping(monitor="mine")
+    ),
+    "History.plot: nothing to draw": lambda: step().run(X, Y, batch_size=4, epochs=0).plot(),
+    "log_csv: a number as path": lambda: wg.train.log_csv(3),  # type: ignore[arg-type]
+    "log_tensorboard: without the package": without_tensorboard,
+    "log_wandb: a name": lambda: wg.train.log_wandb("project"),
+    "metrics: one score per row": lambda: metrics.accuracy(Y, np.ones(4)),
+    "metrics: other rows": lambda: metrics.accuracy(Y, np.ones((3, 2))),
+    "metrics: other numbers": lambda: metrics.mae(Y, np.ones(3)),
+    "metrics: weights that are none": lambda: metrics.mae(Y, Y, np.zeros(4)),
+    "metrics: an unknown average": lambda: metrics.f1(Y, np.ones(4, int), average="both"),
+    "metrics: one class alone": lambda: metrics.auc(Y, Y),
+    "metrics: an area of other rows": lambda: metrics.auc(Y, np.ones(3)),
+    "metrics: the best of no scores": lambda: metrics.top_k(Y, Y),
+    "metrics: the best of too few": lambda: metrics.top_k(Y, np.ones((4, 3))),
+}
