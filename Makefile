@@ -1,14 +1,14 @@
 # Each target creates .venv and installs what it needs; needs only Python 3.11 or later and make.
 PYTHON ?= python3
 ARGS ?=
-EXAMPLE ?= digits
+EXAMPLE ?=
 BIN := .venv/bin
 
 .NOTPARALLEL:
 .PHONY: demo test check bench format clean
 
-demo: .venv/.installed-demo  ## train a classifier of handwritten digits; EXAMPLE=convnet, lars: others
-	$(BIN)/python examples/$(EXAMPLE).py $(ARGS)
+demo: .venv/.installed-cli  ## train a classifier of handwritten digits; EXAMPLE=convnet: an example
+	$(if $(EXAMPLE),$(BIN)/python examples/$(EXAMPLE).py,$(BIN)/wengert train digits) $(ARGS)
 
 test: .venv/.installed-test  ## run the tests; ARGS="-k tanh" passes options to pytest
 	$(BIN)/python -m pytest $(ARGS)

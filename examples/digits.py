@@ -1,4 +1,5 @@
-"""Train a classifier of handwritten digits with `wg.TrainStep` and `wg.optim.Lars`: `make demo`.
+"""Train a classifier of handwritten digits with `wg.TrainStep` and `wg.optim.Lars`:
+`make demo EXAMPLE=digits`.
 
 Loss, gradient and update are one native call; `step.epochs` makes it for every batch of an epoch.
 Run it twice: the fingerprint at the end, of every bit that was trained, is the same.
@@ -161,7 +162,7 @@ def report(learned: Learned, path: Path) -> None:
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description="Train a classifier of handwritten digits with LARS, in seconds.",
-        epilog="with make: make demo ARGS='--epochs 10 --seed 1'",
+        epilog="with make: make demo EXAMPLE=digits ARGS='--epochs 10 --seed 1'",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     add = parser.add_argument

@@ -30,6 +30,7 @@ RANKS = {
     "nn": 10,
     "optim": 10,
     "train": 11,
+    "cli": 12,
     "sklearn": 12,
     "__init__": 99,
 }
@@ -126,10 +127,11 @@ def cycle_faults(root: Path) -> list[str]:
         name: {
             within(root, target, known)
             for node, target in imports(root, path, known)
-            if node.lineno not in for_types_only(path)
+            if node.lineno not in never_run
         }
         - {None}
         for name, path in known.items()
+        for never_run in [for_types_only(path)]
     }
     try:
         TopologicalSorter(reached).prepare()

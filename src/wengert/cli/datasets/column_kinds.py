@@ -1,0 +1,91 @@
+"""What the cells of a column are: numbers, or names of categories."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from wengert.cli.datasets.data_table import Array, Column, DataTable, texts
+from wengert.cli.exit_codes import DataFault
+
+_WHOLE = re.compile(r"^([+-]?\d+)\.0*$")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+
+
+def as_numbers(table: DataTable, column: Column, advice: str) -> Column:
+    """The column as numbers; the first cell that is none, or is infinite, is refused. `advice` says
+    what else to do with the column.
+    """
+    if column.is_text:
+        cells = np.array([_number(cell) for cell in column.cells], np.float64)
+        wrong = np.isnan(cells) & ~column.missing
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise DataFault(
+                f"{table.place(row)}: column {column.name!r}: {column.cells[row]!r} is not a "
+                f"number; {_others(wrong, column.missing)}. {_repair(column.cells[row], advice)}"
+            )
+        column = Column(column.name, cells)
+    infinite = np.isinf(column.cells)
+    if infinite.any():
+        raise DataFault(
+            f"{table.place(int(np.argmax(infinite)))}: column {column.name!r}: is infinite; "
+            "numbers must be finite. Correct the cell."
+        )
+    return column
+
+
+def as_names(column: Column) -> Column:
+    """The column as names of categories: whole numbers are written without a point."""
+    if column.is_text:
+        return Column(column.name, texts(map(_name, column.cells)))
+    cells = (None if np.isnan(x) else _name(repr(x)) for x in column.cells.tolist())
+    return Column(column.name, texts(cells))
+
+
+def _name(cell: str | None) -> str | None:
+    return cell if cell is None else _WHOLE.sub(r"\1", cell)
+
+
+def found_kind(table: DataTable, column: Column) -> Column:
+    """The column as numbers or as names, whichever it is. Where most cells, and not all, are
+    numbers, the first other one is refused: most likely it is a slip.
+    """
+    if not column.is_text:
+        return as_numbers(table, column, "")
+    if not column.read_as_text:
+        return column
+    given = [cell for cell in column.cells if cell is not None]
+    if given and all(_DECIMAL_COMMA.fullmatch(cell) for cell in given):
+        raise DataFault(
+            f"{table.place(0)}: column {column.name!r}: {given[0]!r} has a decimal comma; numbers "
+            "are written with a point. Replace the commas."
+        )
+    numbers = sum(not np.isnan(_number(cell)) for cell in given)
+    if 2 * numbers >= len(given):
+        advice = f"If it is a column of categories, add --categorical {column.name!r}."
+        return as_numbers(table, column, advice)
+    return column
+
+
+def _number(cell: Any) -> float:
+    """The number that a cell is; NaN if it is none. Words for NaN are missing cells already."""
+    if cell is None:
+        return np.nan
+    try:
+        return float(cell)
+    except ValueError:
+        return np.nan
+
+
+def _others(wrong: Array, missing: Array) -> str:
+    right, given = int((~wrong & ~missing).sum()), int((~missing).sum())
+    return f"{right} of the {given} cells of this column are"
+
+
+def _repair(cell: str, advice: str) -> str:
+    if _DECIMAL_COMMA.fullmatch(cell):
+        return "Write a decimal point."
+    return f"Correct the cell. {advice}".strip()

@@ -1,0 +1,68 @@
+"""From what a user names to a table: a built-in set, or a file by its ending."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wengert.cli.datasets.builtin_sets import SETS, read_builtin
+from wengert.cli.datasets.data_table import DataTable
+from wengert.cli.datasets.delimited import read_delimited
+from wengert.cli.datasets.numpy_files import read_numpy
+from wengert.cli.datasets.parquet import read_parquet
+from wengert.cli.exit_codes import DataFault, UsageFault
+from wengert.core.words.nearest import misspelt
+
+_TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+ENDINGS = (*_TEXT, ".parquet", ".npy", ".npz")
+
+
+def read_data(name: str, delimiter: str | None = None, header: bool = True) -> DataTable:
+    """The table of a built-in set or of a file."""
+    if name in SETS:
+        return read_builtin(name)
+    path = Path(name)
+    ending = path.suffix.lower()
+    try:
+        _require_file(path)
+        if ending in _TEXT or delimiter is not None:
+            return read_delimited(path, as_delimiter(delimiter) or _TEXT[ending], header)
+        if ending in (".npy", ".npz"):
+            return read_numpy(path)
+        if ending == ".parquet":
+            return read_parquet(path)
+    except OSError as error:
+        raise DataFault(f"{name}: cannot be read ({error.strerror or error}).") from None
+    raise DataFault(
+        f"{name}: its ending {ending!r} is not known; files are read by their endings "
+        f"{', '.join(ENDINGS)}. Rename it, or say how its columns are separated: --delimiter ','."
+    )
+
+
+def as_delimiter(given: str | None) -> str | None:
+    """The character that a user means."""
+    if given is None:
+        return None
+    found = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}.get(
+        given, given
+    )
+    if len(found) != 1 or found in '"\r\n':
+        raise UsageFault(
+            f"--delimiter: given {given!r}; it must be one character, or the word tab. Write "
+            "--delimiter ';'."
+        )
+    return found
+
+
+def _require_file(path: Path) -> None:
+    name = str(path)
+    if path.is_dir():
+        raise DataFault(f"{name}: is a folder; a file is needed.")
+    if path.exists():
+        return
+    if path.suffix or "/" in name:
+        raise DataFault(f"{name}: there is no such file (looked for in {Path.cwd()}).")
+    guess = misspelt(name, SETS)
+    meant = f" Did you mean {guess}?" if guess else ""
+    raise DataFault(
+        f"{name}: is no file and no built-in set; the sets are {', '.join(SETS)}.{meant}"
+    )

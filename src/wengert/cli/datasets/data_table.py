@@ -1,0 +1,113 @@
+"""Tables: named columns of numbers or texts, which know where their cells come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wengert.cli.exit_codes import DataFault
+from wengert.core.words.nearest import ALIKE, nearest
+
+Array: TypeAlias = np.ndarray[Any, Any]
+
+# Cells of a text file that say that there is nothing.
+MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "#n/a"})
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One column. Cells are float64 with NaN, or texts with None, where there is nothing.
+
+    `read_as_text` is True where the file has no types, so that texts may stand for numbers.
+    """
+
+    name: str
+    cells: Array
+    read_as_text: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        return bool(self.cells.dtype == object)
+
+    @property
+    def missing(self) -> Array:
+        """Where there is nothing."""
+        if self.is_text:
+            return np.fromiter((cell is None for cell in self.cells), bool, len(self.cells))
+        found: Array = np.isnan(self.cells)
+        return found
+
+    def taken(self, rows: Array) -> Column:
+        return Column(self.name, self.cells[rows], self.read_as_text)
+
+
+@dataclass(frozen=True, eq=False)
+class DataTable:
+    """Columns of one length."""
+
+    source: str  # the file, or the name of a built-in set
+    columns: tuple[Column, ...]
+    lines: Array | None = None  # of the file, for each row; None where a file has no lines
+    rows_from: Array | None = None  # which rows of the source these are; None: all, in order
+
+    def __len__(self) -> int:
+        return len(self.columns[0].cells) if self.columns else 0
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    def place(self, row: int) -> str:
+        """Where a row stands in its file: the beginning of an error."""
+        if self.lines is not None:
+            return f"{self.source}:{self.lines[row]}"
+        origin = row if self.rows_from is None else int(self.rows_from[row])
+        return f"{self.source}, row {origin}"
+
+    def column(self, name: str, asked_by: str) -> Column:
+        """The column of a name; `asked_by` says in the error who wants it."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        guess = nearest(name, self.names, ALIKE)
+        meant = f" Did you mean {guess!r}?" if guess else ""
+        raise DataFault(
+            f"{self.source}: {asked_by} {name!r} is not a column; there are "
+            f"{listed(self.names)}.{meant}"
+        )
+
+    def without(self, names: Iterable[str]) -> DataTable:
+        left_out = set(names)
+        kept = tuple(column for column in self.columns if column.name not in left_out)
+        return DataTable(self.source, kept, self.lines, self.rows_from)
+
+    def taken(self, rows: Array) -> DataTable:
+        """The rows of these numbers."""
+        origin = np.arange(len(self)) if self.rows_from is None else self.rows_from
+        return DataTable(
+            self.source,
+            tuple(column.taken(rows) for column in self.columns),
+            None if self.lines is None else self.lines[rows],
+            origin[rows],
+        )
+
+
+def listed(names: Sequence[str], most: int = 12) -> str:
+    """Names in quotes; of many, the first ones.
+
+    >>> listed(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
+    """
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def texts(cells: Iterable[Any]) -> Array:
+    """An array of texts, None where a cell is None."""
+    found = [None if cell is None else str(cell) for cell in cells]
+    array = np.empty(len(found), object)
+    array[:] = found
+    return array

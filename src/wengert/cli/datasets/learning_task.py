@@ -1,0 +1,225 @@
+"""What is to be learned from a table: which column is the target, and whether it is a class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wengert.cli.datasets.column_kinds import as_names, as_numbers, found_kind
+from wengert.cli.datasets.data_table import Array, Column, DataTable, listed
+from wengert.cli.datasets.preparation import (
+    CLASSIFICATION,
+    DROP,
+    FILL,
+    REFUSE,
+    REGRESSION,
+    Preparation,
+    Say,
+    TargetColumn,
+    fitted_features,
+    mean_and_scale,
+    require_whole,
+)
+from wengert.cli.exit_codes import DataFault
+
+MOST_CLASSES = 20  # of whole numbers: with more of them, they are taken for measurements
+USUAL_TARGETS = ("target", "label", "class", "y")
+FEWEST_ROWS = 4
+_WITH_GAPS = "Add --missing drop to leave such rows out, or --missing fill to take the mean"
+
+
+@dataclass(frozen=True)
+class DataChoices:
+    """What a user says about the columns."""
+
+    target: str | None = None
+    task: str | None = None
+    categorical: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    missing: str = REFUSE
+    validation: float = 0.2
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class LearningData:
+    """Arrays to train on, arrays that are held out, and how they were made."""
+
+    preparation: Preparation
+    why_task: str
+    x: Array  # (rows, width)
+    y: Array  # (rows,) classes, or (rows, 1) numbers
+    held_x: Array
+    held_y: Array
+
+
+def learning_data(table: DataTable, choices: DataChoices, say: Say) -> LearningData:
+    """Everything between a table and training. Means and categories come from the rows to train on
+    alone.
+    """
+    table, target = _chosen_columns(table, choices)
+    table, target = _without_gaps(table, target, choices.missing, say)
+    task, why = _task(table, target, choices.task)
+    if task == CLASSIFICATION:
+        target = as_names(target)
+        _require_classes(table, target)
+    else:
+        target = as_numbers(table, target, "For classes, add --task classification.")
+        _require_spread(table, target)
+    trained, held = split_rows(
+        target.cells if task == CLASSIFICATION else None,
+        len(table),
+        choices.validation,
+        choices.seed,
+    )
+    features = fitted_features([column.taken(trained) for column in table.columns], say)
+    if not features:
+        raise DataFault(
+            f"{table.source}: no column is left to learn from beside the target {target.name!r}."
+        )
+    preparation = Preparation(features, _fitted_target(task, target, trained), choices.missing)
+    quiet = _unsaid
+    encoded = preparation.target.encoded(table, target)
+    inputs = preparation.inputs(table, quiet)
+    return LearningData(
+        preparation, why, inputs[trained], encoded[trained], inputs[held], encoded[held]
+    )
+
+
+def _unsaid(_: str) -> None:
+    """Categories that are in held-out rows alone are no news."""
+
+
+def _chosen_columns(table: DataTable, choices: DataChoices) -> tuple[DataTable, Column]:
+    """The features, each as numbers or names, and the target."""
+    target = table.column(_target_name(table, choices.target), "the target")
+    for name in choices.ignore:
+        table.column(name, "--ignore")
+    for name in choices.categorical:
+        table.column(name, "--categorical")
+    table = table.without([target.name, *choices.ignore])
+    if not table.columns:
+        raise DataFault(
+            f"{table.source}: has no column beside the target {target.name!r}; there is nothing to "
+            "learn from."
+        )
+    columns = tuple(
+        as_names(column) if column.name in choices.categorical else found_kind(table, column)
+        for column in table.columns
+    )
+    return DataTable(table.source, columns, table.lines, table.rows_from), target
+
+
+def _target_name(table: DataTable, given: str | None) -> str:
+    if given is not None:
+        return given
+    usual = [name for name in table.names if name.lower() in USUAL_TARGETS]
+    if len(usual) == 1:
+        return usual[0]
+    raise DataFault(
+        f"{table.source}: which column is to be predicted? There are {listed(table.names)}. Say "
+        f"it: --target {table.names[-1]!r}."
+    )
+
+
+def _without_gaps(
+    table: DataTable, target: Column, missing: str, say: Say
+) -> tuple[DataTable, Column]:
+    """Deal with missing cells as the user wishes; a row without a target teaches nothing."""
+    if missing == REFUSE:
+        for column in (target, *table.columns):
+            require_whole(table, column, _WITH_GAPS)
+        return table, target
+    gaps = target.missing.copy()
+    if missing == DROP:
+        for column in table.columns:
+            gaps |= column.missing
+    if gaps.all():
+        raise DataFault(
+            f"{table.source}: every row has a missing cell; nothing is left without them. "
+            f"Try --missing {FILL}, or leave out the columns that are empty with --ignore."
+        )
+    if gaps.any():
+        say(f"{int(gaps.sum())} of {len(table)} rows have missing cells and are left out")
+        rows = np.flatnonzero(~gaps)
+        table, target = table.taken(rows), target.taken(rows)
+    return table, target
+
+
+def _task(table: DataTable, target: Column, asked: str | None) -> tuple[str, str]:
+    """The task, and why it is that."""
+    if asked is not None:
+        return asked, "as asked"
+    found = found_kind(table, target)
+    if found.is_text:
+        return CLASSIFICATION, "the target is text"
+    values = np.unique(found.cells)
+    whole = bool((values == np.round(values)).all())
+    if whole and len(values) <= MOST_CLASSES:
+        return (
+            CLASSIFICATION,
+            f"the target has {len(values)} whole numbers; --task regression for a number",
+        )
+    kind = "whole numbers" if whole else "numbers"
+    return REGRESSION, f"the target has {len(values)} different {kind}"
+
+
+def _require_classes(table: DataTable, target: Column) -> None:
+    classes = sorted(set(target.cells))
+    if len(classes) < 2:
+        raise DataFault(
+            f"{table.source}: target {target.name!r} is {classes[0]!r} in all {len(table)} rows; "
+            "two classes are needed to tell apart. Give rows of another class, or another --target."
+        )
+    if 2 * len(classes) > len(table):
+        raise DataFault(
+            f"{table.source}: target {target.name!r} has {len(classes)} classes in {len(table)} "
+            "rows; a class needs several rows to be learned. Is it the right --target, or "
+            "--task regression?"
+        )
+
+
+def _require_spread(table: DataTable, target: Column) -> None:
+    if (target.cells == target.cells[0]).all():
+        raise DataFault(
+            f"{table.source}: target {target.name!r} is {target.cells[0]:g} in all {len(table)} "
+            "rows; there is nothing to learn. Give another --target."
+        )
+
+
+def split_rows(
+    classes: Array | None, count: int, validation: float, seed: int
+) -> tuple[Array, Array]:
+    """Numbers of the rows to train on, and of those that are held out: of each class alike."""
+    if count < FEWEST_ROWS:
+        raise DataFault(
+            f"the data has {count} rows; {FEWEST_ROWS} are needed at least, to learn from some and "
+            "to judge by others."
+        )
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(count)
+    if classes is None:
+        held = order[: min(max(round(validation * count), 1), count - 1)]
+    else:
+        parts = [order[classes[order] == name] for name in sorted(set(classes))]
+        held = np.concatenate([part[: round(validation * len(part))] for part in parts])
+        if not len(held):
+            held = max(parts, key=len)[:1]
+    trained = np.setdiff1d(np.arange(count), held)
+    return trained, np.sort(held)
+
+
+def _fitted_target(task: str, target: Column, trained: Array) -> TargetColumn:
+    if task == CLASSIFICATION:
+        return TargetColumn(target.name, tuple(_in_order(set(target.cells))))
+    return TargetColumn(target.name, (), *mean_and_scale(target.cells[trained]))
+
+
+def _in_order(names: set[str]) -> list[str]:
+    """Sorted, numbers by their size."""
+    try:
+        return sorted(names, key=float)
+    except ValueError:
+        return sorted(names)

@@ -1,0 +1,242 @@
+"""From tables to arrays: numbers are standardised, categories become one column of 0 and 1 each.
+
+How that is done is found out from the rows to train on, is saved with the model, and is done again
+in the same way for every prediction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.cli.datasets.column_kinds import as_names, as_numbers
+from wengert.cli.datasets.data_table import Array, Column, DataTable, listed
+from wengert.cli.exit_codes import DataFault
+
+FEW_CATEGORIES = 10  # of a column that may be different in most rows
+MOST_CATEGORIES = 64  # of a column; rarer ones count as unknown
+CLASSIFICATION, REGRESSION = "classification", "regression"
+FILL, DROP, REFUSE = "fill", "drop", "refuse"
+
+Say = Callable[[str], None]  # tells the user something
+
+
+@dataclass(frozen=True)
+class NumberFeature:
+    """A column of numbers, standardised; a missing one counts as the mean."""
+
+    name: str
+    mean: float
+    scale: float
+    kind: str = "number"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    def encoded(self, column: Column) -> Array:
+        found = (column.cells - self.mean) / self.scale
+        return np.nan_to_num(found, nan=0.0)[:, None]  # (rows, 1)
+
+
+@dataclass(frozen=True)
+class CategoryFeature:
+    """A column of names; each of the categories is a column of 0 and 1. Other names, and missing
+    ones, are 0 in all of them.
+    """
+
+    name: str
+    categories: tuple[str, ...]
+    kind: str = "category"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(f"{self.name} = {category}" for category in self.categories)
+
+    def encoded(self, column: Column) -> Array:
+        places = {category: i for i, category in enumerate(self.categories)}
+        found = np.zeros((len(column.cells), len(places)))  # (rows, categories)
+        for row, cell in enumerate(column.cells):
+            if cell in places:
+                found[row, places[cell]] = 1.0
+        return found
+
+    def unknown(self, column: Column) -> list[str]:
+        """The names that training has not seen."""
+        return sorted({*column.cells} - {*self.categories, None})
+
+
+Feature = NumberFeature | CategoryFeature
+
+
+@dataclass(frozen=True)
+class TargetColumn:
+    """What is predicted: a class, or a number that is standardised."""
+
+    name: str
+    classes: tuple[str, ...] = ()
+    mean: float = 0.0
+    scale: float = 1.0
+
+    @property
+    def task(self) -> str:
+        return CLASSIFICATION if self.classes else REGRESSION
+
+    def encoded(self, table: DataTable, column: Column) -> Array:
+        """Numbers of classes, or standardised numbers of shape (rows, 1)."""
+        if not self.classes:
+            found = as_numbers(table, column, "").cells
+            scaled: Array = ((found - self.mean) / self.scale).astype(np.float32)[:, None]
+            return scaled
+        places = {name: i for i, name in enumerate(self.classes)}
+        names = as_names(column).cells
+        for row, name in enumerate(names):
+            if name not in places:
+                raise DataFault(
+                    f"{table.place(row)}: target {self.name!r}: {name!r} is none of the classes "
+                    f"that were trained: {listed(self.classes)}."
+                )
+        return np.array([places[name] for name in names], np.int64)
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """How the columns of a table become the inputs of a model, and its outputs an answer."""
+
+    features: tuple[Feature, ...]
+    target: TargetColumn
+    missing: str = REFUSE
+
+    @property
+    def width(self) -> int:
+        return sum(len(feature.labels) for feature in self.features)
+
+    @property
+    def outputs(self) -> int:
+        return len(self.target.classes) or 1
+
+    def groups(self) -> list[tuple[str, slice]]:
+        """Each feature with the columns of the input that it has become."""
+        ends = np.cumsum([len(feature.labels) for feature in self.features])
+        starts = [0, *ends[:-1]]
+        return [
+            (feature.name, slice(int(start), int(end)))
+            for feature, start, end in zip(self.features, starts, ends, strict=True)
+        ]
+
+    def inputs(self, table: DataTable, say: Say) -> Array:
+        """The rows of a table as inputs, (rows, width)."""
+        self._require_columns(table)
+        parts = [feature.encoded(self._fitting(table, feature, say)) for feature in self.features]
+        return np.concatenate(parts, axis=1).astype(np.float32)
+
+    def _require_columns(self, table: DataTable) -> None:
+        absent = [each.name for each in self.features if each.name not in table.names]
+        if not absent:
+            return
+        wanted = [feature.name for feature in self.features]
+        extra = [name for name in table.names if name not in (*wanted, self.target.name)]
+        others = f" It has {listed(extra)}, which the model does not know." if extra else ""
+        raise DataFault(
+            f"{table.source}: has no column {listed(absent)}; the model was trained with "
+            f"{listed(wanted)}.{others}"
+        )
+
+    def _fitting(self, table: DataTable, feature: Feature, say: Say) -> Column:
+        column = table.column(feature.name, "the feature")
+        if isinstance(feature, NumberFeature):
+            column = as_numbers(table, column, "")
+        else:
+            column = as_names(column)
+            unknown = feature.unknown(column)
+            if unknown and len(feature.categories) < MOST_CATEGORIES:
+                say(
+                    f"column {feature.name!r}: {listed(unknown, 4)} was not there in training, and "
+                    "counts as none of the known categories"
+                )
+        if self.missing != FILL:
+            require_whole(table, column, "Fill it in, or train with --missing fill")
+        return column
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def of_dict(cls, found: Mapping[str, Any]) -> Preparation:
+        """What `as_dict` gave, through JSON or not."""
+        features = tuple(
+            NumberFeature(each["name"], each["mean"], each["scale"])
+            if each["kind"] == "number"
+            else CategoryFeature(each["name"], tuple(each["categories"]))
+            for each in found["features"]
+        )
+        target = found["target"]
+        return cls(
+            features,
+            TargetColumn(target["name"], tuple(target["classes"]), target["mean"], target["scale"]),
+            found["missing"],
+        )
+
+
+def require_whole(table: DataTable, column: Column, advice: str) -> None:
+    """Refuse missing cells; `advice` says what to do."""
+    missing = column.missing
+    if missing.any():
+        count = int(missing.sum())
+        more = f" (and {count - 1} more)" if count > 1 else ""
+        raise DataFault(
+            f"{table.place(int(np.argmax(missing)))}: column {column.name!r}: the cell is empty or "
+            f"NaN{more}; every cell needs a value. {advice}."
+        )
+
+
+def fitted_features(columns: Sequence[Column], say: Say) -> tuple[Feature, ...]:
+    """How columns, of the rows to train on, are encoded. What says nothing is left out."""
+    found: list[Feature] = []
+    constant: list[str] = []
+    for column in columns:
+        given = column.cells[~column.missing]
+        if not len(given) or (given == given[0]).all():
+            constant.append(column.name)
+            continue
+        feature = _fitted_names(column, say) if column.is_text else _fitted_numbers(column)
+        if feature is not None:
+            found.append(feature)
+    if constant:
+        say(f"left out, since every row of training is the same: {listed(constant, 6)}")
+    return tuple(found)
+
+
+def _fitted_numbers(column: Column) -> NumberFeature:
+    return NumberFeature(column.name, *mean_and_scale(column.cells[~np.isnan(column.cells)]))
+
+
+def mean_and_scale(numbers: Array) -> tuple[float, float]:
+    """The mean, and the standard deviation or 1 where there is none. Of numbers that are huge, the
+    squares are: made smaller first, they cannot overflow.
+    """
+    largest = float(np.abs(numbers).max()) or 1.0
+    found = numbers / largest
+    return float(found.mean()) * largest, float(found.std()) * largest or 1.0
+
+
+def _fitted_names(column: Column, say: Say) -> CategoryFeature | None:
+    counts = Counter(cell for cell in column.cells if cell is not None)
+    given = sum(counts.values())
+    if len(counts) > FEW_CATEGORIES and 2 * len(counts) > given:
+        say(
+            f"column {column.name!r} has {len(counts)} different texts in {given} rows, like a "
+            "name or a number of each row; it is left out"
+        )
+        return None
+    common = [name for name, _ in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
+    if len(common) > MOST_CATEGORIES:
+        say(
+            f"column {column.name!r} has {len(common)} categories; the {MOST_CATEGORIES} most "
+            "frequent are used, all others count as one"
+        )
+    return CategoryFeature(column.name, tuple(sorted(common[:MOST_CATEGORIES])))

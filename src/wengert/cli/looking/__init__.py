@@ -1,0 +1,1 @@
+"""Commands that look: at data with a model, at runs, at the machine."""

@@ -1,0 +1,1 @@
+"""Pages of the commands: one file of HTML each, with pictures inside, that needs no network."""
