@@ -82,3 +82,18 @@ def test_donated_and_not(chunk: int, threads: int, monkeypatch: pytest.MonkeyPat
         kernels = step.executable(*given).program.kernels
         gated += any(kernel.gated for kernel in kernels)
     assert gated > 10
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+def test_few_elements_after_many(axis, monkeypatch):
+    """Of a kernel that workers divide some have nothing to do then; nobody may do it twice."""
+    monkeypatch.setenv("WENGERT_GRAIN", "1")
+
+    def function(x):
+        return np.tanh(x) * 0.9 + (1.1 if axis is None else np.sum(x, axis, keepdims=True))
+
+    step = wg.compile(function, dims={"x": {1: wg.Dim("n")}}, threads=3, donate=("x",))
+    for n in (37, 1, 3, 11):
+        x = np.random.default_rng(n).normal(size=(17, n))
+        wanted = function(x)
+        np.testing.assert_allclose(step(x), wanted, rtol=1e-14)

@@ -239,6 +239,14 @@ def test_of_bodies(name):
     refused(text.replace(old, new, 1), message)
 
 
+def test_an_open_slice_that_stands():
+    refused(
+        'graph(%0: float64[n, 3] "x") { %1: float64[n, 3] = place(%0, shape=(n, 3), '
+        "start=(0, 0), step=(0, 1)) return %1 }",
+        "all of it must lie inside",
+    )
+
+
 def test_what_is_recorded_without_the_check_is_refused_too():
     """The rules of the ops run whenever a call is recorded."""
     for rebind in (

@@ -41,10 +41,10 @@ def _require_inside(name: str, shape: Shape, start: Shape, size: Shape, step: Sh
     """Numbers must fit; what a Dim makes of them is checked when it has a value."""
     for axis, (n, first, count, stride) in enumerate(zip(shape, start, size, step, strict=True)):
         known = all(isinstance(each, int) for each in (n, first, count, stride))
-        if not known or count == 0:
+        if count == 0 or (not known and (stride != 0 or count == 1)):
             continue
         last = first + (count - 1) * stride
-        still = stride == 0 and count > 1
+        still = stride == 0 and count != 1
         if still or count < 0 or not 0 <= first < n or not 0 <= last < n:
             raise ShapeError(
                 f"{name}: axis {axis} has size {n}, and a slice from {first} to "

@@ -137,7 +137,8 @@ class ColumnLoops(FoldingLoops):
 
         code.loop(first, main, width, tile)
         if main is not end:
-            rest = code.sub(end, main)
+            # A chunk behind the end has no columns left.
+            rest = code.sub(end, main if first == 0 else code.max(main, first))
             last = partial(self.chunk, found, main)
             code.when(code.compare("sgt", rest, 0), lambda: last(code.first_lanes(rest)))
 

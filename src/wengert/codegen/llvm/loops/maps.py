@@ -104,7 +104,8 @@ class Loops:
             return
         main = code.let(f"and i64 {extent}, {-LANES}")
         code.loop(first, main, LANES, lambda i, _: body(i, None))
-        rest = code.sub(extent, main)
+        # A chunk behind the end has no elements left.
+        rest = code.sub(extent, main if first == 0 else code.max(main, first))
         code.when(code.compare("sgt", rest, 0), lambda: body(main, code.first_lanes(rest)))
 
     def masked_chunks(
