@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from compiler.captured import X, call
-from wengert.errors import TraceError
+from wengert.errors import CaptureWarning, TraceError
 
 table = np.ones(3)
 
@@ -58,9 +58,14 @@ def test_an_array_from_which_a_constant_was_computed_is_noticed():
 def test_an_array_that_is_only_measured_may_change():
     numbers = np.ones(3)
     compiled = wg.compile(lambda x: x * len(numbers))
-    for k in range(10):
-        numbers[0] = k
+
+    def change(_):
+        numbers[0] += 1
         assert compiled(X)[0] == 3.0
+
+    with pytest.warns(CaptureWarning, match=r"recorded again 3 times.*'numbers'") as caught:
+        call(change, X, 10)
+    assert len(caught) == 1
 
 
 def test_a_captured_array_is_not_kept_alive():

@@ -20,6 +20,10 @@ def positions(captured: Iterable[Any]) -> Positions:
         ("np.random", _global_state),  # NumPy imports it here, lest the function be the first
     ]
     for each in captured:
+        if isinstance(each, random.Random):
+            if not isinstance(each, random.SystemRandom):  # it has no position
+                reads.append(("a generator of random", each.getstate))
+            continue
         bits = each if hasattr(each, "state") else getattr(each, "_bit_generator", None)
         if bits is not None:
             reads.append(("a generator of NumPy", partial(_state, bits)))
@@ -40,13 +44,17 @@ def moved(before: Positions) -> str | None:
 
 
 def used_by(function: Any) -> list[Any]:
-    """The generators of NumPy that a function of the user's names directly."""
+    """The generators that a function of the user's names directly."""
     code = getattr(function, "__code__", None)
     if code is None:
         return []
     names = (function.__globals__.get(name) for name in code.co_names)
     cells = (_held(cell) for cell in function.__closure__ or ())
-    return [x for x in (*names, *cells) if type(x).__module__.startswith("numpy.random")]
+    return [x for x in (*names, *cells) if _is_generator(x)]
+
+
+def _is_generator(x: Any) -> bool:
+    return type(x).__module__.startswith("numpy.random") or isinstance(x, random.Random)
 
 
 def _held(cell: Any) -> Any:

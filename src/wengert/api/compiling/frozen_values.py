@@ -34,12 +34,12 @@ from wengert.runtime.outside.watch import (
     ELEMENT,
     ITEM,
     LIST_SIZE,
-    MISSING,
     SET_SIZE,
     Contents,
     Place,
     checksum,
     is_plain,
+    is_unchanged,
 )
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -58,6 +58,10 @@ class _Change:
     place: Place | None = None
     read: bool = True  # whether something else is done with it than to add to it
 
+    def goes_on(self, now: Any) -> bool:
+        """Whether another recording has changed it again; `now` was there before that."""
+        return self.place is not None and not is_unchanged(self.place.read(), now)
+
 
 class Outside:
     """What a function could read beside its arguments, before it is recorded."""
@@ -69,8 +73,7 @@ class Outside:
             for key, (_, x) in captures.arrays.items()
             if x.flags.writeable and not x.dtype.hasobject
         }
-        found = [each for each in captures.places if isinstance(each.value, Iterator)]
-        self._iterators = [(each, _position(each.value)) for each in found]
+        self._iterators = [(label, x, _position(x)) for label, x in captures.iterators]
 
     def require_no_tensors(self, by: str) -> None:
         """Refuse that recording left a Tensor where the function reads: it would be used once."""
@@ -79,7 +82,7 @@ class Outside:
             if now is place.value or isinstance(place.container, Contents):
                 continue
             if _holds_tensor(now, _DEPTH):
-                _put_back(place)  # let the next try find what this one found
+                place.write(place.value)  # let the next try find what this one found
                 line = line_of_change(self._captures, place)
                 raise TraceError(
                     f"{by}: the function left a Tensor in {place.label}, which it reads; it is "
@@ -88,20 +91,44 @@ class Outside:
                     f"the carry of wg.scan.{'' if line is None else f' ({line})'}"
                 )
 
-    def warn(self, by: str, graph: Graph, record: Callable[[], Graph]) -> None:
-        """Warn where the program would be another one with what recording has changed. Who merely
-        counts how often a function is recorded means no harm, and has the right count.
+    def settled(
+        self,
+        by: str,
+        graph: Graph,
+        record: Callable[[], Graph],
+        walk_again: Callable[[], Captures],
+    ) -> list[Place]:
+        """The places to be compared in later calls, with what they are to have. What recording has
+        changed is recorded with once more: what that leaves alone was made by the first recording
+        (a lazy attribute, a default that was filled in), and is compared as it is now. What it
+        changes again is a trace of recordings. Warns where the program would be another one: who
+        merely counts how often a function is recorded means no harm, and has the right count.
         """
-        for place, then in self._iterators:
-            if _position(place.value) != then:
-                self._say(by, f"took items from the iterator {place.label}", place)
-                return
+        for label, iterator, then in self._iterators:
+            if _position(iterator) != then:
+                place = next((p for p in self._captures.places if p.value is iterator), None)
+                self._say(by, f"took items from the iterator {label}", place, "each item")
+                return self._captures.settled()
         changes = [*self._values(), *self._sizes(), *self._arrays()]
         first = next((each for each in changes if each.read), None)
-        if first is not None and self._depends(graph, record, changes):
+        if first is None:
+            self._warn_of_decisions(by, changes)
+            return self._captures.settled()
+        after = walk_again()
+        now = [None if each.place is None else each.place.read() for each in changes]
+        depends = self._depends(graph, record)
+        going_on = [each for each, x in zip(changes, now, strict=True) if each.goes_on(x)]
+        places = after.settled()
+        for each in changes:
+            each.restore()
+        if depends:
             told = f"changed {first.label} {first.told}, and what it computes depends on that"
             self._say(by, told, first.place)
-            return
+        else:
+            self._warn_of_decisions(by, going_on)
+        return places
+
+    def _warn_of_decisions(self, by: str, changes: Sequence[_Change]) -> None:
         for each in changes:  # a later value may decide otherwise than these two
             line = each.place and line_of_decision(self._captures, each.place)
             if line:
@@ -110,37 +137,31 @@ class Outside:
                 )
                 return
 
-    def _say(self, by: str, done: str, place: Place | None) -> None:
+    def _say(self, by: str, done: str, place: Place | None, what: str = "it") -> None:
         warn_user(
             f"{by}: recording the function {done}; it is recorded once, and every call has the "
-            "value of then. Pass it as an argument (a Python number costs no compile), or carry it "
-            "as state.",
+            f"value of then. Pass {what} as an argument (a Python number costs no compile), or "
+            "carry it as state.",
             FrozenValueWarning,
             None if place is None else line_of_change(self._captures, place),
         )
 
-    def _depends(
-        self, graph: Graph, record: Callable[[], Graph], changes: Sequence[_Change]
-    ) -> bool:
+    def _depends(self, graph: Graph, record: Callable[[], Graph]) -> bool:
         try:
             return graph_parts(record()) != graph_parts(graph)
         except TraceError:  # a Tensor that the first recording left in a list
             return True
         except Exception:  # it cannot be recorded twice, or not be compared
             return False
-        finally:
-            for each in changes:
-                each.restore()
 
     def _values(self) -> Iterator[_Change]:
         for place in self._captures.places:
             if place.kind not in _WRITTEN or isinstance(place.container, Contents):
                 continue
-            now = place.read()
-            values = _is_value(place.value) and _is_value(now) and now is not MISSING
-            if values and not place.renew():
+            if not place.renew():
+                now = place.read()
                 told = f"from {_shown(place.value)} to {_shown(now)}"
-                yield _Change(place.label, told, _writing(place, now), place)
+                yield _Change(place.label, told, partial(place.write, now), place)
 
     def _sizes(self) -> Iterator[_Change]:
         """Containers that have more or fewer items."""
@@ -161,23 +182,10 @@ class Outside:
                 yield _Change(f"array {name!r}", "in place", _copying(x, x.copy()))
 
 
-def _put_back(place: Place) -> None:
-    if place.value is not MISSING:
-        place.write(place.value)
-    elif place.kind == ITEM:
-        place.container.pop(place.key, None)
-
-
-def _is_value(x: Any) -> bool:
-    return is_plain(x) or isinstance(x, np.ndarray)
-
-
 def _shown(x: Any) -> str:
-    return f"an array of shape {x.shape}" if isinstance(x, np.ndarray) else reprlib.repr(x)
-
-
-def _writing(place: Place, value: Any) -> Callable[[], object]:
-    return lambda: place.write(value)
+    if isinstance(x, np.ndarray):
+        return f"an array of shape {x.shape}"
+    return reprlib.repr(x) if is_plain(x) else f"a {type(x).__name__}"
 
 
 def _copying(x: Array, content: Array) -> Callable[[], object]:

@@ -18,9 +18,17 @@ from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import CaptureWarning, ProgramsWarning
 from wengert.runtime.executable import Executable
-from wengert.runtime.outside.capture_walk import MOST_ITEMS, MOST_PLACES
+from wengert.runtime.outside.capture_walk import MOST_PLACES
+from wengert.runtime.outside.container_walk import MOST_ITEMS
 from wengert.runtime.outside.users_code import is_users
-from wengert.runtime.outside.watch import ATTRIBUTE, MISSING, Place, is_plain
+from wengert.runtime.outside.watch import (
+    ATTRIBUTE,
+    MISSING,
+    SAME_ITEMS,
+    Place,
+    is_plain,
+    item_label,
+)
 from wengert.runtime.signature import LEAF_MARK, Static, is_number
 
 FORM, PLACES = "", " "  # what forms of arguments, and which arrays are one, are called
@@ -93,17 +101,17 @@ class Met:
             self._line(),
         )
 
-    def note_again(self, place: Place | None) -> None:
-        """Note that the function was recorded again, because of what is at a place now, and gave
-        the program that it had. At the third time, say so: once.
+    def note_again(self, label: str | None) -> None:
+        """Note that the function was recorded again, because of what is at a place of this name
+        now, and gave the program that it had. At the third time, say so: once.
         """
-        if place is None or self._written is None:
+        if label is None or self._written is None:
             return
-        self._in_vain[place.label] = self._in_vain.get(place.label, 0) + 1
-        if self._in_vain[place.label] == PATIENCE:
+        self._in_vain[label] = self._in_vain.get(label, 0) + 1
+        if self._in_vain[label] == PATIENCE:
             warn_user(
                 f"compile: {self._name()} was recorded again {PATIENCE} times, and its program is "
-                f"the same: {place.label!r}, which it could read from outside, is not. Each "
+                f"the same: {label!r}, which it could read from outside, is not. Each "
                 "recording takes as long as a first call. Keep apart what changes in every call "
                 f"and what it reads, or pass it as an argument. ({self._line()})",
                 CaptureWarning,
@@ -151,10 +159,18 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
             found[f"argument {name!r}"] = [_text(each) for each in values]
     # What an object has itself goes before what its class has, of the same name.
     own = sorted(executable.watch.places, key=lambda p: p.kind == ATTRIBUTE or p.value is MISSING)
-    for place in own:
-        outside = _Outside(_text(place.value), _which(place.value), type(place.value) is float)
-        found.setdefault(f"{place.label!r}", outside)
+    for label, value in chain.from_iterable(map(_labelled, own)):
+        outside = _Outside(_text(value), _which(value), type(value) is float)
+        found.setdefault(f"{label!r}", outside)
     return {**found, FORM: forms, PLACES: (signature.structure.spec, signature.places)}
+
+
+def _labelled(place: Place) -> list[tuple[str, Any]]:
+    """What is at a place, with what messages call it; of a dict: each of its items."""
+    if place.kind != SAME_ITEMS:
+        return [(place.label, place.value)]
+    size = f"len({place.label})", len(place.value)
+    return [size, *((item_label(place.label, key), x) for key, x in place.value.items())]
 
 
 class _Needed(NamedTuple):

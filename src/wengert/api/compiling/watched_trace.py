@@ -19,7 +19,7 @@ from wengert.interpret.trace import noting_constants
 from wengert.runtime.caching.cache_key import Unkeyed, graph_parts
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.captures import Captures
-from wengert.runtime.outside.code_lines import line_of_randomness, makes_generators
+from wengert.runtime.outside.code_lines import draws_anew, line_of_randomness
 from wengert.runtime.outside.live import is_rewritten, recording_program
 from wengert.runtime.outside.watch import Captured, Watch, owner_of
 
@@ -39,8 +39,7 @@ def watched_trace(
     """The graph of the function called with arguments of these types, what to watch, and what
     could not all be watched.
     """
-    walk = CaptureWalk()
-    walk.follow((*roots, *held(args)))
+    walk = _walk(roots, args)
     captures = walk.found
     outside, before = Outside(captures), positions(captures.generators)
 
@@ -58,15 +57,22 @@ def watched_trace(
     outside.require_no_tensors(by)
     walk.follow_imports()
     used = moved(before)
-    if used is None and makes_generators(captures) and _differ(graph, record()):
-        used = "a generator of NumPy that is made inside the function"
+    if used is None and draws_anew(captures) and _differ(graph, record()):
+        used = "a generator that has no seed or is made inside the function"
     _warn_of_randomness(by, used, captures)
     arrays = _captured(captures, constants, by)
     constants.clear()  # what only the recording has used is gone now
-    places = captures.settled()
-    if not used:
-        outside.warn(by, graph, record)
+    if used:
+        places = captures.settled()
+    else:
+        places = outside.settled(by, graph, record, lambda: _walk(roots, args).found)
     return graph, Watch(places, [each for each in arrays if each.is_there]), captures.left_out
+
+
+def _walk(roots: Sequence[Any], args: Sequence[Any]) -> CaptureWalk:
+    walk = CaptureWalk()
+    walk.follow((*roots, *held(args)))
+    return walk
 
 
 def _warn_of_randomness(by: str, generator: str | None, captures: Captures) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from wengert.core import tree
@@ -58,7 +59,11 @@ def require_unwritten(
     except TraceError:  # arrays where a tree has none: they were written there
         pass
     known = _objects_in(returned)
-    for write in _writes((), tree.unflatten(structure, leaves), now):
+    before = tree.unflatten(structure, leaves)
+    for path, holder, done in _taken((), before, now):
+        if id(holder) not in known:
+            _warn_of_taking(by, label(path), done)
+    for write in _writes((), before, now):
         if id(write.now) in known or id(write.holder) in known or _is_cached(write):
             continue
         where = label(write.path)
@@ -91,6 +96,43 @@ def _warn_of_constant(by: str, where: str) -> None:
     )
 
 
+def _warn_of_taking(by: str, where: str, done: str) -> None:
+    warn_user(
+        f"{by}: the function {done} {where}; what it receives is made for the call, and every call "
+        "begins with the same items. Pass those that it needs as arguments (a Python number costs "
+        "no compile), or carry them as state.",
+        FrozenValueWarning,
+    )
+
+
+def _taken(
+    path: tuple[str, ...], before: Any, now: Any
+) -> Iterator[tuple[tuple[str, ...], Any, str]]:
+    """The lists and dicts that plain values were taken out of, or stand in another order, and what
+    was done. Arrays may be taken out: who opens a tree in this way has all of it in every call.
+    """
+    if type(before) is not type(now) or not _is_node(now):
+        return
+    had, has = _items(before), _items(now)
+    if isinstance(now, list | deque):
+        if len(now) < len(before) and _only_plain(before):
+            yield path, now, "took items out of"
+        elif (
+            _is_rearranged(before, now)
+            and _only_plain(before)
+            and not same(list(before), list(now))
+        ):
+            yield path, now, "changed the order of"
+    elif isinstance(now, dict) and any(isinstance(had[key], _PLAIN) for key in had.keys() - has):
+        yield path, now, "took items out of"
+    for key in [key for key in has if key in had and _is_node(has[key])]:
+        yield from _taken((*path, str(key)), had[key], has[key])
+
+
+def _only_plain(values: Iterable[Any]) -> bool:
+    return all(isinstance(x, _PLAIN) for x in values)
+
+
 def _is(a: Any, b: Any) -> bool:
     return a is b
 
@@ -102,7 +144,7 @@ def _writes(
     has another place in a list for that; `moved` are such values.
     """
     had = _items(before)
-    if isinstance(now, list) and _is_rearranged(before, now):
+    if isinstance(now, list | deque) and _is_rearranged(before, now):
         moved |= {id(x) for x in _values_in(before)}
     for key, value in _items(now).items():
         old = had.get(key, _NOTHING)
@@ -117,7 +159,7 @@ def _writes(
 
 def _is_rearranged(before: Any, now: Any) -> bool:
     """Whether items were taken out of a list, or stand in another order."""
-    if not isinstance(before, list):
+    if not isinstance(before, list | deque):
         return False
     return len(now) < len(before) or (
         len(now) == len(before)
@@ -133,7 +175,7 @@ def _values_in(x: Any) -> list[Any]:
 
 
 def _is_node(x: Any) -> bool:
-    return isinstance(x, dict | list | tuple) or _is_instance(x)
+    return isinstance(x, dict | list | tuple | deque) or _is_instance(x)
 
 
 def _is_instance(x: Any) -> bool:
@@ -144,7 +186,7 @@ def _items(x: Any) -> dict[Any, Any]:
     """What a node of a tree holds, by key."""
     if isinstance(x, dict):
         return dict(x)
-    if isinstance(x, list | tuple):
+    if isinstance(x, list | tuple | deque):
         return dict(enumerate(x))
     if not _is_instance(x):
         return {}

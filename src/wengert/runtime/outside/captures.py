@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from wengert.runtime.outside.watch import (
+    DICT_SIZE,
+    ITEM,
     LIST_SIZE,
+    SAME_ITEMS,
     SET_SIZE,
     Place,
     owner_of,
@@ -23,6 +26,7 @@ class Captures:
     places: list[Place] = field(default_factory=list)  # with what they have now
     arrays: dict[int, tuple[str, np.ndarray[Any, Any]]] = field(default_factory=dict)  # by id
     generators: list[Any] = field(default_factory=list)  # of random numbers
+    iterators: list[tuple[str, Any]] = field(default_factory=list)  # what messages call them
     left_out: list[str] = field(default_factory=list)  # what has more in it than is compared
     codes: list[CodeType] = field(default_factory=list)  # of the user's functions
 
@@ -44,4 +48,11 @@ class Captures:
             for place in self.places
             if place.kind in (LIST_SIZE, SET_SIZE) and not place.renew()
         }
-        return [p for p in self.places if id(p.container) not in grown and p.renew()]
+        whole = {id(p.container) for p in self.places if p.kind == SAME_ITEMS and p.renew()}
+        return [
+            place
+            for place in self.places
+            if id(place.container) not in grown
+            and not (place.kind in (ITEM, DICT_SIZE) and id(place.container) in whole)
+            and place.renew()
+        ]

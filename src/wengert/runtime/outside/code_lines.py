@@ -4,6 +4,7 @@ draw numbers.
 
 from __future__ import annotations
 
+import random
 from dis import Positions, get_instructions
 
 from wengert.core.words.source import Line
@@ -12,14 +13,18 @@ from wengert.runtime.outside.reads import reads_of
 from wengert.runtime.outside.watch import CELL, Place
 
 _COMPARING = {"COMPARE_OP", "CONTAINS_OP", "IS_OP"}
-_MAKERS = {"default_rng", "Generator", "RandomState", "SeedSequence"}  # in numpy.random
+# What makes a generator, with a seed or without one, and what has no position to be compared.
+_MAKERS = {"default_rng", "Generator", "RandomState", "SeedSequence", "Random", "SystemRandom"}
+_UNSEEDED = {"secrets", "token_bytes", "token_hex", "randbelow", "randbits", "getrandbits"}
+_UNSEEDED |= {"urandom", "getrandom", "uuid1", "uuid4"}
 
 
 def line_of_randomness(captures: Captures) -> Line | None:
     """A line of the functions that reads `random`, or else a generator."""
     known = {id(each) for each in captures.generators}
-    names = {place.label for place in captures.places if id(place.value) in known}
-    for wanted in ({"random"}, names, _MAKERS):
+    labels = [place.label for place in captures.places if id(place.value) in known]
+    names = {part for label in labels for part in label.split(".")[-1:]}
+    for wanted in (names, {"random"}, _MAKERS, _UNSEEDED):
         for code in captures.codes:
             for each in get_instructions(code):
                 if each.argval in wanted and each.positions and each.positions.lineno:
@@ -64,9 +69,13 @@ def _lies_in(part: Positions | None, whole: Positions | None) -> bool:
     return begin <= (part.lineno, part.col_offset) < end
 
 
-def makes_generators(captures: Captures) -> bool:
-    """Whether some code names what makes a generator of NumPy, with a seed or without one."""
+def draws_anew(captures: Captures) -> bool:
+    """Whether each recording may draw other numbers, although no generator that is known has moved:
+    where some code names what makes one, or reads one that has no position.
+    """
+    if any(isinstance(each, random.SystemRandom) for each in captures.generators):
+        return True
     return any(
-        not _MAKERS.isdisjoint((*reads.globals, *reads.attributes))
+        not (_MAKERS | _UNSEEDED).isdisjoint((*reads.globals, *reads.attributes))
         for reads in map(reads_of, captures.codes)
     )

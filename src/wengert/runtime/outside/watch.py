@@ -10,10 +10,12 @@ found changed.
 
 from __future__ import annotations
 
+import reprlib
 import weakref
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -27,8 +29,11 @@ from wengert.runtime.outside.live import is_rewritten
 # list, and how many there are in a dict, a list or a set; whether something is in a set.
 ITEM, CELL, ATTRIBUTE, ELEMENT, DICT_SIZE, LIST_SIZE, SET_SIZE, MEMBER = range(8)
 # Of gates alone, which Python does not look at: what an object has so many bytes from its
-# beginning, and whether a dict has the same objects as another one.
-FIELD, SAME_ITEMS = 8, 9
+# beginning.
+FIELD = 8
+# Whether a dict has the same objects as another one, under the same keys and in the same order. No
+# key is hashed for that, so that keys may be of any type.
+SAME_ITEMS = 9
 Array: TypeAlias = np.ndarray[Any, Any]
 MISSING: Any = type("Missing", (), {"__repr__": lambda _: "nothing"})()
 MOST_CALLS = 2**16  # from one look at the arrays to the next
@@ -42,14 +47,15 @@ class Place:
     kind: int
     container: Any
     key: Any
-    value: Any
+    value: Any  # of SAME_ITEMS: a dict that is this place's own
     label: str  # what messages call it
+    owner: type | None = None  # the class whose attributes are in `container`
 
     def read(self) -> Any:
         """What is there now."""
         container, key = self.container, self.key
         if self.kind == ITEM:
-            return container.get(key, MISSING)
+            return dict.get(container, key, MISSING)
         if self.kind == CELL:
             try:
                 return container.cell_contents
@@ -59,28 +65,60 @@ class Place:
             return attribute_of(container, key)
         if self.kind == ELEMENT:
             return container[key] if key < len(container) else MISSING
+        if self.kind == SAME_ITEMS:
+            return dict(dict.items(container))
         return key in container if self.kind == MEMBER else len(container)
 
     def write(self, value: Any) -> None:
-        """Assign to the place; not to one that says how many there are."""
-        if self.kind == CELL:
+        """Assign to the place, or let nothing be there; not to one that says how many there are."""
+        if value is MISSING:
+            self._remove()
+        elif self.kind == CELL:
             self.container.cell_contents = value
-        elif self.kind == ATTRIBUTE:
-            setattr(self.container, self.key, value)
+        elif self.kind == ATTRIBUTE or self.owner is not None:
+            setattr(self.owner or self.container, self.key, value)
         else:
             self.container[self.key] = value
+
+    def _remove(self) -> None:
+        if self.read() is MISSING:
+            return
+        if self.kind == CELL:
+            del self.container.cell_contents
+        elif self.kind == ATTRIBUTE or self.owner is not None:
+            delattr(self.owner or self.container, self.key)
+        elif self.kind == ITEM:
+            del self.container[self.key]
 
     def renew(self) -> bool:
         """Whether the place has what it had. A plain value that is equal, but another object, is
         remembered in its stead.
         """
         found = self.read()
+        if self.kind == SAME_ITEMS:
+            return self._renew_items(found)
         if found is self.value:
             return True
         if not is_plain(found) or not same(found, self.value):
             return False
         self.value = found
         return True
+
+    def _renew_items(self, found: dict[Any, Any]) -> bool:
+        if self.first_difference(found) is not MISSING:
+            return False
+        self.value.clear()  # and no new dict: machine code has the address of this one
+        self.value.update(found)
+        return True
+
+    def first_difference(self, found: dict[Any, Any]) -> Any:
+        """The first key by which items are others than they were, or MISSING."""
+        for (key, value), (key_then, then) in zip(found.items(), self.value.items(), strict=False):
+            if not (is_unchanged(key, key_then) and is_unchanged(value, then)):
+                return key
+        more = len(found) - len(self.value)
+        longer = found if more > 0 else self.value
+        return list(longer)[-abs(more)] if more else MISSING
 
 
 def attribute_of(x: Any, name: str) -> Any:
@@ -98,6 +136,15 @@ def is_plain(x: Any) -> bool:
     return isinstance(x, _PLAIN) or x is MISSING
 
 
+def item_label(label: str, key: Any) -> str:
+    """What messages call an item; none of the user's code is called for that."""
+    if isinstance(key, Enum):
+        return f"{label}[{type(key).__name__}.{key._name_}]"
+    if isinstance(key, type):
+        return f"{label}[{key.__name__}]"
+    return f"{label}[{reprlib.repr(key) if is_plain(key) else type(key).__name__}]"
+
+
 class Contents:
     """Something that machine code cannot look into, and a tuple of what was in it."""
 
@@ -111,11 +158,12 @@ class Contents:
         changed.
         """
         found = self._read(self.x)
-        alike = len(found) == len(self._known) and all(map(_unchanged, found, self._known))
+        alike = len(found) == len(self._known) and all(map(is_unchanged, found, self._known))
         return self._known if alike else found
 
 
-def _unchanged(now: Any, before: Any) -> bool:
+def is_unchanged(now: Any, before: Any) -> bool:
+    """Whether a place that had one object and has another one has the same value."""
     return now is before or (is_plain(now) and same(now, before))
 
 
@@ -180,9 +228,14 @@ class Watch:
         """Whether all places have what they had."""
         return all(place.renew() for place in self.places)
 
-    def broken(self) -> Place | None:
-        """A place that has something else now."""
-        return next((place for place in self.places if not place.renew()), None)
+    def broken(self) -> str | None:
+        """What messages call a place, or an array, that has something else now."""
+        for place in self.places:
+            if not place.renew():
+                if place.kind == SAME_ITEMS:
+                    return item_label(place.label, place.first_difference(place.read()))
+                return place.label
+        return next((each.name for each in self.arrays if each.changed), None)
 
     def look(self) -> bool:
         """Whether the captured arrays have what they had. Raises where an array that is certainly
