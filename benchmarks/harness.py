@@ -75,7 +75,7 @@ class Process:
     def __init__(self, system: str, threads: int) -> None:
         self._system = system
         self._process = subprocess.Popen(
-            [sys.executable, "-c", "from benchmarks.worker import serve; serve()", system],
+            [sys.executable, "-c", f"from benchmarks.worker import serve; serve({system!r})"],
             cwd=ROOT,
             env=os.environ | variables(threads),
             stdin=subprocess.PIPE,

@@ -26,9 +26,18 @@ LIBRARIES = ("wengert", "numpy", "torch", "jax")
 
 
 def variables(threads: int) -> dict[str, str]:
-    """What tells libraries how many threads to use. JAX knows one, or as many as it has cores."""
+    """What tells libraries how many threads to use. JAX takes no number: `keep_to_cores`."""
     flags = {"XLA_FLAGS": ALONE if threads == 1 else "", "JAX_PLATFORMS": "cpu"}
     return dict.fromkeys(COUNTS, str(threads)) | flags
+
+
+def keep_to_cores(system: str) -> None:
+    """Give JAX as many cores as the others have threads. It makes a thread for every core that its
+    process may use, whatever its flags say, and is asked before it is imported.
+    """
+    if system == "jax" and hasattr(os, "sched_setaffinity"):  # not on macOS
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[-threads() :])
 
 
 def threads() -> int:

@@ -20,6 +20,7 @@ import numpy as np
 from benchmarks.case import ALONE, Run
 from benchmarks.catalog import case_named
 from benchmarks.disturbance import PRODUCTS, products, work_done
+from benchmarks.setting import keep_to_cores
 
 BURST = 200e-6  # seconds that calls are repeated for between two readings of the clock
 LEAST = 2  # bursts of a block, however slow a call is
@@ -132,8 +133,9 @@ def numbers(found: Any) -> list[Any]:
     return [np.array(found)]
 
 
-def serve() -> None:
-    """Answer requests (method, arguments) until there are none."""
+def serve(whose: str) -> None:
+    """Answer requests (method, arguments) for a system until there are none."""
+    keep_to_cores(whose)
     answers = fdopen(dup(1), "wb")
     dup2(2, 1)  # what libraries print must not stand between answers
     system, requests = System(), sys.stdin.buffer

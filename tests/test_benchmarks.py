@@ -4,12 +4,14 @@ Nothing is timed for its own sake.
 
 import json
 import math
+import os
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -427,6 +429,17 @@ def test_libraries_are_told_how_many_threads_to_use(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert setting.threads() == 3
     assert "core" in setting.machine()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no process can be kept to cores")
+def test_jax_has_as_many_cores_as_others_have_threads(monkeypatch):
+    kept: list[Any] = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {5, 1, 3})
+    monkeypatch.setattr(os, "sched_setaffinity", lambda _, cores: kept.append(cores))
+    for count, system in (("1", "jax"), ("2", "jax"), ("4", "jax"), ("1", "torch")):
+        monkeypatch.setenv("OMP_NUM_THREADS", count)
+        setting.keep_to_cores(system)
+    assert kept == [[5], [3, 5], [1, 3, 5]]
     assert setting.versions()["wengert"] == "0.1.0"
 
 

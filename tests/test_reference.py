@@ -22,7 +22,7 @@ MODULES = {
 }
 # Types that are asked about or handed out, not called.
 RECEIVED = {"Dim", "Gradients", "LearningRate", "Scratch", "StepOptimizer", "Structure", "Tensor"}
-RECEIVED |= {"Check", "Epoch", "EpochRecord", "History", "Last"}
+RECEIVED |= {"Check", "Epoch", "EpochRecord", "History", "Last", "KeyValueCache", "MambaState"}
 
 
 def public():

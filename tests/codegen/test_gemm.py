@@ -98,6 +98,31 @@ def test_strides_change_no_bit(sizes, dtype, width):
     )
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_a_dot_of_any_length_has_the_order_of_a_product(dtype, width):
+    a, b = matrices(1, 1, 2 * 16 * INNER + 9 * INNER + 77, dtype)
+    blocks = [0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 40]
+    for k in (INNER * n + more for n in blocks for more in (0, 1, 77)):
+        assert same_bits(product(a[:, :k], b[:k], width), literal(a[:, :k], b[:k])), k
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_columns_that_crowd_in_the_cache_change_no_bit(dtype, width):
+    """Squares of them begin at the edge of a line, wherever the matrix begins."""
+    k, columns = 2 * INNER + 21, 19
+    apart = 8192 // dtype.itemsize
+    a, b = matrices(2, columns, k, dtype)
+    expected = literal(a, b)
+    for shift in range(0, 19, 3):
+        room = np.zeros(columns * apart + shift, dtype)[shift:].reshape(columns, apart)
+        room[:, :k] = b.T
+        for rows in (1, 2):
+            found = product(a[:rows], room.T[:k], width)
+            assert same_bits(found, expected[:rows]), (shift, rows)
+
+
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_broadcast_operands(dtype):
     a, b = matrices(40, 50, 300, dtype)
@@ -171,7 +196,9 @@ def test_known_sizes_need_fewer_functions_and_have_the_same_bits():
         for x, y in pairs((plain(a), transposed(a)), (plain(b), transposed(b))):
             assert same_bits(product(x, y, sizes=(m, n)), literal(x, y)), (m, n)
     assert len(module_text(f4, 16, (20, 30))) < len(module_text(f4, 16)) * 0.8
-    assert module_text(f4, 16, (1, 30)) == module_text(f4, 16)
+    whole, thin = (len(module_text(f4, 16, sizes)) for sizes in ((), (1, 30)))
+    assert thin < whole * 0.8  # no product of two vectors
+    assert module_text(f4, 16, (1, 1)) == module_text(f4, 16)
 
 
 def test_one_function_per_dtype():

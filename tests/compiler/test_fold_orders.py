@@ -72,7 +72,9 @@ def require_bits(function: Any, x: Array, expected: Array, monkeypatch: Any) -> 
 
 
 @DTYPES
-@pytest.mark.parametrize("shape", [(40, 33), (17, 1040), (65, 2100), (130, 20), (4099, 50)])
+@pytest.mark.parametrize(
+    "shape", [(40, 33), (17, 1040), (65, 2100), (130, 20), (4099, 50), (4700, 48)]
+)
 def test_sums_over_the_first_axis(shape, dtype, monkeypatch):
     x = real(dtype, *shape)
     require_bits(lambda x: np.sum(x, axis=0), x, by_rows(x), monkeypatch)
@@ -95,9 +97,10 @@ def test_sums_over_the_last_axis(shape, dtype, monkeypatch):
     require_bits(lambda x: np.sum(x, axis=-1), x, by_lanes(x), monkeypatch)
 
 
-def test_several_folds_of_one_pass(monkeypatch):
+@pytest.mark.parametrize("shape", [(150, 1057), (600, 1056)])
+def test_several_folds_of_one_pass(shape, monkeypatch):
     """A sum, a largest element and an array that is stored, over each axis of a matrix."""
-    x = real(np.float32, 150, 1057)
+    x = real(np.float32, *shape)
 
     def function(axis):
         return lambda x: (np.sum(x * x, axis=axis), np.max(x, axis=axis), x + 1)
@@ -136,6 +139,16 @@ def test_a_sum_that_scalars_follow(size, monkeypatch):
             assert large
             assert scale == 2.0 / norm
             assert other == scale * norm + 3.0 / (1.0 + norm)
+
+
+def test_many_rows_are_divided_between_workers():
+    """Blocks of them, and not columns, of which each worker would read a little of every row."""
+    x = real(np.float32, 600, 64)
+    (kernel,) = wg.compile(lambda x: wg.mean(x, axis=0)).executable(x).program.kernels
+    assert (kernel.kind, kernel.split) == ("columns", 0)
+    assert kernel.partial is not None
+    (few,) = wg.compile(lambda x: wg.mean(x, axis=0)).executable(x[:500]).program.kernels
+    assert (few.split, few.partial) == (1, None)
 
 
 # Extremes.

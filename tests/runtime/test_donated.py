@@ -82,3 +82,31 @@ def test_what_is_read_only_is_refused():
         with pytest.raises(ValueError, match="read-only"):
             compiled(p, arrays(1))
     compiled(arrays(1), p)
+
+
+def test_room_that_nobody_reads_does_not_divide_kernels():
+    """It is written at once, unless something can fail: then it must stay as it was."""
+    x, index, room = np.arange(6.0).reshape(2, 3), np.array([0, 2]), np.full((2, 3), 7.0)
+
+    def norm(x: Any, index: Any, room: Any) -> Any:
+        return wg.layer_norm(x), wg.sum(x, axis=1)
+
+    def picked(x: Any, index: Any, room: Any) -> Any:
+        return wg.layer_norm(x), wg.sum(x, axis=1), wg.take(x, index, axis=1)
+
+    compiled = wg.compile(norm, donate="room")
+    assert compiled(x, index, room)[0] is room
+    assert np.allclose(room.mean(axis=1), 0)
+    executable, apart = (
+        wg.compile(norm, donate=d).executable(x, index, room) for d in ("room", ())
+    )
+    assert len(executable.program.kernels) == len(apart.program.kernels)
+
+    room[:] = 7.0
+    with pytest.raises(IndexError):
+        wg.compile(picked, donate="room")(x, np.array([0, 9]), room)
+    assert (room == 7.0).all()
+    finite = wg.compile(norm, donate="room", nonfinite="raise")
+    with pytest.raises(wg.errors.NonFiniteError):
+        finite(np.full((2, 3), np.nan), index, room)
+    assert (room == 7.0).all()

@@ -165,6 +165,27 @@ def _in_loops(node: Node) -> bool:
     return not can_fail(node.op.lower, node.type.dtype)
 
 
+def harmless(graph: Graph, written: Mapping[int, int]) -> frozenset[int]:
+    """Outputs that may go over arguments as soon as they are computed, and need no end of a program
+    of their own: nobody reads these arguments, and nothing in the graph can fail.
+    """
+    if not written or _can_fail(graph):
+        return frozenset()
+    read = {i for node in graph.nodes for i in node.operands} | set(graph.returns)
+    return frozenset(at for at, source in written.items() if graph.inputs[source] not in read)
+
+
+def _can_fail(graph: Graph) -> bool:
+    """Whether any node may find an error in its numbers, those of bodies too."""
+    for node in graph.nodes:
+        types = (node.type,) if isinstance(node.type, ArrayType) else node.type
+        if any(can_fail(node.op.lower, found.dtype) for found in types):
+            return True
+        if any(isinstance(value, Graph) and _can_fail(value) for value in node.params.values()):
+            return True
+    return False
+
+
 def gate(program: Program, written: Mapping[int, int]) -> Program:
     """The program with the kernels of the commit that can write right over arguments marked.
     `written` says which output goes over which input.

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import cast
 
 from wengert.codegen.commit_region import commit_last, joins_operands
-from wengert.codegen.cost.costly import is_costly
+from wengert.codegen.cost.costly import is_costly, is_slow
 from wengert.codegen.flatten import prepared
 from wengert.codegen.growing import MEMBERS, Borders, Growing
 from wengert.codegen.kernel import COPY, Kernel, KernelKind, Program, is_fold
@@ -426,7 +426,9 @@ class _Fusion:
         return found
 
     def read_again(self, kernel: Kernel) -> tuple[int, ...]:
-        """Members that cost much and are needed both before and after a fold."""
+        """Members at every place of the row that cost much and are needed both before and after a
+        fold.
+        """
         depths = self.program.depths(kernel)
         found: dict[int, None] = {}
         for number in kernel.members:
@@ -434,7 +436,8 @@ class _Fusion:
                 source = view.root[0]
                 if source in depths and depths[source] < depths[number]:
                     node = self.graph.nodes[source]
-                    if is_costly(node.op) and view.root not in kernel.stores:
+                    full = _shape(node) == kernel.domain
+                    if full and is_slow(node.op) and view.root not in kernel.stores:
                         found[source] = None
         return tuple(found)
 

@@ -13,8 +13,10 @@ it. `codegen/kernel.py` is the language, `kernel_text` the language as text, and
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from wengert.codegen.commit_region import harmless
 from wengert.codegen.kernel import Lowered, Program
 from wengert.codegen.llvm.kernel_scratch import give_scratch
 from wengert.codegen.memory.plan import schedule
@@ -34,6 +36,9 @@ def lower(
     """The program of a graph, ready to be written. `begin` is called as soon as its kernels are
     known, and may have made what does not depend on the rest.
     """
+    if not options.finite:
+        early = options.early | harmless(graph, options.written)
+        options = replace(options, early=early)
     found: Any = graph
     for stage in STAGES:
         found = stage(found, options)

@@ -14,6 +14,7 @@ _CHEAP = {
     *("floor", "ceil", "trunc", "round_even", "eq", "ne", "lt", "le", "gt", "ge", "select"),
     *("and_", "or_", "xor", "not_"),
 }
+_SLOW = {"div", "sqrt"}
 
 
 class _Listener:
@@ -30,11 +31,23 @@ class _Listener:
         return instruction
 
 
-@cache
 def is_costly(op: Op) -> bool:
     """Whether an elementwise op needs more than a few plain instructions."""
+    return not _instructions(op) <= _CHEAP
+
+
+def is_slow(op: Op) -> bool:
+    """Whether an elementwise op takes longer than writing its result to cache and reading it: it is
+    costly, or has an instruction that no processor begins in each cycle.
+    """
+    return is_costly(op) or not _instructions(op).isdisjoint(_SLOW)
+
+
+@cache
+def _instructions(op: Op) -> frozenset[str]:
+    """What an elementwise op asks for; nothing of one that only moves numbers."""
     if not isinstance(op.lower, Elementwise) or op.lower.moves:
-        return False
+        return frozenset()
     listener = _Listener()
     op.lower.emit(listener, *[listener] * len(op.call.operands))
-    return not listener.heard <= _CHEAP
+    return frozenset(listener.heard)

@@ -71,6 +71,15 @@ def _write_copy(module: Module, split: bool) -> None:
     code.function(COPY, f"ptr %target, ptr %source, i64 %bytes{where}")
 
 
+def looked_at(layout: Layout, program: Program) -> list[int]:
+    """The outputs that are read once more to see whether they are finite. Of one over an argument
+    the kernel was asked before, or it is a scratch array.
+    """
+    types = program.graph.output_types()
+    over = {n for n, slot in enumerate(layout.outputs) if layout.holds(slot, Input)}
+    return [n for n, found in enumerate(types) if is_float(found.dtype) and n not in over]
+
+
 def write_finite_check(module: Module, layout: Layout, program: Program, split: bool) -> None:
     """void @check_finite(frame): where an output is not finite, the status says so.
 
@@ -81,10 +90,7 @@ def write_finite_check(module: Module, layout: Layout, program: Program, split: 
     """
     code = Code(module)
     frame = Frame(code, layout, program, "%worker" if split else None)
-    types = program.graph.output_types()
-    # Over an argument: its kernel was asked before, or it is a scratch array.
-    over = {n for n, slot in enumerate(layout.outputs) if layout.holds(slot, Input)}
-    outputs = [n for n, found in enumerate(types) if is_float(found.dtype) and n not in over]
+    types, outputs = program.graph.output_types(), looked_at(layout, program)
     for output in outputs:
         found = types[output]
         pointer = frame.word(layout.outputs[output], "ptr")

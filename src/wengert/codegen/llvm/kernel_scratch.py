@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wengert.codegen.kernel import Arena, Lowered, Program, Slot, Workspace, is_fold
+from wengert.codegen.kernel import Arena, Kernel, Lowered, Program, Slot, Workspace, is_fold
 from wengert.codegen.llvm.kernels.registry import special_of
 from wengert.codegen.llvm.loops.axis_groups import collapsed
 from wengert.codegen.llvm.loops.product_sizes import ProductSizes
-from wengert.codegen.numerics import LANES
+from wengert.codegen.numerics import BLOCK, LANES
 from wengert.codegen.options import Options
 from wengert.codegen.targets.cpu.splitting import PART, is_partial
-from wengert.core.dims import product
+from wengert.core.dims import Size, product
 
 
 def give_scratch(lowered: Lowered, options: Options) -> Lowered:
@@ -62,13 +62,22 @@ def _with_scratch(program: Program, slots: list[Slot], first: int) -> Program:
             special = special_of(node)
             memory = Arena() if special.units is None else Workspace()
             scratch.append((slot(memory), special.scratch(types, node.params)))
-        elif kernel.kind == "rows" and is_partial(kernel, collapsed(program, kernel)):
+        elif kernel.kind in ("rows", "columns") and is_partial(kernel, collapsed(program, kernel)):
             partial = slot(Arena())
-            count = sum(is_fold(program.node(i)) for i in kernel.members)
-            parts = -(-product(kernel.domain) // PART)
-            scratch.append((partial, parts * count * LANES * 8))
+            scratch.append((partial, _bytes_of_parts(program, kernel)))
         bodies = tuple(_with_scratch(body, slots, first) for body in kernel.bodies)
         if bodies or len(scratch) > len(kernel.scratch):
             kernel = replace(kernel, scratch=tuple(scratch), partial=partial, bodies=bodies)
         kernels.append(kernel)
     return replace(program, kernels=tuple(kernels))
+
+
+def _bytes_of_parts(program: Program, kernel: Kernel) -> Size:
+    """What the parts of a fold come to: of a long row a vector for each, of columns the sums of all
+    of them for each block of rows.
+    """
+    folds = [program.root_type((i, 0)) for i in kernel.members if is_fold(program.node(i))]
+    if kernel.kind == "rows":
+        return -(-product(kernel.domain) // PART) * len(folds) * LANES * 8
+    rows = product(tuple(kernel.domain[axis] for axis in kernel.folded))
+    return -(-rows // BLOCK) * product(kernel.outer) * sum(each.dtype.itemsize for each in folds)

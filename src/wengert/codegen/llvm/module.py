@@ -271,7 +271,9 @@ class _Writer:
             taken = nanoseconds(frame, program, k, self.sizes)
             share_out(code, f"{name}_chunk", taken, kernel.kind == "gemm")
         if kernel.partial is not None:
-            end = RowLoops(self.module, self.layout, program, k, checking, by_workers=False)
+            loops: type[RowLoops | ColumnLoops]
+            loops = RowLoops if kernel.kind == "rows" else ColumnLoops
+            end = loops(self.module, self.layout, program, k, checking, by_workers=False)
             end.write_end_of_parts(f"{name}_end")
             code.do(f"call void @{name}_end(ptr %frame)")
         code.function(name, "ptr %frame")

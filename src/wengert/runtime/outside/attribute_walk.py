@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.runtime.outside.container_walk import MOST_ITEMS, Asked, ContainerWalk
-from wengert.runtime.outside.members import (
+from wengert.runtime.outside.class_members import (
     attributes_of,
     attributes_of_class,
     function_of,
@@ -22,6 +21,7 @@ from wengert.runtime.outside.members import (
     slots_of,
     users_classes,
 )
+from wengert.runtime.outside.container_walk import MOST_ITEMS, AskedDict, ContainerWalk
 from wengert.runtime.outside.reads import reads_of
 from wengert.runtime.outside.unnamed_reads import ComputedName
 from wengert.runtime.outside.users_code import is_users_module
@@ -66,7 +66,7 @@ class AttributeWalk(ContainerWalk):
         self._classes: list[tuple[type, set[str]]] = []  # and the names looked up in them
         self._called: set[type] = set()  # classes that are known by name: objects may be made
         self._whole: list[tuple[Any, str]] = []  # objects of which all fields may be read
-        self._asked: dict[int, Asked] = {}  # by the id of the dict
+        self._asked: dict[int, AskedDict] = {}  # by the id of the dict
 
     def _extent(self) -> tuple[int, ...]:
         sets = len(self._names), len(self._optional), len(self._computed)
@@ -154,7 +154,7 @@ class AttributeWalk(ContainerWalk):
         if keys is None or type(x) is not dict:
             self._value(x, label)
             return
-        asked = self._asked.setdefault(id(x), Asked(x, label))
+        asked = self._asked.setdefault(id(x), AskedDict(x, label))
         asked.keys |= keys
         if attribute:
             asked.attributes.add(attribute)

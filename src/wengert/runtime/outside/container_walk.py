@@ -149,7 +149,7 @@ class ContainerWalk(ABC):
 
 
 @dataclasses.dataclass(slots=True)
-class Asked:
+class AskedDict:
     """A dict that code asks for known keys and does nothing else with."""
 
     x: dict[Any, Any]

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 
+from wengert.codegen.llvm.gemm.along import define_along
 from wengert.codegen.llvm.gemm.blocks import (
     LONGEST,
     PARAMS,
@@ -24,7 +25,7 @@ from wengert.codegen.llvm.gemm.blocks import (
 )
 from wengert.codegen.llvm.gemm.integer import define_integer
 from wengert.codegen.llvm.gemm.tile import registers
-from wengert.codegen.llvm.gemm.vector import define_across, define_along, define_dot
+from wengert.codegen.llvm.gemm.vector import define_across, define_dot
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
 from wengert.codegen.targets.cpu.target import Target
 from wengert.core.dims import Dim, Size
@@ -49,11 +50,17 @@ def gemm(module: Module, dtype: DType, m: Size | None = None, n: Size | None = N
         defined_once(module, name, dtype, _define_integer)
         return name
     tiles(module, dtype)
-    if isinstance(m, int) and isinstance(n, int) and min(m, n) > _FEW_ROWS:
+    known = [size for size in (m, n) if isinstance(size, int)]
+    if len(known) == 2 and min(known) > _FEW_ROWS:
         name = f"{name}_matrix"
         defined_once(module, name, dtype, _define_matrix)
-    else:
-        defined_once(module, name, dtype, _define_any)
+        return name
+    thin = f"{name}_thin"
+    defined_once(module, thin, dtype, _define_thin)
+    if any(size > 1 for size in known):  # no product of two vectors
+        return thin
+    defined_once(module, f"{name}_dot", dtype, _define_dot)
+    defined_once(module, name, dtype, _define_any)
     return name
 
 
@@ -121,14 +128,21 @@ def _define_matrix(module: Module, name: str, dtype: DType) -> None:
     _Choice(module, name, f"gemm_{dtype.name}_blocks", dtype).define_matrix()
 
 
-def _define_any(module: Module, name: str, dtype: DType) -> None:
-    """The function for all sizes, those of vectors too."""
-    lanes, blocks = registers(module, dtype).lanes, f"{name}_blocks"
+def _define_thin(module: Module, name: str, dtype: DType) -> None:
+    """The function for all sizes, those of one vector too."""
+    lanes, blocks = registers(module, dtype).lanes, f"gemm_{dtype.name}_blocks"
     define_across(module, f"{name}_across", dtype, lanes)
     define_along(module, f"{name}_along", dtype, lanes, f"{blocks}_pack")
-    define_dot(module, f"{name}_dot", dtype)
     _Choice(module, name, blocks, dtype).define_rows()
-    _Choice(module, name, f"{name}_rows", dtype).define_any()
+    _Choice(module, name, f"{name}_rows", dtype).define_matrix()
+
+
+def _define_dot(module: Module, name: str, dtype: DType) -> None:
+    define_dot(module, name, dtype, registers(module, dtype).lanes)
+
+
+def _define_any(module: Module, name: str, dtype: DType) -> None:
+    _Choice(module, name, f"{name}_thin", dtype).define_any()
 
 
 class _Choice:
@@ -161,11 +175,10 @@ class _Choice:
         self.code.function(self.name, PARAMS)
 
     def define_any(self) -> None:
-        """As `define_matrix`, and the product of two vectors."""
+        """The product of two vectors, and all others."""
         single = self._all(("eq", "%m", 1), ("eq", "%n", 1))
-        self._either(
-            single, self._dot, lambda: self._either(self._swaps(), self._swapped, self._straight)
-        )
+        others = f"call void @{self.inner}({PARAMS})"
+        self._either(single, self._dot, lambda: self.code.do(others))
         self.code.function(self.name, PARAMS)
 
     def _swaps(self) -> str:
@@ -244,11 +257,17 @@ class _Choice:
         code.loop(0, "%n", limit, part)
 
     def _along(self) -> None:
-        self.code.do(
-            f"call void @{self.name}_along(ptr %a, i64 %a_row, i64 %a_inner, ptr %b, i64 %b_col, "
-            "ptr %c, i64 %c_row, i64 %m, i64 %n, i64 %k)"
-        )
-        call_finish(self.code, (0, "%m", 0, "%n"))
+        code = self.code
+
+        def row(i: Index, _: list[str]) -> None:
+            a, c = (self._at(f"%{x}", code.mul(i, f"%{x}_row")) for x in "ac")
+            code.do(
+                f"call void @{self.name}_along(ptr {a}, i64 %a_inner, ptr %b, i64 %b_col, "
+                f"ptr {c}, i64 %n, i64 %k)"
+            )
+
+        code.loop(0, "%m", 1, row)
+        call_finish(code, (0, "%m", 0, "%n"))
 
     def _dot(self) -> None:
         self.code.do(

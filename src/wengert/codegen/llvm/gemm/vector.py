@@ -1,5 +1,4 @@
-"""Products with few rows: vector × matrix, where the matrix lies along its columns or along k, and
-vector · vector.
+"""Products of vectors: vector × matrix, where matrix rows lie in one piece, and vector · vector.
 
 The sums of a block of K are taken in the order of k here too. What runs in parallel is outputs, in
 the lanes, or blocks of K, which are independent until they are added up.
@@ -7,7 +6,7 @@ the lanes, or blocks of K, which are independent until they are added up.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from wengert.codegen.llvm.gemm.pack import transpose
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
@@ -18,12 +17,9 @@ from wengert.core.dtypes import DType
 ACROSS_PARAMS = (
     "ptr %a, i64 %a_inner, ptr %b, i64 %b_inner, ptr %c, i64 %columns, i64 %inner, ptr %scratch"
 )
-ALONG_PARAMS = (
-    "ptr %a, i64 %a_row, i64 %a_inner, ptr %b, i64 %b_col, ptr %c, i64 %c_row, "
-    "i64 %rows, i64 %columns, i64 %inner"
-)
 DOT_PARAMS = "ptr %a, i64 %a_inner, ptr %b, i64 %b_inner, ptr %c, i64 %inner"
 _CHAINS = 8  # sums that hide the latency of one another's fma
+_FEW = 4  # of those that are left
 _TOGETHER = 8  # rows of B that one sweep over the outputs takes
 
 
@@ -100,149 +96,143 @@ class _Across:
         return self.code.address(base, position, self.dtype)
 
 
-def define_along(module: Module, name: str, dtype: DType, lanes: int, pack: str) -> None:
-    """A function with ALONG_PARAMS: C = A B for one or two rows, where b_inner is 1 and there are
-    `lanes` columns at least.
-
-        for each vector of columns j, the last reaching back over some that are done:
-            for each block of K:
-                sums = 0
-                for each square of `lanes` values of k: y = B[k, j], transposed in registers
-                    for each of them: sums = fma(A[row, k], y[k], sums) for both rows
-                the same for values of k that fill no square, packed by `pack`
-                totals = sums if this is the first block, else totals + sums
-            C[row, j] = totals
-    """
-    code = Code(module, lanes)
-    along = _Along(code, dtype, pack)
-    code.loop(0, "%columns", lanes, along.outputs)
-    code.function(name, ALONG_PARAMS)
-
-
-class _Along:
-    """One vector of outputs at a time. Where there is one row only, the second is the first once
-    more.
-    """
-
-    def __init__(self, code: Code, dtype: DType, pack: str) -> None:
-        self.code = code
-        self.dtype = dtype
-        self.pack = pack
-        self.e = Arithmetic(code, dtype)
-        self.corner = code.room(dtype, code.lanes**2)
-        self.zeros = [(code.type(dtype), self.e.const(0.0).parts[0])] * 2
-        two = code.compare("eq", "%rows", 2)
-        self.a, self.c = (
-            ("%" + x, code.let(f"select i1 {two}, ptr {other}, ptr %{x}"))
-            for x in "ac"
-            for other in [self._at("%" + x, f"%{x}_row")]
-        )
-        self.last = code.sub("%columns", code.lanes)
-
-    def outputs(self, j: Index, _: list[str]) -> None:
-        code = self.code
-        j = code.min(j, self.last)
-        b = self._at("%b", code.mul(j, "%b_col"))
-        totals = code.loop(0, "%inner", INNER, lambda p, sums: self._block(b, p, sums), self.zeros)
-        for total, c in zip(totals[::-1], self.c[::-1], strict=True):
-            code.store(Vector((total,), self.dtype), self._at(c, j))
-
-    def _block(self, b: str, p: Index, totals: list[str]) -> list[str]:
-        code = self.code
-        end = code.min(code.add(p, INNER), "%inner")
-        whole = code.sub(end, code.mod(code.sub(end, p), code.lanes))
-        sums = code.loop(p, whole, code.lanes, lambda k, x: self._square(b, k, x), self.zeros)
-        kinds = [code.type(self.dtype)] * 2
-        short = code.compare("slt", whole, end)
-        sums = code.either(short, kinds, lambda: self._remaining(b, whole, end, sums), lambda: sums)
-        return [_added(code, p, x, y, self.dtype) for x, y in zip(totals, sums, strict=True)]
-
-    def _square(self, b: str, k: Index, sums: list[str]) -> list[str]:
-        code = self.code
-        source = self._at(b, k)
-        found = []
-        for _ in range(code.lanes):
-            found.append(code.load(source, self.dtype))
-            source = self._at(source, "%b_col")
-        for i, x in enumerate(transpose(code, found)):
-            sums = self._products(code.add(k, i), x, sums)
-        return sums
-
-    def _products(self, k: Index, x: Vector, sums: list[str]) -> list[str]:
-        after: list[str] = []
-        for a, total in zip(self.a, sums, strict=True):
-            factor = self.code.load_splat(self._at(a, self.code.mul(k, "%a_inner")), self.dtype)
-            after += self.e.fma(factor, x, Vector((total,), self.dtype)).parts
-        return after
-
-    def _remaining(self, b: str, begin: Index, end: Index, sums: list[str]) -> list[str]:
-        code = self.code
-        code.do(
-            f"call void @{self.pack}(ptr {self.corner}, i64 {code.lanes}, i64 {code.lanes}, "
-            f"ptr {self._at(b, begin)}, i64 1, i64 %b_col, "
-            f"i64 {code.sub(end, begin)}, i64 {code.lanes})"
-        )
-
-        def single(k: Index, sums: list[str]) -> list[str]:
-            place = code.mul(code.sub(k, begin), code.lanes)
-            return self._products(k, code.load(self._at(self.corner, place), self.dtype), sums)
-
-        kind = code.type(self.dtype)
-        return code.loop(begin, end, 1, single, [(kind, x) for x in sums])
-
-    def _at(self, base: str, position: Index) -> str:
-        return self.code.address(base, position, self.dtype)
-
-
-def _added(code: Code, p: Index, total: str, one: str, dtype: DType) -> str:
-    """The sum of the blocks so far: this block's, if it is the first."""
-    kind = code.type(dtype)
-    more = code.let(f"fadd {kind} {total}, {one}")
-    first = code.compare("eq", p, 0)
-    return code.let(f"select i1 {first}, {kind} {one}, {kind} {more}")
-
-
-def define_dot(module: Module, name: str, dtype: DType) -> None:
+def define_dot(module: Module, name: str, dtype: DType, lanes: int) -> None:
     """A function with DOT_PARAMS: c[0] = sum over k of a[k] b[k], some blocks of K side by side.
 
     total = 0
-    for each _CHAINS blocks of K:
+    for each `lanes` blocks of K, if both vectors are without gaps:
+        sums of all of them, each in a lane, from squares of both that are transposed in registers
+        total = total + each of the sums, in order
+    for each _CHAINS blocks that are left:
         sums of all of them, each in a chain of its own, by fma from 0 in the order of k
         total = total + each of the sums, in order
-    for each block that is left: total = total + its sum
+    for each _FEW blocks that are left, the very last of which may be shorter: as before
     c[0] = total
     """
     code = Code(module, 1)
-    e = Arithmetic(code, dtype)
-    kind, zero = code.type(dtype), e.const(0.0).parts[0]
-    steps = [code.mul(INNER, f"%{x}_inner") for x in "ab"]
+    dot = _Dot(code, dtype, lanes)
+    total: list[tuple[str, str]] = [(dot.kind, dot.zero)]
+    done: Index = 0
+    # Without gaps, blocks of both can be read as vectors.
+    gaps = code.let(f"or i64 {code.sub('%a_inner', 1)}, {code.sub('%b_inner', 1)}")
+    dense = code.compare("eq", gaps, 0)
+    for blocks, sums, allowed in (
+        (lanes, dot.in_lanes, dense),
+        (_CHAINS, dot.in_chains, None),
+    ):
+        size = blocks * INNER
+        whole = code.mul(code.div(code.sub("%inner", done), size), size)
+        if allowed is not None:
+            whole = code.let(f"select i1 {allowed}, i64 {whole}, i64 0")
+        end = code.add(done, whole)
+        total = [(dot.kind, code.loop(done, end, size, dot.adding(sums), total)[0])]
+        done = end
+    found = code.loop(done, "%inner", _FEW * INNER, dot.rest, total)
+    code.store(Vector(tuple(found), dtype), "%c")
+    code.function(name, DOT_PARAMS)
 
-    def blocks(chains: int, p: Index, end: Index) -> list[str]:
-        def product(k: Index, sums: list[str]) -> list[str]:
-            found: list[str] = []
-            a, b = (code.address(f"%{x}", code.mul(k, f"%{x}_inner"), dtype) for x in "ab")
-            for each in sums:
-                x, y = code.load(a, dtype), code.load(b, dtype)
-                found += e.fma(x, y, Vector((each,), dtype)).parts
-                a, b = code.address(a, steps[0], dtype), code.address(b, steps[1], dtype)
-            return found
 
-        return code.loop(p, end, 1, product, [(kind, zero)] * chains)
+class _Dot:
+    """Sums of blocks of K, as scalars."""
 
-    def group(p: Index, carried: list[str]) -> list[str]:
-        first, *others = blocks(_CHAINS, p, code.add(p, INNER))
-        total = _added(code, p, carried[0], first, dtype)
-        for one in others:
-            total = code.let(f"fadd {kind} {total}, {one}")
+    def __init__(self, code: Code, dtype: DType, lanes: int) -> None:
+        self.code, self.dtype, self.lanes = code, dtype, lanes
+        self.e = Arithmetic(code, dtype)
+        self.kind, self.zero = code.type(dtype), self.e.const(0.0).parts[0]
+
+    def adding(self, sums: Callable[[Index], list[str]]) -> Callable[[Index, list[str]], list[str]]:
+        """The body of a loop that adds the sums of blocks from p on, in order."""
+
+        def body(p: Index, carried: list[str]) -> list[str]:
+            code, (total,) = self.code, carried
+            first, *others = sums(p)
+            more = code.let(f"fadd {self.kind} {total}, {first}")
+            begins = code.compare("eq", p, 0)
+            total = code.let(f"select i1 {begins}, {self.kind} {first}, {self.kind} {more}")
+            for one in others:
+                total = code.let(f"fadd {self.kind} {total}, {one}")
+            return [total]
+
+        return body
+
+    def in_lanes(self, p: Index) -> list[str]:
+        """Those of `lanes` blocks, one in each lane."""
+        code, dtype = self.code, self.dtype
+
+        def square(k: Index, carried: list[str]) -> list[str]:
+            squares = []
+            for base in ("%a", "%b"):
+                at = code.address(base, code.add(p, k), dtype)
+                places = [code.address(at, r * INNER, dtype) for r in range(self.lanes)]
+                squares.append(transpose(code, [code.load(place, dtype) for place in places]))
+            total = Vector(tuple(carried), dtype)
+            for x, y in zip(*squares, strict=True):
+                total = self.e.fma(x, y, total)
+            return list(total.parts)
+
+        with code.with_lanes(self.lanes):
+            none = self.e.const(0.0).parts
+            found = code.loop(0, INNER, self.lanes, square, [(code.type(dtype), none[0])])
+            return [code.lane(Vector(tuple(found), dtype), n) for n in range(self.lanes)]
+
+    def in_chains(self, p: Index) -> list[str]:
+        """Those of _CHAINS blocks."""
+        places = [self.code.add(p, n * INNER) for n in range(_CHAINS)]
+        return self._chains(places, 0, INNER, [self.zero] * _CHAINS)
+
+    def rest(self, p: Index, carried: list[str]) -> list[str]:
+        """The total with what is left, some blocks or one."""
+        code = self.code
+        left = code.sub("%inner", p)
+
+        def single() -> list[str]:
+            return self.adding(lambda p: self._chains([p], 0, left, [self.zero]))(p, carried)
+
+        one = code.compare("sle", left, INNER)
+        return code.either(one, [self.kind], single, lambda: self._last_blocks(p, carried))
+
+    def _last_blocks(self, p: Index, carried: list[str]) -> list[str]:
+        """The total with the sums of _FEW blocks, or as many as there are, two at least: chains
+        without a block take another one in, and are left out. All go to where the last block ends,
+        then the others go on alone.
+        """
+        code, (total,) = self.code, carried
+        left = code.sub("%inner", p)
+        last = code.min(code.div(code.sub(left, 1), INNER), _FEW - 1)  # its number
+        end = code.min(code.sub(left, code.mul(last, INNER)), INNER)
+        before = code.sub(last, 1)
+        places = [code.add(p, code.mul(code.min(n, last), INNER)) for n in range(_FEW)]
+        sums = self._chains(places, 0, end, [self.zero] * _FEW)
+        whole = [code.compare("slt", n, last) for n in range(_FEW - 1)]
+        others = [code.add(p, code.mul(code.min(n, before), INNER)) for n in range(_FEW - 1)]
+        longer = self._chains(others, end, INNER, sums[:-1])
+        for n, (more, one) in enumerate(zip([*longer, sums[-1]], sums, strict=True)):
+            if n < _FEW - 1:
+                one = code.let(f"select i1 {whole[n]}, {self.kind} {more}, {self.kind} {one}")
+            added = code.let(f"fadd {self.kind} {total}, {one}")
+            counts = code.compare("sle", n, last)
+            new = code.let(f"select i1 {counts}, {self.kind} {added}, {self.kind} {total}")
+            begins = code.compare("eq", code.add(p, n), 0)
+            total = code.let(f"select i1 {begins}, {self.kind} {one}, {self.kind} {new}")
         return [total]
 
-    def rest(p: Index, carried: list[str]) -> list[str]:
-        end = code.min(code.add(p, INNER), "%inner")
-        return [_added(code, p, carried[0], blocks(1, p, end)[0], dtype)]
+    def _chains(
+        self, places: Sequence[Index], begin: Index, end: Index, sums: Sequence[str]
+    ) -> list[str]:
+        """Sums, each of which takes in the products from its place on, in the order of k."""
+        code, dtype = self.code, self.dtype
+        rows = [
+            [code.address(f"%{x}", code.mul(place, f"%{x}_inner"), dtype) for x in "ab"]
+            for place in places
+        ]
 
-    many = INNER * _CHAINS
-    whole = code.sub("%inner", code.mod("%inner", many))
-    total = code.loop(0, whole, many, group, [(kind, zero)])
-    total = code.loop(whole, "%inner", INNER, rest, [(kind, total[0])])
-    code.store(Vector(tuple(total), dtype), "%c")
-    code.function(name, DOT_PARAMS)
+        def product(k: Index, carried: list[str]) -> list[str]:
+            offsets = [code.mul(k, f"%{x}_inner") for x in "ab"]
+            found: list[str] = []
+            for row, each in zip(rows, carried, strict=True):
+                at = [code.address(x, n, dtype) for x, n in zip(row, offsets, strict=True)]
+                x, y = (code.load(place, dtype) for place in at)
+                found += self.e.fma(x, y, Vector((each,), dtype)).parts
+            return found
+
+        return code.loop(begin, end, 1, product, [(self.kind, x) for x in sums])

@@ -7,7 +7,6 @@ b once. What runs side by side are the other axes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
 from wengert.codegen.llvm.kernels.axes import (
     StridedArrays,
@@ -19,13 +18,11 @@ from wengert.codegen.llvm.kernels.axes import (
     walk,
 )
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
+from wengert.codegen.llvm.kernels.row_squares import RowSquares, Step
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
 from wengert.core.dtypes import is_float
-
-# (instructions, operands at t, output at t - 1) -> output at t
-Step: TypeAlias = Callable[[Arithmetic, Sequence[Vector], Vector], Vector]
 
 _ROWS = 4  # side by side: as many as one addition takes cycles
 _NARROW = 64  # up to so many columns stay in registers from row to row; more are read back
@@ -91,20 +88,28 @@ class _Running:
         """(rows, n) or (n): the axis is the last. An addition takes several cycles; so that they
         are not lost, some rows run side by side.
 
+            for each vector of rows, if all elements lie side by side: run along squares of them
             for each _ROWS rows, then for each that is left: run along the axis
         """
         if len(arrays[0].shape) == 1:
             self._chains([arrays], None)
             return
         code, count = self.code, arrays[0].shape[0]
+        done: Index = 0
+        if _are_dense_floats(arrays):
+            squares = RowSquares(code, self.step, arrays)
+            done = code.mul(code.div(count, squares.lanes), squares.lanes)
+            if done != 0:
+                code.loop(0, done, squares.lanes, squares.write)
 
         def together(rows: int) -> Callable[[Index, list[str]], None]:
             return lambda i, _: self._chains(
                 [[x.at(code, code.add(i, r)) for x in arrays] for r in range(rows)], None
             )
 
-        whole = code.mul(code.div(count, _ROWS), _ROWS)
-        code.loop(0, whole, _ROWS, together(_ROWS))
+        left = code.sub(count, done)
+        whole = code.add(done, code.mul(code.div(left, _ROWS), _ROWS))
+        code.loop(done, whole, _ROWS, together(_ROWS))
         code.loop(whole, count, 1, together(1))
 
     def narrow(self, arrays: StridedArrays) -> None:
@@ -194,6 +199,12 @@ class _Running:
         given = xs[-1:] if before is None else xs  # the first output is the last operand's element
         terms = [e.cast(load_lanes(self.code, x, j, mask), y.dtype) for x in given]
         return terms[0] if before is None else self.step(e, terms, before)
+
+
+def _are_dense_floats(arrays: StridedArrays) -> bool:
+    """Whether arrays are floats of one dtype, the elements of each row side by side."""
+    dtypes = {x.dtype for x in arrays}
+    return len(dtypes) == 1 and all(is_float(x.dtype) and x.strides[-1] == 1 for x in arrays)
 
 
 def _at(code: Code, x: StridedArray, t: Index) -> StridedArray:

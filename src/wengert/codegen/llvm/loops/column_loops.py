@@ -16,6 +16,7 @@ from wengert.codegen.llvm.loops.maps import LONG
 from wengert.codegen.llvm.text.positions import Position
 from wengert.codegen.llvm.text.vectors import Index, Vector
 from wengert.codegen.numerics import BLOCK, GROUP, LANES
+from wengert.codegen.targets.cpu.splitting import is_partial
 
 _ROWS = 8  # that are read side by side: as many as a cache has places for lines at equal distances
 _ROOM = 32 * 1024  # bytes of the stack for sums, in all
@@ -33,14 +34,10 @@ class ColumnLoops(FoldingLoops):
                 for each row of the block: store members; folds take in their elements
             store the results of the folds, and what is computed from them
         """
-        groups = range(len(self.groups))
-        self.folded = [g for g in groups if self.groups[g][0] in self.kernel.folded]
-        kept = [g for g in groups if g not in self.folded]
-        self.last = kept[-1] if kept else None
-        self.rows: Index = 1
-        for g in self.folded:
-            self.rows = self.code.mul(self.rows, self.extents[g])
-        self.full = [root for root in self.kernel.stores if self.is_full(root[0])]
+        self.prepare()
+        if is_partial(self.kernel, self.groups):
+            self.blocks_of_chunk()
+            return
         tiled = self.is_tiled()
 
         def row(found: dict[int, Index]) -> None:
@@ -49,7 +46,62 @@ class ColumnLoops(FoldingLoops):
             else:
                 self.chunks(self.last, partial(self.chunk, found))
 
-        self.nest([g for g in kept if g != self.last], row)
+        self.nest([g for g in self.kept if g != self.last], row)
+
+    def prepare(self) -> None:
+        """Say what the rows and columns are."""
+        groups = range(len(self.groups))
+        self.folded = [g for g in groups if self.groups[g][0] in self.kernel.folded]
+        self.kept = [g for g in groups if g not in self.folded]
+        self.last = self.kept[-1] if self.kept else None
+        self.rows: Index = 1
+        for g in self.folded:
+            self.rows = self.code.mul(self.rows, self.extents[g])
+        self.full = [root for root in self.kernel.stores if self.is_full(root[0])]
+
+    # Blocks of rows, by several workers.
+
+    def blocks_of_chunk(self) -> None:
+        """Many rows: workers add up blocks of them. `end_of_parts` adds what these come to.
+
+        for each block in this chunk:
+            for each tile of columns: partial[block] = their sums
+        """
+        assert self.last is not None
+        code, columns = self.code, self.extents[self.last]
+        first, end = self.bounds[self.folded[0]]
+        width = self.tile_width(1)
+
+        def block(r: Index, _: list[str]) -> None:
+            after = code.min(code.add(r, BLOCK), end)
+
+            def tile(begin: Index, _: list[str]) -> None:
+                rooms = [[self.place_of_part(r, n, begin) for n in range(len(self.folds))]]
+                stop = code.min(code.add(begin, width), columns)
+                _Tile(self, {}, rooms, begin, stop, lambda _: None).sum_rows(0, r, after)
+
+            code.loop(0, columns, width, tile)
+
+        code.loop(first, end, BLOCK, block)
+
+    def place_of_part(self, row: Index, fold: int, column: Index) -> str:
+        """Where the sums of a block lie, from a column on."""
+        assert self.kernel.partial is not None
+        assert self.last is not None
+        code, sizes = self.code, [self.dtype(i).itemsize for i in self.folds]
+        room, columns = self.frame.word(self.kernel.partial, "ptr"), self.extents[self.last]
+        before = code.mul(code.mul(code.div(row, BLOCK), columns), sum(sizes))
+        before = code.add(before, code.mul(columns, sum(sizes[:fold])))
+        at = code.let(f"getelementptr i8, ptr {room}, i64 {before}")
+        return code.address(at, column, self.dtype(self.folds[fold]))
+
+    def write_end_of_parts(self, name: str) -> None:
+        """void(frame): the function that ends columns in blocks. It adds up what the blocks came
+        to, in the order in which a single worker does, and stores the results.
+        """
+        self.prepare()
+        self.tiles({}, added=True)
+        self.code.function(name, "ptr noalias %frame")
 
     # One vector of columns after the other.
 
@@ -112,8 +164,9 @@ class ColumnLoops(FoldingLoops):
         low = isinstance(rows, int) and rows <= 2 * _ROWS
         return not narrow and not low and self.reads_along(self.last)
 
-    def tiles(self, found: dict[int, Index]) -> None:
-        """Tile by tile, then the last columns that fill no vector.
+    def tiles(self, found: dict[int, Index], added: bool = False) -> None:
+        """Tile by tile, then the last columns that fill no vector. Blocks may have been `added` up
+        before.
 
         A long body is written once: every vector of a tile has a mask then.
         """
@@ -133,7 +186,7 @@ class ColumnLoops(FoldingLoops):
 
         def tile(begin: Index, _: list[str]) -> None:
             stop = code.min(code.add(begin, width), main)
-            _Tile(self, found, rooms, begin, stop, mask_at).write()
+            _Tile(self, found, rooms, begin, stop, mask_at, added).write()
 
         code.loop(first, main, width, tile)
         if main is not end:
@@ -167,6 +220,7 @@ class _Tile:
     begin: Index
     end: Index
     mask_at: Callable[[Index], Vector | None]
+    added: bool = False  # whether the sums of blocks are in memory already
 
     def write(self) -> None:
         """Sums of blocks into those of groups, these into that of all, which is stored."""
@@ -188,15 +242,16 @@ class _Tile:
         identities = [loops.identity(i) for i in loops.folds]
         self.along(lambda j: self.store(level, j, identities))
 
-        def add(j: Index) -> None:
-            below = self.load(level - 1, j)
-            self.store(level, j, loops.taken_in(loops.folds, self.load(level, j), below))
+        def add(below: Callable[[Index], list[Vector]], j: Index) -> None:
+            self.store(level, j, loops.taken_in(loops.folds, self.load(level, j), below(j)))
 
         def step(r: Index, _: list[str]) -> None:
             after = code.min(code.add(r, size), end)
-            if level:
+            if level == 1 and self.added:
+                self.along(partial(add, partial(self.load_part, r)))
+            elif level:
                 self.sum_rows(level - 1, r, after)
-                self.along(add)
+                self.along(partial(add, partial(self.load, level - 1)))
             else:
                 self.along(partial(self.add_rows, r, after))
 
@@ -211,6 +266,14 @@ class _Tile:
     def along(self, body: Callable[[Index], None]) -> None:
         """For each vector of the tile."""
         self.loops.code.loop(self.begin, self.end, LANES, lambda j, _: body(j))
+
+    def load_part(self, row: Index, j: Index) -> list[Vector]:
+        """The sums of the block that begins with a row."""
+        loops = self.loops
+        places = [loops.place_of_part(row, n, j) for n in range(len(loops.folds))]
+        return [
+            loops.code.load(p, loops.dtype(i)) for p, i in zip(places, loops.folds, strict=True)
+        ]
 
     def load(self, level: int, j: Index) -> list[Vector]:
         loops = self.loops

@@ -11,7 +11,7 @@ from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.frame import OUTPUT, Frame, RowPlaces
 from wengert.codegen.llvm.text.positions import Position
 from wengert.codegen.llvm.text.vectors import Code, Index, Module, Vector
-from wengert.codegen.numerics import LANES
+from wengert.codegen.numerics import BLOCK, LANES
 from wengert.codegen.targets.cpu.splitting import CHUNK, PART, chunk, is_partial, vector_group
 from wengert.codegen.views import Root, Strides, row_major
 from wengert.core.dims import product
@@ -52,7 +52,8 @@ class Loops:
         if by_workers and self.kernel.split is not None:
             extent = self.extents[self.kernel.split]
             along = self.kernel.split == vector_group(self.kernel, self.groups)
-            partial = PART if is_partial(self.kernel, self.groups) else 1
+            part = PART if self.kernel.kind == "rows" else BLOCK
+            partial = part if is_partial(self.kernel, self.groups) else 1
             unit = LANES if along else partial
             self.bounds[self.kernel.split] = chunk(self.code, extent, unit)
 

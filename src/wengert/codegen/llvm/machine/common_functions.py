@@ -13,7 +13,7 @@ from collections.abc import Collection
 LARGE = 20_000  # characters of a module that is worth taking apart
 # How the names of common functions begin, up to what is made, and kept, together.
 _FAMILY = re.compile(
-    r"(?:gemm_[a-z0-9]+(?:_blocks|_matrix)?|convolution_[a-z0-9]+(?:_space|_window)?|linalg)(?=_|$)"
+    r"(?:gemm_[a-z0-9]+(?:_blocks|_matrix|_thin|_dot)?|convolution_[a-z0-9]+(?:_space|_window)?|linalg)(?=_|$)"
 )
 _NAME = re.compile(r"@([\w.]+)\(")
 _USED = re.compile(r"@([\w.]+)")

@@ -14,6 +14,7 @@ from wengert.codegen.cost.counts import kernel_cost
 from wengert.codegen.kernel import Kernel, Program, is_fold
 from wengert.codegen.llvm.kernels.registry import special_of
 from wengert.codegen.llvm.loops.axis_groups import collapsed
+from wengert.codegen.llvm.loops.idle_sums import conditions
 from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.llvm.text.lines import Index, Text
 from wengert.codegen.memory.plan import number_of
@@ -27,6 +28,7 @@ GRAIN = 5000  # nanoseconds of work from which on a kernel is split; `WENGERT_GR
 PER_WORKER = 6  # times the grain: what a call must hold for each worker beyond the first
 MANY = 8  # turns of an outer loop that are enough to divide
 PART = BLOCK_OF_FOLD * LANES * GROUP  # elements of a long row that stay together
+NARROW = 4096  # columns up to which rows are divided, where sums go from row to row
 BLOCK = 32  # rows or columns of a matrix product that stay together
 WHOLE = 1 << 20  # parts of a kernel's work, in which it is said where a chunk begins and ends
 # Nanoseconds of work that a chunk should not fall below. A narrow product is slower than a wide.
@@ -149,6 +151,8 @@ def _part(program: Program, number: int, sizes: Mapping[str, int]) -> int | None
     whole = [g for g, group in enumerate(groups) if group[0] not in kernel.folded]
     if not whole:
         return _part_of_fold(program, kernel)
+    if _has_blocks(program, kernel, groups):
+        return 0
     along = vector_group(kernel, groups)
     if along is not None:
         units[along] //= LANES
@@ -181,6 +185,25 @@ def _part_of_fold(program: Program, kernel: Kernel) -> int | None:
     return 0 if kernel.kind == "rows" and once and single and fits else None
 
 
+def _has_blocks(program: Program, kernel: Kernel, groups: Sequence[tuple[int, ...]]) -> bool:
+    """Whether workers add up whole blocks of the rows of columns, whose sums are then added in
+    order. There must be many blocks, and so few columns that a worker's part of each row would be
+    little to read at once.
+    """
+    if kernel.kind != "columns" or len(groups) != 2 or groups[0][0] not in kernel.folded:
+        return False
+    rows, columns = (product(tuple(kernel.domain[axis] for axis in group)) for group in groups)
+    if not isinstance(rows, int) or not isinstance(columns, int):
+        return False
+    folds = [i for i in kernel.members if is_fold(program.node(i))]
+    return (
+        rows >= MANY * BLOCK_OF_FOLD
+        and 2 * LANES <= columns <= NARROW
+        and columns % LANES == 0
+        and not conditions(program, kernel, folds)
+    )
+
+
 def vector_group(kernel: Kernel, groups: Sequence[tuple[int, ...]]) -> int | None:
     """The group of axes, not a folded one, that vectors go along."""
     if kernel.kind == "rows" and not is_short(kernel, groups):
@@ -210,7 +233,7 @@ def _part_of_contraction(it: ProductSizes, sizes: Mapping[str, int]) -> int | No
 
 
 def is_partial(kernel: Kernel, groups: Sequence[tuple[int, ...]]) -> bool:
-    """Whether workers add up parts of a single long row."""
+    """Whether workers add up parts of a single long row, or blocks of the rows of columns."""
     return kernel.split is not None and groups[kernel.split][0] in kernel.folded
 
 
