@@ -41,6 +41,7 @@ ASSEMBLY = {
 }
 EACH_TARGET = pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
 AT_ONCE = 12  # ops in one module: assembling one by one takes longer
+SECOND = {"betainc_slope", "gammainc_slope"}  # slopes: theirs are the same code, and far more
 
 
 def text_for(target: Target, function: Any, *args: Any) -> str:
@@ -56,7 +57,7 @@ def programs() -> Iterator[tuple[str, Any, list[Any]]]:
         some = chosen[begin : begin + AT_ONCE]
         given = [calls(op, dtype)[0] for op in some for dtype in (np.float32, np.float64)]
         yield f"{some[0].name} to {some[-1].name}", Values(given), Values(given).arguments()
-        smooth = [call for call in given if _has_gradient(call)]
+        smooth = [call for call in given if call.op.name not in SECOND and _has_gradient(call)]
         if smooth:
             yield f"gradients from {some[0].name}", Gradients(smooth), Gradients(smooth).arguments()
 
@@ -69,8 +70,16 @@ def _has_gradient(call: Call) -> bool:
 PROGRAMS = {name: (function, arguments) for name, function, arguments in programs()}
 
 
-@EACH_TARGET
-@pytest.mark.parametrize("name", PROGRAMS)
+# Apple's processors have the instructions of the others of their kind: values show the system.
+EACH_PROGRAM = [
+    pytest.param(name, target, id=f"{name}-{where}")
+    for where, target in TARGETS.items()
+    for name in PROGRAMS
+    if target.system != "darwin" or not name.startswith("gradients")
+]
+
+
+@pytest.mark.parametrize(("name", "target"), EACH_PROGRAM)
 def test_every_op_is_assembled(name, target):
     function, arguments = PROGRAMS[name]
     made = make_object(text_for(target, function, *arguments), target)

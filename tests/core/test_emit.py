@@ -54,7 +54,9 @@ def takes_floats(op):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("op", [*filter(takes_floats, ELEMENTWISE)], ids=lambda op: op.name)
 def test_instructions_at_awkward_points(op, dtype):
-    grid = np.meshgrid(*[np.array(AWKWARD, dtype)] * len(op.call.operands))
+    count = len(op.call.operands)
+    points = AWKWARD if count < 3 else [*AWKWARD[::3], math.inf, math.nan]
+    grid = np.meshgrid(*[np.array(points, dtype)] * count)
     assert_same(op, grid)
 
 

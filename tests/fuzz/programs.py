@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
+import numpy as np
 from hypothesis import reject
 from hypothesis import strategies as st
 
@@ -120,7 +121,8 @@ def recipe(op: Op) -> Recipe | None:
 
 
 def _as_sampled(b: Builder, op: Op) -> None:
-    """An op of no known family: one of its samples as it stands."""
+    """An op of no known family: one of its samples as it stands, in one dtype of floats."""
+    dtype = b.choose(FLOATS)
     found = op.samples[b.integer(0, len(op.samples) - 1)]
     given = []
     for spec in found.operands:
@@ -130,11 +132,14 @@ def _as_sampled(b: Builder, op: Op) -> None:
         elif hasattr(spec, "value"):
             given.append(elementwise.written(spec.value))
         elif isinstance(spec, Real):
-            given.append(new_input(b, spec.shape, b.choose(FLOATS), low, high))
+            given.append(new_input(b, spec.shape, dtype, low, high))
         else:
             given.append(new_input(b, spec.shape, getattr(spec, "dtype", "bool"), low, high - 1))
     operands = f"[{', '.join(given)}]" if op.call.variadic else ", ".join(given)
-    b.emit(f"{elementwise.spelled(op)}({operands}{elementwise.parameters(found.params)})")
+    call = f"{elementwise.spelled(op)}({operands}{elementwise.parameters(found.params)})"
+    drawn = found.draw(np.random.default_rng(0))
+    result = None if op.type is None else op.type(*drawn, **found.params)
+    b.emit(f"{call}[{b.integer(0, len(result) - 1)}]" if isinstance(result, tuple) else call)
 
 
 OPS = [op for op in table if recipe(op) is not None and not op.name.startswith("planted_")]

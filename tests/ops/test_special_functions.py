@@ -266,7 +266,7 @@ def test_slopes_at_the_ends():
 
 
 def test_orders_of_a_slope_are_whole():
-    with pytest.raises(ValueError, match=r"gammainc_slope: order 0 was given; .* from 1 on"):
+    with pytest.raises(ValueError, match=r"gammainc_slope: order 0 was given; .* from 1 to 16"):
         wg.op.gammainc_slope(1.0, 1.0, order=0)
     with pytest.raises(ValueError, match="that is betainc"):
         wg.op.betainc_slope(1.0, 1.0, 0.5, by_a=0, by_b=0)

@@ -97,14 +97,12 @@ class Subclass(np.ndarray):
 
 KINDS = {
     "memmap": on_disk,
-    "matrix": lambda _: np.matrix(X),
     "recarray": lambda _: X.view(np.recarray),
     "subclass": lambda _: X.view(Subclass),
     "nothing masked": lambda _: np.ma.masked_array(X),
 }
 
 
-@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("compiled", [True, False])
 def test_other_subclasses_are_arrays(kind, compiled, tmp_path):
@@ -120,6 +118,20 @@ def test_other_subclasses_are_arrays(kind, compiled, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_matrices_are_refused():
+    """Their products are not those of arrays."""
+    step, matrix = make(), np.matrix(X)
+    before = step.fingerprint()
+    for call in (
+        lambda: step(matrix),
+        lambda: step.run(matrix, batch_size=2),
+        lambda: wg.TrainStep(loss, matrix, wg.optim.SGD(0.1)),
+    ):
+        with pytest.raises(TypeError, match=r"is an np\.matrix"):
+            call()
+    assert step.fingerprint() == before
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_other_subclasses_are_models(kind, tmp_path):
     def total(m, x):

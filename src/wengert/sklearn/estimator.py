@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
+from wengert.core.words.warn import warn_user
 from wengert.errors import NonFiniteError
 from wengert.sklearn.columns import FROM_DTYPE, ColumnPlan, dense, inputs_of
 from wengert.sklearn.estimator_parameters import hidden_sizes, require_parameters
@@ -260,10 +260,10 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         if self.batch_size == "auto":
             return min(AUTO_BATCH, rows)
         if self.batch_size > rows:
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__}: batch_size={self.batch_size} was given for {rows} rows; "
                 "all of them are one batch. Choose a smaller one.",
-                stacklevel=5,
+                UserWarning,
             )
         return min(int(self.batch_size), rows)
 
@@ -339,12 +339,11 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         self.n_layers_ = len(self._network.sizes)
         self.out_activation_ = self._network.output
         if not (incremental or plateau.converged or trained.interrupted):
-            warnings.warn(
+            warn_user(
                 f"{type(self).__name__}: max_iter={self.max_iter} epochs were taken, and training "
                 "has not converged; it would become better by more than tol. Choose a larger "
                 "max_iter, or a larger tol.",
                 ConvergenceWarning,
-                stacklevel=5,
             )
 
     # What was trained.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from wengert import optim
 from wengert.core import tree
 from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.warn import warn_user
 from wengert.optim.optimizer import Optimizer
 from wengert.sklearn.network import BATCH, NetworkPlan
 from wengert.sklearn.plateau import SCORE, Plateau
@@ -119,7 +119,7 @@ def _fitted(
             **options,
         )
     except KeyboardInterrupt:
-        warnings.warn("Training interrupted by user.", stacklevel=6)
+        warn_user("Training interrupted by user.", UserWarning)  # in scikit-learn's words
         interrupted = True
     return Trained(pooled.step.state_dict(), history, interrupted)
 

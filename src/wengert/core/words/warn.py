@@ -7,13 +7,12 @@ import warnings
 from typing import Any
 
 from wengert.core.words.source import Line, user_line
-from wengert.errors import WengertWarning
 
 # What was shown, by file: Python's own record, so that filters and `catch_warnings` work as ever.
 _shown: dict[str, dict[Any, Any]] = {}
 
 
-def warn_user(text: str, category: type[WengertWarning], line: Line | None = None) -> None:
+def warn_user(text: str, category: type[Warning], line: Line | None = None) -> None:
     """Warn at a line, or at the innermost one outside Wengert: once, unless a filter says more."""
     line = line or user_line() or Line("<unknown>", 1)
     module = os.path.basename(line.file).removesuffix(".py")

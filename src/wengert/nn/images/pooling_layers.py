@@ -73,7 +73,7 @@ class AdaptiveMeanPool(Explained):
         return shown_layer(self)
 
 
-@worded_methods("__call__")
+@worded_methods("__init__", "__call__")
 @dataclass(repr=False, eq=False)
 class Flatten(Explained):
     """Everything behind the batch as one axis: (batch, channels, *space) to (batch, features).

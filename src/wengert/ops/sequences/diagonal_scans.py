@@ -24,8 +24,9 @@ from wengert.ops.sequences.by_steps import jvp_by_steps, vjp_by_steps
 def _require_types(u: Any, *others: Any) -> None:
     """Refuse what S4D does not give."""
     (batch, channels, _), pairs = u.shape, others[0].shape[-1]
-    wanted = [(channels, pairs)] * 4 + [(batch, channels, pairs)] * 2
-    given = [tuple(x.shape) for x in others[:6]]
+    states = (batch, channels, pairs)
+    wanted = [(channels, pairs)] * 4 + [states] * 2 + [tuple(u.shape), states, states]
+    given, wanted = [tuple(x.shape) for x in others], wanted[: len(others)]
     floats = all(x.dtype == u.dtype and is_float(x.dtype) for x in (u, *others))
     if given != wanted or not floats:
         raise ShapeError(
@@ -42,7 +43,7 @@ def _scan_type(*operands: Any) -> tuple[ArrayType, ...]:
 
 
 def _pullback_type(*operands: Any) -> tuple[ArrayType, ...]:
-    _require_types(*operands[:7])
+    _require_types(*operands)
     u, real = operands[0], operands[5]
     return tuple(ArrayType(x.shape, u.dtype) for x in (u, *[real] * 6))
 
@@ -67,7 +68,7 @@ def _scan_numpy(*operands: Any) -> tuple[Any, ...]:
 
 
 def _pullback_numpy(*operands: Any) -> tuple[Any, ...]:
-    _require_types(*operands[:7])
+    _require_types(*operands)
     u, a, b, c, d, _real, _imag, gy, gr, gi = operands
     _, reals, imags = _in_numpy(*operands[:7])
     gu, (ga, gb, gc, gd) = np.empty_like(u), np.zeros((4, *gr.shape), u.dtype)

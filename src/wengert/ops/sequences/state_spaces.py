@@ -38,23 +38,23 @@ def _blocked(u: Any, A: Any, B: Any) -> tuple[Any, ...]:
     return batch, groups, channels // groups // size, size
 
 
-def _require_types(u: Any, delta: Any, A: Any, B: Any, C: Any, h0: Any) -> None:
+def _require_types(u: Any, delta: Any, A: Any, B: Any, C: Any, h0: Any, *cotangents: Any) -> None:
     """Refuse what `selective_scan` does not give."""
     (batch, channels, time), states = u.shape, A.shape[-1]
     matrix = (batch, B.shape[1], states, time)
     wanted: list[Any] = [u.shape, u.shape, (channels, states), matrix, matrix]
-    wanted.append((batch, channels, states))
-    arrays = (u, delta, A, B, C, h0)
-    given = [tuple(x.shape) for x in arrays]
+    wanted += [(batch, channels, states), u.shape, (batch, channels, states)]
+    arrays = (u, delta, A, B, C, h0, *cotangents)
+    given, wanted = [tuple(x.shape) for x in arrays], wanted[: len(arrays)]
     if any(x.dtype != u.dtype or not is_float(x.dtype) for x in arrays):
         raise DTypeError(
             f"state_space_scan: given dtypes {[str(x.dtype) for x in arrays]}; they must be one of "
             "float32 and float64. Call wg.selective_scan."
         )
-    if given != wanted:
+    if given != wanted or states > MOST_STATES or channels % B.shape[1]:
         raise ShapeError(
-            f"state_space_scan: given shapes {given}; they must be {wanted}. Call "
-            "wg.selective_scan."
+            f"state_space_scan: given shapes {given}; they must be {wanted}, with groups that "
+            f"divide the channels and at most {MOST_STATES} states. Call wg.selective_scan."
         )
 
 
@@ -66,7 +66,7 @@ def _scan_type(u: Any, delta: Any, A: Any, B: Any, C: Any, h0: Any) -> tuple[Arr
 def _pullback_type(
     u: Any, delta: Any, A: Any, B: Any, C: Any, h0: Any, gy: Any, glast: Any
 ) -> tuple[ArrayType, ...]:
-    _require_types(u, delta, A, B, C, h0)
+    _require_types(u, delta, A, B, C, h0, gy, glast)
     batch, groups, blocks, _ = _blocked(u, A, B)
     own = (batch, groups, blocks, u.shape[2], A.shape[1])
     shapes = (u.shape, u.shape, h0.shape, own, own, h0.shape)

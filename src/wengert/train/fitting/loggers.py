@@ -12,12 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from wengert.core.words.arguments import worded
 from wengert.train.fitting.epoch_record import EpochRecord
 
 Logger = Callable[[EpochRecord], None]
 File = str | os.PathLike[str]
 
 
+@worded
 def log_csv(path: File) -> Logger:
     """A callback that writes a CSV file: one line per epoch, below the names. A fit writes the file
     anew; one that was resumed goes on where its checkpoint ended.
@@ -40,6 +42,7 @@ def log_csv(path: File) -> Logger:
     return _file_logger("log_csv", path, line, epoch_of, lambda values: _csv_line(list(values)))
 
 
+@worded
 def log_jsonl(path: File) -> Logger:
     """A callback that writes a file of JSON lines: one object per epoch, with null for what is not
     finite. A fit writes the file anew; one that was resumed goes on where its checkpoint ended.
@@ -103,6 +106,7 @@ def _file_logger(
     return log
 
 
+@worded
 def log_tensorboard(folder: Any) -> Logger:
     """A callback for TensorBoard. Given a folder, it writes there through the package
     `tensorboard`; given a writer with `add_scalar` (of tensorboardX, or of torch), through that.
@@ -159,6 +163,7 @@ def _tensorboard_files(folder: str) -> Logger:
     return log
 
 
+@worded
 def log_wandb(run: Any) -> Logger:
     """A callback for Weights & Biases: `run` is what `wandb.init(…)` returned.
 

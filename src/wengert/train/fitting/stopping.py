@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.words.arguments import worded_methods
 from wengert.core.words.nearest import ALIKE, nearest
 from wengert.train.fitting.fit_data import BY
 from wengert.train.option_checks import whole
@@ -16,6 +17,7 @@ from wengert.train.option_checks import whole
 MODES = ("min", "max")
 
 
+@worded_methods("__init__")
 @dataclass(frozen=True)
 class EarlyStopping:
     """Stop where `monitor`, a column of the history, has not become better by `min_delta` at least
