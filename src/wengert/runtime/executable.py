@@ -33,7 +33,7 @@ from wengert.runtime.caching.cache import cached_object, recall
 from wengert.runtime.call_memory import Memory, input_slots
 from wengert.runtime.donation import matched, require_donatable
 from wengert.runtime.entries import objects
-from wengert.runtime.entries.entry import Entry, begin, never
+from wengert.runtime.entries.entry import Entry, begin, never, new_result
 from wengert.runtime.entries.entry_code import LONG
 from wengert.runtime.entries.entry_table import Unsupported
 from wengert.runtime.entries.printer import DebugPrinter
@@ -219,7 +219,7 @@ class Executable:
         self._require_sizes(sizes)
         shapes = [substitute(t.shape, sizes) for t in self.output_types]
         outputs = [
-            None if j in self.written else np.empty(shape, t.dtype)
+            None if j in self.written else new_result(shape, t.dtype)
             for j, (shape, t) in enumerate(zip(shapes, self.output_types, strict=True))
         ]
         status, position = self._execute(staged, outputs, sizes)

@@ -13,6 +13,7 @@ from wengert.codegen.kernel import HEADER
 from wengert.codegen.llvm.machine.native import Native
 from wengert.codegen.llvm.module import ENTRY
 from wengert.core import tree
+from wengert.core.dtypes import DType
 from wengert.core.types import ArrayType
 from wengert.runtime.caching.cache import begin_object, cached_object
 from wengert.runtime.call_memory import Memory
@@ -21,6 +22,8 @@ from wengert.runtime.entries.entry_code import CALL, CLAIM, entry_text
 from wengert.runtime.entries.entry_gate import GATED_CALL
 from wengert.runtime.entries.entry_table import NEVER, Filled, expected_word
 from wengert.runtime.entries.entry_words import HEAD, PLACE
+from wengert.runtime.entries.result_pool import ResultPool
+from wengert.runtime.entries.result_pool_code import POOL_FUNCTIONS
 from wengert.runtime.outside.watch import Watch
 from wengert.runtime.signature import Signature
 
@@ -61,7 +64,8 @@ class Entry:
         filled.make_outputs(outputs, written)
         rebuilt = filled.build(signature.returned)
         filled.table.head |= {"frame": memory.address, "program": native.address(ENTRY)}
-        self._words = filled.table.words(objects.addresses())
+        handler = result_pool().handler
+        self._words = filled.table.words(objects.addresses() | {"handler": handler})
         self.address: int = self._words.ctypes.data
         self._capacity = self._words[self._words[HEAD["capacity"]] :][: len(memory.layout.dims)]
         self._long_sizes = self._words[self._words[HEAD["long_sizes"]] :][: len(memory.layout.dims)]
@@ -141,7 +145,7 @@ def _native() -> tuple[Native, dict[str, _Method], Any, Any]:
     """The machine code of all entry points, Python's records of it, what makes a Python function of
     such a record, and `claim`: once per process.
     """
-    native = Native((cached_object(entry_text()),), (CALL, GATED_CALL, CLAIM))
+    native = Native((cached_object(entry_text()),), (CALL, GATED_CALL, CLAIM, *POOL_FUNCTIONS))
     methods = {
         name: _Method(name.encode(), native.address(name), _FASTCALL, None)
         for name in (CALL, GATED_CALL)
@@ -153,6 +157,17 @@ def _native() -> tuple[Native, dict[str, _Method], Any, Any]:
     )
     claim = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(native.address(CLAIM))
     return native, methods, make, claim
+
+
+@cache
+def result_pool() -> ResultPool:
+    """What large results get their memory from: once per process."""
+    return ResultPool(_native()[0])
+
+
+def new_result(shape: Sequence[int], dtype: DType) -> np.ndarray[Any, Any]:
+    """An array of any numbers for a result."""
+    return result_pool().empty(shape, dtype) if objects.fits() else np.empty(shape, dtype)
 
 
 def callable_of(name: str, words: np.ndarray[Any, Any], used: tuple[Any, ...]) -> Call:

@@ -25,6 +25,7 @@ from wengert.runtime.entries.entry_gate import (
 from wengert.runtime.entries.entry_results import write_allocate, write_build, write_measure
 from wengert.runtime.entries.entry_watch import write_watch
 from wengert.runtime.entries.entry_words import HEAD
+from wengert.runtime.entries.result_pool_code import write_result_pool
 
 CALL, CLAIM = "call", "claim"
 LONG = 20_000  # nanoseconds that make it worth while to let other Python threads run meanwhile
@@ -34,7 +35,7 @@ _CLOCK = getattr(time, "CLOCK_MONOTONIC", 0)
 def entry_text() -> str:
     """The module: `call(self, arguments, count)` for Python, where self is the array that holds the
     table, and the same for gates; and `claim(table)`, which says whether the table was free and is
-    the caller's now.
+    the caller's now. Beside them, the functions of the pool of results.
     """
     module = Module()
     write_watch(module)
@@ -51,6 +52,7 @@ def entry_text() -> str:
     _write_enter(module)
     _write_call(module)
     write_gated_call(module)
+    write_result_pool(module)
     return module.text()
 
 

@@ -19,6 +19,7 @@ from wengert.runtime.entries.entry_words import (
     TERM,
     TUPLE,
 )
+from wengert.runtime.entries.result_pool_code import LEAST_BYTES
 
 
 def write_measure(module: Module) -> None:
@@ -56,7 +57,7 @@ def write_allocate(module: Module) -> None:
         leaf = code.field(record, OUTPUT, "leaf")
 
         def make() -> list[str]:
-            made = _new_array(code, record)
+            made = _new_array_of_size(code, record)
             code.leave_if(code.equal(made, "null", "ptr"))
             code.store(code.inside(made, objects.DATA), frame, code.field(record, OUTPUT, "slot"))
             return [made]
@@ -73,6 +74,31 @@ def write_allocate(module: Module) -> None:
 
     code.records("outputs", OUTPUT, "output_count", output)
     code.define_test("allocate")
+
+
+def _new_array_of_size(code: Function, record: str) -> str:
+    """A new array; the memory of a large one comes from the pool of results."""
+    sizes = code.at(code.section("shapes"), code.field(record, OUTPUT, "shape"))
+
+    def multiply(k: int | str, carried: list[str]) -> list[str]:
+        return [str(code.mul(carried[0], code.load(sizes, str(k))))]
+
+    rank, itemsize = (code.field(record, OUTPUT, name) for name in ("rank", "itemsize"))
+    (size,) = code.loop(0, rank, 1, multiply, [("i64", itemsize)])
+    handler = code.read("handler", "ptr")
+    large = code.compare("sge", size, LEAST_BYTES)
+    pooled = code.let(f"and i1 {large}, {code.let(f'icmp ne ptr {handler}, null')}")
+
+    def from_pool() -> list[str]:
+        before = code.invoke("set_handler", "ptr", ("ptr", handler))
+        code.leave_if(code.equal(before, "null", "ptr"))
+        made = _new_array(code, record)
+        code.drop(code.invoke("set_handler", "ptr", ("ptr", before)))
+        code.drop(before)
+        return [made]
+
+    (made,) = code.either(pooled, ["ptr"], from_pool, lambda: [_new_array(code, record)])
+    return made
 
 
 def _new_array(code: Function, record: str) -> str:

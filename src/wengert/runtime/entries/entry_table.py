@@ -186,6 +186,7 @@ class Filled:
                 OUTPUT,
                 leaf=self._first[written[j]] if j in written else -1,
                 type_number=made.dtype.num,
+                itemsize=made.dtype.itemsize,
                 rank=made.ndim,
                 shape=self._shape(made),
                 slot=self.memory.outputs[j],

@@ -72,6 +72,8 @@ ADDRESSES = (
     "set_size",
     "set_contains",
     "new_array",
+    "set_handler",
+    "handler",  # what large results get their memory from, or 0
     "new_tuple",
     "set_tuple_item",
     "new_list",
@@ -131,7 +133,7 @@ LEAF = (
     "whole",  # 1 where it is a Python int
 )
 # An output: a new array, or (`leaf` not negative) a donated one.
-OUTPUT = ("leaf", "type_number", "rank", "shape", "slot")
+OUTPUT = ("leaf", "type_number", "itemsize", "rank", "shape", "slot")
 # One product of a size that depends on Dims: the word it is added to, and what is multiplied.
 TERM = ("word", "coefficient", "factors", "count", "starts")
 # A tree around results; CONSTANT is a static value, whose address is in `keys`.

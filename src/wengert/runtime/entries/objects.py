@@ -31,7 +31,7 @@ CELL = 16  # what a cell holds
 CONTIGUOUS, ALIGNED, WRITEABLE = 0x1, 0x100, 0x400
 
 # Places in NumPy's table of functions.
-_ARRAY_TYPE, _NEW = 2, 93
+_ARRAY_TYPE, _NEW, _SET_HANDLER, _USUAL_HANDLER = 2, 93, 304, 306
 
 _PYTHON = {
     "incref": "Py_IncRef",
@@ -66,6 +66,7 @@ def addresses() -> dict[str, int]:
     """What the head of every table says of this process."""
     functions = _numpy_functions()
     found = {"ndarray": functions[_ARRAY_TYPE], "new_array": functions[_NEW]}
+    found["set_handler"] = functions[_SET_HANDLER]
     for name, symbol in _PYTHON.items():
         function = getattr(ctypes.pythonapi, symbol)
         found[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
@@ -79,6 +80,11 @@ def _clock() -> int:
         return 0
     function = getattr(ctypes.CDLL(None), "clock_gettime", None)
     return 0 if function is None else ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def usual_handler() -> Any:
+    """The functions that NumPy's arrays get their memory from, in a capsule."""
+    return ctypes.py_object.from_address(_numpy_functions()[_USUAL_HANDLER]).value
 
 
 def dtype_word(dtype: np.dtype[Any]) -> int:
@@ -129,7 +135,7 @@ def _numpy_functions() -> Any:
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
     capsule = np._core.multiarray._ARRAY_API  # type: ignore[attr-defined]
-    return (ctypes.c_int64 * (_NEW + 1)).from_address(get(capsule, None))
+    return (ctypes.c_int64 * (_USUAL_HANDLER + 1)).from_address(get(capsule, None))
 
 
 def _word(address: int) -> int:
