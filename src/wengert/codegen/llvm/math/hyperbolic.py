@@ -100,24 +100,20 @@ def sigmoid(e: Arithmetic, x: Vector) -> Vector:
     """1 / (1 + exp(-x)), subnormal results too; error at most 0.9 ulp (1 in float64)."""
     dtype, form = x.dtype, format_of(x.dtype)
     one = e.const(1, dtype)
-    part = reduced(e, e.neg(clamp(e, x, form.lowest, 40.0)), form.bias)
+    # 2^n would overflow far out. So all is 2^-down as much, and the quotient 2^down.
+    down = 32 if dtype.itemsize == 4 else 64
+    unit = e.const(2.0**-down, dtype)
+    part = reduced(e, e.neg(clamp(e, x, form.lowest, 40.0)), form.bias - down)
     square = e.mul(part.r, part.r)
     tail = e.fma(square, quick_polynomial(e, part.r, form.expm1, square), part.low)
     p = e.add(part.high, tail)  # exp(-x) = 2^n·(1 + p)
-    # Far out 2^n would overflow, and the 1 makes no difference: 2^-down as much, and back again.
-    edge, down = (-64, 32) if dtype.itemsize == 4 else (-300, 64)
-    far = e.lt(x, e.const(edge, dtype))
-    bits = e.bits(part.whole)
-    bits = e.select(far, e.sub(bits, e.const(down, bits.dtype)), bits)
-    scale = e.from_bits(e.shl(bits, form.fraction))
-    more, less = e.gt(scale, one), e.lt(scale, one)
-    larger, smaller = e.select(more, scale, one), e.select(less, scale, one)
-    start = e.add(scale, one)
-    lost = e.add(e.sub(larger, start), smaller)
+    scale = power(e, part.whole)
+    start = e.add(scale, unit)
+    added = e.sub(start, unit)
+    lost = e.add(e.sub(unit, e.sub(start, added)), e.sub(scale, added))
     bottom = e.fma(scale, p, start)
     rest = e.add(e.fma(scale, p, e.sub(start, bottom)), lost)
-    found = _quotient(e, one, bottom, rest, e.div(one, bottom))
-    return e.select(far, e.mul(found, e.const(2.0**-down, dtype)), found)
+    return e.mul(_quotient(e, one, bottom, rest, e.div(one, bottom)), unit)
 
 
 @in_double
