@@ -5,7 +5,7 @@ EXAMPLE ?=
 BIN := .venv/bin
 
 .NOTPARALLEL:
-.PHONY: demo test check bench format clean
+.PHONY: demo test check bench docs format clean
 
 demo: .venv/.installed-cli  ## train a classifier of handwritten digits; EXAMPLE=convnet: an example
 	$(if $(EXAMPLE),$(BIN)/python examples/$(EXAMPLE).py,$(BIN)/wengert train digits) $(ARGS)
@@ -21,12 +21,16 @@ check: .venv/.installed-check  ## formatting, lint and types, changing nothing
 bench: .venv/.installed-bench  ## measure against NumPy, PyTorch and JAX; ARGS="gemm --quick": a part, roughly
 	$(BIN)/python -m benchmarks $(ARGS)
 
+docs: .venv/.installed-docs  ## build the site into site/; a warning or a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "site/index.html; with the search: $(BIN)/python -m http.server --directory site"
+
 format: .venv/.installed-check  ## format and repair what can be repaired
 	$(BIN)/python -m ruff check --fix-only .
 	$(BIN)/python -m ruff format .
 
 clean:  ## remove caches and build output; delete .venv to start over
-	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp per extra, so that a second run installs nothing.

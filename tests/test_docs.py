@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SOURCES = sorted((ROOT / "src" / "wengert").rglob("*.py"))
 FENCE = re.compile(r"^( *)```python\b([^\n]*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"^( *)```.*?^\1```|`[^`\n]+`", re.MULTILINE | re.DOTALL)  # calls look like links
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 UPDATE = bool(os.environ.get("UPDATE_DOCS"))
 # What pages leave open: the line of an example, and bytes that depend on the machine.
@@ -143,7 +144,8 @@ def anchors(path):
 
 def broken_links(path):
     """The links of a page that lead to no file, or to no heading of one."""
-    links = re.findall(r"\]\(((?!\w+:)[^)]+)\)", path.read_text(encoding="utf-8"))
+    text = CODE.sub("", path.read_text(encoding="utf-8"))
+    links = re.findall(r"\]\(((?!\w+:)[^)]+)\)", text)
     parts = [(each, *each.partition("#")[::2]) for each in links]
     found = [(each, path.parent / file if file else path, anchor) for each, file, anchor in parts]
     return [
@@ -160,7 +162,7 @@ def test_links(path):
 
 def test_a_broken_link_is_reported(tmp_path):
     path = tmp_path / "page.md"
-    links = "[a](#one-heading) [b](#two) [c](page.md#one-heading) [d](none.md) [e](https://f.g)"
+    links = "[a](#one-heading) `f[0](1.0)` [`b`](#two) [c](page.md#one-heading) [d](none.md) [e](https://f.g)"
     path.write_text(f"## One `heading`\n\n{links}\n")
     assert broken_links(path) == ["#two", "none.md"]
 

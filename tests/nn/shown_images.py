@@ -54,10 +54,10 @@ SHOWN_IMAGES = {
     "Residual": (
         wg.nn.Residual(wg.nn.Linear(2, 2), "relu", shortcut=np.tanh),
         "Residual(\n"
-        "  0: Linear(weight=float32[2, 2], bias=float32[2])\n"
+        "  0: Linear(weight=float32[2, 2], bias=float32[2])  # 6 parameters\n"
         "  1: relu\n"
         "  shortcut: tanh\n"
-        ")",
+        ")  # 6 parameters",
     ),
 }
 

@@ -12,14 +12,14 @@ _RNN = (
 )
 _ATTENTION = """\
 MultiheadAttention(
-  project_in: Linear(weight=float32[12, 4], bias=float32[12])
-  project_out: Linear(weight=float32[4, 4], bias=float32[4])
+  project_in: Linear(weight=float32[12, 4], bias=float32[12])  # 60 parameters
+  project_out: Linear(weight=float32[4, 4], bias=float32[4])  # 20 parameters
   heads: 2
   shared_heads: 2
   causal: True
   rotary: False
-)"""
-_NORM = "LayerNorm(scale=float32[4], shift=float32[4], eps=1e-05)"
+)  # 80 parameters"""
+_NORM = "LayerNorm(scale=float32[4], shift=float32[4], eps=1e-05)  # 8 parameters"
 
 SEQUENCES: dict[str, tuple[Any, str]] = {
     "RNN": (wg.nn.RNN(3, 2), _RNN),
@@ -30,7 +30,8 @@ SEQUENCES: dict[str, tuple[Any, str]] = {
     ),
     "Bidirectional": (
         wg.nn.Bidirectional(wg.nn.RNN(3, 2), wg.nn.RNN(3, 2)),
-        f"Bidirectional(\n  forward: {_RNN}\n  backward: {_RNN}\n)",
+        f"Bidirectional(\n  forward: {_RNN}  # 14 parameters\n"
+        f"  backward: {_RNN}  # 14 parameters\n)  # 28 parameters",
     ),
     "MultiheadAttention": (wg.nn.MultiheadAttention(4, 2, causal=True), _ATTENTION),
     "KeyValueCache": (
@@ -42,10 +43,10 @@ SEQUENCES: dict[str, tuple[Any, str]] = {
         f"TransformerBlock(\n  attention_norm: {_NORM}\n  attention: "
         + _ATTENTION.replace("\n", "\n  ")
         + f"\n  norm: {_NORM}\n"
-        "  up: Linear(weight=float32[16, 4], bias=float32[16])\n"
-        "  down: Linear(weight=float32[4, 16], bias=float32[4])\n"
+        "  up: Linear(weight=float32[16, 4], bias=float32[16])  # 80 parameters\n"
+        "  down: Linear(weight=float32[4, 16], bias=float32[4])  # 68 parameters\n"
         "  activation: gelu\n"
-        "  dropout: 0.0\n)",
+        "  dropout: 0.0\n)  # 244 parameters",
     ),
     "PositionalEmbedding": (
         wg.nn.PositionalEmbedding(5, 2),
@@ -63,14 +64,15 @@ SEQUENCES: dict[str, tuple[Any, str]] = {
     "Mamba": (
         wg.nn.Mamba(2, states=3),
         "Mamba(\n"
-        "  project_in: Linear(weight=float32[8, 2], bias=None)\n"
+        "  project_in: Linear(weight=float32[8, 2], bias=None)  # 16 parameters\n"
         "  conv_weight: float32[4, 4]\n"
         "  conv_bias: float32[4]\n"
-        "  project_u: Linear(weight=float32[7, 4], bias=None)\n"
-        "  project_delta: Linear(weight=float32[4, 1], bias=float32[4])\n"
+        "  project_u: Linear(weight=float32[7, 4], bias=None)  # 28 parameters\n"
+        "  project_delta: Linear(weight=float32[4, 1], bias=float32[4])  # 8 parameters\n"
         "  log_a: float32[4, 3]\n"
         "  skip: float32[4]\n"
-        "  project_out: Linear(weight=float32[2, 4], bias=None)\n)",
+        "  project_out: Linear(weight=float32[2, 4], bias=None)  # 8 parameters\n"
+        ")  # 96 parameters",
     ),
     "MambaState": (
         wg.nn.Mamba(2, states=3).initial_state(5),

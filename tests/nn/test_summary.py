@@ -76,14 +76,14 @@ SHOWN = {
             wg.nn.Linear(3, 2), "relu", np.tanh, wg.nn.Sequential(wg.nn.Dropout(0.5)), abs
         ),
         "Sequential(\n"
-        "  0: Linear(weight=float32[2, 3], bias=float32[2])\n"
+        "  0: Linear(weight=float32[2, 3], bias=float32[2])  # 8 parameters\n"
         "  1: relu\n"
         "  2: tanh\n"
         "  3: Sequential(\n"
         "    0: Dropout(rate=0.5)\n"
         "  )\n"
         "  4: abs\n"
-        ")",
+        ")  # 8 parameters",
     ),
     "nothing": (wg.nn.Sequential(), "Sequential()"),
     **SHOWN_IMAGES,
@@ -109,3 +109,19 @@ def test_a_traced_layer_prints_too():
     seen = []
     wg.compile(lambda layer: seen.append(repr(layer)) or layer.weight)(wg.nn.Linear(3, 2))
     assert seen[0] == "Linear(weight=float32[2, 3], bias=float32[2])"
+
+
+def test_a_tied_array_counts_once_and_what_is_no_tree_not_at_all():
+    tied = wg.nn.Linear(3, 2)
+    assert repr(wg.nn.Sequential(tied, tied)).endswith(")  # 8 parameters")
+
+    class Scaled:
+        def __init__(self):
+            self.w = np.ones(3)
+
+        def __call__(self, x):
+            return x * self.w
+
+    shown = repr(wg.nn.Sequential(wg.nn.Linear(3, 2), Scaled()))
+    assert shown.endswith("\n)")
+    assert "# 8 parameters" in shown
