@@ -11,10 +11,12 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from pydoc_data.topics import topics
 from typing import Any
 
 import numpy as np
+from picture import BLUE, GRAY, Array, Curve, Panel, draw, linear_axis, save
 
 import wengert as wg
 
@@ -111,6 +113,7 @@ def main() -> None:
     parser.add_argument("--characters", type=int, default=300, help="how many to write")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--picture", type=Path, default="build/characters.svg")
     options = parser.parse_args()
     wg.nn.seed(options.seed)
     rng = np.random.default_rng(options.seed)
@@ -121,18 +124,32 @@ def main() -> None:
     rate = wg.optim.Cosine(3e-3, options.steps)
     step = wg.TrainStep(loss, model, wg.optim.AdamW(rate), clip_norm=1.0, threads=options.threads)
     begun = time.perf_counter()
+    losses = []
     for number in range(1, options.steps + 1):
         places = rng.integers(0, len(data) - CONTEXT - 1, BATCH)
-        value = step(data[places[:, None] + np.arange(CONTEXT + 1)])
+        losses.append(step(data[places[:, None] + np.arange(CONTEXT + 1)]))
         if number == 1 or number % max(options.steps // 6, 1) == 0:
             seconds = time.perf_counter() - begun
-            print(f"step {number:4}: loss {value:.3f} after {seconds:.1f} s", flush=True)
+            print(f"step {number:4}: loss {losses[-1]:.3f} after {seconds:.1f} s", flush=True)
     prompt = [alphabet.index(each) for each in "The statement "]
     begun = time.perf_counter()
     found = write(step.model, prompt, options.characters, rng)
     seconds = time.perf_counter() - begun
     print("".join(alphabet[i] for i in found))
     print(f"{len(found) / seconds:,.0f} characters per second")
+    save(picture(np.array(losses), len(alphabet)), options.picture)
+
+
+def picture(losses: Array, characters: int) -> str:
+    """The loss of every step, beside that of one who knows nothing of the text."""
+    steps = np.arange(1, len(losses) + 1)
+    nothing = np.log(characters)
+    curves = [
+        Curve("every character alike", GRAY, steps[[0, -1]], [nothing, nothing], dashed=True),
+        Curve("of each step", BLUE, steps, losses, width=1.2),
+    ]
+    axes = linear_axis("step", 0, len(losses)), linear_axis("nats per character", 0, 1.1 * nothing)
+    return draw([Panel("Loss", *axes, curves)])
 
 
 if __name__ == "__main__":

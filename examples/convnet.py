@@ -12,10 +12,12 @@ import argparse
 import time
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from handwriting import CLASSES, Array, Samples, load, split
+from picture import BLUE, ORANGE, Curve, Panel, draw, linear_axis, log_axis, save
 
 import wengert as wg
 
@@ -88,8 +90,12 @@ def images(samples: Samples) -> Samples:
     return Samples(samples.x.reshape(-1, 1, SIDE, SIDE), samples.y)
 
 
-def train(options: argparse.Namespace, data: Samples, held: Samples) -> tuple[Any, float]:
-    """The step after all epochs, and the share of held-out digits that it reads right."""
+def train(
+    options: argparse.Namespace, data: Samples, held: Samples
+) -> tuple[wg.TrainStep, Array, Array]:
+    """The step after all epochs, and of each epoch the mean loss and the share of held-out digits
+    that are read right.
+    """
     wg.nn.seed(options.seed)
     model = ConvNet.of(options.width)
     batches = len(data.x) // options.batch
@@ -103,16 +109,36 @@ def train(options: argparse.Namespace, data: Samples, held: Samples) -> tuple[An
     )
     read = wg.compile(lambda model, state, x: wg.argmax(model(x, state)[0], axis=1))
     rng = np.random.default_rng(options.seed)
-    right = 0.0
+    losses, right = [], []
     for epoch in range(1, options.epochs + 1):
         order = rng.permutation(len(data.x))[: batches * options.batch]
         told = [
             float(step(moved(data.x[rows], rng), data.y[rows])) for rows in np.split(order, batches)
         ]
-        right = float(np.mean(read(step.model, step.state, held.x) == held.y))
+        losses.append(np.mean(told))
+        right.append(np.mean(read(step.model, step.state, held.x) == held.y))
         if epoch % max(options.epochs // 10, 1) == 0 or epoch == 1:
-            print(f"epoch {epoch:3}  loss {np.mean(told):.4f}  held-out accuracy {right:.2%}")
-    return step, right
+            print(f"epoch {epoch:3}  loss {losses[-1]:.4f}  held-out accuracy {right[-1]:.2%}")
+    return step, np.array(losses), np.array(right)
+
+
+def picture(losses: Array, right: Array) -> str:
+    epochs = np.arange(1, len(losses) + 1)
+    axis = linear_axis("epoch", 0, len(losses))
+    learned = Panel(
+        "Loss",
+        axis,
+        linear_axis("cross-entropy", 0, 1.1 * losses.max()),
+        [Curve("", BLUE, epochs, losses, dots=True, radius=2)],
+    )
+    wrong = np.maximum(100 * (1 - right), 0.1)  # none has no place on a logarithmic scale
+    missed = Panel(
+        f"Held-out digits that are read right: {right[-1]:.2%} at the end",
+        axis,
+        log_axis("wrong, %", wrong.min(), wrong.max()),
+        [Curve("", ORANGE, epochs, wrong, dots=True, radius=2)],
+    )
+    return draw([learned, missed], height=240)
 
 
 def read_options() -> argparse.Namespace:
@@ -127,6 +153,7 @@ def read_options() -> argparse.Namespace:
     add("--rate", type=float, default=5e-3, metavar="X", help="the first learning rate")
     add("--seed", type=int, default=0, metavar="N", help="of the split, the weights, the order")
     add("--threads", type=int, metavar="N", help="None: all cores; the bits are the same")
+    add("--picture", type=Path, default="build/convnet.svg", metavar="FILE", help="for the curves")
     options = parser.parse_args()
     for name in ("epochs", "batch", "width"):
         if getattr(options, name) < 1:
@@ -138,10 +165,11 @@ def main() -> None:
     options = read_options()
     held_out, data = map(images, split(load(), options.seed, HELD_OUT))
     began = time.perf_counter()
-    step, right = train(options, data, held_out)
+    step, losses, right = train(options, data, held_out)
     seconds = time.perf_counter() - began
-    print(f"{right:.2%} of the held-out digits are right after {seconds:.0f} s")
+    print(f"{right[-1]:.2%} of the held-out digits are right after {seconds:.0f} s")
     print(f"fingerprint {step.fingerprint()}")
+    save(picture(losses, right), options.picture)
 
 
 if __name__ == "__main__":

@@ -215,8 +215,13 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "grad": (lambda: wg.grad(wg.sum, argnum=0), "grad: .*Write argnums= instead"),
     "compile": (lambda: wg.compile(wg.sum, static_argnums=0), "compile: .*Write static= instead"),
     "too many": (
-        lambda: wg.optim.Lion(0.1, (0.9, 0.9), 0.0, 3),
-        "Lion: 4 arguments were given; it ",
+        lambda: wg.nn.Dropout(0.1, 3),
+        "Dropout: 2 arguments were given; it takes 1 at most",
+    ),
+    "too many by position": (
+        lambda: wg.nn.S4D(8, 16),
+        "S4D: 2 arguments were given by position; it takes 1 so, and states, seed, dtype by name. "
+        "Leave some out, or write states=",
     ),
     "too few": (lambda: wg.nn.Linear(3), "Linear: out_size was not given; it has no default"),
     "twice": (lambda: wg.nn.Linear(3, 2, in_size=3), "Linear: in_size was given twice"),

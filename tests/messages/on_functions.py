@@ -163,6 +163,10 @@ OWN_OPS: dict[str, Callable[[], Any]] = {
     "op: a derivative and none": lambda: _define(
         "doubled", partials=lambda out, x: 2.0, opaque="none"
     ),
+    "op: partials without the result": lambda: _define("doubled", partials=lambda x: 2.0),
+    "op: partials of another count": lambda: _define(
+        "doubled_for_two", partials=lambda out, x: (1.0, 1.0)
+    ).vjp(np.ones(2), np.ones(2), [np.ones(2)], {}, [True]),
     "op: neither a derivative nor a reason": lambda: _define("doubled"),
     "op: an unknown name": lambda: wg.op.does_not_exist,
     "op: entered twice": lambda: _enter_twice(lambda table: table.enter_op("twice", None)),

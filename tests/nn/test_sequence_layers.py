@@ -325,3 +325,18 @@ def test_what_is_refused():
             call()
     with pytest.raises(TypeError, match=r"Bidirectional: forward is int"):
         nn.Bidirectional(3, nn.GRU(3, 4))
+
+
+@pytest.mark.parametrize("kind", [wg.nn.RNN, wg.nn.GRU, wg.nn.LSTM])
+def test_recurrent_layers_step_from_their_initial_state(kind):
+    layer = kind(3, 5, seed=0, dtype=np.float64)
+    xs = np.random.default_rng(0).normal(size=(4, 2, 3))
+    hs, _ = layer(xs)
+    state = layer.initial_state(2)
+    for x, h in zip(xs, hs, strict=True):
+        state = layer.step(x, state)
+        np.testing.assert_allclose(state[0] if kind is wg.nn.LSTM else state, h, rtol=1e-12)
+    alone = layer.step(xs[0, 0], layer.initial_state())
+    np.testing.assert_allclose(alone[0] if kind is wg.nn.LSTM else alone, hs[0, 0], rtol=1e-12)
+    with pytest.raises((TypeError, ValueError), match=rf"{kind.__name__}\.initial_state: "):
+        layer.initial_state("two")

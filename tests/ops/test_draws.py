@@ -91,6 +91,16 @@ def test_categorical_and_choice():
     assert abs(np.mean(np.array(first) == 0) - 0.7) < 0.08
 
 
+def test_many_keys_are_one_loop():
+    """Recorded one by one, a thousand keys took many seconds to compile."""
+    one_by_one = np.stack([random.fold_in(KEY, i) for i in range(1000)])
+    np.testing.assert_array_equal(random.split(KEY, 1000), one_by_one)
+    np.testing.assert_array_equal(wg.compile(lambda k: random.split(k, 1000))(KEY), one_by_one)
+    assert len(wg.trace(lambda k: random.split(k, 1000), KEY).nodes) < 10
+    both = wg.vmap(lambda k: random.split(k, 20))(one_by_one[:2])
+    np.testing.assert_array_equal(both[1], random.split(one_by_one[1], 20))
+
+
 def test_splitting_and_permuting():
     keys = random.split(KEY, 5)
     assert keys.shape == (5, 2)
@@ -168,6 +178,8 @@ def test_a_generator_draws_them_too():
         (lambda: random.choice(KEY, 3.5), wg.errors.DTypeError, "choice: given one number"),
         (lambda: random.truncated_normal(KEY, 2.0, 1.0), ValueError, "low=2.0 and high=1.0"),
         (lambda: random.split(KEY, 0), ValueError, "split: count=0 was given"),
+        (lambda: random.split(KEY, 2.5), ValueError, "split: count=2.5 was given"),
+        (lambda: random.split([7, 11], 2), wg.errors.DTypeError, "split:"),
     ],
 )
 def test_refusals(draw, error, words):

@@ -94,7 +94,14 @@ def test_a_number_may_be_folded_in_at_run_time():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: wg.random.normal(0, (3,)), "random_bits: given a key of dtype int64 and shape ()"),
+        (
+            lambda: wg.random.normal(0, (3,)),
+            "normal: 0 was given as the key; a key is two uint32 numbers",
+        ),
+        (
+            lambda: wg.random.uniform((3,)),
+            "uniform: (3,) was given as the key; a key is two uint32 numbers",
+        ),
         (lambda: wg.random.uniform(np.zeros(2)), "random_bits: given a key of dtype float64"),
         (lambda: wg.random.fold_in(KEY, 1.5), "fold_in: given a number of dtype float64"),
         (

@@ -65,7 +65,11 @@ def elementwise(
             dtypes(name, operands)[1],
         )
         if partials is not None:
-            rules |= {"vjp": vjp_of_partials(partials), "jvp": jvp_of_partials(partials)}
+            _require_operands(name, partials, Call.read(function, "elementwise"))
+            rules |= {
+                "vjp": vjp_of_partials(name, partials),
+                "jvp": jvp_of_partials(name, partials),
+            }
             rules |= {"reads": [partials], "reads_lead": 0}
         elif vjp is not None:
             assert jvp is not None
@@ -73,6 +77,20 @@ def elementwise(
         return _register(function, **rules)
 
     return decorate
+
+
+def _require_operands(name: str, partials: Rule, call: Call) -> None:
+    """Refuse partials that cannot be called as they will be."""
+    given = inspect.signature(partials)
+    try:
+        given.bind("out", *call.operands, **dict.fromkeys(call.params))
+    except TypeError:
+        takes = ", ".join(map(str, given.parameters.values())) or "nothing"
+        raise TypeError(
+            f"{name}: partials takes {takes}; it is called with {', '.join(['out', *call.names])}: "
+            "the result, then what the op takes. Give it these parameters; a leading underscore "
+            "says that one is not read."
+        ) from None
 
 
 def linear(

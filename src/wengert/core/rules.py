@@ -55,7 +55,15 @@ def as_tuple(value: Any) -> Sequence[Any]:
     return value if type(value) is tuple or type(value) is list else (value,)
 
 
-def vjp_of_partials(partials: Rule) -> Vjp:
+def _require_all(name: str, given: Sequence[Any], operands: Sequence[Value]) -> None:
+    if len(given) != len(operands):
+        raise ValueError(
+            f"{name}: partials returned {len(given)} derivatives for {len(operands)} operands; "
+            "there must be one for each. Return a tuple of them."
+        )
+
+
+def vjp_of_partials(name: str, partials: Rule) -> Vjp:
     def vjp(
         g: Value,
         out: Value,
@@ -63,9 +71,10 @@ def vjp_of_partials(partials: Rule) -> Vjp:
         params: dict[str, Any],
         wanted: Sequence[bool],
     ) -> Sequence[Value]:
-        each = partials(out, *operands, **params)
+        each = as_tuple(partials(out, *operands, **params))
+        _require_all(name, each, operands)
         found: list[Value] = []
-        for p, x, want in zip(as_tuple(each), operands, wanted, strict=True):
+        for p, x, want in zip(each, operands, wanted, strict=True):
             if not want:
                 found.append(None)
                 continue
@@ -77,11 +86,12 @@ def vjp_of_partials(partials: Rule) -> Vjp:
     return vjp
 
 
-def jvp_of_partials(partials: Rule) -> Jvp:
+def jvp_of_partials(name: str, partials: Rule) -> Jvp:
     def jvp(
         tangents: Sequence[Value], out: Value, operands: Sequence[Value], params: dict[str, Any]
     ) -> Value:
         each = as_tuple(partials(out, *operands, **params))
+        _require_all(name, each, operands)
         total = None
         for dx, p in zip(tangents, each, strict=True):
             if dx is not None:

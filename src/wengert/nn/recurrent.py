@@ -18,11 +18,12 @@ from wengert.nn.sequences.sequence_arguments import (
     TORCH_NAMES,
     require_sequence,
     require_state,
+    zero_state,
 )
 from wengert.nn.showing import shown_layer
 
 
-@worded_methods("__init__", "__call__", "step")
+@worded_methods("__init__", "__call__", "step", "initial_state")
 @dataclass(init=False, eq=False, repr=False)
 class GRU(Explained):
     """A gated recurrent unit over axis 0 of xs, which is (time, in) or (time, batch, in). The batch
@@ -71,6 +72,10 @@ class GRU(Explained):
 
         self.input_weight, self.hidden_weight = gates(init, width), gates(hidden_init, hidden)
         self.input_bias, self.hidden_bias = np.zeros(3 * hidden, found), np.zeros(3 * hidden, found)
+
+    def initial_state(self, batch: Any = ()) -> Value:
+        """Zeros, for a batch of these sizes."""
+        return zero_state("GRU", self, batch)
 
     def step(self, x: Value, h: Value) -> Value:
         """The next h, from x (…, in) and h (…, hidden)."""

@@ -6,6 +6,7 @@ no formula.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.errors import DTypeError, ShapeError
 from wengert.ops.generator import drawn
-from wengert.ops.random import require_real, words_for
+from wengert.ops.random import keys_of_each, require_real, words_for
 
 
 def _open_unit(key: Any, shape: Any, dtype: Any) -> Any:
@@ -100,12 +101,12 @@ def split(key: Any, count: int = 2) -> Any:
     >>> wg.random.split(wg.random.key(0), 3).shape
     (3, 2)
     """
-    if count < 1:
+    if not hasattr(count, "__index__") or count < 1:
         raise ValueError(
             f"split: count={count!r} was given; it is a positive integer. Pass how many keys you "
             "need."
         )
-    return op.stack([op.fold_in(key, i) for i in range(count)], axis=0)
+    return keys_of_each("split", key, operator.index(count))
 
 
 @function(space="random")

@@ -17,7 +17,7 @@ from wengert.core.words.arguments import worded, worded_methods
 from wengert.core.words.missing import OF_GENERATORS, Explained
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
-from wengert.errors import RandomnessWarning, TraceError
+from wengert.errors import DTypeError, RandomnessWarning, TraceError
 from wengert.interpret.loops import indices, open_loops
 from wengert.interpret.trace import recorded_program
 
@@ -56,6 +56,17 @@ def _note_constant(key: Any, message: str) -> None:
         warn_user(message, RandomnessWarning)
 
 
+_NEVER_KEYS = {bool, int, float, str, tuple, list}
+
+
+def _no_key(name: str, given: Any) -> DTypeError:
+    """The refusal of what stands where the key belongs: a seed, or NumPy's first argument."""
+    return DTypeError(
+        f"{name}: {given!r} was given as the key; a key is two uint32 numbers, and comes first. "
+        f"Write wg.random.{name}(wg.random.key(seed), …)."
+    )
+
+
 def drawn(draw: F) -> F:
     """A function of a key that takes a Generator in its place, and draws under its next key."""
     checked = worded(draw)
@@ -66,6 +77,8 @@ def drawn(draw: F) -> F:
         if isinstance(key, Generator):
             others = {name: value for name, value in kwargs.items() if name != "key"}
             return key._draw(checked, *args[1:], **others)
+        if type(key) in _NEVER_KEYS:
+            raise _no_key(draw.__name__, key)
         if not _place.is_loss:
             return checked(*args, **kwargs)
         _note_constant(

@@ -39,6 +39,7 @@ _KEY_STEPS = 0x9E3779B9, 0xBB67AE85  # the golden ratio and sqrt(3) - 1, as frac
 _ROUNDS = 10
 _LOW, _WORD = np.uint64(0xFFFFFFFF), np.uint64(32)
 _NUMBERS, _KEYS = 0, 1  # purposes
+_UNROLLED = 8  # keys that are recorded one by one
 
 Words = Sequence[Any]
 
@@ -150,7 +151,11 @@ def _fold_of_each(call: BatchedCall) -> Any:
         return one_by_one(call)
     pairs = list(zip((key, number), call.batched, strict=True))
     _fold_type(*(ArrayType(x.shape[1:] if b else x.shape, x.dtype) for x, b in pairs))
-    keys, numbers = (x if b else x[None] for x, b in pairs)
+    return _folded(*(x if b else x[None] for x, b in pairs))
+
+
+def _folded(keys: Any, numbers: Any) -> Any:
+    """The keys of many keys and many numbers, or of one of these and many of the others."""
     n = numbers.astype(np.uint64)  # modulo 2**64
     words = philox((n & _LOW, n >> _WORD, 0, _KEYS), (keys[:, 0], keys[:, 1]))
     return np.stack(words[:2], axis=-1)
@@ -185,6 +190,18 @@ def fold_in(key: Any, number: Any, /) -> None:
     >>> wg.random.fold_in(key, 0).tolist() != wg.random.fold_in(key, 1).tolist()
     True
     """
+
+
+def keys_of_each(name: str, key: Any, count: int) -> Any:
+    """The keys that `fold_in` gives for 0 to count - 1, as rows; many are recorded as a loop."""
+    require_array(name, key)
+    key = op.asarray(key)
+    _require_key(name, key)
+    if type(key) is np.ndarray:
+        return _folded(key[None], np.arange(count))
+    if count <= _UNROLLED:
+        return op.stack([op.fold_in(key, i) for i in range(count)], axis=0)
+    return op.scan(lambda none, i: (none, op.fold_in(key, i)), (), np.arange(count))[1]
 
 
 @function(space="random")

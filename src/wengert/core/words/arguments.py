@@ -154,8 +154,13 @@ def given_twice(name: str, key: str) -> TypeError:
     )
 
 
-def too_many(name: str, given: int, most: int) -> TypeError:
-    """The refusal of more arguments than there are parameters."""
+def too_many(name: str, given: int, most: int, by_name: Sequence[str] = ()) -> TypeError:
+    """The refusal of more arguments than there are parameters without a name to write."""
+    if by_name:
+        return TypeError(
+            f"{name}: {given} arguments were given by position; it takes {most} so, and "
+            f"{', '.join(by_name)} by name. Leave some out, or write {by_name[0]}=."
+        )
     return TypeError(
         f"{name}: {given} arguments were given; it takes {most} at most. Leave some out."
     )
@@ -174,7 +179,8 @@ def refusal(
     named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     places = [p for p in named if p.kind is not p.KEYWORD_ONLY]
     if len(args) > len(places) and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return too_many(name, len(args), len(places))
+        by_name_only = [p.name for p in named if p.kind is p.KEYWORD_ONLY]
+        return too_many(name, len(args), len(places), by_name_only)
     by_name = {p.name for p in named if p.kind is not p.POSITIONAL_ONLY}
     takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
     taken = {p.name for p in places[: len(args)]}

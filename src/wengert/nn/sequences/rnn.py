@@ -20,6 +20,7 @@ from wengert.nn.sequences.sequence_arguments import (
     TORCH_NAMES,
     require_sequence,
     require_state,
+    zero_state,
 )
 from wengert.nn.showing import shown_layer
 
@@ -31,7 +32,7 @@ def _gates(by: str, how: Any, count: int, shape: tuple[int, int], rng: Any, dtyp
     return np.concatenate([initialise(by, how, shape, rng, dtype) for _ in range(count)])
 
 
-@worded_methods("__init__", "__call__", "step")
+@worded_methods("__init__", "__call__", "step", "initial_state")
 @dataclass(init=False, eq=False, repr=False)
 class RNN(Explained):
     """A plain recurrent layer over axis 0 of xs, which is (time, in) or (time, batch, in).
@@ -79,6 +80,10 @@ class RNN(Explained):
         self.input_bias, self.hidden_bias = np.zeros(hidden, found), np.zeros(hidden, found)
         self.activation = activation
 
+    def initial_state(self, batch: Any = ()) -> Value:
+        """Zeros, for a batch of these sizes."""
+        return zero_state("RNN", self, batch)
+
     def step(self, x: Value, h: Value) -> Value:
         """The next h, from x (…, in) and h (…, hidden)."""
         return self._next(self._project(x), h)
@@ -109,7 +114,7 @@ class RNN(Explained):
         return shown_layer(self)
 
 
-@worded_methods("__init__", "__call__", "step")
+@worded_methods("__init__", "__call__", "step", "initial_state")
 @dataclass(init=False, eq=False, repr=False)
 class LSTM(Explained):
     """A long short-term memory over axis 0 of xs, which is (time, in) or (time, batch, in).
@@ -157,6 +162,10 @@ class LSTM(Explained):
         self.input_bias, self.hidden_bias = np.zeros(4 * hidden, found), np.zeros(4 * hidden, found)
         self.input_bias[hidden : 2 * hidden] = 1  # it remembers, until it learns to forget
 
+    def initial_state(self, batch: Any = ()) -> tuple[Value, Value]:
+        """Zeros, for a batch of these sizes: (h, memory)."""
+        return zero_state("LSTM", self, batch), zero_state("LSTM", self, batch)
+
     def step(self, x: Value, state: tuple[Value, Value]) -> tuple[Value, Value]:
         """The next (h, memory), from x (…, in) and the state before it; h is the output."""
         h, memory = self._pair(state)
@@ -166,7 +175,7 @@ class LSTM(Explained):
         if not isinstance(state, tuple | list) or len(state) != 2:
             error = ShapeError(
                 f"LSTM: the state is {type(state).__name__}; it must be a pair (h, memory) of "
-                "arrays. Pass what a call returned, or leave it out to begin with zeros."
+                "arrays. Pass what a call returned, or begin with lstm.initial_state(batch)."
             )
             raise located(error, [state])
         return state[0], state[1]

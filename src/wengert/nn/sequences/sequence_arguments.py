@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from wengert.core.bind import located
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import ShapeError
+from wengert.nn.layer_arguments import require_shape
 
 # What torch calls the parameters of one recurrent layer.
 TORCH_NAMES = {
@@ -41,6 +44,12 @@ def require_state(by: str, xs: Any, h: Value, hidden: int, name: str = "h") -> N
             "transpose it: np.swapaxes(xs, 0, 1)."
         )
         raise located(error, [xs, h])
+
+
+def zero_state(by: str, layer: Any, batch: Any) -> Value:
+    """What a recurrent layer knows before the first time: zeros of its dtype."""
+    shape = (*require_shape(f"{by}.initial_state", batch), layer.hidden_weight.shape[1])
+    return np.zeros(shape, layer.hidden_weight.dtype)
 
 
 def require_kept(by: str, given: Any, kind: type, x: Any, wanted: Any, begin: str) -> None:
