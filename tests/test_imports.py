@@ -32,6 +32,7 @@ RANKS = {
     "train": 11,
     "cli": 12,
     "sklearn": 12,
+    "sweeping": 12,
     "__init__": 99,
 }
 IMPORTS_LATE = "core.first_use"

@@ -38,7 +38,7 @@ ROOMS = {
         "Compiling, graphs, looking",
         ("api.", "interpret.", "ops.debug", "core.dims", "core.tensor"),
     ),
-    "training": Room("TrainStep and files", ("train.",)),
+    "training": Room("TrainStep, files, sweeps", ("train.", "sweeping.")),
     "control": Room("Loops, branches, updates", ("ops.control_flow", "ops.update")),
     "learning": Room(
         "Functions of learning",

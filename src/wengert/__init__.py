@@ -78,6 +78,7 @@ __all__ = [  # noqa: PLE0604 (strings, from the table)
     "random",
     "result_type",
     "save",
+    "sweep",
     "trace",
     "train",
     "tree",
@@ -104,6 +105,7 @@ import_on_first_use(
         "api.trace": ["trace"],
         "api.by_hand.variants": ["GradOp"],
         "api.vmap": ["vmap"],
+        "sweeping.sweep": ["sweep"],
         "train.checkpoints.files": ["load", "save"],
         "train.step": ["TrainStep"],
     },
@@ -117,6 +119,7 @@ import_on_first_use(
         "passes",
         "runtime",
         "sklearn",
+        "sweeping",
         "train",
     ],
 )

@@ -127,6 +127,7 @@ from wengert.ops.windows.pooling import adaptive_mean_pool as adaptive_mean_pool
 from wengert.ops.windows.pooling import max_pool as max_pool
 from wengert.ops.windows.pooling import mean_pool as mean_pool
 from wengert.ops.windows.pooling import sliding_windows as sliding_windows
+from wengert.sweeping.sweep import sweep as sweep
 from wengert.train.checkpoints.files import load as load
 from wengert.train.checkpoints.files import save as save
 from wengert.train.step import TrainStep as TrainStep
@@ -179,6 +180,7 @@ __all__ = [
     "random",
     "result_type",
     "save",
+    "sweep",
     "trace",
     "train",
     "tree",
@@ -835,11 +837,13 @@ def vecdot(x: Any, y: Any, axis: int = -1) -> Any:
     """
 
 def full(shape: Any, fill_value: float, dtype: Any = None, *, device: Any = None) -> Any:
-    r"""An array of one repeated number.
+    r"""An array of one repeated number, which may be computed.
 
     >>> wg.full((2, 2), 0.5)
     array([[0.5, 0.5],
            [0.5, 0.5]])
+    >>> float(wg.grad(lambda x: wg.sum(wg.full((2, 2), x)))(0.5))
+    4.0
     """
 
 def arange(

@@ -213,6 +213,18 @@ class MissingFile(CheckpointError, FileNotFoundError):
     """A file to be loaded does not exist: a CheckpointError, and Python's FileNotFoundError."""
 
 
+class SweepError(WengertError, RuntimeError):
+    """No setting of a sweep came to an end.
+
+    >>> wg.sweep(lambda lr: {"loss": 1 / lr}, {"lr": [0.0]}, progress=False)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    wengert.errors.SweepError: sweep: train failed for all 1 settings (lr=0: ZeroDivisionError...
+    >>> wg.sweep(lambda lr: {"loss": 1 / lr}, {"lr": [0.5]}, progress=False)[0].metrics
+    {'loss': 2.0}
+    """
+
+
 class CheckError(WengertError):
     """Internal: a graph breaks its own rules. Please report the program that caused it."""
 
@@ -364,4 +376,10 @@ class LiveWarning(WengertWarning):
 
     `best = step.model` is no snapshot: training goes on in these arrays. `best =
     wg.tree.copy(step.model)` is one.
+    """
+
+
+class SweepWarning(WengertWarning):
+    """Some settings of a sweep failed; or its folder holds results that are of another grid, or
+    cannot be read.
     """

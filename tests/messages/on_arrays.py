@@ -110,9 +110,12 @@ SHAPES: dict[str, Callable[[], Any]] = {
     "reshape: a negative size": lambda: wg.reshape(block, (-2, 12)),
     "pad: a Tensor as the number, traced": lambda: traced(lambda x: wg.pad(line, 1, x), ones(())),
     "full: a text as the number": lambda: wg.full((2,), "x"),
-    "full: a Tensor as the number": lambda: wg.grad(lambda x: wg.sum(wg.full((2,), x)))(1.0),
-    "full: a Tensor as the number, traced": lambda: traced(lambda x: wg.full((2,), x), ones(())),
+    "full: a Tensor of two numbers": lambda: wg.grad(lambda x: wg.sum(wg.full((2,), x)))(
+        ones((2,))
+    ),
+    "full: a Tensor of two, traced": lambda: traced(lambda x: wg.full((2,), x), ones((2,))),
     "arange: a step of 0": lambda: wg.arange(0, 3, 0),
+    "arange: a Tensor as the end": lambda: wg.grad(lambda x: wg.sum(x * wg.arange(x)))(3.0),
     "arange: no end": lambda: wg.arange(np.inf),
 }
 

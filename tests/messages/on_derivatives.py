@@ -66,6 +66,7 @@ def _no_pair(x: Any) -> Any:
 
 FUNCTIONS: dict[str, Callable[[], Any]] = {
     "grad: an argument of integers": lambda: wg.grad(_square)(numbers),
+    "grad: a tuple of Python numbers": lambda: wg.grad(lambda y: y[0] * y[1])((3.0, 2.0)),
     "grad: an argument without arrays": lambda: wg.grad(_square)("text"),
     "grad: a masked array beside": lambda: wg.grad(lambda x, y: np.sum(x * y))(
         line, np.ma.masked_array(line, numbers > 0)

@@ -123,8 +123,8 @@ def test_creation():
 def test_creation_refuses_what_is_computed():
     with pytest.raises(TraceError, match="arange: a Tensor was given"):
         traced(lambda t: wg.arange(t), np.array(3))
-    with pytest.raises(TraceError, match="full: a Tensor was given"):
-        traced(lambda t: wg.full((2,), t), np.array(3))
+    with pytest.raises(ShapeError, match="full: given a Tensor of shape"):
+        traced(lambda t: wg.full((2,), t), np.array([3, 4]))
     with pytest.raises(ShapeError, match=r"arange: .* step 0"):
         wg.arange(0, 3, 0)
     with pytest.raises(DTypeError, match="asarray"):
@@ -215,3 +215,26 @@ def test_one_hot():
     expected = np.array([[1, 0, 0], [0, 0, 1], [0, 0, 0]], np.float32)
     require_same(wg.one_hot([0, 2, 3], 3), expected)
     require_same(traced(lambda t: wg.one_hot(t, 3), np.array([0, 2, 3])), expected)
+
+
+@pytest.mark.parametrize("fill", [np.float64(1.5), np.full((1, 1), 1.5), np.int64(3)])
+@pytest.mark.parametrize("dtype", [None, np.float32])
+def test_full_of_a_computed_number_is_full_of_its_value(fill, dtype):
+    shape = (2, 3)
+    computed = wg.compile(lambda x: wg.full(shape, x, dtype=dtype))(fill)
+    expected = wg.full(shape, fill, dtype=dtype)
+    assert computed.dtype == expected.dtype
+    np.testing.assert_array_equal(computed, expected)
+    like = wg.compile(lambda x: wg.full_like(np.ones(shape, np.float32), x))(fill)
+    assert like.dtype == np.float32
+    np.testing.assert_array_equal(like, np.full(shape, fill.item(), np.float32))
+
+
+def test_full_of_a_computed_number_has_its_gradient():
+    weights = np.arange(6.0).reshape(2, 3)
+    loss = lambda x: wg.sum(weights * wg.full((2, 3), x) ** 2)  # noqa: E731
+    np.testing.assert_allclose(wg.grad(loss)(0.5), np.sum(2 * weights * 0.5))
+    np.testing.assert_allclose(wg.jvp(loss, (0.5,), (2.0,))[1], 2 * np.sum(2 * weights * 0.5))
+    np.testing.assert_array_equal(
+        wg.vmap(lambda x: wg.full(2, x))(np.arange(3.0)), [[0, 0], [1, 1], [2, 2]]
+    )

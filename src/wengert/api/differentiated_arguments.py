@@ -133,11 +133,22 @@ def _not_plain(name: str, kind: str) -> DTypeError:
 def _require_floats(name: str, leaves: Sequence[Value], arg: Any) -> None:
     if not any(x.dtype.kind == "f" for x in leaves):
         what = f"has dtype {leaves[0].dtype}" if leaves else f"is {type(arg).__name__}"
+        repair = "Convert it with astype(np.float64)"
+        if not leaves and _holds_numbers(arg):
+            what = "holds nothing but Python numbers, which are settings"
+            repair = "Write np.float64(x) for each that is a variable"
         error = DTypeError(
             f"{name}: the argument to differentiate by {what}; it must hold float arrays. "
-            "Convert it with astype(np.float64), or choose another argument with argnums."
+            f"{repair}, or choose another argument with argnums."
         )
         raise located(error, leaves)
+
+
+def _holds_numbers(arg: Any) -> bool:
+    if isinstance(arg, dict):
+        arg = list(arg.values())
+    inside = arg if isinstance(arg, list | tuple) else ()
+    return any(isinstance(each, int | float) or _holds_numbers(each) for each in inside)
 
 
 def as_float(arg: Any) -> Any:

@@ -32,7 +32,7 @@ def _static_number(name: str, value: Any) -> Any:
     if isinstance(value, Tensor):
         error = TraceError(
             f"{name}: a Tensor was given; a number known beforehand is needed. "
-            "Compute with wg.arange(n) or wg.broadcast_to(x, shape) instead."
+            "Write start + step * wg.arange(n), with a size n that is known."
         )
         raise located(error, [value])
     single = isinstance(value, np.ndarray | np.generic) and value.size == 1
@@ -58,6 +58,16 @@ def _full_params(shape: Any, fill_value: Any, dtype: Any) -> dict[str, Any]:
 def _front_full(shape: Shape, fill_value: float, dtype: Any = None, *, device: Any = None) -> Any:
     require_cpu("full", device)
     value: Any = fill_value
+    if isinstance(value, Tensor):
+        if any(size != 1 for size in value.shape):
+            error = ShapeError(
+                f"full: given a Tensor of shape {value.shape}; one number is needed. Write "
+                "wg.broadcast_to(x, shape)."
+            )
+            raise located(error, [value])
+        value = op.reshape(value, ())
+        value = value if dtype is None else op.astype(value, dtype)
+        return op.broadcast_to(value, canonical_shape("full", shape))
     if type(value) is Number:
         return op.broadcast_to(op.asarray(value, dtype), canonical_shape("full", shape))
     given = {"shape": shape, "fill_value": value, "dtype": dtype}
@@ -79,11 +89,13 @@ def _front_full(shape: Shape, fill_value: float, dtype: Any = None, *, device: A
     ),
 )
 def full(*, shape: Shape, fill_value: float, dtype: Any = None) -> None:
-    """An array of one repeated number.
+    """An array of one repeated number, which may be computed.
 
     >>> wg.full((2, 2), 0.5)
     array([[0.5, 0.5],
            [0.5, 0.5]])
+    >>> float(wg.grad(lambda x: wg.sum(wg.full((2, 2), x)))(0.5))
+    4.0
     """
 
 

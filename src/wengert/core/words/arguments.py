@@ -52,6 +52,7 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "maxval": ("high",),
     "minval": ("low",),
     "mu": ("mean",),
+    "n_jobs": ("workers",),
     "normalized_shape": ("size",),
     "num_channels": ("channels",),
     "num_embeddings": ("count",),

@@ -69,12 +69,12 @@ def shown(record: EpochRecord, first: EpochRecord) -> str:
             f"epoch {record.number:{digits}}/{record.epochs}",
             *(f"{name} {value:.4g}" for name, value in numbers.items()),
             f"{record.rows_per_second:,.0f} rows/s",
-            f"{_duration(left * (record.epochs - record.number))} left",
+            f"{duration(left * (record.epochs - record.number))} left",
         ]
     )
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,122 @@
+"""One call of train, wherever it is made: for one setting, or for a group of them."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any
+
+from wengert.sweeping.grid import BY, Settings
+from wengert.sweeping.returned import returned
+
+THREADS = "WENGERT_NUM_THREADS"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The settings of one call, by their numbers in the sweep."""
+
+    numbers: tuple[int, ...]
+    settings: tuple[Settings, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one setting; nothing but dictionaries, numbers, strings and arrays."""
+
+    number: int
+    tree: dict[str, Any] | None  # what train returned
+    seconds: float
+    error: str | None = None
+    traceback: str | None = None
+
+
+@dataclass(frozen=True)
+class TrainCall:
+    """Calls train, and catches what it raises: another setting may do better."""
+
+    train: Callable[..., Any]
+    group: tuple[str, ...]  # names of the settings that it takes as lists
+    threads: int | None  # that programs may use which it compiles
+
+    def __call__(self, unit: Unit) -> list[Outcome]:
+        with _threads_limited(self.threads):
+            found = self._called(unit)
+            if len(found) > 1 and found[0].error is not None:  # each alone: some may be well
+                found = [
+                    each
+                    for number, settings in zip(unit.numbers, unit.settings, strict=True)
+                    for each in self._called(Unit((number,), (settings,)))
+                ]
+        return found
+
+    def _called(self, unit: Unit) -> list[Outcome]:
+        began = time.perf_counter()
+        try:
+            value = self.train(**self._arguments(unit.settings))
+            values = self._values(value, unit)
+            trees = [
+                returned(each, settings).as_tree()
+                for each, settings in zip(values, unit.settings, strict=True)
+            ]
+        except (Exception, SystemExit) as error:
+            share = (time.perf_counter() - began) / len(unit.numbers)
+            failed = Outcome(0, None, share, _in_one_line(error), _lines_of(error))
+            return [replace(failed, number=number) for number in unit.numbers]
+        share = (time.perf_counter() - began) / len(unit.numbers)
+        return [
+            Outcome(number, tree, share) for number, tree in zip(unit.numbers, trees, strict=True)
+        ]
+
+    def _arguments(self, settings: Sequence[Settings]) -> Settings:
+        together = {name: [each[name] for each in settings] for name in self.group}
+        return {**settings[0], **together}
+
+    def _values(self, value: Any, unit: Unit) -> Sequence[Any]:
+        """What was returned for each setting of a unit."""
+        if not self.group:
+            return [value]
+        many = len(unit.numbers)
+        if not isinstance(value, list | tuple) or len(value) != many:
+            given = f" of {len(value)}" if isinstance(value, list | tuple) else ""
+            raise TypeError(
+                f"{BY}: train returned {type(value).__name__}{given} for a group of {many}; it "
+                f"returns a list with one result for each value of {', '.join(self.group)}. Return "
+                "such a list."
+            )
+        return value
+
+
+@contextmanager
+def _threads_limited(threads: int | None) -> Iterator[None]:
+    """While programs are compiled that may use so many threads each."""
+    before = os.environ.get(THREADS)
+    if threads is not None:
+        os.environ[THREADS] = str(threads)
+    try:
+        yield
+    finally:
+        if threads is not None:
+            if before is None:
+                os.environ.pop(THREADS, None)
+            else:
+                os.environ[THREADS] = before
+
+
+def _in_one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _lines_of(error: BaseException) -> str:
+    """The traceback from train on: what called it says nothing."""
+    return "".join(traceback.format_exception(type(error), error, _below_ours(error.__traceback__)))
+
+
+def _below_ours(found: TracebackType | None) -> TracebackType | None:
+    return found.tb_next if found is not None and found.tb_next is not None else found
