@@ -14,6 +14,7 @@ from meta.planted import planted, same_type, unary
 import wengert as wg
 from wengert.codegen.memory.task_order import Task, order, peak
 from wengert.core.define import elementwise, primitive
+from wengert.runtime.entries.result_pool import waiting_bytes
 
 line, square = np.ones(3), np.ones((2, 2))
 N, M = wg.Dim("n"), wg.Dim("m")
@@ -131,6 +132,12 @@ def where(**variables: str) -> Any:
         return compiled(total, line, line)
 
 
+def waiting(asked: str) -> int:
+    """How many bytes of results wait where the environment asks for this many."""
+    with mock.patch.dict(os.environ, WENGERT_RESULT_BYTES=asked):
+        return waiting_bytes()
+
+
 class Box:
     """Holds a value, and is no tree."""
 
@@ -150,6 +157,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "compile: threads of the environment that are no number": lambda: where(
         WENGERT_NUM_THREADS="all"
     ),
+    "compile: bytes of results that are no number": lambda: waiting("lots"),
     "compile: complex numbers": lambda: compiled(total, line, np.ones(3, complex)),
     "compile: complex numbers in a tree": lambda: compiled(
         lambda p, x: p["w"][1] * x, {"w": [line, np.ones(3, complex)]}, line

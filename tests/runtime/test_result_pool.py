@@ -192,4 +192,4 @@ def test_a_wrong_limit(monkeypatch):
 
     monkeypatch.setenv("WENGERT_RESULT_BYTES", "lots")
     with pytest.raises(ValueError, match=r"WENGERT_RESULT_BYTES=lots; it must be a whole number"):
-        module._limit()
+        module.waiting_bytes()

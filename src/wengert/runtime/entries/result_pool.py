@@ -66,7 +66,7 @@ class ResultPool:
         usual = _Handler.from_address(_pointer(objects.usual_handler(), _KIND))
         self._words = np.zeros(POOL_WORDS, np.int64)
         known = (usual.name, usual.version) == (_USUAL, _VERSION)
-        self._words[LIMIT] = _limit() if known else 0
+        self._words[LIMIT] = waiting_bytes() if known else 0
         self._words[[MALLOC, FREE]] = usual.malloc, usual.free
         self._words[CONTEXT] = usual.context or 0
         functions = [native.address(name) for name in POOL_FUNCTIONS]
@@ -92,7 +92,8 @@ class ResultPool:
             self._set(before)
 
 
-def _limit() -> int:
+def waiting_bytes() -> int:
+    """How many bytes of results that died may wait for the next ones: what the environment says."""
     asked = os.environ.get("WENGERT_RESULT_BYTES", "")
     if asked and not asked.isdecimal():
         raise ValueError(
