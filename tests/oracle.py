@@ -55,7 +55,7 @@ def check_type(call: Call) -> None:
     assert isinstance(result, tuple) == several, f"gave a {type(result).__name__} for {expected}"
     require_types(outputs(result), expected if several else (expected,), "result")
     for y in outputs(result):
-        assert isinstance(y, np.ndarray), f"result is a {type(y).__name__}, expected an array"
+        assert type(y) is np.ndarray, f"result is a {type(y).__name__}, expected an array"
 
 
 @checker

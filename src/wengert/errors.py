@@ -302,10 +302,25 @@ class WideningWarning(WengertWarning):
 
 class UntrainedWarning(WengertWarning):
     """A Python float stands in a dict or list of a model. It is part of the program, and not
-    trained. Or the loss reads an array that the step was made with, and not the step's own copy.
+    trained. Or the loss computes with integers of the model as with floats: they are data. Or it
+    reads an array that the step was made with, and not the step's own copy.
 
     `{"w": w, "scale": 1.0}` has one parameter; `{"w": w, "scale": np.float32(1.0)}` has two. A
     number that is a setting belongs into the loss, or into a field of a dataclass.
+    """
+
+
+class LogitsWarning(WengertWarning):
+    """A loss that takes logits, such as `wg.cross_entropy`, is given what a softmax or a sigmoid
+    made: probabilities. It would apply another one to them, and hardly learn anything.
+
+    Pass what goes into the softmax.
+    """
+
+
+class MaskWarning(WengertWarning):
+    """A mask of attention has floats that are 0 and 1. Floats are added to the scores; what hides
+    keys are bools, or -inf.
     """
 
 
@@ -334,6 +349,13 @@ class FrozenValueWarning(WengertWarning):
 
     It is recorded once, and the value of then is part of the program. Pass it as an argument, or
     carry it as state.
+    """
+
+
+class CheckpointWarning(WengertWarning):
+    """A file was saved with a function of another name than that of the tree it is loaded into.
+
+    Files keep no functions: `wg.load(path, like=model)` takes those of the model.
     """
 
 

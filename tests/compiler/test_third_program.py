@@ -23,6 +23,10 @@ def warned(*calls):
     return [str(each.message) for each in caught]
 
 
+def twice(x):
+    return x * 2.0
+
+
 def shapes(f, *made):
     return warned(*(lambda x=x: f(x) for x in made))
 
@@ -173,7 +177,8 @@ def test_the_argument_that_has_another_form_is_named(given, said):
         return x * 2
 
     compiled = wg.compile(f)
-    (text,) = warned(*(lambda m=m: compiled(np.ones(3), m) for m in given))
+    texts = warned(*(lambda m=m: compiled(np.ones(3), m) for m in given))
+    (text,) = (text for text in texts if "third program" in text)
     assert said in text
     assert "one form" in text
 
@@ -253,11 +258,36 @@ def test_a_loop_over_settings_that_makes_the_same_function_anew(way):
                 else:
                     wg.compile(loss)(np.ones(n), x)
 
-    assert not warned(lambda: sweep([0.5] * 4))
-    assert not warned(lambda: sweep([0.1, 0.2, 0.3, 0.4], [3, 4]))  # the models differ as well
+    if way == "step":  # each step has weights of its own, and of compiled functions one would do
+        assert not warned(lambda: sweep([0.5] * 4))
+        assert not warned(lambda: sweep([0.1, 0.2, 0.3, 0.4], [3, 4]))  # the models differ as well
     (text,) = warned(lambda: sweep([0.1, 0.2, 0.3, 0.4, 0.5]))
     assert "loss has a third program; 'lam', which it reads from outside, is 0.3 and" in text
     assert "Pass it as an argument" in text
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        lambda i: wg.compile(lambda x: x * 2.0)(np.ones(3)),
+        lambda i: wg.compile(lambda x: x * i)(np.ones(3)),
+        lambda i: wg.compile(wg.grad(lambda x: wg.sum(x * x)))(np.ones(3)),
+        lambda i: wg.compile(twice)(np.ones(3)),
+    ],
+    ids=["the same", "around an int", "derivatives", "one function"],
+)
+def test_a_loop_that_compiles_in_every_turn_is_told_so_once(turn):
+    assert not warned(*(lambda i=i: turn(i) for i in range(2)))
+    found = warned(*(lambda i=i: turn(i) for i in range(2, 9)))
+    (text,) = found
+    assert "was compiled a third time, and what wg.compile gave the times before was" in text
+    assert "once, before the loop" in text
+    assert "test_third_program.py:" in text
+
+
+def test_compiled_functions_of_one_line_that_are_kept_are_as_they_should_be():
+    kept = [wg.compile(lambda x, n=n: x * n) for n in range(5)]
+    assert not warned(*(lambda f=f: f(np.ones(2)) for f in kept))
 
 
 def test_every_argument_whose_size_changed_is_named():

@@ -210,3 +210,13 @@ def test_functions_of_wg():
 def test_refusals(call, error, words):
     with pytest.raises(error, match=words):
         recorded(lambda x: evaluated(call, x), V)
+
+
+@pytest.mark.parametrize("name", ["partition", "argpartition"])
+@pytest.mark.parametrize(("kth", "axis"), [(3, -1), (-4, 0), ([0, 9], -1), (3, None)])
+def test_a_place_that_the_axis_does_not_have_is_refused(name, kth, axis):
+    x, f = np.array([3.0, 1.0, 2.0]), getattr(np, name)
+    calls = [lambda x: f(x, kth, axis), wg.compile(lambda x: f(x, kth, axis))]
+    for call in calls:
+        with pytest.raises(ValueError, match="kth"):
+            call(x)

@@ -4,6 +4,7 @@ whole to the last bit.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import jax
@@ -14,7 +15,7 @@ import sequence_references as reference
 from compiler.running import bits
 
 import wengert as wg
-from wengert.errors import DTypeError, ShapeError
+from wengert.errors import DTypeError, MaskWarning, ShapeError
 
 BATCH, CHANNELS, STATES = 2, 4, 3
 
@@ -355,3 +356,32 @@ def test_what_is_refused():
     }.items():
         with pytest.raises(DTypeError, match=words):
             call()
+
+
+def causal(dtype):
+    return np.tril(np.ones((3, 3))).astype(dtype)
+
+
+Q = np.random.default_rng(0).normal(size=(2, 3, 4))  # (heads, time, size)
+AS_FLOATS = {
+    "an array": lambda: wg.attention(Q, Q, Q, mask=causal(float)),
+    "a constant": lambda: wg.compile(lambda q: wg.attention(q, q, q, mask=causal(float)))(Q),
+    "converted": lambda: wg.compile(
+        lambda q, mask: wg.attention(q, q, q, mask=mask.astype(np.float64)[None])
+    )(Q, causal(bool)),
+}
+
+
+@pytest.mark.parametrize("way", AS_FLOATS)
+def test_a_mask_of_floats_that_are_truths_is_named(way):
+    with pytest.warns(MaskWarning, match=r"mask\.astype\(bool\)"):
+        AS_FLOATS[way]()
+
+
+def test_masks_that_hide_or_add_are_let_pass():
+    hidden = np.where(causal(bool), 0.0, -np.inf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = wg.attention(Q, Q, Q, mask=causal(bool))
+        assert np.allclose(wg.attention(Q, Q, Q, mask=hidden), found)
+        wg.attention(Q, Q, Q, mask=np.zeros((3, 3)))

@@ -78,6 +78,8 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "grad: a vector returned": lambda: wg.grad(lambda x: x * x)(line),
     "grad: a tuple returned": lambda: wg.grad(lambda x: (x, x))(1.0),
     "grad: nothing returned": lambda: wg.grad(lambda x: None)(1.0),
+    "grad: by a list of numbers": lambda: wg.grad(lambda x: wg.sum(wg.array(x)))([1.0, 2.0]),
+    "grad: by a dict of numbers": lambda: wg.grad(lambda m: m["mean"])({"mean": 0.0}),
     "grad: an integer returned": lambda: wg.grad(lambda x: wg.sum(x > 0))(line),
     "grad: no aux returned": lambda: wg.grad(_square, has_aux=True)(line),
     "grad: a vector returned, traced": lambda: wg.trace(wg.grad(lambda x: x * x), line),

@@ -118,6 +118,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "log_tensorboard: without the package": without_tensorboard,
     "log_wandb: a name": lambda: wg.train.log_wandb("project"),
     "metrics: one score per row": lambda: metrics.accuracy(Y, np.ones(4)),
+    "metrics: a column for each class": lambda: metrics.accuracy(np.eye(2), np.eye(2)),
     "metrics: other rows": lambda: metrics.accuracy(Y, np.ones((3, 2))),
     "metrics: other numbers": lambda: metrics.mae(Y, np.ones(3)),
     "metrics: weights that are none": lambda: metrics.mae(Y, Y, np.zeros(4)),

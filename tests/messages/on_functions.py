@@ -111,6 +111,10 @@ CONTROL: dict[str, Callable[[], Any]] = {
         save=False,
     ),
     "scan: a negative length": lambda: wg.scan(lambda c, x: (c, None), 0.0, None, length=-2),
+    "scan: a list of numbers": lambda: wg.scan(lambda c, x: (c, x), 0.0, [1.0, 2.0]),
+    "scan: integers that become floats": lambda: wg.scan(
+        lambda c, x: (c * x, None), np.ones(2, int), line
+    ),
     "scan: one value returned": lambda: wg.scan(lambda c, x: c + x, 0.0, line),
     "scan: a carry of another structure": lambda: wg.scan(lambda c, x: ((c, c), None), 0.0, line),
     "scan: a carry of another shape": lambda: wg.scan(

@@ -49,6 +49,8 @@ NAMES: dict[str, Callable[[], Any]] = {
     ),
     "np.gradient: one element, traced": lambda: traced(lambda x: np.gradient(x[:1])),
     "np.rot90: a vector, traced": lambda: traced(lambda x: np.rot90(x)),
+    "np.partition: a place that is not there, traced": lambda: traced(lambda x: np.partition(x, 9)),
+    "random.Generator: a seed": lambda: wg.random.Generator(3),
     "np.piecewise: too many functions, traced": lambda: traced(
         lambda x: np.piecewise(x, [x > 0], [1, 2, 3])
     ),

@@ -60,6 +60,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "LSTM: a memory of another batch": lambda: nn.LSTM(3, 4)(
         np.ones((5, 2, 3)), (np.ones((2, 4)), np.ones(4))
     ),
+    "Bidirectional: a class": lambda: nn.Bidirectional(nn.GRU, nn.GRU),
     "Bidirectional: no layer": lambda: nn.Bidirectional(nn.GRU(3, 4), 4),
     "MultiheadAttention: heads that do not divide": lambda: nn.MultiheadAttention(8, 3),
     "MultiheadAttention: shared heads that do not": lambda: nn.MultiheadAttention(

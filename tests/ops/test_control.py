@@ -344,3 +344,27 @@ def test_neither_inputs_nor_a_length_is_refused():
 def test_a_body_that_returns_no_pair_is_refused():
     with pytest.raises(WengertError, match="scan"):
         wg.scan(lambda c, x: c + x, 0.0, np.ones(3))
+
+
+@pytest.mark.parametrize("eagerly", [False, True])
+def test_what_a_loop_returns_is_the_callers_own(eagerly: bool):
+    carry, xs = np.zeros(3), np.ones((2, 3))
+
+    def bodies():
+        yield wg.scan(lambda c, x: (c, x), carry, xs)
+        yield wg.scan(lambda c, x: (x, c), carry, xs)
+        yield wg.scan(lambda c, x: (c.reshape(3), x), carry, np.zeros((0, 3)))
+        if not eagerly:
+            yield wg.checkpoint(lambda c: c)(carry), 0
+
+    def run() -> None:
+        for last, ys in bodies():
+            for found in (last, ys):
+                assert not np.shares_memory(found, carry)
+                assert not np.shares_memory(found, xs)
+
+    if eagerly:
+        with wg.eager():
+            run()
+    else:
+        run()

@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
 import wengert as wg
-from wengert.errors import CheckpointError
+from wengert.errors import CheckpointError, CheckpointWarning
 from wengert.train.checkpoints import files
 
 Point = namedtuple("Point", ["x", "y"])
@@ -176,7 +176,8 @@ def test_functions_need_like(path):
     wg.save(path, {"w": np.ones(2), "f": np.tanh, "kind": np.float32})
     with pytest.raises(CheckpointError, match="with a function at f; functions are not kept"):
         wg.load(path)
-    found = wg.load(path, like={"w": np.zeros(2), "f": np.cos, "kind": np.float32})
+    with pytest.warns(CheckpointWarning, match="the function 'tanh' at f, and `like` has 'cos'"):
+        found = wg.load(path, like={"w": np.zeros(2), "f": np.cos, "kind": np.float32})
     assert found["f"] is np.cos
     assert same(found["w"], np.ones(2))
 

@@ -12,8 +12,10 @@ import pytest
 import wengert as wg
 from wengert.errors import (
     CheckpointError,
+    CheckpointWarning,
     CopiedWarning,
     DropoutWarning,
+    LogitsWarning,
     NonFiniteError,
     PairedRowsWarning,
     UntrainedWarning,
@@ -95,6 +97,35 @@ def test_a_number_of_numpys_is_trained():
     assert step.model["scale"] == pytest.approx(1.4)
 
 
+# Integers in a model.
+
+MU = {"mu": np.zeros(2, int), "scale": np.ones(2)}
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda m, x: wg.mean((x - m["mu"]) ** 2 * m["scale"]),
+        lambda m, x: wg.mean(m["scale"] * m["mu"]) + wg.mean(x),
+        lambda m, x: wg.mean((x @ m["mu"][:, None]) * m["scale"]),
+    ],
+)
+def test_integers_that_a_loss_uses_as_floats_are_named(loss):
+    (found,) = warned(stepped(loss, MU, np.ones((3, 2))))
+    assert found.category is UntrainedWarning
+    assert found.filename == __file__
+    assert "leaf 'mu' of the model is an array of int64" in str(found.message)
+    assert "np.float64 to train it" in str(found.message)
+
+
+def test_integers_that_are_data_are_no_reason_to_warn():
+    def loss(m, x):
+        chosen = x[:, m["mu"]] * wg.where(m["mu"] > 1, 0.5, m["scale"])
+        return wg.mean(chosen) * wg.mean(m["mu"].astype(np.float64)) / (1 + wg.max(m["mu"]))
+
+    assert warned(stepped(loss, MU, np.ones((3, 2)))) == []
+
+
 # Pairs of rows.
 
 COLUMN = {"w": np.ones((3, 1)), "b": np.zeros(1)}
@@ -102,6 +133,10 @@ COLUMN = {"w": np.ones((3, 1)), "b": np.zeros(1)}
 
 def predicted(model, x):
     return wg.tanh(x @ model["w"] + model["b"])
+
+
+def squared_distances(a, b):
+    return wg.sum(a * a, axis=1, keepdims=True) + wg.sum(b * b, axis=1) - 2 * a @ b.T
 
 
 PAIRED = {
@@ -117,6 +152,21 @@ PAIRED = {
         wg.nn.Sequential(wg.nn.Linear(3, 4), wg.tanh, wg.nn.Linear(4, 1)),
         (X, Y),
     ),
+    "one action of each row": (
+        lambda m, x, a, y: wg.mean((wg.take_along_axis(x @ m, a[:, None], axis=1) - y) ** 2),
+        np.ones((3, 2)),
+        (X, np.zeros(8, int), Y),
+    ),
+    "a sum that keeps its axis": (
+        lambda w, x, y: wg.mean((wg.sum(x * w, axis=1, keepdims=True) - y) ** 2),
+        W,
+        (X, Y),
+    ),
+    "the first column": (
+        lambda m, x, y: wg.mean(wg.abs((x @ m)[:, :1] - y)),
+        np.ones((3, 2)),
+        (X, Y),
+    ),
     "a logarithm on the way": (
         lambda m, x, y: -wg.mean(y * wg.log(wg.sigmoid(x @ m["w"]))),
         COLUMN,
@@ -130,6 +180,11 @@ NOT_PAIRED = {
         lambda w, x, y: wg.mean(wg.exp(-(((x @ w)[:, None] - y) ** 2))),
         W,
         (X, Y),
+    ),
+    "squared distances of two sets of points": (
+        lambda m, x, y: wg.mean(wg.exp(-squared_distances(x @ m, y))),
+        np.ones((3, 2)),
+        (X, X[:, :2]),
     ),
     "pairs of one thing": (lambda w, x: wg.mean(wg.abs((x @ w)[:, None] - x @ w)), W, (X,)),
     "pairs of data": (
@@ -171,6 +226,14 @@ def test_paired_rows_are_looked_for_once_for_each_program():
     step = wg.TrainStep(loss, model, wg.optim.SGD(0.01))
     assert len(warned(lambda: step(*batch))) == 1
     assert warned(lambda: [step(*batch), step(X[:4], Y[:4])]) == []
+
+
+def test_paired_rows_are_named_where_a_loss_is_evaluated():
+    loss, model, batch = PAIRED["predictions are a column"]
+    step = wg.TrainStep(lambda m, x, y: wg.mean(predicted(m, x)), model, wg.optim.SGD(0.01))
+    (found,) = warned(lambda: step.evaluate(loss, *batch, batch_size=4))
+    assert found.category is PairedRowsWarning
+    assert "in TrainStep.evaluate" in str(found.message)
 
 
 def test_a_long_loss_is_looked_through_at_once():
@@ -410,3 +473,65 @@ def test_metrics_and_settings_that_reach_the_original_only():
     inner.lr = 0.2
     (found,) = warned(lambda: step(X))
     assert "Set step.optimizer.optimizer.lr = 0.2" in str(found.message)
+
+
+# Probabilities where logits are meant.
+
+
+LOGITS = {
+    "softmax": lambda w, x, y: wg.cross_entropy(wg.softmax(x @ w), y),
+    "sigmoid": lambda w, x, y: wg.bce_with_logits(wg.sigmoid(x @ w)[:, 0], y),
+}
+
+
+@pytest.mark.parametrize("name", LOGITS)
+def test_probabilities_in_the_place_of_logits_are_named(name):
+    batch = (X, (Y > 0).astype(int))
+    (found,) = warned(stepped(LOGITS[name], np.ones((3, 2)), *batch))
+    assert found.category is LogitsWarning
+    assert found.filename == __file__
+    assert f"Pass what goes into the {name}." in str(found.message)
+    compiled = wg.compile(wg.value_and_grad(LOGITS[name]))
+    assert [each.category for each in warned(lambda: compiled(np.ones((3, 2)), *batch))] == [
+        LogitsWarning
+    ]
+
+
+def test_logits_and_targets_that_are_probabilities_are_let_pass():
+    def distilled(w, x, teacher):
+        target = wg.softmax(x @ teacher)
+        return wg.cross_entropy(wg.log_softmax(x @ w), target) + wg.cross_entropy(x @ w, target)
+
+    assert warned(stepped(distilled, np.ones((3, 2)), X, np.eye(3, 2))) == []
+
+
+# Functions of a model, of which files keep the names.
+
+
+def network(activation):
+    return wg.nn.Sequential(wg.nn.Linear(3, 2, seed=0), activation, wg.nn.Linear(2, 1, seed=1))
+
+
+def test_a_file_of_a_network_with_another_activation_is_named(tmp_path):
+    path = tmp_path / "net.safetensors"
+    wg.save(path, network("relu"))
+    assert warned(lambda: wg.load(path, like=network("relu"))) == []
+    assert warned(lambda: wg.load(path, like=network(lambda x: wg.relu(x)))) == []
+    for other in ("tanh", wg.tanh):
+        (found,) = warned(lambda other=other: wg.load(path, like=network(other)))
+        assert found.category is CheckpointWarning
+        assert "with the function 'relu' at layers.1, and `like` has 'tanh'" in str(found.message)
+
+
+def test_a_state_of_a_network_with_another_activation_is_refused(tmp_path):
+    path = tmp_path / "step.safetensors"
+
+    def step(activation):
+        return wg.TrainStep(lambda m, x: wg.mean(m(x)), network(activation), wg.optim.SGD(0.1))
+
+    step("relu").save(path)
+    step("relu").load(path)
+    step(lambda x: wg.relu(x)).save(tmp_path / "nameless.safetensors")
+    step("tanh").load(tmp_path / "nameless.safetensors")
+    with pytest.raises(CheckpointError, match="a model with 'relu' at"):
+        step("tanh").load(path)

@@ -135,8 +135,12 @@ def _require_floats(name: str, leaves: Sequence[Value], arg: Any) -> None:
         what = f"has dtype {leaves[0].dtype}" if leaves else f"is {type(arg).__name__}"
         repair = "Convert it with astype(np.float64)"
         if not leaves and _holds_numbers(arg):
-            what = "holds nothing but Python numbers, which are settings"
-            repair = "Write np.float64(x) for each that is a variable"
+            what = (
+                f"is {type(arg).__name__} that holds nothing but Python numbers, which are settings"
+            )
+            repair = "Write np.array(x)"
+            if not isinstance(arg, list | tuple):
+                repair = "Make arrays of them, as in {'mean': np.array(0.0)}"
         error = DTypeError(
             f"{name}: the argument to differentiate by {what}; it must hold float arrays. "
             f"{repair}, or choose another argument with argnums."

@@ -27,6 +27,7 @@ from wengert.core.dims import Size
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded
+from wengert.core.words.float_notices import noticed_at_users_lines
 from wengert.core.words.lost_writes import below_arguments, require_unwritten
 from wengert.core.words.masked import require_plain_array
 from wengert.errors import TraceError, WengertError
@@ -75,6 +76,7 @@ def vmap(
     return mapped
 
 
+@noticed_at_users_lines
 def _mapped(
     f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], in_axes: Any, out_axes: Any
 ) -> Any:

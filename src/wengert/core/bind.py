@@ -21,6 +21,7 @@ from wengert.core.dtypes import CHARS
 from wengert.core.number import Number, plain_operand
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
+from wengert.core.words.float_notices import calls_numpy
 from wengert.core.words.masked import require_plain_array
 from wengert.core.words.not_arrays import require_array
 from wengert.core.words.source import Line, user_line
@@ -238,6 +239,7 @@ def _is_traced(x: Value) -> bool:
     return False
 
 
+@calls_numpy
 def evaluate(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
     """The meaning of a call: NumPy's. Problems are found by NumPy and explained by the op's type
     rule.

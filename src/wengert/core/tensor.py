@@ -22,7 +22,7 @@ from wengert.core.words.elsewhere import (
     scipy_function,
     ufunc_name,
 )
-from wengert.core.words.source import is_asked_by_user, user_line
+from wengert.core.words.source import is_asked_by_user, is_users, known_code, user_line
 from wengert.errors import MissingAttribute, TraceError
 
 if TYPE_CHECKING:
@@ -46,6 +46,15 @@ class Tensor:
         self.handle = handle  # what it is to its level: node number, slot, or tangent
         self.value = value  # a value of a lower level, or None where the level is symbolic
         self.known = known
+
+    @property  # type: ignore[misc]  # object's can be assigned to, this one must not be
+    def __class__(self) -> Any:
+        """What `isinstance` says of it in code of the user's: an array, as it is where the same
+        function is called plainly, so that both take the same branch.
+        """
+        code = sys._getframe(1).f_code
+        by_user = known_code(code)  # looked up right here: recording asks often
+        return np.ndarray if (is_users(code) if by_user is None else by_user) else Tensor
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -241,8 +250,8 @@ class Tensor:
         self._refuse(
             "np.array",
             "a NumPy array would cut it out of the derivative",
-            "Join Tensors with wg.array([a, b]) or wg.stack, or detach one with "
-            "wg.stop_gradient(x) on purpose",
+            "Leave np.asarray(x) out, join Tensors with wg.array([a, b]) or wg.stack, or detach "
+            "one with wg.stop_gradient(x) on purpose",
         )
 
     def __setitem__(self, key: Any, value: Any) -> None:

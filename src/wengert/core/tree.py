@@ -219,6 +219,13 @@ def plain_values(tree: Tree) -> list[tuple[str, Any]]:
     return [(_path(key), x) for key, x in found if type(x) in (bool, int, float, str)]
 
 
+def functions(tree: Tree) -> list[tuple[str, Any]]:
+    """The functions in a tree, which are static, with their paths."""
+    values, spec = _flatten(tree)
+    found = zip(_accessors(spec), values, strict=True)
+    return [(_path(key), x) for key, x in found if callable(x) and not is_leaf(x)]
+
+
 def leaves_with_accessors(tree: Tree) -> list[tuple[Any, str, Any]]:
     """For every leaf the keys that lead to it, as optree has them, its path, and itself."""
     values, spec = _flatten(tree)

@@ -26,6 +26,7 @@ from wengert.functions.reduction import (
     require_equal_shapes,
 )
 from wengert.functions.statistics import as_float, reduced_shape
+from wengert.interpret.probabilities import note_probabilities
 
 
 def _class_type(
@@ -59,6 +60,7 @@ def _class_params(
     smoothing = canonical_number(
         "cross_entropy", "label_smoothing", label_smoothing, lambda s: 0 <= s <= 1, "in [0, 1]"
     )
+    note_probabilities("cross_entropy", logits)
     return {
         "axis": canonical_axis("cross_entropy", axis, logits.ndim),
         "reduction": canonical_reduction("cross_entropy", reduction),

@@ -19,6 +19,7 @@ from wengert.functions.reduction import (
     require_equal_shapes,
 )
 from wengert.functions.statistics import as_float
+from wengert.interpret.probabilities import note_probabilities
 
 
 def _targets(name: str, x: Any, targets: Any) -> Any:
@@ -98,9 +99,14 @@ def huber(
     return reduce_losses(bounded * (difference - bounded * 0.5), reduction)
 
 
+def _bce_params(logits: Any, _targets: Any, reduction: Any) -> dict[str, Any]:
+    note_probabilities("bce_with_logits", logits)
+    return {"reduction": canonical_reduction("bce_with_logits", reduction)}
+
+
 @composite(
     type=_paired_type("bce_with_logits"),
-    canonical=_paired("bce_with_logits"),
+    canonical=_bce_params,
     samples=(
         sample((3, 4), Real((3, 4), 0.0, 1.0)),
         sample((2, 3), Real((2, 3), 0.0, 1.0), reduction="sum"),

@@ -53,11 +53,29 @@ def logspace(
 
 def partition(x: Any, kth: Any, axis: int | None = -1) -> Any:
     """All of it sorted, which has the k-th in its place, too."""
-    return op.sort(op.reshape(x, (-1,)), 0) if axis is None else op.sort(x, axis)
+    found = op.sort(op.reshape(x, (-1,)), 0) if axis is None else op.sort(x, axis)
+    _require_places("np.partition", found, kth, axis)
+    return found
 
 
 def argpartition(x: Any, kth: Any, axis: int | None = -1) -> Any:
-    return op.argsort(op.reshape(x, (-1,)), 0) if axis is None else op.argsort(x, axis)
+    found = op.argsort(op.reshape(x, (-1,)), 0) if axis is None else op.argsort(x, axis)
+    _require_places("np.argpartition", found, kth, axis)
+    return found
+
+
+def _require_places(name: str, x: Any, kth: Any, axis: int | None) -> None:
+    """Refuse places that the axis does not have, where both are known, as NumPy does."""
+    size = x.shape[-1 if axis is None else axis]
+    if not isinstance(size, int) or not isinstance(kth, int | list | tuple | np.ndarray):
+        return
+    for k in np.ravel(kth).tolist():
+        if not -size <= k < size:
+            error = ValueError(
+                f"{name}: kth={k} was given for an axis of size {size}; it must lie between "
+                f"{-size} and {size - 1}. Choose another."
+            )
+            raise located(error, [x])
 
 
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:

@@ -29,10 +29,19 @@ def stacked(length: Size, types: Sequence[ArrayType]) -> list[ArrayType]:
 
 def require_carry(name: str, before: Sequence[ArrayType], after: Sequence[ArrayType]) -> None:
     if list(before) != list(after):
+        repair = "Convert it with reshape or astype before returning it"
+        pairs = list(zip(before, after, strict=False))
+        if all(a == b or (a.shape == b.shape and _becomes_float(a, b)) for a, b in pairs):
+            first = next(b.dtype for a, b in pairs if a != b)
+            repair = f"Begin with floats: init.astype(np.{first})"
         raise ShapeError(
             f"{name}: the carry goes in as {before} and comes out as {after}; its shapes "
-            "and dtypes must stay the same. Convert it with reshape or astype before returning it."
+            f"and dtypes must stay the same. {repair}."
         )
+
+
+def _becomes_float(before: ArrayType, after: ArrayType) -> bool:
+    return is_float(after.dtype) and not is_float(before.dtype)
 
 
 def require_structure(name: str, structure: tree.Structure, returned: Any) -> None:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from wengert.core.bind import enter, leave, opened
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
+from wengert.core.words.float_notices import noticed_at_users_lines
 from wengert.interpret.forward import Forward
 from wengert.interpret.tape import Record, Tape
 
@@ -18,6 +19,7 @@ Inspect: TypeAlias = Callable[[Record, int, Value], None]
 Pullback: TypeAlias = Callable[[Sequence[Value | None]], list[Value | None]]
 
 
+@noticed_at_users_lines
 def vjp_flat(function: Flat, primals: Sequence[Value]) -> tuple[list[Value], Pullback]:
     """The outputs, and the function from their cotangents to those of the primals.
 
@@ -46,6 +48,7 @@ def vjp_flat(function: Flat, primals: Sequence[Value]) -> tuple[list[Value], Pul
     return outputs, pullback
 
 
+@noticed_at_users_lines
 def jvp_flat(
     function: Flat, primals: Sequence[Value], tangents: Sequence[Value | None]
 ) -> tuple[list[Value], list[Value | None]]:

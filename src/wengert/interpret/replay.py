@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from wengert.core.bind import at_line, bind
 from wengert.core.dims import Size, solve, substitute
@@ -31,6 +33,18 @@ def replay(graph: Graph, operands: Sequence[Value]) -> list[Value]:
     """The outputs of the graph for these values of its inputs."""
     values = replay_all(graph, dict(zip(graph.inputs, operands, strict=True)))
     return [values[number] for number in graph.returns]
+
+
+def apart(values: Iterable[Value], operands: Sequence[Value]) -> list[Value]:
+    """The values, those that share memory with an operand as copies: a body may return what it was
+    given, and what a call returns is the caller's own.
+    """
+    arrays = [x for x in operands if type(x) is np.ndarray]
+    return [np.array(x) if _shares(x, arrays) else x for x in values]
+
+
+def _shares(x: Value, arrays: Sequence[Value]) -> bool:
+    return type(x) is np.ndarray and any(np.may_share_memory(x, each) for each in arrays)
 
 
 def replay_all(graph: Graph, given: dict[int, Value]) -> list[Value]:

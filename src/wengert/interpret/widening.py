@@ -123,7 +123,7 @@ def _origin(x: Value) -> _Origin | None:
     """What made a Tensor float64; None where an argument is, or where a float32 was converted on
     purpose.
     """
-    place = _place(x)
+    place = place_of(x)
     if place is None:
         return None
     level, number = place
@@ -162,7 +162,7 @@ def _walked(begin: _Node) -> _Node | None:
             if outer is None or level is program_level():
                 return None  # an argument
             if type(outer) is Tensor:
-                pending.append(_place(outer))
+                pending.append(place_of(outer))
             else:
                 found = place
         elif _was_asked_for(level, number):
@@ -180,7 +180,7 @@ def _arrays_told() -> dict[int, Value]:
     return level.arrays_told if level is not None else {}
 
 
-def _place(x: Value) -> _Node | None:
+def place_of(x: Value) -> _Node | None:
     """Level and number of the node that a Tensor is on the level that records it, if one does."""
     while type(x) is Tensor and not x.level.symbolic:
         x = x.value

@@ -17,7 +17,7 @@ class Activation:
     """A function of every element that a layer ends with."""
 
     def __init__(self, name: str, op: Op | None) -> None:
-        self.name = name
+        self.name = self.__name__ = name  # as functions have it: files keep it
         self.op = op  # None is the identity
 
     def __repr__(self) -> str:

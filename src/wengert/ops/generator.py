@@ -116,6 +116,11 @@ class Generator(Explained):
     )
 
     def __init__(self, key: Any) -> None:
+        if isinstance(key, int | np.integer):
+            raise TypeError(
+                f"Generator: given the number {key}; it draws under a key. Write "
+                f"wg.random.Generator(wg.random.key({key}))."
+            )
         self._key = key
         self.sites = 0
         self.used = False

@@ -15,6 +15,8 @@ from sklearn.utils.multiclass import (
 )
 from sklearn.utils.validation import check_array
 
+from wengert.core.words.arguments import worded_methods
+from wengert.core.words.warn import warn_user
 from wengert.sklearn.columns import FROM_DTYPE
 from wengert.sklearn.estimator import NetworkEstimator
 from wengert.sklearn.network import LOGISTIC, SOFTMAX
@@ -22,6 +24,7 @@ from wengert.sklearn.network import LOGISTIC, SOFTMAX
 Array = np.ndarray[Any, Any]
 
 
+@worded_methods("__init__")
 class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
     """A network that tells classes apart, trained on the log loss.
 
@@ -160,6 +163,8 @@ class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
         y = y if multilabel else column_or_1d(y, warn=True)
         if first and not (incremental and hasattr(self, "classes_")):
             self._multilabel, self.classes_ = multilabel, unique_labels(y)
+            if multilabel:
+                self._note_one_hot(y)
         if multilabel:
             return np.asarray(y, np.float64)
         given = np.unique(y)
@@ -174,6 +179,16 @@ class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
             )
         codes: Array = np.searchsorted(self.classes_, y)
         return codes if len(self.classes_) != 2 else codes[:, None].astype(np.float64)
+
+    def _note_one_hot(self, y: Array) -> None:
+        """Warn of labels that look like classes in one-hot form."""
+        if y.shape[0] > 1 and y.shape[1] > 1 and np.all(np.sum(y != 0, axis=1) == 1):
+            warn_user(
+                f"{type(self).__name__}: y has one 1 in each of its {len(y)} rows, as classes in "
+                "one-hot form have; each column is learned as a label of its own, of which a row "
+                "may have several or none. For classes, pass y.argmax(axis=1).",
+                UserWarning,
+            )
 
     def _output(self) -> tuple[str, int]:
         if self._multilabel:

@@ -6,6 +6,7 @@ missing or was never seen.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +15,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
+from wengert.core.words.warn import warn_user
+
 Array = np.ndarray[Any, Any]
 FROM_DTYPE = "from_dtype"
 FLOATS = (np.float64, np.float32)
+FEW = 10  # rows, below which each may well have its own category
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ def inputs_of(
     """The inputs of a network, checked as scikit-learn checks them; a plan that is None is made
     here. Numbers may be a sparse matrix.
     """
+    _require_no_times(X)
     reset = plan is None
     wanted = _categorical_columns(X, asked) if plan is None else plan.categorical
     if not wanted:
@@ -47,6 +52,11 @@ def inputs_of(
     columns = [_column(X, place) for place in wanted]
     if plan is None:
         plan = ColumnPlan(wanted, tuple(map(_categories, columns)))
+        for place, column, known in zip(wanted, columns, plan.categories, strict=True):
+            _note_many(_title(X, place), len(column), known)
+    else:
+        for place, column, known in zip(wanted, columns, plan.categories, strict=True):
+            _note_unknown(_title(X, place), column, known)
     pairs = zip(columns, plan.categories, strict=True)
     codes = np.stack([_codes(column, known) for column, known in pairs], axis=1)
     found: dict[str, Any] = {"codes": codes}
@@ -122,6 +132,66 @@ def _column(X: Any, place: int) -> list[Any]:
         found: list[Any] = X[X.columns[place]].to_list()
         return found
     return list(X[:, place].tolist())
+
+
+def _title(X: Any, place: int) -> str:
+    return repr(str(X.columns[place])) if _is_frame(X) else str(place)
+
+
+def _require_no_times(X: Any) -> None:
+    """Refuse columns of dates and times, which are neither numbers nor categories."""
+    for name, kind in zip(X.columns, X.dtypes, strict=True) if _is_frame(X) else ():
+        if str(kind).lower().startswith(("datetime", "date", "time", "duration", "period")):
+            raise ValueError(
+                f"X has column {str(name)!r} of dtype {kind}; a network takes numbers and "
+                "categories. Make numbers of it, such as the year and the day of the year, or "
+                "leave it out."
+            )
+
+
+def _note_many(title: str, rows: int, known: Mapping[Any, int]) -> None:
+    """Warn of a column whose categories will say nothing about other rows: numbers as text, or a
+    name for each row.
+    """
+    if rows < FEW or not known:
+        return
+    first = next(iter(known))
+    if all(isinstance(x, str) and _is_fraction(x) for x in known):
+        warn_user(
+            f"X has column {title} of texts that are numbers, such as {first!r}; each one is "
+            "learned as a category of its own. Convert the column to floats.",
+            UserWarning,
+        )
+    elif len(known) == rows:
+        warn_user(
+            f"X has column {title} with another category in each of its {rows} rows, such as "
+            f"{first!r}; nothing is learned from it about other rows. Leave it out, or give it as "
+            "numbers if it has some.",
+            UserWarning,
+        )
+
+
+def _is_fraction(text: str) -> bool:
+    """Whether a text is a number that counts nothing and names nothing: one with a point."""
+    try:
+        return "." in text and math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _note_unknown(title: str, column: Sequence[Any], known: Mapping[Any, int]) -> None:
+    """Warn of a column without any category of training, whose values are of another type."""
+    given = next((x for x in column if not _is_missing(x)), None)
+    trained = next(iter(known), None)
+    if given is None or trained is None or any(x in known for x in column if not _is_missing(x)):
+        return
+    if isinstance(given, str) != isinstance(trained, str):
+        warn_user(
+            f"X has column {title} with {given!r} of type {type(given).__name__}; training had "
+            f"categories such as {trained!r}, of type {type(trained).__name__}, so that none is "
+            "known. Convert the column.",
+            UserWarning,
+        )
 
 
 def _is_missing(x: Any) -> bool:

@@ -17,8 +17,16 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import NonFiniteError
+from wengert.optim.optimizer import Optimizer
 from wengert.sklearn.columns import FROM_DTYPE, ColumnPlan, dense, inputs_of
-from wengert.sklearn.estimator_parameters import hidden_sizes, require_parameters
+from wengert.sklearn.estimator_parameters import (
+    OF_OPTIMIZER,
+    hidden_sizes,
+    require_no_negative_weights,
+    require_parameters,
+    require_same_network,
+    require_same_optimizer,
+)
 from wengert.sklearn.minimising import LBFGS_NAME, minimise, require_whole_batches
 from wengert.sklearn.network import NetworkPlan
 from wengert.sklearn.plateau import Plateau
@@ -32,6 +40,7 @@ from wengert.sklearn.training import (
     optimizer_of,
     train,
 )
+from wengert.train.step import TrainStep
 
 Array = np.ndarray[Any, Any]
 MANY = 2**16  # numbers, from which on they are trained as float32
@@ -58,6 +67,8 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
     _network: NetworkPlan
     _columns: ColumnPlan
     _seed: int  # of the order of rows and of dropout
+    _optimizer_settings: Mapping[str, Any]  # parameters of the last training
+    _rate: float  # and its learning_rate_init
 
     def __init__(
         self,
@@ -167,8 +178,13 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
             self, X, None if first else self._columns, self.categorical_features
         )
         check_consistent_length(X, y)
+        if not first:
+            require_same_network(self, self._network, hidden)
+        if incremental and not first:
+            require_same_optimizer(self, self._optimizer_settings)
         targets = self._targets(y, first, incremental)
         weight = _check_sample_weight(sample_weight, targets, dtype=np.float64)
+        require_no_negative_weights(self, weight)
         weight = self._row_weights(y, weight)
         random = check_random_state(self.random_state)
         # Drawn in scikit-learn's order: the same weights to begin with, the same validation data.
@@ -303,6 +319,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         def begin(pooled: PooledStep) -> None:
             if incremental and not first:
                 pooled.step.load_state_dict(self._state)
+                self._set_numbers(pooled.step)
             else:
                 pooled.begin(model, self._seed, self.clip_norm)
 
@@ -310,7 +327,17 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
             trained = train(self._network, optimizer, shared, order, training, validation, begin)
         except NonFiniteError as error:
             raise not_finite(type(self).__name__, len(plateau.losses)) from error
+        self._optimizer_settings = {name: settings[name] for name in OF_OPTIMIZER}
+        self._rate = self.learning_rate_init
         self._note(trained, plateau, validation is not None, incremental)
+
+    def _set_numbers(self, step: TrainStep) -> None:
+        """Let numbers that were changed since the last call act on a step that goes on."""
+        has_rate = self.schedule is None and not isinstance(self.optimizer, Optimizer)
+        if has_rate and self.learning_rate_init != self._rate:
+            step.optimizer.learning_rate = self.learning_rate_init
+        if self.clip_norm is not None:
+            step.clip_norm = self.clip_norm
 
     def _minimise(self, rows: Rows, model: Any) -> None:
         """Search over all rows at once, and keep what was found as a step would."""

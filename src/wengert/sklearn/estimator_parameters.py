@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from wengert.core.words.nearest import ALIKE, nearest
-from wengert.sklearn.network import ACTIVATIONS, BATCH, LAYER
+from wengert.sklearn.network import ACTIVATIONS, BATCH, LAYER, NetworkPlan
 from wengert.sklearn.plateau import ADAPTIVE, CONSTANT, INVSCALING
 from wengert.train.option_checks import whole
 
@@ -106,3 +108,49 @@ def hidden_sizes(estimator: Any) -> tuple[int, ...]:
             "above 0, or several, as in (64, 32). Choose others."
         )
     return tuple(int(size) for size in sizes)
+
+
+# What a state of the optimizer holds for; a learning rate may change.
+OF_OPTIMIZER = (
+    *("solver", "optimizer", "schedule", "beta_1", "beta_2", "epsilon"),
+    *("momentum", "nesterovs_momentum"),
+)
+
+
+def require_same_network(estimator: Any, network: NetworkPlan, hidden: tuple[int, ...]) -> None:
+    """Refuse parameters of another network than the one that training goes on with."""
+    pairs = {
+        "hidden_layer_sizes": (hidden, network.hidden),
+        "activation": (estimator.activation, network.activation),
+        "dropout": (estimator.dropout, network.dropout),
+        "norm": (estimator.norm, network.norm),
+    }
+    for name, (now, then) in pairs.items():
+        if now != then:
+            raise _other(estimator, name, now, then, "network")
+
+
+def require_same_optimizer(estimator: Any, settings: Mapping[str, Any]) -> None:
+    """Refuse parameters of another optimizer than the one that training goes on with."""
+    for name, then in settings.items():
+        now = getattr(estimator, name)
+        if repr(now) != repr(then):
+            raise _other(estimator, name, now, then, "optimizer")
+
+
+def _other(estimator: Any, name: str, now: Any, then: Any, what: str) -> ValueError:
+    return ValueError(
+        f"{_shown(estimator)}: {name}={now!r} was set, and training goes on with the {what} that "
+        f"was made with {name}={then!r}. Set it back, or fit a new one: "
+        "sklearn.base.clone(estimator) is not trained yet."
+    )
+
+
+def require_no_negative_weights(estimator: Any, weight: np.ndarray[Any, Any]) -> None:
+    """Refuse weights of rows by which training would make predictions worse."""
+    if (weight < 0).any():
+        row = int(np.argmax(weight < 0))
+        raise ValueError(
+            f"{_shown(estimator)}: sample_weight is {weight[row]} in row {row}; a weight says how "
+            "much a row counts, and is at least 0. Choose others."
+        )

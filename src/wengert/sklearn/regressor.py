@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array
 
+from wengert.core.words.arguments import worded_methods
 from wengert.sklearn.columns import FROM_DTYPE
 from wengert.sklearn.estimator import NetworkEstimator
 from wengert.sklearn.network import EXP, IDENTITY
@@ -16,6 +17,7 @@ from wengert.train.metrics import r2
 Array = np.ndarray[Any, Any]
 
 
+@worded_methods("__init__")
 class MLPRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
     """A network that predicts numbers, trained on half the squared error, or with
     `loss="poisson"` on half the deviance of counts.

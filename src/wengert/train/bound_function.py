@@ -28,6 +28,7 @@ from wengert.train.engine import Engine
 from wengert.train.live_programs import LivePrograms
 from wengert.train.quick_calls import QuickBoundCalls
 from wengert.train.recorded.loss_call import averages_of, cast_floats, leaves_of
+from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.step_results import with_sizes
 from wengert.train.uncopied import Uncopied
 
@@ -82,6 +83,7 @@ class BoundFunction(Uncopied):
             return with_sizes(returned)
 
         self._own: tuple[Any, ...] = tuple(own.values())
+        self._own_names = names
         self._draws, self._number = parameters.wants_rng, number
         self._calls = itertools.count()
         self._cast, self._parameters, self._names = cast, parameters, parameters.names
@@ -151,6 +153,8 @@ class BoundFunction(Uncopied):
             with eager():
                 return self._programs.of(args)(*own, *args)
         found, executable = self._programs.call(own, args)
+        if self._number == EVALUATING:
+            warn_of_paired_rows(executable.graph, self._own_names, "in TrainStep.evaluate")
         self._find_quick_way()
         self.open_shapes = None
         if any(isinstance(size, Dim) for t in executable.input_types for size in t.shape):

@@ -255,6 +255,11 @@ def _classes(by: str, target: Any, prediction: Any, threshold: float | None) -> 
     if found.ndim == target.ndim + 1:
         found = np.argmax(found, axis=-1)
     elif found.dtype.kind == "f":
+        if target.ndim == 2 and target.shape == found.shape:
+            raise ShapeError(
+                f"{by}: given targets and predictions of shape {target.shape}, with a column for "
+                "each class; targets are one class per row. Pass target.argmax(axis=1)."
+            )
         if threshold is None:
             raise ValueError(
                 f"{by}: given one score per row, predictions {found.dtype}{found.shape}; where "

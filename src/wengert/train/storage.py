@@ -20,6 +20,7 @@ from wengert.core import tree
 from wengert.core.dtypes import DType, float32, float64, is_float, require_supported
 from wengert.core.same import same
 from wengert.core.words.lost_writes import below, require_unwritten
+from wengert.core.words.source import Line
 from wengert.core.words.tied import warn_of_shared_memory, warn_of_ties
 from wengert.core.words.warn import warn_user
 from wengert.errors import LiveWarning, OptimError, ShapeError, UntrainedWarning, WideningWarning
@@ -193,6 +194,18 @@ class Storage:
             f"is part of the program and is not trained. Write np.{self.dtype}({x!r}) to train it; "
             "if it is a setting, keep it in the loss, or in a field of a dataclass.",
             UntrainedWarning,
+        )
+
+    def warn_of_integers(self, place: int, line: Line | None) -> None:
+        """Warn that a leaf of integers, which a loss uses as floats, is not trained."""
+        dtype = self.data[place].dtype
+        warn_user(
+            f"TrainStep: {_leaf(self.paths[place][0], 'model')} is an array of {dtype}, and the "
+            "loss computes with it as with floats; integers are data, and are not trained. Make it "
+            f"an array of np.{self.dtype} to train it; if it is data, convert it in the loss, with "
+            "astype.",
+            UntrainedWarning,
+            line,
         )
 
     def warn_of_originals(self, unreached: Sequence[str]) -> None:

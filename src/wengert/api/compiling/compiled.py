@@ -75,7 +75,7 @@ class Compiled:
         self._opened = opened
         self._nonfinite, self._threads = nonfinite, threads
         self._static, self._donate, self._early = static, (*donate, *early), early
-        self._met = met or Met(function)
+        self._met = met or Met(function, alone=True)
         self._signature: inspect.Signature | None = None
         self._places: dict[int, tuple[int, ...]] = {}  # of static arguments, by how many there are
         self._fixed: set[int] = set()  # arguments whose numbers Python needs while recording

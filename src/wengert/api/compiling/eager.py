@@ -15,6 +15,7 @@ from wengert.core import tree
 from wengert.core.dtypes import is_float
 from wengert.core.tensor import Tensor
 from wengert.core.types import type_of
+from wengert.core.words.float_notices import noticed_at_users_lines
 from wengert.core.words.lost_writes import require_unwritten
 from wengert.errors import NonFiniteError, TraceError
 from wengert.interpret.eagerness import eager, is_eager
@@ -59,6 +60,7 @@ class EagerCall:
     nonfinite: str
     early: Sequence[int] = ()  # those of the donated ones that are written whatever happens
 
+    @noticed_at_users_lines
     def run(self, arrays: Sequence[Any]) -> Any:
         """The results for the distinct arrays among the arguments, whose dtypes are supported."""
         given = [np.asarray(x) for x in arrays]

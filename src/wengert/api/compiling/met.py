@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import reprlib
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
@@ -38,6 +39,8 @@ REMEMBERED = 64  # codes of functions
 # What the first program of the latest function of a code was made for; and of how many functions,
 # one after the other, that differ in a number from outside alone.
 _first_of_code: dict[CodeType, tuple[dict[str, Any], int]] = {}
+# What wg.compile has made of each code; what is not there any more was thrown away.
+_compiled_of_code: dict[CodeType, list[weakref.ref[Met]]] = {}
 
 
 def users_function(f: Any) -> FunctionType | None:
@@ -60,8 +63,9 @@ def users_function(f: Any) -> FunctionType | None:
 class Met:
     """What the programs of a function were made for."""
 
-    def __init__(self, function: Any, asked: Dims | None = None) -> None:
+    def __init__(self, function: Any, asked: Dims | None = None, alone: bool = False) -> None:
         self._function, self._written = function, users_function(function)
+        self._alone = alone  # it lives as long as one function of wg.compile
         self._asked = asked or {}  # sizes to be left open, whatever became of that
         self._made: list[dict[str, Any]] = []  # what each was made for, by what messages call it
         self._in_vain: dict[str, int] = {}  # recordings that gave nothing new, by their cause
@@ -89,10 +93,28 @@ class Met:
         name = _swept_number(before, described)
         made = made + 1 if name else 1
         _first_of_code[code] = described, made
-        for oldest in list(_first_of_code)[:-REMEMBERED]:
-            _first_of_code.pop(oldest, None)
+        _forget_oldest(_first_of_code)
         if name and made == PATIENCE:
             self._warn(_difference(name, before[name], described[name], {}))
+        elif self._alone and not name:
+            self._note_thrown_away(code)
+
+    def _note_thrown_away(self, code: CodeType) -> None:
+        """A loop compiles a function in every turn, and throws the compiled one away with its
+        program: say so at the third one, once. Those that somebody keeps are as they should be.
+        """
+        others = _compiled_of_code.pop(code, [])
+        _compiled_of_code[code] = [*others, weakref.ref(self)][-REMEMBERED:]
+        _forget_oldest(_compiled_of_code)
+        if sum(other() is None for other in others) == PATIENCE - 1:
+            warn_user(
+                f"compile: {self._name()} was compiled a third time, and what wg.compile gave the "
+                "times before was thrown away; each one records and compiles again. Write "
+                "f = wg.compile(…) once, before the loop, and pass what changes as an argument. "
+                f"({self._line()})",
+                ProgramsWarning,
+                self._line(),
+            )
 
     def _warn(self, said: str) -> None:
         warn_user(
@@ -140,6 +162,11 @@ class Met:
         assert self._written is not None
         code = self._written.__code__
         return Line(code.co_filename, code.co_firstlineno)
+
+
+def _forget_oldest(codes: dict[CodeType, Any]) -> None:
+    for oldest in list(codes)[:-REMEMBERED]:
+        codes.pop(oldest, None)
 
 
 def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:

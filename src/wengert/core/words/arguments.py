@@ -117,6 +117,18 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
     ("MultiheadAttention", "num_heads"): "Write heads=",
     ("Gamma", "scale"): "Write rate=1 / scale",
     **{
+        (name, given): f"Write {meant}= instead"
+        for name in ("MLPClassifier", "MLPRegressor")
+        for given, meant in (
+            ("lr", "learning_rate_init"),
+            ("epochs", "max_iter"),
+            ("seed", "random_state"),
+            ("weight_decay", "alpha"),
+            ("hidden_sizes", "hidden_layer_sizes"),
+            ("layers", "hidden_layer_sizes"),
+        )
+    },
+    **{
         ("MultivariateNormal", name): f"Write factor=wg.linalg.cholesky({name})"
         for name in ("cov", "covariance", "covariance_matrix")
     },

@@ -102,6 +102,8 @@ def function_of_wg(name: str) -> str:
         return f"It changes its argument, and a Tensor is never changed. {_CHANGES[own]}"
     if name.startswith("scipy.sparse"):
         return "Convert the sparse matrix with toarray() first"
+    if own in ("rfft", "irfft"):
+        return f"Write wg.fft.{own}, where complex numbers are pairs of real arrays"
     for space in ("linalg",) if name.startswith("np.linalg.") else ("", "linalg"):
         if own in op.public(space):
             return f"Write wg.{space}{'.' if space else ''}{own}"

@@ -17,6 +17,7 @@ from wengert.loading import PACKAGE
 _PACKAGE = PACKAGE + os.sep
 _LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _foreign: dict[CodeType, bool] = {}
+known_code = _foreign.get  # whether code is the user's, if somebody has asked that before
 
 
 class Line(NamedTuple):
@@ -108,7 +109,7 @@ def _caller() -> Line | None:
     while frame is not None:
         code = frame.f_code
         foreign = known(code)
-        if _is_users(code) if foreign is None else foreign:
+        if is_users(code) if foreign is None else foreign:
             if not _is_pythons(code):
                 return _line_of(frame)
             inner = inner or frame
@@ -121,7 +122,7 @@ def user_expression() -> str:
     is not known.
     """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (not _is_users(frame.f_code) or _is_pythons(frame.f_code)):
+    while frame is not None and (not is_users(frame.f_code) or _is_pythons(frame.f_code)):
         frame = frame.f_back
     if frame is None:
         return ""
@@ -168,7 +169,7 @@ def is_asked_by_user() -> bool:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and _passes_on(frame.f_code):
         frame = frame.f_back
-    if frame is None or not _is_users(frame.f_code):
+    if frame is None or not is_users(frame.f_code):
         return False
     if frame.f_code.co_filename.startswith("<") and frame.f_back is not None:
         return not (_is_debuggers(frame) or _is_debuggers(frame.f_back))  # typed at its prompt
@@ -191,7 +192,8 @@ def _is_debuggers(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0] in _DEBUGGERS
 
 
-def _is_users(code: CodeType) -> bool:
+def is_users(code: CodeType) -> bool:
+    """Whether code belongs neither to Wengert nor to NumPy or SciPy."""
     known = _foreign.get(code)
     if known is None:
         known = _foreign[code] = is_foreign(code.co_filename)

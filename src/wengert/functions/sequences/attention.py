@@ -13,6 +13,7 @@ from wengert.core.define import function
 from wengert.core.table import op
 from wengert.errors import DTypeError, ShapeError
 from wengert.functions.parameter import canonical_number
+from wengert.interpret.truths_as_floats import note_truths_as_floats
 
 ROWS = 128  # queries whose scores are alive at once; decides the order of sums in gradients of k, v
 
@@ -93,6 +94,8 @@ def _require_arrays(q: Any, k: Any, v: Any, mask: Any) -> None:
             "look, or floats that are added to the scores. Compare it with 0?"
         )
         raise located(error, [mask])
+    if mask is not None:
+        note_truths_as_floats("attention", mask)
 
 
 def _share(q: Any, k: Any) -> int | None:

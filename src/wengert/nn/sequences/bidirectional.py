@@ -32,10 +32,11 @@ class Bidirectional(Explained):
 
     def __init__(self, forward: Any, backward: Any) -> None:
         for name, layer in (("forward", forward), ("backward", backward)):
-            if not callable(layer):
+            if not callable(layer) or isinstance(layer, type):
+                kind = f"the class {layer.__name__}" if isinstance(layer, type) else ""
                 raise TypeError(
-                    f"Bidirectional: {name} is {type(layer).__name__}; it must be a recurrent "
-                    "layer, such as wg.nn.GRU(3, 5). Make one for each direction."
+                    f"Bidirectional: {name} is {kind or type(layer).__name__}; it must be a "
+                    "recurrent layer, such as wg.nn.GRU(3, 5). Make one for each direction."
                 )
         self.forward, self.backward = forward, backward
 

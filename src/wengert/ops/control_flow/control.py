@@ -36,7 +36,7 @@ from wengert.interpret.body import (
     with_captured,
 )
 from wengert.interpret.eagerness import is_eager
-from wengert.interpret.replay import replay
+from wengert.interpret.replay import apart, replay
 
 
 def _narrow(params: dict[str, Any], read: Sequence[bool]) -> tuple[dict[str, Any], list[int]]:
@@ -96,7 +96,7 @@ def _front_region(function: Callable[..., Any], *args: Any) -> Any:
 
 
 @primitive(
-    numpy=lambda *operands, body: tuple(replay(body, operands)),
+    numpy=lambda *operands, body: tuple(apart(replay(body, operands), operands)),
     type=_region_type,
     front=_front_region,
     vjp_flat=_region_vjp,
@@ -113,7 +113,7 @@ def region(*operands: Any, body: Graph) -> None:
 
 
 def _cond_numpy(condition: Any, *operands: Any, then: Graph, orelse: Graph) -> Any:
-    return tuple(replay(then if bool(condition) else orelse, operands))
+    return tuple(apart(replay(then if bool(condition) else orelse, operands), operands))
 
 
 def _cond_type(condition: Any, *operands: Any, then: Graph, orelse: Graph) -> tuple[ArrayType, ...]:

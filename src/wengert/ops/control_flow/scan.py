@@ -41,7 +41,7 @@ from wengert.interpret.carry import (
 from wengert.interpret.eagerness import is_eager
 from wengert.interpret.loops import IndexNeeded, Loop
 from wengert.interpret.printing import at_step
-from wengert.interpret.replay import replay
+from wengert.interpret.replay import apart, replay
 from wengert.interpret.stepwise import run_steps
 from wengert.ops.control_flow.batched_loops import scan_of_each
 from wengert.ops.control_flow.loop_steps import LoopParts, adjoint_step, tangent_step
@@ -94,7 +94,7 @@ def _scan_numpy(*operands: Any, **params: Any) -> tuple[Any, ...]:
         carry = out[:count]
         for stack, y in zip(ys, out[count:], strict=True):
             stack[t] = y
-    return (*map(np.asarray, carry), *stacks)
+    return (*apart(map(np.asarray, carry), operands), *stacks)
 
 
 def _counted(body: Graph, values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -269,9 +269,10 @@ def _scanned(
             return [settled(x, dtype, around) if w else x.dtype for x, dtype, w in triples]
 
         times = range(steps)[::-1] if reverse else range(steps)
-        return run_steps(
+        last, ys = run_steps(
             step, tree.arrays(init), tree.arrays(xs), times, settle, partial(require_carry, "scan")
         )
+        return tree.unflatten(structure, apart(tree.leaves(last), [*carry, *rows])), ys
     for _ in range(4):  # a Python number takes the dtype that what it meets gives it
         types = [type_of(x) for x in carry]
         known = [None if w else x for x, w in zip(carry, weak, strict=True)]
@@ -322,9 +323,12 @@ def _scan_length(rows: Sequence[Value], length: int | None) -> Size:
     )
     if len(sizes) != 1 or None in sizes:
         given = [tuple(x.shape) for x in rows]
+        repair = "Pass xs of one length, or length= without xs"
+        if rows and not any(given):
+            repair = "Make one array of numbers: np.array(xs)"
         error = ShapeError(
             f"scan: xs have shapes {given} and length is {length}; all must agree on one number "
-            "of steps, the size of axis 0. Pass xs of one length, or length= without xs."
+            f"of steps, the size of axis 0. {repair}."
         )
         raise located(error, rows)
     (size,) = sizes

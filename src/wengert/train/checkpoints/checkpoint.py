@@ -9,6 +9,7 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.same import same
+from wengert.core.words.functions import NAMELESS, name_of_function
 from wengert.errors import CheckpointError, WengertError
 from wengert.runtime.refusals import require_plain
 from wengert.train.engine import Engine
@@ -70,9 +71,14 @@ class Checkpoint:
         }
 
     def _static(self) -> dict[str, Any]:
-        """Numbers and texts of the model, which are part of its programs, by path."""
+        """Numbers and texts of the model, which are part of its programs, and the names of its
+        functions, by path.
+        """
         storage = self._engine.plan.storage
-        return dict(tree.plain_values(storage.tree(storage.leaves)))
+        model = storage.tree(storage.leaves)
+        named = {path: name_of_function(f) for path, f in tree.functions(model)}
+        functions = {path: name for path, name in named.items() if name != NAMELESS}
+        return functions | dict(tree.plain_values(model))
 
     def _unfinished(self) -> dict[str, Any]:
         """What is under way: an accumulation that some calls have been made of, and an epoch."""
@@ -178,8 +184,8 @@ class Checkpoint:
 
 
 def _require_static(given: Any, own: Mapping[str, Any]) -> None:
-    """Refuse the state of a model with other numbers and texts: it was trained with these. A state
-    from before there was such a part has none.
+    """Refuse the state of a model with other numbers, texts and functions: it was trained with
+    these. A state from before there was such a part has none.
     """
     if not isinstance(given, Mapping):
         raise CheckpointError(

@@ -197,7 +197,7 @@ class _Content:
 
     def _entry(self, encoded: Any, path: str) -> FileEntry:
         if isinstance(encoded, dict) and "function" in encoded:
-            return FileEntry(lambda: None, None, is_function=True)
+            return FileEntry(lambda: None, None, str(encoded["function"]))
         value = decode_terminal(encoded, self._array, path)
         is_array = isinstance(value, np.ndarray | np.generic)
         return FileEntry(lambda: value, _type(value) if is_array else None)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from wengert.core.types import ArrayType
-from wengert.errors import CheckpointError
+from wengert.core.words.functions import NAMELESS, name_of_function
+from wengert.core.words.warn import warn_user
+from wengert.errors import CheckpointError, CheckpointWarning
 from wengert.train.checkpoints.files_structure import below, node_of, unused
 
 _SHOWN = 8  # paths named in a message before the rest is counted
@@ -21,7 +23,11 @@ class FileEntry:
 
     value: Callable[[], Any]
     type: ArrayType | None  # None for a number, a string, None
-    is_function: bool = False
+    function: str | None = None  # the name of a function: all that is kept of one
+
+    @property
+    def is_function(self) -> bool:
+        return self.function is not None
 
 
 class Fitting:
@@ -84,6 +90,7 @@ class Fitting:
         for path, value in places:
             entry = self.entries.get(path)
             if entry is None or entry.is_function:
+                self._note_function(path, entry, value)
                 found.append(value)
                 continue
             new = entry.value()
@@ -100,6 +107,21 @@ class Fitting:
         if faults:
             self._refuse(faults)
         return found
+
+    def _note_function(self, path: str, entry: FileEntry | None, value: Any) -> None:
+        """Warn where `like` has a function of another name: most likely a network of another kind.
+        The names of lambdas say nothing.
+        """
+        if entry is None or not callable(value):
+            return
+        saved, given = entry.function, name_of_function(value)
+        if saved != given and NAMELESS not in (saved, given):
+            warn_user(
+                f"load: {self.file!r} was saved with the function {saved!r} at {path}, and `like` "
+                f"has {given!r} there; functions are not kept in files, so that the result has "
+                f"{given!r}. Make `like` as the tree was when it was saved.",
+                CheckpointWarning,
+            )
 
     def _refuse(self, faults: list[str]) -> None:
         shown = "; ".join(faults[:_SHOWN])

@@ -29,6 +29,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.process.ending import ending
 from wengert.core.tensor import Tensor
+from wengert.core.words.functions import name_of_function
 from wengert.core.words.masked import is_masked_array
 from wengert.errors import CheckpointError
 from wengert.train.uncopied import Uncopied
@@ -102,7 +103,7 @@ class Encoder:
             return {"dtype": value.name}
         _require_no_step(value, path)
         if callable(value) and not isinstance(value, Tensor):
-            return {"function": getattr(value, "__name__", type(value).__name__)}
+            return {"function": name_of_function(value)}
         raise CheckpointError(
             f"save: {path or 'the tree'} is {_described(value)}; trees of arrays, Python numbers, "
             "strings, None and bools can be saved. Convert it, or leave it out."

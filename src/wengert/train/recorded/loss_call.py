@@ -8,11 +8,14 @@ from typing import Any
 from wengert.core import tree
 from wengert.core.dtypes import DType, is_float
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import DropoutWarning
 from wengert.functions.dropout import noting_idle_dropout
+from wengert.interpret.picked import picked_from
+from wengert.interpret.trace import Trace
 from wengert.ops.generator import Generator, in_loss
 from wengert.train.batch import AVERAGED, GENERATOR
 from wengert.train.recorded.step_arrays import CALLS, FixedArrays, LiveArrays
@@ -59,7 +62,25 @@ def call_loss(
         returned = plan.parameters.call(plan.loss, [model, *state, *batch], given)
     if idle and (GENERATOR not in given or not given[GENERATOR].used):
         _warn_of_idle_dropout(idle, plan.parameters.wants_rng)
+    _warn_of_integers(plan.storage, fixed)
     return returned
+
+
+def _warn_of_integers(storage: Storage, fixed: FixedArrays) -> None:
+    """Warn of integers in the model that the loss has just used as floats, without converting
+    them on purpose.
+    """
+    for place, x in zip(storage.data, fixed.data, strict=True):
+        if type(x) is not Tensor or x.dtype.kind not in "iu" or not isinstance(x.level, Trace):
+            continue
+        level = x.level
+        for number, node in enumerate(level.graph.nodes):
+            meets_floats = number in level.implicit or node.op.kind == "bilinear"
+            if not meets_floats or not is_float(level.graph.type(number).dtype):
+                continue
+            if any(i is not None and picked_from(level, i) == x.handle for i in node.operands):
+                storage.warn_of_integers(place, node.line)
+                break
 
 
 def _warn_of_idle_dropout(lines: Sequence[Line | None], wants_rng: bool) -> None:

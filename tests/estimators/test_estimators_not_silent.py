@@ -1,0 +1,99 @@
+"""What an estimator would do without a word, and most likely is not meant, is told or refused."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from wengert.sklearn import MLPClassifier, MLPRegressor
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 2))
+Y = X[:, 0] > 0
+QUICK = {"hidden_layer_sizes": (4,), "max_iter": 2, "random_state": 0}
+
+
+def begun(**options):
+    return MLPClassifier(**QUICK, **options).partial_fit(X, Y, classes=[False, True])
+
+
+def test_a_rate_that_was_set_acts_on_the_next_partial_fit():
+    network = pickle.loads(pickle.dumps(begun()))
+    assert network.set_params(learning_rate_init=0.25).partial_fit(X, Y).history_.learning_rate == [
+        0.25
+    ]
+    assert network.partial_fit(X, Y).history_.learning_rate == [0.25]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"hidden_layer_sizes": (5,)},
+        {"activation": "tanh"},
+        {"dropout": 0.5},
+        {"norm": "layer"},
+        {"beta_1": 0.5},
+        {"solver": "sgd"},
+    ],
+)
+def test_what_a_network_that_goes_on_cannot_become_is_refused(changed):
+    network = begun()
+    before = [x.copy() for x in network.coefs_]
+    ((name, value),) = changed.items()
+    with pytest.raises(ValueError, match=f"{name}=.* was set, and training goes on with the"):
+        network.set_params(**changed).partial_fit(X, Y)
+    assert all(map(np.array_equal, before, network.coefs_))
+    assert getattr(network.fit(X, Y), name) == value
+
+
+def test_a_warm_start_takes_another_optimizer_and_no_other_network():
+    network = MLPRegressor(**QUICK, warm_start=True).fit(X, X[:, 0])
+    network.set_params(beta_1=0.5, learning_rate_init=0.1).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=r"made with hidden_layer_sizes=\(4,\)"):
+        network.set_params(hidden_layer_sizes=(3,)).fit(X, X[:, 0])
+
+
+def test_negative_weights_are_refused():
+    with pytest.raises(ValueError, match=r"sample_weight is -1\.0 in row 2"):
+        MLPClassifier(**QUICK).fit(X, Y, sample_weight=[1, 1, -1, *[1] * 57])
+
+
+def test_classes_in_one_hot_form_are_named():
+    with pytest.warns(UserWarning, match=r"pass y\.argmax\(axis=1\)"):
+        MLPClassifier(**QUICK).fit(X, np.eye(2)[Y.astype(int)])
+
+
+def test_parameters_of_other_names_are_told_what_to_write():
+    with pytest.raises(TypeError, match=r"no parameter 'lr'; .* Write learning_rate_init= instead"):
+        MLPClassifier(lr=0.1)
+    with pytest.raises(TypeError, match=r"no parameter 'epochs'; .* Write max_iter= instead"):
+        MLPRegressor(epochs=3)
+
+
+def test_numbers_as_text_and_a_name_for_each_row_are_named():
+    pd = pytest.importorskip("pandas")
+    network = MLPRegressor(**QUICK)
+    with pytest.warns(UserWarning, match="column 'a' of texts that are numbers, such as"):
+        network.fit(pd.DataFrame({"a": [f"{x:.2f}" for x in X[:, 0]]}), X[:, 0])
+    names = pd.DataFrame({"id": [f"row {i}" for i in range(60)], "b": X[:, 1]})
+    with pytest.warns(UserWarning, match="column 'id' with another category in each of its 60"):
+        network.fit(names, X[:, 0])
+
+
+def test_categories_of_another_type_are_named_when_it_predicts():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"k": np.where(Y, "u", "v"), "b": X[:, 1]})
+    network = MLPRegressor(**QUICK).fit(table, X[:, 0])
+    network.predict(table.assign(k="w"))  # not seen in training: documented
+    with pytest.warns(UserWarning, match="column 'k' with 1 of type int; training had"):
+        network.predict(table.assign(k=1))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_times_are_refused_by_the_name_of_their_column(library):
+    frames = pytest.importorskip(library)
+    days = np.datetime64("2020-01-01", "us") + np.arange(60).astype("m8[D]")
+    table = frames.DataFrame({"day": days, "b": X[:, 1]})
+    with pytest.raises(ValueError, match="X has column 'day' of dtype"):
+        MLPRegressor(**QUICK).fit(table, X[:, 0])
