@@ -242,3 +242,20 @@ def _line(
 def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
     return f'<text {place} fill="{INK}"{more}>{escape(text)}</text>'
+
+
+def learning_curves(
+    title: str, runs: Sequence[tuple[Any, Any]], goal: float, low: float, high: float
+) -> Panel:
+    """Returns over steps in the environment: a pale line for every run, their mean, and what is
+    called learned.
+    """
+    last = max(float(steps[-1]) for steps, _ in runs)
+    grid = np.linspace(max(float(steps[0]) for steps, _ in runs), last, 200)
+    names = ["each of the runs", *[""] * (len(runs) - 1)]
+    curves = [Curve(n, PALE_BLUE, *run, width=1.2) for n, run in zip(names, runs, strict=True)]
+    mean = np.mean([np.interp(grid, steps, returns) for steps, returns in runs], axis=0)
+    curves.append(Curve("learned", ORANGE, [0, last], [goal, goal], width=1.2, dashed=True))
+    curves.append(Curve("mean of the runs", BLUE, grid, mean))
+    x = linear_axis("steps in the environment", 0, last, ",.0f")
+    return Panel(title, x, linear_axis("mean return", low, high), curves, corner="lower right")

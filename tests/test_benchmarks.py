@@ -27,12 +27,14 @@ from benchmarks.cases import (
     mlp,
     optimizers,
     reductions,
+    reinforcement,
     rows,
     scans,
     steps,
     tape,
 )
 from benchmarks.harness import Effort
+from benchmarks.reinforcement import Learning
 from benchmarks.transformer import Transformer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -116,6 +118,13 @@ def test_many_steps(monkeypatch, optimizer):
     (case,) = steps.run_cases(optimizer)
     assert list(case.contestants) == [OURS, "step()", "JAX lax.scan"]
     require_contestants(case, "jax")
+
+
+@pytest.mark.parametrize("system", ["numpy", "torch"])
+def test_learners_of_reinforcement_learning(system):
+    little = Learning(width=8, batch=16, rows=48, epochs=1)
+    require_contestants(reinforcement.ppo_case(little), system)
+    require_contestants(reinforcement.sac_case("", little._replace(rows=80)), system)
 
 
 def test_steps_beside_ourselves(monkeypatch):

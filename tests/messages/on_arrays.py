@@ -19,6 +19,13 @@ def traced(function: Callable[..., Any], *args: Any) -> Any:
     return wg.trace(function, *args)
 
 
+class Unwilling:
+    """Says how it becomes an array, and cannot."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise TypeError("not yet")
+
+
 ELEMENTWISE: dict[str, Callable[[], Any]] = {
     "add: shapes that do not broadcast": lambda: wg.add(ones((2, 3)), ones((2, 4))),
     "add: shapes that do not broadcast, traced": lambda: traced(
@@ -40,7 +47,8 @@ ELEMENTWISE: dict[str, Callable[[], Any]] = {
     "dropout: a name from elsewhere, traced": lambda: traced(lambda x: wg.dropout(x, p=0.5), line),
     "sum: no arguments": lambda: wg.sum(),
     "sum: too many arguments": lambda: wg.sum(line, 0, False, 1),
-    "sum: something that is no array": lambda: wg.sum([[1.0], [1.0, 2.0]]),
+    "sum: rows of two lengths": lambda: wg.sum([[1.0], [1.0, 2.0]]),
+    "sum: something that is no array": lambda: wg.sum(Unwilling()),
     "reshape: no shape": lambda: wg.reshape(line),
     "exp: a complex array": lambda: wg.exp(ones(2, complex)),
     "exp: a text": lambda: wg.exp("one"),

@@ -158,3 +158,22 @@ def test_tables_indexed_on_several_axes():
     assert np.array_equal(found, table[1, 2, 1:3])
     with pytest.raises(TraceError, match=r"wg.asarray\(array\)\[i, j\]"):
         wg.compile(lambda i: table[i])(np.array(1))
+
+
+@pytest.mark.parametrize("call", [lambda f, x: f(x), lambda f, x: wg.grad(f)(x)])
+def test_a_list_of_models_is_no_operand(call):
+    models = [wg.nn.Linear(2, 3), wg.nn.Linear(3, 1)]
+    with pytest.raises(
+        DTypeError,
+        match=r"^stop_gradient: given a Linear as an operand, .*tree\.map\(wg\.stop_gradient, tree",
+    ):
+        call(lambda x: wg.stop_gradient((np.ones(2), [x])), models)
+
+
+def test_a_ragged_list_of_arrays_is_no_operand():
+    with pytest.raises(
+        ShapeError, match=r"^stop_gradient: given a list of arrays of different shapes"
+    ):
+        wg.stop_gradient([np.ones(2), np.ones(3)])
+    with pytest.raises(ShapeError, match=r"shapes \(2,\) and \(3,\).* wg\.tree\.map"):
+        wg.grad(lambda x: wg.sum(wg.stop_gradient(x)))([np.ones(2), np.ones(3)])

@@ -31,7 +31,7 @@ from wengert.core.words.arguments import (
 )
 from wengert.core.words.hidden import is_sparse, sparse_name
 from wengert.core.words.not_arrays import require_array
-from wengert.errors import DTypeError
+from wengert.errors import DTypeError, ShapeError
 
 OpKind: TypeAlias = Literal["source", "elementwise", "linear", "bilinear", "primitive", "composite"]
 # (g, out, operands, params, wanted) -> one cotangent or None per operand
@@ -281,13 +281,19 @@ class Op:
             return x.tensor
         if self.kind == "elementwise" and isinstance(x, bool | int | float):
             return x
+        require_array(self.name, x)
         if isinstance(x, list | tuple) and holds_tensor(x):
             joined: Value = table.array(x)
             return joined
-        require_array(self.name, x)
         try:
             return np.asarray(x)
-        except (ValueError, TypeError):
+        except (ValueError, TypeError) as error:
+            if isinstance(x, list | tuple) and isinstance(error, ValueError):
+                raise ShapeError(
+                    f"{self.name}: given a {type(x).__name__} of arrays of different shapes as an "
+                    "operand; it is joined to one array, and they must be equal. Join them with "
+                    "wg.concat, or call it for each with wg.tree.map."
+                ) from None
             raise DTypeError(
                 f"{self.name}: given {type(x).__name__} as an operand; an operand is a Tensor, an "
                 "array or a number. Convert it first."

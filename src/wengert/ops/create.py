@@ -303,7 +303,8 @@ def _joined(x: Any) -> Any:
             odd = next(shape for shape in shapes if shape != shapes[0])
             raise ShapeError(
                 f"array: given a list of arrays of shapes {shapes[0]} and {odd}; all must be "
-                "equal. Broadcast or reshape them first, or join them with wg.concat."
+                "equal. Broadcast or reshape them first, join them with wg.concat, or call the "
+                "function for each with wg.tree.map."
             )
         return (len(each), *(shapes[0] if shapes else (0,)))
 

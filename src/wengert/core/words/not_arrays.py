@@ -11,7 +11,13 @@ from wengert.errors import DTypeError
 
 
 def require_array(name: str, x: Any) -> None:
-    """Refuse an object that holds arrays, or makes them, and say what takes it."""
+    """Refuse an object that holds arrays, or makes them, and say what takes it. Lists of arrays are
+    joined to one array, but not where there is such an object in them.
+    """
+    if isinstance(x, list | tuple):
+        for each in x:
+            require_array(name, each)
+        return
     if hasattr(type(x), "next_key"):
         raise DTypeError(
             f"{name}: given a {type(x).__name__} as an operand; a key is needed. Write "
