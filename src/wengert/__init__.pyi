@@ -24,6 +24,7 @@ from wengert import linalg as linalg
 from wengert import nn as nn
 from wengert import ops as ops
 from wengert import optim as optim
+from wengert import parallel as parallel
 from wengert import random as random
 from wengert import train as train
 from wengert.api.by_hand.grad_with_loss import GradWithLossOptions as GradWithLossOptions
@@ -177,6 +178,7 @@ __all__ = [
     "op",
     "ops",
     "optim",
+    "parallel",
     "random",
     "result_type",
     "save",

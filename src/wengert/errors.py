@@ -213,6 +213,14 @@ class MissingFile(CheckpointError, FileNotFoundError):
     """A file to be loaded does not exist: a CheckpointError, and Python's FileNotFoundError."""
 
 
+class RankError(WengertError, RuntimeError):
+    """Processes that share a training step cannot go on together: one of them has ended or failed,
+    or they do not agree on the program, its settings or its data. The message names the rank.
+
+    All of them are over then. Start them again, and go on from the last checkpoint.
+    """
+
+
 class SweepError(WengertError, RuntimeError):
     """No setting of a sweep came to an end.
 

@@ -436,6 +436,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "stop_gradient": jax.lax.stop_gradient,
     "boundary": lambda x, _safe: jnp.asarray(x),
     "for_several": lambda x, over: jnp.asarray(x),
+    "over_micro_batches": jnp.asarray,
     "triangular_solve": _triangular_solve,
     "vector_norm": _vector_norm,
 }

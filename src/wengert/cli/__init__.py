@@ -1,4 +1,4 @@
-"""The command line: `wengert train`, `predict`, `inspect`, `compare` and `doctor`.
+"""The command line: `wengert train`, `predict`, `inspect`, `compare`, `doctor` and `launch`.
 
 It needs typer and rich, which the extra `cli` installs. Nothing else in Wengert imports them.
 """

@@ -16,6 +16,7 @@ from wengert.cli.datasets.builtin_sets import SETS
 from wengert.cli.datasets.data_source import ENDINGS
 from wengert.cli.datasets.preparation import CLASSIFICATION, DROP, FILL, REFUSE, REGRESSION
 from wengert.cli.exit_codes import ExitCode, UsageFault
+from wengert.cli.launching_ranks import LAUNCH_EXAMPLES, launched
 from wengert.cli.looking.comparing import (
     aligned,
     comparison_page,
@@ -307,6 +308,20 @@ def doctor() -> None:
     raise typer.Exit(code_of(command))
 
 
+def launch(
+    context: typer.Context,
+    script: Annotated[
+        Path, typer.Argument(help="A Python script that all ranks run.", show_default=False)
+    ],
+    ranks: Annotated[int, _option("How many ranks to start.", None, "--ranks", "-n")],
+    threads: Annotated[
+        int | None, _option("Threads of each rank.", "the CPUs, divided among them")
+    ] = None,
+) -> None:
+    """Run a script on several MPI ranks of this machine; what follows it are its own arguments."""
+    raise typer.Exit(code_of(lambda: launched(ranks, script, context.args, threads)))
+
+
 def _show_version(asked: bool) -> None:
     if asked:
         say(f"wengert {metadata.version('wengert')}")
@@ -334,6 +349,10 @@ def make_app() -> typer.Typer:
     app.command(epilog="Example:\n\nwengert inspect runs/digits-1")(inspect)
     app.command(epilog=COMPARE_EXAMPLES)(compare)
     app.command()(doctor)
+    app.command(
+        epilog=LAUNCH_EXAMPLES,
+        context_settings={"allow_extra_args": True, "allow_interspersed_args": False},
+    )(launch)
     return app
 
 

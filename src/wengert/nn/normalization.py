@@ -17,6 +17,7 @@ from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
 from wengert.errors import ShapeError
 from wengert.functions.parameter import canonical_number
+from wengert.functions.whole_batch import batch_moments, is_batch_shared
 from wengert.nn.layer_arguments import as_sequence, require_float, require_size
 from wengert.nn.showing import shown_layer
 
@@ -106,7 +107,8 @@ class BatchNorm(Explained):
     batch, and the new state is (1 - momentum) · old + momentum · new, without a gradient. Otherwise
     they are those of the state, which stays as it is. `initial_state()` is what to begin with, and
     what `TrainStep(state=…)` can carry. All variances are those of all elements (correction 0).
-    A batch of one value per feature is refused while training.
+    A batch of one value per feature is refused while training. In a step that ranks share,
+    statistics are those of the whole batch, over all ranks.
 
     >>> norm = wg.nn.BatchNorm(1, momentum=0.5, eps=0.0, dtype=np.float64)
     >>> y, state = norm(np.array([[1.0], [3.0]]), norm.initial_state(), training=True)
@@ -162,6 +164,8 @@ class BatchNorm(Explained):
                 for each in (state["mean"], state["var"], self.scale, self.shift)
             )
             return (x - mean) / op.sqrt(var + self.eps) * scale + shift, state
+        if is_batch_shared():
+            return self._over_whole_batch(x, state)
         self._require_several(x)
         feature = self.axis % len(x.shape)
         axes = tuple(i for i in range(len(x.shape)) if i != feature)
@@ -170,6 +174,19 @@ class BatchNorm(Explained):
         y = op.batch_norm(x, scale, self.shift, axes, self.eps)
         found = {"mean": op.mean(x, axes), "var": op.var(x, axes)}
         return y, {name: self._mixed(state[name], found[name]) for name in found}
+
+    def _over_whole_batch(self, x: Value, state: dict[str, Any]) -> tuple[Value, dict[str, Any]]:
+        """The same where x is a micro-batch: the statistics are those of all of them."""
+        feature = self.axis % len(x.shape)
+        axes = tuple(i for i in range(len(x.shape)) if i != feature)
+        mean, var, apart = batch_moments(x, axes)
+        scale, shift = self._placed(self.scale, x), self._placed(self.shift, x)
+        y = apart / op.sqrt(var + self.eps) * scale + shift
+        found = {"mean": mean, "var": var}
+        return y, {
+            name: self._mixed(state[name], op.reshape(each, self.scale.shape))
+            for name, each in found.items()
+        }
 
     def _placed(self, each: Value, x: Value) -> Value:
         """A number for each feature, with axes of size 1 behind that of the features."""

@@ -186,6 +186,25 @@ def for_several(x: Any, /, over: tuple[Size, ...]) -> None:
     """
 
 
+@linear(
+    numpy=np.array,
+    type=lambda x: ArrayType(tuple(x.shape), x.dtype),
+    transpose=lambda g, _x: op.over_micro_batches(g),
+    samples=(sample((3, 4)), sample(()), sample((0, 2))),
+    exact=True,
+    space="hidden",
+    magnitude=magnitude.SAME,
+    lower=View(lambda shape, out: tuple(map(Along, range(len(shape))))),
+    batch=with_leading_axes,
+)
+def over_micro_batches(x: Any, /) -> None:
+    """The sum of x over all micro-batches of a step that ranks share, of which there may be one.
+
+    Where there are several, the step computes its program up to here for each of them, exchanges
+    what it has, and goes on; machine code only sees the case of one.
+    """
+
+
 @elementwise(
     numpy=np.array,
     dtypes=lambda name, operands: ([operands[0].dtype], operands[0].dtype),

@@ -230,7 +230,7 @@ class Kinds:
     def _expected(self, structure: tree.Structure) -> list[DType]:
         if ending.near:
             ending.pass_or_stay()
-        return self._known.get(_form(structure), [])
+        return self._known.get(batch_form(structure), [])
 
     @ending.whole
     def remember(self, batch: Sequence[Any]) -> None:
@@ -238,11 +238,11 @@ class Kinds:
         if ending.near:
             ending.pass_or_stay()
         leaves, structure = tree.flatten(tuple(batch))
-        if _form(structure) not in self._known:
-            self._known[_form(structure)] = [x.dtype.newbyteorder("=") for x in leaves]
+        if batch_form(structure) not in self._known:
+            self._known[batch_form(structure)] = [x.dtype.newbyteorder("=") for x in leaves]
 
 
-def _form(structure: tree.Structure) -> Any:
+def batch_form(structure: tree.Structure) -> Any:
     """The structure of a batch, and which of its leaves are arrays."""
     return structure.spec, tuple(x is LEAF_MARK for x in structure.static)
 

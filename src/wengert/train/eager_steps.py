@@ -11,12 +11,11 @@ import numpy as np
 from wengert.api.compiling.eager import eager
 from wengert.core import tree
 from wengert.core.dtypes import is_float
-from wengert.train.recorded.step_arrays import OwnArguments
 
 
 def run_eagerly(
     function: Callable[..., Any],
-    own: OwnArguments,
+    own: Any,  # with `live` and `early` among it
     batch: Sequence[Any],
     always: bool,
     commit: Callable[[Callable[[], None]], None],

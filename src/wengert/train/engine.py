@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -47,6 +47,19 @@ DROPPED = (
 )
 
 
+class SharedCalls(Protocol):
+    """How calls are made that several processes share: see `ranked/`."""
+
+    @property
+    def writes(self) -> bool: ...
+
+    def call(self, batch: Sequence[Any]) -> Found: ...
+
+    def rows_of(self, rows: int) -> tuple[int, int]: ...
+
+    def agree(self, by: str, facts: Mapping[str, str]) -> None: ...
+
+
 class Engine:
     """The live arrays of a step, the counts among them, and the programs that update them."""
 
@@ -82,6 +95,7 @@ class Engine:
         self.measure_states()
         self._gather()
         self._make_programs(limits)
+        self.ranked: SharedCalls | None = None  # where several processes share the step
 
     def _gather(self) -> None:
         """The live arrays as programs take them."""
@@ -111,9 +125,7 @@ class Engine:
         policy = IGNORE if self.nonfinite == IGNORE else SKIP
         self.programs = {
             updates: LivePrograms(
-                StepFunction(
-                    plan, self.arrays, scalars.columns, updates, self._note_unreached
-                ).flat,
+                StepFunction(plan, self.arrays, scalars.columns, updates, self.note_unreached).flat,
                 OwnArguments._fields,
                 self.names,
                 plan.loss,
@@ -131,7 +143,7 @@ class Engine:
         self.orders: list[Any] = []  # of the rows of runs
         self.scalars = scalars  # set last: its limits show that all the rest has been done
 
-    def _note_unreached(self, paths: list[str]) -> None:
+    def note_unreached(self, paths: list[str]) -> None:
         new, self.unreached = set(paths) - set(self.unreached), paths
         trained = [(s, p) for s in self.plan.storage.trained for p in s.parameters]
         if len(paths) < len(trained):  # else it is refused
@@ -189,6 +201,11 @@ class Engine:
         return self.scalars.limits
 
     @property
+    def writes(self) -> bool:
+        """Whether this process writes files: of several that share the step, the first one does."""
+        return self.ranked is None or self.ranked.writes
+
+    @property
     def calls(self) -> int:
         return int(self.counts.item(CALLS))
 
@@ -221,6 +238,8 @@ class Engine:
 
     def call(self, batch: Sequence[Any]) -> Found:
         """One step: live arrays are updated, or an error is raised and they are as before."""
+        if self.ranked is not None:
+            return self.ranked.call(batch)
         calls, updates, phase = self.counts.tolist()
         updating = phase == self._last_phase
         row = self.scalars.row(updates + 1)
@@ -237,12 +256,12 @@ class Engine:
     def _call_slowly(self, row: Row, batch: Sequence[Any], updating: bool) -> tuple[Found, bool]:
         """The results, and whether the call was skipped."""
         batch, before = self.kinds.prepared(batch), self.calls
-        self._require_apart(batch)
+        self.require_apart(batch)
         own = OwnArguments(self.live, self.early, self.fixed, row)
         programs = self.programs[updating]
         if not self.compiled or is_eager():
             always = self.nonfinite == IGNORE
-            found = run_eagerly(programs.function, own, batch, always, self._commit_eagerly)
+            found = run_eagerly(programs.function, own, batch, always, self.commit_eagerly)
         else:
             found, executable = programs.call(own, batch)
             if executable not in self._looked_at:
@@ -254,7 +273,7 @@ class Engine:
         self.kinds.remember(batch)
         return found, skipped
 
-    def _commit_eagerly(self, write: Callable[[], None]) -> None:
+    def commit_eagerly(self, write: Callable[[], None]) -> None:
         def work() -> None:
             write()
             self.measure_states()
@@ -289,7 +308,7 @@ class Engine:
             programs.of(batch)(*own, *batch)
         return bool(copies.counts[CALLS] != self.calls)
 
-    def _require_apart(self, batch: Sequence[Any]) -> None:
+    def require_apart(self, batch: Sequence[Any]) -> None:
         """Refuse live arrays of this very step: they are written to."""
         names = leaf_names(self.names(len(batch)), batch)
         for name, x in zip(names, tree.leaves(tuple(batch)), strict=True):

@@ -37,6 +37,8 @@ from wengert.train.option_checks import (
 )
 from wengert.train.originals import Originals
 from wengert.train.quick_calls import QuickSteps
+from wengert.train.ranked.ranked_calls import RankedCalls
+from wengert.train.ranked.ranks import Ranks, require_ranks
 from wengert.train.recorded.optimizer_groups import Group, make_groups
 from wengert.train.recorded.step_arrays import AUX, LOSS, REPORT
 from wengert.train.recorded.step_plan import StepPlan
@@ -64,7 +66,8 @@ class TrainStep(StepViews, Explained, Uncopied):
     `step.model` has its type and shows the live parameters. `optimizer` is one of `wg.optim`, or a
     dict from globs on paths to optimizers or None, of which the first that matches counts; None
     freezes. Axis 0 of every batch array may have any size; `dims={"x": {1: wg.Dim("time")}}` opens
-    other axes of batch arguments.
+    other axes of batch arguments. With `ranks`, such as `wg.parallel.mpi()`, several processes
+    share each call; all of them make it.
 
     >>> step = wg.TrainStep(
     ...     lambda w, x, y: wg.mean((x @ w - y) ** 2), np.zeros(2), wg.optim.SGD(0.1)
@@ -96,6 +99,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         cast: bool = True,
         compiled: bool = True,
         dims: Dims | None = None,
+        ranks: Ranks | None = None,
     ) -> None:
         require_order(loss, model)
         require_function("TrainStep", loss, "the loss")
@@ -128,6 +132,8 @@ class TrainStep(StepViews, Explained, Uncopied):
         self._engine = Engine(
             plan, arrays, self._parameters.names, limits, seed, threads, nonfinite, compiled
         )
+        if ranks is not None:
+            self._engine.ranked = RankedCalls(self._engine, require_ranks(ranks))
         self._originals = Originals(_copied(optimizer, groups), self._engine.guard.note_change)
         self._quick_steps = QuickSteps(self._engine)
         self._quick: Call = never  # the way of calls, while nothing else is under way
@@ -315,9 +321,12 @@ class TrainStep(StepViews, Explained, Uncopied):
         self._load("TrainStep.load_state_dict", lambda: state)
 
     def save(self, path: File) -> None:
-        """Write `state_dict` to a file, which then holds all of it or is as it was before."""
+        """Write `state_dict` to a file, which then holds all of it or is as it was before. Of
+        several ranks the first one writes, and the others do nothing.
+        """
         self._engine.look()
-        self._engine.guard.read(lambda: save(path, Checkpoint(self._engine).state_dict()))
+        if self._engine.writes:
+            self._engine.guard.read(lambda: save(path, Checkpoint(self._engine).state_dict()))
 
     def load(self, path: File) -> None:
         """Go on from a file that `save` wrote."""

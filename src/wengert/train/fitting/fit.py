@@ -104,7 +104,7 @@ def fit(
         "drop_last": bool(drop_last),
         "data": checked.checksum(),
     }
-    saved = None if checkpoint is None else SavedFit(checkpoint, resume)
+    saved = None if checkpoint is None else SavedFit(checkpoint, resume, engine.writes)
     if saved is None and resume is not None:
         raise ValueError(
             f"{BY}: resume={resume!r} was given without checkpoint; a fit goes on from a folder. "
@@ -113,7 +113,7 @@ def fit(
     fitting = _Fit(step, engine, epochs, measures, best, saved, how)
     if saved is not None and resume:
         fitting.resume(saved)
-    shown = ProgressLines() if progress else None
+    shown = ProgressLines() if progress and engine.writes else None
     fitting.go_on(training, _callbacks(callbacks), shown)
     return fitting.history()
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from wengert.core.words.arguments import worded
 from wengert.train.fitting.epoch_record import EpochRecord
+from wengert.train.fitting.fit_data import engine_of
 
 Logger = Callable[[EpochRecord], None]
 File = str | os.PathLike[str]
@@ -98,6 +99,8 @@ def _file_logger(
         file.write_text("".join(f"{text}\n" for text in lines), encoding="utf-8")
 
     def log(record: EpochRecord) -> None:
+        if not engine_of(record.step).writes:
+            return
         if record.begins:
             begin(record)
         with file.open("a", encoding="utf-8") as stream:

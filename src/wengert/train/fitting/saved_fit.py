@@ -35,13 +35,13 @@ class Snapshot:
 class SavedFit:
     """Keeps the last snapshot of a fit, and writes it to a folder now and then."""
 
-    def __init__(self, folder: Any, resume: bool | None) -> None:
+    def __init__(self, folder: Any, resume: bool | None, writes: bool = True) -> None:
         if not isinstance(folder, str | os.PathLike):
             raise TypeError(
                 f"{BY}: checkpoint is {type(folder).__name__}; it is the path of a folder, which "
                 "is made if it is not there. Pass a path."
             )
-        self.folder = Path(os.fspath(folder))
+        self.folder, self._writes = Path(os.fspath(folder)), writes
         self._newest: Snapshot | None = None
         self._best_written: Mapping[str, Any] | None = None
         self._written = -EVERY  # when, by the clock
@@ -93,7 +93,7 @@ class SavedFit:
 
     def flush(self) -> None:
         """Write what is not written yet."""
-        if self._newest is None:
+        if self._newest is None or not self._writes:
             return
         newest, best = self._newest, self._newest.best_state
         if best is not self._best_written:

@@ -25,6 +25,16 @@ from wengert.train.recorded.step_update import updated
 
 
 @dataclass(frozen=True)
+class Differentiated:
+    """What a loss returned, and its gradients."""
+
+    loss: Value
+    carried: Sequence[Value]
+    aux: Any
+    gradients: Sequence[Value] = ()  # of each trained segment
+
+
+@dataclass(frozen=True)
 class StepFunction:
     """One call of a step: `flat` is what is compiled, and `step` what it means."""
 
@@ -52,13 +62,36 @@ class StepFunction:
         """The live arrays after a call, its report, which is (loss, norm of the gradients) in
         float64, and aux.
         """
+        found = self.differentiated(before, fixed, batch)
+        return self.finished(before, found, fixed, scalars)
+
+    def differentiated(
+        self,
+        before: LiveArrays[Value],
+        fixed: FixedArrays,
+        batch: Sequence[Any],
+        weight: Value | None = None,
+    ) -> Differentiated:
+        """What the loss returns for a batch, and its gradients, one vector per segment; times a
+        weight, if one is given.
+        """
         plan = self.plan
-        found = _differentiated(plan, before, fixed, batch)
-        pairs = zip(plan.trained, found.gradients, strict=True)
+        outputs, found = _differentiated(plan, before, fixed, batch, weight)
+        pairs = zip(plan.trained, found, strict=True)
         unreached = [parameter.path for parameter, g in pairs if g is None]
         self.note_unreached(unreached)
         _require_reached(plan, unreached)
-        gradients = _flat_gradients(plan, found.gradients)
+        return replace(outputs, gradients=_flat_gradients(plan, found))
+
+    def finished(
+        self,
+        before: LiveArrays[Value],
+        found: Differentiated,
+        fixed: FixedArrays,
+        scalars: Value,
+    ) -> tuple[LiveArrays[Value], Value, Any]:
+        """What `step` returns, from what was differentiated."""
+        plan, gradients = self.plan, found.gradients
         if plan.accumulate > 1:
             gradients = _accumulated(plan, gradients, before)
         norm = joint_length(gradients)
@@ -78,18 +111,14 @@ def _counted(plan: StepPlan, counts: Value, updates: bool) -> Value:
     return op.add(counts, np.array([1, int(updates), phase]))
 
 
-@dataclass(frozen=True)
-class _Differentiated:
-    loss: Value
-    carried: list[Value]
-    aux: Any
-    gradients: list[Value | None]  # of each trained parameter; None where it has none
-
-
 def _differentiated(
-    plan: StepPlan, live: LiveArrays[Value], fixed: FixedArrays, batch: Sequence[Any]
-) -> _Differentiated:
-    """What a loss returns, and its gradients by the trained parameters."""
+    plan: StepPlan,
+    live: LiveArrays[Value],
+    fixed: FixedArrays,
+    batch: Sequence[Any],
+    weight: Value | None,
+) -> tuple[Differentiated, list[Value | None]]:
+    """What a loss returns, and its gradients by the trained parameters, None where one has none."""
     leaves = leaves_of(plan.storage, live.weights, fixed)
     wanted = plan.trained
     batch = [cast_floats(plan.cast, x) for x in batch]
@@ -109,11 +138,12 @@ def _differentiated(
 
     outputs, pullback = vjp_flat(flat, [leaves[p.place] for p in wanted])
     seeds: list[Value | None] = [None] * len(outputs)
-    seeds[0] = np.ones((), outputs[0].dtype)
+    dtype = outputs[0].dtype
+    seeds[0] = np.ones((), dtype) if weight is None else op.astype(weight, dtype)
     gradients = pullback(seeds)
     count = 1 + len(live.carried)
     aux = tree.unflatten(aux_structure[-1], outputs[count:])
-    return _Differentiated(outputs[0], outputs[1:count], aux, gradients)
+    return Differentiated(outputs[0], outputs[1:count], aux), gradients
 
 
 def _require_reached(plan: StepPlan, unreached: Sequence[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, cached_property, partial
 from typing import Any, NoReturn
 
@@ -122,10 +122,20 @@ class Data:
             rows = min(self.size, self.rows - number * self.size)
             yield rows, self.batch(number, order)
 
-    def batch(self, number: int, order: Array | None) -> Any:
-        """One batch, whose arrays are valid until the next; the last one may be smaller."""
+    def batch(
+        self,
+        number: int,
+        order: Array | None,
+        part: Callable[[int], tuple[int, int]] | None = None,
+    ) -> Any:
+        """One batch, whose arrays are valid until the next; the last one may be smaller. `part`
+        says which of so many rows are wanted, where these are not all of them.
+        """
         begin = number * self.size
         end = min(begin + self.size, self.rows)
+        if part is not None:
+            first, last = part(end - begin)
+            begin, end = begin + first, begin + last
         if order is None:
             return self._slices(begin, end)
         return self._gathered(order[begin:end])

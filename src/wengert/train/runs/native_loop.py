@@ -64,7 +64,8 @@ class Drive:
         self._seed = shuffle_seed
         self._orders = None if shuffle_seed is None else orders_of(data.rows, engine.orders)
         self._batches: Batches | None = None  # None where Python takes all steps
-        rows = None if _overlap(engine, data) else data.row_arrays(shuffle_seed is not None)
+        by_python = engine.ranked is not None or _overlap(engine, data)
+        rows = None if by_python else data.row_arrays(shuffle_seed is not None)
         if rows is not None:
             count = data.steps(drop_last=not rest)
             sorting = self._sorting(rows)
@@ -116,7 +117,8 @@ class Drive:
     def _take_one(self, place: BatchPlace, recorder: Recorder) -> int:
         engine, data = self._engine, self._data
         self._called.add((engine.updating, self._is_smaller(place.number)))
-        found = engine.call(data.batch(place.number, self.order(place.epoch)))
+        part = None if engine.ranked is None else engine.ranked.rows_of
+        found = engine.call(data.batch(place.number, self.order(place.epoch), part))
         recorder.note(engine, found[AUX])
         return 1
 

@@ -135,6 +135,8 @@ class _Stretch:
         engine, data, seed = self._engine, self._run.data, self._run.shuffle_seed
         self.index = engine.progress.epoch  # of the first epoch
         self._begun = data.rows, data.size, seed, data.checksum()
+        if engine.ranked is not None:
+            engine.ranked.agree(self._run.by, self._facts())
         taken = engine.begin_epoch(*self._begun)
         self._taken = min(taken, self._steps)  # batches since the first epoch began
         self._first = engine.calls - self._taken  # calls that were made before it
@@ -145,12 +147,25 @@ class _Stretch:
         self.recorder = Recorder(left, self._rates, self._auxes)
         self._end = time.monotonic() + PATIENCE
 
+    def _facts(self) -> dict[str, str]:
+        """What ranks must have in common that share these epochs."""
+        rows, size, seed, checksum = self._begun
+        return {
+            "the number of rows of the data": str(rows),
+            "batch_size": str(size),
+            "shuffle_seed": str(seed),
+            "epochs": str(self._run.epochs),
+            "drop_last": str(self._run.drop_last),
+            "the form of the data": str([(str(t), shape) for t, shape in self._run.data.kind[1]]),
+            "the data": f"checksum {checksum}",
+        }
+
     def go_on(self) -> bool:
         """Take some steps, and say whether there are more."""
         left = self.epochs * self._steps - self._taken
         if left:
             self._take_some(left)
-        if time.monotonic() > self._end:
+        if time.monotonic() > self._end and self._engine.ranked is None:
             self.epochs = -(-self._taken // self._steps)
         return self._taken < self.epochs * self._steps
 

@@ -1,0 +1,1 @@
+"""Steps that several processes share: micro-batches, what each rank computes, and the exchange."""

@@ -1,0 +1,47 @@
+"""Ranks: the processes that share a step, as the step sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from wengert.train.ranked.micro_batches import Span
+from wengert.train.storage import Array
+
+Blocks = Sequence[Array]  # a flat gradient: one vector per dtype
+
+
+class Ranks(Protocol):
+    """The processes that share a step. Every method but `tell_failure` is called by all of them, in
+    the same order.
+    """
+
+    rank: int
+    size: int
+    micro_batches: int  # how many parts a batch has, at most
+    state_rows: tuple[str, ...]  # globs: leaves of the state that have one row per row of the batch
+    reduction: str  # what the loss is of its rows: "mean" or "sum"
+
+    def gather(self, own: Array, sizes: Sequence[int]) -> list[Array]:
+        """The bytes of all ranks, this many of each."""
+
+    def gather_objects(self, own: Any) -> list[Any]:
+        """What each rank gives, as copies."""
+
+    def add_up(self, whole: Span, own: Mapping[Span, Blocks], into: Blocks) -> None:
+        """Write the sum over all micro-batches to `into`, given the sums of the own subtrees."""
+
+    def tell_failure(self, error: BaseException) -> None:
+        """Let the others know that this rank does not go on."""
+
+
+def require_ranks(given: Any) -> Ranks:
+    """Refuse what is given for `ranks` and is none."""
+    if not all(hasattr(given, name) for name in ("rank", "size", "micro_batches", "add_up")):
+        raise TypeError(
+            f"TrainStep: ranks={given!r} was given; it is what wg.parallel.mpi() or "
+            "wg.parallel.one_process() returns. Write ranks=wg.parallel.mpi(), and start the "
+            "script with wengert launch -n 4."
+        )
+    found: Ranks = given
+    return found

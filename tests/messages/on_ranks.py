@@ -1,0 +1,65 @@
+"""Bad input to steps that ranks share; what takes several processes is in tests/parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+
+rows = np.arange(8.0)[:, None]
+alone = wg.parallel.one_process
+
+
+def _mean(w: Any, x: Any) -> Any:
+    return wg.mean((x - w) ** 2)
+
+
+def _step(loss: Any = _mean, ranks: Any = None, **options: Any) -> Any:
+    ranks = alone() if ranks is None else ranks
+    return wg.TrainStep(loss, np.ones(1), wg.optim.SGD(0.1), ranks=ranks, **options)
+
+
+def _count(w: Any, x: Any) -> Any:
+    return _mean(w, x), {"above": wg.sum(x > 2)}
+
+
+def _pairs(w: Any, x: Any) -> Any:
+    return _mean(w, x), x @ x.T
+
+
+def _in_a_loop(w: Any, x: Any) -> Any:
+    total, _ = wg.scan(lambda c, row: (c + wg.parallel.batch_sum(row[0]), c), 0.0, x)
+    return wg.mean(x * w) + total
+
+
+def _with_total(w: Any, x: Any) -> Any:
+    return _mean(w, x) + wg.parallel.batch_sum(wg.sum(x))
+
+
+CASES: dict[str, Callable[[], Any]] = {
+    "ranks: a number": lambda: _step(ranks=2),
+    "ranks: no micro-batch": lambda: alone(micro_batches=0),
+    "ranks: rows of a state that are no globs": lambda: alone(state_rows=[0]),  # type: ignore[list-item]
+    "ranks: another reduction": lambda: alone(reduction="max"),
+    "ranks: a glob that matches nothing": lambda: _step(ranks=alone(state_rows="h")),
+    "ranks: rows of a state that the batch has not": lambda: _step(
+        lambda w, h, x: (_mean(w, x), h), alone(state_rows="*"), state=np.ones(4)
+    )(rows),
+    "ranks: batch arrays of different lengths": lambda: _step(lambda w, x, y: _mean(w, x))(
+        rows, np.ones(3)
+    ),
+    "ranks: a batch without rows": lambda: _step()(1.0),
+    "ranks: an empty batch": lambda: _step()(rows[:0]),
+    "ranks: integers that differ": lambda: _step(_count, has_aux=True)(rows),
+    "ranks: aux by rows in two axes": lambda: _step(_pairs, alone(micro_batches=3), has_aux=True)(
+        rows
+    ),
+    "ranks: sums over the batch, op by op": lambda: _step(_with_total, compiled=False)(rows),
+    "ranks: sums over the batch in a loop": lambda: _step(_in_a_loop)(rows),
+    "ranks: nothing to shard": lambda: wg.parallel.shard(alone()),
+    "ranks: shards of different lengths": lambda: wg.parallel.shard(alone(), rows, rows[:3]),
+    "ranks: a shard of a table": lambda: wg.parallel.shard(alone(), "x.csv"),
+}
