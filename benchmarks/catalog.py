@@ -18,6 +18,8 @@ GROUPS = (
     "reductions",
     "rows",
     "scans",
+    "images",
+    "sequences",
     "optimizers",
     "tape",
     "compiling",

@@ -16,6 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.layers.convnets import (
+    NETS,
+    ConvNet,
+    jax_arrays,
+    jax_net_loss,
+    our_model,
+    our_net_loss,
+)
 from benchmarks.networks import NETWORKS, Network, data
 from benchmarks.peers import jax_library
 from benchmarks.training import CLIP, JAX_UPDATES, jax_state, jax_step, our_optimizer, our_step
@@ -48,20 +56,37 @@ def transformer_step(library: str, model: Transformer) -> First:
         adam = our_optimizer("Adam")
         return lambda: wg.TrainStep(loss, parameters, adam, clip_norm=CLIP)(x, y)
 
-    def first() -> Any:
-        jax = jax_library()
-        value_and_grad = jax.value_and_grad(jax_transformer_loss(model))
-        leaves, form = jax.tree.flatten(parameters)
+    return lambda: jax_first(jax_transformer_loss(model), parameters, x, y)
 
-        def step(state: Any, batch: Any) -> Any:
-            value, gradients = value_and_grad(jax.tree.unflatten(form, state[0]), *batch)
-            gradients = jax.tree.leaves(gradients)
-            norm = jax.numpy.sqrt(sum(jax.numpy.sum(g * g) for g in gradients))
-            scale = jax.numpy.minimum(1.0, CLIP / norm)
-            return JAX_UPDATES["Adam"](state, [scale * g for g in gradients]), value
 
-        compiled = jax.jit(step, donate_argnums=0)
-        return jax.block_until_ready(compiled(jax_state(leaves, "Adam"), (x, y)))[1]
+def jax_first(loss: Callable[..., Any], parameters: Any, *batch: Any) -> Any:
+    """The loss of the first training step, with clipping and Adam."""
+    jax = jax_library()
+    value_and_grad = jax.value_and_grad(loss)
+    leaves, form = jax.tree.flatten(parameters)
+
+    def step(state: Any, batch: Any) -> Any:
+        value, gradients = value_and_grad(jax.tree.unflatten(form, state[0]), *batch)
+        gradients = jax.tree.leaves(gradients)
+        norm = jax.numpy.sqrt(sum(jax.numpy.sum(g * g) for g in gradients))
+        scale = jax.numpy.minimum(1.0, CLIP / norm)
+        return JAX_UPDATES["Adam"](state, [scale * g for g in gradients]), value
+
+    compiled = jax.jit(step, donate_argnums=0)
+    return jax.block_until_ready(compiled(jax_state(leaves, "Adam"), batch))[1]
+
+
+def convnet_step(library: str, net: ConvNet) -> First:
+    x, y = net.images()
+    if library == "wengert":
+        import wengert as wg
+
+        model, adam = our_model(net), our_optimizer("Adam")
+        return lambda: wg.TrainStep(our_net_loss, model, adam, clip_norm=CLIP)(x, y)
+
+    def first() -> Any:  # JAX has channels last
+        loss, arrays = jax_net_loss(net), jax_arrays(net)
+        return jax_first(loss, arrays, np.ascontiguousarray(x.transpose(0, 2, 3, 1)), y)
 
     return first
 
@@ -96,6 +121,7 @@ def lars_update(library: str, tensors: int, width: int) -> First:
 PROGRAMS: dict[str, Callable[[str], First]] = {
     "three-layer step": partial(network_step, network=NETWORKS["mnist"]),
     "transformer": partial(transformer_step, model=Transformer()),
+    "ConvNet": partial(convnet_step, net=NETS["32 × 32"]),
     "Lars": partial(lars_update, tensors=TENSORS, width=WIDTH),
     "unrolled RNN": recurrent,
     "unrolled leapfrog": leapfrog,

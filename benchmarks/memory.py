@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
+from benchmarks.layers.state_spaces import Selective, jax_scan_loss, our_scan_loss
 from benchmarks.networks import NETWORKS, Network, data, jax_loss, loss_with
 from benchmarks.peers import jax_library
 from benchmarks.stepping import executable_of
@@ -29,6 +30,7 @@ from wengert.runtime.executable import Executable
 BOUND = 1.1  # how many times the least possible an arena may take
 OF_JAX = {"mnist": 0.8, "large": 0.8}  # of JAX's temporaries
 LAYERS, REGION, WIDTH, BATCH = 32, 6, 128, 64
+OF_SCANS = 0.5  # of JAX's temporaries in the gradient of a selective scan
 OF_ACTIVATIONS = 0.45  # of a checkpointed network
 BYTES = 400  # that Python may allocate in a call
 ALLOCATORS = ("malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "mmap")
@@ -94,6 +96,34 @@ def arena_row(name: str, network: Network, theirs: int | None) -> list[str]:
         NONE if ratio is None else f"{ratio:.2f}",
         ", ".join(verdicts),
     ]
+
+
+def scan_row(sizes: Selective) -> list[str]:
+    """Value and gradient of a selective scan beside JAX's `lax.scan` of it."""
+    arrays = sizes.arrays()
+    ours = map_of(wg.compile(wg.value_and_grad(our_scan_loss)).executable(arrays))
+    theirs = jax_scan_temporaries(sizes)
+    taken = ours.size + ours.workspace
+    ratio = taken / theirs if theirs else None
+    return [
+        f"selective scan {sizes}",
+        f"{ours.size:,}",
+        f"{lent(ours):,}",
+        f"{ours.workspace:,}",
+        NONE if theirs is None else f"{theirs:,}",
+        NONE if ratio is None else f"{ratio:.2f}",
+        at_most(OF_SCANS, "JAX", ratio),
+    ]
+
+
+def jax_scan_temporaries(sizes: Selective) -> int | None:
+    """None where JAX is not installed."""
+    try:
+        jax = jax_library()
+    except ImportError:
+        return None
+    lowered = jax.jit(jax.value_and_grad(jax_scan_loss(associative=False))).lower(sizes.arrays())
+    return int(lowered.compile().memory_analysis().temp_size_in_bytes)
 
 
 def checkpointed(layers: int = LAYERS, region: int = REGION, width: int = WIDTH) -> ArenaMap:
@@ -171,6 +201,9 @@ def main() -> None:
     head = ["", "arena", "bound", "× bound", "in outputs", "workspace", "JAX temporaries"]
     rows = [arena_row(name, each, jax_temporaries(each)) for name, each in NETWORKS.items()]
     print(aligned([[*head, "× JAX", ""], *rows]))
+    print("\nArena of value and gradient of a selective scan, bytes")
+    head = ["", "arena", "in outputs", "workspace", "JAX temporaries", "× JAX", ""]
+    print(aligned([head, scan_row(Selective())]))
     ours, activations = checkpointed(), LAYERS * BATCH * WIDTH * 4
     ratio = ours.size / activations
     print(f"\nArena of {LAYERS} layers, checkpointed in regions of {REGION}, bytes")

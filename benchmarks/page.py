@@ -32,6 +32,8 @@ TITLES = {
     "reductions": "Reductions",
     "rows": "Functions of rows, with gradients",
     "scans": "Loops, with gradients",
+    "images": "Convolutional networks",
+    "sequences": "Layers for sequences",
     "optimizers": "Optimizers",
     "tape": "The eager tape",
     "compiling": "Starting",

@@ -23,6 +23,7 @@ from benchmarks.cases import (
     compiling,
     elementwise,
     gemm,
+    images,
     matrices,
     mlp,
     optimizers,
@@ -30,10 +31,15 @@ from benchmarks.cases import (
     reinforcement,
     rows,
     scans,
+    sequences,
     steps,
     tape,
 )
 from benchmarks.harness import Effort
+from benchmarks.layers.convnets import ConvNet
+from benchmarks.layers.recurrent_layers import Recurrent
+from benchmarks.layers.state_spaces import MambaSizes, S4DSizes, Selective
+from benchmarks.layers.transformers import Stack
 from benchmarks.reinforcement import Learning
 from benchmarks.transformer import Transformer
 
@@ -196,6 +202,25 @@ def test_scans(system):
     require_contestants(scans.simulation_case(3, 7), system)
 
 
+LAYERS = {
+    "ConvNet": lambda: images.convnet_case("digits", ConvNet(4, 2, (3, 2), 3)),
+    "LSTM": lambda: sequences.recurrent_case(Recurrent("LSTM", 2, 3, 2, 3)),
+    "GRU": lambda: sequences.recurrent_case(Recurrent("GRU", 2, 3, 2, 3)),
+    "attention": lambda: sequences.attention_case(Stack(0, 4, 2, 0, 3, 2)),
+    "transformer": lambda: sequences.transformer_case(Stack(1, 4, 2, 5, 3, 2)),
+    "one word": lambda: sequences.generation_case(Stack(1, 4, 2, 5, 3, 2)),
+    "selective scan": lambda: sequences.selective_case(Selective(2, 3, 5, 2)),
+    "Mamba": lambda: sequences.mamba_case(MambaSizes(2, 5, 3, 2, 2)),
+    "S4D": lambda: sequences.s4d_case(S4DSizes(2, 5, 3, 4)),
+}
+
+
+@pytest.mark.parametrize("system", ["jax", "torch"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(system, name):
+    require_contestants(LAYERS[name](), system)
+
+
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("optimizer", ["Adam", "SGD", "Lars"])
 def test_optimizers(monkeypatch, system, optimizer):
@@ -241,6 +266,7 @@ def test_a_contestant_that_trains_goes_on_and_returns_its_first_losses():
     [
         lambda library: cold_start.network_step(library, SMALL),
         lambda library: cold_start.transformer_step(library, Transformer(2, 8, 2, 7, 5, 3)),
+        lambda library: cold_start.convnet_step(library, ConvNet(4, 2, (3, 2), 3)),
         lambda library: cold_start.lars_update(library, 3, 4),
     ],
 )
@@ -301,6 +327,9 @@ def test_arenas():
 
 def test_arenas_with_jax():
     pytest.importorskip("jax")
+    row = memory.scan_row(Selective(1, 8, 128, 4))
+    assert row[0] == "selective scan (1, 8, 128, 4)"
+    assert row[-1] == "≤ 0.5 × JAX: yes"
     found = memory.jax_temporaries(networks.Network((8, 64, 32, 8), 64))
     assert found is not None
     assert found > 0

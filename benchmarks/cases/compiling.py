@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = {  # what is compiled, and the seconds that it should take with an empty and a warm cache
     "three-layer step": ("training step of a three-layer network", 0.2, 0.025),
     "transformer": ("training step of a 12-layer transformer", 1.5, 0.2),
+    "ConvNet": ("training step of a ConvNet with three convolutions", 0.5, 0.1),
     "Lars": ("Lars over 100 tensors", 0.6, 0.1),
     "unrolled RNN": ("gradient of an RNN of 256 steps in Python", 1.0, 0.2),
     "unrolled leapfrog": ("gradient of 256 leapfrog steps in Python", 1.0, 0.3),

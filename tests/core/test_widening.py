@@ -225,3 +225,10 @@ def test_what_our_own_advice_recommends_stays_float32():
         return found
 
     assert warned(loss, X, T % 5) == []
+
+
+def test_integers_beside_a_number_of_python():
+    gradient = wg.compile(wg.grad(lambda x, n: wg.sum(wg.clip(x, n, 5.0))))
+    with pytest.warns(WideningWarning, match="clip: float32 meets an array of int64"):
+        found = gradient(np.ones(3, np.float32), np.arange(3))
+    assert found.tolist() == [1, 1, 0]

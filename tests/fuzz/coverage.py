@@ -25,6 +25,7 @@ _FEATURES = {
     "with a recurrence": "wg.linear_recurrence(",
     "with a selective scan": "wg.selective_scan(",
     "with attention": "wg.attention(",
+    "with a layer": "wg.nn.",
     "with a branch": "wg.cond(",
     "with a region": "wg.checkpoint(",
     "with random numbers": "wg.random.",

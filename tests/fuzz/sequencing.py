@@ -13,7 +13,7 @@ _LARGEST = 400  # elements of an array that a loop in NumPy goes along
 def sequence(b: Builder, _op: Any) -> str:
     """One of the functions of sequences, of one array that is drawn."""
     forms = (_recurrence, _recurrence, _selective, _selective, _attention, _attention)
-    return b.choose((*forms, _combined, _transform))(b)
+    return b.choose((*forms, _combined, _transform, _layer, _layer))(b)
 
 
 def _drawn(b: Builder, rank: tuple[int, int]) -> str:
@@ -47,6 +47,27 @@ def _attention(b: Builder) -> str:
     mask = b.choose(("None", f"{name}[..., :1] > -1.0", f"{name}[..., :1]"))
     causal = b.choose((True, False))
     return b.emit(f"wg.attention({name}, {name}, wg.cos({name}), {mask}, causal={causal})")
+
+
+_LAYERS = {  # by what makes them, with what a call of them ends with
+    "RNN({}, 2, activation='relu'": "[0]",
+    "RNN({}, 3": "[0]",
+    "GRU({}, 2": "[0]",
+    "LSTM({}, 2": "[0]",
+    "LSTM({}, 3": "[1][1]",
+    "S4D({}, states=4": "",
+    "Mamba({}, states=2, expand=1, kernel=2": "",
+}
+
+
+def _layer(b: Builder) -> str:
+    """A layer whose weights depend on what it is called with."""
+    name = _drawn(b, (2, 3))
+    make = b.choose(tuple(_LAYERS))
+    begin = make.format(b.value(name).shape[-1])
+    layer = f"wg.nn.{begin}, seed=1, dtype=wg.{b.value(name).dtype.name})"
+    moved = f"wg.tree.map(lambda w: w + 0.1 * wg.mean({name}), {layer})"
+    return b.emit(f"{moved}({name}){_LAYERS[make]}")
 
 
 def _combined(b: Builder) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -51,6 +52,48 @@ def models() -> dict[str, tuple[Any, tuple[int, ...]]]:
     }
 
 
+class Named(nn.Module):
+    """A layer under a name, whose call is a function of it and x."""
+
+    def __init__(self, name: str, layer: Any, call: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        setattr(self, name, layer)
+        self.call = lambda x: call(layer, x)
+
+    def forward(self, x: Any) -> Any:
+        return self.call(x)
+
+
+def sequence_models() -> dict[str, tuple[Any, tuple[int, ...]]]:
+    """Recurrent layers, time first: outputs, and the last states behind them. Attention of x to
+    itself: all to all, in order, and with a table that is added to the scores.
+    """
+
+    def recurrent(layer: Any, x: Any) -> Any:
+        hs, last = layer(x)
+        return torch.cat([hs, *(last if isinstance(last, tuple) else (last,))])
+
+    def attending(mask: Any) -> Any:
+        return lambda layer, x: layer(x, x, x, attn_mask=mask, need_weights=False)[0]
+
+    def attention() -> Any:
+        return nn.MultiheadAttention(6, 2, batch_first=True)
+
+    after = torch.triu(torch.ones(5, 5, dtype=torch.bool), 1)
+    added = torch.arange(25.0).reshape(5, 5) / 10
+    return {
+        "rnn": (nn.RNN(3, 4), (5, 2, 3)),
+        "rnn with relu": (nn.RNN(3, 4, nonlinearity="relu"), (5, 2, 3)),
+        "lstm": (Named("layer", nn.LSTM(3, 4), recurrent), (5, 2, 3)),
+        "gru": (Named("layer", nn.GRU(3, 4), recurrent), (5, 2, 3)),
+        "gru of one sequence": (Named("layer", nn.GRU(2, 3), recurrent), (17, 1, 2)),
+        "bidirectional lstm": (nn.LSTM(3, 2, bidirectional=True), (5, 2, 3)),
+        "attention": (Named("layer", attention(), attending(None)), (2, 5, 6)),
+        "causal attention": (Named("layer", attention(), attending(after)), (2, 5, 6)),
+        "attention with a mask": (Named("layer", attention(), attending(added)), (2, 5, 6)),
+    }
+
+
 def shaken(model: Any, draw: Callable[..., Any]) -> None:
     """Parameters and statistics that are neither zero nor one."""
     with torch.no_grad():
@@ -59,7 +102,20 @@ def shaken(model: Any, draw: Callable[..., Any]) -> None:
                 x += 0.3 * draw(x.shape).abs() if "var" in name else 0.3 * draw(x.shape)
 
 
+def outputs(found: Any) -> Any:
+    """Those of a recurrent layer without its last state."""
+    return found[0] if isinstance(found, tuple) else found
+
+
+def digits(x: Any) -> Any:
+    """Numbers in lists, with as many digits as float32 needs to be read back."""
+    if isinstance(x, list):
+        return [digits(each) for each in x]
+    return float(str(np.float32(x))) if isinstance(x, float) else x
+
+
 def recorded() -> dict[str, Any]:
+    torch.manual_seed(0)
     generator = torch.Generator().manual_seed(0)
 
     def draw(shape: Any) -> Any:
@@ -67,15 +123,16 @@ def recorded() -> dict[str, Any]:
         return torch.round(torch.randn(*shape, generator=generator), decimals=2)
 
     found = {}
-    for name, (model, shape) in models().items():
+    for name, (model, shape) in (models() | sequence_models()).items():
         shaken(model, draw)
         with torch.no_grad():
             for x in model.parameters():
                 x.copy_(torch.round(x, decimals=3))
         x = draw(shape)
         model.eval()
-        arrays = {key: value.tolist() for key, value in model.state_dict().items()}
-        found[name] = {"tensors": arrays, "x": x.tolist(), "y": model(x).tolist()}
+        arrays = {key: digits(value.tolist()) for key, value in model.state_dict().items()}
+        y = digits(outputs(model(x)).tolist())
+        found[name] = {"tensors": arrays, "x": digits(x.tolist()), "y": y}
     return {"torch": torch.__version__.partition("+")[0], "models": found}
 
 

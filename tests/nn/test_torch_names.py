@@ -44,6 +44,37 @@ MODELS = {
 }
 
 
+def outputs_and_last(layer, x):
+    hs, last = layer(x)
+    return np.concatenate([hs, *(np.asarray(each)[None] for each in wg.tree.leaves(last))])
+
+
+MASK = np.arange(25.0, dtype=np.float32).reshape(5, 5) / 10
+SEQUENCES = {  # models, and how they are called
+    "rnn": (nn.RNN(3, 4), lambda layer, x: layer(x)[0]),
+    "rnn with relu": (nn.RNN(3, 4, activation="relu"), lambda layer, x: layer(x)[0]),
+    "lstm": ({"layer": nn.LSTM(3, 4)}, lambda m, x: outputs_and_last(m["layer"], x)),
+    "gru": ({"layer": nn.GRU(3, 4)}, lambda m, x: outputs_and_last(m["layer"], x)),
+    "gru of one sequence": (
+        {"layer": nn.GRU(2, 3)},
+        lambda m, x: outputs_and_last(m["layer"], x[:, 0])[:, None],
+    ),
+    "bidirectional lstm": (
+        nn.Bidirectional(nn.LSTM(3, 2), nn.LSTM(3, 2)),
+        lambda layer, x: layer(x)[0],
+    ),
+    "attention": ({"layer": nn.MultiheadAttention(6, 2)}, lambda m, x: m["layer"](x)),
+    "causal attention": (
+        {"layer": nn.MultiheadAttention(6, 2, causal=True)},
+        lambda m, x: m["layer"](x),
+    ),
+    "attention with a mask": (
+        {"layer": nn.MultiheadAttention(6, 2)},
+        lambda m, x: m["layer"](x, MASK),
+    ),
+}
+
+
 def recorded(name):
     found = RECORDED["models"][name]
     tensors = {key: np.asarray(x, np.float32) for key, x in found["tensors"].items()}
@@ -51,7 +82,7 @@ def recorded(name):
 
 
 def test_all_that_was_recorded_is_compared():
-    assert MODELS.keys() == RECORDED["models"].keys()
+    assert MODELS.keys() | SEQUENCES.keys() == RECORDED["models"].keys()
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -62,6 +93,14 @@ def test_outputs_are_those_of_torch(name):
         found, _ = model(x, wg.nn.running_statistics(tensors), training=False)
     else:
         found = model(x)
+    np.testing.assert_allclose(found, y, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_outputs_of_sequences_are_those_of_torch(name):
+    tensors, x, y = recorded(name)
+    model, call = SEQUENCES[name]
+    found = call(wg.nn.from_torch_names(model, tensors), x)
     np.testing.assert_allclose(found, y, rtol=2e-5, atol=2e-6)
 
 

@@ -9,7 +9,10 @@ import pytest
 from jax import lax
 
 import wengert as wg
+from wengert.core.dims import product
+from wengert.core.table import op as table
 from wengert.errors import ShapeError
+from wengert.ops.windows.convolution import spread_convolution
 
 jax.config.update("jax_enable_x64", True)
 
@@ -128,6 +131,26 @@ def test_the_transpose_is_that_of_conv(shape, window, options):
     np.testing.assert_allclose(
         wg.compile(lambda x, w: wg.conv_transpose(x, w, **options))(x, w), y, rtol=1e-10, atol=1e-10
     )
+
+
+def test_places_within_a_stride_one_by_one_are_the_whole():
+    rng, compared = np.random.default_rng(0), 0
+    for _ in range(60):
+        axes = int(rng.integers(1, 3))
+        space, window, dilation, spread = (
+            tuple(int(n) for n in rng.integers(1, most, axes)) for most in (6, 6, 4, 5)
+        )
+        pads = tuple((int(a), int(b)) for a, b in rng.integers(-2, 6, (axes, 2)))
+        x, w = random(2, 1, 2, *space), random(1, 3, 2, *window, seed=1)
+        options = {"padding": pads, "dilation": dilation, "spread": spread, "stride": (1,) * axes}
+        try:
+            wanted = table.convolution(x, w, **options)
+        except ShapeError:  # the window does not fit
+            continue
+        found = spread_convolution(x, w, **options)
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12, err_msg=str(options))
+        compared += product(spread) > 1
+    assert compared > 25
 
 
 def test_the_transpose_with_same_is_stride_times_as_long():

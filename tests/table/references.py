@@ -170,6 +170,26 @@ def _diagonal_scan(u: Any, a: Any, b: Any, c: Any, d: Any, real: Any, imag: Any)
     return jnp.stack(ys, -1), h.real, h.imag
 
 
+def _recurrent_loop(operands: Any, kind: str, save: bool = False) -> Any:
+    """Written out from the formulas of the layers, step by step; nothing of what `save` adds."""
+    projected, weight, bias, h, *others = operands
+    memory, hs = (others or [None])[0], []
+    for x in projected:
+        y = h @ weight.T + bias
+        if kind == "lstm":
+            i, f, g, o = jnp.split(x + y, 4, -1)
+            memory = jax.nn.sigmoid(f) * memory + jax.nn.sigmoid(i) * jnp.tanh(g)
+            h = jax.nn.sigmoid(o) * jnp.tanh(memory)
+        elif kind == "gru":
+            (xr, xz, xn), (hr, hz, hn) = jnp.split(x, 3, -1), jnp.split(y, 3, -1)
+            z = jax.nn.sigmoid(xz + hz)
+            h = (1 - z) * jnp.tanh(xn + jax.nn.sigmoid(xr + hr) * hn) + z * h
+        else:
+            h = jnp.tanh(x + y) if kind == "tanh" else jax.nn.relu(x + y)
+        hs.append(h)
+    return jnp.stack(hs), h, *([] if memory is None else [memory])
+
+
 def _grid(start: Any, size: Any, step: Any) -> Any:
     return jnp.ix_(
         *(first + np.arange(n) * by for first, n, by in zip(start, size, step, strict=True))
@@ -411,6 +431,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "pull": jnp.multiply,
     "recurrence": _recurrence,
     "recurrence_from": _recurrence_from,
+    "recurrent_loop": _recurrent_loop,
     "diagonal_scan": _diagonal_scan,
     "state_space_scan": _state_space_scan,
     "rescale": _rescale,

@@ -196,18 +196,23 @@ def composite(
     numpy: Rule | None = None,
     vjp: Rule | None = None,
     jvp: Rule | None = None,
+    vjp_flat: Vjp | None = None,
+    jvp_flat: Jvp | None = None,
     **fields: Any,
 ) -> Callable[[Callable[..., Any]], Op]:
     """An op whose body is its meaning, written with other ops; one node in a graph until `expand`.
 
-    Its derivative is the body's, unless both `vjp` and `jvp` are given. `numpy` is a shorter way to
-    the body's value on arrays, for ops that are called often.
+    Its derivative is the body's, unless both `vjp` and `jvp` are given, or `vjp_flat` and
+    `jvp_flat`, as for a primitive. `numpy` is a shorter way to the body's value on arrays, for ops
+    that are called often.
     """
 
     def decorate(function: Callable[..., Any]) -> Op:
-        rules = {}
+        rules: dict[str, Any] = {}
         if vjp is not None and jvp is not None:
             rules = {"vjp": plain_vjp(vjp), "jvp": plain_jvp(jvp), "reads": [vjp]}
+        elif vjp_flat is not None and jvp_flat is not None:
+            rules = {"vjp": vjp_flat, "jvp": jvp_flat}
         return _register(
             function, kind="composite", body=function, numpy=numpy or function, **fields | rules
         )

@@ -60,7 +60,8 @@ def note_integers(
         return
     traced = [x for x, source in pairs if source is None and type(x) is Tensor and not is_weak(x)]
     integers = [x.dtype for x in traced if x.dtype.kind in "iu"]
-    if integers and not any(x.dtype == float64 for x, _ in pairs if x is not None):
+    # Python's numbers have no dtype, and widen nothing.
+    if integers and not any(hasattr(x, "dtype") and x.dtype == float64 for x, _ in pairs):
         warn_user(
             f"{op.name}: float32 meets an array of {integers[0]}; {_FOLLOWS}. Convert the integers "
             "with astype(np.float32).",

@@ -16,11 +16,14 @@ from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed, generator_of
 from wengert.nn.sequences.sequence_arguments import (
     TORCH_NAMES,
+    recurrent_outputs,
     require_sequence,
     require_state,
     zero_state,
 )
 from wengert.nn.showing import shown_layer
+from wengert.ops.sequences.recurrent_cells import CELLS
+from wengert.ops.sequences.recurrent_loops import from_states
 
 
 @worded_methods("__init__", "__call__", "step", "initial_state")
@@ -86,15 +89,9 @@ class GRU(Explained):
         return op.matmul(x, op.matrix_transpose(self.input_weight)) + self.input_bias
 
     def _next(self, from_x: Value, h: Value) -> Value:
-        from_h = op.matmul(h, op.matrix_transpose(self.hidden_weight)) + self.hidden_bias
-        size = self.hidden_weight.shape[1]
-        (xr, xz, xn), (hr, hz, hn) = (
-            (part[..., :size], part[..., size : 2 * size], part[..., 2 * size :])
-            for part in (from_x, from_h)
-        )
-        z = op.sigmoid(xz + hz)
-        n = op.tanh(xn + op.sigmoid(xr + hr) * hn)
-        return (1 - z) * n + z * h
+        from_h = from_states(h, self.hidden_weight, self.hidden_bias)
+        (after,), _ = CELLS["gru"].step(from_x, from_h, (h,))
+        return after
 
     def __call__(self, xs: Value, h: Value = None) -> tuple[Value, Value]:
         xs = op.asarray(xs)
@@ -103,13 +100,9 @@ class GRU(Explained):
         if h is None:
             shape = (*xs.shape[1:-1], self.hidden_weight.shape[1])
             h = op.zeros(shape, projected.dtype)
+        h = op.asarray(h)
         require_state("GRU", xs, h, self.hidden_weight.shape[1])
-
-        def step(before: Value, x: Value) -> tuple[Value, Value]:
-            after = self._next(x, before)
-            return after, after
-
-        last, hs = op.scan(step, h, projected)
+        hs, (last,) = recurrent_outputs("gru", self, projected, (h,))
         return hs, last
 
     def __repr__(self) -> str:

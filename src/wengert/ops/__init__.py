@@ -35,7 +35,7 @@ from wengert.ops.matrices import (
     norm,
     singular,
 )
-from wengert.ops.sequences import diagonal_scans, recurrences, state_spaces
+from wengert.ops.sequences import diagonal_scans, recurrences, recurrent_loops, state_spaces
 from wengert.ops.windows import conv, convolution, pooling
 
 __all__ = [
@@ -69,6 +69,7 @@ __all__ = [
     "program",
     "random",
     "recurrences",
+    "recurrent_loops",
     "reduce",
     "scan",
     "shape",

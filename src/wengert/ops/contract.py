@@ -65,6 +65,9 @@ def _right(g: Any, x: Any, y: Any) -> Any:
         if len(y.shape) == 1:
             return unbroadcast(op.multiply(g, x), y)
         return unbroadcast(op.multiply(_with_axis(x, -1), _with_axis(g, -2)), y)
+    if len(y.shape) <= 2 < len(x.shape):  # one matrix meets all rows: one product of all of them
+        rows = product(tuple(x.shape[:-1]))
+        x, g = op.reshape(x, (rows, x.shape[-1])), op.reshape(g, (rows, *y.shape[1:]))
     if len(y.shape) == 1:
         return unbroadcast(_without_last(x.mT @ _with_axis(g, -1)), y)
     return unbroadcast(_product(x.mT, g), y)

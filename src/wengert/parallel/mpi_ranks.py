@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import pickle
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from wengert.core.words.warn import warn_user
 from wengert.errors import RankError, WengertWarning
 from wengert.parallel.one_process import Sharing, require_sharing
 from wengert.parallel.rank_watch import RankWatch, worded
@@ -61,12 +61,11 @@ class MpiRanks:
         failures = [each for each in comm.allgather(failure) if each]
         if failures:
             if self.rank == 0:
-                warnings.warn(
+                warn_user(
                     f"parallel.mpi: ranks could not connect beside MPI ({failures[0]}); if one of "
                     "them dies, only the launcher can end the others. Open ports between the "
                     "machines, or trust the launcher.",
                     WengertWarning,
-                    stacklevel=4,
                 )
             return None
         watch.begin()

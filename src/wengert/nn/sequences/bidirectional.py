@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
+from wengert.nn.sequences.sequence_arguments import TORCH_NAMES
 from wengert.nn.showing import shown_parts
 
 
@@ -29,6 +30,12 @@ class Bidirectional(Explained):
 
     forward: Any
     backward: Any
+
+    torch_names: ClassVar[dict[str, str]] = {
+        f"{side}.{ours}": f"{theirs}{ending}"
+        for side, ending in (("forward", ""), ("backward", "_reverse"))
+        for ours, theirs in TORCH_NAMES.items()
+    }
 
     def __init__(self, forward: Any, backward: Any) -> None:
         for name, layer in (("forward", forward), ("backward", backward)):

@@ -18,11 +18,14 @@ from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed, generator_of
 from wengert.nn.sequences.sequence_arguments import (
     TORCH_NAMES,
+    recurrent_outputs,
     require_sequence,
     require_state,
     zero_state,
 )
 from wengert.nn.showing import shown_layer
+from wengert.ops.sequences.recurrent_cells import CELLS
+from wengert.ops.sequences.recurrent_loops import from_states
 
 _ACTIVATIONS = ("tanh", "relu")
 
@@ -92,22 +95,17 @@ class RNN(Explained):
         return op.matmul(x, op.matrix_transpose(self.input_weight)) + self.input_bias
 
     def _next(self, from_x: Value, h: Value) -> Value:
-        from_h = op.matmul(h, op.matrix_transpose(self.hidden_weight)) + self.hidden_bias
-        total = from_x + from_h
-        return op.tanh(total) if self.activation == "tanh" else op.relu(total)
+        from_h = from_states(h, self.hidden_weight, self.hidden_bias)
+        (after,), _ = CELLS[self.activation].step(from_x, from_h, (h,))
+        return after
 
     def __call__(self, xs: Value, h: Value = None) -> tuple[Value, Value]:
         xs = op.asarray(xs)
         require_sequence("RNN", xs, self.input_weight.shape[1])
         projected, hidden = self._project(xs), self.hidden_weight.shape[1]
-        h = op.zeros((*xs.shape[1:-1], hidden), projected.dtype) if h is None else h
+        h = op.zeros((*xs.shape[1:-1], hidden), projected.dtype) if h is None else op.asarray(h)
         require_state("RNN", xs, h, hidden)
-
-        def step(before: Value, x: Value) -> tuple[Value, Value]:
-            after = self._next(x, before)
-            return after, after
-
-        last, hs = op.scan(step, h, projected)
+        hs, (last,) = recurrent_outputs(self.activation, self, projected, (h,))
         return hs, last
 
     def __repr__(self) -> str:
@@ -185,14 +183,9 @@ class LSTM(Explained):
         return op.matmul(x, op.matrix_transpose(self.input_weight)) + self.input_bias
 
     def _next(self, from_x: Value, h: Value, memory: Value) -> tuple[Value, Value]:
-        from_h = op.matmul(h, op.matrix_transpose(self.hidden_weight)) + self.hidden_bias
-        size = self.hidden_weight.shape[1]
-        i, f, g, o = (
-            from_x[..., n * size : (n + 1) * size] + from_h[..., n * size : (n + 1) * size]
-            for n in range(4)
-        )
-        memory = op.sigmoid(f) * memory + op.sigmoid(i) * op.tanh(g)
-        return op.sigmoid(o) * op.tanh(memory), memory
+        from_h = from_states(h, self.hidden_weight, self.hidden_bias)
+        (h, memory), _ = CELLS["lstm"].step(from_x, from_h, (h, memory))
+        return h, memory
 
     def __call__(
         self, xs: Value, state: tuple[Value, Value] | None = None
@@ -206,13 +199,7 @@ class LSTM(Explained):
         h, memory = self._pair(state)
         require_state("LSTM", xs, h, hidden)
         require_state("LSTM", xs, memory, hidden, "memory")
-
-        def step(before: tuple[Value, Value], x: Value) -> tuple[tuple[Value, Value], Value]:
-            after = self._next(x, *before)
-            return after, after[0]
-
-        last, hs = op.scan(step, (h, memory), projected)
-        return hs, last
+        return recurrent_outputs("lstm", self, projected, (op.asarray(h), op.asarray(memory)))
 
     def __repr__(self) -> str:
         return shown_layer(self)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core.bind import located
+from wengert.core.dtypes import promote
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import ShapeError
@@ -81,3 +82,11 @@ def require_rows(by: str, x: Any, width: int, rank: int) -> None:
             "Reshape or transpose it."
         )
         raise located(error, [x])
+
+
+def recurrent_outputs(kind: str, layer: Any, projected: Value, states: Any) -> tuple[Value, Any]:
+    """The outputs of all times and the last states of a layer with these weights."""
+    given = (projected, layer.hidden_weight, layer.hidden_bias, *states)
+    dtype = promote(*given)
+    hs, *last = op.recurrent_loop([op.astype(x, dtype) for x in given], kind=kind)
+    return hs, tuple(last)

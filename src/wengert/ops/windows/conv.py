@@ -9,7 +9,7 @@ from wengert.core.define import function
 from wengert.core.dims import product
 from wengert.core.table import op
 from wengert.errors import ShapeError
-from wengert.ops.windows.convolution import span
+from wengert.ops.windows.convolution import span, spread_convolution
 from wengert.ops.windows.window_arguments import Pads, each_axis, pads_of, require_fit
 
 
@@ -160,13 +160,13 @@ def conv_transpose(
         )
     held = channels // groups
     turned = op.flip(op.reshape(w, (groups, held, outs, *window)), axis=tuple(range(3, 3 + axes)))
-    y = op.convolution(
+    y = spread_convolution(
         op.reshape(x, (x.shape[0], groups, held, *space)),
         op.permute_dims(turned, (0, 2, 1, *range(3, 3 + axes))),
-        stride=(1,) * axes,
-        padding=tuple(pads),
-        dilation=dilation,
+        tuple(pads),
+        dilation,
         spread=stride,
+        stride=(1,) * axes,
     )
     return op.reshape(y, (x.shape[0], groups * outs, *y.shape[3:]))
 

@@ -10,6 +10,7 @@ axes, which costs nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product as all_of
 from typing import Any
@@ -150,6 +151,69 @@ def _exchanged(x: Any, order: Sequence[int]) -> Any:
     return op.permute_dims(x, (*order, *range(LEADING, len(x.shape))))
 
 
+PHASES = 16  # at most: each is a kernel of its own
+
+
+def spread_convolution(
+    x: Any, w: Any, padding: Any, dilation: Shape, spread: Shape, stride: Shape
+) -> Any:
+    """`convolution` of x with zeros between its elements, which are not multiplied where they can
+    be left out: positions that lie `spread` apart meet the same elements of the window, and are
+    one convolution of x as it is, with these.
+    """
+    axes = len(x.shape) - LEADING
+    sizes = (*x.shape[LEADING:], *w.shape[LEADING:], *(n for pair in padding for n in pair))
+    known = all(isinstance(n, int) for n in sizes) and set(stride) == {1}
+    if not known or not 1 < product(spread) <= PHASES:
+        return op.convolution(
+            x, w, stride=stride, padding=padding, dilation=dilation, spread=spread
+        )
+    given = zip(x.shape[LEADING:], w.shape[LEADING:], padding, dilation, spread, strict=True)
+    counts = tuple(window_count(n, k, 1, pads, d, s) for n, k, pads, d, s in given)
+    parts = [
+        _phase(x, w, counts, padding, dilation, spread, first)
+        for first in all_of(*map(range, spread))
+    ]
+    rows = op.reshape(op.stack(parts), (*spread, *parts[0].shape))
+    order = [*range(axes, axes + LEADING)]  # batch, groups, out; then positions beside their phase
+    for axis in range(axes):
+        order += [axes + LEADING + axis, axis]
+    whole = [n * s for n, s in zip(parts[0].shape[LEADING:], spread, strict=True)]
+    y = op.reshape(op.permute_dims(rows, tuple(order)), (*parts[0].shape[:LEADING], *whole))
+    return y[(..., *(slice(n) for n in counts))]
+
+
+def _phase(
+    x: Any, w: Any, counts: Shape, padding: Any, dilation: Shape, spread: Shape, first: Shape
+) -> Any:
+    """Positions from `first` on, `spread` apart, as many as reach behind the last."""
+    chosen: list[Any] = [slice(None)] * LEADING
+    steps, pads = [], []
+    axes = zip(x.shape[LEADING:], w.shape[LEADING:], counts, padding, dilation, spread, strict=True)
+    for (size, window, count, (before, _), d, s), r in zip(axes, first, strict=True):
+        met = [k for k in range(min(window, s)) if (r + k * d - before) % s == 0][:1]
+        if not met:  # these positions meet zeros only
+            break
+        apart = s // math.gcd(s, d)  # from one element of the window to the next that is met
+        reach = (len(range(met[0], window, apart)) - 1) * (apart * d // s)
+        lead = (before - r - met[0] * d) // s
+        chosen.append(slice(met[0], None, apart))
+        steps.append(apart * d // s)
+        pads.append((lead, -(-count // s) - size - lead + reach))
+    else:
+        ones = (1,) * len(steps)
+        return op.convolution(
+            x,
+            w[tuple(chosen)],
+            stride=ones,
+            padding=tuple(pads),
+            dilation=tuple(steps),
+            spread=ones,
+        )
+    sizes = [-(-n // s) for n, s in zip(counts, spread, strict=True)]
+    return op.zeros((x.shape[0], w.shape[0], w.shape[1], *sizes), promote(x, w))
+
+
 def _of_input(
     g: Any, x: Any, w: Any, stride: Shape, padding: Any, dilation: Shape, spread: Shape
 ) -> Any:
@@ -167,9 +231,7 @@ def _of_input(
     for size, window, count, s, (before, _), d, step in sizes:
         lead = (window - 1) * d - before
         pads.append((lead, (size - 1) * step - (count - 1) * s + before))
-    return op.convolution(
-        g, turned, stride=spread, padding=tuple(pads), dilation=dilation, spread=stride
-    )
+    return spread_convolution(g, turned, tuple(pads), dilation, spread=stride, stride=spread)
 
 
 def _of_window(

@@ -6,6 +6,9 @@ the lanes.
 Columns of B that are a multiple of some 1024 bytes apart share a few sets of the first cache, where
 their lines push each other out. There squares begin at the edge of a line, so that each line is
 read once, by one instruction.
+
+A square is read as many short pieces that lie far apart, which processors do not foresee. So what
+the next columns need is asked for while a square is taken in.
 """
 
 from __future__ import annotations
@@ -90,9 +93,12 @@ class _Along:
 
     def _square(self, b: str, k: Index, total: str) -> str:
         code, source, rows = self.code, self._at(b, k), []
+        following = self._at(source, code.mul("%b_col", code.lanes))  # of the next columns
+        hints = (("i32", "0"), ("i32", "2"), ("i32", "1"))  # to read, into the second cache, data
         for _ in range(code.lanes):
             rows.append(code.load(source, self.dtype))
-            source = self._at(source, "%b_col")
+            code.call("llvm.prefetch.p0", "void", ("ptr", following), *hints)
+            source, following = (self._at(each, "%b_col") for each in (source, following))
         for i, x in enumerate(transpose(code, rows)):
             total = self._product(code.add(k, i), x, total)
         return total
