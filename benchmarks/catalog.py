@@ -11,6 +11,7 @@ from benchmarks.case import Case
 # In the order in which they are measured and shown.
 GROUPS = (
     "steps",
+    "ensembles",
     "reinforcement",
     "mlp",
     "gemm",

@@ -66,15 +66,15 @@ def ours_step(network: Network, optimizer: str = "Adam", **options: Any) -> Run:
 # JAX
 
 
-def jax_adam(state: State, gradients: Sequence[Any]) -> State:
+def jax_adam(state: State, gradients: Sequence[Any], rate: Any = RATE) -> State:
     jnp = jax_library().numpy
     parameters, means, squares, (count,) = state
     count = count + 1
     means = [BETA1 * m + (1 - BETA1) * g for m, g in zip(means, gradients, strict=True)]
     squares = [BETA2 * v + (1 - BETA2) * g * g for v, g in zip(squares, gradients, strict=True)]
-    rate, root = RATE / (1 - BETA1**count), jnp.sqrt(1 - BETA2**count)
+    corrected, root = rate / (1 - BETA1**count), jnp.sqrt(1 - BETA2**count)
     parameters = [
-        p - rate * m / (jnp.sqrt(v) / root + EPS)
+        p - corrected * m / (jnp.sqrt(v) / root + EPS)
         for p, m, v in zip(parameters, means, squares, strict=True)
     ]
     return parameters, means, squares, [count]
@@ -96,7 +96,7 @@ def jax_lars(state: State, gradients: Sequence[Any]) -> State:
     return [p - v for p, v in zip(parameters, velocity, strict=True)], velocity
 
 
-JAX_UPDATES = {"Adam": jax_adam, "Lars": jax_lars}
+JAX_UPDATES: dict[str, Callable[..., State]] = {"Adam": jax_adam, "Lars": jax_lars}
 
 
 def jax_state(parameters: Sequence[Any], optimizer: str) -> State:
@@ -106,16 +106,16 @@ def jax_state(parameters: Sequence[Any], optimizer: str) -> State:
     return list(parameters), *kept, *count
 
 
-def jax_step(optimizer: str) -> Callable[[State, Batch], tuple[State, Any]]:
-    """(state, batch) -> (state, loss): not yet compiled."""
+def jax_step(optimizer: str) -> Callable[..., tuple[State, Any]]:
+    """(state, batch) -> (state, loss), with Adam also (state, batch, rate): not yet compiled."""
     jax, update = jax_library(), JAX_UPDATES[optimizer]
     value_and_grad = jax.value_and_grad(jax_loss(jax))
 
-    def step(state: State, batch: Batch) -> tuple[State, Any]:
+    def step(state: State, batch: Batch, *rate: Any) -> tuple[State, Any]:
         value, gradients = value_and_grad(state[0], *batch)
         norm = jax.numpy.sqrt(sum(jax.numpy.sum(g * g) for g in gradients))
         scale = jax.numpy.minimum(1.0, CLIP / norm)
-        return update(state, [scale * g for g in gradients]), value
+        return update(state, [scale * g for g in gradients], *rate), value
 
     return step
 

@@ -22,6 +22,7 @@ MODULES = {
 }
 # Types that are asked about or handed out, not called.
 RECEIVED = {"Dim", "Gradients", "LearningRate", "Scratch", "StepOptimizer", "Structure", "Tensor"}
+RECEIVED |= {"EnsembleEpoch", "EnsembleFunction", "EnsembleHistory", "EnsembleLast"}
 RECEIVED |= {"Check", "Epoch", "EpochRecord", "History", "Last", "KeyValueCache", "MambaState"}
 
 

@@ -40,6 +40,7 @@ __array_api_version__ = API_VERSIONS[-1]
 
 __all__ = [  # noqa: PLE0604 (strings, from the table)
     "Dim",
+    "Ensemble",
     "GradOp",
     "GradWithLossOptions",
     "GradientTape",
@@ -108,6 +109,7 @@ import_on_first_use(
         "api.vmap": ["vmap"],
         "sweeping.sweep": ["sweep"],
         "train.checkpoints.files": ["load", "save"],
+        "train.ensemble.ensemble": ["Ensemble"],
         "train.step": ["TrainStep"],
     },
     modules=[

@@ -131,6 +131,7 @@ from wengert.ops.windows.pooling import sliding_windows as sliding_windows
 from wengert.sweeping.sweep import sweep as sweep
 from wengert.train.checkpoints.files import load as load
 from wengert.train.checkpoints.files import save as save
+from wengert.train.ensemble.ensemble import Ensemble as Ensemble
 from wengert.train.step import TrainStep as TrainStep
 
 __version__: str
@@ -143,6 +144,7 @@ pi: float
 
 __all__ = [
     "Dim",
+    "Ensemble",
     "GradOp",
     "GradWithLossOptions",
     "GradientTape",

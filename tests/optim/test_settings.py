@@ -11,7 +11,7 @@ from wengert.errors import OptimError
 
 o = wg.optim
 EACH = pytest.mark.parametrize("name", EVERY)
-BAD_RATES = [-0.1, np.nan, np.inf, "0.1", None, True, [0.1], 1j, 10**400, np.ones(2)]
+BAD_RATES = [-0.1, np.nan, np.inf, "0.1", None, True, 1j, 10**400, np.ones((2, 2))]
 CLASSES = [o.SGD, o.Lars, o.Lamb, o.Adam, o.AdamW, o.RMSProp, o.Adagrad, o.RAdam, o.Lion]
 
 
@@ -24,6 +24,20 @@ def test_a_bad_learning_rate_is_refused(kind, rate):
     with pytest.raises(OptimError, match=f"{kind.__name__}: "):
         optimizer.learning_rate = rate
     assert optimizer.learning_rate == 0.5
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_several_rates_are_several_optimizers(kind):
+    """They are for the members of an ensemble, and none of them is an optimizer by itself."""
+    for rates in ([0.1, 0.2], np.array([0.1, 0.2]), [o.Cosine(0.1, 5), o.Cosine(0.2, 5)]):
+        found = kind(rates)
+        assert not isinstance(found, o.Optimizer)
+        assert [each.learning_rate for each in found] == [0.1, 0.2]
+        assert all(type(each) is kind for each in found)
+    optimizer = kind(0.5)
+    for rates in ([0.1], np.ones(2)):
+        with pytest.raises(OptimError, match=f"{kind.__name__}: "):
+            optimizer.learning_rate = rates
 
 
 BAD_SETTINGS = {

@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert.core.table import op
 from wengert.optim.numbers import power, root
-from wengert.optim.optimizer import Arrays, Optimizer, Rate, chosen_rate
+from wengert.optim.optimizer import Arrays, GivenRate, Optimizer, chosen_rate
 from wengert.optim.settings import Setting, not_negative, truth, two_below_one
 
 
@@ -19,7 +19,7 @@ class Moments(Optimizer):
     weight_decay = Setting(not_negative)
 
     def __init__(
-        self, lr: Rate, betas: tuple[float, float], eps: float, weight_decay: float
+        self, lr: GivenRate, betas: tuple[float, float], eps: float, weight_decay: float
     ) -> None:
         self.betas = betas
         self.eps = eps
@@ -64,13 +64,13 @@ class Adam(Moments):
 
     def __init__(
         self,
-        lr: Rate = 1e-3,
+        lr: GivenRate = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         amsgrad: bool = False,
         *,
-        learning_rate: Rate | None = None,
+        learning_rate: GivenRate | None = None,
     ) -> None:
         self.amsgrad = amsgrad
         super().__init__(chosen_rate(lr, learning_rate), betas, eps, weight_decay)
@@ -115,12 +115,12 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        lr: Rate = 1e-3,
+        lr: GivenRate = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
         amsgrad: bool = False,
         *,
-        learning_rate: Rate | None = None,
+        learning_rate: GivenRate | None = None,
     ) -> None:
         super().__init__(chosen_rate(lr, learning_rate), betas, eps, weight_decay, amsgrad)

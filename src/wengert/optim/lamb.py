@@ -9,7 +9,7 @@ from wengert.core.table import op
 from wengert.functions.clipping import length
 from wengert.optim.adam import Moments
 from wengert.optim.exclusion import Exclude, excludes, exclusion, require_matches
-from wengert.optim.optimizer import Arrays, Rate, chosen_rate
+from wengert.optim.optimizer import Arrays, GivenRate, chosen_rate
 from wengert.optim.settings import Setting
 
 
@@ -29,13 +29,13 @@ class Lamb(Moments):
 
     def __init__(
         self,
-        lr: Rate = 1e-3,
+        lr: GivenRate = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-6,
         weight_decay: float = 0.0,
         *,
         exclude: Exclude = None,
-        learning_rate: Rate | None = None,
+        learning_rate: GivenRate | None = None,
     ) -> None:
         self.exclude = exclude
         super().__init__(chosen_rate(lr, learning_rate), betas, eps, weight_decay)

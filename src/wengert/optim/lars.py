@@ -9,7 +9,7 @@ from wengert.core.table import op
 from wengert.errors import OptimError
 from wengert.functions.clipping import length
 from wengert.optim.exclusion import Exclude, excludes, exclusion, require_matches
-from wengert.optim.optimizer import Arrays, Optimizer, Rate, chosen_rate
+from wengert.optim.optimizer import Arrays, GivenRate, Optimizer, chosen_rate
 from wengert.optim.settings import Setting, below_one, not_negative, positive, truth
 
 VARIANTS = ("paper", "optax")
@@ -53,7 +53,7 @@ class Lars(Optimizer):
 
     def __init__(
         self,
-        base_lr: Rate | None = None,
+        base_lr: GivenRate | None = None,
         momentum: float = 0.0,
         weight_decay: float = 0.0,
         trust_coefficient: float = 0.001,
@@ -63,7 +63,7 @@ class Lars(Optimizer):
         exclude: Exclude = None,
         clip: bool = False,
         variant: str = "paper",
-        learning_rate: Rate | None = None,
+        learning_rate: GivenRate | None = None,
     ) -> None:
         self.momentum = momentum
         self.weight_decay = weight_decay
@@ -76,7 +76,7 @@ class Lars(Optimizer):
         super().__init__(chosen_rate(base_lr, learning_rate))
 
     @property
-    def base_lr(self) -> Rate:
+    def base_lr(self) -> GivenRate:
         """The learning rate as it was given, before it is scaled per parameter."""
         return self.lr
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wengert.core.table import op
-from wengert.optim.optimizer import Arrays, Optimizer, Rate, chosen_rate
+from wengert.optim.optimizer import Arrays, GivenRate, Optimizer, chosen_rate
 from wengert.optim.settings import Setting, not_negative, two_below_one
 
 
@@ -27,11 +27,11 @@ class Lion(Optimizer):
 
     def __init__(
         self,
-        lr: Rate = 1e-4,
+        lr: GivenRate = 1e-4,
         betas: tuple[float, float] = (0.9, 0.99),
         weight_decay: float = 0.0,
         *,
-        learning_rate: Rate | None = None,
+        learning_rate: GivenRate | None = None,
     ) -> None:
         self.betas = betas
         self.weight_decay = weight_decay

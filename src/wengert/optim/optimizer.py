@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from functools import wraps
 from types import FunctionType, GeneratorType
@@ -24,6 +24,7 @@ from wengert.core.words.tied import warn_of_ties
 from wengert.errors import OptimError, WengertError
 from wengert.optim import saving
 from wengert.optim.given_optimizers import note_change
+from wengert.optim.member_optimizers import made_for_members
 from wengert.optim.parameters import gradients_for, parameters_of, replaced
 from wengert.optim.schedules_base import Schedule
 from wengert.optim.settings import not_negative
@@ -39,6 +40,7 @@ from wengert.optim.updates_in_place import (
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, require_policy
 
 Rate: TypeAlias = float | Callable[[int], float]
+GivenRate: TypeAlias = Rate | Sequence[Rate] | NDArray[Any]  # several for members of an ensemble
 Arrays: TypeAlias = dict[str, Any]
 _LAYERS = "wengert.nn"
 
@@ -60,7 +62,7 @@ class Updates:
         return Updates, ()
 
 
-def chosen_rate(rate: Rate | None, learning_rate: Rate | None) -> Any:
+def chosen_rate(rate: GivenRate | None, learning_rate: GivenRate | None) -> Any:
     """The learning rate, which a constructor takes under two names."""
     return rate if learning_rate is None else learning_rate
 
@@ -103,6 +105,12 @@ def _require_no_parameters(by: str, x: Any, rates: Collection[str]) -> None:
         )
 
 
+def _show_parameters(kind: Any) -> None:
+    """Let a class have the signature of its constructor; else it would be that of `__new__`."""
+    found = inspect.signature(kind.__init__)
+    kind.__signature__ = found.replace(parameters=[*found.parameters.values()][1:])
+
+
 class Optimizer(Explained):
     """Base of all optimizers. A subclass says what it keeps (`initial`), which numbers an update
     needs (`numbers`), and how weights move (`rule`); all ways of use follow from these.
@@ -124,7 +132,9 @@ class Optimizer(Explained):
     _made = False  # whether its constructor has ended: there are no other settings from then on
     _updates: Updates | None = None  # of the training step that this optimizer belongs to
 
-    def __init__(self, lr: Rate | None = None, *, learning_rate: Rate | None = None) -> None:
+    def __init__(
+        self, lr: GivenRate | None = None, *, learning_rate: GivenRate | None = None
+    ) -> None:
         """To be called last: from here on settings only change if the state stays of one form."""
         self.lr = chosen_rate(lr, learning_rate)
         saving.require_attributes(self)
@@ -133,11 +143,19 @@ class Optimizer(Explained):
         self._kept: tuple[str, ...] = tuple(self.initial(np.zeros(())))
         self.require_consistent()
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """One optimizer; or, for settings that are arrays with an entry for each member of an
+        ensemble, one for each of them.
+        """
+        several: Any = made_for_members(cls, args, kwargs)
+        return super().__new__(cls) if several is None else several
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "__init__" in cls.__dict__:
             worded_methods("__init__")(cls)
             cls.__init__ = one_rate(cls.__init__, cls.rate_name)  # type: ignore[method-assign]
+            _show_parameters(cls)
 
     # What a subclass defines.
 
@@ -177,6 +195,11 @@ class Optimizer(Explained):
     def followers(self) -> tuple[str, ...]:
         """The names of the states that begin as the weights."""
         return ()
+
+    @property
+    def keeps(self) -> tuple[str, ...]:
+        """The names of its states."""
+        return self._kept
 
     def require_consistent(self) -> None:
         """Refuse settings that do not go together."""
@@ -463,5 +486,6 @@ def _cast_all(scalars: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
 
 worded_methods("__init__")(Optimizer)
 Optimizer.__init__ = one_rate(Optimizer.__init__, "lr")  # type: ignore[method-assign]
+_show_parameters(Optimizer)
 
-__all__ = ["Arrays", "Optimizer", "Rate", "Updates", "chosen_rate", "one_rate"]
+__all__ = ["Arrays", "GivenRate", "Optimizer", "Rate", "Updates", "chosen_rate", "one_rate"]

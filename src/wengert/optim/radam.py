@@ -8,7 +8,7 @@ from typing import Any
 from wengert.core.table import op
 from wengert.optim.adam import Moments
 from wengert.optim.numbers import choice, power, root
-from wengert.optim.optimizer import Arrays, Rate, chosen_rate
+from wengert.optim.optimizer import Arrays, GivenRate, chosen_rate
 from wengert.optim.settings import Setting, truth
 
 TRUSTED_LENGTH = 5  # the average square is used when this many samples stand behind it
@@ -36,13 +36,13 @@ class RAdam(Moments):
 
     def __init__(
         self,
-        lr: Rate = 1e-3,
+        lr: GivenRate = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         decoupled_weight_decay: bool = False,
         *,
-        learning_rate: Rate | None = None,
+        learning_rate: GivenRate | None = None,
     ) -> None:
         self.decoupled_weight_decay = decoupled_weight_decay
         super().__init__(chosen_rate(lr, learning_rate), betas, eps, weight_decay)

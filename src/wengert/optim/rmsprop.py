@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wengert.core.table import op
-from wengert.optim.optimizer import Arrays, Optimizer, Rate, chosen_rate
+from wengert.optim.optimizer import Arrays, GivenRate, Optimizer, chosen_rate
 from wengert.optim.settings import Setting, below_one, not_negative, truth
 
 
@@ -30,14 +30,14 @@ class RMSProp(Optimizer):
 
     def __init__(
         self,
-        lr: Rate = 1e-2,
+        lr: GivenRate = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,
         weight_decay: float = 0.0,
         momentum: float = 0.0,
         centered: bool = False,
         *,
-        learning_rate: Rate | None = None,
+        learning_rate: GivenRate | None = None,
     ) -> None:
         self.alpha = alpha
         self.eps = eps
@@ -85,13 +85,13 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        lr: Rate = 1e-2,
+        lr: GivenRate = 1e-2,
         lr_decay: float = 0.0,
         weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
         *,
-        learning_rate: Rate | None = None,
+        learning_rate: GivenRate | None = None,
     ) -> None:
         self.lr_decay = lr_decay
         self.weight_decay = weight_decay

@@ -8,7 +8,7 @@ from typing import Any
 from wengert.core.table import op
 from wengert.errors import OptimError
 from wengert.optim.numbers import choice
-from wengert.optim.optimizer import Arrays, Optimizer, Rate, chosen_rate
+from wengert.optim.optimizer import Arrays, GivenRate, Optimizer, chosen_rate
 from wengert.optim.settings import Setting, below_one, fraction, not_negative, truth
 
 
@@ -31,13 +31,13 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        lr: Rate = 1e-3,
+        lr: GivenRate = 1e-3,
         momentum: float = 0.0,
         dampening: float = 0.0,
         weight_decay: float = 0.0,
         nesterov: bool = False,
         *,
-        learning_rate: Rate | None = None,
+        learning_rate: GivenRate | None = None,
     ) -> None:
         self.momentum = momentum
         self.dampening = dampening

@@ -39,6 +39,17 @@ class Bound:
         self._slots = np.array([*self._arrays], np.int64)
         self._addresses = np.array([objects.data(x) for x in self._arrays.values()], np.int64)
 
+    @property
+    def slots(self) -> list[int]:
+        """Where arrays are bound."""
+        return [*self._arrays]
+
+    @property
+    def addresses(self) -> list[int]:
+        """Those of the arrays, in the order of `slots`."""
+        found: list[int] = self._addresses.tolist()
+        return found
+
     def ordered_sizes(self) -> list[int]:
         """The sizes of the Dims, in the order in which frames have them."""
         return [self.sizes[name] for name in self.executable.recipe.layout.dims]

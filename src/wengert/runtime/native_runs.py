@@ -106,9 +106,9 @@ class Many:
     ) -> None:
         self.turns, self._counts = turns, (phase, counter)
         kept, begin = turns[0].kept, ARRAYS + len(ARRAY) * arrays
-        self._control = np.zeros(begin + len(OUTPUT) * len(kept), np.int64)
-        self._address = objects.data(self._control)
-        self._words = memoryview(self._control)  # type: ignore[arg-type]
+        self.control = np.zeros(begin + len(OUTPUT) * len(kept), np.int64)
+        self._address = objects.data(self.control)
+        self._words = memoryview(self.control)  # type: ignore[arg-type]
         self._set(
             clock=time.CLOCK_MONOTONIC,
             phase=objects.data(phase),
@@ -124,7 +124,7 @@ class Many:
         for at, turn, sizes in zip(self._records, turns, self._sizes, strict=True):
             self._describe(at, turn, sizes)
         self._slots = [(turns[0].batch[k], turns[-1].batch[k]) for k in range(arrays)]
-        self._kept = self._control[begin:].reshape(len(kept), len(OUTPUT))
+        self._kept = self.control[begin:].reshape(len(kept), len(OUTPUT))
         for turn, name in ((turns[0], "slot"), (turns[-1], "last_slot")):
             self._kept[:, OUTPUT.index(name)] = turn.kept
         # What a run takes memory of, and the words where its frames stand.
@@ -132,6 +132,11 @@ class Many:
             (turn.bound, at + PROGRAM.index("frame"))
             for turn, at in zip(turns, self._records, strict=True)
         ]
+
+    @property
+    def frames_at(self) -> list[int]:
+        """Which words of `control` are the frames of the programs."""
+        return [at for _, at in self._programs]
 
     def _set(self, **words: int) -> None:
         for name, value in words.items():
@@ -216,6 +221,11 @@ class Many:
     def last_row(self) -> int:
         """Which row of the table the last of them has used."""
         return self._words[HEAD["row"]]
+
+
+def loop_address() -> int:
+    """Of the loop in machine code, a function of `control`."""
+    return _native().address(MANY)
 
 
 @cache

@@ -1,6 +1,11 @@
 """Training: TrainStep, what it reports, and `fit`, a whole training in one call."""
 
 from wengert.train import metrics
+from wengert.train.ensemble.each import each
+from wengert.train.ensemble.ensemble import Ensemble
+from wengert.train.ensemble.ensemble_function import EnsembleFunction
+from wengert.train.ensemble.member_orders import bootstrap_rows
+from wengert.train.ensemble.reports import EnsembleEpoch, EnsembleHistory, EnsembleLast
 from wengert.train.fitting.epoch_record import EpochRecord
 from wengert.train.fitting.fit import fit
 from wengert.train.fitting.loggers import log_csv, log_jsonl, log_tensorboard, log_wandb
@@ -12,11 +17,18 @@ from wengert.train.step_check import Check
 __all__ = [
     "Check",
     "EarlyStopping",
+    "Ensemble",
+    "EnsembleEpoch",
+    "EnsembleFunction",
+    "EnsembleHistory",
+    "EnsembleLast",
     "Epoch",
     "EpochRecord",
     "History",
     "Last",
     "TrainStep",
+    "bootstrap_rows",
+    "each",
     "fit",
     "log_csv",
     "log_jsonl",

@@ -56,12 +56,7 @@ class BoundFunction(Uncopied):
     ) -> None:
         self.function = f
         storage, cast = engine.plan.storage, engine.plan.cast
-
-        weights = tuple(segment.weights for segment in storage.trained)
-        own: dict[str, Any] = {"weights": weights, "fixed": engine.fixed}
-        if parameters.wants_averaged:
-            states = [segment.states for segment in storage.trained]
-            own["averages"] = tuple(averages_of(storage, weights, states))
+        own = own_arrays(engine, parameters)
         # Each call has a draw of its own.
         names = (*own, "draw") if parameters.wants_rng else tuple(own)
 
@@ -103,6 +98,23 @@ class BoundFunction(Uncopied):
         self._quick: Call = never  # the way of calls, while nothing else is under way
         self.open_shapes: list[Shape] | None = None  # of the last result, where sizes were open
 
+    @property
+    def programs(self) -> LivePrograms:
+        return self._programs
+
+    def with_draw(self, own: Sequence[Any], number: int | None = None) -> tuple[Any, ...]:
+        """What the function takes before its arguments, in its next call or in that of a number."""
+        if not self._draws:
+            return tuple(own)
+        if number is not None:
+            self._calls = itertools.count(number)
+        return (*own, np.array([self._number, next(self._calls)]))
+
+    def prepared(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments of a call as trees of arrays."""
+        names = self._names(len(args))
+        return [prepared(name, x, self._cast) for name, x in zip(names, args, strict=True)]
+
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not named:
             found = self._quick(*args)
@@ -117,9 +129,7 @@ class BoundFunction(Uncopied):
             args = self._parameters.by_place("TrainStep.bind", args, named)
         if self._shown.trees and self._shown.is_due():
             self._shown.look()
-        guard, own = self._guard, self._own
-        if self._draws:
-            own = (*own, np.array([self._number, next(self._calls)]))
+        guard, own = self._guard, self.with_draw(self._own)
         with guard.lock:
             if self._compiled and not (guard.waiting or guard.pending or is_eager()):
                 before, guard.reading = guard.reading, get_ident()
@@ -146,8 +156,7 @@ class BoundFunction(Uncopied):
         self._programs.look()
 
     def _call_slowly(self, own: Sequence[Any], args: Sequence[Any]) -> Any:
-        names = self._names(len(args))
-        args = [prepared(name, x, self._cast) for name, x in zip(names, args, strict=True)]
+        args = self.prepared(args)
         if not self._compiled or is_eager():
             self.open_shapes = None
             with eager():
@@ -160,6 +169,17 @@ class BoundFunction(Uncopied):
         if any(isinstance(size, Dim) for t in executable.input_types for size in t.shape):
             self.open_shapes = [t.shape for t in executable.output_types]
         return found
+
+
+def own_arrays(engine: Engine, parameters: FunctionParameters) -> dict[str, Any]:
+    """What bound functions take before their arguments, by name."""
+    storage = engine.plan.storage
+    weights = tuple(segment.weights for segment in storage.trained)
+    own: dict[str, Any] = {"weights": weights, "fixed": engine.fixed}
+    if parameters.wants_averaged:
+        states = [segment.states for segment in storage.trained]
+        own["averages"] = tuple(averages_of(storage, weights, states))
+    return own
 
 
 def _warn_of_dropout(line: Line | None) -> None:

@@ -73,12 +73,13 @@ class Engine:
         threads: int | None,
         nonfinite: str,
         compiled: bool,
+        first: Engine | None = None,  # of the ensemble that this one is a member of
     ) -> None:
         self.plan, self.carried, self.names = plan, carried, names
         self.nonfinite, self.threads, self.compiled = nonfinite, threads, compiled
         self._last_phase = plan.accumulate - 1  # calls before the one that ends with an update
-        self.kinds = Kinds(names, plan.cast)
-        self.guard = Guard()
+        self.kinds: Kinds = Kinds(names, plan.cast) if first is None else first.kinds
+        self.guard: Guard = Guard() if first is None else first.guard
         self.counts = live_zeros(3, int64)  # written by the programs, together with all else
         self.extents = live_zeros(len(plan.bounded), float64)  # how large states can be
         self.unseen = np.ones(1, bool)  # whether only the step can have written to the states
@@ -88,13 +89,17 @@ class Engine:
             if group.optimizer is not None:
                 group.optimizer.count_by(made)
         self.progress = Progress()
-        self.shown = ShownTrees()
-        self.unreached: list[str] = []  # paths that no gradient reaches
+        self.shown: ShownTrees = ShownTrees() if first is None else first.shown
+        # Paths that no gradient reaches: always this list, which members share.
+        self.unreached: list[str] = [] if first is None else first.unreached
         # Of the last call: scalars, report, index, whether skipped. Machine code writes there, too.
         self.noted: list[Any] = [None, None, 0, False]
         self.measure_states()
         self._gather()
-        self._make_programs(limits)
+        if first is None:
+            self._make_programs(limits)
+        else:
+            self._share_programs(first, limits)
         self.ranked: SharedCalls | None = None  # where several processes share the step
 
     def _gather(self) -> None:
@@ -138,13 +143,32 @@ class Engine:
             )
             for updates in (False, True)
         }
-        self._looked_at: weakref.WeakSet[Executable] = weakref.WeakSet()
+        self._begin_programs(weakref.WeakSet(), scalars)
+
+    def _share_programs(self, first: Engine, limits: dict[str, float]) -> None:
+        """Have the programs of another engine, whose plan is of the same form: they get all arrays
+        and numbers that differ as arguments.
+        """
+        scalars = Scalars(self.plan.groups, limits)
+        assert scalars.columns == first.scalars.columns
+        self.programs = first.programs
+        self._begin_programs(first._looked_at, scalars)
+
+    def _begin_programs(self, looked_at: weakref.WeakSet[Executable], scalars: Scalars) -> None:
+        self._looked_at = looked_at
         self.loops: dict[Any, Any] = {}  # programs, ready for the loops of runs, by kind of data
         self.orders: list[Any] = []  # of the rows of runs
         self.scalars = scalars  # set last: its limits show that all the rest has been done
 
+    def look_once(self, executable: Executable) -> None:
+        """Warn of what a new program shows."""
+        if executable not in self._looked_at:
+            self._looked_at.add(executable)
+            warn_of_paired_rows(executable.graph)
+
     def note_unreached(self, paths: list[str]) -> None:
-        new, self.unreached = set(paths) - set(self.unreached), paths
+        new = set(paths) - set(self.unreached)
+        self.unreached[:] = paths
         trained = [(s, p) for s in self.plan.storage.trained for p in s.parameters]
         if len(paths) < len(trained):  # else it is refused
             self.plan.storage.warn_of_originals(sorted(new))
@@ -264,9 +288,7 @@ class Engine:
             found = run_eagerly(programs.function, own, batch, always, self.commit_eagerly)
         else:
             found, executable = programs.call(own, batch)
-            if executable not in self._looked_at:
-                self._looked_at.add(executable)
-                warn_of_paired_rows(executable.graph)
+            self.look_once(executable)
         skipped = self.calls == before  # nothing was committed
         if skipped:
             self._leave_out(own, batch, updating)

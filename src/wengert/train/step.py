@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from threading import get_ident
 from typing import Any
@@ -25,6 +26,7 @@ from wengert.train.checkpoints.files import File, load, save
 from wengert.train.checkpoints.fingerprint import fingerprint
 from wengert.train.describe import described
 from wengert.train.engine import Engine
+from wengert.train.ensemble.member_forms import require_same_form, require_same_state
 from wengert.train.guard import IDLE
 from wengert.train.option_checks import (
     RUN_OPTIONS,
@@ -39,7 +41,7 @@ from wengert.train.originals import Originals
 from wengert.train.quick_calls import QuickSteps
 from wengert.train.ranked.ranked_calls import RankedCalls
 from wengert.train.ranked.ranks import Ranks, require_ranks
-from wengert.train.recorded.optimizer_groups import Group, make_groups
+from wengert.train.recorded.optimizer_groups import Group, make_groups, require_same_rules
 from wengert.train.recorded.step_arrays import AUX, LOSS, REPORT
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.remembered_functions import RememberedFunctions
@@ -129,17 +131,42 @@ class TrainStep(StepViews, Explained, Uncopied):
             dims=dims,
             proves=nonfinite != IGNORE and accumulate == 1,
         )
-        self._engine = Engine(
+        engine = Engine(
             plan, arrays, self._parameters.names, limits, seed, threads, nonfinite, compiled
         )
         if ranks is not None:
-            self._engine.ranked = RankedCalls(self._engine, require_ranks(ranks))
+            engine.ranked = RankedCalls(engine, require_ranks(ranks))
+        self._begin(engine, optimizer)
+
+    def _begin(self, engine: Engine, optimizer: Any) -> None:
+        groups, self._engine = engine.plan.groups, engine
         self._originals = Originals(_copied(optimizer, groups), self._engine.guard.note_change)
         self._quick_steps = QuickSteps(self._engine)
         self._quick: Call = never  # the way of calls, while nothing else is under way
         self._numbers = itertools.count()  # of bound functions that draw random numbers
         self._bounds = RememberedFunctions(partial(_bound, self._engine, 0))
         self._evaluated = RememberedFunctions(partial(_bound, self._engine, EVALUATING))
+
+    def _member(
+        self, model: Any, optimizer: Any, state: Any, limits: dict[str, float], seed: int
+    ) -> TrainStep:
+        """Another step of the same form, a member of the same ensemble: it has arrays and settings
+        of its own, and shares programs and locks with this one.
+        """
+        plan, first = self._engine.plan, self._engine
+        groups = make_groups(optimizer)
+        require_same_rules(plan.groups, groups)
+        storage = Storage(model, groups)
+        require_same_form(plan.storage, storage)
+        arrays, structure = ([], None) if state is None else carried_arrays(state, plan.cast)
+        require_same_state(first.carried, plan.carried, arrays, structure)
+        made = TrainStep.__new__(TrainStep)
+        made._several, made._parameters = self._several, self._parameters
+        own = replace(plan, groups=groups, storage=storage, carried=structure)
+        options = first.threads, first.nonfinite, first.compiled
+        engine = Engine(own, arrays, first.names, limits, seed, *options, first=first)
+        made._begin(engine, optimizer)
+        return made
 
     def __call__(self, *batch: Any, **named: Any) -> Any:
         """The loss of a batch, or (loss, aux); the model is updated. Arguments have the names that
@@ -226,7 +253,8 @@ class TrainStep(StepViews, Explained, Uncopied):
             drop_last,
             aux,
         )
-        return Epochs(run, self._engine, Rates(self._engine, self._several))
+        each = run.each_epoch(self._engine, Rates(self._engine, self._several))
+        return Epochs(run.by, run.epochs, each)
 
     def run(
         self,

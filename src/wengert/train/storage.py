@@ -175,7 +175,7 @@ class Storage:
         if not 0 < len(by_dtype.get(float64, ())) <= len(by_dtype.get(float32, ())):
             return
         warn_user(
-            f"TrainStep: {_leaf(by_dtype[float64][0], 'model')} is float64, and others such as "
+            f"TrainStep: {leaf_name(by_dtype[float64][0], 'model')} is float64, and others such as "
             f"{by_dtype[float32][0]!r} are float32; batches are cast to float64, and so is all "
             "that the loss computes of them. Make it an array of np.float32, or say cast=False if "
             "that is meant.",
@@ -190,17 +190,18 @@ class Storage:
         (path, x), more = found[0], len(found) - 1
         others = f"; so {'is' if more == 1 else 'are'} {more} more" if more else ""
         warn_user(
-            f"TrainStep: {_leaf(path, 'model')} is the Python float {x!r}{others}. A Python number "
-            f"is part of the program and is not trained. Write np.{self.dtype}({x!r}) to train it; "
-            "if it is a setting, keep it in the loss, or in a field of a dataclass.",
+            f"TrainStep: {leaf_name(path, 'model')} is the Python float {x!r}{others}. A Python "
+            "number is part of the program and is not trained. Write "
+            f"np.{self.dtype}({x!r}) to train it; if it is a setting, keep it in the loss, or in a "
+            "field of a dataclass.",
             UntrainedWarning,
         )
 
     def warn_of_integers(self, place: int, line: Line | None) -> None:
         """Warn that a leaf of integers, which a loss uses as floats, is not trained."""
-        dtype = self.data[place].dtype
+        dtype, name = self.data[place].dtype, leaf_name(self.paths[place][0], "model")
         warn_user(
-            f"TrainStep: {_leaf(self.paths[place][0], 'model')} is an array of {dtype}, and the "
+            f"TrainStep: {name} is an array of {dtype}, and the "
             "loss computes with it as with floats; integers are data, and are not trained. Make it "
             f"an array of np.{self.dtype} to train it; if it is data, convert it in the loss, with "
             "astype.",
@@ -284,7 +285,7 @@ class Storage:
         assert live is not None
         if value.shape != live.shape or not np.can_cast(value.dtype, live.dtype, "same_kind"):
             raise ShapeError(
-                f"TrainStep: {_leaf(self.paths[place][0], 'model')} was assigned "
+                f"TrainStep: {leaf_name(self.paths[place][0], 'model')} was assigned "
                 f"{value.dtype}{value.shape}; it is {live.dtype}{live.shape}. Reshape or convert "
                 "it."
             )
@@ -301,7 +302,7 @@ def copying(pairs: Iterable[tuple[Any, Array]]) -> Callable[[], None]:
     return copy
 
 
-def _leaf(path: str, tree_name: str) -> str:
+def leaf_name(path: str, tree_name: str) -> str:
     """What messages call a leaf. Where the tree is a single array, its path is empty."""
     return f"leaf {path!r} of the {tree_name}" if path else f"the {tree_name}"
 
@@ -322,7 +323,7 @@ def _require_own_paths(paths: Iterable[tuple[str, ...]]) -> None:
 def _checked(path: str, x: Any, tree_name: str) -> Array:
     _require_no_mask(path, x, tree_name)
     native = x.dtype.newbyteorder("=")
-    require_supported("TrainStep", _leaf(path, tree_name), native)
+    require_supported("TrainStep", leaf_name(path, tree_name), native)
     return np.asarray(x)
 
 
@@ -411,8 +412,8 @@ def carried_arrays(state: Any, cast: DType | None) -> tuple[list[Array], tree.St
     for path, x in zip(paths, arrays, strict=True):
         if cast is not None and is_float(x.dtype) and x.dtype.itemsize > cast.itemsize:
             warn_user(
-                f"TrainStep: {_leaf(path, 'state')} is {x.dtype}, and the model {cast}; what the "
-                f"loss computes of both is {x.dtype}. Make it an array of np.{cast}, or say "
+                f"TrainStep: {leaf_name(path, 'state')} is {x.dtype}, and the model {cast}; what "
+                f"the loss computes of both is {x.dtype}. Make it an array of np.{cast}, or say "
                 "cast=False if that is meant.",
                 WideningWarning,
             )
@@ -447,7 +448,7 @@ def state_assignment(
         _require_no_mask(path, given, "state")
         if x.shape != live.shape or not np.can_cast(x.dtype, live.dtype, "same_kind"):
             raise ShapeError(
-                f"TrainStep: {_leaf(path, 'state')} was assigned {x.dtype}{x.shape}; it is "
+                f"TrainStep: {leaf_name(path, 'state')} was assigned {x.dtype}{x.shape}; it is "
                 f"{live.dtype}{live.shape}. Reshape or convert it."
             )
     _warn_of_live("state", list(zip(arrays, values, strict=True)))

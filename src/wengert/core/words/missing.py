@@ -275,6 +275,24 @@ OF_STEPS: Mapping[str, str] = {
     "train": "Write step.run(x, y, batch_size=32), or step(x, y) for one batch",
     "zero_grad": _GRADIENTS,
 }
+OF_ENSEMBLES: Mapping[str, str] = {
+    **{
+        name: f"Write ensemble.members[i].{name}"
+        for name in ("model", "optimizer", "state", "gradients", "optimizer_states", "epoch")
+    },
+    "clip_norm": "Write ensemble.members[i].clip_norm",
+    "clip_value": "Write ensemble.members[i].clip_value",
+    "check": "Write ensemble.members[i].check(x, y)",
+    "explain": "Write ensemble.members[i].explain(x, y)",
+    "profile": "Write ensemble.members[i].profile(x, y)",
+    "fit": "Write ensemble.run(x, y, batch_size=32, epochs=10)",
+    "learning_rate": "Write ensemble.members[i].optimizer.learning_rate",
+    "lr": "Write ensemble.members[i].optimizer.lr",
+    "models": "Write [step.model for step in ensemble.members]",
+    "predict": "Write predict = ensemble.bind(lambda model, x: model(x)), and call predict.mean(x)",
+    "step": "Call it: ensemble(x, y) is a step of every member",
+    "train": "Write ensemble.run(x, y, batch_size=32), or ensemble(x, y) for one batch",
+}
 
 
 OF_GENERATORS: Mapping[str, str] = {

@@ -7,10 +7,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from wengert.core.same import same
 from wengert.core.words.warn import warn_user
 from wengert.errors import GroupWarning, OptimError, UnreachedWarning
 from wengert.optim.exclusion import closest_path, excludes
+from wengert.optim.member_optimizers import MemberOptimizers
 from wengert.optim.optimizer import Optimizer
+from wengert.optim.saving import fixed_of, names_of, numbers_of
 from wengert.runtime.outside.users_code import is_users
 
 EVERYTHING = "*"
@@ -48,6 +51,12 @@ def make_groups(optimizer: Any) -> list[Group]:
                 f"TrainStep: the dict of optimizers has the key {glob!r}; its keys are globs on "
                 "paths such as 'encoder.*'. Write a string."
             )
+        if isinstance(each, MemberOptimizers):
+            raise OptimError(
+                f"TrainStep: given {len(each)} optimizers, {each!r}; a step has one, and settings "
+                "with several entries are for the members of an ensemble. Write wg.Ensemble, or "
+                "pass one number."
+            )
         if each is not None and not isinstance(each, Optimizer):
             raise OptimError(
                 f"TrainStep: given {_name(each)} as the optimizer; it must be one of "
@@ -83,6 +92,41 @@ def users_rules(groups: Iterable[Group]) -> Iterator[Any]:
         if is_users(each.rule):
             yield each.rule
         pending += [x for x in vars(each).values() if isinstance(x, Optimizer)]
+
+
+def require_same_rules(first: Sequence[Group], other: Sequence[Group]) -> None:
+    """Refuse optimizers that the programs of the first ones do not compute: of another kind, with
+    other fixed settings or other states, or with a rule of the user's that reads other numbers.
+    """
+    if [group.glob for group in first] != [group.glob for group in other]:
+        raise OptimError(
+            f"Ensemble: its optimizers are for the globs {', '.join(g.glob for g in other)}; those "
+            f"of member 0 for {', '.join(g.glob for g in first)}, and all members share one "
+            "program. Use the same globs in the same order."
+        )
+    for one, another in zip(first, other, strict=True):
+        a, b = one.optimizer, another.optimizer
+        if a is not b and (a is None or b is None or not _same_rule(a, b)):
+            raise OptimError(
+                f"Ensemble: its optimizer is {b!r}; that of member 0 is {a!r}, whose rule is "
+                "another, and all members share one program. Let them differ in numbers that the "
+                "rule takes at run time, such as the learning rate, or make an ensemble of each."
+            )
+
+
+def _same_rule(a: Optimizer, b: Optimizer) -> bool:
+    if type(a) is not type(b) or fixed_of(a) != fixed_of(b) or a.keeps != b.keeps:
+        return False
+    functions = [
+        (getattr(a, name), getattr(b, name)) for name in names_of(a) if name != a.rate_name
+    ]
+    if not all(same(x, y) for x, y in functions if callable(x)):
+        return False
+    # A rule of the user's may read its numbers as constants.
+    users = any(True for _ in users_rules([Group(EVERYTHING, a)]))
+    return list(a.scalars(1)) == list(b.scalars(1)) and not (
+        users and numbers_of(a) != numbers_of(b)
+    )
 
 
 def _refuse(*_args: Any, **_kwargs: Any) -> NoReturn:

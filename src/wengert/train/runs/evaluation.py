@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import MethodType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from wengert.core import tree
 from wengert.core.dims import Shape
 from wengert.errors import ShapeError
-from wengert.train.bound_function import BoundFunction
-from wengert.train.runs.data import Data
 
 
 def is_same_function(f: Any, other: Any) -> bool:
@@ -32,7 +30,26 @@ def without_state(loss: Callable[..., Any], has_aux: bool) -> Callable[..., Any]
     return stateless
 
 
-def weighted_mean(bound: BoundFunction, data: Data) -> Any:
+class RowsOfData(Protocol):
+    """Batches of rows that a function is evaluated on."""
+
+    rows: int
+    size: int
+
+    def batches(self, order: None, drop_last: bool) -> Iterator[tuple[int, Any]]: ...
+    def first(self, rows: int) -> Any: ...
+
+
+class NumberedFunction(Protocol):
+    """A bound function, or that of all members of an ensemble."""
+
+    open_shapes: list[Shape] | None
+
+    def look(self) -> None: ...
+    def call_numbered(self, number: int, args: Sequence[Any]) -> Any: ...
+
+
+def weighted_mean(bound: NumberedFunction, data: RowsOfData) -> Any:
     """The mean of what a function returns over all batches, weighted by their rows: a tree, with
     Python floats for scalars.
     """
@@ -53,7 +70,9 @@ def weighted_mean(bound: BoundFunction, data: Data) -> Any:
     return tree.unflatten(structure, [float(x) if np.ndim(x) == 0 else x for x in means])
 
 
-def _shapes_elsewhere(bound: BoundFunction, data: Data, leaves: Sequence[Any]) -> list[Shape]:
+def _shapes_elsewhere(
+    bound: NumberedFunction, data: RowsOfData, leaves: Sequence[Any]
+) -> list[Shape]:
     """The shapes of a result for one row less, computed for the purpose where all batches have the
     same size: only then can it be seen which axes follow the rows. Else the shapes for the first
     batch.

@@ -194,20 +194,10 @@ class Drive:
         for updating, turn in zip(loop.updating, loop.many.turns, strict=True):
             at = updating, self._rest
             if (updating, True) in self._called and at not in loop.rest_sizes:
-                loop.rest_sizes[at] = self._sizes_of_rest(updating, turn.bound.executable, loop.aux)
+                loop.rest_sizes[at] = sizes_of_rest(
+                    self._engine, self._data, self._rest, updating, turn.bound.executable, loop.aux
+                )
         return len(loop.rest_sizes) > known
-
-    def _sizes_of_rest(self, updating: bool, executable: Executable, aux: Aux) -> Array | None:
-        engine = self._engine
-        own, batch = engine.own_arguments(), engine.kinds.prepared(self._data.first(self._rest))
-        if engine.programs[updating].executable(own, batch) is not executable:
-            return None
-        bound = bound_to(executable, (*own, *batch))
-        if bound is None or not (executable.recipe.grows and executable.suits(bound.sizes)):
-            return None
-        if _aux_of(executable, _report_of(engine) + 1, bound.sizes) != aux:
-            return None
-        return np.array(bound.ordered_sizes(), np.int64)
 
     def _take_many(
         self,
@@ -242,14 +232,31 @@ class Drive:
         done = many.made()
         if done:
             straight = length == 1 and many.last_row() == done - 1  # none was skipped before it
-            rows = slice(done) if straight else _rows_used(skipped[:done], phase, length)
+            rows = slice(done) if straight else rows_used(skipped[:done], phase, length)
             recorder.note_many(table, rows, done)
             if engine.plan.has_aux:
                 recorder.auxes.note_many(structure, kept, done)
         return done
 
 
-def _rows_used(skipped: Array, phase: int, length: int) -> Array:
+def sizes_of_rest(
+    engine: Engine, data: Data, rest: int, updating: bool, executable: Executable, aux: Aux
+) -> Array | None:
+    """The sizes of a program's Dims for a batch of so many rows; None where it is not known to be
+    right for them.
+    """
+    own, batch = engine.own_arguments(), engine.kinds.prepared(data.first(rest))
+    if engine.programs[updating].executable(own, batch) is not executable:
+        return None
+    bound = bound_to(executable, (*own, *batch))
+    if bound is None or not (executable.recipe.grows and executable.suits(bound.sizes)):
+        return None
+    if aux_of(executable, report_of(engine) + 1, bound.sizes) != aux:
+        return None
+    return np.array(bound.ordered_sizes(), np.int64)
+
+
+def rows_used(skipped: Array, phase: int, length: int) -> Array:
     """Which rows of the table calls have used, where the first one had this phase."""
     well = ~skipped
     found: Array = (phase + np.cumsum(well) - well) // length
@@ -264,7 +271,7 @@ def _overlap(engine: Engine, data: Data) -> bool:
     return any(is_live(x) and any(np.may_share_memory(x, y) for y in live) for x in data.leaves)
 
 
-def _report_of(engine: Engine) -> int:
+def report_of(engine: Engine) -> int:
     """The place of the report among the outputs: live arrays are returned before it."""
     return len(engine.live) + len(engine.early)
 
@@ -280,7 +287,7 @@ def make_turn(engine: Engine, data: Data, updating: bool) -> tuple[Turn, Aux] | 
         x is y and is_readable(x) for x, y in zip(given, tree.leaves(data.full), strict=True)
     )
     bound = bound_to(executable, (*own, *batch)) if as_is and not executable.prints else None
-    report = _report_of(engine)
+    report = report_of(engine)
     if bound is None or set(executable.written) != set(range(report)):
         return None
     rows = [x for x, whole in zip(given, data.whole, strict=True) if not whole]
@@ -290,10 +297,10 @@ def make_turn(engine: Engine, data: Data, updating: bool) -> tuple[Turn, Aux] | 
     turn = Turn(
         bound.without([*moved, numbers]), moved, numbers, executable.output_slots[report], others
     )
-    return turn, _aux_of(executable, report + 1, bound.sizes)
+    return turn, aux_of(executable, report + 1, bound.sizes)
 
 
-def _aux_of(executable: Executable, first: int, sizes: Mapping[str, int]) -> Aux:
+def aux_of(executable: Executable, first: int, sizes: Mapping[str, int]) -> Aux:
     """The form of the aux that calls of a program return, and the types of its arrays."""
     returned = executable.signature.returned
     marks = tree.unflatten(returned, [np.empty(0)] * returned.count)

@@ -6,7 +6,7 @@ import reprlib
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from wengert.train.runs.history import Epoch, History, Rates, Recorder, joined
 from wengert.train.runs.native_loop import BatchPlace, Drive
 
 PATIENCE = 0.05  # seconds that others wait for their turn, beside the epoch that goes on then
+EpochKind = TypeVar("EpochKind")
 MOST_STEPS = 2**14  # that are taken in one turn, beside those of one epoch
 
 
@@ -35,7 +36,7 @@ class Run(NamedTuple):
 
     def each_epoch(self, engine: Engine, rates: Rates) -> Iterator[Epoch]:
         """Take all steps of an epoch, then yield what came of it."""
-        self._warn_without_update(engine)
+        warn_without_update(self.by, self.epochs * self.data.steps(self.drop_last), engine)
         drive = self._drive(engine)
         for _ in range(self.epochs):
             auxes = Auxes(self.only_last_aux)
@@ -47,7 +48,7 @@ class Run(NamedTuple):
 
     def whole(self, engine: Engine, rates: Rates) -> History:
         """Take all steps, and say what came of them."""
-        self._warn_without_update(engine)
+        warn_without_update(self.by, self.epochs * self.data.steps(self.drop_last), engine)
         drive, auxes = self._drive(engine), Auxes(self.only_last_aux)
         parts: list[History] = []
         left = self.epochs
@@ -74,28 +75,29 @@ class Run(NamedTuple):
         engine.guard.change_in_parts(self.by, taken.begin, taken.go_on)
         return taken
 
-    def _warn_without_update(self, engine: Engine) -> None:
-        """Calls that accumulate and do not suffice for an update change no parameter."""
-        calls, length = self.epochs * self.data.steps(self.drop_last), engine.plan.accumulate
-        if 0 < calls < length - engine.phase:
-            warn_user(
-                f"{self.by}: given {calls} batch{'es' * (calls > 1)} in all, and accumulate="
-                f"{length} needs {length - engine.phase} more for an update; nothing is trained "
-                "by this run. Choose smaller batches, more epochs, or a smaller accumulate.",
-                AccumulationWarning,
-            )
+
+def warn_without_update(by: str, calls: int, engine: Engine) -> None:
+    """Calls that accumulate and do not suffice for an update change no parameter."""
+    length = engine.plan.accumulate
+    if 0 < calls < length - engine.phase:
+        warn_user(
+            f"{by}: given {calls} batch{'es' * (calls > 1)} in all, and accumulate="
+            f"{length} needs {length - engine.phase} more for an update; nothing is trained "
+            "by this run. Choose smaller batches, more epochs, or a smaller accumulate.",
+            AccumulationWarning,
+        )
 
 
-class Epochs(Iterator[Epoch]):
+class Epochs(Iterator[EpochKind]):
     """The epochs of a run, each of which trains when it is asked for. Whoever asks for none hears
     that nothing was trained.
     """
 
-    def __init__(self, run: Run, engine: Engine, rates: Rates) -> None:
-        self._run, self._begun = run, run.epochs == 0
-        self._each, self._line = run.each_epoch(engine, rates), user_line()
+    def __init__(self, by: str, epochs: int, each: Iterator[EpochKind]) -> None:
+        self._by, self._count, self._begun = by, epochs, epochs == 0
+        self._each, self._line = each, user_line()
 
-    def __next__(self) -> Epoch:
+    def __next__(self) -> EpochKind:
         self._begun = True
         return next(self._each)
 
@@ -103,7 +105,7 @@ class Epochs(Iterator[Epoch]):
         if getattr(self, "_begun", True) or sys.is_finalizing():
             return
         warn_user(
-            f"{self._run.by}: given {self._run.epochs} epoch{'s' * (self._run.epochs > 1)}, and "
+            f"{self._by}: given {self._count} epoch{'s' * (self._count > 1)}, and "
             "no loop went through them; each one trains when it is asked for, and nothing was "
             "trained. Write for epoch in step.epochs(…), or step.run(…).",
             UnusedWarning,

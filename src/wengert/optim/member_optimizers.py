@@ -1,0 +1,111 @@
+"""Optimizers for the members of an ensemble: one for each entry of a setting that is an array."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.core.words.missing import Explained
+from wengert.errors import OptimError
+from wengert.optim.settings import Setting
+
+_RATES = ("lr", "learning_rate")
+_OF_ONE = (*_RATES, "init", "step", "step_graph_node", "update", "state_dict", "load_state_dict")
+
+
+class MemberOptimizers(Explained, Sequence[Any]):
+    """What `wg.optim.Adam(np.logspace(-4, -2, 64))` is: 64 optimizers, for the members of a
+    `wg.Ensemble`. It is a sequence of them, and no optimizer itself.
+    """
+
+    _repairs = dict.fromkeys(_OF_ONE, "Take one of them by its number")
+    _nature = "these are several optimizers, for the members of a wg.Ensemble"
+
+    def __init__(self, made: Sequence[Any]) -> None:
+        self._made = tuple(made)
+
+    def __getitem__(self, i: Any) -> Any:
+        found = self._made[i]
+        return MemberOptimizers(found) if isinstance(i, slice) else found
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def __repr__(self) -> str:
+        few = ", ".join(map(repr, self._made[:2]))
+        return f"[{few}{', …' if len(self) > 2 else ''}] for {len(self)} members"
+
+
+def made_for_members(
+    kind: type, args: Sequence[Any], named: Mapping[str, Any]
+) -> MemberOptimizers | None:
+    """The optimizers that a constructor is called for; None where it is called for one, as long as
+    no setting is an array or a list with an entry for each member.
+    """
+    if not any(_may_be_several(x) for x in (*args, *named.values())):
+        return None
+    try:
+        given = inspect.signature(kind.__init__).bind(None, *args, **named)  # type: ignore[misc]
+    except TypeError:  # the constructor itself says what is wrong
+        return None
+    values = dict(list(given.arguments.items())[1:])
+    lists = {name: x for name, x in values.items() if _is_several(kind, name, x)}
+    if not lists:
+        return None
+    counts = {name: len(x) for name, x in lists.items()}
+    if len(set(counts.values())) > 1 or not all(counts.values()):
+        shown = ", ".join(f"{name}: {count}" for name, count in counts.items())
+        raise OptimError(
+            f"{kind.__name__}: given settings with entries for different numbers of members "
+            f"({shown}); each has one entry for every member. Give them the same length."
+        )
+    return MemberOptimizers(
+        [
+            kind(**values | {name: _entry(x[i]) for name, x in lists.items()})
+            for i in range(next(iter(counts.values())))
+        ]
+    )
+
+
+def _may_be_several(x: Any) -> bool:
+    return isinstance(x, list | MemberOptimizers) or (isinstance(x, np.ndarray) and x.ndim > 0)
+
+
+def _is_several(kind: type, name: str, x: Any) -> bool:
+    """Whether a setting has an entry for each member: it is a list or an array, and as the value of
+    one member it would be refused.
+    """
+    if isinstance(x, MemberOptimizers):
+        return True
+    if not _may_be_several(x):
+        return False
+    if name in _RATES or name == getattr(kind, "rate_name", None):
+        return isinstance(x, np.ndarray) or all(_is_rate(each) for each in x)
+    setting = getattr(kind, name, None)
+    if not isinstance(setting, Setting):
+        return False
+    try:
+        setting.check(kind.__name__, name, x)
+    except OptimError:
+        return all(_is_checked(kind, name, setting, each) for each in x)
+    return False
+
+
+def _is_checked(kind: type, name: str, setting: Setting[Any], x: Any) -> bool:
+    try:
+        setting.check(kind.__name__, name, _entry(x))
+    except OptimError:
+        return False
+    return True
+
+
+def _is_rate(x: Any) -> bool:
+    return callable(x) or (isinstance(x, int | float | np.number) and not isinstance(x, bool))
+
+
+def _entry(x: Any) -> Any:
+    """A setting of one member: a row of an array may be a pair, such as betas."""
+    return tuple(x.tolist()) if isinstance(x, np.ndarray) and x.ndim else x

@@ -1,0 +1,1 @@
+"""Crews: one program for many members, each with arrays of its own."""

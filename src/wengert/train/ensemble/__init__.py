@@ -1,0 +1,1 @@
+"""Ensembles: many training steps of one program, taken in one native call."""

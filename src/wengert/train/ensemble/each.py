@@ -1,0 +1,59 @@
+"""Each: what every member has one of, as arrays with an axis of members in front."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.errors import ShapeError
+
+
+class Each:
+    """A tree whose arrays have an axis of members in front: entry i is for member i."""
+
+    def __init__(self, tree: Any) -> None:
+        self.tree = tree
+
+    def of(self, member: int) -> Any:
+        """What member i is given: views of the arrays."""
+        return tree.map(lambda x: x[member, ...], self.tree)
+
+    def __repr__(self) -> str:
+        return f"each({self.tree!r})"
+
+
+def each(given: Any) -> Any:
+    """Mark an argument of an ensemble as one for each member: axis 0 of every array counts them.
+
+    >>> models = [np.zeros(2)] * 3
+    >>> ensemble = wg.Ensemble(lambda w, x: wg.mean((w - x) ** 2), models, wg.optim.SGD(0.1))
+    >>> ensemble(wg.train.each(np.arange(6.0).reshape(3, 2)))
+    array([ 0.5,  6.5, 20.5])
+    """
+    arrays = tree.with_numpy(given)
+    if not tree.leaves(arrays) or any(np.ndim(x) == 0 for x in tree.leaves(arrays)):
+        raise ShapeError(
+            f"each: given {given!r}; it must be an array, or a tree of arrays, with an axis of "
+            "members in front. Stack what the members are given, as in each(np.stack(batches))."
+        )
+    return Each(arrays)
+
+
+def of_member(arguments: Sequence[Any], member: int) -> tuple[Any, ...]:
+    """The arguments that one member is given."""
+    return tuple(x.of(member) if isinstance(x, Each) else x for x in arguments)
+
+
+def require_members(by: str, names: Sequence[str], arguments: Sequence[Any], members: int) -> None:
+    """Refuse an argument for each member whose first axis is not that of the members."""
+    for name, x in zip(names, arguments, strict=True):
+        for leaf in tree.leaves(x.tree) if isinstance(x, Each) else ():
+            if leaf.shape[0] != members:
+                raise ShapeError(
+                    f"{by}: argument {name!r} was given for each member with shape "
+                    f"{tuple(int(n) for n in leaf.shape)}; its first axis must have {members} "
+                    f"entries, one for each member. Stack {members} of them."
+                )

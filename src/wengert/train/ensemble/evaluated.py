@@ -1,0 +1,50 @@
+"""Data that all members are evaluated on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from wengert.core import tree
+from wengert.runtime.outside.live import is_live
+from wengert.train.ensemble.each import Each, of_member
+from wengert.train.runs.data import Data
+
+
+class EvaluatedData:
+    """Batches of rows, in their order: the same for all members, or `each`."""
+
+    def __init__(
+        self,
+        by: str,
+        names: Sequence[str],
+        arguments: Sequence[Any],
+        size: Any,
+        own: Sequence[Any],  # what every batch begins with
+    ) -> None:
+        first = Data(by, names, of_member(arguments, 0), size, may_be_short=True)
+        self.rows, self.size, self._own = first.rows, first.size, tuple(own)
+        self._arguments = [x if isinstance(x, Each) else tree.with_numpy(x) for x in arguments]
+
+    def batches(self, order: None, drop_last: bool) -> Iterator[tuple[int, Any]]:
+        """(rows, batch) one after the other."""
+        for begin in range(0, self.rows, self.size):
+            end = min(begin + self.size, self.rows)
+            yield end - begin, self._cut(begin, end)
+
+    def first(self, rows: int) -> Any:
+        """A batch of the first rows, this many."""
+        return self._cut(0, rows)
+
+    def _cut(self, begin: int, end: int) -> tuple[Any, ...]:
+        def of_all(x: Any) -> Any:
+            return x if x.ndim == 0 or is_live(x) else x[begin:end]
+
+        def of_each(x: Any) -> Any:
+            return x if x.ndim == 1 else x[:, begin:end]
+
+        parts = [
+            Each(tree.map(of_each, x.tree)) if isinstance(x, Each) else tree.map(of_all, x)
+            for x in self._arguments
+        ]
+        return (*self._own, *parts)

@@ -1,0 +1,52 @@
+"""The arrays among the arguments of a call, as machine code finds them for each member."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.runtime.entries import objects
+from wengert.runtime.given_arrays import is_readable
+from wengert.train.ensemble.each import Each
+from wengert.train.storage import Array
+
+
+class GivenArrays:
+    """Arguments of a call: given to all members, or `each`."""
+
+    def __init__(self, arguments: Sequence[Any]) -> None:
+        self.arguments = arguments
+        self._leaves: list[tuple[Any, bool]] = []  # each array, and whether it is one for each
+        self._forms: list[Any] = []
+        for x in arguments:
+            if type(x) is np.ndarray:
+                self._leaves.append((x, False))
+                self._forms.append(None)
+                continue
+            is_each = isinstance(x, Each)
+            leaves, structure = tree.flatten(x.tree if is_each else x)
+            self._leaves += [(leaf, is_each) for leaf in leaves]
+            self._forms.append((structure, len(leaves)))
+
+    def kind(self) -> Any:
+        """What arguments have in common that one crew serves; None where Python has to look."""
+        if not self._leaves or any(form is not None and not form[1] for form in self._forms):
+            return None
+        kinds = []
+        for x, is_each in self._leaves:
+            if type(x) is not np.ndarray or not is_readable(x[0] if is_each else x):
+                return None
+            kinds.append((x.shape[is_each:], x.dtype, is_each))
+        ids = [id(x) for x, _ in self._leaves]
+        # An array at two places is one argument.
+        return *kinds, *self._forms, tuple(map(ids.index, ids))
+
+    def addresses(self, members: Array) -> Array:
+        """Where the arrays of each member lie."""
+        first = [objects.data(x) for x, _ in self._leaves]
+        apart = [x.strides[0] if is_each else 0 for x, is_each in self._leaves]
+        found: Array = np.array(first, np.int64) + members[:, None] * np.array(apart, np.int64)
+        return found

@@ -1,0 +1,53 @@
+"""Scores: which members are best, and the seeds that members are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import ShapeError
+from wengert.train.option_checks import whole
+from wengert.train.runs.run import require_shuffle_seed
+
+
+def best_of(metric: Any, members: int, count: int | None, largest: bool) -> int | list[int]:
+    """The number of the best member, or those of so many, the best first. Of equal ones the first
+    is better, and NaN is worse than any number.
+    """
+    scores = np.asarray(metric)
+    if scores.shape != (members,) or scores.dtype.kind not in "biuf":
+        raise ShapeError(
+            f"Ensemble.best: given a metric of shape {scores.shape}; it must be a number for each "
+            f"of the {members} members. Pass an array of these, or a function that returns one "
+            "number."
+        )
+    scores = scores.astype(np.float64)
+    order = np.argsort(-scores if largest else scores, kind="stable")  # NaN comes last
+    if count is None:
+        return int(order[0])
+    number = whole(count)
+    if number is None or not 1 <= number <= members:
+        raise ValueError(
+            f"Ensemble.best: count={count!r} was given; it is a whole number from 1 to {members}. "
+            "Choose one."
+        )
+    return [int(i) for i in order[:number]]
+
+
+def seeds_of_members(by: str, name: str, given: Any, members: int) -> list[int] | None:
+    """A seed for each member; one for all of them may be given, or None."""
+    if given is None:
+        return None
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and np.ndim(given):
+        if len(given) != members:
+            raise ShapeError(
+                f"{by}: {name} was given with {len(given)} seeds for {members} members; it is one "
+                "seed for all, or a list with one for each. Pass ensemble.seeds."
+            )
+        for seed in given:
+            require_shuffle_seed(by, seed)
+        return [int(seed) for seed in given]
+    require_shuffle_seed(by, given)
+    return [int(given)] * members

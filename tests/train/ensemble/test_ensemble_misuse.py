@@ -1,0 +1,133 @@
+"""What is refused, in words, with nothing changed."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.errors import CopiedWarning, OptimError, ShapeError
+
+from .populations import MEMBERS, X, Y, ensemble, init, loss, prints
+
+
+def refused(match, kind=Exception, **given):
+    arguments = {"models": init, "optimizer": wg.optim.SGD(0.1)} | given
+    models, optimizer = arguments.pop("models"), arguments.pop("optimizer")
+    with pytest.raises(kind, match=match):
+        wg.Ensemble(loss, models, optimizer, **arguments)
+
+
+def test_members_that_do_not_fit():
+    refused("members=0 was given; it is a whole number", members=0)
+    refused("Say members=64", ValueError)
+    refused("given dict as the models", TypeError, models={"w": X})
+    refused(
+        "given different numbers of members \\(members: 3, models: 2",
+        models=[init(0)] * 2,
+        members=3,
+    )
+    refused("pass a function: lambda seed", models=[init(0)] * 2, members=3)
+    refused("given no members", models=[])
+    refused("seeds: 2", seeds=[1, 2], members=3)
+    refused("seeds\\[1\\] is -1", seeds=[1, -1])
+    refused("seeds=7 was given", TypeError, seeds=7)
+    refused("optimizers: 2", optimizer=wg.optim.SGD([0.1, 0.2]), members=3)
+    refused("optimizers: 2", optimizer={"*": [wg.optim.SGD(0.1)] * 2}, members=3)
+    refused("clip_norm: 2", clip_norm=[1.0, 2.0], members=3)
+    refused("clip_norm was given with shape", clip_norm=np.ones((2, 2)), members=4)
+    refused("clip_norm=-1.0 was given", clip_norm=[1.0, -1.0], members=2)
+    refused("member 1 has no limit, and member 0 clip_norm", clip_norm=[1.0, None], members=2)
+
+
+def test_models_that_differ():
+    refused("member 1: its model is", ShapeError, models=[init(0), init(0)[:1]])
+    refused(
+        "member 2: leaf '0.w' of the model is float32\\(3, 4\\)",
+        ShapeError,
+        models=[init(0), init(1), init(1, (3, 4, 1))],
+    )
+    wide = [{name: x.astype(np.float64) for name, x in layer.items()} for layer in init(0)]
+    refused("member 1: leaf '0.w' of the model is float64", ShapeError, models=[init(0), wide])
+    refused(
+        "member 1: its model has 2 where that of member 0 has 1",
+        ShapeError,
+        models=[(init(0), 1), (init(0), 2)],
+    )
+    refused("If the list of models is one model|member 1", models=init(0, (3, 8, 8, 1)))
+
+
+def test_optimizers_that_differ():
+    both = [wg.optim.SGD(0.1), wg.optim.Adam(0.1)]
+    refused("member 1: its optimizer is Adam", OptimError, optimizer=both)
+    refused(
+        "member 1: its optimizer is SGD\\(lr=0.1\\)",
+        OptimError,
+        optimizer=wg.optim.SGD(0.1, momentum=[0.9, 0.0]),
+    )
+    refused(
+        "member 1: its optimizers are for the globs",
+        OptimError,
+        optimizer=[{"*": wg.optim.SGD(0.1)}, {"*.w": wg.optim.SGD(0.1), "*": None}],
+    )
+
+
+def test_settings_of_optimizers():
+    several = wg.optim.Adam(np.array([0.1, 0.2]), betas=[(0.9, 0.99), (0.8, 0.9)])
+    assert [each.betas for each in several] == [(0.9, 0.99), (0.8, 0.9)]
+    assert [each.optimizer.lr for each in wg.optim.EMA(several)] == [0.1, 0.2]
+    assert wg.optim.Adam(0.1, betas=[0.9, 0.99]).betas == (0.9, 0.99)  # a pair for all
+    with pytest.raises(OptimError, match=r"\(lr: 2, eps: 3\); each has one entry"):
+        wg.optim.Adam([0.1, 0.2], eps=[1e-8] * 3)
+    with pytest.raises(OptimError, match=r"lr=-1\.0 was given"):
+        wg.optim.Adam([0.1, -1.0])
+    with pytest.raises(OptimError, match=r"given 2 optimizers, .*a step has one"):
+        wg.TrainStep(loss, init(0), several)
+    with pytest.raises(AttributeError, match="several optimizers, for the members of"):
+        _ = several.learning_rate
+
+
+def test_arguments():
+    made = ensemble()
+    made(X, Y)
+    before = prints(made)
+    each = wg.train.each
+    for call, match in (
+        (lambda: made(each(X), Y), "argument 'x' was given for each member with shape \\(44, 3\\)"),
+        (lambda: made.run(each(X), Y, batch_size=8), "its first axis must have 5 entries"),
+        (lambda: made(each(np.stack([X] * MEMBERS)), Y[:3]), "44|batch"),
+        (lambda: made.run(X, Y, batch_size=45), "batch_size=45 was given for 44 rows"),
+        (lambda: made.run(X, Y[:9], batch_size=8), "different numbers of rows"),
+        (lambda: made.run(X, Y, batch_size=8, shuffle_seed=[1, 2]), "2 seeds for 5 members"),
+        (lambda: made.run(X, Y, batch_size=8, shuffle_seed=-1), "shuffle_seed=-1 was given"),
+        (lambda: made.run(X, Y, batch_size=8, bootstrap=[1]), "bootstrap was given with 1 seeds"),
+        (lambda: made.run(X, Y, batch_size=8, epochs=-1), "epochs=-1 was given"),
+        (lambda: made.run(X, Y), "batch_size"),
+        (lambda: made(X, z=Y), "z"),
+        (lambda: each(3.0), "with an axis of members in front"),
+        (lambda: made.keep([]), "at least one must stay"),
+        (lambda: made.keep([1, 1]), "member 1 was given twice"),
+        (lambda: made.keep([5]), "there are 5, from 0 to 4"),
+        (lambda: made.keep(3), "the numbers of members are needed"),
+        (lambda: made.keep(np.array([True])), "a mask of shape \\(1,\\)"),
+        (lambda: made.exchange(0, 7), "member 7 was given"),
+        (lambda: made.fingerprint("a"), "member 'a' was given"),
+        (lambda: made.best([1.0]), "a number for each of the 5 members"),
+        (lambda: made.best(np.ones(5), count=6), "count=6 was given"),
+        (lambda: copy.deepcopy(made), "cannot be copied"),
+        (lambda: made.bind(3), "what to bind"),
+        (lambda: wg.compile(lambda x: made(x, Y))(X), "Ensemble"),
+    ):
+        with pytest.raises(Exception, match=match):
+            call()
+    assert prints(made) == before
+
+
+def test_what_would_be_lost():
+    optimizer = wg.optim.SGD(0.1)
+    made = wg.Ensemble(loss, init, optimizer, members=2)
+    optimizer.learning_rate = 1.0
+    with pytest.warns(CopiedWarning):
+        made(X, Y)
+    with pytest.warns(wg.errors.UnusedWarning, match="no loop went through"):
+        made.epochs(X, Y, batch_size=8)
