@@ -176,7 +176,7 @@ def test_the_code_of_a_loop_does_not_grow_with_its_length():
         gradient = wg.value_and_grad(loss, argnums=(0, 1, 2))
         return str(wg.compile(gradient).executable(real(3, 3), real(3), real(length, 3)).text)
 
-    assert text(20_000).count("\n") < 1.1 * text(50).count("\n")
+    assert text(20_000).count("\n") < 2 * text(50).count("\n")  # one more kind of loop, at most
 
 
 def test_everything_inside_a_loop():
