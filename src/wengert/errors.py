@@ -409,7 +409,23 @@ class LiveWarning(WengertWarning):
     """
 
 
+class RankWarning(WengertWarning):
+    """All ranks were given the same rows as their parts of a batch: each computes all of it.
+
+    `step(*wg.parallel.shard(ranks, x, y))` gives each rank its part.
+    """
+
+
+class StackedWarning(WengertWarning):
+    """All members of an ensemble were given a batch that looks like a stack of batches, one for
+    each member.
+
+    `ensemble(wg.train.each(x), wg.train.each(y))` gives x[i] and y[i] to member i.
+    """
+
+
 class SweepWarning(WengertWarning):
-    """Some settings of a sweep failed; or its folder holds results that are of another grid, or
-    cannot be read.
+    """Some settings of a sweep failed, or a group of them did as a whole; or a setting went on with
+    the step of another one; or the folder holds results of another grid, or files that cannot be
+    read.
     """

@@ -86,12 +86,15 @@ USING = {
     "Ensemble, each of too few": lambda: ensemble()(EACH(X), Y),
     "Ensemble, each is not finite": lambda: ensemble()(X * np.nan, Y),
     "Ensemble.run, seeds of too few": lambda: ensemble().run(X, Y, batch_size=2, shuffle_seed=[1]),
+    "Ensemble.run, bootstrap=7": lambda: ensemble().run(X, Y, batch_size=2, bootstrap=7),
+    "Ensemble, each of a list": lambda: ensemble()(EACH([X, X]), Y),
     "Ensemble.keep of a mask": lambda: ensemble().keep(np.ones(3, bool)),
     "Ensemble.keep of a number": lambda: ensemble().keep(1),
     "Ensemble.keep of none": lambda: ensemble().keep([]),
     "Ensemble.keep twice": lambda: ensemble().keep([1, 1]),
     "Ensemble.exchange beyond": lambda: ensemble().exchange(0, 2),
     "Ensemble.best of one score": lambda: ensemble().best([1.0]),
+    "Ensemble.best of NaN": lambda: ensemble().best([np.nan, np.nan]),
     "Ensemble.best of too many": lambda: ensemble().best([1.0, 2.0], count=3),
     "Ensemble.load_state_dict of a step": lambda: ensemble().load_state_dict(
         ensemble().members[0].state_dict()

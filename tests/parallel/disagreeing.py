@@ -5,6 +5,7 @@ python disagreeing.py
 
 import json
 import sys
+import warnings
 
 import numpy as np
 
@@ -71,6 +72,15 @@ def rate_later(ranks, other):
     step(_batch(ranks))
 
 
+def same_rows(ranks, other):
+    """Not where they differ: the whole batch on both ranks is a warning, raised here."""
+    x = np.arange(3.0 * ROWS, dtype=np.float32).reshape(ROWS, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _step(ranks)(wg.parallel.shard(ranks, x))
+        _step(ranks)(x)
+
+
 def program(ranks, other):
     power = 4 if other else 2
 
@@ -81,7 +91,18 @@ def program(ranks, other):
 
 
 # The last one ends the ranks: it is found when they have begun to compute.
-CASES = [optimizer, parameters, setting, one_assigned, rows, form, data, rate_later, program]
+CASES = [
+    optimizer,
+    parameters,
+    setting,
+    one_assigned,
+    rows,
+    form,
+    data,
+    rate_later,
+    same_rows,
+    program,
+]
 
 
 def main():
@@ -89,7 +110,7 @@ def main():
     for case in CASES:
         try:
             case(ranks, ranks.rank == 1)
-        except wg.errors.RankError as error:
+        except (wg.errors.RankError, wg.errors.RankWarning) as error:
             text = str(error)
         else:
             text = ""

@@ -176,8 +176,9 @@ SAID = {
     "one_assigned": "the state of the step .* on rank 1 differs",
     "rows": "rank 0 was given 8 of 20 rows; its part is 10",
     "form": "rank 1 was given a batch of another form",
-    "data": "the data on rank 1 differs",
+    "data": "the data on rank 1 differs.*Give all of them the whole data",
     "rate_later": "rank 1 would update with another learning rate",
+    "same_rows": "given the same rows on all 2 ranks.*step\\(\\*wg.parallel.shard",
     "program": "the program for micro-batches of 2 rows on rank 1 differs",
 }
 
@@ -209,7 +210,8 @@ for k in range(10**9):
 
 
 @needs_mpi
-def test_a_killed_rank_ends_the_others_with_an_error_that_names_it(tmp_path):
+def test_a_killed_rank_ends_the_others_with_an_error_that_names_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
     script = tmp_path / "killed.py"
     script.write_text(KILLED)
     began = time.monotonic()
@@ -217,6 +219,8 @@ def test_a_killed_rank_ends_the_others_with_an_error_that_names_it(tmp_path):
     assert not fine
     assert re.search(r"rank 0 \| .*RankError: .*rank 1 of 2 is gone \(its process died\)", beside)
     assert "wengert launch: rank 1 died" in beside
+    assert "Traceback" in beside
+    assert "[0]" not in beside
     assert time.monotonic() - began < 60
 
 

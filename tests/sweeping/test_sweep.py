@@ -69,6 +69,9 @@ def test_nan_is_never_the_best():
     found = swept(lambda n: {"accuracy": values[n]}, {"n": range(5)})
     assert found.best("accuracy").settings == {"n": 2}
     assert found.best("accuracy", "min").settings == {"n": 1}
+    found = swept(lambda n: {"loss": math.nan, "accuracy": n}, {"n": [1, 2]})
+    with pytest.raises(ValueError, match="no run has a number for 'loss'; it is NaN, or no"):
+        found.best("loss")
 
 
 def test_a_list_of_settings_and_a_number():
@@ -192,6 +195,70 @@ def test_of_a_group_that_fails_each_is_tried_alone():
         found = swept(together, [{}], seeds=3, group="seed")
     assert [run.metrics.get("double") for run in found] == [0, None, 4]
     assert found[1].error == "ValueError: one"
+
+
+def test_a_group_that_fails_only_together_is_told():
+    """One by one takes longer, and nobody would know."""
+
+    def together(lr):
+        if len(lr) > 1:
+            raise ValueError("too many")
+        return [{"loss": lr[0]}]
+
+    with pytest.warns(wg.errors.SweepWarning, match="ValueError: too many for a group.* 3 set"):
+        found = swept(together, {"lr": [1, 2, 3]}, group="lr")
+    assert [run["loss"] for run in found] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("value", [[{"loss": 1}], {"loss": 1}])
+def test_a_group_without_a_list_of_results_is_not_tried_alone(value):
+    calls = []
+
+    def together(lr):
+        calls.append(lr)
+        return value
+
+    with pytest.raises(wg.errors.SweepError, match="for a group of 2; it returns a list"):
+        swept(together, {"lr": [1, 2]}, group="lr")
+    assert calls == [[1, 2]]
+
+
+outside = wg.TrainStep(loss, np.zeros(3), wg.optim.SGD(0.1))
+
+
+def trained_outside(lr):
+    outside.optimizer.learning_rate = lr
+    return outside(X, Y)
+
+
+def set_back(lr):
+    outside.load_state_dict(BEGUN)
+    return trained_outside(lr)
+
+
+BEGUN = outside.state_dict()
+
+
+def test_a_step_that_settings_share_is_told():
+    grid = {"lr": [0.1, 0.01, 0.2]}
+    with pytest.warns(wg.errors.SweepWarning, match="train trained 'outside'.*Make it inside") as w:
+        swept(lambda lr: trained_outside(lr), grid)
+    assert len(w) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_step_that_is_set_back_is_no_reason_to_warn():
+    found = swept(set_back, {"lr": [0.1, 0.01, 0.2]})
+    assert len({run["result"] for run in found}) == 1  # the loss before an update
+    swept(lambda n: outside.evaluate(loss, X, Y, batch_size=n), {"n": [2, 4, 5]})
+
+
+def test_an_ensemble_is_kept_as_its_state():
+    members = wg.Ensemble(loss, [np.zeros(3), np.ones(3)], wg.optim.SGD(0.1))
+    found = swept(lambda lr: {"loss": members(X, Y).min(), "all": members}, {"lr": [0.1]})
+    other = wg.Ensemble(loss, [np.zeros(3)] * 2, wg.optim.SGD(0.1))
+    other.load_state_dict(found[0]["all"])
+    assert [other.fingerprint(i) for i in range(2)] == [members.fingerprint(i) for i in range(2)]
 
 
 class Terminal(io.StringIO):

@@ -58,10 +58,10 @@ def within(need: str, accepts: Callable[[float], bool]) -> Check[float]:
     def check(owner: str, name: str, value: Any) -> float:
         number = _plain_number(value)
         if number is None or not accepts(number):
-            raise OptimError(
-                f"{owner}: {name}={value!r} was given; it must be {need}. "
-                "Choose a number of that range."
-            )
+            repair = "Choose a number of that range"
+            if isinstance(value, tuple) and len(value) > 1:
+                repair = f"For members of a wg.Ensemble write a list, {name}={list(value)}"
+            raise OptimError(f"{owner}: {name}={value!r} was given; it must be {need}. {repair}.")
         return number
 
     return check

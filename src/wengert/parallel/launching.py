@@ -73,6 +73,7 @@ def launch(
     """
     with tempfile.TemporaryDirectory(prefix="wengert-launch-") as folder:
         environment = dict(os.environ, **{FOLDER: folder, COUNT: str(count)})
+        environment.pop("PYTHONUNBUFFERED", None)  # engines tag each piece of a line that comes
         for name in THREADS:
             if threads is not None or name not in os.environ:
                 environment[name] = str(threads or threads_for(count))
@@ -200,7 +201,9 @@ def _pass_on(stream: IO[str], engine: str, tell: Tell) -> None:
     for line in stream:
         found = _TAGS[engine].match(line)
         text = line.rstrip("\n")
-        tell(f"rank {found[1]} | {text[found.end() :]}" if found else text)
+        if found is not None:
+            text = text[found.end() :].removesuffix(found[0])  # where the end of a line came alone
+        tell(f"rank {found[1]} | {text}" if found else text)
 
 
 def _is_rank(process: int) -> bool:

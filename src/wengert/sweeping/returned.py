@@ -17,6 +17,7 @@ from wengert.errors import CheckpointError
 from wengert.sweeping.grid import BY
 from wengert.sweeping.value_identity import identity_of_value
 from wengert.train.checkpoints.files_structure import Encoder, MissingFunction, decode
+from wengert.train.ensemble.ensemble import Ensemble
 from wengert.train.runs.history import History
 from wengert.train.step import TrainStep
 
@@ -110,7 +111,7 @@ def _fields(value: Any) -> Any:
 
 def _copied(name: str, value: Any) -> Any:
     """A value as it would come back from a file."""
-    if isinstance(value, TrainStep):
+    if isinstance(value, TrainStep | Ensemble):
         value = value.state_dict()
     encoder = Encoder()
     try:

@@ -101,6 +101,7 @@ def _collected(
 ) -> dict[int, SweepRun]:
     """All runs by number, each kept and shown when it comes."""
     runs = dict(finished)
+    apart: dict[int, str] = {}  # settings whose group failed for no fault of theirs
     line = SweepProgress(len(settings), len(finished)) if progress else None
     try:
         with closing(outcomes):  # type: ignore[type-var]
@@ -109,6 +110,8 @@ def _collected(
                 if saved is not None:
                     saved.keep(each, outcome)
                 runs[outcome.number] = run = _run(each, outcome)
+                if outcome.together is not None:
+                    apart[outcome.number] = outcome.together
                 if line is not None:
                     line(run)
     except BaseException as error:
@@ -117,6 +120,13 @@ def _collected(
     finally:
         if line is not None:
             line.close()
+    if apart:
+        warn_user(
+            f"{BY}: train raised {next(iter(apart.values()))} for a group, and nothing for each of "
+            f"its settings alone; {len(apart)} settings were called one by one, which takes "
+            "longer. Call train by hand with lists of several values, and mend it.",
+            SweepWarning,
+        )
     return runs
 
 

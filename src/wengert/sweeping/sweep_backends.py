@@ -22,6 +22,7 @@ import numpy as np
 
 from wengert.runtime.workers import available
 from wengert.sweeping.grid import BY
+from wengert.sweeping.outside_steps import OutsideSteps
 from wengert.sweeping.sweep_call import Outcome, TrainCall, Unit
 
 _LOST = "its process was ended from outside: it crashed, or was killed, perhaps for want of memory"
@@ -54,8 +55,11 @@ def shares(backend: str, workers: int | None, threads: int | None, units: int) -
 
 
 def _serial(units: Sequence[Unit], call: TrainCall, _: Shares) -> Iterator[Outcome]:
+    outside = OutsideSteps(call.train)
     for unit in units:
-        yield from call(unit)
+        found = call(unit)
+        outside.look()
+        yield from found
 
 
 # On the cores of this machine.

@@ -34,6 +34,7 @@ class Outcome:
     seconds: float
     error: str | None = None
     traceback: str | None = None
+    together: str | None = None  # what a call for its group raised, where alone all were well
 
 
 @dataclass(frozen=True)
@@ -46,19 +47,28 @@ class TrainCall:
 
     def __call__(self, unit: Unit) -> list[Outcome]:
         with _threads_limited(self.threads):
-            found = self._called(unit)
-            if len(found) > 1 and found[0].error is not None:  # each alone: some may be well
-                found = [
-                    each
-                    for number, settings in zip(unit.numbers, unit.settings, strict=True)
-                    for each in self._called(Unit((number,), (settings,)))
-                ]
-        return found
+            found, may_be_well_alone = self._called(unit)
+            return self._apart(unit, found[0].error) if may_be_well_alone else found
 
-    def _called(self, unit: Unit) -> list[Outcome]:
-        began = time.perf_counter()
+    def _apart(self, unit: Unit, error: str | None) -> list[Outcome]:
+        """Call train for each setting of a group that failed."""
+        found = [
+            each
+            for number, settings in zip(unit.numbers, unit.settings, strict=True)
+            for each in self._called(Unit((number,), (settings,)))[0]
+        ]
+        if any(each.error is not None for each in found):
+            return found
+        return [replace(each, together=error) for each in found]
+
+    def _called(self, unit: Unit) -> tuple[list[Outcome], bool]:
+        """What came of a call; and whether it failed for several settings of which some may be
+        well alone. Where train returns no list of results, it is train that must be mended.
+        """
+        began, has_list = time.perf_counter(), True
         try:
             value = self.train(**self._arguments(unit.settings))
+            has_list = self._has_list(value, unit)
             values = self._values(value, unit)
             trees = [
                 returned(each, settings).as_tree()
@@ -67,11 +77,11 @@ class TrainCall:
         except (Exception, SystemExit) as error:
             share = (time.perf_counter() - began) / len(unit.numbers)
             failed = Outcome(0, None, share, _in_one_line(error), _lines_of(error))
-            return [replace(failed, number=number) for number in unit.numbers]
+            found = [replace(failed, number=number) for number in unit.numbers]
+            return found, has_list and len(found) > 1
         share = (time.perf_counter() - began) / len(unit.numbers)
-        return [
-            Outcome(number, tree, share) for number, tree in zip(unit.numbers, trees, strict=True)
-        ]
+        pairs = zip(unit.numbers, trees, strict=True)
+        return [Outcome(number, tree, share) for number, tree in pairs], False
 
     def _arguments(self, settings: Sequence[Settings]) -> Settings:
         together = {name: [each[name] for each in settings] for name in self.group}
@@ -81,15 +91,19 @@ class TrainCall:
         """What was returned for each setting of a unit."""
         if not self.group:
             return [value]
-        many = len(unit.numbers)
-        if not isinstance(value, list | tuple) or len(value) != many:
+        if not self._has_list(value, unit):
+            many = len(unit.numbers)
             given = f" of {len(value)}" if isinstance(value, list | tuple) else ""
             raise TypeError(
                 f"{BY}: train returned {type(value).__name__}{given} for a group of {many}; it "
                 f"returns a list with one result for each value of {', '.join(self.group)}. Return "
                 "such a list."
             )
-        return value
+        return list(value)
+
+    def _has_list(self, value: Any, unit: Unit) -> bool:
+        is_list = isinstance(value, list | tuple) and len(value) == len(unit.numbers)
+        return not self.group or is_list
 
 
 @contextmanager

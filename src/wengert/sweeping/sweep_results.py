@@ -103,13 +103,15 @@ class SweepResults(Sequence[SweepRun]):
             measured = self._measured()
             meant = nearest(metric, measured, ALIKE)
             repair = f"Write {meant!r}" if meant else "Choose one, or look at .failed"
+            found = f"there is {', '.join(measured) or 'none of any name'}"
+            if any(metric in run.metrics for run in self._runs):
+                found, repair = "it is NaN, or no number, in all runs", "Try other settings"
             raise ValueError(
-                f"SweepResults.best: no run has a number for {metric!r}; there is "
-                f"{', '.join(measured) or 'none of any name'}. {repair}."
+                f"SweepResults.best: no run has a number for {metric!r}; {found}. {repair}."
             )
         better = MODES[self._mode(metric, mode)]
-        found: SweepRun = better(known, key=lambda run: run.metrics[metric])
-        return found
+        best: SweepRun = better(known, key=lambda run: run.metrics[metric])
+        return best
 
     def _mode(self, metric: str, mode: str | None) -> str:
         if mode is None:

@@ -92,15 +92,21 @@ class _Parts:
         text = f"{described(function.__code__, function.__doc__)} {known}"
         self.texts.setdefault(name, text)
         module = function.__module__
-        for read in dict.fromkeys(_names_read(function.__code__)):
-            if read in function.__globals__:
-                self.take(read, function.__globals__[read], module)
-        cells = function.__closure__ or ()
-        for read, cell in zip(function.__code__.co_freevars, cells, strict=True):
-            try:
-                self.take(read, cell.cell_contents, module)
-            except ValueError:  # nothing was assigned to it yet
-                continue
+        for read, value in read_outside(function):
+            self.take(read, value, module)
+
+
+def read_outside(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """What a function reads by name from its module and from the functions around it."""
+    for name in dict.fromkeys(_names_read(function.__code__)):
+        if name in function.__globals__:
+            yield name, function.__globals__[name]
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            value = cell.cell_contents
+        except ValueError:  # nothing was assigned to it yet
+            continue
+        yield name, value
 
 
 def _is_plain(value: Any) -> bool:

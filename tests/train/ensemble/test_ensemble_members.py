@@ -103,6 +103,8 @@ def test_keep_and_best():
     assert prints(made) == prints(kept)
     made.keep(np.array([True, False, True]))
     assert prints(made) == prints([kept[0], kept[2]])
+    made.keep([False, True])
+    assert prints(made) == prints([kept[2]])
 
 
 def test_save_and_load(tmp_path):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import CopiedWarning, OptimError, ShapeError
+from wengert.errors import CopiedWarning, OptimError, ShapeError, StackedWarning
 
-from .populations import MEMBERS, X, Y, ensemble, init, loss, prints
+from .populations import MEMBERS, X, Y, ensemble, forward, init, loss, prints
 
 
 def refused(match, kind=Exception, **given):
@@ -112,6 +112,15 @@ def test_arguments():
         (lambda: made.keep(np.array([True])), "a mask of shape \\(1,\\)"),
         (lambda: made.exchange(0, 7), "member 7 was given"),
         (lambda: made.fingerprint("a"), "member 'a' was given"),
+        (lambda: made.run(X, Y, batch_size=8, bootstrap=7), "bootstrap=7 was given; it is True"),
+        (lambda: made.run(X, Y, batch_size=8, bootstrap=0), "bootstrap=0 was given; it is True"),
+        (lambda: made.evaluate(forward, X, batch_size=8), r"returned shape \(8, 1\).*over axis 0"),
+        (lambda: made(wg.train.each([X] * MEMBERS), Y), r"a list of shape .*each\(np.stack"),
+        (lambda: made.best([np.nan] * MEMBERS), "given NaN for all 5 members"),
+        (lambda: made.keep([True, False]), "a mask of shape \\(2,\\)"),
+        (lambda: made.fingerprint(), "Ensemble.fingerprint: member was not given"),
+        (lambda: wg.each(X), "Write wg.train.each"),
+        (lambda: wg.optim.Adam((0.1, 0.2)), r"wg.Ensemble write a list, lr=\[0.1, 0.2\]"),
         (lambda: made.best([1.0]), "a number for each of the 5 members"),
         (lambda: made.best(np.ones(5), count=6), "count=6 was given"),
         (lambda: copy.deepcopy(made), "cannot be copied"),
@@ -131,3 +140,45 @@ def test_what_would_be_lost():
         made(X, Y)
     with pytest.warns(wg.errors.UnusedWarning, match="no loop went through"):
         made.epochs(X, Y, batch_size=8)
+
+
+def stack(x, rows=8):
+    return np.stack([x[i : i + rows] for i in range(MEMBERS)])
+
+
+def test_a_stack_of_batches_without_each():
+    """Its losses would be those of one batch for all, which look as good as any."""
+    members = ensemble()
+    said = r"'x' of shape \(5, 8, 3\) and 'y' of shape \(5, 8, 1\) for all 5 members.*train.each"
+    with pytest.warns(StackedWarning, match=said):
+        members(stack(X), stack(Y))
+    members(stack(X), stack(Y))  # once
+    with pytest.warns(StackedWarning, match=said):
+        ensemble()(list(stack(X)), list(stack(Y)))
+    with pytest.warns(StackedWarning, match="Ensemble.run: given"):
+        members.run(stack(X), stack(Y), batch_size=5)
+    with (
+        pytest.warns(StackedWarning, match="Ensemble.run: given"),
+        pytest.raises(ShapeError, match="batch_size=8 was given for 5 rows"),
+    ):
+        members.run(stack(X), stack(Y), batch_size=8)
+
+
+def of_sequences(model, x, y):
+    batch, time, features = x.shape
+    return loss(model, x.reshape(batch * time, features), y.reshape(batch * time, 1))
+
+
+@pytest.mark.parametrize(
+    ("function", "batch"),
+    [
+        (loss, (X[:MEMBERS], Y[:MEMBERS])),  # as many rows as members
+        (loss, (X[:40].reshape(8, 5, 3), Y[:40].reshape(8, 5, 1))),  # another number in front
+        (loss, (wg.train.each(stack(X)), wg.train.each(stack(Y)))),
+        (loss, (stack(X), np.float32(0.5))),  # one array: any batch of tables
+        (of_sequences, (stack(X), stack(Y))),  # no entry of it would do
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_other_batches_are_no_reason_to_warn(function, batch):
+    assert ensemble(function)(*batch).shape == (MEMBERS,)

@@ -77,6 +77,7 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "custom_jvp": "Write @wg.custom_vjp, or define an op with wg.op.elementwise",
         "DataLoader": _BATCHES,
         "device": _CPU,
+        "each": "Write wg.train.each(x)",
         "enable_grad": _GRADIENTS,
         "eval_shape": "Write wg.trace(f, x): the printed program shows the shapes",
         "expit": "Write wg.sigmoid(x)",

@@ -52,8 +52,11 @@ def require_members(by: str, names: Sequence[str], arguments: Sequence[Any], mem
     for name, x in zip(names, arguments, strict=True):
         for leaf in tree.leaves(x.tree) if isinstance(x, Each) else ():
             if leaf.shape[0] != members:
+                is_list = isinstance(x.tree, list | tuple) and len(x.tree) == members
+                what = "a list of shape" if is_list else "shape"
+                repair = "Write each(np.stack(…)) of it" if is_list else f"Stack {members} of them"
                 raise ShapeError(
-                    f"{by}: argument {name!r} was given for each member with shape "
+                    f"{by}: argument {name!r} was given for each member with {what} "
                     f"{tuple(int(n) for n in leaf.shape)}; its first axis must have {members} "
-                    f"entries, one for each member. Stack {members} of them."
+                    f"entries, one for each member. {repair}."
                 )

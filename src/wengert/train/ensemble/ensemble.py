@@ -39,7 +39,8 @@ from wengert.train.ensemble.member_loops import Members
 from wengert.train.ensemble.member_run import MemberRun, RunOptions
 from wengert.train.ensemble.reports import EnsembleEpoch, EnsembleHistory, EnsembleLast
 from wengert.train.ensemble.run_data import RunData
-from wengert.train.ensemble.scores import best_of, seeds_of_members
+from wengert.train.ensemble.scores import best_of, bootstrap_seeds, seeds_of_members
+from wengert.train.ensemble.stacked_batches import warn_of_stacked
 from wengert.train.option_checks import (
     RUN_OPTIONS,
     require_epochs,
@@ -58,7 +59,10 @@ OTHERS = "The others have taken this step; it stays as it was."
 OPTIONS = (*RUN_OPTIONS, "bootstrap")
 
 
-@worded_methods("__init__", "run", "epochs", "evaluate", "bind", "load_state_dict", "save", "load")
+@worded_methods(
+    *("__init__", "run", "epochs", "evaluate", "bind", "best", "keep", "exchange", "replace"),
+    *("load_state_dict", "save", "load", "fingerprint"),
+)
 class Ensemble(Explained, Uncopied):
     """Many training steps of one program: `ensemble(*batch)` is a step of every member, in one
     native call, and returns their losses.
@@ -145,6 +149,7 @@ class Ensemble(Explained, Uncopied):
         self._workers = default_threads() if first.threads is None else first.threads
         self._calls = MemberCalls(self._engines, self._workers)
         self._evaluated = RememberedFunctions(partial(_bound, first, EVALUATING))
+        self._has_looked = False  # at whether the first batch is a stack of them
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse what is no setting: nothing would come of it."""
@@ -184,6 +189,9 @@ class Ensemble(Explained, Uncopied):
         require_members("Ensemble", self._engines[0].names(len(batch)), batch, len(self))
         if recording_threads:
             refuse_calling("Ensemble", "Call it outside, and pass what is needed as an argument.")
+        if not self._has_looked:
+            warn_of_stacked("Ensemble", self._engines[0], batch, len(self))
+            self._has_looked = True
         return self._engines[0].guard.change("Ensemble", partial(self._call_inside, batch))
 
     def _call_inside(self, batch: tuple[Any, ...]) -> Any:
@@ -284,12 +292,11 @@ class Ensemble(Explained, Uncopied):
             by,
             require_epochs(by, epochs),
             seeds_of_members(by, "shuffle_seed", shuffle_seed, count),
-            self.seeds
-            if bootstrap is True
-            else seeds_of_members(by, "bootstrap", bootstrap or None, count),
+            self.seeds if bootstrap is True else bootstrap_seeds(by, bootstrap, count),
             bool(drop_last),
             require_only_last(by, aux),
         )
+        warn_of_stacked(by, first, arrays, count)
         data = RunData(by, names, arrays, batch_size)
         rates = Rates(first, self._steps[0]._several)
         return MemberRun(Members(self._engines, self._workers), data, options, rates)
@@ -339,7 +346,7 @@ class Ensemble(Explained, Uncopied):
         data = EvaluatedData(by, names, given, batch_size, own)
         first.shown.look()
         function = self._function(bound, parameters)
-        return first.guard.read(lambda: weighted_mean(function, data))
+        return first.guard.read(lambda: weighted_mean(function, data, by, in_front=1))
 
     # Who goes on.
 
@@ -353,7 +360,8 @@ class Ensemble(Explained, Uncopied):
     ) -> Any:
         """The number of the member with the smallest metric, or with the `largest`; with `count`
         the numbers of so many, the best first. `metric` has a number for each member, or is a
-        function that is evaluated on arrays. NaN is worse than any number.
+        function that is evaluated on arrays. NaN is worse than any number, and
+        refused where no member has another.
         """
         if callable(metric):
             size = batch_size if batch_size is not None else _rows(arrays)

@@ -115,6 +115,8 @@ def require_member(by: str, number: Any, members: int) -> int:
 
 def numbers_of_members(by: str, given: Any, members: int) -> list[int]:
     """The numbers of several different members; a mask of bools says which."""
+    if isinstance(given, list | tuple) and given and all(isinstance(x, bool) for x in given):
+        given = np.array(given)
     if isinstance(given, np.ndarray) and given.dtype == np.bool_:
         if given.shape != (members,):
             raise ShapeError(

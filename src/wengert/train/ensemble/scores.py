@@ -24,6 +24,11 @@ def best_of(metric: Any, members: int, count: int | None, largest: bool) -> int 
             "number."
         )
     scores = scores.astype(np.float64)
+    if np.isnan(scores).all():
+        raise ValueError(
+            f"Ensemble.best: given NaN for all {members} members; none is better than another. "
+            "Look at ensemble.last.skipped, and go on from an earlier state."
+        )
     order = np.argsort(-scores if largest else scores, kind="stable")  # NaN comes last
     if count is None:
         return int(order[0])
@@ -34,6 +39,18 @@ def best_of(metric: Any, members: int, count: int | None, largest: bool) -> int 
             "Choose one."
         )
     return [int(i) for i in order[:number]]
+
+
+def bootstrap_seeds(by: str, given: Any, members: int) -> list[int] | None:
+    """The seeds that members draw rows by, as far as these are not their own."""
+    if given is None or given is False:
+        return None
+    if np.ndim(given) == 0:
+        raise TypeError(
+            f"{by}: bootstrap={given!r} was given; it is True, or a list with a seed for each "
+            "member, since members of one seed would have the same rows. Write bootstrap=True."
+        )
+    return seeds_of_members(by, "bootstrap", given, members)
 
 
 def seeds_of_members(by: str, name: str, given: Any, members: int) -> list[int] | None:

@@ -15,7 +15,8 @@ import numpy as np
 
 from wengert.core.graph import Graph
 from wengert.core.text.show import show
-from wengert.errors import RankError
+from wengert.core.words.warn import warn_user
+from wengert.errors import RankError, RankWarning
 from wengert.runtime.caching.cache_key import Unkeyed, graph_parts
 from wengert.train.checkpoints.checkpoint import Checkpoint
 from wengert.train.checkpoints.fingerprint import fingerprint
@@ -86,6 +87,18 @@ def require_same(by: str, told: Sequence[Facts | None], may_miss: bool = False) 
             raise RankError(_difference(by, name, values))
 
 
+def warn_of_one_batch(checksums: Sequence[int | None]) -> None:
+    """Warn where all ranks were given the same rows, which each of them was to have a part of."""
+    if len(checksums) > 1 and checksums[0] is not None and len(set(checksums)) == 1:
+        count = len(checksums)
+        warn_user(
+            f"TrainStep: given the same rows on all {count} ranks; in single calls each rank gives "
+            f"its own part of the batch, and these rows are computed {count} times. Write "
+            "step(*wg.parallel.shard(ranks, x, y)), or step.run, which takes the whole data.",
+            RankWarning,
+        )
+
+
 def _difference(by: str, name: str, values: Mapping[int, str | None]) -> str:
     usual = Counter(values.values()).most_common()
     # The one that most ranks have, or where no one has, that of the first rank.
@@ -94,11 +107,14 @@ def _difference(by: str, name: str, values: Mapping[int, str | None]) -> str:
     found, expected = values[others[0]], most
     readable = all(value is not None and len(value) < 40 for value in (found, expected))
     what = f" ({found}, and {expected} elsewhere)" if readable else ""
+    repair = "Start all of them with the same script, seeds and files."
+    if name.endswith("the data"):
+        repair = "Give all of them the whole data, of which each takes its own rows."
     return (
         f"{by}: {name} on rank{'s' * (len(others) > 1)} {', '.join(map(str, others))} "
         f"differs from that on the other ranks{what}; all ranks "
         "run one program on the same model with the same settings, and only rows of the batch "
-        "differ. Start all of them with the same script, seeds and files."
+        f"differ. {repair}"
     )
 
 

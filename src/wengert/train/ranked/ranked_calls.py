@@ -19,7 +19,13 @@ from wengert.runtime.nonfinite_policies import RAISE
 from wengert.train.batch import ModelForm
 from wengert.train.engine import DROPPED, Engine, Found
 from wengert.train.nonfinite import explain_nonfinite
-from wengert.train.ranked.agreement import Facts, facts_of, program_digest, require_same
+from wengert.train.ranked.agreement import (
+    Facts,
+    facts_of,
+    program_digest,
+    require_same,
+    warn_of_one_batch,
+)
 from wengert.train.ranked.gradient_blocks import FlatGradient, FlatGradients
 from wengert.train.ranked.micro_batches import MicroBatches, Span, divided, middle, subtrees
 from wengert.train.ranked.notes import (
@@ -152,11 +158,13 @@ class RankedCalls:
             headers = ranks.gather(own.view(np.uint8), [own.nbytes] * ranks.size)
             told = np.stack([x.view(np.int64) for x in headers])
             compared = bool((told[:, -1] & CHANGED).any())
-            facts = ranks.gather_objects(facts_of(engine, ranks)) if compared else []
-        require_same("TrainStep", facts)
+            own_facts = (facts_of(engine, ranks), part.checksum()) if compared else None
+            facts = ranks.gather_objects(own_facts) if compared else []
+        require_same("TrainStep", [each for each, _ in facts])
         if compared:
             self._seen = latest
         _require_same_call(told)
+        warn_of_one_batch([checksum for _, checksum in facts])
         batches = _division(told[:, HEADER.index("rows")].tolist(), ranks)
         self._require_state_rows(batches.rows)
         own_span = batches.of_rank(ranks.rank, ranks.size)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from wengert.core import tree
 from wengert.errors import ShapeError
@@ -43,6 +46,13 @@ class SharedBatch:
             "them by rows, along axis 0. Pass what has no rows in the model, in the state, or "
             "as numbers."
         )
+
+    def checksum(self) -> int | None:
+        """That of its rows, as far as they differ; None where all of them are the same."""
+        arrays = [x for x, has_rows in zip(self._leaves, self._has_rows, strict=True) if has_rows]
+        if all(np.array_equal(x, np.broadcast_to(x[:1], x.shape)) for x in arrays):
+            return None
+        return zlib.crc32(b"".join(x.tobytes() for x in arrays))
 
     def micro_batch(self, begin: int, end: int) -> tuple[Any, ...]:
         """Some of the rows of this part."""

@@ -49,9 +49,11 @@ class NumberedFunction(Protocol):
     def call_numbered(self, number: int, args: Sequence[Any]) -> Any: ...
 
 
-def weighted_mean(bound: NumberedFunction, data: RowsOfData) -> Any:
+def weighted_mean(
+    bound: NumberedFunction, data: RowsOfData, by: str = "TrainStep.evaluate", in_front: int = 0
+) -> Any:
     """The mean of what a function returns over all batches, weighted by their rows: a tree, with
-    Python floats for scalars.
+    Python floats for scalars. Results have so many axes `in_front` that are not the function's.
     """
     bound.look()
     totals: list[Any] = []
@@ -62,7 +64,7 @@ def weighted_mean(bound: NumberedFunction, data: RowsOfData) -> Any:
         leaves, structure = tree.flatten(found)
         if shapes is None:
             shapes = bound.open_shapes or _shapes_elsewhere(bound, data, leaves)
-        _require_means(found, leaves, shapes, rows)
+        _require_means(by, found, leaves, shapes, rows, in_front)
         shares = [np.asarray(x, np.float64) * rows for x in leaves]
         totals = [a + b for a, b in zip(totals, shares, strict=True)] if totals else shares
     assert structure is not None
@@ -88,16 +90,18 @@ def _shapes_elsewhere(
     return [np.shape(x) for x in fewer]
 
 
-def _require_means(found: Any, leaves: Sequence[Any], shapes: Sequence[Shape], rows: int) -> None:
+def _require_means(
+    by: str, found: Any, leaves: Sequence[Any], shapes: Sequence[Shape], rows: int, in_front: int
+) -> None:
     """Refuse results that have an axis of the batch: their mean over batches means nothing."""
     for path, x, other in zip(tree.paths(found), leaves, shapes, strict=True):
-        shape = np.shape(x)
+        shape, other = np.shape(x)[in_front:], other[in_front:]
         if shape != other:
             pairs = zip(shape, other, strict=False)
             axis = next((i for i, (a, b) in enumerate(pairs) if a != b), 0)
             where = f" at {path!r}" if path else ""
             raise ShapeError(
-                f"TrainStep.evaluate: the function returned shape {shape}{where} for a batch of "
+                f"{by}: the function returned shape {shape}{where} for a batch of "
                 f"{rows}; it must return means over the batch, whose shapes do not follow its "
                 f"rows. Take the mean over axis {axis}."
             )

@@ -1,0 +1,87 @@
+"""Stacked batches: one for each member, given without `each`. Every member would be trained on all
+of them as one batch, which most losses accept without a word.
+
+A batch is taken for a stack of them where it has two arrays or more, which all begin with as many
+entries as there are members, and go on with the same number of rows; one of them has a third axis,
+as rows of features have; and the loss is as content with what one member would be given.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.types import Value, type_of
+from wengert.core.words.warn import warn_user
+from wengert.errors import StackedWarning
+from wengert.interpret.trace import trace_flat
+from wengert.train.batch import leaf_names
+from wengert.train.engine import Engine
+from wengert.train.ensemble.each import Each
+from wengert.train.recorded.loss_call import call_loss, leaves_of
+from wengert.train.recorded.step_results import read_results
+
+
+def warn_of_stacked(by: str, engine: Engine, arguments: Sequence[Any], members: int) -> None:
+    """Warn where arguments for all members look like a stack of those for each."""
+    if members == 1 or any(isinstance(x, Each) for x in arguments):
+        return
+    given = tuple(_as_array(x, members) for x in arguments)
+    if not any(np.ndim(x) > 2 for x in tree.leaves(given) if isinstance(x, np.ndarray)):
+        return
+    given = tree.with_numpy(given)
+    arrays = [x for x in tree.leaves(given) if np.ndim(x) > 0]
+    if not _are_alike(arrays, members) or not _is_taken(engine, given):
+        return
+    names = leaf_names(engine.names(len(given)), given)
+    leaves = zip(names, tree.leaves(given), strict=True)
+    shown = " and ".join(f"{name!r} of shape {np.shape(x)}" for name, x in leaves if np.ndim(x) > 0)
+    warn_user(
+        f"{by}: given {shown} for all {members} members; every member takes all of it as one "
+        f"batch, though it has {members} entries in front, and the loss could be given one of "
+        "them. Write wg.train.each(x) to give x[i] to member i; if it is one batch, filter "
+        "wg.errors.StackedWarning.",
+        StackedWarning,
+    )
+
+
+def _as_array(x: Any, members: int) -> Any:
+    """A list of an array for each member as the stack that NumPy makes of it in the loss."""
+    if isinstance(x, list | tuple) and len(x) == members:
+        shapes = {each.shape if isinstance(each, np.ndarray) else None for each in x}
+        if len(shapes) == 1 and None not in shapes:
+            return np.stack(x)
+    return x
+
+
+def _are_alike(arrays: Sequence[Any], members: int) -> bool:
+    """Whether all have an axis of members in front, and then one of the same rows."""
+    if len(arrays) < 2:
+        return False
+    begin, *others = {np.shape(x)[:2] for x in arrays}
+    return not others and len(begin) == 2 and begin[0] == members and begin[1] > 1
+
+
+def _is_taken(engine: Engine, given: tuple[Any, ...]) -> bool:
+    """Whether the loss takes what the first member would be given."""
+    batch = tree.map(lambda x: x[0] if np.ndim(x) > 0 else x, given)
+    leaves, structure = tree.flatten(batch)
+    plan, live, fixed = engine.plan, engine.arrays, engine.fixed
+    model = leaves_of(plan.storage, live.weights, fixed)
+
+    def loss(*values: Value) -> list[Value]:
+        arguments = tree.unflatten(structure, values)
+        returned = call_loss(plan, plan.storage.tree(list(model)), live, fixed, arguments)
+        return [read_results(returned, plan.carried, live.carried, plan.has_aux)[0]]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            trace_flat(loss, [type_of(x) for x in leaves], [f"x{i}" for i in range(len(leaves))])
+        except Exception:  # whatever the loss finds wrong with it
+            return False
+    return True
