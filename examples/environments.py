@@ -37,6 +37,7 @@ class Environments(ABC):
         self.count, self.steps = count, 0  # environments, and steps of all of them together
         self.returns: list[float] = []  # of the episodes that are over
         self.over_at: list[int] = []  # and when they were, in steps of all of them together
+        self.latest = np.zeros(count)  # the return of the last episode that is over, in each
         self._state = self.start(count)
         self._age, self._return = np.zeros(count, int), np.zeros(count)
         self.observation = self.seen(self._state)
@@ -49,6 +50,7 @@ class Environments(ABC):
         over = ended | (self._age == self.limit)
         reached = self.observation = self.seen(self._state)
         if over.any():
+            self.latest[over] = self._return[over]
             found = self._return[over].tolist()
             self.returns += found
             self.over_at += [self.steps] * len(found)
@@ -72,6 +74,11 @@ class Environments(ABC):
 
 def mean_return(world: Environments, act: Callable[[Array], Array]) -> float:
     """Of one episode in each of new environments."""
+    return float(episode_returns(world, act).mean())
+
+
+def episode_returns(world: Environments, act: Callable[[Array], Array]) -> Array:
+    """The return of one episode in each of new environments."""
     total, going = np.zeros(world.count), np.ones(world.count)
     for _ in range(world.limit):
         reached = world.step(act(world.observation))
@@ -79,7 +86,7 @@ def mean_return(world: Environments, act: Callable[[Array], Array]) -> float:
         going *= 1 - reached.over
         if not going.any():
             break
-    return float(total.mean())
+    return total
 
 
 class CartPole(Environments):

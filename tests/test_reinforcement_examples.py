@@ -1,4 +1,6 @@
-"""The environments follow their equations; PPO, SAC and DQN learn in them, the same each time."""
+"""The environments follow their equations; PPO, SAC, DQN and a population learn in them, the same
+each time.
+"""
 
 import dataclasses
 import importlib
@@ -6,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from example_runs import SVG, as_a_script, run
+from example_runs import SVG, as_a_script, points, run
 
 __all__ = ["as_a_script"]  # a fixture
 
@@ -87,6 +89,8 @@ def test_episodes_end_and_begin_anew():
     assert len(world.returns) >= 6
     assert all(8 <= each <= 12 for each in world.returns)
     assert world.steps == 90
+    assert world.latest.min() >= 8
+    assert set(world.latest) <= set(world.returns[-6:])
 
 
 def test_an_episode_that_runs_out_of_time_is_over_and_not_ended():
@@ -196,3 +200,71 @@ def test_a_program_draws_its_runs(monkeypatch, capsys, tmp_path):
     assert "seed 1: mean return -" in told
     curves = ElementTree.parse(tmp_path / "new" / "curves.svg").iter(f"{SVG}polyline")
     assert len(list(curves)) == 4  # two runs, what is called learned, and the mean
+
+
+# A population
+
+
+@pytest.fixture
+def population():
+    module, ppo = example("population"), example("ppo")
+    settings = ppo.Settings(environments=2, horizon=16, rounds=4, batch=16, epochs=1, width=8)
+    return module, settings
+
+
+def weights_of(ensemble):
+    return [step.model.policy.weights(0).copy() for step in ensemble.members]
+
+
+def test_the_worst_go_on_as_copies_of_the_best(population):
+    module, settings = population
+    ensemble = module.new_population(8, settings)
+    before, rates = (
+        weights_of(ensemble),
+        [step.optimizer.learning_rate for step in ensemble.members],
+    )
+    returns = np.array([3.0, 9.0, 1.0, 8.0, 4.0, 5.0, 6.0, 2.0])
+    module.copy_the_best(ensemble, returns, np.random.default_rng(0))
+    came_from = [0, 1, 3, 3, 4, 5, 6, 1]  # the second best is copied to where the worst was
+    for i, found in enumerate(weights_of(ensemble)):
+        np.testing.assert_array_equal(found, before[came_from[i]])
+        changed = ensemble.members[i].optimizer.learning_rate / rates[came_from[i]]
+        assert changed == pytest.approx(1) if came_from[i] == i else changed in (0.5, 2.0)
+    assert ensemble.seeds == tuple(range(8))
+
+
+def test_the_better_neighbour_goes_where_it_is_slower(population):
+    module, settings = population
+    ensemble = module.new_population(4, settings)
+    before, rates = (
+        weights_of(ensemble),
+        [step.optimizer.learning_rate for step in ensemble.members],
+    )
+    assert rates == sorted(rates)
+    first = int(np.random.default_rng(0).integers(2))
+    module.change_places(ensemble, np.arange(4.0), np.random.default_rng(0))
+    order = [1, 0, 3, 2] if first == 0 else [0, 2, 1, 3]
+    for found, i in zip(weights_of(ensemble), order, strict=True):
+        np.testing.assert_array_equal(found, before[i])
+    assert rates == [step.optimizer.learning_rate for step in ensemble.members]
+
+
+def test_a_population_learns_the_same_each_time(population, monkeypatch, capsys, tmp_path):
+    module, _ = population
+    only = {"copies of the best": module.MEETINGS["copies of the best"]}
+    monkeypatch.setattr(module, "MEETINGS", only)
+    options = ["--members=4", "--rounds=4", "--every=2", "--environments=2", "--horizon=16"]
+    monkeypatch.setattr("sys.argv", ["population.py", *options])
+    told, pictures = [], []
+    for _ in range(2):
+        module.main()
+        told.append(capsys.readouterr().out)
+        pictures.append((tmp_path / "build" / "population.svg").read_text())
+    assert told[0] == told[1]
+    assert "of 4 agents above 475" in told[0]
+    assert pictures[0] == pictures[1]
+    curves = [points(x) for x in ElementTree.fromstring(pictures[0]).iter(f"{SVG}polyline")]
+    assert [len(each) for each in curves] == [4] * (1 + 4)  # returns, and the rates of all
+    rates = np.array(curves[1:])[:, :, 1]
+    np.testing.assert_array_equal(rates[:, 0], rates[:, 1])  # they have not met
+    assert (rates[:, 1] != rates[:, 2]).sum() == 1

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wengert.core.table import op
-from wengert.optim.numbers import power, root
+from wengert.optim.numbers import power, root, zeros_like
 from wengert.optim.optimizer import Arrays, GivenRate, Optimizer, chosen_rate
 from wengert.optim.settings import Setting, not_negative, truth, two_below_one
 
@@ -27,7 +27,7 @@ class Moments(Optimizer):
         super().__init__(lr)
 
     def initial(self, weights: Any) -> Arrays:
-        return {"mean": op.zeros_like(weights), "square": op.zeros_like(weights)}
+        return {"mean": zeros_like(weights), "square": zeros_like(weights)}
 
     def numbers(self, count: Any) -> dict[str, Any]:
         beta1, beta2 = self.betas
@@ -76,7 +76,7 @@ class Adam(Moments):
         super().__init__(chosen_rate(lr, learning_rate), betas, eps, weight_decay)
 
     def initial(self, weights: Any) -> Arrays:
-        largest = {"largest_square": op.zeros_like(weights)} if self.amsgrad else {}
+        largest = {"largest_square": zeros_like(weights)} if self.amsgrad else {}
         return super().initial(weights) | largest
 
     def numbers(self, count: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from wengert.core.table import op
 from wengert.errors import OptimError
 from wengert.functions.clipping import length
 from wengert.optim.exclusion import Exclude, excludes, exclusion, require_matches
+from wengert.optim.numbers import zeros_like
 from wengert.optim.optimizer import Arrays, GivenRate, Optimizer, chosen_rate
 from wengert.optim.settings import Setting, below_one, not_negative, positive, truth
 
@@ -105,7 +106,7 @@ class Lars(Optimizer):
         return self.remade({"trust_coefficient": trust_coefficient})
 
     def initial(self, weights: Any) -> Arrays:
-        return {"momentum": op.zeros_like(weights)} if self.momentum else {}
+        return {"momentum": zeros_like(weights)} if self.momentum else {}
 
     def require_paths(self, paths: Iterable[str]) -> None:
         require_matches(type(self).__name__, self.exclude, paths)

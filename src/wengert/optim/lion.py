@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wengert.core.table import op
+from wengert.optim.numbers import zeros_like
 from wengert.optim.optimizer import Arrays, GivenRate, Optimizer, chosen_rate
 from wengert.optim.settings import Setting, not_negative, two_below_one
 
@@ -38,7 +39,7 @@ class Lion(Optimizer):
         super().__init__(chosen_rate(lr, learning_rate))
 
     def initial(self, weights: Any) -> Arrays:
-        return {"mean": op.zeros_like(weights)}
+        return {"mean": zeros_like(weights)}
 
     def numbers(self, count: Any) -> dict[str, Any]:
         beta1, beta2 = self.betas

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wengert.core.table import op
+from wengert.optim.numbers import zeros_like
 from wengert.optim.optimizer import Arrays, GivenRate, Optimizer, chosen_rate
 from wengert.optim.settings import Setting, below_one, not_negative, truth
 
@@ -48,7 +49,7 @@ class RMSProp(Optimizer):
 
     def initial(self, weights: Any) -> Arrays:
         names = ["square", *["mean"] * self.centered, *["momentum"] * (self.momentum > 0)]
-        return {name: op.zeros_like(weights) for name in names}
+        return {name: zeros_like(weights) for name in names}
 
     def numbers(self, count: Any) -> dict[str, Any]:
         return super().numbers(count) | {"taken": 1 - self.alpha}

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wengert.core.table import op
 from wengert.errors import OptimError
-from wengert.optim.numbers import choice
+from wengert.optim.numbers import choice, zeros_like
 from wengert.optim.optimizer import Arrays, GivenRate, Optimizer, chosen_rate
 from wengert.optim.settings import Setting, below_one, fraction, not_negative, truth
 
@@ -54,7 +53,7 @@ class SGD(Optimizer):
             )
 
     def initial(self, weights: Any) -> Arrays:
-        return {"momentum": op.zeros_like(weights)} if self.momentum else {}
+        return {"momentum": zeros_like(weights)} if self.momentum else {}
 
     def numbers(self, count: Any) -> dict[str, Any]:
         taken = choice(count == 1, 1.0, 1 - self.dampening)  # the first is not damped

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from wengert.core import tree
 from wengert.train.engine import Engine
-from wengert.train.storage import ModelParameter, Segment
+from wengert.train.segments import ModelParameter, Segment
 
 SHOWN = 40  # parameters that are listed
 

@@ -37,8 +37,9 @@ from wengert.train.recorded.step_arrays import (
 from wengert.train.recorded.step_function import StepFunction
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.runs.progress import Begun, Progress
+from wengert.train.segments import live_zeros
 from wengert.train.shown_trees import ShownTrees
-from wengert.train.storage import Array, live_zeros
+from wengert.train.storage import Array
 
 Found = tuple[Any, Any, Array, Any]  # live arrays, those that are written early, report, aux
 DROPPED = (

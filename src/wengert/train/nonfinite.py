@@ -19,7 +19,7 @@ from wengert.train.batch import ROWS
 from wengert.train.live_programs import LivePrograms
 from wengert.train.recorded.step_arrays import AUX, LOSS, FixedArrays, LiveArrays, OwnArguments
 from wengert.train.recorded.step_plan import StepPlan
-from wengert.train.storage import Segment
+from wengert.train.segments import Segment
 
 REPORT = "the report"
 

@@ -156,8 +156,10 @@ class TrainStep(StepViews, Explained, Uncopied):
         plan, first = self._engine.plan, self._engine
         groups = make_groups(optimizer)
         require_same_rules(plan.groups, groups)
-        storage = Storage(model, groups)
-        require_same_form(plan.storage, storage)
+        storage = plan.storage.member(model, groups)
+        if storage is None:  # what is wrong with it is said there
+            storage = Storage(model, groups)
+            require_same_form(plan.storage, storage)
         arrays, structure = ([], None) if state is None else carried_arrays(state, plan.cast)
         require_same_state(first.carried, plan.carried, arrays, structure)
         made = TrainStep.__new__(TrainStep)

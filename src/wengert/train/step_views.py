@@ -10,7 +10,8 @@ from wengert.train.engine import Engine
 from wengert.train.option_checks import require_epoch, require_limit
 from wengert.train.recorded.optimizer_groups import Optimizers
 from wengert.train.runs.history import Last, Rates
-from wengert.train.storage import Array, Segment, state_assignment
+from wengert.train.segments import Segment
+from wengert.train.storage import Array, state_assignment
 
 
 class StepViews:

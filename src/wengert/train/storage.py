@@ -1,17 +1,10 @@
-"""Storage: the live arrays of a training step.
-
-All parameters of a dtype lie in one block of memory, ordered by group; so do their gradients, and
-each state of the optimizers. A segment is the run of parameters of one group and dtype: one slice
-of each block, which a flat rule updates at once.
-"""
+"""Storage: a model in a training step, with its live arrays and the trees that show them."""
 
 from __future__ import annotations
 
-import math
 import reprlib
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,69 +18,27 @@ from wengert.core.words.tied import warn_of_shared_memory, warn_of_ties
 from wengert.core.words.warn import warn_user
 from wengert.errors import LiveWarning, OptimError, ShapeError, UntrainedWarning, WideningWarning
 from wengert.interpret.trace import recorded_constants
-from wengert.runtime.aligned_memory import aligned_array, aligned_count
-from wengert.runtime.outside.live import mark_live
 from wengert.runtime.outside.watch import owner_of
 from wengert.runtime.refusals import require_plain
 from wengert.train.recorded.optimizer_groups import (
     Group,
-    group_of,
     require_matching,
     require_useful,
 )
+from wengert.train.segments import Segment, begin_states, layout_of, live_zeros, new_segments
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
 
-def live_zeros(count: int, dtype: DType) -> Array:
-    """Zeros that a step updates."""
-    made = aligned_array((count,), dtype, np.zeros)
-    mark_live(owner_of(made))
-    return made
+def places_of(leaves: Sequence[Any]) -> list[int]:
+    """Which of the distinct arrays each leaf is; one that is tied stands at several places."""
+    distinct: dict[int, int] = {}
+    return [distinct.setdefault(id(x), len(distinct)) for x in leaves]
 
 
-@dataclass(frozen=True)
-class ModelParameter:
-    """One array of floats in a model, at one path or tied at several."""
-
-    place: int  # among the distinct leaves of the model
-    paths: tuple[str, ...]
-    shape: tuple[int, ...]
-    dtype: DType
-    offset: int = 0  # in its segment, in elements
-
-    @property
-    def path(self) -> str:
-        return self.paths[0]
-
-    @property
-    def size(self) -> int:
-        return math.prod(self.shape)
-
-    def view(self, flat: Any) -> Any:
-        """Its part of a segment's vector, in its own shape. The vector may be an array or
-        a Tensor.
-        """
-        part = flat[self.offset : self.offset + self.size]
-        return part.reshape(self.shape)
-
-
-@dataclass
-class Segment:
-    """The parameters of one group and dtype, with their arrays: weights, gradients, states."""
-
-    group: int
-    dtype: DType
-    parameters: list[ModelParameter]
-    weights: Array
-    gradients: Array | None  # None where the group is frozen
-    states: dict[str, Array] = field(default_factory=dict)
-    average: str | None = None  # which state is the average of the weights, if one is
-    followers: tuple[str, ...] = ()  # which states begin as the weights
-
-    @property
-    def size(self) -> int:
-        return sum(p.size for p in self.parameters)
+def distinct_of(leaves: Sequence[Any], places: Sequence[int]) -> list[Any]:
+    """The distinct arrays among leaves, in the order of their places."""
+    return list(dict(zip(places, leaves, strict=True)).values())
 
 
 class Storage:
@@ -96,58 +47,64 @@ class Storage:
     def __init__(self, model: Any, groups: Sequence[Group]) -> None:
         leaves, self.structure = tree.flatten(model)
         paths = tree.paths(model)
-        self.places: list[int] = []  # which of the distinct leaves each leaf is
-        distinct: dict[int, int] = {}
-        for x in leaves:
-            self.places.append(distinct.setdefault(id(x), len(distinct)))
-        if len(distinct) < len(leaves):
+        self.places = places_of(leaves)  # which of the distinct leaves each leaf is
+        values = distinct_of(leaves, self.places)
+        if len(values) < len(leaves):
             warn_of_ties("TrainStep", model)
         self.paths: list[tuple[str, ...]] = [
             tuple(path for path, k in zip(paths, self.places, strict=True) if k == place)
-            for place in range(len(distinct))
+            for place in range(len(values))
         ]
         _require_own_paths(self.paths)
-        first = [self.places.index(place) for place in range(len(distinct))]
-        values = [
-            _checked(path[0], leaves[i], "model") for path, i in zip(self.paths, first, strict=True)
-        ]
+        values = [_checked(path[0], x, "model") for path, x in zip(self.paths, values, strict=True)]
+        if values:  # first, as other faults may follow from a mistyped glob
+            warn_of_shared_memory("TrainStep", [path[0] for path in self.paths], values)
+            require_matching(groups, self.paths)
+        self.layout = layout_of(values, self.paths, groups)
+        require_useful(groups, self.paths, {group for group, _ in self.layout})
+        self._begin(values, groups)
+
+    def member(self, model: Any, groups: Sequence[Group]) -> Storage | None:
+        """The storage of another model that is laid out as this one; None where it is of another
+        form, or has to be looked at more closely. The rules of the groups are known to be the same.
+        """
+        leaves, structure = tree.flatten(model)
+        if (
+            not structure.alike(self.structure)
+            or places_of(leaves) != self.places
+            or not all(map(same, structure.static, self.structure.static))
+        ):
+            return None
+        values = distinct_of(leaves, self.places)
+        for x, mine in zip(values, self.leaves, strict=True):
+            if type(x) is not np.ndarray or x.shape != mine.shape or x.dtype != mine.dtype:
+                return None
+        if len(values) < len(leaves):
+            warn_of_ties("TrainStep", model)
+        warn_of_shared_memory("TrainStep", [path[0] for path in self.paths], values)
+        made = Storage.__new__(Storage)
+        made.structure, made.places, made.paths = structure, self.places, self.paths
+        made.layout = self.layout
+        made._begin(values, groups)
+        return made
+
+    def _begin(self, values: Sequence[Array], groups: Sequence[Group]) -> None:
+        """The live arrays, with these values."""
         # What was given, by path: the loss may read it in the place of the model it is called with.
         self.given = {
             path[0]: weakref.ref(owner_of(x)) for path, x in zip(self.paths, values, strict=True)
         }
-        warn_of_shared_memory("TrainStep", [path[0] for path in self.paths], values)
-        if values:  # first, as other faults may follow from a mistyped glob
-            require_matching(groups, self.paths)
-        self.segments = _segments(values, self.paths, groups)
-        require_useful(groups, self.paths, {segment.group for segment in self.segments})
+        self.segments = new_segments(self.layout, groups)
         self.data = {  # integers and bools by place: saved and never updated
             place: _copied(x) for place, x in enumerate(values) if not is_float(x.dtype)
         }
-        self.leaves = [self.data.get(place) for place in range(len(values))]
+        self.leaves: list[Any] = [self.data.get(place) for place in range(len(values))]
         for segment in self.segments:
             for parameter in segment.parameters:
                 view = parameter.view(segment.weights)
                 view[...] = values[parameter.place]
                 self.leaves[parameter.place] = view
-        self._initialise(groups)
-
-    def _initialise(self, groups: Sequence[Group]) -> None:
-        """The first states of the optimizers, each in a block per name and dtype."""
-        found: dict[tuple[str, DType], list[tuple[Segment, list[Array]]]] = {}
-        for segment in self.trained:
-            optimizer = groups[segment.group].trainer
-            segment.average, segment.followers = optimizer.averages, optimizer.followers
-            states = [optimizer.initial(p.view(segment.weights)) for p in segment.parameters]
-            for name in states[0]:
-                rows = [np.asarray(state[name]) for state in states]
-                _require_states(name, optimizer, segment.parameters, rows)
-                found.setdefault((name, segment.dtype), []).append((segment, rows))
-        for (name, dtype), entries in found.items():
-            blocks = _slices(dtype, [segment.size for segment, _ in entries])
-            for (segment, rows), block in zip(entries, blocks, strict=True):
-                segment.states[name] = block
-                for parameter, row in zip(segment.parameters, rows, strict=True):
-                    parameter.view(block)[...] = row
+        begin_states(self.trained, groups)
 
     @property
     def trained(self) -> list[Segment]:
@@ -336,59 +293,6 @@ def _copied(x: Array) -> Array:
     made = live_zeros(x.size, x.dtype.newbyteorder("=")).reshape(x.shape)
     made[...] = x
     return made
-
-
-def _segments(
-    values: Sequence[Array], paths: Sequence[tuple[str, ...]], groups: Sequence[Group]
-) -> list[Segment]:
-    members: dict[tuple[int, DType], list[ModelParameter]] = {}
-    known = {path for names in paths for path in names}
-    for place, (x, names) in enumerate(zip(values, paths, strict=True)):
-        if is_float(x.dtype):
-            key = (group_of(groups, names, known), x.dtype.newbyteorder("="))
-            found = members.setdefault(key, [])
-            offset = found[-1].offset + found[-1].size if found else 0
-            found.append(ModelParameter(place, names, x.shape, key[1], offset))
-    if not members:
-        raise OptimError(
-            "TrainStep: the model has no float arrays; these are its parameters. Make them with "
-            "np.zeros, or convert them with astype(np.float32)."
-        )
-    if all(groups[group].frozen for group, _ in members):
-        raise OptimError(
-            "TrainStep: every parameter is frozen; at least one must have an optimizer. Change "
-            f"the globs {', '.join(repr(g.glob) for g in groups if g.frozen)}."
-        )
-    order = sorted(members, key=lambda key: (groups[key[0]].frozen, key[0]))  # the trained first
-    made: list[Segment] = []
-    for dtype in dict.fromkeys(dtype for _, dtype in order):
-        mine = [key for key in order if key[1] == dtype]
-        sizes = [sum(p.size for p in members[key]) for key in mine]
-        trained = [size for key, size in zip(mine, sizes, strict=True) if not groups[key[0]].frozen]
-        gradients: Iterable[Array | None] = [*_slices(dtype, trained), *[None] * len(mine)]
-        for key, weights, gradient in zip(mine, _slices(dtype, sizes), gradients, strict=False):
-            made.append(Segment(key[0], dtype, members[key], weights, gradient))
-    return made
-
-
-def _slices(dtype: DType, sizes: Sequence[int]) -> list[Array]:
-    """Aligned slices of one block."""
-    room = [aligned_count(size, dtype) for size in sizes]
-    block = live_zeros(sum(room), dtype)
-    starts = [sum(room[:i]) for i in range(len(room))]
-    return [block[start : start + size] for start, size in zip(starts, sizes, strict=True)]
-
-
-def _require_states(
-    name: str, optimizer: Any, parameters: Sequence[ModelParameter], rows: Sequence[Array]
-) -> None:
-    for parameter, row in zip(parameters, rows, strict=True):
-        if row.shape != parameter.shape:
-            raise OptimError(
-                f"TrainStep: {type(optimizer).__name__} begins with a state {name!r} of shape "
-                f"{row.shape} for {parameter.path!r}; states have the shape of their parameter, "
-                f"{parameter.shape}. Correct its `initial`."
-            )
 
 
 def carried_arrays(state: Any, cast: DType | None) -> tuple[list[Array], tree.Structure]:

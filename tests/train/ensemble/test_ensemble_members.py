@@ -205,3 +205,26 @@ def test_many_members_share_one_program():
     found = made(np.zeros((1, 2), np.float32))
     assert np.allclose(found, np.arange(300.0) ** 2)
     assert all(step._engine.programs is made.members[0]._engine.programs for step in made.members)
+    layout = made.members[0]._engine.plan.storage.layout
+    assert all(step._engine.plan.storage.layout is layout for step in made.members)
+
+
+class Recentred(wg.optim.Optimizer):
+    """Moves towards the mean of what each parameter began as: a state of a whole parameter."""
+
+    def initial(self, weights):
+        return {"mean": np.full(weights.shape, np.mean(weights), weights.dtype)}
+
+    def rule(self, weights, grad, state, s, path=None):
+        return weights - s["lr"] * (weights - state["mean"]), state
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_states_of_a_users_optimizer_begin_for_each_parameter(wrapped):
+    optimizer = wg.optim.EMA(Recentred(0.5)) if wrapped else Recentred(0.5)
+    models = [{"a": np.array([1.0, 3.0]) * i, "b": np.array([10.0, 30.0])} for i in (1, 2)]
+    made = wg.Ensemble(lambda m, x: wg.sum((m["a"] + m["b"]) * x), models, optimizer)
+    made(np.ones(2))
+    for model, step in zip(models, made.members, strict=True):
+        for name, began in model.items():
+            assert np.array_equal(step.model[name], began - 0.5 * (began - np.mean(began)))

@@ -41,7 +41,7 @@ class Checkpoint:
         """Live arrays: parameters and data, states of optimizers, carried state, gradients."""
         storage = self._engine.plan.storage
         found: dict[str, dict[str, Array]] = {
-            "model": {storage.paths[i][0]: x for i, x in enumerate(storage.leaves)}  # type: ignore[misc]
+            "model": {storage.paths[i][0]: x for i, x in enumerate(storage.leaves)}
         }
         for segment in storage.trained:
             for name, flat in segment.states.items():

@@ -24,7 +24,8 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.train.recorded.known_magnitudes import Extents
 from wengert.train.recorded.norm_rules import BeforeUpdate, Clip, UpdateRule, rules
-from wengert.train.storage import Array, Segment
+from wengert.train.segments import Segment
+from wengert.train.storage import Array
 
 ABOVE = 1 + 2.0**-20  # more than the rounding of a norm
 
@@ -34,7 +35,8 @@ def measure(extents: Array, states: Sequence[tuple[Segment, str]]) -> None:
     may be negative.
     """
     for i, (segment, name) in enumerate(states):
-        least, most = (f(segment.states[name], initial=0) for f in (np.min, np.max))
+        state = segment.states[name]
+        least, most = state.min(initial=0), state.max(initial=0)
         extents[i] = most if least >= 0 else -max(-least, most)
         if np.isnan(least):
             extents[i] = np.nan

@@ -21,7 +21,7 @@ from wengert.interpret.trace import trace_flat
 from wengert.passes.dce import dce
 from wengert.passes.expand import expand
 from wengert.passes.simplify import simplify
-from wengert.train.storage import ModelParameter, Segment
+from wengert.train.segments import ModelParameter, Segment
 
 Clip: TypeAlias = Callable[[Value], Value]
 

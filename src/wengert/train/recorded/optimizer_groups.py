@@ -17,6 +17,7 @@ from wengert.optim.saving import fixed_of, names_of, numbers_of
 from wengert.runtime.outside.users_code import is_users
 
 EVERYTHING = "*"
+_OWN = "wengert.optim."  # the modules of optimizers that are part of Wengert
 
 
 @dataclass
@@ -86,11 +87,25 @@ def warn_of_decay(optimizer: Optimizer, path: str) -> None:
 
 def users_rules(groups: Iterable[Group]) -> Iterator[Any]:
     """The rules that users have written, also of optimizers inside of others."""
-    pending = [group.optimizer for group in groups if group.optimizer is not None]
+    for group in groups:
+        for each in _parts(group.optimizer):
+            if is_users(each.rule):
+                yield each.rule
+
+
+def has_users_initial(optimizer: Optimizer) -> bool:
+    """Whether an optimizer, or one inside it, says itself what its states begin as. Those that are
+    part of Wengert do so for each element by itself.
+    """
+    return any(not each.initial.__module__.startswith(_OWN) for each in _parts(optimizer))
+
+
+def _parts(optimizer: Optimizer | None) -> Iterator[Optimizer]:
+    """An optimizer, if there is one, and those inside it."""
+    pending = [] if optimizer is None else [optimizer]
     while pending:
         each = pending.pop()
-        if is_users(each.rule):
-            yield each.rule
+        yield each
         pending += [x for x in vars(each).values() if isinstance(x, Optimizer)]
 
 
@@ -115,6 +130,8 @@ def require_same_rules(first: Sequence[Group], other: Sequence[Group]) -> None:
 
 
 def _same_rule(a: Optimizer, b: Optimizer) -> bool:
+    if _has_same_settings(a, b):
+        return True
     if type(a) is not type(b) or fixed_of(a) != fixed_of(b) or a.keeps != b.keeps:
         return False
     functions = [
@@ -127,6 +144,16 @@ def _same_rule(a: Optimizer, b: Optimizer) -> bool:
     return list(a.scalars(1)) == list(b.scalars(1)) and not (
         users and numbers_of(a) != numbers_of(b)
     )
+
+
+def _has_same_settings(a: Optimizer, b: Optimizer) -> bool:
+    """Whether two optimizers of one kind, which is part of Wengert, differ in their rate at most.
+    That is soon known; most members of an ensemble do.
+    """
+    if type(a) is not type(b) or not type(a).__module__.startswith(_OWN):
+        return False
+    names = [name for name in names_of(a) if name != a.rate_name]
+    return all(same(getattr(a, name), getattr(b, name)) for name in names)
 
 
 def _refuse(*_args: Any, **_kwargs: Any) -> NoReturn:

@@ -50,16 +50,24 @@ class Scalars:
         self._seen: list[dict[str, Any]] = []
         self._table = np.empty((0, 0))
         self._known = 0  # rows of the table that hold for later updates, too
-        self.rows_ahead: list[Row] = []  # the first of these
+        self._rows_ahead: list[Row] = []  # the first of these, once somebody asked for them
         self.begin = 0  # the update that the first row is for
 
     def row(self, count: int) -> Row:
         """The numbers of update `count`, from 1, for the settings as they are now."""
         place = count - self.begin
-        if 0 <= place < len(self.rows_ahead) and not self._changed():
-            return self.rows_ahead[place]
-        found: Row = self._compute(count, 1, 1)[0]
+        known = 0 <= place < self._known and not self._changed()
+        found: Row = self._table[place] if known else self._compute(count, 1, 1)[0]
         return found
+
+    @property
+    def rows_ahead(self) -> list[Row]:
+        """Rows of the next updates, as far as they are known; always this list, until they are
+        computed anew.
+        """
+        if not self._rows_ahead:
+            self._rows_ahead = list(self._table[: min(self._known, AHEAD)])
+        return self._rows_ahead
 
     def rows(self, count: int, wanted: int, soon: int) -> Table:
         """The numbers of updates from `count` on, for the settings as they are now: one at least,
@@ -84,7 +92,7 @@ class Scalars:
 
     def forget(self) -> None:
         """Compute the next rows anew."""
-        self._known, self.rows_ahead = 0, []
+        self._known, self._rows_ahead = 0, []
 
     def _changed(self) -> bool:
         """Whether a setting is another than when the rows were computed."""
@@ -109,7 +117,7 @@ class Scalars:
         table = table[: self._ready(count, table, ahead)]
         self.begin, self._table = count, table
         if ahead:
-            self._known, self.rows_ahead = len(table), list(table[:AHEAD])
+            self._known = len(table)
         return table
 
     def _ready(self, count: int, table: Table, ahead: bool) -> int:
@@ -122,7 +130,7 @@ class Scalars:
         first = len(self.columns.of_groups)
         table = np.empty((size, first + len(self.limits)))
         for i, optimizer in self._optimizers:
-            for name, numbers in optimizer.table(count, size).items():
+            for name, numbers in optimizer.numbers(np.arange(count, count + size)).items():
                 table[:, self.columns.of_groups[i, name]] = numbers
         table[:, first:] = list(self.limits.values())
         return table

@@ -11,7 +11,8 @@ from wengert.core import tree
 from wengert.core.dtypes import DType
 from wengert.train.batch import FunctionParameters
 from wengert.train.recorded.optimizer_groups import Group
-from wengert.train.storage import ModelParameter, Segment, Storage
+from wengert.train.segments import ModelParameter, Segment
+from wengert.train.storage import Storage
 
 
 @dataclass(frozen=True)

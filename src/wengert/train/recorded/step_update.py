@@ -18,7 +18,7 @@ from wengert.train.recorded.norm_rules import BeforeUpdate, Clip, RuleGraphs
 from wengert.train.recorded.scalars import Columns
 from wengert.train.recorded.step_arrays import LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
-from wengert.train.storage import Segment
+from wengert.train.segments import Segment
 
 
 def updated(
