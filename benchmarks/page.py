@@ -25,6 +25,7 @@ DOCS, README = ROOT / "docs", ROOT / "README.md"
 BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
 TITLES = {
     "steps": "Training steps",
+    "ensembles": "Ensembles",
     "reinforcement": "Learners of reinforcement learning",
     "mlp": "Gradients of networks",
     "gemm": "Products of matrices",

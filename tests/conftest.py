@@ -18,8 +18,12 @@ settings.load_profile("wengert")
 
 
 @pytest.fixture(autouse=True)
-def same_layers_in_any_order() -> None:
-    """Layers that a test makes without a seed do not depend on the tests before it."""
+def tests_in_any_order() -> None:
+    """Layers that a test makes without a seed, and what is counted of functions that were compiled
+    and thrown away, do not depend on the tests before it.
+    """
     import wengert  # below the settings above
+    from wengert.api.compiling import met
 
     wengert.nn.seed()
+    met._compiled_of_code.clear()

@@ -19,6 +19,7 @@ STRUCTURAL = {
     *("input", "parameter", "constant", "pick"),  # what graphs are made of
     *("scan", "while_loop", "cond", "region", "boundary"),  # bodies, and where the commit begins
     "debug",  # what calls back
+    "over_micro_batches",  # where a program is cut into stages
 }
 # A pass that rewrites one op into others names it.
 REWRITTEN = {"full", "broadcast_to", "vecdot", "sum", "any", "matmul"} | {

@@ -13,7 +13,7 @@ _LARGEST = 400  # elements of an array that a loop in NumPy goes along
 def sequence(b: Builder, _op: Any) -> str:
     """One of the functions of sequences, of one array that is drawn."""
     forms = (_recurrence, _recurrence, _selective, _selective, _attention, _attention)
-    return b.choose((*forms, _combined, _transform, _layer, _layer))(b)
+    return b.choose((*forms, _combined, _transform, _layer, _layer, _layer, _layer))(b)
 
 
 def _drawn(b: Builder, rank: tuple[int, int]) -> str:

@@ -140,6 +140,13 @@ def _opaque(use: Callable[[Any], Any]) -> Any:
         return use(definition)
 
 
+def _of_two_partials() -> Any:
+    """Differentiate an op of one operand that has two derivatives."""
+    define = elementwise(numpy=lambda x: np.cbrt(x), partials=lambda out, x: (1.0, 1.0))
+    with planted(define, unary) as definition:
+        return definition.vjp(np.ones(2), np.ones(2), [np.ones(2)], {}, [True])
+
+
 def _enter_twice(enter: Callable[[Table], Any]) -> Any:
     table = Table()
     enter(table)
@@ -168,9 +175,7 @@ OWN_OPS: dict[str, Callable[[], Any]] = {
         "doubled", partials=lambda out, x: 2.0, opaque="none"
     ),
     "op: partials without the result": lambda: _define("doubled", partials=lambda x: 2.0),
-    "op: partials of another count": lambda: _define(
-        "doubled_for_two", partials=lambda out, x: (1.0, 1.0)
-    ).vjp(np.ones(2), np.ones(2), [np.ones(2)], {}, [True]),
+    "op: partials of another count": lambda: _of_two_partials(),
     "op: neither a derivative nor a reason": lambda: _define("doubled"),
     "op: an unknown name": lambda: wg.op.does_not_exist,
     "op: entered twice": lambda: _enter_twice(lambda table: table.enter_op("twice", None)),

@@ -35,8 +35,10 @@ def test_workers_give_the_same_and_a_dead_one_loses_only_its_setting():
 
 
 SLOW = """
-import time
+import signal, time
 import wengert as wg
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
 
 def slow(n):
     if n > 1:

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
-from types import CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from wengert.api.compiling.forms import Form, form_difference, form_of
@@ -39,8 +39,9 @@ REMEMBERED = 64  # codes of functions
 # What the first program of the latest function of a code was made for; and of how many functions,
 # one after the other, that differ in a number from outside alone.
 _first_of_code: dict[CodeType, tuple[dict[str, Any], int]] = {}
-# What wg.compile has made of each code; what is not there any more was thrown away.
-_compiled_of_code: dict[CodeType, list[weakref.ref[Met]]] = {}
+# What wg.compile has made of each code, with that of functions in its closure, for arguments of the
+# same types; what is not there any more was thrown away.
+_compiled_of_code: dict[tuple[Any, ...], list[weakref.ref[Met]]] = {}
 
 
 def users_function(f: Any) -> FunctionType | None:
@@ -97,9 +98,10 @@ class Met:
         if name and made == PATIENCE:
             self._warn(_difference(name, before[name], described[name], {}))
         elif self._alone and not name:
-            self._note_thrown_away(code)
+            types = {k: t for k, t in described.items() if isinstance(t, ArrayType)}
+            self._note_thrown_away((*_codes_of(self._written), *types.items()))
 
-    def _note_thrown_away(self, code: CodeType) -> None:
+    def _note_thrown_away(self, code: tuple[Any, ...]) -> None:
         """A loop compiles a function in every turn, and throws the compiled one away with its
         program: say so at the third one, once. Those that somebody keeps are as they should be.
         """
@@ -164,7 +166,25 @@ class Met:
         return Line(code.co_filename, code.co_firstlineno)
 
 
-def _forget_oldest(codes: dict[CodeType, Any]) -> None:
+def _codes_of(function: FunctionType) -> list[CodeType]:
+    """The code of a function and of those in its closure: a wrapper of several has one of its own
+    for each.
+    """
+    cells = [cell.cell_contents for cell in function.__closure__ or () if not _is_empty(cell)]
+    inside = [each.__code__ for each in cells if isinstance(each, FunctionType)]
+    return [function.__code__, *inside]
+
+
+def _is_empty(cell: CellType) -> bool:
+    """Whether the name of a cell has no value yet."""
+    try:
+        cell.cell_contents  # noqa: B018 (this raises)
+    except ValueError:
+        return True
+    return False
+
+
+def _forget_oldest(codes: dict[Any, Any]) -> None:
     for oldest in list(codes)[:-REMEMBERED]:
         codes.pop(oldest, None)
 

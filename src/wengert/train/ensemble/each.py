@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.words.arguments import worded
 from wengert.errors import ShapeError
 
 
@@ -25,6 +26,7 @@ class Each:
         return f"each({self.tree!r})"
 
 
+@worded
 def each(given: Any) -> Any:
     """Mark an argument of an ensemble as one for each member: axis 0 of every array counts them.
 

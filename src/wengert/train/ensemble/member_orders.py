@@ -9,6 +9,7 @@ import numpy as np
 from wengert.api.compiling.compile import compile
 from wengert.core.dims import Dim
 from wengert.core.table import op
+from wengert.core.words.arguments import worded
 from wengert.ops.random import fold_in, key, permutation, randint
 from wengert.runtime.bound import bound_to
 from wengert.runtime.crews.crew import CrewProgram
@@ -21,6 +22,7 @@ NONE = -1  # the epoch of an order that was not made
 _RESAMPLED = 2**32 - 1  # folded into a key: the rows of a bootstrap are apart from all orders
 
 
+@worded
 def bootstrap_rows(rows: int, seed: int) -> Array:
     """The rows that a member with this bootstrap seed is trained on: as many as there are, drawn
     with replacement. A TrainStep that runs on `x[bootstrap_rows(len(x), seed)]` is given the same.
