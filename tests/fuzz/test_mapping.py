@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from .mapped_in_jax import check_op, chosen
 from .mapping import check_mapped
 from .search import visit
 
@@ -18,3 +19,10 @@ def test_programs_for_many_examples():
 def test_bits_of_programs_for_many_examples():
     for number in range(4000, 4006):
         visit(number, lambda program: check_mapped(program, compiled=True))
+
+
+@pytest.mark.parametrize("name", ["sort", "cumsum"])
+def test_examples_in_jax(name):
+    """`mapped_in_jax.py` has all ops."""
+    (op,) = chosen([name])
+    check_op(op, compiled=False)

@@ -147,6 +147,7 @@ class Ensemble(Explained, Uncopied):
         self._engines = tuple(step._engine for step in steps)
         first = self._engines[0]
         self._workers = default_threads() if first.threads is None else first.threads
+        self._members = Members(self._engines, self._workers)
         self._calls = MemberCalls(self._engines, self._workers)
         self._evaluated = RememberedFunctions(partial(_bound, first, EVALUATING))
         self._has_looked = False  # at whether the first batch is a stack of them
@@ -299,7 +300,7 @@ class Ensemble(Explained, Uncopied):
         warn_of_stacked(by, first, arrays, count)
         data = RunData(by, names, arrays, batch_size)
         rates = Rates(first, self._steps[0]._several)
-        return MemberRun(Members(self._engines, self._workers), data, options, rates)
+        return MemberRun(self._members, data, options, rates)
 
     # Functions of the models.
 

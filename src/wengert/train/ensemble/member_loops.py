@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from wengert.runtime.aligned_memory import aligned_array
 from wengert.runtime.crews.crew import Crew, CrewLoop, CrewProgram
 from wengert.runtime.entries import objects
+from wengert.runtime.executable import Executable
 from wengert.runtime.native_runs import Batches, DataRows, Many, Sorting, Turn, loop_address
 from wengert.runtime.native_runs_code import ARRAY, ARRAYS, HEAD, OUTPUT
 from wengert.runtime.nonfinite_policies import SKIP
@@ -37,11 +39,23 @@ class Members:
 
     engines: Sequence[Engine]
     threads: int
+    # By a step's program and the rows of a batch: the seconds it took the last time, for all.
+    paces: dict[tuple[Executable, int], float] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def every(self) -> Array:
         """Their numbers."""
         return np.arange(len(self.engines), dtype=np.int64)
+
+    @cached_property
+    def addresses(self) -> Array:
+        """Where the arrays of each lie: they stay there as long as the members do."""
+        return np.array([member_addresses(engine) for engine in self.engines], np.int64)
+
+    @cached_property
+    def counts(self) -> Array:
+        """Where their numbers of calls and updates lie."""
+        return np.array([objects.data(engine.counts) for engine in self.engines], np.int64)
 
 
 @dataclass(frozen=True)
@@ -155,14 +169,13 @@ def _point(made: MemberLoops, members: Members, data: RunData, orders: MemberOrd
     """Let the loop of each member lead to its arrays."""
     engines, every = members.engines, members.every
     own = {objects.data(x): k for k, x in enumerate(member_arrays(engines[0]))}
-    of_members = np.array([member_addresses(engine) for engine in engines], np.int64)
+    of_members, counts = members.addresses, members.counts
     pairs = zip(data.first.leaves, data.steps_apart, strict=True)
     apart = {objects.data(x): step for x, step in pairs}  # also of arrays without rows
     bound = [address for turn in made.turns for address in turn.bound.addresses]
     for at, address in enumerate(bound):
         of_data = address + apart.get(address, 0) * every
         made.crew.addresses[:, at] = of_members[:, own[address]] if address in own else of_data
-    counts = np.array([objects.data(engine.counts) for engine in engines], np.int64)
     made.set(every, limit=ENDLESS, phase=counts + 8 * PHASE, counter=counts + 8 * CALLS)
     if orders is not None:
         made.set(every, order=objects.data(orders.orders) + every * orders.orders.strides[0])

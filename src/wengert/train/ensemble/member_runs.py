@@ -13,6 +13,7 @@ import numpy as np
 
 from wengert.api.compiling.eager import is_eager
 from wengert.runtime.entries import objects
+from wengert.runtime.executable import Executable
 from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.member_auxes import MemberAuxes
 from wengert.train.ensemble.member_calls import in_step
@@ -69,7 +70,6 @@ class MemberDrive:
         self._in_epoch = data.first.steps(not rest)
         self._loops: MemberLoops | None = None
         self._programs: Any = None  # those that the loops were made for
-        self._pace = 0.0  # seconds of a step of all members; 0 where it is not known
 
     def look(self) -> None:
         """Look whether something has changed that the loss reads from outside."""
@@ -103,7 +103,8 @@ class MemberDrive:
         """
         loops, steps = self._find(), 1
         if loops is not None:
-            most = int(LONGEST / self._pace) if self._pace else FIRST_STEPS
+            pace = self._members.paces.get(self._kind(loops))
+            most = int(LONGEST / pace) if pace else FIRST_STEPS
             steps = max(1, min(left, most, auxes.most(loops.aux[1], len(self._engines))))
         kept = auxes.room([] if loops is None else loops.aux[1], steps)
         portion = Portion(steps, *place, room, kept, ahead.copy())
@@ -118,6 +119,10 @@ class MemberDrive:
             stopped = []
         auxes.note(None if loops is None else loops.aux[0], kept)
         return steps
+
+    def _kind(self, loops: MemberLoops) -> tuple[Executable, int]:
+        """What the time of a step depends on."""
+        return loops.turns[-1].bound.executable, self._data.first.size
 
     def _behind(self, portion: Portion, failures: Failures) -> list[int]:
         """The members that have steps to take."""
@@ -168,7 +173,7 @@ class MemberDrive:
         guard.settle()
         made = loops.made(chosen)
         if len(chosen) == len(self._engines) and made.min() > 0:
-            self._pace = seconds / float(made.max())
+            self._members.paces[self._kind(loops)] = seconds / float(made.max())
         for i, table, count, phase in zip(members, tables, made.tolist(), phases, strict=True):
             if count:
                 self._note(i, table, count, phase, portion)
