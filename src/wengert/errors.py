@@ -326,6 +326,14 @@ class LogitsWarning(WengertWarning):
     """
 
 
+class TargetsWarning(WengertWarning):
+    """A program is given targets outside of [0, 1] for a loss that takes probabilities, such as
+    `wg.bce_with_logits`. With labels of -1 and 1 it falls below 0 and has no minimum.
+
+    Write `y > 0` for them.
+    """
+
+
 class MaskWarning(WengertWarning):
     """A mask of attention has floats that are 0 and 1. Floats are added to the scores; what hides
     keys are bools, or -inf.
@@ -418,9 +426,10 @@ class RankWarning(WengertWarning):
 
 class StackedWarning(WengertWarning):
     """All members of an ensemble were given a batch that looks like a stack of batches, one for
-    each member.
+    each member; or a state that looks like a stack of states.
 
-    `ensemble(wg.train.each(x), wg.train.each(y))` gives x[i] and y[i] to member i.
+    `ensemble(wg.train.each(x), wg.train.each(y))` gives x[i] and y[i] to member i, and
+    `state=wg.train.each(state)` state[i].
     """
 
 

@@ -1,6 +1,8 @@
-"""What NumPy warns of inside a transformation is warned of at the user's line."""
+"""What NumPy warns of is warned of at the user's line, inside a transformation and outside."""
 
 import inspect
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -66,3 +68,45 @@ def test_a_filter_that_makes_errors_of_warnings_holds():
         with pytest.raises(RuntimeWarning, match="divide by zero encountered in log"):
             CALLS["grad"]()
     assert noticed(CALLS["grad"])
+
+
+# In a process of its own: pytest forgets the filters of what it imports.
+PLAIN = """
+import warnings, numpy as np, wengert as wg
+x = np.array([0.0, -1.0])
+found = []
+warnings.showwarning = lambda text, kind, file, line, *_: found.append(f"{line}: {text}")
+wg.log(x)
+wg.log(x)
+wg.mean(np.zeros(0))
+wg.std(np.zeros(0))
+wg.log_softmax(np.array([np.inf, 1.0]))
+for _ in range(2): wg.divide(1.0, x)
+with np.errstate(all="ignore"): wg.log(x)
+wg.compile(lambda x: x + wg.exp(np.array(1e4)))(x)
+wg.random.choice(wg.random.key(0), 2, (2,), p=np.array([0.0, 1.0]))
+warnings.simplefilter("ignore")
+wg.exp(1e4)
+warnings.resetwarnings()
+wg.exp(1e4)
+print("\\n".join(found))
+"""
+
+
+def test_outside_of_transformations_too_and_once_for_each_line():
+    run = subprocess.run([sys.executable, "-c", PLAIN], capture_output=True, text=True, check=True)
+    assert run.stderr == ""
+    *told, last = run.stdout.splitlines()
+    assert told == [
+        "6: divide by zero encountered in log",
+        "6: invalid value encountered in log",
+        "7: divide by zero encountered in log",
+        "7: invalid value encountered in log",
+        "8: invalid value encountered in mean",
+        "9: invalid value encountered in mean",
+        "9: invalid value encountered in divide",
+        "10: invalid value encountered in log_softmax",
+        "11: divide by zero encountered in divide",
+        "13: overflow encountered in exp",
+    ]
+    assert last.endswith("overflow encountered in exp")  # without filters of ours, NumPy's place

@@ -285,20 +285,20 @@ def matrices(*values: float) -> Any:
 
 
 INDICES: dict[str, tuple[Callable[..., Any], str]] = {
-    "gather": (lambda x, i: x[i], "gather: "),
-    "gather_pairs": (lambda x, i: x[i, i], "gather: "),
+    "gather": (lambda x, i: x[i], "getitem: "),
+    "gather_pairs": (lambda x, i: x[i, i], "getitem: "),
     "take": (lambda x, i: wg.take(x, i, axis=0), "take: "),
     "take_along_axis": (
         lambda x, i: wg.take_along_axis(x, i[:, None], axis=0),
         "take_along_axis: ",
     ),
     "scatter_add": (lambda x, i: wg.scatter_add(x, i, x[: i.shape[0]]), "scatter_add: "),
-    "gradient": (lambda x, i: wg.grad(lambda x: wg.sum(x[i] ** 2))(x), "gather: "),
-    "computed": (lambda x, i: x[(i + 1) - 1], "gather: "),
-    "in_a_loop": (lambda x, i: wg.scan(lambda c, k: (c + x[k], None), x[0] * 0, i)[0], "gather: "),
+    "gradient": (lambda x, i: wg.grad(lambda x: wg.sum(x[i] ** 2))(x), "getitem: "),
+    "computed": (lambda x, i: x[(i + 1) - 1], "getitem: "),
+    "in_a_loop": (lambda x, i: wg.scan(lambda c, k: (c + x[k], None), x[0] * 0, i)[0], "getitem: "),
     "in_a_branch": (
         lambda x, i: wg.cond(wg.sum(x) > 0, lambda: x[i], lambda: x[:3]),
-        "gather: ",
+        "getitem: ",
     ),
 }
 
@@ -330,7 +330,7 @@ def test_indices_out_of_range(what, dtype):
 def test_huge_indices():
     for index in (2**62, -(2**62), -(2**63), 2**63 - 1):
         indices = np.array([index, 0])
-        refused(IndexError, lambda i=indices: wg.compile(lambda x, i: x[i])(X, i), "gather: ")
+        refused(IndexError, lambda i=indices: wg.compile(lambda x, i: x[i])(X, i), "getitem: ")
     unsigned = np.array([2**64 - 1], np.uint64)
     with pytest.raises((IndexError, DTypeError)):
         wg.compile(lambda x, i: x[i])(X, unsigned)

@@ -264,6 +264,22 @@ RANDOM: dict[str, Callable[[], Any]] = {
     "random.normal: a mean and a deviation": lambda: wg.random.normal(wg.random.key(0), 0, 1),
     "random.uniform: bounds": lambda: wg.random.uniform(wg.random.key(0), 0.0, 1.0),
     "random.bernoulli: a probability above 1": lambda: wg.random.bernoulli(wg.random.key(0), 1.5),
+    "random.randint: NumPy's order": lambda: wg.random.randint(wg.random.key(0), 0, 5, (3,)),
+    "random.randint: arrays of which one is empty": lambda: wg.random.randint(
+        wg.random.key(0), (2,), 0, np.array([3, 0])
+    ),
+    "random.randint: bounds in an array and a narrow dtype": lambda: wg.random.randint(
+        wg.random.key(0), (2,), 0, np.array([3, 2]), np.int8
+    ),
+    "random.randint: bounds that are floats": lambda: wg.random.randint(
+        wg.random.key(0), (2,), 0, np.array([3.0, 2.0])
+    ),
+    "random.randint: more bounds than draws": lambda: wg.random.randint(
+        wg.random.key(0), (), 0, np.array([3, 2])
+    ),
+    "bce_with_logits: labels of -1 and 1": lambda: wg.bce_with_logits(
+        np.array([2.0, -2.0]), np.array([1, -1])
+    ),
     "random.randint: low above high": lambda: wg.random.randint(wg.random.key(0), (2,), 5, 1),
 }
 

@@ -66,6 +66,9 @@ def scheduled() -> Any:
 
 
 CASES: dict[str, Callable[[], Any]] = {
+    "Optimizer.update: optax's order": lambda: o.SGD(0.1).update(
+        np.ones(2), o.SGD(0.1).init(np.ones(2)), np.ones(2)
+    ),
     "optim.lr_scheduler: a name from elsewhere": lambda: wg.optim.lr_scheduler,  # type: ignore[attr-defined]
     "Adam: parameters": lambda: wg.optim.Adam([np.ones(3)], 1e-3),  # type: ignore[arg-type]
     "Adam: a bad pair": lambda: o.Adam(0.1, betas=0.9),

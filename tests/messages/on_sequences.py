@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "MultiheadAttention: a full cache": lambda: causal.extend(rows[0], causal.cache(3)),
     "MultiheadAttention: called with q, k and v": lambda: causal(rows, rows, rows),
     "MultiheadAttention: no cache": lambda: causal.step(rows[:, 0], None),
+    "MultiheadAttention: a full cache in a program": lambda: wg.compile(causal.step)(
+        rows[0, 0], replace(causal.cache(3), length=np.array(3))
+    ),
     "MultiheadAttention: a cache of another batch": lambda: causal.step(
         rows[:, 0], causal.cache(3)
     ),

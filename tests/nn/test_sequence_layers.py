@@ -201,7 +201,7 @@ def test_streams_have_the_bits_of_the_whole(name):
 def test_a_full_cache_is_an_error():
     layer = nn.MultiheadAttention(4, 1, causal=True)
     x, cache = np.ones(4, np.float32), layer.cache(2)
-    told = (r"a cache of 2, of which 2 are taken", r"index 2 was given for axis 0 of size 2")
+    told = (r"a cache of 2, of which 2 are taken", r"position 2 was given for a cache of 2")
     for step, words in zip((layer.step, wg.compile(layer.step)), told, strict=True):
         cache = layer.cache(2)
         for _ in range(2):

@@ -179,3 +179,33 @@ def test_a_function_that_gives_no_rate():
     for use in (lambda: schedule(3), lambda: schedule.table(3, 2)):
         with pytest.raises(wg.errors.OptimError, match=r"update 3 raised ValueError"):
             use()
+
+
+MODEL, GRADS = {"w": np.ones(2)}, {"w": np.full(2, 3.0)}
+RIGHT = r"model, state = optimizer\.update\(model, grads, state\)"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda adam, state: adam.step(),
+        lambda adam, state: adam.step(MODEL, GRADS),
+        lambda adam, state: adam.update(),
+        lambda adam, state: adam.update(MODEL, GRADS),
+        lambda adam, state: adam.update(GRADS, state, MODEL),
+        lambda adam, state: adam.update(GRADS, state, params=MODEL),
+        lambda adam, state: adam.update(state, GRADS, MODEL),
+    ],
+    ids=["torch", "trees", "nothing", "no state", "optax", "optax by name", "state first"],
+)
+def test_calls_of_other_libraries_are_told_the_order(call):
+    adam = o.Adam(0.1)
+    with pytest.raises((TypeError, OptimError), match=RIGHT):
+        call(adam, adam.init(MODEL))
+
+
+def test_schedules_are_told_what_to_write():
+    with pytest.raises(AttributeError, match=r"StepDecay\.step: .* Leave it out"):
+        o.StepDecay(0.1, step_size=3).step()
+    with pytest.raises(AttributeError, match=r"Cosine\.get_last_lr: .* Write schedule\(index\)"):
+        o.Cosine(0.1, total_steps=3).get_last_lr()

@@ -416,6 +416,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "gelu": lambda x, approximate="none": jax.nn.gelu(x, approximate=approximate == "tanh"),
     "i1e_over_x": lambda x: jax.scipy.special.i1e(x) / x,
     "huber": _paired(_huber),
+    "integers_between": lambda low, high: high - low,
+    "position_with_room": lambda position, room: jnp.broadcast_arrays(position, room)[0],
     "inverse_spread": _inverse_spread,
     "kl_div": _kl_div,
     "layer_norm": _layer_norm,

@@ -21,7 +21,7 @@ from wengert.core.dtypes import CHARS
 from wengert.core.number import Number, plain_operand
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
-from wengert.core.words.float_notices import calls_numpy
+from wengert.core.words.float_notices import calls_numpy, raise_notices_at, told_again
 from wengert.core.words.masked import require_plain_array
 from wengert.core.words.not_arrays import require_array
 from wengert.core.words.source import Line, user_line
@@ -239,6 +239,9 @@ def _is_traced(x: Value) -> bool:
     return False
 
 
+raise_notices_at(r"wengert\.(core\.bind|ops\.|functions\.(?!numpy_|scipy_))")
+
+
 @calls_numpy
 def evaluate(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
     """The meaning of a call: NumPy's. Problems are found by NumPy and explained by the op's type
@@ -248,6 +251,8 @@ def evaluate(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value
         out = op.numpy(*operands, **params)
     except WengertError:
         raise
+    except RuntimeWarning:
+        return told_again(evaluate, op, operands, params)
     except (ValueError, TypeError, IndexError, OverflowError, AttributeError):
         _explain(op, operands, params)
         raise

@@ -33,6 +33,7 @@ from wengert.core.table import FUNCTIONS, UFUNCS, op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
 from wengert.core.words.arguments import binding_refused, refusal
+from wengert.core.words.float_notices import told_again
 
 
 def elementwise(
@@ -292,6 +293,8 @@ def function(
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 return definition(*args, **kwargs)
+            except RuntimeWarning:
+                return told_again(definition, *args, **kwargs)
             except Exception as error:
                 explained: Exception | None = None
                 if isinstance(error, TypeError) and binding_refused(error):

@@ -77,6 +77,8 @@ def _promoted(*kinds: DType) -> DType:
 
 def _kind(x: Value) -> Any:
     """What NumPy promotes an operand by."""
+    if hasattr(type(x), "known"):  # a Tensor, which `isinstance` would have to ask
+        return _WEAK[x.dtype.kind] if type(x.known) is Weak else x.dtype
     if isinstance(x, _NUMBERS):
         return x
     if isinstance(x, Dim):
@@ -86,6 +88,8 @@ def _kind(x: Value) -> Any:
 
 def is_weak(x: Value) -> bool:
     """Whether the dtype of an operand gives way to those of arrays."""
+    if hasattr(type(x), "known"):  # a Tensor, which `isinstance` would have to ask
+        return type(x.known) is Weak
     return isinstance(x, _NUMBERS_AND_SIZES) or type(getattr(x, "known", None)) is Weak
 
 

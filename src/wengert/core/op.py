@@ -29,6 +29,7 @@ from wengert.core.words.arguments import (
     refusal,
     too_many,
 )
+from wengert.core.words.float_notices import told_again
 from wengert.core.words.hidden import is_sparse, sparse_name
 from wengert.core.words.not_arrays import require_array
 from wengert.errors import DTypeError, ShapeError
@@ -214,6 +215,8 @@ class Op:
         if self.front is not None:
             try:
                 return self.front(*args, **kwargs)
+            except RuntimeWarning:
+                return told_again(self.front, *args, **kwargs)
             except TypeError as error:
                 if not binding_refused(error):
                     raise
@@ -233,6 +236,8 @@ class Op:
         if self.canonical is not None:
             try:
                 params = self.canonical(*operands, **params)
+            except RuntimeWarning:
+                params = told_again(self.canonical, *operands, **params)
             except Exception as error:
                 found = located(error if is_worded(error) else self._unreadable(params), operands)
                 if found is error:
@@ -302,6 +307,8 @@ class Op:
     def require_operands(self, operands: Sequence[Value]) -> None:
         """Refuse an operand that is missing or has a dtype we do not have."""
         for position, x in enumerate(operands):
+            if type(x) is Tensor:  # which `isinstance` would have to ask
+                continue
             if isinstance(x, np.ndarray):
                 if x.dtype == object and x.ndim == 0:
                     if is_sparse(x.item()):

@@ -53,7 +53,7 @@ class _Leaf:
 
 _NAMESPACE = "wengert"
 _LEAF = _Leaf()  # stands where a leaf was taken out
-_LEAF_TYPES = (np.ndarray, Tensor, np.generic, ArrayType)
+_LEAF_TYPES = (Tensor, np.ndarray, np.generic, ArrayType)
 # Types of leaves that need no look: plain ones, and static values that hold no arrays. An op in a
 # tree is a callable, and static.
 _PLAIN: set[type] = {np.ndarray, Tensor, float, int, bool, str, Op}
@@ -327,6 +327,8 @@ def weak(tree: Tree) -> list[bool]:
 
 
 def _is_number(x: Any) -> bool:
+    if type(x) is Tensor:  # which `isinstance` would have to ask
+        return False
     return isinstance(x, bool | int | float | Number) and not isinstance(x, np.generic)
 
 

@@ -19,6 +19,7 @@ from wengert.functions.reduction import (
     require_equal_shapes,
 )
 from wengert.functions.statistics import as_float
+from wengert.interpret.binary_targets import note_binary_targets
 from wengert.interpret.probabilities import note_probabilities
 
 
@@ -99,8 +100,9 @@ def huber(
     return reduce_losses(bounded * (difference - bounded * 0.5), reduction)
 
 
-def _bce_params(logits: Any, _targets: Any, reduction: Any) -> dict[str, Any]:
+def _bce_params(logits: Any, targets: Any, reduction: Any) -> dict[str, Any]:
     note_probabilities("bce_with_logits", logits)
+    note_binary_targets("bce_with_logits", targets)
     return {"reduction": canonical_reduction("bce_with_logits", reduction)}
 
 

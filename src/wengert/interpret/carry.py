@@ -14,7 +14,7 @@ from wengert.core.dtypes import DType, is_float
 from wengert.core.types import ArrayType, Value
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
-from wengert.errors import ShapeError, TraceError, WengertWarning
+from wengert.errors import RandomnessWarning, ShapeError, TraceError
 from wengert.interpret.body_state import BodyState
 from wengert.interpret.eagerness import is_eager
 from wengert.interpret.randomness import moved, positions, used_by
@@ -84,7 +84,7 @@ def looked_after(
             warn_user(
                 f"{name}: {used} was used in the body, which is recorded once; what it drew is the "
                 f"same in every step. {repair}.",
-                WengertWarning,
+                RandomnessWarning,
             )
             break
     return found

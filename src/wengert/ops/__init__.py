@@ -8,6 +8,7 @@ from wengert.ops import (
     cumulate,
     debug,
     diagonals,
+    draw_bounds,
     draws,
     einsum,
     elementary,
@@ -35,11 +36,18 @@ from wengert.ops.matrices import (
     norm,
     singular,
 )
-from wengert.ops.sequences import diagonal_scans, recurrences, recurrent_loops, state_spaces
+from wengert.ops.sequences import (
+    cache_positions,
+    diagonal_scans,
+    recurrences,
+    recurrent_loops,
+    state_spaces,
+)
 from wengert.ops.windows import conv, convolution, pooling
 
 __all__ = [
     "arrange",
+    "cache_positions",
     "compare",
     "complement",
     "contract",
@@ -52,6 +60,7 @@ __all__ = [
     "determinant",
     "diagonal_scans",
     "diagonals",
+    "draw_bounds",
     "draws",
     "einsum",
     "elementary",

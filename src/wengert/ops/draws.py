@@ -294,7 +294,7 @@ def choice(key: Any, options: Any, shape: Any = (), replace: bool = True, p: Any
         )
         raise located(error, [rows])
     count: Size = options if rows is None else rows.shape[0]
-    if isinstance(count, int) and count < 1:
+    if is_known(count) and count < 1:
         raise ValueError(
             f"choice: {count} options were given; there must be one at least. Pass some."
         )
@@ -325,7 +325,8 @@ def _places(key: Any, count: Size, wanted: Shape, replace: bool, p: Any) -> Any:
             "each is needed. Pass a vector of them."
         )
         raise located(error, [p])
-    logits = op.log(op.astype(p, dtypes.float64))
+    with np.errstate(divide="ignore"):  # of what is never drawn
+        logits = op.log(op.astype(p, dtypes.float64))
     if replace:
         return categorical(key, logits, wanted)
     noisy = logits + gumbel(key, (count,), dtypes.float64)

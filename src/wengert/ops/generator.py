@@ -176,7 +176,7 @@ class Generator(Explained):
         return self._draw(op.random_bits, shape, dtype)
 
     def uniform(
-        self, shape: Any = (), dtype: Any = np.float32, low: float = 0.0, high: float = 1.0
+        self, shape: Any = (), dtype: Any = np.float32, low: Any = 0.0, high: Any = 1.0
     ) -> Any:
         return self._draw(op.uniform, shape, dtype, low, high)
 
@@ -186,7 +186,7 @@ class Generator(Explained):
     def bernoulli(self, p: Any = 0.5, shape: Any = None) -> Any:
         return self._draw(op.bernoulli, p, shape)
 
-    def randint(self, shape: Any, low: int, high: int, dtype: Any = np.int64) -> Any:
+    def randint(self, shape: Any, low: Any, high: Any, dtype: Any = np.int64) -> Any:
         return self._draw(op.randint, shape, low, high, dtype)
 
     def permutation(self, count: Any) -> Any:

@@ -223,13 +223,10 @@ def _advanced(x: Any, entries: Sequence[KeyEntry]) -> Any:
     axes = [axis for axis, entry in enumerate(left) if entry.index is not None]
     indices = [entry.index for entry in left if entry.index is not None]
     places = [place for place, entry in enumerate(entries) if entry.advanced]
-    try:
-        if places[-1] - places[0] + 1 == len(places):  # side by side: the result's axes go there
-            return op.gather([x, *indices], axis=axes[0])
-        others = [axis for axis in range(x.ndim) if axis not in axes]  # apart: they go to the front
-        return op.gather([op.permute_dims(x, (*axes, *others)), *indices], axis=0)
-    except (IndexError, ShapeError) as error:
-        raise type(error)(str(error).replace("gather", "getitem", 1)) from None
+    if places[-1] - places[0] + 1 == len(places):  # side by side: the result's axes go there
+        return op.gather([x, *indices], axis=axes[0])
+    others = [axis for axis in range(x.ndim) if axis not in axes]  # apart: they go to the front
+    return op.gather([op.permute_dims(x, (*axes, *others)), *indices], axis=0)
 
 
 def entries_of(x: Any, key: Any) -> list[KeyEntry]:

@@ -23,12 +23,14 @@ from wengert.ops.batched_index import gather_of_each, scatter_of_each
 
 # One integer array per indexed axis, broadcast together; negative indices count from the end.
 
+_READ = "getitem"  # what messages call gather: users write x[i]
+
 
 def _gathered(shape: Shape, indices: Any, axis: int) -> Shape:
     if not indices:
-        raise ShapeError("gather: no indices were given; at least one is needed. Pass one.")
-    canonical_axis("gather", axis + len(indices) - 1, len(shape))  # every index has an axis
-    block = broadcast_shapes("gather", [tuple(index.shape) for index in indices])
+        raise ShapeError(f"{_READ}: no indices were given; at least one is needed. Pass one.")
+    canonical_axis(_READ, axis + len(indices) - 1, len(shape))  # every index has an axis
+    block = broadcast_shapes(_READ, [tuple(index.shape) for index in indices])
     return (*shape[:axis], *block, *shape[axis + len(indices) :])
 
 
@@ -46,20 +48,20 @@ def _require_integers(name: str, *indices: Any) -> None:
 
 
 def _gather_type(x: Any, *indices: Any, axis: int) -> ArrayType:
-    _require_integers("gather", *indices)
+    _require_integers(_READ, *indices)
     return ArrayType(_gathered(tuple(x.shape), indices, axis), x.dtype)
 
 
 def _gather(x: Any, *indices: Any, axis: int) -> Any:
-    _require_integers("gather", *indices)
+    _require_integers(_READ, *indices)
     try:
         if dtypes.uint64 in [index.dtype for index in indices]:  # NumPy would wrap them around
-            _require_in_range("gather", x.shape, indices, axis)
+            _require_in_range(_READ, x.shape, indices, axis)
         if len(indices) == 1 and x.size:  # of an array of no elements take does not look at them
             return np.take(x, indices[0].astype(np.intp), axis=axis)
         return x[(slice(None),) * axis + indices]
     except IndexError:
-        _require_in_range("gather", x.shape, indices, axis)
+        _require_in_range(_READ, x.shape, indices, axis)
         raise
 
 
@@ -88,8 +90,8 @@ def _check_constants(name: str, x: Any, indices: Any, shape: Shape, axis: int) -
 
 
 def _gather_params(x: Any, *indices: Any, axis: int) -> dict[str, Any]:
-    _check_constants("gather", x, indices, tuple(x.shape), axis)
-    return {"axis": canonical_axis("gather", axis, x.ndim)}
+    _check_constants(_READ, x, indices, tuple(x.shape), axis)
+    return {"axis": canonical_axis(_READ, axis, x.ndim)}
 
 
 def _scatter_params(x: Any, *indices: Any, shape: Shape, axis: int) -> dict[str, Any]:

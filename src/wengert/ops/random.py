@@ -21,7 +21,7 @@ import numpy as np
 from wengert.core import dtypes
 from wengert.core.batching import BatchedCall
 from wengert.core.define import function, primitive
-from wengert.core.dims import Dim, Shape, Size
+from wengert.core.dims import Dim, Shape
 from wengert.core.lowering import SpecialKernel
 from wengert.core.number import is_traced_number
 from wengert.core.samples import Exactly, sample
@@ -32,6 +32,12 @@ from wengert.core.types import ArrayType
 from wengert.core.words.not_arrays import require_array
 from wengert.errors import DTypeError
 from wengert.interpret.batched import one_by_one
+from wengert.ops.draw_bounds import (
+    are_run_time_bounds,
+    between,
+    integer_bounds,
+    require_whole,
+)
 from wengert.ops.generator import drawn
 
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -251,15 +257,18 @@ def _unit(key: Any, shape: Any, dtype: Any, stream: int = 0) -> Any:
 @function(space="random")
 @drawn
 def uniform(
-    key: Any, shape: Any = (), dtype: Any = np.float32, low: float = 0.0, high: float = 1.0
+    key: Any, shape: Any = (), dtype: Any = np.float32, low: Any = 0.0, high: Any = 1.0
 ) -> Any:
-    """Numbers drawn evenly from low (may occur) to high (never occurs).
+    """Numbers drawn evenly from low (may occur) to high (never occurs). Bounds may be arrays, and
+    arguments of a function that is recorded: NaN, where low is not less than high then.
 
     >>> x = wg.random.uniform(wg.random.key(0), (1000,), low=-1.0, high=3.0)
     >>> x.dtype, bool((x >= -1).all() and (x < 3).all())
     (dtype('float32'), True)
     """
     found = require_real("uniform", dtype, "Write uniform(shape, low=low, high=high)")
+    if are_run_time_bounds(low, high):
+        return between("uniform", _unit(key, shape, found), low, high)
     if not (low < high and math.isfinite(high - low)):
         raise ValueError(
             f"uniform: low={low} and high={high} were given; low must be less than high, "
@@ -311,8 +320,9 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
 
 @function(space="random")
 @drawn
-def randint(key: Any, shape: Any, low: int, high: Size, dtype: Any = np.int64) -> Any:
-    """Integers drawn evenly from low up to but not including high.
+def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = np.int64) -> Any:
+    """Integers drawn evenly from low up to but not including high. Bounds may be arrays, and
+    arguments of a function that is recorded.
 
     >>> sorted(set(wg.random.randint(wg.random.key(0), (100,), -1, 2).tolist()))
     [-1, 0, 1]
@@ -321,6 +331,12 @@ def randint(key: Any, shape: Any, low: int, high: Size, dtype: Any = np.int64) -
     if isinstance(high, Dim) and low == 0 and found == dtypes.int64:
         # Indices of an axis whose size is known at run time only: that need not be fixed.
         return op.astype(op.random_bits(key, shape, np.uint64) % high, found)
+    if are_run_time_bounds(low, high):
+        low, high = integer_bounds("randint", shape, found, low, high)
+        count = op.astype(op.integers_between(low, high), dtypes.uint64)
+        offset = op.remainder(op.random_bits(key, shape, np.uint64), count)
+        return op.astype(op.add(offset, op.astype(low, dtypes.uint64)), found)
+    require_whole("randint", low, high)
     limits = np.iinfo(found) if found.kind in "iu" else None
     if limits is None or not limits.min <= low < high <= limits.max + 1:
         raise ValueError(

@@ -316,7 +316,7 @@ def _rows_updated(
     try:
         places = op.gather([numbers, *indices], axis=0)
     except (IndexError, ShapeError) as error:
-        raise type(error)(str(error).replace("gather", name, 1)) from None
+        raise type(error)(str(error).replace("getitem", name, 1)) from None
     together = [place for place, entry in enumerate(entries) if entry.advanced]
     beside = together[-1] - together[0] + 1 == len(together)
     first = axes[0] if beside else 0

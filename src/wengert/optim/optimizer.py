@@ -111,6 +111,7 @@ def _show_parameters(kind: Any) -> None:
     kind.__signature__ = found.replace(parameters=[*found.parameters.values()][1:])
 
 
+@worded_methods("step", "step_graph_node", "scalars", "init", "update")
 class Optimizer(Explained):
     """Base of all optimizers. A subclass says what it keeps (`initial`), which numbers an update
     needs (`numbers`), and how weights move (`rule`); all ways of use follow from these.
@@ -413,6 +414,7 @@ class Optimizer(Explained):
         {'w': array([0.9, 0.9]), 'steps': array([3])}
         """
         by = f"{type(self).__name__}.update"
+        saving.require_order(by, model=model, grads=grads, state=state)
         parameters = parameters_of(by, model)
         gradients = gradients_for(by, parameters, grads)
         kept = saving.kept_for(by, parameters, state, self._kept)

@@ -248,6 +248,22 @@ def load_schedule(schedule: Any, saved: Mapping[str, Any]) -> None:
         schedule.load_state_dict(saved["schedule"])
 
 
+def require_order(by: str, **given: Any) -> None:
+    """Refuse the state of an optimizer in another place than the last, as other libraries have
+    it.
+    """
+    found = [name for name, x in given.items() if _is_state(x)]
+    if found and found != ["state"]:
+        raise OptimError(
+            f"{by}: given the state of an optimizer as {found[0]}; it comes behind the model and "
+            "the gradients. Write model, state = optimizer.update(model, grads, state)."
+        )
+
+
+def _is_state(x: Any) -> bool:
+    return isinstance(x, Mapping) and x.keys() == {"count", "parameters"}
+
+
 def kept_for(
     by: str, parameters: Mapping[str, Any], state: Any, kept: tuple[str, ...]
 ) -> dict[str, dict[str, Any]]:

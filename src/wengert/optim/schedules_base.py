@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wengert.core.words.missing import OF_SCHEDULES, Explained
 from wengert.errors import OptimError
 from wengert.optim import settings
 
 
-class Schedule(ABC):
+class Schedule(Explained, ABC):
     """A learning rate for each update, by its index: 0 is the first update.
 
     Called with an index it gives one rate; `table` gives many. Both come from `values`, so they
@@ -27,6 +28,9 @@ class Schedule(ABC):
     >>> Halving()(250), Halving().table(199, 2)
     (0.25, array([0.5 , 0.25]))
     """
+
+    _repairs = OF_SCHEDULES
+    _nature = "a schedule is a function of the index of an update"
 
     @abstractmethod
     def values(self, indices: range) -> Sequence[float]:

@@ -1,12 +1,13 @@
 """What is refused, in words, with nothing changed."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import CopiedWarning, OptimError, ShapeError, StackedWarning
+from wengert.errors import CopiedWarning, OptimError, ShapeError, StackedWarning, TraceError
 
 from .populations import MEMBERS, X, Y, ensemble, forward, init, loss, prints
 
@@ -182,3 +183,51 @@ def of_sequences(model, x, y):
 @pytest.mark.filterwarnings("error")
 def test_other_batches_are_no_reason_to_warn(function, batch):
     assert ensemble(function)(*batch).shape == (MEMBERS,)
+
+
+def smoothed(w, mean, x):
+    mean = 0.9 * mean + 0.1 * np.mean(x)
+    return wg.mean((x @ w - wg.sum(mean)) ** 2), mean
+
+
+def centered(w, mean, x):
+    mean = 0.9 * mean + 0.1 * np.mean(x, axis=0)
+    return wg.mean(((x - mean) @ w) ** 2), mean
+
+
+def with_state(loss, state):
+    return wg.Ensemble(loss, [np.ones(3)] * 3, wg.optim.SGD(0.1), state=state)
+
+
+def test_a_stack_of_states_without_each_is_told():
+    for train in (lambda made: made(X), lambda made: made.run(X, batch_size=4)):
+        made = with_state(smoothed, np.arange(3.0))
+        with pytest.warns(StackedWarning, match=r"state of shape \(3,\) for all 3 members"):
+            train(made)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made(X)  # once
+        with_state(smoothed, wg.train.each(np.arange(3.0)))(X)
+        with_state(smoothed, np.array(0.0))(X)
+        with_state(centered, np.zeros(3))(X)  # as many features as members
+
+
+@pytest.mark.parametrize("way", ["call", "run", "evaluate", "bind"])
+def test_a_captured_array_that_is_changed_is_noticed(way):
+    factor = np.ones(3)
+
+    def scaled(w, x):
+        return wg.mean((x @ (w * factor)) ** 2)
+
+    made = wg.Ensemble(scaled, [np.ones(3)] * 2, wg.optim.SGD(0.0))
+    bound = made.bind(scaled)
+    calls = {
+        "call": lambda: made(X),
+        "run": lambda: made.run(X, batch_size=4),
+        "evaluate": lambda: made.evaluate(scaled, X, batch_size=4),
+        "bind": lambda: bound(X),
+    }
+    calls[way]()
+    factor[:] = 5.0
+    with pytest.raises(TraceError, match="array 'factor' was changed"):
+        calls[way]()

@@ -30,6 +30,7 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.words.warn import warn_user
 from wengert.errors import SizeWarning, TraceError
+from wengert.interpret.binary_targets import noting_binary_targets, warn_of_binary_targets
 from wengert.loading import garbage_left
 from wengert.runtime.executable import Executable
 from wengert.runtime.profile import Profile
@@ -324,19 +325,23 @@ class Compiled:
             return found
 
         given = tree.unflatten(structure, [stand_ins[place] for place in places])
-        graph, watch, left_out = watched_trace(
-            recorded,
-            given,
-            self._roots,
-            opened.dims,
-            [*keys.values()],
-            opened.yielding,
-            "compile",
-            passed,
-        )
+        with noting_binary_targets() as targets:
+            graph, watch, left_out = watched_trace(
+                recorded,
+                given,
+                self._roots,
+                opened.dims,
+                [*keys.values()],
+                opened.yielding,
+                "compile",
+                passed,
+            )
         self._met.note_left_out(left_out)
         sizes = require_sizes(graph.input_types(), [x.shape for x in stand_ins])
         inputs = tuple(str(graph.nodes[i].params["name"]) for i in graph.inputs)
+        if targets:
+            arrays = dict(zip(places, tree.leaves(args), strict=True))
+            warn_of_binary_targets(targets, {name: arrays[i] for i, name in enumerate(inputs)})
         static = self._static_places(args) if self._static else ()
         donated = self._among(args, places, self._donate)
         early = self._among(args, places, self._early)

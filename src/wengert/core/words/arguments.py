@@ -112,6 +112,7 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
         ): f"Write wg.nn.Bidirectional(wg.nn.{name}(3, 5), wg.nn.{name}(3, 5))"
         for name in ("GRU", "LSTM", "RNN")
     },
+    ("Optimizer.update", "params"): "Write model, state = optimizer.update(model, grads, state)",
     ("MultiheadAttention", "batch_first"): "Leave it out: x is (batch, time, size)",
     ("MultiheadAttention", "embed_dim"): "Write size=",
     ("MultiheadAttention", "num_heads"): "Write heads=",
@@ -141,6 +142,22 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
         "wg.asarray(weight, losses.dtype)[targets]"
     ),
     ("logsumexp", "b"): "Add the logarithms of the weights: wg.logsumexp(x + wg.log(b))",
+}
+
+
+_UPDATES = (
+    "write model, state = optimizer.update(model, grads, state), or let step = "
+    "wg.TrainStep(loss, model, optimizer) do all of it: step(x, y)"
+)
+# What to write where a function is called as another library's, without what it needs here.
+_CALLED_ELSEWHERE: Mapping[tuple[str, str], str] = {
+    ("Optimizer.step", "parameter_id"): f"An optimizer holds no parameters: {_UPDATES}",
+    ("Optimizer.step", "grad"): f"It is step(name, weights, grad). Of trees, {_UPDATES}",
+    ("Optimizer.update", "state"): (
+        "Write model, state = optimizer.update(model, grads, state), and state = "
+        "optimizer.init(model) before the first"
+    ),
+    ("Optimizer.update", "model"): "Write model, state = optimizer.update(model, grads, state)",
 }
 
 
@@ -181,7 +198,8 @@ def too_many(name: str, given: int, most: int, by_name: Sequence[str] = ()) -> T
 
 def not_given(name: str, key: str) -> TypeError:
     """The refusal of a call without an argument it needs."""
-    return TypeError(f"{name}: {key} was not given; it has no default. Pass {key}=.")
+    repair = _CALLED_ELSEWHERE.get((name, key), f"Pass {key}=")
+    return TypeError(f"{name}: {key} was not given; it has no default. {repair}.")
 
 
 def refusal(

@@ -1,11 +1,15 @@
 """NumPy's notices of overflows, divisions by zero and the like: at the line of the user's program
 whose call it is, and not at the line of ours that called NumPy.
+
+Inside transformations NumPy calls us for every notice. A plain call of an op could not afford to
+ask for that: there, a notice at a line of ours is raised, and the call made again to tell it.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from functools import wraps
 from types import CodeType, FrameType
@@ -52,6 +56,23 @@ def noticed_at_users_lines(function: Callable[_P, _T]) -> Callable[_P, _T]:
             _told.here = False
 
     return noticing
+
+
+def raise_notices_at(modules: str) -> None:
+    """Let what NumPy would warn of at lines of these modules, a pattern, be raised there. Who calls
+    them catches it, and calls `told_again`.
+    """
+    warnings.filterwarnings("error", category=RuntimeWarning, module=modules)
+
+
+def told_again(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """What the function returns that has raised a notice, which is caught where this is called; it
+    is told at the user's line. (A lambda in the place of the arguments would make every call of who
+    calls this slower.)
+    """
+    if _told.here:  # it was told, and a filter of the user's has made an error of it
+        raise  # noqa: PLE0704 (what was caught)
+    return noticed_at_users_lines(function)(*args, **kwargs)
 
 
 def _tell(what: str, _flag: int) -> None:

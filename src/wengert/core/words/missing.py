@@ -340,6 +340,14 @@ OF_OPTIMIZERS: Mapping[str, str] = {
     "zero_grad": _GRADIENTS,
 }
 
+_RATES = "Write schedule(index), or step.last.learning_rate of a wg.TrainStep"
+OF_SCHEDULES: Mapping[str, str] = {
+    "get_last_lr": _RATES,
+    "get_lr": _RATES,
+    "last_epoch": "Schedules count updates: write step.last.index of a wg.TrainStep",
+    "step": "Leave it out: wg.optim.Adam(schedule) asks for the rate of each update",
+}
+
 
 class Explained:
     """An object whose missing attributes are explained: by a table, or by the nearest name."""

@@ -161,7 +161,7 @@ class MultiheadAttention(Explained):
         q, k, v = self._projected(x, None)
         if self.rotary:
             q, k = rotary(q, start), rotary(k, start)
-        places = op.arange(x.shape[-2]) + start
+        places = op.position_with_room(op.arange(x.shape[-2]) + start, cache.keys.shape[0])
         keys, values = (
             op.at(rows)[places].set(op.moveaxis(new, -2, 0))
             for rows, new in ((cache.keys, k), (cache.values, v))
@@ -198,9 +198,7 @@ class MultiheadAttention(Explained):
 
 
 def _require_room(cache: KeyValueCache, count: Any) -> None:
-    """Refuse more positions than there is room for, where that is known: else an index will be
-    found to be out of range.
-    """
+    """Refuse more positions than there is room for, where that is known; else the program does."""
     room, taken = cache.keys.shape[0], cache.length
     if isinstance(taken, Tensor) or not isinstance(count, int) or not isinstance(room, int):
         return

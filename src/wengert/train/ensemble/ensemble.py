@@ -40,7 +40,7 @@ from wengert.train.ensemble.member_run import MemberRun, RunOptions
 from wengert.train.ensemble.reports import EnsembleEpoch, EnsembleHistory, EnsembleLast
 from wengert.train.ensemble.run_data import RunData
 from wengert.train.ensemble.scores import best_of, bootstrap_seeds, seeds_of_members
-from wengert.train.ensemble.stacked_batches import warn_of_stacked
+from wengert.train.ensemble.stacked_batches import warn_of_stacked, warn_of_stacked_state
 from wengert.train.option_checks import (
     RUN_OPTIONS,
     require_epochs,
@@ -139,6 +139,7 @@ class Ensemble(Explained, Uncopied):
         except (ValueError, TypeError, WengertError) as error:
             raise in_words(len(steps), error) from error
         self._numbers = itertools.count()  # of bound functions that draw random numbers
+        self._one_state = not isinstance(state, Each)  # for all members, and not looked at yet
         self._begin(tuple(steps))
 
     def _begin(self, steps: tuple[TrainStep, ...]) -> None:
@@ -150,6 +151,7 @@ class Ensemble(Explained, Uncopied):
         self._members = Members(self._engines, self._workers)
         self._calls = MemberCalls(self._engines, self._workers)
         self._evaluated = RememberedFunctions(partial(_bound, first, EVALUATING))
+        self._count = 0  # of calls
         self._has_looked = False  # at whether the first batch is a stack of them
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -193,7 +195,14 @@ class Ensemble(Explained, Uncopied):
         if not self._has_looked:
             warn_of_stacked("Ensemble", self._engines[0], batch, len(self))
             self._has_looked = True
+        if self._one_state:
+            self._look_at_state(batch)
         return self._engines[0].guard.change("Ensemble", partial(self._call_inside, batch))
+
+    def _look_at_state(self, batch: Sequence[Any]) -> None:
+        """Look, once, whether the state that all members begin with is a stack of states."""
+        warn_of_stacked_state("Ensemble", self._engines[0], batch, len(self))
+        self._one_state = False
 
     def _call_inside(self, batch: tuple[Any, ...]) -> Any:
         self._look()
@@ -206,7 +215,10 @@ class Ensemble(Explained, Uncopied):
     def _look(self) -> None:
         """What a call begins with: it is no part of an epoch that was interrupted."""
         first = self._engines[0]
-        if first.shown.trees and first.shown.is_due():
+        self._count += 1
+        if self._count & (self._count - 1) == 0:  # calls 1, 2, 4, 8 …: native ones do not count
+            first.look()
+        elif first.shown.trees and first.shown.is_due():
             first.shown.look()
         for step in self._steps:
             if step._originals.changed:
@@ -298,6 +310,8 @@ class Ensemble(Explained, Uncopied):
             require_only_last(by, aux),
         )
         warn_of_stacked(by, first, arrays, count)
+        if self._one_state:
+            self._look_at_state(arrays)
         data = RunData(by, names, arrays, batch_size)
         rates = Rates(first, self._steps[0]._several)
         return MemberRun(self._members, data, options, rates)

@@ -1,15 +1,17 @@
-"""Stacked batches: one for each member, given without `each`. Every member would be trained on all
-of them as one batch, which most losses accept without a word.
+"""Stacked batches and states: one for each member, given without `each`. Every member would be
+trained on all batches as one, and carry all states, which most losses accept without a word.
 
 A batch is taken for a stack of them where it has two arrays or more, which all begin with as many
 entries as there are members, and go on with the same number of rows; one of them has a third axis,
-as rows of features have; and the loss is as content with what one member would be given.
+as rows of features have; and the loss is as content with what one member would be given. A state is
+taken for one where all its arrays begin with as many entries, and the loss carries one of them on.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from wengert.errors import StackedWarning
 from wengert.interpret.trace import trace_flat
 from wengert.train.batch import leaf_names
 from wengert.train.engine import Engine
-from wengert.train.ensemble.each import Each
+from wengert.train.ensemble.each import Each, of_member
 from wengert.train.recorded.loss_call import call_loss, leaves_of
 from wengert.train.recorded.step_results import read_results
 
@@ -35,7 +37,8 @@ def warn_of_stacked(by: str, engine: Engine, arguments: Sequence[Any], members: 
         return
     given = tree.with_numpy(given)
     arrays = [x for x in tree.leaves(given) if np.ndim(x) > 0]
-    if not _are_alike(arrays, members) or not _is_taken(engine, given):
+    batch = tree.map(lambda x: x[0] if np.ndim(x) > 0 else x, given)
+    if not _are_alike(arrays, members) or not _is_taken(engine, batch, engine.arrays.carried):
         return
     names = leaf_names(engine.names(len(given)), given)
     leaves = zip(names, tree.leaves(given), strict=True)
@@ -45,6 +48,24 @@ def warn_of_stacked(by: str, engine: Engine, arguments: Sequence[Any], members: 
         f"batch, though it has {members} entries in front, and the loss could be given one of "
         "them. Write wg.train.each(x) to give x[i] to member i; if it is one batch, filter "
         "wg.errors.StackedWarning.",
+        StackedWarning,
+    )
+
+
+def warn_of_stacked_state(by: str, engine: Engine, arguments: Sequence[Any], members: int) -> None:
+    """Warn where a state that all members begin with looks like a stack of those for each."""
+    carried = engine.arrays.carried
+    if members == 1 or not carried or any(np.shape(x)[:1] != (members,) for x in carried):
+        return
+    batch = tree.with_numpy(of_member(arguments, 0))
+    if not _is_taken(engine, batch, [x[0] for x in carried]):
+        return
+    shown = " and ".join(str(np.shape(x)) for x in carried[:3])
+    warn_user(
+        f"{by}: given a state of shape {shown} for all {members} members; every member carries all "
+        f"of it, though it has {members} entries in front, and the loss could carry one of them. "
+        "Write state=wg.train.each(state) to give state[i] to member i; if all is meant for each, "
+        "filter wg.errors.StackedWarning.",
         StackedWarning,
     )
 
@@ -66,11 +87,11 @@ def _are_alike(arrays: Sequence[Any], members: int) -> bool:
     return not others and len(begin) == 2 and begin[0] == members and begin[1] > 1
 
 
-def _is_taken(engine: Engine, given: tuple[Any, ...]) -> bool:
-    """Whether the loss takes what the first member would be given."""
-    batch = tree.map(lambda x: x[0] if np.ndim(x) > 0 else x, given)
+def _is_taken(engine: Engine, batch: tuple[Any, ...], carried: Sequence[Any]) -> bool:
+    """Whether the loss takes this batch, and carries this state on."""
     leaves, structure = tree.flatten(batch)
-    plan, live, fixed = engine.plan, engine.arrays, engine.fixed
+    plan, fixed = engine.plan, engine.fixed
+    live = replace(engine.arrays, carried=carried)
     model = leaves_of(plan.storage, live.weights, fixed)
 
     def loss(*values: Value) -> list[Value]:
