@@ -118,6 +118,12 @@ NODES = {  # of one operand, float64[2, 3]; the types are those the rules gave
     ),
     "no sizes": ("float64[2, 3]", "for_several(%0, over=slice(0, 1, None))", "slice"),
     "no epsilon": ("float64[2, 3]", "rescale(%0, axis=(1,), eps=...)", "eps"),
+    "endless padding": (
+        "int64[2, 1]",
+        "largest_positions("
+        "%0, window=(2,), stride=(2,), padding=((0, 4294967296),), dilation=(1,))",
+        "Pad less",
+    ),
     "too large": (
         "float64[4611686018427387904]",
         "full(shape=(4611686018427387904,), fill_value=0, dtype=float64)",

@@ -45,8 +45,14 @@ def _only_padding(size: Any, window: Any, stride: Any, pad: Any, dilation: Any) 
     count = window_count(size, window, stride, pad, dilation, 1)
     if pad == (0, 0) or isinstance(size, Dim) or isinstance(count, Dim):
         return False
-    starts = np.arange(count)[:, None] * stride + np.arange(window)[None, :] * dilation - pad[0]
-    return not ((starts >= 0) & (starts < size)).any(axis=1).all()
+    starts = range(-pad[0], count * stride - pad[0], stride)
+    if not starts:
+        return False
+    before = -starts[0] > (window - 1) * dilation  # the first window ends before the elements
+    behind = starts[-1] >= size  # the last one begins behind them
+    # One that begins before them may step over all of them, where its steps are wide.
+    over = dilation > size and any(start % dilation >= size for start in starts if start < 0)
+    return before or behind or over
 
 
 def _positions_of_arrays(
