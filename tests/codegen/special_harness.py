@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -86,18 +86,29 @@ def _scratch(
     special: Special, types: Sequence[ArrayType], params: dict[str, Any], dynamic: bool
 ) -> int:
     """The bytes that a kernel asks for: knowing the sizes, or not."""
+    return _number(special.scratch, types, params, dynamic)
+
+
+def _number(
+    asked: Callable[[Sequence[ArrayType], dict[str, Any]], Size],
+    types: Sequence[ArrayType],
+    params: dict[str, Any],
+    dynamic: bool,
+) -> int:
     if not dynamic:
-        return int(special.scratch(types, params))
+        return int(asked(types, params))
     sizes: dict[str, Size] = {f"n{size}": size for t in types for size in t.shape}
     unknown = [t.with_shape(tuple(Dim(f"n{size}") for size in t.shape)) for t in types]
-    return int(substitute(special.scratch(unknown, params), sizes))
+    return int(substitute(asked(unknown, params), sizes))
 
 
 def _units(
     special: Special, types: Sequence[ArrayType], params: dict[str, Any], writer: _Writer
 ) -> tuple[Index, Index]:
     """All that workers could divide between them."""
-    return 0, 1 if special.units is None else writer.number(int(special.units(types, params)))
+    if special.units is None:
+        return 0, 1
+    return 0, writer.number(_number(special.units, types, params, writer.dynamic))
 
 
 def run_special(

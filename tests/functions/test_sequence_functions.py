@@ -4,7 +4,6 @@ whole to the last bit.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import jax
@@ -15,34 +14,10 @@ import sequence_references as reference
 from compiler.running import bits
 
 import wengert as wg
-from wengert.errors import DTypeError, MaskWarning, ShapeError
+from functions.sequence_gradients import random, require_gradients
+from wengert.errors import DTypeError, ShapeError
 
 BATCH, CHANNELS, STATES = 2, 4, 3
-
-
-def random(*shape: int, seed: int = 1) -> Any:
-    return np.random.default_rng([seed, *shape]).normal(size=shape)
-
-
-def require_gradients(ours: Any, theirs: Any, args: Any) -> None:
-    """Values and gradients by all arguments, in JAX, eager and compiled."""
-    found = ours(args)
-    weights = [random(*np.shape(y), seed=9) for y in jax.tree.leaves(found)]
-
-    def weighed(f: Any, total: Any) -> Any:
-        def loss(args: Any) -> Any:
-            return sum(total(y * w) for y, w in zip(jax.tree.leaves(f(args)), weights, strict=True))
-
-        return loss
-
-    expected = jax.jit(theirs)(args)
-    for y, z in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(y, z, rtol=1e-9, atol=1e-10)
-    wanted = jax.jit(jax.grad(weighed(theirs, jnp.sum)))(args)
-    gradient = wg.grad(weighed(ours, wg.sum))
-    for way in (gradient, wg.compile(gradient)):
-        for a, b in zip(jax.tree.leaves(way(args)), jax.tree.leaves(wanted), strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-8 * max(1.0, np.abs(b).max()))
 
 
 # Linear recurrences.
@@ -80,6 +55,53 @@ def test_a_recurrence_broadcasts_and_goes_on():
         assert bits(rows) == bits(whole[: len(part)])
         whole, state = whole[len(part) :], rows[-1]
     assert wg.linear_recurrence(2, np.ones(2, np.float32), h0=1).dtype == np.float32
+
+
+LENGTHS = (1, 2, 3, 17, 1000, 4096)
+
+
+def test_recurrences_of_any_length():
+    """One program, against loops that say what values and gradients are."""
+
+    def loss(a: Any, b: Any) -> Any:
+        return wg.sum(wg.linear_recurrence(a, b) * wg.cos(b))
+
+    dims = {"a": {0: wg.Dim("time")}, "b": {0: wg.Dim("time")}}
+    compiled = wg.compile(wg.grad(loss, argnums=(0, 1)), dims=dims)
+    for time in LENGTHS:
+        a, b = 0.5 * random(time, 3), random(time, 3, seed=2)
+        h = [b[0]]
+        for t in range(1, time):
+            h.append(a[t] * h[-1] + b[t])
+        later, ga, gb = np.zeros(3), np.zeros_like(a), np.empty_like(b)
+        for t in reversed(range(time)):
+            later = np.cos(b[t]) + (a[t + 1] * later if t + 1 < time else 0)
+            ga[t] = later * h[t - 1] if t else 0
+            gb[t] = later - h[t] * np.sin(b[t])
+        for found, wanted in zip(compiled(a, b), (ga, gb), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-11)
+
+
+SHAPES = {(65, 50): 1, (2, 30, 300): 1, (3, 9, 7, 40): 1, (20, 5, 6): 1}
+
+
+def running(x: Any, h0: Any, axis: int) -> Any:
+    sums, products = wg.cumsum(x, axis=axis), wg.cumprod(wg.cos(x), axis=axis)
+    rows = wg.linear_recurrence(wg.sin(x), x, axis=axis)
+    return sums, products, rows, wg.linear_recurrence(wg.sin(x), x, h0, axis=axis, reverse=True)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_workers_divide_what_runs_side_by_side(shape, monkeypatch):
+    axis = SHAPES[shape]
+    x = random(*shape).astype(np.float32)
+    h0 = x.take(0, axis).copy()
+    alone = bits(wg.compile(lambda x, h0: running(x, h0, axis), threads=1)(x, h0))
+    monkeypatch.setenv("WENGERT_GRAIN", "1")
+    shared = wg.compile(lambda x, h0: running(x, h0, axis), threads=3)
+    assert bits(shared(x, h0)) == alone
+    kernels = shared.executable(x, h0).program.kernels
+    assert [kernel.split for kernel in kernels if kernel.kind == "special"] == [0] * 4
 
 
 # The selective scan.
@@ -126,6 +148,18 @@ def test_selective_scan(time, b, c, everything):
     )
 
 
+def test_a_long_selective_scan():
+    """Compiled, in chunks, against the loop over all times in NumPy."""
+    args = scan_arguments(LENGTHS[-1], "grouped", "timed")
+
+    def gradients(a: Any) -> Any:
+        return wg.value_and_grad(lambda a: wg.sum(wg.selective_scan(**a, delta_softplus=True)))(a)
+
+    found, wanted = wg.compile(gradients)(args), gradients(args)
+    for x, y in zip(wg.tree.leaves(found), wg.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(x, y, rtol=1e-9, atol=1e-9 * np.abs(y).max())
+
+
 def test_parts_of_a_selective_scan_have_the_bits_of_the_whole():
     args = scan_arguments(100, "timed", "constant")
     state = args.pop("h0")
@@ -146,13 +180,15 @@ def test_parts_of_a_selective_scan_have_the_bits_of_the_whole():
     assert bits(y[0]) == bits(whole[1])
 
 
-def test_decays_of_any_size():
-    args = scan_arguments(5, "timed", "timed")
-    args["A"] = np.array([[-1e4, -1.0, 0.0]] * CHANNELS)
-    args["delta"] = np.ones_like(args["u"])
+@pytest.mark.parametrize(("b", "factor", "width"), [("timed", 1e4, 1.0), ("constant", 1.0, 1e4)])
+def test_decays_of_any_size(b, factor, width):
+    """In the kernel and in the loop, by a large A and by a large delta."""
+    args = scan_arguments(5, b, "timed")
+    args["A"] = np.array([[-factor, -1.0, 0.0]] * CHANNELS)
+    args["delta"] = width * np.ones_like(args["u"])
+    f = wg.compile(wg.value_and_grad(lambda a: wg.sum(wg.selective_scan(**a))))
     for dtype in (np.float32, np.float64):
         given = {k: x.astype(dtype) for k, x in args.items()}
-        f = wg.compile(wg.value_and_grad(lambda a: wg.sum(wg.selective_scan(**a))))
         for x in wg.tree.leaves(f(given)):
             assert np.isfinite(x).all()
 
@@ -164,58 +200,6 @@ def test_float32_is_near_float64():
     exact = f(args)
     assert single.dtype == np.float32
     assert np.abs(single - exact).max() < 1e-5 * np.abs(exact).max()
-
-
-# Attention.
-
-MASKS = {
-    "none": lambda *_: None,
-    "bools": lambda t, k: random(BATCH, 1, t, k) < 0.7,
-    "heads": lambda t, k: random(4, 1, k) < 0.7,
-    "floats": lambda t, k: random(t, k),
-}
-
-
-@pytest.mark.parametrize(
-    ("time", "keys", "shared", "mask", "causal"),
-    [
-        (1, 1, 4, "none", True),
-        (3, 2, 2, "floats", False),
-        (17, 20, 1, "bools", True),
-        (270, 270, 2, "none", True),
-        (130, 5, 4, "heads", False),
-        (130, 131, 2, "floats", True),
-    ],
-)
-def test_attention(time, keys, shared, mask, causal):
-    given = MASKS[mask](time, keys)
-    if given is not None and given.dtype == bool:
-        given[..., 0] = True
-    options = {"mask": given, "causal": causal, "scale": 0.3 if shared == 1 else None}
-    args = (random(2, 4, time, 3), random(2, shared, keys, 3), random(2, shared, keys, 2))
-    require_gradients(
-        lambda a: wg.attention(*a, **options), lambda a: reference.attention(*a, **options), args
-    )
-
-
-def test_queries_that_may_look_nowhere_give_zeros():
-    q, k = random(1, 2, 3, 4), random(1, 2, 5, 4)
-    mask = np.array([[False], [True], [True]])
-    assert not wg.attention(q, k, k, mask)[:, :, 0].any()
-    for g in wg.grad(lambda q, k: wg.sum(wg.attention(q, k, k, mask) ** 2), argnums=(0, 1))(q, k):
-        assert np.isfinite(g).all()
-        assert g.any()
-
-
-def test_no_scores_of_all_rows_are_kept():
-    """What the way back of long sequences needs grows with time, not with its square."""
-    sizes = []
-    for time in (512, 1024):
-        x = np.ones((1, 1, time, 2), np.float32)
-        loss = wg.compile(wg.grad(lambda x: wg.sum(wg.attention(x, x, x, causal=True))))
-        loss(x)
-        sizes.append(loss.executable(x).memory.arena.nbytes)
-    assert sizes[1] < 2.5 * sizes[0]
 
 
 # Scans of other functions.
@@ -289,8 +273,11 @@ def everything(x: Any) -> Any:
         rows = wg.linear_recurrence(wg.tanh(x), x, h0=x[0, :, :70] * 0.1, axis=0)
         sums = wg.associative_scan(wg.add, x, axis=-1)
         spectrum = wg.fft.rfft(x)
-        looked = wg.attention(*(x[..., None] for _ in range(3)), causal=True)
-        found = (y, h, rows, sums, *spectrum, looked)
+        heads = wg.reshape(x, (4, 140, 1))  # more than a block of queries; two of them share keys
+        looked = wg.attention(heads, heads[::2], heads[::2], causal=True)
+        windows = wg.max_pool(wg.conv(x, x[:, :2, :3], padding="causal", groups=2), 2)
+        wider = wg.conv_transpose(x, x[0, :, None, :3] * wg.ones((1, 2, 1), x.dtype), stride=2)
+        found = (y, h, rows, sums, *spectrum, looked, windows, wider)
         return sum(wg.mean(each**2) for each in found)
 
     return wg.value_and_grad(loss)(x)
@@ -303,11 +290,31 @@ def test_same_bits(monkeypatch):
     for settings in (
         {"WENGERT_FUSE": "0", "WENGERT_LANES": "4"},
         {"WENGERT_LANES": "8", "WENGERT_NUM_THREADS": "3", "WENGERT_GRAIN": "1"},
+        {"WENGERT_LANES": "16", "WENGERT_NUM_THREADS": "2", "WENGERT_GRAIN": "1"},
     ):
         with monkeypatch.context() as patch:
             for name, value in settings.items():
                 patch.setenv(name, value)
             assert bits(wg.compile(everything)(x)) == expected, settings
+
+
+def test_a_sequence_alone_has_the_bits_it_has_in_a_batch():
+    def run(x: Any) -> Any:
+        a = -wg.exp(x[0, :, :2] * 0)
+        heads = wg.swapaxes(x, 1, 2)[:, None]
+        return (
+            wg.selective_scan(x, x * x, a, x[:, :2], x[:, 1:3]),
+            wg.linear_recurrence(wg.tanh(x), x, axis=2),
+            wg.associative_scan(wg.add, x, axis=-1),
+            wg.attention(heads, heads, heads, causal=True),
+            *wg.fft.rfft(x),
+        )
+
+    x = (0.5 * random(5, 4, 140)).astype(np.float32)
+    together, compiled = wg.compile(run)(x), wg.compile(run)
+    for i in (0, 3):
+        for one, all_of_them in zip(compiled(x[i : i + 1]), together, strict=True):
+            assert bits(one[0]) == bits(all_of_them[i])
 
 
 def test_open_sizes():
@@ -356,32 +363,3 @@ def test_what_is_refused():
     }.items():
         with pytest.raises(DTypeError, match=words):
             call()
-
-
-def causal(dtype):
-    return np.tril(np.ones((3, 3))).astype(dtype)
-
-
-Q = np.random.default_rng(0).normal(size=(2, 3, 4))  # (heads, time, size)
-AS_FLOATS = {
-    "an array": lambda: wg.attention(Q, Q, Q, mask=causal(float)),
-    "a constant": lambda: wg.compile(lambda q: wg.attention(q, q, q, mask=causal(float)))(Q),
-    "converted": lambda: wg.compile(
-        lambda q, mask: wg.attention(q, q, q, mask=mask.astype(np.float64)[None])
-    )(Q, causal(bool)),
-}
-
-
-@pytest.mark.parametrize("way", AS_FLOATS)
-def test_a_mask_of_floats_that_are_truths_is_named(way):
-    with pytest.warns(MaskWarning, match=r"mask\.astype\(bool\)"):
-        AS_FLOATS[way]()
-
-
-def test_masks_that_hide_or_add_are_let_pass():
-    hidden = np.where(causal(bool), 0.0, -np.inf)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = wg.attention(Q, Q, Q, mask=causal(bool))
-        assert np.allclose(wg.attention(Q, Q, Q, mask=hidden), found)
-        wg.attention(Q, Q, Q, mask=np.zeros((3, 3)))

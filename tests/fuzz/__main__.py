@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from .comparing import Mismatch, check
-from .coverage import Coverage
+from .coverage import FEATURES, Coverage
 from .program import Program
 from .reducing import alike, cause, reduce
 from .search import visit
@@ -29,6 +29,7 @@ from .search import visit
 APART = 10**7  # seeds are this far from each other in the numbers of programs
 STUCK = 600.0  # seconds without another program: it hangs
 KEPT = 5  # failures of one chunk that are made small; the others are counted
+ENOUGH = 5000  # programs after which every function of layers must have been met
 
 
 def run_chunk(first: int, count: int, folder: Path) -> None:
@@ -131,7 +132,10 @@ def run_all(first: int, programs: int, size: int, workers: int) -> int:
     print(coverage)
     print(f"{failed} of {coverage.programs} programs failed, of {len(causes)} causes, in", end=" ")
     print(f"{time.monotonic() - begun:.0f} s")
-    return 1 if failed else 0
+    unmet = [name for name in FEATURES if not coverage.features[name]]
+    if unmet:
+        print(f"No program was {', nor '.join(unmet)}")
+    return 1 if failed or (unmet and coverage.programs >= ENOUGH) else 0
 
 
 def main() -> int:

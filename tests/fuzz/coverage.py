@@ -19,13 +19,29 @@ from wengert.core.table import op as table
 from .program import Program
 
 _DERIVATIVE = re.compile(r"wg\.(grad|value_and_grad|jvp|vjp|hvp|jacobian|jacfwd)\(")
-_FEATURES = {
+FEATURES = {
     "with a loop": "wg.scan(",
     "with a loop that ends by itself": "wg.while_loop(",
     "with a recurrence": "wg.linear_recurrence(",
     "with a selective scan": "wg.selective_scan(",
     "with attention": "wg.attention(",
+    "with a scan of another function": "wg.associative_scan(",
+    "with a transform": "wg.fft.rfft(",
+    "with an inverse transform": "wg.fft.irfft(",
+    "with a convolution": "wg.conv(",
+    "with a transposed convolution": "wg.conv_transpose(",
+    "with a pool of largest": "wg.max_pool(",
+    "with a pool of means": "wg.mean_pool(",
+    "with an adaptive pool": "wg.adaptive_mean_pool(",
+    "with sliding windows": "wg.sliding_windows(",
     "with a layer": "wg.nn.",
+    "with an RNN": "wg.nn.RNN(",
+    "with a GRU": "wg.nn.GRU(",
+    "with an LSTM": "wg.nn.LSTM(",
+    "with S4D": "wg.nn.S4D(",
+    "with Mamba": "wg.nn.Mamba(",
+    "with attention of heads": "wg.nn.MultiheadAttention(",
+    "with a transformer block": "wg.nn.TransformerBlock(",
     "with a branch": "wg.cond(",
     "with a region": "wg.checkpoint(",
     "with random numbers": "wg.random.",
@@ -55,7 +71,7 @@ class Coverage:
         text = program.function_text
         self.features["with a derivative"] += bool(_DERIVATIVE.search(text))
         self.features["with open sizes"] += bool(program.dims)
-        for name, sign in _FEATURES.items():
+        for name, sign in FEATURES.items():
             self.features[name] += sign in text
 
     def merge(self, other: Coverage) -> None:

@@ -95,7 +95,7 @@ _NESTED = {
 }
 _FUNCTIONS = (elementwise.numpy_functions, matrices.contraction, making.random_numbers)
 _RARER = (large.large, large.large, shaping.joined, shaping.updated, shaping.at, shaping.at)
-_RARER += (sequencing.sequence,) * 3
+_RARER += (sequencing.sequence,) * 4
 
 
 def recipe(op: Op) -> Recipe | None:

@@ -8,12 +8,14 @@ from .builder import Builder, Refused
 from .operands import draw_axis, draw_float
 
 _LARGEST = 400  # elements of an array that a loop in NumPy goes along
+_FEW = 40  # elements of one that is made long
 
 
 def sequence(b: Builder, _op: Any) -> str:
     """One of the functions of sequences, of one array that is drawn."""
-    forms = (_recurrence, _recurrence, _selective, _selective, _attention, _attention)
-    return b.choose((*forms, _combined, _transform, _layer, _layer, _layer, _layer))(b)
+    forms = (_recurrence, _recurrence, _selective, _selective, *[_attention] * 3, _combined)
+    made = b.choose((*forms, _transform, _inverse, *_LAYERS))
+    return _layer(b, made) if isinstance(made, str) else made(b)
 
 
 def _drawn(b: Builder, rank: tuple[int, int]) -> str:
@@ -43,10 +45,17 @@ def _selective(b: Builder) -> str:
 
 
 def _attention(b: Builder) -> str:
+    """Of queries that are the keys; all heads may share those of the first, and there may be more
+    queries than a block has.
+    """
     name = _drawn(b, (3, 4))
+    shape = b.value(name).shape
     mask = b.choose(("None", f"{name}[..., :1] > -1.0", f"{name}[..., :1]"))
-    causal = b.choose((True, False))
-    return b.emit(f"wg.attention({name}, {name}, wg.cos({name}), {mask}, causal={causal})")
+    q = name
+    if b.chance(30) and b.value(name).size <= _FEW:
+        q, mask = f"wg.repeat({name}, {150 // shape[-2]}, axis=-2)", "None"
+    k = f"{q}[..., :1, :, :]" if b.chance(50) else q
+    return b.emit(f"wg.attention({q}, {k}, wg.cos({k}), {mask}, causal={b.chance(50)})")
 
 
 _LAYERS = {  # by what makes them, with what a call of them ends with
@@ -57,13 +66,14 @@ _LAYERS = {  # by what makes them, with what a call of them ends with
     "LSTM({}, 3": "[1][1]",
     "S4D({}, states=4": "",
     "Mamba({}, states=2, expand=1, kernel=2": "",
+    "MultiheadAttention({}, 1, causal=True": "",
+    "TransformerBlock({}, 1, hidden=3": "",
 }
 
 
-def _layer(b: Builder) -> str:
+def _layer(b: Builder, make: str) -> str:
     """A layer whose weights depend on what it is called with."""
     name = _drawn(b, (2, 3))
-    make = b.choose(tuple(_LAYERS))
     begin = make.format(b.value(name).shape[-1])
     layer = f"wg.nn.{begin}, seed=1, dtype=wg.{b.value(name).dtype.name})"
     moved = f"wg.tree.map(lambda w: w + 0.1 * wg.mean({name}), {layer})"
@@ -74,13 +84,18 @@ def _combined(b: Builder) -> str:
     name = _drawn(b, (1, 3))
     axis = draw_axis(b, name) % b.rank(name)
     function = b.choose(("wg.maximum", "wg.add", "lambda x, y: wg.tanh(x) * y"))
-    return b.emit(f"wg.associative_scan({function}, {name}, axis={axis})")
+    more = f"reverse={b.chance(50)}, axis={axis}"
+    return b.emit(f"wg.associative_scan({function}, {name}, {more})")
 
 
 def _transform(b: Builder) -> str:
     name = _drawn(b, (1, 3))
     axis = draw_axis(b, name) % b.rank(name)
-    part = b.integer(0, 1)
-    if b.chance(50):
-        return b.emit(f"wg.fft.rfft({name}, axis={axis})[{part}]")
+    size = b.choose(("None", f"{b.integer(1, 9)}"))
+    return b.emit(f"wg.fft.rfft({name}, n={size}, axis={axis})[{b.integer(0, 1)}]")
+
+
+def _inverse(b: Builder) -> str:
+    name = _drawn(b, (1, 3))
+    axis = draw_axis(b, name) % b.rank(name)
     return b.emit(f"wg.fft.irfft({name}, wg.sin({name}), n={b.integer(1, 9)}, axis={axis})")

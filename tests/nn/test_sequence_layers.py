@@ -167,6 +167,46 @@ def test_steps_of_recurrent_layers_have_the_bits_of_the_whole(name):
     assert bits(again) != bits(hs)
 
 
+NEAR = {  # layers, and lengths at which they are looked at in one program
+    "rnn": (nn.RNN(3, 4, **SINGLE), (1, 2, 3, 17, 1000, 4096)),
+    "gru": (nn.GRU(3, 4, **SINGLE), (1, 2, 3, 17, 1000, 4096)),
+    "lstm": (nn.LSTM(3, 4, **SINGLE), (1, 2, 3, 17, 1000, 4096)),
+    "s4d": (nn.S4D(3, states=4, **SINGLE), (17,)),
+    "s4d that is long": (nn.S4D(3, states=4, **SINGLE), (1000,)),
+    "mamba": (nn.Mamba(4, states=3, **SINGLE), (1000,)),
+}
+
+
+@pytest.mark.parametrize("name", NEAR)
+def test_float32_is_near_float64(name):
+    """Of an array, values and gradients are as near as 1e-5 of its largest number: the roundings of
+    each step fade as states do. S4D begins with states that fade over up to 2000 steps, and the
+    rounding of a decay counts as often.
+    """
+    layer, lengths = NEAR[name]
+    limit = 1e-5
+    if name == "s4d that is long":
+        limit = 6e-8 * (1 / np.exp(layer.log_width[:, None] + layer.log_decay)).max()
+
+    def loss(p: Any, x: Any, weights: Any) -> Any:
+        y = wg.tree.leaves(p(x))[0]
+        return wg.sum(y * weights), y
+
+    opened = {each: {0: wg.Dim("time")} for each in ("x", "weights")} if len(lengths) > 1 else None
+    compiled = wg.compile(wg.value_and_grad(loss, argnums=(0, 1), has_aux=True), dims=opened)
+    for time in lengths:
+        x = random(time, 4 if name == "mamba" else 3).astype(np.float32)
+        results = []
+        for dtype in (np.float32, np.float64):
+            given = wg.tree.map(lambda w, dtype=dtype: w.astype(dtype), layer)
+            weights = np.cos(np.arange(time))[:, None].astype(dtype)
+            (_, y), gradients = compiled(given, x.astype(dtype), weights)
+            results.append([y, *wg.tree.leaves(gradients)])
+        for single, double in zip(*results, strict=True):
+            assert single.dtype == np.float32
+            assert np.abs(single - double).max() <= limit * np.abs(double).max(), time
+
+
 STREAMING = {
     "attention": (
         nn.MultiheadAttention(8, 4, shared_heads=2, causal=True, rotary=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from wengert.functions.parameter import canonical_number
 from wengert.interpret.truths_as_floats import note_truths_as_floats
 
 ROWS = 128  # queries whose scores are alive at once; decides the order of sums in gradients of k, v
+# Spans of queries that look at fewer keys than the spans behind them. Each is a loop of its own to
+# compile: few, and more of them only for sequences of so many blocks.
+_SPANS, _LONG, _SPANS_OF_LONG = 4, 16, 8
 
 
 @function()
@@ -51,7 +55,11 @@ def attention(
         scale = 1 / math.sqrt(q.shape[-1])
     else:
         scale = canonical_number("attention", "scale", scale, math.isfinite, "a finite number")
-    return _attended(q, k, v, mask, _places(q, k) if causal else None, scale)
+    if not causal:
+        return _attended(q, k, v, mask, None, scale)
+    time, keys = q.shape[-2], k.shape[-2]
+    known = isinstance(time, int) and isinstance(keys, int)
+    return _attended(q, k, v, mask, _places(q, k), scale, keys - time if known else None)
 
 
 def attend_in_order(q: Any, k: Any, v: Any, places: Any) -> Any:
@@ -61,10 +69,16 @@ def attend_in_order(q: Any, k: Any, v: Any, places: Any) -> Any:
     return _attended(q, k, v, None, op.expand_dims(places, axis=1), 1 / math.sqrt(q.shape[-1]))
 
 
-def _attended(q: Any, k: Any, v: Any, mask: Any, places: Any, scale: float) -> Any:
+def _attended(
+    q: Any, k: Any, v: Any, mask: Any, places: Any, scale: float, first: int | None = None
+) -> Any:
+    """`first` is the key at which the first query stands, if queries look no further than their
+    own key and it is known.
+    """
     heads, split = q.shape[-3], (k.shape[-3], _share(q, k))
     rows = op.reshape(q * scale, (*q.shape[:-3], *split, *q.shape[-2:]))
-    out = _in_blocks(rows, op.matrix_transpose(k), v, _split_heads(mask, q, k, split), places)
+    mask = _split_heads(mask, q, k, split)
+    out = _in_spans(rows, op.matrix_transpose(k), v, mask, places, first)
     return op.reshape(out, (*out.shape[:-4], heads, *out.shape[-2:]))
 
 
@@ -140,13 +154,44 @@ def _places(q: Any, k: Any) -> Any:
     return op.expand_dims(op.arange(time) + (keys - time), axis=1)
 
 
-def _in_blocks(q: Any, k: Any, v: Any, mask: Any, places: Any) -> Any:
-    """Rows of queries, (…, heads, share, time, size), a block after the other; what is left over
-    behind the last whole block is a block of its own.
+def _in_spans(q: Any, k: Any, v: Any, mask: Any, places: Any, first: int | None) -> Any:
+    """Rows of queries, (…, heads, share, time, size), a span after the other: what lies behind the
+    last key that a span looks at would have a weight of 0, and is left out.
     """
     time = q.shape[-2]
     if not isinstance(time, int) or time <= ROWS:
         return _block(q, k, v, mask, places)
+    if first is None:
+        return _in_blocks(q, k, v, mask, places)
+    found = []
+    for begin, end in _spans(time):
+        here = slice(begin, end)
+        seen = slice(0, first + end)
+        looked = None if mask is None else _part_of_mask(mask, here, seen)
+        span = _in_blocks(q[..., here, :], k[..., seen], v[..., seen, :], looked, places[here])
+        found.append(span)
+    return op.concat(found, axis=-2)
+
+
+def _spans(time: int) -> list[tuple[int, int]]:
+    """From where to where spans go: of whole blocks, and about as many of them."""
+    blocks = -(-time // ROWS)
+    count = min(blocks, _SPANS if blocks < _LONG else _SPANS_OF_LONG)
+    ends = [min(blocks * (n + 1) // count * ROWS, time) for n in range(count)]
+    return list(pairwise([0, *ends]))
+
+
+def _part_of_mask(mask: Any, queries: slice, keys: slice) -> Any:
+    """An axis of one element stays as it is."""
+    mask = mask if mask.shape[-2] == 1 else mask[..., queries, :]
+    return mask if mask.shape[-1] == 1 else mask[..., keys]
+
+
+def _in_blocks(q: Any, k: Any, v: Any, mask: Any, places: Any) -> Any:
+    """Rows of queries a block after the other; what is left over behind the last whole block is a
+    block of its own.
+    """
+    time = q.shape[-2]
     whole = time // ROWS * ROWS
     moving = mask is not None and mask.shape[-2] != 1
 
@@ -161,6 +206,8 @@ def _in_blocks(q: Any, k: Any, v: Any, mask: Any, places: Any) -> Any:
     def one(_carry: Any, block: Any) -> tuple[Any, Any]:
         return _carry, _block(**({"k": k, "v": v, "mask": None, "places": None} | fixed | block))
 
+    if not whole:
+        return one((), given)[1]
     _, found = op.scan(one, (), {name: blocks(x) for name, x in given.items()})
     found = op.moveaxis(found, 0, -3)
     found = op.reshape(found, (*found.shape[:-3], whole, found.shape[-1]))

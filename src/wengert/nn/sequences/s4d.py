@@ -21,6 +21,7 @@ from wengert.ops.sequences.diagonal_scans import scan_by_steps
 
 ComplexState: TypeAlias = tuple[Value, Value]  # real and imaginary parts, (…, size, pairs)
 _NARROW, _WIDE = math.log(1e-3), math.log(1e-1)  # logarithms of widths of steps, at first
+_NEAR = 0.25  # below it exp(z) - 1 loses digits, and its derivative by z more of them
 
 
 @worded_methods("__init__", "__call__", "extend", "step", "initial_state")
@@ -36,7 +37,9 @@ class S4D(Explained):
     Parameters are `log_width` (size,), `log_decay` and `rate` (size, states / 2), the parts
     `c_real` and `c_imag` of C, and `skip`, which is D. A whole sequence is computed as a loop, so
     `y, state = layer.step(x, state)` has its bits, for x (…, size), and `extend` for several,
-    (…, time, size); both begin with `layer.initial_state(batch)`.
+    (…, time, size); both begin with `layer.initial_state(batch)`. States fade over 1 / (width ·
+    decay) steps, and the rounding of A counts as often: in float32, which has 7 digits, as many of
+    them are lost as that number of steps has.
 
     >>> layer = wg.nn.S4D(3, states=8)
     >>> layer(np.ones((2, 5, 3), np.float32)).shape
@@ -109,15 +112,34 @@ class S4D(Explained):
     def _discrete(self) -> tuple[Value, Value, Value, Value]:
         """A, and 2 C B, as real and imaginary parts."""
         width, decay = op.expand_dims(op.exp(self.log_width), axis=1), op.exp(self.log_decay)
-        size, angle = op.exp(-width * decay), width * self.rate
-        a, b = size * op.cos(angle), size * op.sin(angle)
+        z = (-width * decay, width * self.rate)
+        size = op.exp(z[0])
+        a, b = size * op.cos(z[1]), size * op.sin(z[1])
         # (a - 1 + ib) / (-decay + i rate), by the conjugate of the divisor
         square = decay * decay + self.rate * self.rate
-        real = (b * self.rate - (a - 1) * decay) / square
-        imag = (-b * decay - (a - 1) * self.rate) / square
+        far = (
+            (b * self.rate - (a - 1) * decay) / square,
+            -(b * decay + (a - 1) * self.rate) / square,
+        )
+        near = z[0] * z[0] + z[1] * z[1] < _NEAR**2
+        pairs = zip(_growth(*z), far, strict=True)
+        real, imag = (op.where(near, width * close, other) for close, other in pairs)
         c = 2 * (self.c_real * real - self.c_imag * imag)
         d = 2 * (self.c_real * imag + self.c_imag * real)
         return a, b, c, d
 
     def __repr__(self) -> str:
         return shown_layer(self)
+
+
+def _growth(real: Value, imag: Value) -> ComplexState:
+    """(exp(z) - 1) / z = 1 + z/2 + z²/6 + …, of |z| up to `_NEAR`: as many terms as are seen."""
+    seen = np.finfo(real.dtype).eps / 4
+    terms = next(n for n in range(1, 20) if _NEAR**n / math.factorial(n + 1) < seen)
+    one, other = op.zeros_like(real), op.zeros_like(real)
+    for n in range(terms, -1, -1):
+        one, other = (
+            one * real - other * imag + 1 / math.factorial(n + 1),
+            one * imag + other * real,
+        )
+    return one, other

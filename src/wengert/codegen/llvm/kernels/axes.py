@@ -130,6 +130,13 @@ def picked(x: StridedArray, axes: Sequence[int]) -> StridedArray:
     )
 
 
+def part_of_axis(code: Code, x: StridedArray, axis: int, begin: Index, end: Index) -> StridedArray:
+    """The array from `begin` up to `end` of one axis."""
+    pointer = x.at(code, *[0] * axis, begin).pointer
+    shape = (*x.shape[:axis], code.sub(end, begin), *x.shape[axis + 1 :])
+    return StridedArray(pointer, shape, x.strides, x.dtype)
+
+
 def compacted(
     code: Code, arrays: StridedArrays, groups: Sequence[int], keep: int | None = None
 ) -> tuple[list[StridedArray], list[int]]:

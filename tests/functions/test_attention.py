@@ -1,0 +1,123 @@
+"""Attention: values and gradients against JAX, masks, and what is neither read nor kept."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import sequence_references as reference
+
+import wengert as wg
+from functions.sequence_gradients import random, require_gradients
+from wengert.codegen.cost.counts import program_cost
+from wengert.errors import MaskWarning
+
+BATCH = 2
+MASKS = {
+    "none": lambda *_: None,
+    "bools": lambda t, k: random(BATCH, 1, t, k) < 0.7,
+    "heads": lambda t, k: random(4, 1, k) < 0.7,
+    "floats": lambda t, k: random(t, k),
+}
+
+
+@pytest.mark.parametrize(
+    ("time", "keys", "shared", "mask", "causal"),
+    [
+        (1, 1, 4, "none", True),
+        (3, 2, 2, "floats", False),
+        (17, 20, 1, "bools", True),
+        (270, 270, 2, "none", True),
+        (130, 5, 4, "heads", False),
+        (130, 131, 2, "floats", True),
+    ],
+)
+def test_attention(time, keys, shared, mask, causal):
+    given = MASKS[mask](time, keys)
+    if given is not None and given.dtype == bool:
+        given[..., 0] = True
+    options = {"mask": given, "causal": causal, "scale": 0.3 if shared == 1 else None}
+    args = (random(2, 4, time, 3), random(2, shared, keys, 3), random(2, shared, keys, 2))
+    require_gradients(
+        lambda a: wg.attention(*a, **options), lambda a: reference.attention(*a, **options), args
+    )
+
+
+def test_queries_that_may_look_nowhere_give_zeros():
+    q, k = random(1, 2, 3, 4), random(1, 2, 5, 4)
+    mask = np.array([[False], [True], [True]])
+    assert not wg.attention(q, k, k, mask)[:, :, 0].any()
+    for g in wg.grad(lambda q, k: wg.sum(wg.attention(q, k, k, mask) ** 2), argnums=(0, 1))(q, k):
+        assert np.isfinite(g).all()
+        assert g.any()
+
+
+def test_keys_that_nobody_sees_yet_are_not_read():
+    """Nor their values: 0 times NaN would be NaN."""
+    q, k, v = (random(1, time, 3, seed=time) for time in (300, 310, 310))
+    v[:, 138:] = np.nan  # the first block of queries stands at keys 10 to 137
+
+    def first(q: Any, k: Any, v: Any) -> Any:
+        return wg.attention(q, k, v, causal=True)[:, :128]
+
+    seen = first(q, k, np.nan_to_num(v))
+    for way in (first, wg.compile(first)):
+        np.testing.assert_allclose(way(q, k, v), seen, rtol=1e-12)
+
+
+def test_keys_that_nobody_sees_yet_cost_nothing_backwards():
+    x = random(1, 512, 4)  # four blocks of queries, which see 1, 2, 3 and 4 blocks of keys
+    flops = {}
+    for causal in (True, False):
+
+        def loss(x: Any, causal: bool = causal) -> Any:
+            return wg.sum(wg.attention(x, x, x, causal=causal))
+
+        program = wg.compile(wg.grad(loss)).executable(x).program
+        flops[causal] = program_cost(program, {}).flops
+    assert flops[True] < 0.7 * flops[False]
+
+
+def test_no_scores_of_all_rows_are_kept():
+    """What the way back of long sequences needs grows with time, not with its square."""
+    sizes = []
+    for time in (512, 1024):
+        x = np.ones((1, 1, time, 2), np.float32)
+        loss = wg.compile(wg.grad(lambda x: wg.sum(wg.attention(x, x, x, causal=True))))
+        loss(x)
+        sizes.append(loss.executable(x).memory.arena.nbytes)
+    assert sizes[1] < 2.5 * sizes[0]
+
+
+# Masks of floats.
+
+
+def causal(dtype):
+    return np.tril(np.ones((3, 3))).astype(dtype)
+
+
+Q = np.random.default_rng(0).normal(size=(2, 3, 4))  # (heads, time, size)
+AS_FLOATS = {
+    "an array": lambda: wg.attention(Q, Q, Q, mask=causal(float)),
+    "a constant": lambda: wg.compile(lambda q: wg.attention(q, q, q, mask=causal(float)))(Q),
+    "converted": lambda: wg.compile(
+        lambda q, mask: wg.attention(q, q, q, mask=mask.astype(np.float64)[None])
+    )(Q, causal(bool)),
+}
+
+
+@pytest.mark.parametrize("way", AS_FLOATS)
+def test_a_mask_of_floats_that_are_truths_is_named(way):
+    with pytest.warns(MaskWarning, match=r"mask\.astype\(bool\)"):
+        AS_FLOATS[way]()
+
+
+def test_masks_that_hide_or_add_are_let_pass():
+    hidden = np.where(causal(bool), 0.0, -np.inf)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = wg.attention(Q, Q, Q, mask=causal(bool))
+        assert np.allclose(wg.attention(Q, Q, Q, mask=hidden), found)
+        wg.attention(Q, Q, Q, mask=np.zeros((3, 3)))
