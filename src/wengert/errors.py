@@ -424,6 +424,14 @@ class RankWarning(WengertWarning):
     """
 
 
+class UnsharedWarning(WengertWarning):
+    """A process that was started as one of several ranks trains by itself, and so do the others.
+
+    `TrainStep(…, ranks=wg.parallel.mpi())` shares each step. Where every rank is to train something
+    of its own, `ranks="alone"` says so.
+    """
+
+
 class StackedWarning(WengertWarning):
     """All members of an ensemble were given a batch that looks like a stack of batches, one for
     each member; or a state that looks like a stack of states.

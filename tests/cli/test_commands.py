@@ -339,3 +339,11 @@ def test_huge_numbers_are_standardised():
     assert np.isfinite(data.x).all()
     assert np.isfinite(data.y).all()
     assert float(data.y.std()) == pytest.approx(1, abs=1e-5)
+
+
+def test_one_of_several_processes_says_that_each_trains_everything(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("PMI_SIZE", "2")
+    monkeypatch.setenv("PMI_RANK", "0")
+    (tmp_path / "data.csv").write_text("a,b\n1,2\n")
+    _, printed, _ = command("train", "data.csv", "--target", "missing")
+    assert "this is rank 0 of 2 (PMI_SIZE=2): each process trains everything" in printed

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -39,8 +41,29 @@ def _with_total(w: Any, x: Any) -> Any:
     return _mean(w, x) + wg.parallel.batch_sum(wg.sum(x))
 
 
+def _in_one_of_four(make: Callable[[], Any]) -> Any:
+    """What a launcher of four processes makes of it; a warning is raised."""
+    with patch.dict("os.environ", PMI_SIZE="4", PMI_RANK="0"), warnings.catch_warnings():
+        warnings.simplefilter("error", wg.errors.UnsharedWarning)
+        return make()
+
+
+def _ensemble(**options: Any) -> Any:
+    return wg.Ensemble(_mean, [np.ones(1)] * 2, wg.optim.SGD(0.1), **options)
+
+
+def _unranked(**options: Any) -> Any:
+    return wg.TrainStep(_mean, np.ones(1), wg.optim.SGD(0.1), **options)
+
+
 CASES: dict[str, Callable[[], Any]] = {
     "ranks: a number": lambda: _step(ranks=2),
+    "ranks: none of them in one of four processes": lambda: _in_one_of_four(_unranked),
+    "ranks: an ensemble in one of four processes": lambda: _in_one_of_four(_ensemble),
+    "ranks: one process in one of four": lambda: _in_one_of_four(alone),
+    "ranks: of an ensemble": lambda: _ensemble(ranks=alone()),
+    "ranks: their micro-batches, given to the step": lambda: _unranked(micro_batches=8),
+    "ranks: an option by another name": lambda: alone(microbatches=4),  # type: ignore[call-arg]
     "ranks: no micro-batch": lambda: alone(micro_batches=0),
     "ranks: rows of a state that are no globs": lambda: alone(state_rows=[0]),  # type: ignore[list-item]
     "ranks: another reduction": lambda: alone(reduction="max"),

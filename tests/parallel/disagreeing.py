@@ -6,7 +6,9 @@ python disagreeing.py
 import json
 import sys
 import warnings
+from unittest.mock import patch
 
+import llvmlite
 import numpy as np
 
 import wengert as wg
@@ -72,6 +74,26 @@ def rate_later(ranks, other):
     step(_batch(ranks))
 
 
+def version(ranks, other):
+    """At the first step, where a rank has come to another version since ranks have met."""
+    with _other_version(np, other):
+        _step(ranks)(_batch(ranks))
+
+
+def version_at_once(ranks, other):
+    with _other_version(wg, other):
+        wg.parallel.mpi()
+
+
+def version_of_the_compiler(ranks, other):
+    with _other_version(llvmlite, other):
+        wg.parallel.mpi()
+
+
+def _other_version(package, other):
+    return patch.object(package, "__version__", "0.0.9" if other else package.__version__)
+
+
 def same_rows(ranks, other):
     """Not where they differ: the whole batch on both ranks is a warning, raised here."""
     x = np.arange(3.0 * ROWS, dtype=np.float32).reshape(ROWS, 3)
@@ -100,6 +122,9 @@ CASES = [
     form,
     data,
     rate_later,
+    version,
+    version_at_once,
+    version_of_the_compiler,
     same_rows,
     program,
 ]

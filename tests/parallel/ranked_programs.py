@@ -6,7 +6,6 @@ Started by the tests below MPI, and without it on one process.
 """
 
 import json
-import os
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -15,12 +14,12 @@ import numpy as np
 
 import wengert as wg
 
-ROWS, STEPS = 36, int(os.environ.get("RANKED_STEPS", "6"))
+ROWS, STEPS = 36, 6
 
 
-def _data(columns=4):
+def data(rows=ROWS):
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(ROWS, columns)).astype(np.float32)
+    x = rng.normal(size=(rows, 4)).astype(np.float32)
     return x, np.sin(x.sum(axis=1, keepdims=True))
 
 
@@ -43,17 +42,69 @@ def _loss(model, x, y):
     return wg.mean((_forward(model, x) - y) ** 2)
 
 
-def _mlp_step(ranks, **options):
+# Steps, for `tests/fuzz/rank_matrix.py` as well: there they have more rows and wider layers.
+
+
+def mlp_step(ranks, width=16, **options):
+    """A network with tanh, Adam and clipping."""
     options = {"clip_norm": 1.0, **options}
-    return wg.TrainStep(_loss, _layers([4, 16, 1]), wg.optim.Adam(1e-2), ranks=ranks, **options)
+    model = _layers([4, width, 1])
+    return wg.TrainStep(_loss, model, wg.optim.Adam(1e-2), ranks=ranks, **options)
+
+
+def gru_step(ranks, width=8, rows=ROWS):
+    """A recurrent cell. Its `ranks` have state_rows="h"."""
+    rng = np.random.default_rng(2)
+    names, shape = ("update", "reset", "new"), (4 + width, width)
+    model = {name: rng.normal(size=shape).astype(np.float32) / width**0.5 for name in names}
+    model["out"] = rng.normal(size=(width, 1)).astype(np.float32)
+
+    def loss(model, state, x, y):
+        h, count = state["h"], state["count"]
+        both = wg.concat([x, h], axis=1)
+        z, r = wg.sigmoid(both @ model["update"]), wg.sigmoid(both @ model["reset"])
+        new = wg.tanh(wg.concat([x, r * h], axis=1) @ model["new"])
+        h = (1 - z) * h + z * new
+        carried = {"h": wg.stop_gradient(h), "count": count + 1}
+        return wg.mean((h @ model["out"] - y) ** 2), carried
+
+    options = {"clip_norm": 1.0, "ranks": ranks}
+    state = {"h": np.zeros((rows, width), np.float32), "count": np.array(0)}
+    return wg.TrainStep(loss, model, wg.optim.Adam(1e-2), state=state, **options)
+
+
+def dropout_step(ranks, width=16):
+    """A network whose inputs are dropped at random; aux by rows."""
+
+    def loss(model, x, y, rng):
+        return _loss(model, wg.dropout(x, 0.3, rng), y), {"x": wg.mean(x), "rows": x[:, 0]}
+
+    options = {"has_aux": True, "seed": 3, "ranks": ranks}
+    return wg.TrainStep(loss, _layers([4, width, 1]), wg.optim.Adam(1e-2), **options)
+
+
+def batch_norm_step(ranks, width=16):
+    """A network with a norm behind each layer."""
+    norms = [wg.nn.BatchNorm(width), wg.nn.BatchNorm(1)]
+    model = {"layers": _layers([4, width, 1]), "norms": norms}
+
+    def loss(model, state, x, y):
+        first, last = model["layers"]
+        x, before = model["norms"][0](x @ first["w"] + first["b"], state[0], training=True)
+        x, after = model["norms"][1](wg.tanh(x) @ last["w"] + last["b"], state[1], training=True)
+        return wg.mean((x - y) ** 2), [before, after]
+
+    options = {"clip_norm": 1.0, "ranks": ranks}
+    state = [norm.initial_state() for norm in norms]
+    return wg.TrainStep(loss, model, wg.optim.Adam(1e-2), state=state, **options)
 
 
 def mlp(make):
     """Single calls, each with this rank's rows; an epoch in shuffled batches, the last smaller."""
     ranks = make()
-    step = _mlp_step(ranks)
-    losses = [step(*wg.parallel.shard(ranks, *_data())) for _ in range(STEPS)]
-    history = step.run(*_data(), batch_size=16, epochs=3, shuffle_seed=5)
+    step = mlp_step(ranks)
+    losses = [step(*wg.parallel.shard(ranks, *data())) for _ in range(STEPS)]
+    history = step.run(*data(), batch_size=16, epochs=3, shuffle_seed=5)
     return step, [*losses, *history.loss.tolist()]
 
 
@@ -63,31 +114,14 @@ def large(make):
     step = wg.TrainStep(
         _loss, _layers([4, 100, 100, 1]), wg.optim.SGD(1e-2), accumulate=2, ranks=ranks
     )
-    return step, step.run(*_data(), batch_size=12, epochs=2, shuffle_seed=1).loss.tolist()
+    return step, step.run(*data(), batch_size=12, epochs=2, shuffle_seed=1).loss.tolist()
 
 
 def gru(make):
     """A carry with a row for each row of the batch, and a count that is the same for all."""
     ranks = make(state_rows="h")
-    rng = np.random.default_rng(2)
-    model = {
-        name: rng.normal(size=(12, 8)).astype(np.float32) / 4 for name in ("update", "reset", "new")
-    } | {"out": rng.normal(size=(8, 1)).astype(np.float32)}
-
-    def loss(model, state, x, y):
-        h, count = state["h"], state["count"]
-        both = wg.concat([x, h], axis=1)
-        z, r = wg.sigmoid(both @ model["update"]), wg.sigmoid(both @ model["reset"])
-        new = wg.tanh(wg.concat([x, r * h], axis=1) @ model["new"])
-        h = (1 - z) * h + z * new
-        return wg.mean((h @ model["out"] - y) ** 2), {
-            "h": wg.stop_gradient(h),
-            "count": count + 1,
-        }
-
-    state = {"h": np.zeros((ROWS, 8), np.float32), "count": np.array(0)}
-    step = wg.TrainStep(loss, model, wg.optim.Adam(1e-2), state=state, clip_norm=1.0, ranks=ranks)
-    losses = [step(*wg.parallel.shard(ranks, *_data())) for _ in range(STEPS)]
+    step = gru_step(ranks)
+    losses = [step(*wg.parallel.shard(ranks, *data())) for _ in range(STEPS)]
     assert step.state["count"] == STEPS
     return step, losses
 
@@ -95,41 +129,26 @@ def gru(make):
 def dropout(make):
     """Random numbers that differ between micro-batches and not between numbers of ranks."""
     ranks = make()
-
-    def loss(model, x, y, rng):
-        return _loss(model, wg.dropout(x, 0.3, rng), y), {"x": wg.mean(x), "rows": x[:, 0]}
-
-    model = _layers([4, 16, 1])
-    step = wg.TrainStep(loss, model, wg.optim.Adam(1e-2), has_aux=True, seed=3, ranks=ranks)
-    found = [step(*wg.parallel.shard(ranks, *_data())) for _ in range(STEPS)]
+    step = dropout_step(ranks)
+    found = [step(*wg.parallel.shard(ranks, *data())) for _ in range(STEPS)]
     losses, auxes = zip(*found, strict=True)
-    assert np.array_equal(auxes[-1]["rows"], _data()[0][:, 0])
+    assert np.array_equal(auxes[-1]["rows"], data()[0][:, 0])
     return step, [*losses, *(float(aux["x"]) for aux in auxes)]
 
 
 def batch_norm(make):
     """Statistics of the whole batch, in two layers, and running ones that are carried."""
     ranks = make()
-    norms = [wg.nn.BatchNorm(16), wg.nn.BatchNorm(1)]
-    model = {"layers": _layers([4, 16, 1]), "norms": norms}
-
-    def loss(model, state, x, y):
-        first, last = model["layers"]
-        x, before = model["norms"][0](x @ first["w"] + first["b"], state[0], training=True)
-        x, after = model["norms"][1](wg.tanh(x) @ last["w"] + last["b"], state[1], training=True)
-        return wg.mean((x - y) ** 2), [before, after]
-
-    state = [norm.initial_state() for norm in norms]
-    step = wg.TrainStep(loss, model, wg.optim.Adam(1e-2), state=state, clip_norm=1.0, ranks=ranks)
-    losses = [step(*wg.parallel.shard(ranks, *_data())) for _ in range(STEPS)]
-    return step, [*losses, *step.run(*_data(), batch_size=12, epochs=2, shuffle_seed=1).loss]
+    step = batch_norm_step(ranks)
+    losses = [step(*wg.parallel.shard(ranks, *data())) for _ in range(STEPS)]
+    return step, [*losses, *step.run(*data(), batch_size=12, epochs=2, shuffle_seed=1).loss]
 
 
 def skipping(make):
     """Rows that are not finite on one rank are skipped by all."""
     ranks = make()
-    step = _mlp_step(ranks, nonfinite="skip")
-    x, y = _data()
+    step = mlp_step(ranks, nonfinite="skip")
+    x, y = data()
     bad = x.copy()
     bad[5, 1] = np.nan
     skipped = []
@@ -143,8 +162,8 @@ def skipping(make):
 def refusing(make):
     """All ranks raise the same error, and go on from the state they had."""
     ranks = make()
-    step = _mlp_step(ranks)
-    x, y = _data()
+    step = mlp_step(ranks)
+    x, y = data()
     step(*wg.parallel.shard(ranks, x, y))
     before = step.fingerprint()
     bad = x.copy()
@@ -164,25 +183,25 @@ def refusing(make):
 
 def saving(make, folder=Path()):
     """Half of a run, saved by the first rank."""
-    step = _mlp_step(make())
-    step.run(*_data(), batch_size=16, epochs=2, shuffle_seed=5)
+    step = mlp_step(make())
+    step.run(*data(), batch_size=16, epochs=2, shuffle_seed=5)
     step.save(folder / "half.safetensors")
     return step, []
 
 
 def resuming(make, folder=Path()):
     """The other half."""
-    step = _mlp_step(make())
+    step = mlp_step(make())
     step.load(folder / "half.safetensors")
-    step.run(*_data(), batch_size=16, epochs=2, shuffle_seed=5)
+    step.run(*data(), batch_size=16, epochs=2, shuffle_seed=5)
     return step, []
 
 
 def unbroken(make):
     """What `saving` and `resuming` do together."""
-    step = _mlp_step(make())
-    step.run(*_data(), batch_size=16, epochs=2, shuffle_seed=5)
-    step.run(*_data(), batch_size=16, epochs=2, shuffle_seed=5)
+    step = mlp_step(make())
+    step.run(*data(), batch_size=16, epochs=2, shuffle_seed=5)
+    step.run(*data(), batch_size=16, epochs=2, shuffle_seed=5)
     return step, []
 
 

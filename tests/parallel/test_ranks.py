@@ -1,5 +1,5 @@
 """Ranks: the same bits on any number of them, agreement, and what happens when one is gone. Real
-MPI processes, few of them: `tests/fuzz/killed_ranks.py` is the long form.
+MPI processes, few of them: `tests/fuzz/rank_matrix.py` and `killed_ranks.py` are the long forms.
 """
 
 import contextlib
@@ -101,8 +101,8 @@ def test_micro_batches_give_the_losses_of_the_whole_batch(name, alone):
 
 def test_a_step_op_by_op_is_close(alone):
     ranks = wg.parallel.one_process()
-    step = ranked_programs._mlp_step(ranks, compiled=False)
-    losses = [step(*ranked_programs._data()) for _ in range(ranked_programs.STEPS)]
+    step = ranked_programs.mlp_step(ranks, compiled=False)
+    losses = [step(*ranked_programs.data()) for _ in range(ranked_programs.STEPS)]
     np.testing.assert_allclose(losses, alone["mlp"][1][: len(losses)], rtol=2e-5)
 
 
@@ -178,6 +178,9 @@ SAID = {
     "form": "rank 1 was given a batch of another form",
     "data": "the data on rank 1 differs.*Give all of them the whole data",
     "rate_later": "rank 1 would update with another learning rate",
+    "version": r"TrainStep: the version of numpy on rank 1 differs .*\(0.0.9, and .*Install one",
+    "version_at_once": r"parallel.mpi: the version of wengert on rank 1 differs .*\(0.0.9, and ",
+    "version_of_the_compiler": "parallel.mpi: the version of llvmlite on rank 1 differs",
     "same_rows": "given the same rows on all 2 ranks.*step\\(\\*wg.parallel.shard",
     "program": "the program for micro-batches of 2 rows on rank 1 differs",
 }

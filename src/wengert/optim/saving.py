@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -137,17 +137,28 @@ def _nested(owner: Any, parts: list[str]) -> str:
     return f"{name}({', '.join(parts)})" if parts else name
 
 
-def shown(optimizer: Any) -> str:
-    """The call that makes such an optimizer, without what has its default."""
+def shown(*optimizers: Any) -> str:
+    """The call that makes such an optimizer, without what has its default; of several of one kind,
+    settings that differ are shown as a range.
+    """
     parts = []
-    parameters = inspect.signature(type(optimizer)).parameters
-    for position, name in enumerate(names_of(optimizer)):
-        value = getattr(optimizer, name)
-        if hasattr(value, "remade"):
-            parts.append(repr(value))
-        elif position == 0 or value != parameters[name].default:
-            parts.append(f"{name}={value!r}")
-    return f"{type(optimizer).__name__}({', '.join(parts)})"
+    parameters = inspect.signature(type(optimizers[0])).parameters
+    for position, name in enumerate(names_of(optimizers[0])):
+        values = [getattr(each, name) for each in optimizers]
+        if hasattr(values[0], "remade"):
+            parts.append(shown(*values) if len(values) > 1 else repr(values[0]))
+        elif position == 0 or any(value != parameters[name].default for value in values):
+            parts.append(f"{name}={_shown_values(values)}")
+    return f"{type(optimizers[0]).__name__}({', '.join(parts)})"
+
+
+def _shown_values(values: Sequence[Any]) -> str:
+    first = values[0]
+    if all(value is first or value == first for value in values):
+        return repr(first)
+    if all(_is_number(value) for value in values):
+        return f"{min(values):.4g} … {max(values):.4g}"
+    return f"{first!r} and others"
 
 
 def state_dict(optimizer: Saved, states: Mapping[Hashable, ParameterState]) -> dict[str, Any]:

@@ -5,25 +5,26 @@ from __future__ import annotations
 import os
 import pickle
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from wengert.core.words.arguments import worded as worded_function
 from wengert.core.words.warn import warn_user
 from wengert.errors import RankError, WengertWarning
 from wengert.parallel.one_process import Sharing, require_sharing
 from wengert.parallel.rank_watch import RankWatch, worded
 from wengert.parallel.tree_exchange import TreeExchange
+from wengert.runtime.workers import available
+from wengert.train.ranked.agreement import require_same, versions
 from wengert.train.ranked.micro_batches import Span
 from wengert.train.ranked.ranks import Blocks
 from wengert.train.storage import Array
 
 ENGINE, TREE = "engine", "tree"
-SPIN, YIELD = (
-    0.0005,
-    0.02,
-)  # seconds of waiting: first at full speed, then beside others, then asleep
+# Seconds of waiting: at full speed, unless ranks share cores; then beside others; then asleep.
+SPIN, YIELD = 0.0005, 0.02
 NAP = 0.0002
 
 
@@ -39,15 +40,20 @@ class MpiRanks:
         self.reduction = sharing.reduction
         self._mpi, self._comm = mpi, comm.Dup()
         self.rank, self.size = int(comm.Get_rank()), int(comm.Get_size())
+        # The first message of all, which is never to change: others may not understand each other.
+        require_same("parallel.mpi", self._comm.allgather(versions()))
         self._over: str | None = None  # why these ranks do not go on
-        self._watch = self._watched(patience) if self.size > 1 else None
+        # Requests that may never be complete: MPI may still write to their memory, which they keep.
+        self._under_way: list[Any] = []
+        names = self._comm.allgather(mpi.Get_processor_name())  # of machines
+        self._share_cores = names.count(names[self.rank]) > available()
+        self._watch = self._watched(names, patience) if self.size > 1 else None
         self._exchange = TreeExchange(mpi, self._comm, self._wait)
         self._engine_sums = exchange == ENGINE
 
-    def _watched(self, patience: float) -> RankWatch | None:
+    def _watched(self, names: Sequence[str], patience: float) -> RankWatch | None:
         """Connections beside MPI's, which show when a rank is gone."""
         comm, watch = self._comm, RankWatch(self.rank, self.size, patience)
-        names = comm.allgather(self._mpi.Get_processor_name())
         on_one = len(set(names)) == 1
         port = comm.bcast(watch.listen("127.0.0.1" if on_one else "") if self.rank == 0 else None)
         failure = ""
@@ -74,14 +80,24 @@ class MpiRanks:
     # What a step asks of its ranks.
 
     def gather(self, own: Array, sizes: Sequence[int]) -> list[Array]:
+        return self.begin_gather(own, sizes)()
+
+    def begin_gather(self, own: Array, sizes: Sequence[int]) -> Callable[[], list[Array]]:
         if self.size == 1:
-            return [own]
+            return lambda: [own]
         ends = np.cumsum(sizes)
         found = np.empty(int(ends[-1]), np.uint8)
         places = (ends - sizes).tolist()
         byte = self._mpi.BYTE
-        self._wait([self._comm.Iallgatherv([own, byte], [found, (list(sizes), places), byte])])
-        return np.split(found, ends[:-1])
+        request = self._comm.Iallgatherv([own, byte], [found, (list(sizes), places), byte])
+        self._under_way.append(request)
+
+        def finished() -> list[Array]:
+            self._under_way.remove(request)
+            self._wait([request])
+            return np.split(found, ends[:-1])
+
+        return finished
 
     def gather_objects(self, own: Any) -> list[Any]:
         if self.size == 1:
@@ -131,20 +147,22 @@ class MpiRanks:
         if testall(requests):
             return
         began = time.monotonic()
+        self._under_way += requests
         while not testall(requests):
             waited = time.monotonic() - began
-            if waited > SPIN:
-                if self._watch is not None:
-                    self._watch.require_all(began)
-                if waited > YIELD:
-                    time.sleep(NAP)
-                else:
-                    os.sched_yield()
+            if waited > SPIN and self._watch is not None:
+                self._watch.require_all(began)
+            if waited > YIELD:
+                time.sleep(NAP)
+            elif waited > SPIN or self._share_cores:
+                os.sched_yield()
+        del self._under_way[-len(requests) :]
 
     def __repr__(self) -> str:
         return f"mpi(rank {self.rank} of {self.size}, micro_batches={self.micro_batches})"
 
 
+@worded_function
 def mpi(
     comm: Any = None,
     *,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from wengert.core.words.arguments import worded
 from wengert.train.option_checks import whole as whole_number
 from wengert.train.ranked.micro_batches import Span
 from wengert.train.ranked.ranks import Blocks
+from wengert.train.ranked.unshared import warn_of_unshared
 from wengert.train.storage import Array
 
 REDUCTIONS = ("mean", "sum")
@@ -59,6 +61,9 @@ class OneProcess:
     def gather(self, own: Array, sizes: Sequence[int]) -> list[Array]:
         return [own]
 
+    def begin_gather(self, own: Array, sizes: Sequence[int]) -> Callable[[], list[Array]]:
+        return lambda: [own]
+
     def gather_objects(self, own: Any) -> list[Any]:
         return [own]
 
@@ -73,6 +78,7 @@ class OneProcess:
         return f"one_process(micro_batches={self.micro_batches})"
 
 
+@worded
 def one_process(
     *, micro_batches: int = 8, state_rows: str | Sequence[str] = (), reduction: str = "mean"
 ) -> OneProcess:
@@ -86,4 +92,7 @@ def one_process(
     >>> step(np.arange(8.0)[:, None]), step.model
     (17.5, array([3.5]))
     """
-    return OneProcess(require_sharing("parallel.one_process", micro_batches, state_rows, reduction))
+    by = "parallel.one_process"
+    sharing = require_sharing(by, micro_batches, state_rows, reduction)
+    warn_of_unshared(by, "called", "Write wg.parallel.mpi() instead, or start one process.")
+    return OneProcess(sharing)

@@ -41,8 +41,13 @@ class TreeExchange:
                 slice(k * into.size // self._size, (k + 1) * into.size // self._size)
                 for k in range(self._size)
             ]
+            coming = [  # before they are sent, so that nobody waits for this rank to ask for them
+                self._comm.Irecv(into[piece], source=rank, tag=SUMS)
+                for rank, piece in enumerate(pieces)
+                if rank != self._rank
+            ]
             self._add(whole, own, pieces[self._rank], into, pieces=pieces)
-            self._spread(pieces, into)
+            self._spread(pieces[self._rank], into, coming)
 
     def _add(
         self,
@@ -70,17 +75,11 @@ class TreeExchange:
         found = folded(whole, parts.get, _added)
         np.copyto(into[mine], found)
 
-    def _spread(self, pieces: Sequence[slice], into: Array) -> None:
-        """Give everybody the piece that this rank has added, and take theirs."""
-        requests = []
-        for rank in range(self._size):
-            if rank != self._rank:
-                requests.append(self._comm.Irecv(into[pieces[rank]], source=rank, tag=SUMS))
-        for rank in range(self._size):
-            if rank != self._rank:
-                sent = into[pieces[self._rank]]
-                requests.append(self._comm.Isend(sent, dest=rank, tag=SUMS))
-        self._wait(requests)
+    def _spread(self, mine: slice, into: Array, coming: list[Any]) -> None:
+        """Give everybody the piece that this rank has added, and wait for theirs."""
+        others = (rank for rank in range(self._size) if rank != self._rank)
+        sent = [self._comm.Isend(into[mine], dest=rank, tag=SUMS) for rank in others]
+        self._wait([*coming, *sent])
 
     def _place(self, span: Span, size: int, dtype: Any) -> Array:
         key = span, size, dtype

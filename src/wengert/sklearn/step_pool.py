@@ -18,6 +18,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.optim.optimizer import Optimizer
 from wengert.sklearn.network import NetworkPlan, loss_of, prediction_of
+from wengert.train.ranked.ranks import ALONE
 from wengert.train.step import TrainStep
 
 MOST = 16  # steps that are kept
@@ -83,6 +84,7 @@ def _made(plan: PooledPlan, optimizer: Optimizer) -> PooledStep:
         state=plan.network.initial_state(),
         clip_norm=1.0 if plan.clips else None,
         threads=plan.threads,
+        ranks=ALONE,
     )
     return PooledStep(step, prediction_of(plan.network), step.state_dict())
 

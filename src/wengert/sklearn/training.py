@@ -18,6 +18,7 @@ from wengert.sklearn.plateau import SCORE, Plateau
 from wengert.sklearn.step_pool import PooledPlan, PooledStep, lent_step
 from wengert.train.fitting.fit import fit
 from wengert.train.fitting.stopping import EarlyStopping
+from wengert.train.ranked.unshared import warn_of_unshared
 from wengert.train.runs.history import History
 
 Array = np.ndarray[Any, Any]
@@ -25,6 +26,10 @@ NAMED = {
     name.lower(): getattr(optim, name)
     for name in ("SGD", "Adam", "AdamW", "RMSProp", "Adagrad", "RAdam", "Lion", "Lamb", "Lars")
 }
+UNSHARED = (
+    "Train with wg.TrainStep(…, ranks=wg.parallel.mpi()), or start one process; where each fits "
+    "something of its own, warnings.simplefilter('ignore', wg.errors.UnsharedWarning)."
+)
 NEVER = 2**31  # epochs: the Plateau stops, and early stopping restores
 
 
@@ -82,6 +87,7 @@ def train(
     begin: Callable[[PooledStep], None],
 ) -> Trained:
     """Train a network from where `begin` lets a step begin."""
+    warn_of_unshared("fit", "called", UNSHARED)
     text = repr(optimizer.state_dict()) if shared else ""
     plan = PooledPlan(network, text, order.clip_norm is not None, order.threads)
     with lent_step(plan, optimizer) as pooled:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wengert.core import tree
+from wengert.optim.saving import shown
 from wengert.train.engine import Engine
 from wengert.train.segments import ModelParameter, Segment
 
 SHOWN = 40  # parameters that are listed
 
 
-def described(engine: Engine, several: bool) -> str:
-    """The text of `repr(step)`."""
-    plan = engine.plan
+def described(engines: Sequence[Engine], several: bool) -> str:
+    """The text of `repr(step)`; of the members of an ensemble, that of the first, with optimizers
+    that stand for those of all.
+    """
+    engine, plan = engines[0], engines[0].plan
     storage = plan.storage
     trained = sum(segment.size for segment in storage.trained)
     frozen = sum(segment.size for segment in storage.frozen)
@@ -22,8 +25,8 @@ def described(engine: Engine, several: bool) -> str:
     head += f" and {frozen:,} frozen" if frozen else ""
     head += f", {engine.calls:,} calls)"
     optimizers = [
-        f"  {group.glob!r}: {group.optimizer!r}" if several else f"  {group.optimizer!r}"
-        for group in plan.groups
+        f"  {group.glob!r}: {text}" if several else f"  {text}"
+        for group, text in zip(plan.groups, _optimizers(engines), strict=True)
     ]
     rows = [_row(engine, segment, p) for segment in storage.segments for p in segment.parameters]
     rows += [
@@ -40,6 +43,16 @@ def described(engine: Engine, several: bool) -> str:
     if len(rows) > SHOWN:
         lines.append(f"  and {len(rows) - SHOWN} more")
     return "\n".join([head, *optimizers, *lines])
+
+
+def _optimizers(engines: Sequence[Engine]) -> list[str]:
+    """The optimizer of each group, in words."""
+    found = []
+    for groups in zip(*(engine.plan.groups for engine in engines), strict=True):
+        each = [group.optimizer for group in groups]
+        alike = len({repr(optimizer) for optimizer in each}) == 1
+        found.append(repr(each[0]) if alike else shown(*each))
+    return found
 
 
 def _row(engine: Engine, segment: Segment, p: ModelParameter) -> tuple[str, str, str, str, str]:

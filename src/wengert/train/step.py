@@ -40,7 +40,7 @@ from wengert.train.option_checks import (
 from wengert.train.originals import Originals
 from wengert.train.quick_calls import QuickSteps
 from wengert.train.ranked.ranked_calls import RankedCalls
-from wengert.train.ranked.ranks import Ranks, require_ranks
+from wengert.train.ranked.ranks import Alone, Ranks, require_ranks
 from wengert.train.recorded.optimizer_groups import Group, make_groups, require_same_rules
 from wengert.train.recorded.step_arrays import AUX, LOSS, REPORT
 from wengert.train.recorded.step_plan import StepPlan
@@ -69,7 +69,8 @@ class TrainStep(StepViews, Explained, Uncopied):
     dict from globs on paths to optimizers or None, of which the first that matches counts; None
     freezes. Axis 0 of every batch array may have any size; `dims={"x": {1: wg.Dim("time")}}` opens
     other axes of batch arguments. With `ranks`, such as `wg.parallel.mpi()`, several processes
-    share each call; all of them make it.
+    share each call; all of them make it. `ranks="alone"` says that one of several processes trains
+    by itself.
 
     >>> step = wg.TrainStep(
     ...     lambda w, x, y: wg.mean((x @ w - y) ** 2), np.zeros(2), wg.optim.SGD(0.1)
@@ -101,7 +102,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         cast: bool = True,
         compiled: bool = True,
         dims: Dims | None = None,
-        ranks: Ranks | None = None,
+        ranks: Ranks | Alone | None = None,
     ) -> None:
         require_order(loss, model)
         require_function("TrainStep", loss, "the loss")
@@ -134,8 +135,9 @@ class TrainStep(StepViews, Explained, Uncopied):
         engine = Engine(
             plan, arrays, self._parameters.names, limits, seed, threads, nonfinite, compiled
         )
-        if ranks is not None:
-            engine.ranked = RankedCalls(engine, require_ranks(ranks))
+        shared = require_ranks(ranks)
+        if shared is not None:
+            engine.ranked = RankedCalls(engine, shared)
         self._begin(engine, optimizer)
 
     def _begin(self, engine: Engine, optimizer: Any) -> None:
@@ -415,7 +417,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         return self._engine.guard.read(partial(self._engine.program_for, batch))
 
     def __repr__(self) -> str:
-        return described(self._engine, self._several)
+        return described([self._engine], self._several)
 
 
 def _copied(given: Any, groups: Sequence[Group]) -> list[tuple[str, Any, Any]]:

@@ -228,3 +228,28 @@ def test_states_of_a_users_optimizer_begin_for_each_parameter(wrapped):
     for model, step in zip(models, made.members, strict=True):
         for name, began in model.items():
             assert np.array_equal(step.model[name], began - 0.5 * (began - np.mean(began)))
+
+
+SHOWN = {
+    "a range": (lambda: wg.optim.SGD([0.5, 0.001, 0.1]), "SGD(lr=0.001 … 0.5)"),
+    "two settings": (
+        lambda: wg.optim.SGD(0.1, momentum=[0.5, 0.9, 0.7]),
+        "SGD(lr=0.1, momentum=0.5 … 0.9)",
+    ),
+    "all alike": (lambda: wg.optim.SGD([0.1] * 3), "SGD(lr=0.1)"),
+    "inside another": (
+        lambda: [wg.optim.EMA(wg.optim.SGD(lr), 0.9) for lr in (1.0, 2.0, 3.0)],
+        "EMA(SGD(lr=1 … 3), decay=0.9)",
+    ),
+    "what is no number": (
+        lambda: [wg.optim.Adam(1e-3, betas=(b, 0.99)) for b in (0.8, 0.9, 0.8)],
+        "Adam(lr=0.001, betas=(0.8, 0.99) and others)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_an_ensemble_shows_how_its_optimizers_differ(name):
+    make, text = SHOWN[name]
+    made = wg.Ensemble(lambda w, x: wg.mean(x * w), [np.ones(1)] * 3, make())
+    assert repr(made).splitlines()[1].strip() == text

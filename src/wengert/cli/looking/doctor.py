@@ -20,6 +20,7 @@ from wengert.runtime.caching.cache import open_store
 from wengert.runtime.caching.cache_store import Missed
 from wengert.runtime.profile import bandwidth, gemm_rate
 from wengert.runtime.workers import default_threads
+from wengert.train.ranked.ranks import ALONE
 from wengert.train.step import TrainStep
 
 Line = tuple[str, str, bool]  # what, what was found, whether it is well
@@ -74,7 +75,8 @@ def _step(threads: int) -> tuple[TrainStep, Any, Any]:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((64, 8)).astype(np.float32)
     y = np.sin(x[:, :1])
-    return TrainStep(_loss, Mlp((8, 32, 1), seed=0), Adam(1e-2), threads=threads), x, y
+    model = Mlp((8, 32, 1), seed=0)
+    return TrainStep(_loss, model, Adam(1e-2), threads=threads, ranks=ALONE), x, y
 
 
 def _check_step() -> str:

@@ -17,6 +17,7 @@ from wengert.core.types import Value
 from wengert.nn.dropout import Dropout
 from wengert.nn.linear import Linear
 from wengert.nn.sequential import Sequential
+from wengert.train.ranked.ranks import ALONE
 from wengert.train.step import TrainStep
 
 Array = np.ndarray[Any, Any]
@@ -64,6 +65,7 @@ def make_step(
         clip_norm=settings.clip,
         seed=settings.seed,
         threads=settings.threads if threads is None else threads,
+        ranks=ALONE,
     )
 
 

@@ -45,6 +45,7 @@ from wengert.train.fitting.loggers import log_jsonl
 from wengert.train.fitting.saved_fit import SavedFit
 from wengert.train.fitting.stopping import EarlyStopping
 from wengert.train.metrics import accuracy, mae, r2
+from wengert.train.ranked.unshared import launched_rank
 from wengert.train.step import TrainStep
 
 KEPT_AFTER = 60.0  # seconds of training that are worth keeping when a file cannot be written
@@ -67,6 +68,9 @@ class TrainRun:
 
     def go(self) -> ExitCode:
         """Everything. What fails leaves no run; Ctrl-C leaves one that can go on."""
+        one = launched_rank()
+        if one is not None and one.rank == 0:
+            self.say(f"this is {one}: each process trains everything by itself. Start only one")
         if not self.resumes:
             self.folder.require_free()
         table = read_data(self.settings.data, self.settings.delimiter, self.settings.header)

@@ -133,6 +133,10 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
         ("MultivariateNormal", name): f"Write factor=wg.linalg.cholesky({name})"
         for name in ("cov", "covariance", "covariance_matrix")
     },
+    **{
+        ("TrainStep", name): f"Give it to the ranks: ranks=wg.parallel.mpi({name}=…)"
+        for name in ("comm", "exchange", "micro_batches", "patience", "reduction", "state_rows")
+    },
     ("cross_entropy", "ignore_index"): (
         f"{_EACH}wg.sum(losses * keep) / wg.sum(keep), where keep is "
         "wg.astype(targets != index, losses.dtype)"

@@ -18,6 +18,7 @@ from wengert.runtime.outside.live import recording_threads, refuse_calling, refu
 from wengert.runtime.workers import default_threads
 from wengert.train.batch import FunctionParameters
 from wengert.train.bound_function import EVALUATING, BoundFunction
+from wengert.train.describe import described
 from wengert.train.engine import Engine
 from wengert.train.ensemble.each import Each, require_members
 from wengert.train.ensemble.ensemble_function import EnsembleFunction
@@ -33,7 +34,7 @@ from wengert.train.ensemble.ensemble_state import (
 )
 from wengert.train.ensemble.evaluated import EvaluatedData
 from wengert.train.ensemble.failures import Failures
-from wengert.train.ensemble.given import given_members, in_words
+from wengert.train.ensemble.given import given_members, in_words, require_unshared
 from wengert.train.ensemble.member_calls import MemberCalls, stacked
 from wengert.train.ensemble.member_loops import Members
 from wengert.train.ensemble.member_run import MemberRun, RunOptions
@@ -47,6 +48,7 @@ from wengert.train.option_checks import (
     require_function,
     require_only_last,
 )
+from wengert.train.ranked.ranks import ALONE, Alone
 from wengert.train.recorded.step_arrays import LOSS
 from wengert.train.remembered_functions import RememberedFunctions
 from wengert.train.runs.evaluation import is_same_function, weighted_mean, without_state
@@ -71,7 +73,8 @@ class Ensemble(Explained, Uncopied):
     `optimizer` is one for all, or a list; its settings may be arrays, and so may `clip_norm` and
     `clip_value`, with an entry for each member: `wg.optim.Adam(np.logspace(-4, -2, 64))`. `seeds`
     are those of the members' random numbers, 0, 1, 2 … by default. All other options are those of
-    `wg.TrainStep`. Each member has the bits that it has as a TrainStep of its own, and
+    `wg.TrainStep`, but ranks do not share ensembles: `ranks="alone"` says that each of them has
+    members of its own. Each member has the bits that it has as a TrainStep of its own, and
     `ensemble.members[i]` is that step: its model, its optimizer, its state.
 
     Arguments of a call are given to all members, or `wg.train.each(x)`: x[i] to member i.
@@ -107,8 +110,10 @@ class Ensemble(Explained, Uncopied):
         cast: bool = True,
         compiled: bool = True,
         dims: Dims | None = None,
+        ranks: Alone | None = None,
     ) -> None:
         require_function("Ensemble", loss, "the loss")
+        require_unshared(ranks)
         limits = {"clip_norm": clip_norm, "clip_value": clip_value}
         given = given_members(models, optimizer, state, members, seeds, **limits)
         first = given[0]
@@ -121,6 +126,7 @@ class Ensemble(Explained, Uncopied):
             "cast": cast,
             "compiled": compiled,
             "dims": dims,
+            "ranks": ALONE,
         } | first.limits
         steps: list[TrainStep] = []
         try:
@@ -438,9 +444,8 @@ class Ensemble(Explained, Uncopied):
         return self._steps[require_member("Ensemble.fingerprint", member, len(self))].fingerprint()
 
     def __repr__(self) -> str:
-        inner = repr(self._steps[0]).split("\n", 1)
-        rest = f"\n{inner[1]}" if len(inner) > 1 else ""
-        return f"Ensemble({len(self)} members, on {self._workers} threads), each {inner[0]}{rest}"
+        each = described(self._engines, self._steps[0]._several)
+        return f"Ensemble({len(self)} members, on {self._workers} threads), each {each}"
 
 
 def _bound(

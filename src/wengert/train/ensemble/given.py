@@ -12,6 +12,8 @@ from wengert.errors import OptimError, ShapeError
 from wengert.optim.member_optimizers import MemberOptimizers
 from wengert.train.ensemble.each import Each, require_members
 from wengert.train.option_checks import whole
+from wengert.train.ranked.ranks import is_alone
+from wengert.train.ranked.unshared import warn_of_unshared
 from wengert.train.step_views import limits_of
 
 BY = "Ensemble"
@@ -66,6 +68,23 @@ def given_members(
         )
         for i in range(count)
     ]
+
+
+def require_unshared(ranks: Any) -> None:
+    """Refuse ranks that are to share an ensemble, and warn where several may train the same one."""
+    if ranks is None:
+        warn_of_unshared(
+            BY,
+            "made",
+            "Make an ensemble with other members on each rank, and say so with ranks='alone'.",
+        )
+    elif not is_alone(ranks):
+        raise TypeError(
+            f"{BY}: ranks={ranks!r} was given; ranks share the steps of one model, and members "
+            "need no exchange. Make an ensemble of other members on each rank, with "
+            "seeds=range(ranks.rank, 64, ranks.size) and ranks='alone', or call wg.sweep, which "
+            "gives settings to workers."
+        )
 
 
 def in_words(member: int, error: Exception) -> Exception:

@@ -26,6 +26,15 @@ from wengert.train.ranked.ranks import Ranks
 Facts = Mapping[str, str]  # what is compared, by what messages call it
 
 
+def versions() -> Facts:
+    """What the bits of a rank depend on beside its program."""
+    return {
+        "the version of wengert": sys.modules["wengert"].__version__,
+        "the version of llvmlite": llvmlite.__version__,
+        "the version of numpy": np.__version__,
+    }
+
+
 def facts_of(engine: Engine, ranks: Ranks) -> Facts:
     """What must be the same on all ranks before a step."""
     plan = engine.plan
@@ -43,9 +52,7 @@ def facts_of(engine: Engine, ranks: Ranks) -> Facts:
         **engine.limits,
     }
     found = {
-        "the version of wengert": sys.modules["wengert"].__version__,
-        "the version of llvmlite": llvmlite.__version__,
-        "the version of numpy": np.__version__,
+        **versions(),
         **{f"the setting {name}": repr(value) for name, value in settings.items()},
     }
     for group in plan.groups:
@@ -110,6 +117,8 @@ def _difference(by: str, name: str, values: Mapping[int, str | None]) -> str:
     repair = "Start all of them with the same script, seeds and files."
     if name.endswith("the data"):
         repair = "Give all of them the whole data, of which each takes its own rows."
+    elif name in versions():
+        repair = "Install one version on all machines, and start them again."
     return (
         f"{by}: {name} on rank{'s' * (len(others) > 1)} {', '.join(map(str, others))} "
         f"differs from that on the other ranks{what}; all ranks "

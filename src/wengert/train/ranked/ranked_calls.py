@@ -202,13 +202,13 @@ class RankedCalls:
         )
         shares = [batches.of_rank(rank, ranks.size) for rank in range(ranks.size)]
         sizes = [size_of(known.layout, batches, span) for span in shares]
-        told = ranks.gather(own, sizes)
+        told = ranks.begin_gather(own, sizes)  # on its way beside the gradients
         accumulates = engine.plan.accumulate > 1
         total = self._gradients.take() if accumulates else self._gradients.live
         ranks.add_up(whole, {span: each.blocks for span, each in sums.items()}, total.blocks)
         for each in (*sums.values(), *[total] * accumulates):
             self._gradients.give(each)  # what is committed next reads it before anybody takes it
-        each_note = read_notes(known.layout, batches, told)
+        each_note = read_notes(known.layout, batches, told())
         leaves = joined(known.layout, batches, each_note)
         if ranks.reduction == "sum":
             leaves[0] = added_losses(each_note)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 from wengert.train.ranked.micro_batches import Span
+from wengert.train.ranked.unshared import warn_of_unshared
 from wengert.train.storage import Array
 
 Blocks = Sequence[Array]  # a flat gradient: one vector per dtype
+Alone = Literal["alone"]  # said of a process that shares nothing, whatever others there are
+ALONE: Alone = "alone"
 
 
 class Ranks(Protocol):
@@ -25,6 +28,9 @@ class Ranks(Protocol):
     def gather(self, own: Array, sizes: Sequence[int]) -> list[Array]:
         """The bytes of all ranks, this many of each."""
 
+    def begin_gather(self, own: Array, sizes: Sequence[int]) -> Callable[[], list[Array]]:
+        """The same without waiting for it: what is returned does, and gives them."""
+
     def gather_objects(self, own: Any) -> list[Any]:
         """What each rank gives, as copies."""
 
@@ -35,13 +41,30 @@ class Ranks(Protocol):
         """Let the others know that this rank does not go on."""
 
 
-def require_ranks(given: Any) -> Ranks:
-    """Refuse what is given for `ranks` and is none."""
+def require_ranks(given: Any) -> Ranks | None:
+    """The ranks that share a step; None where it is not shared. Refuse what is given for them and
+    is none, and warn where nothing was given and others are there.
+    """
+    if given is None:
+        warn_of_unshared(
+            "TrainStep",
+            "made without ranks",
+            "Pass ranks=wg.parallel.mpi(), or ranks='alone' where each of them is to train "
+            "something of its own.",
+        )
+        return None
+    if is_alone(given):
+        return None
     if not all(hasattr(given, name) for name in ("rank", "size", "micro_batches", "add_up")):
         raise TypeError(
             f"TrainStep: ranks={given!r} was given; it is what wg.parallel.mpi() or "
-            "wg.parallel.one_process() returns. Write ranks=wg.parallel.mpi(), and start the "
-            "script with wengert launch -n 4."
+            "wg.parallel.one_process() returns, or 'alone'. Write ranks=wg.parallel.mpi(), and "
+            "start the script with wengert launch -n 4."
         )
     found: Ranks = given
     return found
+
+
+def is_alone(given: Any) -> bool:
+    """Whether this is what says that a process trains alone."""
+    return isinstance(given, str) and given == ALONE
