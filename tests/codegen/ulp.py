@@ -5,16 +5,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import mpmath
 import numpy as np
 
-from wengert.codegen.llvm.machine.native import Native, object_code
+from wengert.codegen.llvm.machine.native import Native, make_object, object_code
 from wengert.codegen.llvm.text.instructions import Instructions
 from wengert.codegen.llvm.text.vectors import Code, Module, Vector
 from wengert.codegen.numerics import LANES
-from wengert.codegen.targets.cpu.target import host
+from wengert.codegen.targets.cpu.target import Target, host
 
 Array = np.ndarray[Any, Any]
 
@@ -24,13 +25,17 @@ def compiled(
     *dtypes: Any,
     lanes: int = LANES,
     width: int | None = None,
+    target: Target | None = None,
 ) -> Callable[..., Array]:
     """`function(e, x, …)` over whole arrays of these dtypes: a function of NumPy arrays.
+
+    `target` is this machine, or one whose instructions this machine has.
 
     Operands may have any shapes that broadcast. The result has the dtype the function gives it.
     """
     given = [np.dtype(d) for d in dtypes]
-    code = Code(Module(host() if width is None else replace(host(), width=width)), lanes)
+    chosen = target or host()
+    code = Code(Module(chosen if width is None else replace(chosen, width=width)), lanes)
     e = Instructions(code, given[-1])
     kinds: list[np.dtype[Any]] = []
 
@@ -44,7 +49,8 @@ def compiled(
     code.loop(0, "%n", lanes, body)
     names = "".join(f"ptr %x{k}, " for k in range(len(given)))
     code.function("run", f"{names}ptr %y, i64 %n", "")
-    native = Native(object_code(code.module.text()), ("run",))
+    made = object_code(code.module.text(), partial(make_object, target=chosen))
+    native = Native(made, ("run",))
     run = native.function("run", *[ctypes.c_void_p] * (len(given) + 1), ctypes.c_int64)
 
     def call(*operands: Any) -> Array:

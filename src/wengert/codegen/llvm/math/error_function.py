@@ -4,33 +4,14 @@ from __future__ import annotations
 
 from wengert.codegen.llvm.math.double import in_double, values
 from wengert.codegen.llvm.math.exponential import clamp, format_of, reduced, scaled
+from wengert.codegen.llvm.math.piecewise import piecewise
+from wengert.codegen.llvm.math.piecewise_tables import ERF, ERFC
 from wengert.codegen.llvm.math.polynomial import quick_polynomial
 from wengert.codegen.llvm.text.arithmetic import Arithmetic, polynomial
 from wengert.codegen.llvm.text.vectors import Vector
 from wengert.core.dtypes import float32
 
 # Polynomials, the highest power first.
-
-# erf(x) / x - 1 in x², for x up to 15/16; relative error of erf 2⁻³⁰·¹
-_NEAR_SINGLE = (
-    *("0x1.5a6702p-14", "-0x1.a97dccp-11", "0x1.54b12ap-8"),
-    *("-0x1.b80c06p-6", "0x1.ce2de6p-4", "-0x1.812742p-2"),
-    *("0x1.06eba8p-3",),
-)
-
-# √erfc(x) in x - 15/8, for x from 15/16 to 3.93; error of erfc 2⁻²⁹·⁴
-_ROOT_SINGLE = (
-    *("0x1.b71dfcp-18", "-0x1.2c6522p-15", "-0x1.e08b4cp-18"),
-    *("0x1.e41bdep-12", "-0x1.c588b6p-11", "-0x1.30c3bap-9"),
-    *("0x1.700aep-7", "-0x1.c936fcp-8", "-0x1.a8a2b4p-5"),
-    *("0x1.3dcc6ep-3", "-0x1.7fd10cp-3", "0x1.6e95bep-4"),
-)
-
-# The same for x up to 1/2; error of 1 - erf relative to itself 2⁻³⁰·¹
-_MIDDLE_SINGLE = (
-    *("0x1.2e60f6p-8", "-0x1.b5708ep-6", "0x1.ce19a6p-4"),
-    *("-0x1.812700p-2", "0x1.06eba6p-3"),
-)
 
 # (x + 2) exp(x²) erfc(x) in t = a / (x + 2) + b, for x from 1/2 to 10.1; relative error 2⁻²⁶·⁶
 _FAR_SINGLE = (
@@ -66,14 +47,9 @@ def erf(e: Arithmetic, x: Vector) -> Vector:
 
 
 def _single(e: Arithmetic, x: Vector) -> Vector:
-    size = e.abs(x)
-    near = _near(e, x, _NEAR_SINGLE)
-    # Beyond 3.93 all is 1; a NaN is not greater than 15/16 and stays on the other side.
-    one, limit = e.const(1, x.dtype), e.const(3.93, x.dtype)
-    inside = e.select(e.lt(size, limit), size, limit)
-    root = polynomial(e, e.sub(inside, e.const(1.875, x.dtype)), values(_ROOT_SINGLE))
-    far = e.fma(e.neg(root), root, one)
-    return e.select(e.gt(size, e.const(0.9375, x.dtype)), e.copysign(far, x), near)
+    size, limit = e.abs(x), e.const(3.96, x.dtype)  # 1 is the nearest beyond
+    size = e.select(e.gt(size, limit), limit, size)
+    return e.copysign(piecewise(e, size, ERF), x)
 
 
 def _near(e: Arithmetic, x: Vector, table: tuple[str, ...]) -> Vector:
@@ -96,17 +72,19 @@ def erfc(e: Arithmetic, x: Vector) -> Vector:
 
 
 def _complement_single(e: Arithmetic, x: Vector) -> Vector:
-    """Up to 1/2, 1 less a polynomial; farther out exp(-x²) times what varies slowly, or 2 less that
-    on the left side.
+    """Pieces up to 3.87, and 2 less those on the left side; a vector with a number farther out on
+    the right is computed again for those.
     """
-    dtype, size, half = x.dtype, e.abs(x), e.const(0.5, x.dtype)
-    far = _far_single(e, size)
-    far = e.select(e.lt(x, half), e.sub(e.const(2, dtype), far), far)
-    near = e.sub(e.const(1, dtype), _near(e, x, _MIDDLE_SINGLE))
-    return e.select(e.ge(size, half), far, near)
+    dtype, size, limit = x.dtype, e.abs(x), e.const(3.87, x.dtype)
+    size = e.select(e.gt(size, limit), limit, size)
+    right = piecewise(e, size, ERFC)
+    left = e.sub(e.const(2, dtype), right)
+    near = e.select(e.lt(x, e.const(0, dtype)), left, right)
+    return e.where_any(e.gt(x, limit), lambda: _far_single(e, x), near)
 
 
 def _far_single(e: Arithmetic, x: Vector) -> Vector:
+    """exp(-x²) times what varies slowly, for x ≥ 1/2."""
     dtype, form, limit = x.dtype, format_of(x.dtype), e.const(10.1, x.dtype)
     x = e.select(e.gt(x, limit), limit, x)  # erfc(10.1) is 0
     one, two = e.const(1, dtype), e.const(2, dtype)

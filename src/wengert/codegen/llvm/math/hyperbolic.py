@@ -1,7 +1,9 @@
 """Hyperbolic functions and sigmoid as LLVM instructions.
 
-tanh and sigmoid divide by a sum of exponentials. The sum is kept as a float and what its rounding
-lost; the quotient is corrected once by what both leave, so that only the last rounding counts.
+Those of float32 that networks call most, tanh and sigmoid, are piecewise polynomials. In float64,
+and where sigmoid is next to 0 or 1, they divide by a sum of exponentials. The sum is kept as a
+float and what its rounding lost; the quotient is corrected once by what both leave, so that only
+the last rounding counts.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ import math
 from wengert.codegen.llvm.math.double import in_double
 from wengert.codegen.llvm.math.exponential import (
     DOUBLE,
-    SINGLE,
     clamp,
     expm1_scaled,
     format_of,
@@ -19,31 +20,13 @@ from wengert.codegen.llvm.math.exponential import (
     reduced,
 )
 from wengert.codegen.llvm.math.logarithm import log1p_of_sum
+from wengert.codegen.llvm.math.piecewise import piecewise
+from wengert.codegen.llvm.math.piecewise_tables import SIGMOID, TANH
 from wengert.codegen.llvm.math.polynomial import quick_polynomial
-from wengert.codegen.llvm.text.arithmetic import Arithmetic, polynomial
+from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.vectors import Vector
 
 _hex = float.fromhex
-
-# exp(2r) = 1 + r·P(r) for |r| ≤ ln 2 / 4; relative error 2^-28.2.
-_EXP_OF_TWICE = [
-    _hex("0x1.6a5144p-4"),
-    _hex("0x1.12397ep-2"),
-    _hex("0x1.5558acp-1"),
-    _hex("0x1.555492p+0"),
-    _hex("0x1.fffffcp+0"),
-    2.0,
-]
-# tanh(x) = x + x³·P(x²) for 0 ≤ x ≤ 0.89; relative error 2^-26.1.
-_NEAR_0 = 0.89
-_TANH_NEAR_0 = [
-    _hex("0x1.5c9468p-10"),
-    _hex("-0x1.c53b98p-8"),
-    _hex("0x1.57389ep-6"),
-    _hex("-0x1.b83776p-5"),
-    _hex("0x1.1102c2p-3"),
-    _hex("-0x1.55550cp-2"),
-]
 
 
 def _quotient(e: Arithmetic, x: Vector, y: Vector, rest: Vector, inverse: Vector) -> Vector:
@@ -56,25 +39,10 @@ def _quotient(e: Arithmetic, x: Vector, y: Vector, rest: Vector, inverse: Vector
 def tanh(e: Arithmetic, x: Vector) -> Vector:
     """Hyperbolic tangent; error at most 1 ulp in float32 and 1.7 ulp in float64."""
     size = e.abs(x)
-    limit = e.const(10.0 if x.dtype.itemsize == 4 else 20.0, x.dtype)  # 1 is the nearest beyond
+    limit = e.const(9.09 if x.dtype.itemsize == 4 else 20.0, x.dtype)  # 1 is the nearest beyond
     size = e.select(e.gt(size, limit), limit, size)
-    found = _tanh_single(e, size) if x.dtype.itemsize == 4 else _tanh_double(e, size)
+    found = piecewise(e, size, TANH) if x.dtype.itemsize == 4 else _tanh_double(e, size)
     return e.copysign(found, x)
-
-
-def _tanh_single(e: Arithmetic, x: Vector) -> Vector:
-    """1 - 2 / (exp(2x) + 1), whose error is small where the quotient is; below, a polynomial."""
-    dtype, one = x.dtype, e.const(1, x.dtype)
-    shift = e.const(SINGLE.round + SINGLE.bias, dtype)
-    whole = e.fma(x, e.const(2 * SINGLE.inverse, dtype), shift)
-    r = e.fma(e.sub(whole, shift), e.const(-0.5 * SINGLE.ln2, dtype), x)
-    scale = power(e, whole)
-    tail = quick_polynomial(e, r, _EXP_OF_TWICE, e.mul(r, r))
-    bottom = e.fma(e.mul(scale, r), tail, e.add(scale, one))  # all but the tail is exact
-    quotient = e.div(e.const(-2, dtype), bottom)
-    square = e.mul(x, x)
-    near_0 = e.fma(x, e.mul(square, polynomial(e, square, _TANH_NEAR_0)), x)
-    return e.select(e.lt(x, e.const(_NEAR_0, dtype)), near_0, e.add(quotient, one))
 
 
 def _tanh_double(e: Arithmetic, x: Vector) -> Vector:
@@ -98,6 +66,20 @@ def _tanh_double(e: Arithmetic, x: Vector) -> Vector:
 
 def sigmoid(e: Arithmetic, x: Vector) -> Vector:
     """1 / (1 + exp(-x)), subnormal results too; error at most 0.9 ulp (1 in float64)."""
+    return _sigmoid_single(e, x) if x.dtype.itemsize == 4 else _sigmoid_everywhere(e, x)
+
+
+def _sigmoid_single(e: Arithmetic, x: Vector) -> Vector:
+    """Pieces near 0; a vector with a number far out is computed again for those."""
+    size, dtype = e.abs(x), x.dtype
+    below = piecewise(e, size, SIGMOID)
+    near = e.select(e.gt(x, e.const(0, dtype)), e.sub(e.const(1, dtype), below), below)
+    far = e.gt(size, e.const(11.6, dtype))
+    return e.where_any(far, lambda: _sigmoid_everywhere(e, x), near)
+
+
+def _sigmoid_everywhere(e: Arithmetic, x: Vector) -> Vector:
+    """The same by exp, for all numbers."""
     dtype, form = x.dtype, format_of(x.dtype)
     one = e.const(1, dtype)
     # 2^n would overflow far out. So all is 2^-down as much, and the quotient 2^down.

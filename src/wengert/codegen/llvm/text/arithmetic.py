@@ -4,11 +4,12 @@ written with them, in `math/`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from wengert.codegen.llvm.text.tables import table_writer
 from wengert.codegen.llvm.text.vectors import Code, Vector, scalar_type
 from wengert.core.dtypes import DType, bool_, is_float
 
@@ -127,6 +128,13 @@ class Arithmetic:
         pieces = zip(*(x.parts for x in operands), strict=True)
         return Vector(tuple(code.in_registers(each, dtype, write) for each in pieces), dtype)
 
+    def look_up(self, numbers: Sequence[float], place: Vector) -> Vector:
+        """One of PIECES float32 numbers in each lane, by the low bits of the float32 in `place`."""
+        code = self.code
+        write = table_writer(code, numbers)
+        parts = (code.in_registers([part], place.dtype, write) for part in place.parts)
+        return Vector(tuple(parts), place.dtype)
+
     def floor(self, x: Vector) -> Vector:
         return self._rounded("floor", x)
 
@@ -180,6 +188,18 @@ class Arithmetic:
 
     def select(self, condition: Vector, x: Vector, y: Vector) -> Vector:
         return self.code.each("select {t} {0}, {r} {1}, {r} {2}", condition, x, y, dtype=x.dtype)
+
+    def where_any(self, mask: Vector, rare: Callable[[], Vector], usual: Vector) -> Vector:
+        """`usual`, and where the mask holds `rare()`, which is computed if it holds in any lane."""
+        code, dtype = self.code, usual.dtype
+        kinds = [code.type(dtype)] * code.pieces
+        found = code.either(
+            self.any_lane(mask),
+            kinds,
+            lambda: self.select(mask, rare(), usual).parts,
+            lambda: usual.parts,
+        )
+        return Vector(tuple(found), dtype)
 
     # Bits.
 
