@@ -55,6 +55,7 @@ from wengert.functions.complex_parts import conj as conj
 from wengert.functions.complex_parts import imag as imag
 from wengert.functions.complex_parts import real as real
 from wengert.functions.dropout import dropout as dropout
+from wengert.functions.initial_values import odeint as odeint
 from wengert.functions.namespace import __array_namespace_info__ as __array_namespace_info__
 from wengert.functions.namespace import can_cast as can_cast
 from wengert.functions.namespace import finfo as finfo
@@ -113,6 +114,8 @@ from wengert.ops.einsum import einsum as einsum
 from wengert.ops.elementwise import pow as pow
 from wengert.ops.incomplete import gammaincinv as gammaincinv
 from wengert.ops.index import nonzero as nonzero
+from wengert.ops.real_orders import iv as iv
+from wengert.ops.real_orders import ive as ive
 from wengert.ops.sequences.recurrences import linear_recurrence as linear_recurrence
 from wengert.ops.shape import broadcast_arrays as broadcast_arrays
 from wengert.ops.shape import expand_dims as expand_dims
@@ -353,6 +356,7 @@ __all__ = [
     "imag",
     "conj",
     "dropout",
+    "odeint",
     "batch_norm_with_statistics",
     "stack",
     "unstack",
@@ -385,6 +389,8 @@ __all__ = [
     "pow",
     "gammaincinv",
     "nonzero",
+    "ive",
+    "iv",
     "broadcast_arrays",
     "moveaxis",
     "swapaxes",
@@ -1337,6 +1343,8 @@ def astype(x: Any, dtype: Any, *, copy: Any = None, device: Any = None) -> Any:
 
 def stop_gradient(x: Any) -> Any:
     r"""The same value, cut out of every derivative. The one way to detach.
+
+    A tree is given back with all of its arrays detached.
 
     >>> wg.grad(lambda x: x * wg.stop_gradient(x))(3.0)
     array(3.)

@@ -11,6 +11,7 @@ from wengert.ops.contract import outer as outer
 from wengert.ops.contract import tensordot as tensordot
 from wengert.ops.diagonals import diagonal as diagonal
 from wengert.ops.matrices.determinant import slogdet as slogdet
+from wengert.ops.matrices.equations import solve_banded as solve_banded
 from wengert.ops.matrices.factors import eigh as eigh
 from wengert.ops.matrices.factors import eigvalsh as eigvalsh
 from wengert.ops.matrices.factors import qr as qr
@@ -31,7 +32,9 @@ __all__ = [
     "triangular_solve",
     "inv",
     "cholesky",
+    "solve_sylvester",
     "expm",
+    "sqrtm",
     "vector_norm",
     "qr",
     "eigh",
@@ -40,6 +43,7 @@ __all__ = [
     "matrix_power",
     "trace",
     "cross",
+    "solve_banded",
     "pinv",
     "matrix_rank",
     "lstsq",
@@ -108,6 +112,17 @@ def cholesky(x: Any, upper: builtins.bool = False) -> Any:
            [1., 1.]])
     """
 
+def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    r"""The x with a @ x + x @ b = q, of square a and b.
+
+    There is one where no eigenvalue of a is one of -b; otherwise LinAlgError is raised. All
+    elements of x are the unknowns of one system, of which there may be 4096.
+
+    >>> wg.linalg.solve_sylvester(np.diag([1.0, 2.0]), np.array([[1.0]]), np.array([[4.0], [9.0]]))
+    array([[2.],
+           [3.]])
+    """
+
 def expm(x: Any) -> Any:
     r"""The exponential of each matrix: the sum of its powers x**k / k!.
 
@@ -117,6 +132,18 @@ def expm(x: Any) -> Any:
     >>> wg.linalg.expm(np.array([[0.0, 1.0], [0.0, 0.0]]))
     array([[1., 1.],
            [0., 1.]])
+    """
+
+def sqrtm(x: Any) -> Any:
+    r"""The square root r of each matrix, r @ r = x, whose eigenvalues have no negative real part.
+
+    It is real where x is regular and no eigenvalue of it lies on the negative axis; other matrices
+    raise LinAlgError, and one with an element that is not finite gives NaN. Derivatives are roots
+    of matrices of twice the size.
+
+    >>> wg.linalg.sqrtm(np.array([[1.0, 2.0], [0.0, 9.0]]))
+    array([[1. , 0.5],
+           [0. , 3. ]])
     """
 
 def vector_norm(

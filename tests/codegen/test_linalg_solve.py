@@ -222,3 +222,51 @@ def test_the_symmetric_part_is_factored() -> None:
     skew = np.triu(np.ones((4, 4)), 1)
     found = run("cholesky", x + skew - skew.T, upper=False)
     np.testing.assert_allclose(found, np.linalg.cholesky(x), rtol=1e-14, atol=1e-14)
+
+
+# Banded systems and square roots.
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["banded_solve", "sqrtm"])
+def test_samples_of_other_equations(name: str, dtype: Any) -> None:
+    for call in calls(op[name], dtype):
+        operands, params = op[name].read(call.operands, call.params)
+        require_close(name, operands, params, run(name, *operands, **params))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("below", "above"), [(1, 1), (0, 3), (4, 0), (17, 16)])
+def test_bands(below: int, above: int, dtype: Any) -> None:
+    """Without a diagonal that outweighs the others, so that rows are exchanged."""
+    rng = np.random.default_rng(7)
+    for n in (1, 3, 40):
+        ab = rng.normal(size=(2, below + above + 1, n)).astype(dtype)
+        x = rng.normal(size=(n, 1 + n % 20)).astype(dtype)
+        row = above + np.subtract.outer(np.arange(n), np.arange(n))
+        inside = (row >= 0) & (row < below + above + 1)
+        a = np.where(inside, ab[:, np.where(inside, row, 0), np.arange(n)], 0)
+        found = run("banded_solve", ab, a @ x, below=below, above=above)
+        size = np.abs(a).sum(axis=-1).max() * np.abs(found).max()
+        assert np.max(np.abs(a @ found - a @ x)) <= 16 * np.finfo(dtype).eps * size
+        assert not np.isnan(found).any()
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_roots(dtype: Any) -> None:
+    rng = np.random.default_rng(8)
+    for n in (1, 2, 5, 17, 40):
+        a = (rng.normal(size=(2, n, n)) + 2 * np.sqrt(n) * np.eye(n)).astype(dtype)
+        found = run("sqrtm", a)
+        np.testing.assert_allclose(found @ found, a, rtol=0, atol=64 * n * np.finfo(dtype).eps)
+        require_close("sqrtm", (a,), {}, found)
+
+
+def test_matrices_without_a_root() -> None:
+    a = np.stack([np.eye(3), np.diag([1.0, -2.0, 3.0]), np.ones((3, 3))])
+    for first in (1, 2):
+        with pytest.raises(Failed):
+            run_special(FACTORISATIONS["sqrtm"], op.sqrtm, (a[first:],), {})
+    spoilt = np.stack([np.eye(3), np.full((3, 3), np.nan)])
+    (found,) = run_special(FACTORISATIONS["sqrtm"], op.sqrtm, (spoilt,), {})
+    np.testing.assert_array_equal(found, spoilt)

@@ -41,7 +41,11 @@ ASSEMBLY = {
 }
 EACH_TARGET = pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
 AT_ONCE = 12  # ops in one module: assembling one by one takes longer
-SECOND = {"betainc_slope", "gammainc_slope"}  # slopes: theirs are the same code, and far more
+SECOND = {
+    "betainc_slope",
+    "gammainc_slope",
+    "ive_slope",
+}  # slopes: theirs are the same code, and far more
 
 
 def text_for(target: Target, function: Any, *args: Any) -> str:

@@ -92,6 +92,7 @@ def test_hasattr_works_and_what_exists_is_found():
             lambda x: scipy.linalg.cho_solve((x, True), np.ones(3)),
             r"scipy\.linalg\.cho_solve: .*Write wg\.linalg\.cho_solve\.",
         ),
+        (scipy.linalg.sqrtm, r"scipy\.linalg\.sqrtm: .*Write wg\.linalg\.sqrtm\."),
         (scipy.linalg.logm, r"scipy\.linalg\.logm: .*Write it with the functions of wg"),
     ],
 )
@@ -125,6 +126,8 @@ UFUNCS = {
         "gammainc",
         "gammaincc",
         "gammaincinv",
+        "iv",
+        "ive",
         "kl_div",
         "rel_entr",
         "xlog1py",

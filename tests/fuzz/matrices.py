@@ -117,6 +117,34 @@ def pseudo_inverse(b: Builder, op: Op) -> str:
     return b.emit(f"{spelled(op)}({matrix}, np.full({shape}, 1e-3, np.{dtype}))")
 
 
+def positive(b: Builder, size: int | None = None) -> str:
+    """Matrices without an eigenvalue near 0, or to the left of it."""
+    matrix = square(b) if size is None else resized(b, (size, size), -0.5, 0.5)
+    one = f"np.eye({b.shape(matrix)[-1]}, dtype=np.{b.dtype(matrix)})"
+    return b.emit(f"{matrix} @ wg.matrix_transpose({matrix}) + {one}")
+
+
+def square_root(b: Builder, op: Op) -> str:
+    return b.emit(f"{spelled(op)}({positive(b)})")
+
+
+def sylvester(b: Builder, op: Op) -> str:
+    left, right = positive(b), positive(b, b.choose((2, 1, 3)))
+    rest = resized(b, (b.shape(left)[-1], b.shape(right)[-1]))
+    return b.emit(f"{spelled(op)}({left}, {right}, {rest})")
+
+
+def banded(b: Builder, op: Op) -> str:
+    """Diagonals of which the main one outweighs the others."""
+    below, above = b.choose(((1, 1), (0, 0), (2, 1), (0, 2), (3, 0)))
+    size, count = b.choose((*MATRIX, 7, 20)), below + above + 1
+    others = resized(b, (*b.choose(((), (2,), (0,))), count, size), -0.5, 0.5)
+    main = f"3 * (np.arange({count}) == {above})[:, None].astype(np.{b.dtype(others)})"
+    diagonals = b.emit(f"{others} + {main}")
+    right = resized(b, (size, b.choose((2, 1, 3, 0))))
+    return b.emit(f"{spelled(op)}({diagonals}, {right}, below={below}, above={above})")
+
+
 def eigenvalues(b: Builder, op: Op) -> str:
     matrix = square(b)
     size, dtype = b.shape(matrix)[-1], b.dtype(matrix)

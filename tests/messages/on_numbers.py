@@ -35,6 +35,27 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "multigammaln: half a size": lambda: wg.multigammaln(3.0, 1.5),
     "jn: half an order": lambda: wg.jn(0.5, 3.0),
     "logsumexp: weights": lambda: wg.logsumexp(np.ones(3), b=np.ones(3)),
+    "odeint: one time": lambda: wg.odeint(lambda y, t: -y, 1.0, 3.0),
+    "odeint: times that rise and fall": lambda: wg.odeint(lambda y, t: -y, 1.0, [0.0, 1.0, 0.5]),
+    "odeint: a slope of another shape": lambda: wg.odeint(lambda y, t: y[0], line, [0.0, 1.0]),
+    "odeint: no function": lambda: wg.odeint(line, lambda y, t: y, line),
+    "odeint: args that are no tuple": lambda: wg.odeint(lambda y, t, a: -y, 1.0, line, 3.0),
+    "odeint: rtol 0": lambda: wg.odeint(lambda y, t: -y, 1.0, line, rtol=0),
+    "solve_banded: no pair": lambda: wg.linalg.solve_banded(1, np.ones((3, 3)), line),
+    "solve_banded: diagonals that are missing": lambda: wg.linalg.solve_banded(
+        (1, 1), np.ones((2, 3)), line
+    ),
+    "solve_banded: too few rows": lambda: wg.linalg.solve_banded((1, 1), np.ones((3, 4)), line),
+    "solve_banded: singular": lambda: wg.linalg.solve_banded((1, 1), np.zeros((3, 3)), line),
+    "solve_sylvester: shapes": lambda: wg.linalg.solve_sylvester(
+        np.eye(2), np.eye(3), np.ones((3, 2))
+    ),
+    "solve_sylvester: too many unknowns": lambda: wg.linalg.solve_sylvester(
+        np.eye(65), np.eye(65), np.ones((65, 65))
+    ),
+    "sqrtm: an eigenvalue below 0": lambda: wg.linalg.sqrtm(np.diag([1.0, -2.0])),
+    "ive_slope: 0 times": lambda: wg.op.ive_slope(1.0, 1.0, times=0),
+    "ive: an order below 0": lambda: wg.ive(-0.5, 1.0),
     "gammainc_slope: order 0": lambda: wg.op.gammainc_slope(1.0, 1.0, order=0),
     "betainc_slope: order 0": lambda: wg.op.betainc_slope(1.0, 1.0, 0.5, by_a=0, by_b=0),
     "gammainc: shapes that do not broadcast": lambda: wg.gammainc(np.ones(2), line),
@@ -98,7 +119,7 @@ DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
         np.zeros(2), np.ones((2, 2))
     ),
     "distributions: a name of others, imported": _import_kl_divergence,
-    "stop_gradient: a model": lambda: wg.stop_gradient(wg.nn.Linear(3, 2)),
+    "tanh: a model": lambda: wg.tanh(wg.nn.Linear(3, 2)),
     "distributions.Uniform: low above high": lambda: Uniform(1.0, 0.0),
     "distributions.TanhNormal: its entropy": lambda: TanhNormal().entropy(),
     "distributions.Categorical: floats as classes": lambda: Categorical(line).log_prob(line),

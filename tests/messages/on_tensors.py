@@ -91,10 +91,14 @@ NUMPY: dict[str, Callable[[], Any]] = {
     "np.array: a list of Tensors, traced": lambda: traced(lambda x: np.array([x[0], x[1]])),
     "np.mean: a list of Tensors": lambda: differentiated(lambda x: np.mean([x[0], x[1]])),
     "np.trapezoid: a list of Tensors": lambda: differentiated(lambda x: np.trapezoid([x[0], x[1]])),
-    "np.r_: Tensors": lambda: differentiated(lambda x: np.r_[x, 1.0].sum()),
-    "np.c_: Tensors, traced": lambda: traced(lambda x: np.c_[x, x]),
+    "np.r_: a list of Tensors": lambda: differentiated(lambda x: np.r_[[x[0], x[1]], 1.0].sum()),
+    "np.c_: lists of Tensors, traced": lambda: traced(lambda x: np.c_[[x[0]], [x[1]]]),
     "array: Tensors of two shapes": lambda: differentiated(lambda x: wg.array([x, x[0]]).sum()),
     "repeat: repeats that do not fit": lambda: wg.repeat(line, [1, 2]),
+    "repeat: a total that is not theirs": lambda: wg.repeat(line, 2, total_repeat_length=7),
+    "repeat: traced repeats of floats": lambda: traced(
+        lambda x, n: wg.repeat(x, n, total_repeat_length=4), line, np.ones(3)
+    ),
     "repeat: repeats that are traced": lambda: traced(
         lambda x, n: wg.repeat(x, n), line, np.array([1, 2, 1])
     ),

@@ -383,3 +383,72 @@ def test_a_derivative_of_qr_needs_independent_columns():
     for run in (lambda f: f, wg.compile):
         with pytest.raises(np.linalg.LinAlgError, match="0 on its diagonal"):
             run(wg.grad(lambda x: wg.sum(wg.linalg.qr(x).Q)))(x)
+
+
+# What SciPy calls sqrtm, solve_sylvester and solve_banded.
+
+
+def test_roots_are_scipys():
+    rng = np.random.default_rng(2)
+    for condition in (1e0, 1e4, 1e8):
+        q = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+        x = (q * np.logspace(0, -np.log10(condition), 6)) @ q.T
+        expected = scipy.linalg.sqrtm(x)
+        for f in (wg.linalg.sqrtm, wg.compile(wg.linalg.sqrtm)):
+            np.testing.assert_allclose(f(x), expected, rtol=0, atol=1e-10)
+    turn = np.array([[np.cos(3), -np.sin(3)], [np.sin(3), np.cos(3)]])  # near the negative axis
+    np.testing.assert_allclose(wg.linalg.sqrtm(turn), scipy.linalg.sqrtm(turn), atol=1e-12)
+    for scale in (1e-30, 1e30):
+        root = wg.linalg.sqrtm(scale * (np.eye(2) + turn))
+        np.testing.assert_allclose(root @ root, scale * (np.eye(2) + turn), rtol=1e-12)
+
+
+def test_derivative_of_a_root_solves_sylvesters_equation():
+    rng = np.random.default_rng(3)
+    x, dx = rng.normal(size=(4, 4)) + 5 * np.eye(4), 1e6 * rng.normal(size=(4, 4))
+    root, found = wg.jvp(wg.linalg.sqrtm, (x,), (dx,))
+    np.testing.assert_allclose(root @ found + found @ root, dx, rtol=1e-9, atol=1e-6)
+    zero = wg.jvp(wg.linalg.sqrtm, (x,), (np.zeros((4, 4)),))[1]
+    assert not zero.any()
+
+
+@pytest.mark.parametrize("f", [lambda f: f, wg.compile], ids=["eager", "compiled"])
+def test_matrices_without_a_root(f):
+    for x in (np.diag([1.0, -2.0]), np.ones((2, 2)), np.zeros((1, 1))):
+        with pytest.raises(np.linalg.LinAlgError, match=r"^sqrtm: given .*wg\.linalg\.eigh\(x\)"):
+            f(wg.linalg.sqrtm)(x)
+
+
+def test_sylvester_is_scipys():
+    rng = np.random.default_rng(4)
+    a, b, q = rng.normal(size=(5, 5)), rng.normal(size=(3, 3)), rng.normal(size=(5, 3))
+    expected = scipy.linalg.solve_sylvester(a, b, q)
+    for f in (wg.linalg.solve_sylvester, wg.compile(wg.linalg.solve_sylvester)):
+        np.testing.assert_allclose(f(a, b, q), expected, rtol=1e-10)
+        with pytest.raises(np.linalg.LinAlgError, match="singular"):
+            f(np.eye(2), -np.eye(2), np.ones((2, 2)))
+
+
+@pytest.mark.parametrize(("below", "above"), [(1, 1), (0, 2), (3, 1)])
+def test_banded_systems_are_scipys(below, above):
+    rng = np.random.default_rng(5)
+    ab, b = rng.normal(size=(below + above + 1, 12)), rng.normal(size=(12, 3))
+    outside = ab.copy()
+    outside[0, :above] = np.nan  # what is no part of the matrix
+
+    def f(ab, b):
+        return wg.linalg.solve_banded((below, above), ab, b)
+
+    for run in (f, wg.compile(f)):
+        for right in (b, b[:, 0]):
+            expected = scipy.linalg.solve_banded((below, above), ab, right)
+            np.testing.assert_allclose(run(ab, right), expected, rtol=1e-10)
+        assert np.array_equal(run(outside, b), run(ab, b))
+        with pytest.raises(np.linalg.LinAlgError, match="singular"):
+            run(np.zeros_like(ab), b)
+    spoilt = ab.copy()
+    spoilt[above, 4] = np.inf
+    assert np.isnan(f(spoilt, b)).all()
+    assert np.isnan(wg.compile(f)(spoilt, b)).all()
+    gradient = wg.grad(lambda ab: wg.sum(f(ab, b)))(ab)
+    assert not gradient[0, :above].any()

@@ -73,14 +73,51 @@ def test_functions_of_wg_take_lists(name: str):
         (lambda x: np.sum((x[0], x[1])), r"np.sum: .*Write wg.sum, which takes lists"),
         (lambda x: np.linalg.norm([x[0]]), r"np.linalg.norm: .*Write wg.linalg.norm, which takes"),
         (lambda x: np.trapezoid([x[0], 1.0]), r"np.trapezoid: .*Write np.trapezoid\(wg.array"),
-        (lambda x: np.r_[x, 1.0], r"np.r_: .*Write wg.concat"),
-        (lambda x: np.c_[x, x], r"np.c_: .*Write wg.stack\(\[a, b\], axis=1\)"),
+        (lambda x: np.r_[[x[0], x[1]], 1.0], r"np.r_: .*Write np.r_\[wg.array\(\[a, b\]\), c\]"),
+        (lambda x: np.c_[[x[0]], [1.0]], r"np.c_: .*Write np.c_\[wg.array\(\[a, b\]\), c\]"),
     ],
 )
 def test_what_numpy_makes_an_array_of(call: Any, message: str):
     for transform in (wg.grad, wg.trace, wg.compile):
         with pytest.raises(TraceError, match=message):
             wg.trace(call, X) if transform is wg.trace else transform(call)(X)
+
+
+JOINS: dict[str, Any] = {
+    "vectors": lambda x: np.r_[x, 2 * x],
+    "columns": lambda x: np.c_[x, 2 * x, np.ones(3)],
+    "numbers and a range": lambda x: np.r_[x, 1, 0:3],
+    "elements": lambda x: np.r_[x[0], 5.0, x[2]],
+    "one": lambda x: np.r_[x],
+    "matrices": lambda x: np.c_[np.outer(x, x), np.eye(3)],
+    "axis in a text": lambda x: np.r_["-1", x[None], x[None]],
+    "new axes in front": lambda x: np.r_["0,2", x, np.eye(3)],
+    "new axes behind": lambda x: np.r_["1,2,0", x, np.eye(3), x],
+    "integers among floats": lambda x: np.r_[x, np.arange(2), wg.argsort(x)],
+}
+
+
+@pytest.mark.parametrize("name", JOINS)
+def test_r_and_c_join_tensors(name: str):
+    """NumPy makes arrays of the items itself; its own result is the oracle."""
+    f = JOINS[name]
+    expected = f(X)
+    compiled = wg.compile(f)(X)
+    assert compiled.dtype == expected.dtype
+    assert np.array_equal(compiled, expected)
+    assert np.array_equal(wg.vmap(f)(np.stack([X, 3 * X])), np.stack([expected, f(3 * X)]))
+    wg.check_grads(f, [X], order=1)
+
+
+def test_r_of_sizes_that_are_not_known():
+    with pytest.raises(TraceError, match=r"np.r_: .*wg.concat\(\[x, y\]\)"):
+        wg.trace(lambda x: np.r_[x, x], X, dims={"x": {0: wg.Dim("n")}})
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+def test_r_of_a_matrix_text():
+    with pytest.raises(TraceError, match=r"np\.r_: given a Tensor"):
+        wg.grad(lambda x: np.sum(np.r_["c", x]))(X)
 
 
 def test_shapes_that_differ():
@@ -143,8 +180,43 @@ def test_repeats_that_do_not_fit(repeats: Any):
 
 
 def test_repeats_that_are_traced():
-    with pytest.raises(TraceError, match="how many elements there will be"):
+    with pytest.raises(TraceError, match=r"how many elements there .*total_repeat_length=n"):
         wg.compile(lambda x, n: wg.repeat(x, n))(X, np.array([1, 2, 3]))
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_traced_repeats_of_a_known_sum(axis: Any):
+    repeats = {None: [2, 0, 1, 0, 3, 1], 0: [2, 1], 1: [0, 2, 5]}[axis]
+    expected = np.repeat(A, repeats, axis)
+    total = sum(repeats)
+
+    def f(a: Any, n: Any) -> Any:
+        return wg.repeat(a, n, axis, total_repeat_length=total)
+
+    compiled = wg.compile(f)
+    assert np.array_equal(compiled(A, np.array(repeats)), expected)
+    assert np.array_equal(f(A, repeats), expected)
+    gradient = wg.compile(wg.grad(lambda a, n: wg.sum(f(a, n) ** 2)))(A, np.array(repeats))
+    counts = np.array(repeats)[:, None] if axis == 0 else np.array(repeats)
+    np.testing.assert_allclose(
+        gradient, 2 * A * counts.reshape(A.shape if axis is None else counts.shape)
+    )
+    short = compiled(A, np.zeros(len(repeats), np.int64))  # the last element fills it
+    rows = A.reshape(-1) if axis is None else A
+    assert np.array_equal(short, np.repeat(np.take(rows, [-1], axis or 0), total, axis or 0))
+
+
+def test_traced_repeats_that_do_not_fit():
+    def f(x: Any, n: Any) -> Any:
+        return wg.repeat(x, n, total_repeat_length=4)
+
+    for repeats in (np.array([1, 2]), np.ones(3)):
+        with pytest.raises(ShapeError, match=r"repeat: repeats of dtype .* an axis of size 3"):
+            wg.compile(f)(X, repeats)
+    with pytest.raises(ShapeError, match=r"total_repeat_length=4 was given .* make 6 elements"):
+        f(X, [1, 2, 3])
+    with pytest.raises(ShapeError, match=r"total_repeat_length=4 was given .* make 6 elements"):
+        f(X, 2)
 
 
 # Arrays of outside, indexed by what is traced.
@@ -165,15 +237,29 @@ def test_a_list_of_models_is_no_operand(call):
     models = [wg.nn.Linear(2, 3), wg.nn.Linear(3, 1)]
     with pytest.raises(
         DTypeError,
-        match=r"^stop_gradient: given a Linear as an operand, .*tree\.map\(wg\.stop_gradient, tree",
+        match=r"^tanh: given a Linear as an operand, .*tree\.map\(wg\.tanh, tree",
     ):
-        call(lambda x: wg.stop_gradient((np.ones(2), [x])), models)
+        call(lambda x: wg.tanh((np.ones(2), [x])), models)
 
 
 def test_a_ragged_list_of_arrays_is_no_operand():
-    with pytest.raises(
-        ShapeError, match=r"^stop_gradient: given a list of arrays of different shapes"
-    ):
-        wg.stop_gradient([np.ones(2), np.ones(3)])
+    with pytest.raises(ShapeError, match=r"^tanh: given a list of arrays of different shapes"):
+        wg.tanh([np.ones(2), np.ones(3)])
     with pytest.raises(ShapeError, match=r"shapes \(2,\) and \(3,\).* wg\.tree\.map"):
-        wg.grad(lambda x: wg.sum(wg.stop_gradient(x)))([np.ones(2), np.ones(3)])
+        wg.grad(lambda x: wg.sum(wg.tanh(x)))([np.ones(2), np.ones(3)])
+
+
+def test_a_tree_is_detached_as_a_tree():
+    """A list of arrays of one shape, too, which other functions join to one array."""
+
+    def f(x: Any) -> Any:
+        still = wg.stop_gradient({"pair": [x, 2 * x], "layer": (x[0], 7)})
+        assert isinstance(still["pair"], list)
+        assert still["layer"][1] == 7
+        return wg.sum(x * still["pair"][1]) + still["layer"][0]
+
+    np.testing.assert_array_equal(wg.grad(f)(X), 2 * X)
+    np.testing.assert_array_equal(wg.compile(wg.grad(f))(X), 2 * X)
+    layer = wg.nn.Linear(2, 3)
+    found = wg.grad(lambda layer: wg.sum(wg.stop_gradient(layer)(np.ones((1, 2)))))(layer)
+    assert not np.any(found.weight)

@@ -45,6 +45,10 @@ def drawn() -> dict[str, tuple[Any, ...]]:
         "log_ndtr": (np.concatenate([wide, -powers(0, 8)]),),
         "i0e": (wide,),
         "i1e": (wide,),
+        "ive": (
+            np.concatenate([rng.uniform(0, 60, N), powers(-3, 4), rng.integers(-9, 60, N)]),
+            np.concatenate([rng.uniform(0, 60, N), powers(-3, 5), powers(-1, 3.3)]),
+        ),
         "xlogy": (rng.normal(size=N), powers(-300, 300)),
         "log_sigmoid": (wide,),
     }
@@ -166,6 +170,44 @@ def test_bessel_functions_at_their_edges():
 # Where SciPy itself is wrong by more than 1e-10, or far out: mpmath in 40 digits.
 
 
+def test_modified_bessel_functions_at_their_edges():
+    orders = np.array([0.0, 1.0, 2.5, -1.0, -2.0, 3.0, 0.5, 3.0, 0.0])
+    x = np.array([0.0, 0.0, 0.0, 2.0, -3.0, -2.0, -1.0, np.nan, 1e-300])
+    for compiled in (False, True):
+        ours = [wg.compile(f) if compiled else f for f in (wg.ive, wg.iv)]
+        assert_close(ours[0](orders, x), scipy.special.ive(orders, x))
+        assert_close(ours[1](orders, x), scipy.special.iv(orders, x))
+    assert np.isnan(wg.compile(wg.ive)(np.array([-0.5]), np.ones(1))[0])
+    with pytest.raises(ValueError, match=r"^ive: given an order below 0 that is no whole number"):
+        wg.ive(-0.5, 1.0)
+    again = wg.ive(1.5, 1.0) + 2 * 0.5 / 1.0 * wg.ive(0.5, 1.0)  # what the message says
+    assert_close(again, scipy.special.ive(-0.5, 1.0))
+
+
+@pytest.mark.parametrize("v", [0.3, 2.0, 29.5, 31.0, 700.0])
+@pytest.mark.parametrize("x", [0.2, 40.0, 900.0])
+def test_derivatives_of_ive(v, x):
+    if v == 700 and x < 1:
+        return  # it underflows
+    with mpmath.workdps(40):
+
+        def exact(v, x):
+            return mpmath.besseli(v, x, maxterms=10**5) * mpmath.exp(-x)
+
+        found = wg.grad(wg.ive, argnums=(0, 1))(v, x)
+        assert_close(found[0], float(mpmath.diff(exact, (v, x), (1, 0))))
+        assert_close(found[1], float(mpmath.diff(exact, (v, x), (0, 1))), 1e-9)
+        mixed = wg.grad(wg.grad(wg.ive), argnums=1)(v, x)
+        assert_close(mixed, float(mpmath.diff(exact, (v, x), (1, 1))), 1e-8)
+
+
+def test_slopes_of_iv_at_zero():
+    gradients = wg.vmap(wg.grad(wg.iv, argnums=1))(
+        np.array([0.0, 0.5, 1.0, 1.5, -1.0]), np.zeros(5)
+    )
+    assert gradients.tolist() == [0.0, INFINITE, 0.5, 0.0, 0.5]
+
+
 @pytest.mark.parametrize("a", [30.0, 1e3, 1e6, 9e8, 1e12])
 @pytest.mark.parametrize("away", [-4.6, -0.5, 0.0, 2.0, 6.0])
 def test_gammainc_of_large_a(a, away):
@@ -266,6 +308,8 @@ def test_slopes_at_the_ends():
 
 
 def test_orders_of_a_slope_are_whole():
+    with pytest.raises(ValueError, match=r"ive_slope: 0 derivatives .* from 1 to 16"):
+        wg.op.ive_slope(1.0, 1.0, times=0)
     with pytest.raises(ValueError, match=r"gammainc_slope: order 0 was given; .* from 1 to 16"):
         wg.op.gammainc_slope(1.0, 1.0, order=0)
     with pytest.raises(ValueError, match="that is betainc"):

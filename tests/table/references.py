@@ -119,6 +119,35 @@ def _complement(x: Any) -> Any:
     return found * _leading_signs(found) if x.size else found
 
 
+def _sqrtm(x: Any) -> Any:
+    """The iteration of Denman and Beavers, not scaled; JAX has one that has no derivative."""
+    if not x.size:
+        return x
+    y = jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape)
+    for _ in range(12):
+        x, y = 0.5 * (x + jnp.linalg.inv(y)), 0.5 * (y + jnp.linalg.inv(x))
+    return x
+
+
+def _solve_sylvester(a: Any, b: Any, q: Any) -> Any:
+    def one(a: Any, b: Any, q: Any) -> Any:
+        left, right = jnp.kron(a, jnp.eye(len(b))), jnp.kron(jnp.eye(len(a)), b.T)
+        return jnp.linalg.solve(left + right, q.reshape(-1)).reshape(q.shape)
+
+    if not q.size:
+        return q
+    return jnp.vectorize(one, signature="(m,m),(n,n),(m,n)->(m,n)")(a, b, q)
+
+
+def _banded_solve(diagonals: Any, b: Any, below: int, above: int) -> Any:
+    n = diagonals.shape[-1]
+    i, j = np.indices((n, n))
+    row = above + i - j
+    inside = (row >= 0) & (row < below + above + 1)
+    a = jnp.where(inside, diagonals[..., np.where(inside, row, 0), j], 0)
+    return _solve(a, b)
+
+
 def _pseudo_inverse(x: Any, rtol: Any) -> Any:
     return jnp.linalg.pinv(x, rtol=rtol) if x.size else jnp.zeros(x.mT.shape, x.dtype)
 
@@ -360,6 +389,13 @@ def _poisson_quantile(rate: Any, u: Any) -> Any:
     return jnp.sum(below < jnp.asarray(u)[..., None], -1).astype(jnp.float64)
 
 
+def _scaled_bessel(v: Any, x: Any) -> Any:
+    """The power series, of which no term is negative."""
+    v, x, k = v[..., None], x[..., None], jnp.arange(200.0)
+    logarithm = (v + 2 * k) * jnp.log(x / 2) - jax.lax.lgamma(k + 1) - jax.lax.lgamma(v + k + 1)
+    return jnp.sum(jnp.exp(logarithm - x), axis=-1)
+
+
 def _gamma_density(a: Any, x: Any) -> Any:
     return jnp.exp((a - 1) * jnp.log(x) - x - jax.scipy.special.gammaln(a))
 
@@ -409,6 +445,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "gamma_density": _gamma_density,
     "gammainc": _gammainc,
     "gammaincc": lambda a, x: 1 - _gammainc(a, x),
+    "ive_slope": lambda v, x, times: _slope(_scaled_bessel, v, x, by=(times,)),
+    "scaled_bessel": _scaled_bessel,
     "gammainc_slope": lambda a, x, order: _slope(_gammainc, a, x, by=(order,)),
     "gather": _gather,
     "log_gammaincinv": _log_gamma_quantile,
@@ -445,7 +483,10 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "smallest_at": _smallest_at,
     "shift": _shift,
     "eigh_parts": _eigh,
+    "banded_solve": _banded_solve,
     "expm": _expm,
+    "solve_sylvester": _solve_sylvester,
+    "sqrtm": _sqrtm,
     "least_squares": _least_squares,
     "orthogonal_complement": _complement,
     "pseudo_inverse": _pseudo_inverse,

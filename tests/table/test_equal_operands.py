@@ -20,7 +20,11 @@ from table.ops import differentiable, elementwise, of_ops
 STEP = 1e-5
 WHOLE = (1.0, 2.0, 3.0, 10.0)
 # Ops that are slopes of another, whose own slopes are looked at here.
-SLOPES = {"betainc_slope": "betainc", "gammainc_slope": "gammainc"}
+SLOPES = {
+    "betainc_slope": "betainc",
+    "gammainc_slope": "gammainc",
+    "ive_slope": "scaled_bessel",
+}
 # Where all operands are equal, a convention that no point beside it has.
 CONVENTIONS = {"clip": "the interval is one point, and x inside it"}
 

@@ -13,6 +13,10 @@ from wengert.errors import DTypeError, ShapeError
 # Of a vector whose sign is free, the first element is positive that is at least this part of the
 # largest: a part that no vector of simple numbers has, so that rounding does not decide.
 SIGNIFICANT = 1 / math.pi
+# The iteration for square roots of matrices: most steps, and the relative change below which they
+# are not scaled any more.
+ROOT_STEPS = 40
+SETTLING = 1e-2
 
 
 def require_floats(name: str, *operands: Any) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from wengert.core.carried import carrier_for_join
 from wengert.core.dims import Size, need_sizes
 from wengert.core.standard import API_VERSIONS, require_cpu
 from wengert.core.table import FUNCTIONS, SCIPY_UFUNCS, UFUNC_METHODS, UFUNCS, op
@@ -214,7 +215,13 @@ class Tensor:
             f"array. {repair_of(name, dir(Tensor))}. ({user_line()})"
         )
 
-    def __array__(self, *_args: Any, **_kwargs: Any) -> NoReturn:
+    def __array__(self, *_args: Any, **_kwargs: Any) -> np.ndarray[Any, Any]:
+        carrier = carrier_for_join(self)
+        if carrier is not None:
+            return carrier
+        return self._refuse_array()
+
+    def _refuse_array(self) -> NoReturn:
         function = scipy_function()
         if function is not None:
             self._refuse(

@@ -123,7 +123,7 @@ def _kl_div(x: Any, y: Any) -> Any:
 _SAME = (
     *("betainc", "cbrt", "erf", "erfc", "erfcinv", "erfcx", "erfinv", "exp2", "expm1"),
     *("gammainc", "gammaincc", "i0e", "i1e", "log1p", "log_ndtr", "ndtr", "ndtri", "xlogy"),
-    *("j0", "j1", "y0", "y1", "yn"),
+    *("iv", "ive", "j0", "j1", "y0", "y1", "yn"),
 )
 SCIPY_UFUNCS.update({name: getattr(op, name) for name in _SAME})
 SCIPY_UFUNCS.update({"expit": op.sigmoid, "gammaln": op.lgamma, "psi": op.digamma})

@@ -332,11 +332,38 @@ def _repeated(repeats: Any, size: int) -> Any:
     return np.repeat(np.arange(size), repeats.astype(np.int64))
 
 
+def _require_total(found: Any, total: Any) -> None:
+    """Refuse a number of elements that is not the one that known repeats give."""
+    if total is not None and found != total:
+        raise ShapeError(
+            f"repeat: total_repeat_length={total!r} was given for repeats that make {found} "
+            "elements; they must be equal. Leave it out."
+        )
+
+
+def _repeated_to(repeats: Any, size: Any, total: Any) -> Any:
+    """The same for repeats that are traced, of which only their sum is known."""
+    if repeats.dtype.kind not in "iu" or tuple(repeats.shape) not in ((1,), (size,)):
+        error = ShapeError(
+            f"repeat: repeats of dtype {repeats.dtype} and shape {tuple(repeats.shape)} were given "
+            f"for an axis of size {size}; they are one integer of at least 0, or one for each "
+            "position. Pass those."
+        )
+        raise located(error, [repeats])
+    ends = op.cumulative_sum(op.broadcast_to(op.astype(repeats, np.int64), (size,)))
+    found = op.searchsorted(ends, op.arange(total), side="right")
+    return op.clip(found, 0, size - 1)
+
+
 @function(method=True, array_function=(np.repeat,))
-def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
+def repeat(
+    x: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None
+) -> Any:
     """Each element repeated along an axis; without an axis the array is read row by row as 1-d.
 
-    `repeats` is one number for all elements, or one for each: then an array of known values.
+    `repeats` is one number for all elements, or one for each: then an array of known values, or of
+    traced ones with `total_repeat_length`, how many elements there will be. Where traced repeats
+    have another sum, the last element fills what is missing, and what is too much is left out.
 
     >>> wg.repeat(np.array([1, 2]), 3), wg.repeat(np.array([[1, 2]]), 2, axis=0)
     (array([1, 1, 1, 2, 2, 2]), array([[1, 2],
@@ -347,15 +374,22 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
         x, axis = op.reshape(x, (-1,)), 0
     axis = canonical_axis("repeat", axis, x.ndim)
     if holds_tensor(repeats) and np.ndim(repeats) != 0:
-        error = TraceError(
-            "repeat: repeats are a Tensor; how many elements there will be must be known "
-            "beforehand. Pass an array, or choose with wg.take(x, indices, axis)."
-        )
-        raise located(error, [x, repeats])
+        if total_repeat_length is None:
+            error = TraceError(
+                "repeat: repeats are a Tensor; how many elements there will be must be known "
+                "beforehand. Write wg.repeat(x, repeats, total_repeat_length=n), pass an array, or "
+                "choose with wg.take(x, indices, axis)."
+            )
+            raise located(error, [x, repeats])
+        (total,) = canonical_shape("repeat", total_repeat_length)
+        return op.take(x, _repeated_to(op.asarray(repeats), x.shape[axis], total), axis=axis)
     if np.ndim(repeats) != 0:
-        return op.take(x, _repeated(np.asarray(repeats), int(x.shape[axis])), axis=axis)
+        places = _repeated(np.asarray(repeats), int(x.shape[axis]))
+        _require_total(len(places), total_repeat_length)
+        return op.take(x, places, axis=axis)
     (count,) = canonical_shape("repeat", repeats)
     before, size, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    _require_total(size * count, total_repeat_length)
     wide = op.broadcast_to(op.expand_dims(x, axis + 1), (*before, size, count, *after))
     return op.reshape(wide, (*before, size * count, *after))
 

@@ -4,11 +4,12 @@ as they are, in another dtype or cut out of derivatives.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
-from wengert.core import dtypes, magnitude
+from wengert.core import dtypes, magnitude, tree
 from wengert.core.batching import BatchedCall, with_leading_axes
 from wengert.core.define import elementwise, linear, primitive
 from wengert.core.dims import Size
@@ -205,17 +206,27 @@ def over_micro_batches(x: Any, /) -> None:
     """
 
 
+def _front_stop_gradient(x: Any, /) -> Any:
+    """Every array of a tree is detached; numbers in it are settings, and have no derivative."""
+    if isinstance(x, list | tuple | dict) or dataclasses.is_dataclass(x):
+        return tree.map(stop_gradient, x)
+    return stop_gradient.rebind(*stop_gradient.read((x,), {}))
+
+
 @elementwise(
     numpy=np.array,
     dtypes=lambda name, operands: ([operands[0].dtype], operands[0].dtype),
     flat=True,
     samples=uniform((-2, 2)),
     exact=True,
+    front=_front_stop_gradient,
     magnitude=magnitude.SAME,
     lower=Elementwise(lambda e, x: x, moves=True),
 )
 def stop_gradient(x: Any, /) -> None:
     """The same value, cut out of every derivative. The one way to detach.
+
+    A tree is given back with all of its arrays detached.
 
     >>> wg.grad(lambda x: x * wg.stop_gradient(x))(3.0)
     array(3.)

@@ -156,10 +156,10 @@ def numpy_function() -> str | None:
 
 def joining(name: str) -> str:
     """What to write instead of a function of NumPy's that was given a list of Tensors."""
-    joins = {"np.r_": "Write wg.concat([a, b])", "np.c_": "Write wg.stack([a, b], axis=1)"}
+    if name in ("np.r_", "np.c_"):
+        other = "wg.concat([x, y])" if name == "np.r_" else "wg.stack([x, y], axis=1)"
+        return f"Write {name}[wg.array([a, b]), c], or {other} for sizes that are not known"
     found = function_of_wg(name)
-    if name in joins:
-        return joins[name]
     if name.rpartition(".")[2] in found:
         return f"{found}, which takes lists of Tensors, too"
     return f"Write {name}(wg.array([a, b]))"

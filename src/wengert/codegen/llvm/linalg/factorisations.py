@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wengert.codegen.llvm.kernels.kernel_call import Special
+from wengert.codegen.llvm.linalg.banded import BANDED
 from wengert.codegen.llvm.linalg.cofactors import COFACTORS
 from wengert.codegen.llvm.linalg.determinants import DETERMINANTS
 from wengert.codegen.llvm.linalg.matrix_exponential import EXPONENTIAL
@@ -10,6 +11,7 @@ from wengert.codegen.llvm.linalg.solvers import SOLVERS
 from wengert.codegen.llvm.linalg.spectral.eigenvalues import EIGENVALUES
 from wengert.codegen.llvm.linalg.spectral.left_out import COMPLEMENT
 from wengert.codegen.llvm.linalg.spectral.singular_values import SINGULAR_VALUES
+from wengert.codegen.llvm.linalg.square_roots import ROOT
 
 FACTORISATIONS: dict[str, Special] = {
     **SOLVERS,
@@ -19,4 +21,6 @@ FACTORISATIONS: dict[str, Special] = {
     **SINGULAR_VALUES,
     **COMPLEMENT,
     **EXPONENTIAL,
+    **ROOT,
+    **BANDED,
 }

@@ -44,7 +44,7 @@ def factor(e: Arithmetic, a: str, step: str, n: str, swaps: str) -> None:
         end = code.min(code.add(begin, LANES), n)
 
         def column(k: Index, _: Any) -> None:
-            largest = _largest_below(e, rows, k)
+            largest = largest_below(e, rows, k, k, n)
             store_number(code, largest, code.address(swaps, k, int64), int64)
             exchange_rows(e, rows, k, largest)
             when_pivot(e, rows, k, lambda _pivot: eliminate(e, rows, k, begin))
@@ -55,25 +55,25 @@ def factor(e: Arithmetic, a: str, step: str, n: str, swaps: str) -> None:
     code.loop(0, n, LANES, block)
 
 
-def _largest_below(e: Arithmetic, rows: MatrixRows, k: Index) -> str:
-    """The row, from k on, with the largest number in column k.
+def largest_below(e: Arithmetic, rows: MatrixRows, k: Index, column: Index, end: Index) -> str:
+    """The row, from k up to `end`, with the largest number in a column.
 
     best, place = -1, k
-    for i in k … n: if the bits of |a[i, k]| are above best: best, place = those bits, i
+    for i in k … end: if the bits of |a[i, column]| are above best: best, place = those bits, i
     """
     code = e.code
     kind = scalar_type(bits_dtype(e.dtype))
 
     def row(i: Index, best: list[str]) -> list[str]:
         with code.with_lanes(1):
-            number = magnitude(e, code.load(rows.at(code, i, k), e.dtype)).parts[0]
+            number = magnitude(e, code.load(rows.at(code, i, column), e.dtype)).parts[0]
         larger = code.let(f"icmp sgt {kind} {number}, {best[0]}")
         return [
             code.let(f"select i1 {larger}, {kind} {number}, {kind} {best[0]}"),
             code.let(f"select i1 {larger}, i64 {i}, i64 {best[1]}"),
         ]
 
-    return code.loop(k, rows.count, 1, row, [(kind, "-1"), ("i64", str(k))])[1]
+    return code.loop(k, end, 1, row, [(kind, "-1"), ("i64", str(k))])[1]
 
 
 def exchange_rows(e: Arithmetic, rows: MatrixRows, i: Index, j: Index) -> None:

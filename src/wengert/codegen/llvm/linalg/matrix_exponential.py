@@ -20,11 +20,11 @@ from wengert.codegen.llvm.linalg.matrix_rows import (
     room,
     uncarried,
 )
-from wengert.codegen.llvm.linalg.small_products import subtract_product
+from wengert.codegen.llvm.linalg.matrix_sums import combine, multiply
 from wengert.codegen.llvm.linalg.solvers import solve_in_place
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.arrays import StridedArray
-from wengert.codegen.llvm.text.vectors import Index, Vector
+from wengert.codegen.llvm.text.vectors import Index
 from wengert.codegen.numerics import LANES
 from wengert.core.dims import Size
 from wengert.core.special_functions.pade import COEFFICIENTS, LARGEST_NORM
@@ -53,8 +53,8 @@ def _emit(call: KernelCall) -> None:
         found, other = _rational(e, rows, swaps)
 
         def square(_: Index, __: Any) -> None:
-            _multiply(e, found, found, other)
-            _combine(e, found, [(1.0, other)])
+            multiply(e, found, found, other)
+            combine(e, found, [(1.0, other)])
 
         code.loop(0, halvings, 1, square)
         code.when(spoilt, lambda: fill(e, found, math.nan))
@@ -96,64 +96,24 @@ def _halve(e: Arithmetic, a: MatrixRows) -> str:
 def _rational(e: Arithmetic, rows: list[MatrixRows], swaps: str) -> tuple[MatrixRows, MatrixRows]:
     """The rational function of a, which is the first of the rows; where it is, and a spare one."""
     a, second, fourth, sixth, odd, even, spare = rows
-    _multiply(e, a, a, second)
-    _multiply(e, second, second, fourth)
-    _multiply(e, second, fourth, sixth)
+    multiply(e, a, a, second)
+    multiply(e, second, second, fourth)
+    multiply(e, second, fourth, sixth)
     powers = [second, fourth, sixth]
 
     def polynomial(numbers: tuple[float, ...], into: MatrixRows, work: MatrixRows) -> None:
-        _combine(e, work, list(zip(numbers[4:], powers, strict=True)))
-        _multiply(e, sixth, work, into)
+        combine(e, work, list(zip(numbers[4:], powers, strict=True)))
+        multiply(e, sixth, work, into)
         terms = [(1.0, into), *zip(numbers[1:4], powers, strict=True)]
-        _combine(e, into, terms, diagonal=numbers[0])
+        combine(e, into, terms, diagonal=numbers[0])
 
     polynomial(COEFFICIENTS[1::2], even, spare)
-    _multiply(e, a, even, odd)
+    multiply(e, a, even, odd)
     polynomial(COEFFICIENTS[::2], even, spare)
-    _combine(e, spare, [(1.0, even), (1.0, odd)])
-    _combine(e, even, [(1.0, even), (-1.0, odd)])
+    combine(e, spare, [(1.0, even), (1.0, odd)])
+    combine(e, even, [(1.0, even), (-1.0, odd)])
     solve_in_place(e, even, spare, swaps)
     return spare, odd
-
-
-def _multiply(e: Arithmetic, x: MatrixRows, y: MatrixRows, into: MatrixRows) -> None:
-    """into = x @ y, apart from both."""
-    code = e.code
-    fill(e, into, 0)
-    sizes = (x.count, into.step, x.count)
-    subtract_product(
-        code, e.dtype, into.pointer, into.step, x.pointer, x.step, 1, y.pointer, y.step, *sizes
-    )
-    _combine(e, into, [(-1.0, into)])
-
-
-def _combine(
-    e: Arithmetic,
-    into: MatrixRows,
-    terms: Sequence[tuple[float, MatrixRows]],
-    diagonal: float = 0.0,
-) -> None:
-    """into = a sum of multiples, of the identity too; the terms may be where it goes."""
-    code = e.code
-
-    def vector(i: Index, _: Any) -> None:
-        total: Vector | None = None
-        for factor, each in terms:
-            found = code.load(code.address(each.pointer, i, e.dtype), e.dtype)
-            number = e.const(factor)
-            total = e.mul(number, found) if total is None else e.fma(number, found, total)
-        assert total is not None
-        code.store(total, code.address(into.pointer, i, e.dtype))
-
-    code.loop(0, code.mul(into.count, into.step), LANES, vector)
-    if diagonal:
-        with code.with_lanes(1):
-
-            def number(i: Index, _: Any) -> None:
-                at = into.at(code, i, i)
-                code.store(e.add(code.load(at, e.dtype), e.const(diagonal)), at)
-
-            code.loop(0, into.count, 1, number)
 
 
 EXPONENTIAL = {"expm": Special(_emit, _scratch)}

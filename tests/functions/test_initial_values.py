@@ -1,0 +1,116 @@
+"""odeint against SciPy and solutions that are known, its derivatives, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.integrate
+
+import wengert as wg
+from wengert.errors import LoopError, ShapeError
+
+RNG = np.random.default_rng(3)
+Y, A, B = RNG.normal(size=(3, 2))
+T = np.array([0.1, 0.4, 0.4, 2.0])  # no time passes between two of them
+
+
+def slope(y: Any, t: Any, a: Any, b: Any) -> Any:
+    return a - np.sqrt(t) - y - np.sin(np.mean(y + b))
+
+
+def solved(y: Any, t: Any, a: Any, b: Any) -> Any:
+    return wg.odeint(slope, y, t, (a, b))
+
+
+def exact(y: Any, t: Any, a: Any, b: Any) -> Any:
+    return scipy.integrate.odeint(slope, y, t, (a, b), rtol=1e-12, atol=1e-12)
+
+
+COMPILED = wg.compile(solved)
+
+
+def test_scipys_values():
+    expected = exact(Y, T, A, B)
+    np.testing.assert_allclose(solved(Y, T, A, B), expected, atol=2e-7)
+    np.testing.assert_allclose(COMPILED(Y, T, A, B), expected, atol=2e-7)
+    back = wg.odeint(slope, expected[-1], T[::-1], (A, B))
+    np.testing.assert_allclose(back[-1], Y, atol=2e-6)
+
+
+def test_tolerances_are_kept():
+    t = np.linspace(0, 4, 3)
+    for rtol in (1e-4, 1e-8):
+        found = wg.odeint(lambda y, t: [y[1], -y[0]], [0.0, 1.0], t, rtol=rtol, atol=rtol)
+        error = np.max(np.abs(found - np.stack([np.sin(t), np.cos(t)], axis=1)))
+        assert error < 20 * rtol
+    single = wg.odeint(lambda y, t: -y, np.ones(2, np.float32), t)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single[:, 0], np.exp(-t), atol=1e-3)
+
+
+def test_derivatives_by_all_that_it_reads():
+    arguments = [Y, T[[0, 1, 3]], A, B]
+    loss = wg.compile(wg.grad(lambda *args: wg.sum(solved(*args) ** 2), argnums=(0, 1, 2, 3)))
+    found = loss(*arguments)
+    for i, gradient in enumerate(found):
+        for place in range(len(gradient)):
+            ends = []
+            for by in (1e-5, -1e-5):
+                moved = [x.copy() for x in arguments]
+                moved[i][place] += by
+                ends.append(np.sum(exact(*moved) ** 2))
+            np.testing.assert_allclose(gradient[place], (ends[0] - ends[1]) / 2e-5, atol=3e-5)
+
+
+def test_all_directions_agree():
+    t = np.array([0.0, 0.5])
+    wg.check_grads(
+        lambda y, t: wg.odeint(lambda y, t: -y * y + t, y, t), [np.ones(2), t], rtol=1e-4
+    )
+
+
+def test_each_example_has_its_own_steps():
+    starts = np.array([[1.0], [20.0]])
+
+    def one(y: Any) -> Any:
+        return wg.odeint(lambda y, t: -y * y, y, np.linspace(0, 1, 3))
+
+    found = wg.vmap(one)(starts)
+    np.testing.assert_allclose(found, np.stack([one(y) for y in starts]), rtol=1e-12)
+    np.testing.assert_allclose(found[1, -1], 20 / 21, atol=1e-6)
+
+
+def test_a_number_is_a_vector_of_one():
+    found = wg.odeint(lambda y, t: -y, 1.0, [0.0, 1.0])
+    assert found.shape == (2, 1)
+    assert wg.odeint(lambda y, t: -y, 1.0, [0.0]).tolist() == [[1.0]]
+
+
+def test_steps_that_do_not_suffice():
+    stiff = [lambda y, t: -1e6 * (y - np.cos(t)), 0.0, np.array([0.0, 10.0])]
+    with pytest.raises(LoopError, match="max_steps=30 steps"):
+        wg.odeint(*stiff, max_steps=30)
+    with pytest.raises(LoopError, match="Pass a larger max_steps"):
+        wg.compile(lambda t: wg.odeint(*stiff[:2], t, max_steps=30))(stiff[2])
+
+
+def test_what_it_refuses():
+    def decay(y: Any, t: Any) -> Any:
+        return -y
+
+    with pytest.raises(ShapeError, match=r"odeint: given times of shape \(\)"):
+        wg.odeint(decay, 1.0, 3.0)
+    with pytest.raises(ShapeError, match="odeint: given times that rise and fall"):
+        wg.odeint(decay, 1.0, [0.0, 1.0, 0.5])
+    with pytest.raises(ShapeError, match=r"odeint: func returns shape \(\) for y of shape \(2,\)"):
+        wg.odeint(lambda y, t: y[0], np.ones(2), [0.0, 1.0])
+    with pytest.raises(TypeError, match=r"odeint: given ndarray for func"):
+        wg.odeint(np.ones(2), decay, [0.0, 1.0])
+    with pytest.raises(TypeError, match=r"odeint: given float for args; .*args=\(a,\)"):
+        wg.odeint(decay, 1.0, [0.0, 1.0], 3.0)
+    with pytest.raises(ValueError, match=r"odeint: rtol=0 was given"):
+        wg.odeint(decay, 1.0, [0.0, 1.0], rtol=0)
+    with pytest.raises(wg.errors.TraceError, match=r"scipy.integrate.odeint: .* Write wg.odeint"):
+        wg.grad(lambda y: scipy.integrate.odeint(decay, y, T).sum())(Y)
