@@ -21,7 +21,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import wengert as wg
-from wengert.sklearn import MLPClassifier, MLPRegressor, step_pool, training
+from wengert.sklearn import MLPClassifier, MLPRegressor, columns, step_pool, training
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 rng = np.random.default_rng(0)
@@ -83,6 +83,7 @@ def test_scikit_learn_trains_the_same(solver, options, y):
     else:
         kinds = MLPClassifier, TheirClassifier
     ours, theirs = (kind(**full_batch(solver, **options)) for kind in kinds)
+    ours.set_params(dtype="float64")
     for each in (ours, theirs):
         each.fit(X, y)
     np.testing.assert_allclose(ours.loss_curve_, theirs.loss_curve_, rtol=1e-6)
@@ -96,6 +97,7 @@ def test_scikit_learn_trains_the_same(solver, options, y):
 def test_weights_are_repetitions():
     weight = rng.integers(0, 3, 120)
     options = {"batch_size": 400, "hidden_layer_sizes": (8,), "max_iter": 20, "random_state": 0}
+    options["dtype"] = "float64"
     one = pytest.warns(UserWarning, match="batch_size=400")
     with one:
         a = MLPClassifier(**options).fit(X, Y, sample_weight=weight)
@@ -160,21 +162,60 @@ def test_float32_stays_float32():
     found = regressor().fit(X.astype(np.float32), NUMBERS)
     assert found.coefs_[0].dtype == found.predict(X.astype(np.float32)).dtype == np.float32
     assert found.predict(X).dtype == np.float64
-    assert regressor(dtype="float32").fit(X, NUMBERS).coefs_[0].dtype == np.float32
-    assert regressor().fit(X, NUMBERS).coefs_[0].dtype == np.float64
+    assert regressor(dtype="float32").fit(X, NUMBERS).predict(X).dtype == np.float32
 
 
-def test_many_numbers_are_trained_as_float32(monkeypatch):
-    monkeypatch.setattr("wengert.sklearn.estimator.MANY", X.size)
-    many = classifier().fit(X, Y)
-    few = classifier().fit(X[1:], Y[1:])
+def test_what_is_computed_with(monkeypatch):
+    """Float32, unless numbers are few, it could not tell them apart, or float64 is asked for."""
+    monkeypatch.setattr("wengert.sklearn.estimator.SOME", X.size)
+    found, few = classifier().fit(X, Y), classifier().fit(X[1:], Y[1:])
     exact = classifier(dtype="float64").fit(X, Y)
-    kinds = [each.coefs_[0].dtype for each in (many, few, exact)]
+    kinds = [each.coefs_[0].dtype for each in (found, few, exact)]
     assert kinds == [np.float32, np.float64, np.float64]
-    found = many.predict_proba(X)
-    assert found.dtype == np.float64
-    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-15)
-    np.testing.assert_allclose(found, exact.predict_proba(X), atol=1e-5)
+    shown = found.predict_proba(X)
+    assert shown.dtype == np.float64
+    np.testing.assert_allclose(shown.sum(axis=1), 1.0, rtol=1e-15)
+    np.testing.assert_allclose(shown, exact.predict_proba(X), atol=1e-5)
+    assert regressor(solver="lbfgs").fit(X, NUMBERS).coefs_[0].dtype == np.float64
+    times = sparse.csr_matrix(X * 86400 + 1.7e9)
+    for numbers, is_fine in (
+        (X * 1e6, True),
+        (np.full((3, 1), 1.7e9), True),
+        (np.zeros((3, 1)), True),
+        (times, False),
+        (times.toarray(), False),
+        (X * 1e16, False),
+    ):
+        assert columns.is_coarse(numbers) is not is_fine
+    assert regressor().fit(X, NUMBERS + 1e7).coefs_[0].dtype == np.float64
+
+
+# Epochs that are taken at once.
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"max_iter": 60, "tol": 1e-2, "n_iter_no_change": 3}, id="stops"),
+        pytest.param({"max_iter": 7, "n_iter_no_change": np.inf}, id="never stops"),
+        pytest.param(
+            {"solver": "sgd", "learning_rate": "adaptive", "n_iter_no_change": 1, "max_iter": 40},
+            id="adaptive",
+        ),
+    ],
+)
+def test_epochs_at_once_are_epochs_one_by_one(monkeypatch, options):
+    options = QUICK | {"tol": 1e-3, "learning_rate_init": 0.05} | options
+    with monkeypatch.context() as patched:
+        patched.setattr("wengert.sklearn.plateau.Plateau.epochs_ahead", lambda self: 1)
+        single = MLPRegressor(**options).fit(X, NUMBERS)
+    together = MLPRegressor(**options).fit(X, NUMBERS)
+    assert same(single, together)
+    assert single.loss_curve_ == together.loss_curve_
+    assert single.n_iter_ == together.n_iter_
+    np.testing.assert_array_equal(single.history_.loss, together.history_.loss)
+    for name in ("epoch", "loss", "learning_rate"):
+        np.testing.assert_array_equal(single.history_.epochs[name], together.history_.epochs[name])
 
 
 # Going on.

@@ -260,6 +260,43 @@ def test_a_step_that_was_interrupted_is_whole():
     assert one.fingerprint() == two.fingerprint()
 
 
+class Patient:
+    """A callback that can be told of many epochs together."""
+
+    def __init__(self):
+        self.heard, self.steps = [], []
+
+    def __call__(self, record):
+        self.heard.append((record.epoch, record.loss))
+        self.steps.append(record.step.last.index)
+
+    def epochs_ahead(self):
+        return 100
+
+
+def test_epochs_that_nobody_looks_at_are_taken_at_once(monkeypatch):
+    monkeypatch.setattr("wengert.train.runs.run.PATIENCE", 1e9)  # seconds that others wait
+    patient, heard, one, two = Patient(), [], make(), make()
+    fitted(one, 3, callbacks=patient)
+    fitted(two, 3, callbacks=lambda record: heard.append((record.epoch, record.loss)))
+    assert one.fingerprint() == two.fingerprint()
+    assert patient.heard == heard
+    assert patient.steps == [14] * 3  # all had been taken when it heard of the first
+
+
+def test_epochs_before_an_error_are_told():
+    patient, heard = Patient(), []
+    for callback, told in (
+        (patient, patient.heard),
+        (lambda record: heard.append((record.epoch, record.loss)), heard),
+    ):
+        step = wg.TrainStep(squared_error, net(), wg.optim.SGD(30.0), compiled=False)
+        with pytest.raises(wg.errors.NonFiniteError) as error:
+            fitted(step, 200, callbacks=callback)
+        assert any(f"fit: {len(told)} of 200 epochs" in note for note in error.value.__notes__)
+    assert patient.heard == heard != []
+
+
 # What is shown and written.
 
 

@@ -403,7 +403,7 @@ def test_all_epochs_of_a_run_are_one_call(rows, seed, python, monkeypatch):
 def test_short_runs_need_no_python_either(python):
     x, y = data(rows=16)
     run, steps = (wg.TrainStep(squared_error, net(), wg.optim.Adam(0.01)) for _ in range(2))
-    for expected in (4, 0, 0):
+    for expected in (1, 0, 0):  # Python takes the first step of all
         python.steps = 0
         run.run(x, y, batch_size=4)
         assert python.steps == expected

@@ -33,8 +33,8 @@ class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
     of `wg.optim`; `clip_norm`; `dropout` behind each hidden layer; `norm`, "batch" or "layer";
     `categorical_features`, columns that become embeddings: those of such dtypes in a DataFrame, or
     a list of names or positions; `embedding_size`; `class_weight`; `dtype`: "auto" computes
-    in float32 from 65,536 numbers on, where that takes half the time, and else in the dtype of the
-    data; and `threads`.
+    in float32, and in the dtype of the data where these are fewer than 2,048 numbers or float32
+    cannot tell them apart; and `threads`.
 
     >>> from sklearn.datasets import load_iris
     >>> from wengert.sklearn import MLPClassifier
@@ -205,7 +205,8 @@ class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
             right = np.all((found > 0) == (target > 0.5), axis=1)
         else:
             right = found.argmax(axis=1) == target
-        return float(np.average(right, weights=weight)) if weight.any() else 0.0
+        total = np.add.reduce(weight)
+        return float(np.add.reduce(right * weight) / total) if total else 0.0
 
     def _stratified(self, y: Array) -> Array | None:
         return None if self._multilabel else y

@@ -20,6 +20,9 @@ from wengert.core.words.warn import warn_user
 Array = np.ndarray[Any, Any]
 FROM_DTYPE = "from_dtype"
 FLOATS = (np.float64, np.float32)
+SOME = 4096  # rows that say how fine numbers are
+ROUNDING = 2.0**-24  # of float32, relative
+SMALLEST, LARGEST = 1e-15, 1e15  # numbers whose squares float32 has place for, with room to spare
 FEW = 10  # rows, below which each may well have its own category
 
 
@@ -215,3 +218,14 @@ def dense(numbers: Any, dtype: Any) -> Array:
     if sparse.issparse(numbers):
         numbers = numbers.toarray()
     return np.ascontiguousarray(numbers, dtype)
+
+
+def is_coarse(numbers: Any) -> bool:
+    """Whether float32 would round a column of numbers by more than a thousandth of their standard
+    deviation, or has no place for them: times in seconds since 1970, say. Some rows are looked at.
+    """
+    some = dense(numbers[:: max(numbers.shape[0] // SOME, 1)], np.float64)
+    largest = np.abs(some).max(axis=0, initial=0.0)
+    spread = np.std(some / np.where(largest > 0, largest, 1.0), axis=0)  # of numbers up to 1
+    rounded = (spread > 0) & (spread < 1e3 * ROUNDING)
+    return bool(np.any(rounded | (largest > LARGEST) | ((largest > 0) & (largest < SMALLEST))))

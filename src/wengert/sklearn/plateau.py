@@ -14,6 +14,7 @@ import numpy as np
 from wengert.train.fitting.epoch_record import EpochRecord
 
 LEAST_RATE = 1e-6  # at which an adaptive rate stops
+MANY = 2**31  # epochs
 SCORE = "score"  # the metric of the validation data
 CONSTANT, INVSCALING, ADAPTIVE = "constant", "invscaling", "adaptive"
 
@@ -55,6 +56,14 @@ class Plateau:
             return False
         self.converged = True
         return True
+
+    def epochs_ahead(self) -> int:
+        """How many epochs there are at least until training can stop, or its rate change: a fit
+        takes them at once.
+        """
+        if self.rate == INVSCALING:
+            return 1
+        return MANY if self.patience >= MANY else int(self.patience) + 1 - self.waited
 
     def _mean_loss(self, record: EpochRecord) -> float:
         """The mean over rows: the last batch may be smaller."""

@@ -180,7 +180,7 @@ def mae(target: Any, prediction: Any, weight: Any = None) -> float:
     1.0
     """
     target, found, weights = _numbers("mae", target, prediction, weight)
-    return float(np.mean(np.average(np.abs(target - found), axis=0, weights=weights)))
+    return float(np.mean(_over_rows(np.abs(target - found), weights)))
 
 
 def mse(target: Any, prediction: Any, weight: Any = None) -> float:
@@ -190,7 +190,7 @@ def mse(target: Any, prediction: Any, weight: Any = None) -> float:
     2.0
     """
     target, found, weights = _numbers("mse", target, prediction, weight)
-    return float(np.mean(np.average((target - found) ** 2, axis=0, weights=weights)))
+    return float(np.mean(_over_rows((target - found) ** 2, weights)))
 
 
 def rmse(target: Any, prediction: Any, weight: Any = None) -> float:
@@ -200,7 +200,7 @@ def rmse(target: Any, prediction: Any, weight: Any = None) -> float:
     3.0
     """
     target, found, weights = _numbers("rmse", target, prediction, weight)
-    return float(np.mean(np.sqrt(np.average((target - found) ** 2, axis=0, weights=weights))))
+    return float(np.mean(np.sqrt(_over_rows((target - found) ** 2, weights))))
 
 
 def r2(target: Any, prediction: Any, weight: Any = None) -> float:
@@ -212,9 +212,9 @@ def r2(target: Any, prediction: Any, weight: Any = None) -> float:
     0.5
     """
     target, found, weights = _numbers("r2", target, prediction, weight)
-    left = np.average((target - found) ** 2, axis=0, weights=weights)
-    centre = np.average(target, axis=0, weights=weights)
-    whole = np.average((target - centre) ** 2, axis=0, weights=weights)
+    left = _over_rows((target - found) ** 2, weights)
+    centre = _over_rows(target, weights)
+    whole = _over_rows((target - centre) ** 2, weights)
     ratio = left / np.where(whole == 0, 1, whole)
     return float(np.mean(np.where(whole == 0, np.where(left == 0, 1.0, 0.0), 1.0 - ratio)))
 
@@ -288,6 +288,14 @@ def _numbers(by: str, target: Any, prediction: Any, weight: Any) -> tuple[Array,
         )
     rows = len(target)
     return target.reshape(rows, -1), found.reshape(rows, -1), _weights(by, weight, target)
+
+
+def _over_rows(x: Array, weights: Array) -> Array:
+    """The mean of each column: np.average without its checks, which take longer than a mean of the
+    few rows that validate a small fit.
+    """
+    found: Array = np.add.reduce(x * weights[:, None]) / np.add.reduce(weights)
+    return found
 
 
 def _weights(by: str, weight: Any, target: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.dtypes import DType, float32, float64, is_float, require_supported
 from wengert.core.same import same
+from wengert.core.words.functions import NAMELESS, name_of_function
 from wengert.core.words.lost_writes import below, require_unwritten
 from wengert.core.words.source import Line
 from wengert.core.words.tied import warn_of_shared_memory, warn_of_ties
@@ -105,6 +107,16 @@ class Storage:
                 view[...] = values[parameter.place]
                 self.leaves[parameter.place] = view
         begin_states(self.trained, groups)
+
+    @cached_property
+    def static(self) -> dict[str, Any]:
+        """Numbers and texts of the model, which are part of its programs, and the names of its
+        functions, by path.
+        """
+        model = self.tree(self.leaves)
+        named = {path: name_of_function(f) for path, f in tree.functions(model)}
+        functions = {path: name for path, name in named.items() if name != NAMELESS}
+        return functions | dict(tree.plain_values(model))
 
     @property
     def trained(self) -> list[Segment]:

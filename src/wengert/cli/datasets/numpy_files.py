@@ -12,6 +12,8 @@ import numpy as np
 from wengert.cli.datasets.data_table import Array, Column, DataTable, texts
 from wengert.cli.exit_codes import DataFault
 
+ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")  # how zip files begin; the second is one without files
+
 
 def read_numpy(path: Path) -> DataTable:
     """Columns of an array of two axes are named by their numbers, `0`, `1`, …; in an .npz an array
@@ -21,7 +23,7 @@ def read_numpy(path: Path) -> DataTable:
         raise DataFault(f"{path}: is empty (0 bytes); an array is needed.")
     with path.open("rb") as file:
         begin = file.read(6)
-        if begin != b"\x93NUMPY" and begin[:2] != b"PK":  # an .npz is a zip file
+        if begin != b"\x93NUMPY" and begin[:4] not in ZIPPED:  # an .npz is a zip file
             raise DataFault(
                 f"{path}: does not begin as NumPy's files do. Write it with np.save or np.savez."
             )

@@ -9,7 +9,6 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.same import same
-from wengert.core.words.functions import NAMELESS, name_of_function
 from wengert.errors import CheckpointError, WengertError
 from wengert.runtime.refusals import require_plain
 from wengert.train.engine import Engine
@@ -70,16 +69,6 @@ class Checkpoint:
             "seed": int(engine.seed),
         }
 
-    def _static(self) -> dict[str, Any]:
-        """Numbers and texts of the model, which are part of its programs, and the names of its
-        functions, by path.
-        """
-        storage = self._engine.plan.storage
-        model = storage.tree(storage.leaves)
-        named = {path: name_of_function(f) for path, f in tree.functions(model)}
-        functions = {path: name for path, name in named.items() if name != NAMELESS}
-        return functions | dict(tree.plain_values(model))
-
     def _unfinished(self) -> dict[str, Any]:
         """What is under way: an accumulation that some calls have been made of, and an epoch."""
         engine = self._engine
@@ -120,7 +109,7 @@ class Checkpoint:
         }
         groups = [group for group in self._engine.plan.groups if group.optimizer is not None]
         settings = {group.glob: group.optimizer.saved() for group in groups}  # type: ignore[union-attr]
-        optional = {UNFINISHED: self._unfinished(), STATIC: self._static()}
+        optional = {UNFINISHED: self._unfinished(), STATIC: dict(self._engine.plan.storage.static)}
         return {
             "arrays": arrays,
             "counts": self._counts(),
@@ -134,7 +123,7 @@ class Checkpoint:
         before anything changes.
         """
         _require_names("state", given, PARTS, (UNFINISHED, STATIC, FIT))
-        _require_static(given.get(STATIC, {}), self._static())
+        _require_static(given.get(STATIC, {}), self._engine.plan.storage.static)
         own = self._arrays()
         _require_names("arrays", given["arrays"], tuple(own))
         _require_names("counts", given["counts"], COUNTS)

@@ -194,29 +194,47 @@ class _Fit:
         callbacks: Sequence[Callback],
         shown: ProgressLines | None,
     ) -> None:
-        began = time.perf_counter()
-        run = self._step.epochs(
-            *data,
-            batch_size=self._how["batch_size"],
-            epochs=left,
-            shuffle_seed=self._how["shuffle_seed"],
-            drop_last=self._how["drop_last"],
-            aux="last",
-        )
-        for _ in range(left):
-            start = time.perf_counter()
-            epoch = next(run)
-            speed = self._how["rows"] / max(time.perf_counter() - start, 1e-9)
+        step, how, began = self._step, self._how, time.perf_counter()
+        options = how["batch_size"], left, how["shuffle_seed"], how["drop_last"], "last"
+        run = step._run("TrainStep.epochs", (data, {}), *options)
+        stretches = run.stretches(self._engine, Rates(self._engine, step._several))
+        while left and self._stopped is None:
+            start, count = time.perf_counter(), min(left, self._epochs_at_once(callbacks, shown))
+            try:
+                stretches.take(count)
+            except BaseException:
+                if count > 1:
+                    self._note_all(stretches.complete(), np.nan, began, callbacks, shown)
+                raise
+            taken = stretches.complete()
+            speed = len(taken) * how["rows"] / max(time.perf_counter() - start, 1e-9)
+            self._note_all(taken, speed, began, callbacks, shown)
+            left -= len(taken)
+
+    def _epochs_at_once(self, callbacks: Sequence[Callback], shown: ProgressLines | None) -> int:
+        """How many epochs can be taken before anybody has to look at one of them."""
+        looks = self._measures or self._saved or shown or self._best.rule
+        if looks is not None or self._engine.plan.has_aux or self._engine.ranked is not None:
+            return 1
+        return min((_epochs_ahead(each) for each in callbacks), default=self._epochs)
+
+    def _note_all(
+        self,
+        epochs: Sequence[Epoch],
+        speed: float,
+        began: float,
+        callbacks: Sequence[Callback],
+        shown: ProgressLines | None,
+    ) -> None:
+        for epoch in epochs:
             record = self._noted(epoch, speed, began)
             if shown is not None:
                 shown(record)
             asked = [_asks_to_stop(each, each(record)) for each in callbacks]
             self._keep(record.is_best)  # with what callbacks have set
-            self._stopped = self._best.reason_to_stop()
+            self._stopped = self._stopped or self._best.reason_to_stop()
             if self._stopped is None and any(asked):
                 self._stopped = "a callback asked for it"
-            if self._stopped is not None:
-                break
 
     def _noted(self, epoch: Epoch, speed: float, began: float) -> EpochRecord:
         """Measure, and keep everything that is known of an epoch."""
@@ -322,6 +340,14 @@ def _last_rate(rates: Any) -> float | dict[str, float]:
     if isinstance(rates, dict):
         return {glob: _last_rate(each) for glob, each in rates.items()}  # type: ignore[misc]
     return float(rates[-1]) if len(rates) else np.nan
+
+
+def _epochs_ahead(callback: Callback) -> int:
+    """How many epochs a callback can be told of together, behind the last of them: one, unless it
+    has a method `epochs_ahead` that knows how long it will neither stop nor change anything.
+    """
+    ahead = getattr(callback, "epochs_ahead", None)
+    return 1 if ahead is None else max(1, ahead())
 
 
 def _asks_to_stop(callback: Callback, answer: Any) -> bool:

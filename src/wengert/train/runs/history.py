@@ -157,6 +157,20 @@ class Recorder:
         )
 
 
+def part_of(history: History, begin: int, end: int, has_aux: bool) -> History:
+    """The history of some consecutive calls; with the aux that there is, or without."""
+    rates = history.learning_rate
+    return History(
+        history.loss[begin:end],
+        history.grad_norm[begin:end],
+        {glob: rate[begin:end] for glob, rate in rates.items()}
+        if isinstance(rates, dict)
+        else rates[begin:end],
+        history.skipped[begin:end],
+        history.aux if has_aux else None,
+    )
+
+
 def joined(parts: list[History], aux: Any) -> History:
     """Several histories as one, with the aux of all of them."""
     if isinstance(parts[0].learning_rate, dict):

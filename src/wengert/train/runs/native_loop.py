@@ -26,7 +26,7 @@ from wengert.train.runs.orders import orders_of
 from wengert.train.storage import Array
 
 UNKNOWN: Any = object()
-FEWEST = 4  # steps for which it pays to leave Python
+FEWEST = 2  # steps for which it pays to leave Python
 Aux: TypeAlias = tuple[tree.Structure, list[ArrayType]]  # form and types of what calls return
 
 

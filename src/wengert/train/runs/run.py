@@ -6,6 +6,7 @@ import reprlib
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from wengert.errors import AccumulationWarning, NonFiniteError, UnusedWarning
 from wengert.train.engine import Engine
 from wengert.train.runs.auxes import Auxes
 from wengert.train.runs.data import Data
-from wengert.train.runs.history import Epoch, History, Rates, Recorder, joined
+from wengert.train.runs.history import Epoch, History, Rates, Recorder, joined, part_of
 from wengert.train.runs.native_loop import BatchPlace, Drive
 
 PATIENCE = 0.05  # seconds that others wait for their turn, beside the epoch that goes on then
@@ -36,15 +37,15 @@ class Run(NamedTuple):
 
     def each_epoch(self, engine: Engine, rates: Rates) -> Iterator[Epoch]:
         """Take all steps of an epoch, then yield what came of it."""
-        warn_without_update(self.by, self.epochs * self.data.steps(self.drop_last), engine)
-        drive = self._drive(engine)
+        stretches = self.stretches(engine, rates)
         for _ in range(self.epochs):
-            auxes = Auxes(self.only_last_aux)
-            stretch = self._stretch(engine, drive, rates, auxes, 1)
-            history = stretch.recorder.history(auxes.tree())
-            taken = history.loss[~history.skipped]
-            loss = float(np.mean(taken)) if len(taken) else np.nan
-            yield Epoch(stretch.index, loss, history)
+            stretches.take(1)
+            yield from stretches.complete()
+
+    def stretches(self, engine: Engine, rates: Rates) -> Stretches:
+        """The epochs one after the other, as many at once as whoever takes them asks for."""
+        warn_without_update(self.by, self.epochs * self.data.steps(self.drop_last), engine)
+        return Stretches(self, engine, self._drive(engine), rates)
 
     def whole(self, engine: Engine, rates: Rates) -> History:
         """Take all steps, and say what came of them."""
@@ -72,8 +73,28 @@ class Run(NamedTuple):
         which is collected.
         """
         taken = _Stretch(self, engine, drive, rates, auxes, epochs)
-        engine.guard.change_in_parts(self.by, taken.begin, taken.go_on)
+        taken.take()
         return taken
+
+
+class Stretches:
+    """The epochs of a run, some at once."""
+
+    def __init__(self, run: Run, engine: Engine, drive: Drive, rates: Rates) -> None:
+        self._run, self._engine, self._drive, self._rates = run, engine, drive, rates
+        self._last: _Stretch | None = None
+
+    def take(self, epochs: int) -> None:
+        """Take so many epochs; fewer where others wait for their turn at the step."""
+        auxes = Auxes(self._run.only_last_aux)
+        self._last = _Stretch(self._run, self._engine, self._drive, self._rates, auxes, epochs)
+        self._last.take()
+
+    def complete(self) -> list[Epoch]:
+        """The epochs of the last `take`: all of them, or after an error those that are known to be
+        complete. Only the last one has an aux.
+        """
+        return [] if self._last is None else self._last.complete_epochs()
 
 
 def warn_without_update(by: str, calls: int, engine: Engine) -> None:
@@ -129,10 +150,29 @@ class _Stretch:
     ) -> None:
         self._run, self._engine, self._drive = run, engine, drive
         self._rates, self._auxes = rates, auxes
+        self._missing: int | None = None
         self._steps = run.data.steps(run.drop_last)  # of an epoch
         self.epochs = min(epochs, max(MOST_STEPS // self._steps, 1))
 
-    def begin(self) -> None:
+    def take(self) -> None:
+        """Take all steps."""
+        self._engine.guard.change_in_parts(self._run.by, self._begin, self._go_on)
+
+    def complete_epochs(self) -> list[Epoch]:
+        """The epochs whose steps have all been taken, as far as that was noted."""
+        if self._missing is None:  # it has not begun
+            return []
+        history = self.recorder.history(self._auxes.tree())
+        count = (len(history) + self._missing) // self._steps
+        if count == 1 and len(history) + self._missing == self._steps:
+            return [_epoch(self.index, history)]
+        ends = [k * self._steps - self._missing for k in range(1, count + 1)]
+        return [
+            _epoch(self.index + k, part_of(history, begin, end, end == len(history)))
+            for k, (begin, end) in enumerate(pairwise([0, *ends]))
+        ]
+
+    def _begin(self) -> None:
         self._drive.look()
         engine, data, seed = self._engine, self._run.data, self._run.shuffle_seed
         self.index = engine.progress.epoch  # of the first epoch
@@ -147,6 +187,7 @@ class _Stretch:
             self._settle()
         left = self.epochs * self._steps - self._taken
         self.recorder = Recorder(left, self._rates, self._auxes)
+        self._missing = self._taken  # steps of the first epoch that an earlier run has taken
         self._end = time.monotonic() + PATIENCE
 
     def _facts(self) -> dict[str, str]:
@@ -162,7 +203,7 @@ class _Stretch:
             "the data": f"checksum {checksum}",
         }
 
-    def go_on(self) -> bool:
+    def _go_on(self) -> bool:
         """Take some steps, and say whether there are more."""
         left = self.epochs * self._steps - self._taken
         if left:
@@ -200,6 +241,12 @@ class _Stretch:
         if order is None:
             return f"{text}the batch has rows {begin} to {end - 1} of the data."
         return f"{text}the batch has rows {reprlib.repr(order[begin:end].tolist())} of the data."
+
+
+def _epoch(index: int, history: History) -> Epoch:
+    taken = history.loss[~history.skipped] if history.skipped.any() else history.loss
+    loss = float(np.add.reduce(taken) / len(taken)) if len(taken) else np.nan
+    return Epoch(index, loss, history)
 
 
 def require_shuffle_seed(by: str, shuffle_seed: Any) -> None:
