@@ -15,11 +15,12 @@ from wengert.core import tree
 from wengert.core.words.warn import warn_user
 from wengert.errors import TiedWarning
 
+_IN_ORDER = (optree.PyTreeKind.LIST, optree.PyTreeKind.TUPLE)  # without names
 MOST_WORK = 1000  # of a search for elements that two arrays have in common
 
 
 def warn_of_ties(by: str, model: Any) -> None:
-    """Warn where a list holds one array of floats several times, as `[np.zeros(3)] * 2` does.
+    """Warn where a list or a tuple holds one array of floats several times, as `[np.zeros(3)] * 2` does.
 
     Ties between names, as of an embedding and the output, are made on purpose.
     """
@@ -28,14 +29,14 @@ def warn_of_ties(by: str, model: Any) -> None:
         if x.dtype.kind != "f":
             continue
         for level, key in enumerate(accessor):
-            if key.kind is not optree.PyTreeKind.LIST:
+            if key.kind not in _IN_ORDER:
                 continue
             others = (*accessor[:level], *accessor[level + 1 :])
             seen = first.setdefault((id(x), level, others), path)
             if seen != path:
                 warn_user(
-                    f"{by}: one array stands at {seen!r} and at {path!r}, in one list; it is "
-                    "one parameter with one gradient. Make each its own, as in [np.zeros(3) for _ "
+                    f"{by}: one array stands at {seen!r} and at {path!r}, in one list or "
+                    "tuple; it is one parameter with one gradient. Make each its own, as in [np.zeros(3) for _ "
                     "in range(2)], or give them names in a dict if they are tied on purpose.",
                     TiedWarning,
                 )
