@@ -49,11 +49,17 @@ def our_optimizer(name: str) -> wg.optim.Optimizer:
     return wg.optim.Lars(1.0, momentum=MOMENTUM, weight_decay=DECAY, trust_coefficient=TRUST)
 
 
-def our_step(network: Network, optimizer: str = "Adam", **options: Any) -> wg.TrainStep:
+def our_step(
+    network: Network,
+    optimizer: str = "Adam",
+    parameters: list[np.ndarray] | None = None,  # those of `data`
+    **options: Any,
+) -> wg.TrainStep:
     import wengert as wg
 
     loss = loss_with(wg.tanh, wg.cross_entropy)
-    parameters, _, _ = data(network)
+    if parameters is None:
+        parameters, _, _ = data(network)
     return wg.TrainStep(loss, parameters, our_optimizer(optimizer), clip_norm=CLIP, **options)
 
 

@@ -37,6 +37,7 @@ from wengert.core.dims import Shape, Size
 from wengert.core.dtypes import DType
 from wengert.core.graph import Graph, Node
 from wengert.core.lowering import Bodies, Elementwise, Fold, Pick
+from wengert.core.once import once
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 
@@ -108,6 +109,13 @@ class Program:
     slots: Mapping[Root, int] = field(default_factory=dict)  # where in the frame its pointer stands
     steps: tuple[int, ...] = ()  # slots with the steps of the loops around, the outermost first
     order: tuple[int, ...] = ()  # in which kernels run
+
+    @once
+    def remembered(self) -> dict[Any, Any]:
+        """What was computed from this program, and may be asked for again: by function, and what it
+        was given.
+        """
+        return {}
 
     @property
     def divided(self) -> bool:

@@ -66,6 +66,14 @@ def kernel_cost(program: Program, number: int, sizes: Sizes) -> Cost:
     results once; a branch costs as much as the more expensive side. Of a loop that ends by itself
     16 steps are counted, or as many as it may take.
     """
+    key = kernel_cost, number, tuple(sizes.items())
+    if key not in program.remembered:
+        program.remembered[key] = _counted(program, number, sizes)
+    found: Cost = program.remembered[key]
+    return found
+
+
+def _counted(program: Program, number: int, sizes: Sizes) -> Cost:
     kernel = program.kernels[number]
     flops, functions = _operations(program, kernel, sizes)
     written = sum(number_of(byte_size(program.root_type(root)), sizes) for root in kernel.stores)

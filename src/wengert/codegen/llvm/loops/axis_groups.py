@@ -12,6 +12,14 @@ from wengert.core.types import ArrayType
 
 def collapsed(program: Program, kernel: Kernel) -> Groups:
     """Axes of the domain as groups that every member reads and writes as if they were one."""
+    key = collapsed, kernel
+    if key not in program.remembered:
+        program.remembered[key] = _collapsed(program, kernel)
+    found: Groups = program.remembered[key]
+    return found
+
+
+def _collapsed(program: Program, kernel: Kernel) -> Groups:
     domain = kernel.domain
     views = []
     apart = False

@@ -17,7 +17,7 @@ from wengert.codegen.views import Root, Strides, row_major
 from wengert.core.dims import product
 from wengert.core.dtypes import is_float
 
-LONG = 24  # members from which on a body is written once, with a mask, instead of twice
+LONG = 24  # values from which on a body is written once, with a mask, instead of twice
 
 
 class Loops:
@@ -75,8 +75,11 @@ class Loops:
 
         level(0, {})
 
-    def chunks(self, group: int | None, body: Callable[[Index, Vector | None], None]) -> None:
-        """`body(begin, mask)` for every vector along a group of axes, or once without one.
+    def chunks(
+        self, group: int | None, body: Callable[[Index, Vector | None], None], unrolled: int = 1
+    ) -> None:
+        """`body(begin, mask)` for every vector along a group of axes, or once without one. The body
+        computes each member so many times as it is unrolled.
 
             for i in first, first + LANES … up to the last whole vector: body(i, no mask)
             if elements are left: body(where they begin, a mask of the first so many lanes)
@@ -88,9 +91,10 @@ class Loops:
             body(0, None)
             return
         first, extent = (0, 1) if group is None else self.bounds[group]
+        long = len(self.kernel.members) * unrolled >= LONG
         if first == 0 and isinstance(extent, int):
             whole = extent // LANES * LANES
-            if extent > LANES and len(self.kernel.members) >= LONG and extent != whole:
+            if extent > LANES and long and extent != whole:
                 self.masked_chunks(extent, body)
                 return
             if whole == LANES:
@@ -100,7 +104,7 @@ class Loops:
             if extent != whole:
                 body(whole, code.first_lanes(extent - whole))
             return
-        if len(self.kernel.members) >= LONG:
+        if long:
             self.masked_chunks(extent, body, first)
             return
         main = code.let(f"and i64 {extent}, {-LANES}")

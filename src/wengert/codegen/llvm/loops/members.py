@@ -43,6 +43,8 @@ class Evaluator:
         self.fixed: dict[int, Vector] = {}  # results of folds, and what is computed from them only
         self.in_memory: set[Root] = set()  # of this kernel's own: read back, not computed again
         self.along_row: dict[int, str] = {}  # members in memory for this row only: where it begins
+        # What was read at places that the loops come back to, where somebody wants to keep it.
+        self.seen: dict[Any, Vector] | None = None
         self.before: list[Any] | None = None  # the place in front of the innermost loop
         self._rows: dict[Any, str] = {}
         self._splats: dict[Any, Vector] = {}
@@ -187,8 +189,13 @@ class Evaluator:
                 found = self.code.load_splat(pointer, dtype)
             self._splats[key] = found
             return found
+        if self.seen is not None and key in self.seen:
+            return self.seen[key]
         position = self.at.scale(self.positions[inner], self.frame.size(steps[inner]))
-        return self.load(pointer, position, dtype, self.mask)
+        found = self.load(pointer, position, dtype, self.mask)
+        if self.seen is not None:
+            self.seen[key] = found
+        return found
 
     def read_along_row(self, number: int) -> Vector:
         dtype = self.program.root_type((number, 0)).dtype
@@ -258,7 +265,8 @@ class Evaluator:
         if position.vector is None and position.step == -1 and mask is None:
             last = code.sub(position.base, code.lanes - 1)
             return code.reversed(code.load(code.address(pointer, last, dtype), dtype))
-        return code.gather(pointer, self.at.lanes(position), dtype, mask)
+        # The frame always exists.
+        return code.gather(pointer, self.at.lanes(position), dtype, mask, readable="%frame")
 
     def read_at(
         self, number: int, positions: Sequence[Position], mask: Vector | None = None

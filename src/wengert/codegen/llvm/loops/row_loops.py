@@ -131,6 +131,7 @@ class RowLoops(FoldingLoops):
         def body(found: dict[int, Index], begin: Index, mask: Vector | None) -> None:
             remembered: list[dict[int, Vector]] = [{} for _ in range(count)]
             self.values.fixed, self.values.in_memory = {}, set()
+            self.values.seen = {}
 
             def at(r: int) -> None:
                 self.values.enter(self.positions(found | {last: r}, vector, begin), mask)
@@ -153,7 +154,7 @@ class RowLoops(FoldingLoops):
 
         def row(found: dict[int, Index]) -> None:
             self.values.enter_row(self.code.place())
-            self.chunks(vector, lambda begin, mask: body(found, begin, mask))
+            self.chunks(vector, lambda begin, mask: body(found, begin, mask), count)
 
         self.nest([g for g in range(len(self.groups)) if g not in (last, vector)], row)
 

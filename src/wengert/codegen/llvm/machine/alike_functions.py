@@ -28,8 +28,10 @@ _HANDED = re.compile(r"(?<=, ptr )@\w+")  # a function that is an argument
 # A function that does nothing but to call another, and the call of one with the frame alone.
 _ONLY_CALLS = re.compile(
     r"define internal void @(\w+)\(ptr(?: noalias)? %frame\)[^{\n]*\{\n"
-    r"(  call void @alike[^\n]*)\n  ret void\n\}\n"
+    r"(?:entry:\n  br label %start\nstart:\n)?(  call void @[^\n]*)\n  ret void\n\}\n"
 )
+_NO_DIGITS = str.maketrans("", "", "0123456789")
+_CALLS = "(ptr %frame)\n"
 _CALL = re.compile(r"^  call void @(\w+)\(ptr %frame\)$", re.MULTILINE)
 
 
@@ -59,12 +61,14 @@ def share_alike(functions: list[str]) -> list[str]:
     }
     """
     alike: dict[tuple[str, str], list[_Function]] = {}
-    for place, text in enumerate(functions):
+    lines: dict[str, tuple[str, list[str]]] = {}
+    for place in _with_a_like(functions):
+        text = functions[place]
         head = _HEAD.match(text)
-        if head and len(text) > SHORTEST:
+        if head:
             body = text[head.end() :]
             handed = _HANDED.findall(body) if _HANDS in body else []
-            form, numbers = _taken_apart(_HANDED.sub("@", body) if handed else body)
+            form, numbers = _taken_apart(_HANDED.sub("@", body) if handed else body, lines)
             found = _Function(place, head[0], head[1], body, numbers, handed)
             alike.setdefault((found.params, form), []).append(found)
     out = list(functions)
@@ -79,15 +83,36 @@ def share_alike(functions: list[str]) -> list[str]:
     return shared + out
 
 
-def _taken_apart(body: str) -> tuple[str, list[str]]:
-    """A body without its numbers, and these."""
+def _with_a_like(functions: list[str]) -> list[int]:
+    """Where functions stand that may be alike with another: they are the same without digits. That
+    is quickly seen, and most functions of a small program are like no other.
+    """
+    found: dict[str, list[int]] = {}
+    for place, text in enumerate(functions):
+        if len(text) > SHORTEST:
+            body = text[text.find("{") :]
+            body = _HANDED.sub("@", body) if _HANDS in body else body
+            found.setdefault(body.translate(_NO_DIGITS), []).append(place)
+    return sorted(place for places in found.values() if len(places) > 1 for place in places)
+
+
+def _taken_apart(body: str, known: dict[str, tuple[str, list[str]]]) -> tuple[str, list[str]]:
+    """A body without its numbers, and these. `known` has lines that were met before."""
+    form: list[str] = []
     numbers: list[str] = []
+    for line in body.split("\n"):
+        if line not in known:
+            known[line] = _line_taken_apart(line)
+        rest, found = known[line]
+        form.append(rest)
+        numbers += found
+    return "\n".join(form), numbers
 
-    def take(number: str) -> str:
-        numbers.append(number)
-        return ""
 
-    return _with_numbers(body, take), numbers
+def _line_taken_apart(line: str) -> tuple[str, list[str]]:
+    if not _OPEN.match(line):
+        return line, []
+    return _NUMBER.sub("", line), _NUMBER.findall(line)
 
 
 def _with_numbers(body: str, change: Callable[[str], str]) -> str:
@@ -129,9 +154,19 @@ def called_directly(functions: list[str]) -> list[str]:
     >>> only += "  call void @alike0(ptr %frame, i64 5)\\n  ret void\\n}\\n"
     >>> print(*called_directly([only, "  call void @f(ptr %frame)\\n"]), end="")
       call void @alike0(ptr %frame, i64 5)
+    >>> other = only.replace("@f", "@g").replace("@alike0(ptr %frame, i64 5)", "@f(ptr %frame)")
+    >>> print(*called_directly([other, only, "  call void @g(ptr %frame)\\n"]), end="")
+      call void @alike0(ptr %frame, i64 5)
     """
     found = [_ONLY_CALLS.fullmatch(text) for text in functions]
     calls = {each[1]: each[2] for each in found if each}
+    for name, call in calls.items():  # who is called may only call another itself
+        while (inner := _CALL.fullmatch(call)) and inner[1] in calls:
+            call = calls[inner[1]]
+        calls[name] = call
     used = {name[1:] for text in functions if _HANDS in text for name in _HANDED.findall(text)}
     left = (t for t, each in zip(functions, found, strict=True) if not each or each[1] in used)
-    return [_CALL.sub(lambda call: calls.get(call[1], call[0]), text) for text in left]
+    return [
+        _CALL.sub(lambda call: calls.get(call[1], call[0]), text) if _CALLS in text else text
+        for text in left
+    ]

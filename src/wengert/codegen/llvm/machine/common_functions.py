@@ -39,7 +39,7 @@ def split(text: str) -> tuple[str, tuple[str, ...]]:
         return text, ()
     rest = [i for i in range(len(functions)) if not any(i in each for each in families.values())]
     own = "".join(functions[i] for i in rest)
-    common = tuple(_part(_needed(head, functions, f), functions, f) for f in families.values())
+    common = tuple(part_of(_needed(head, functions, f), functions, f) for f in families.values())
     return head + _declared(functions, rest, own) + own, common
 
 
@@ -71,10 +71,10 @@ def halves(text: str) -> tuple[str, ...]:
         lighter = lengths.index(min(lengths))
         parts[lighter].append(i)
         lengths[lighter] += len(functions[i])
-    return tuple(_part(head, functions, set(part)) for part in parts)
+    return tuple(part_of(head, functions, set(part)) for part in parts)
 
 
-def _part(head: str, functions: list[str], part: set[int]) -> str:
+def part_of(head: str, functions: list[str], part: set[int]) -> str:
     """A module of some of the functions, which other modules can use."""
     body = "".join(functions[i].replace("define internal ", "define ", 1) for i in sorted(part))
     return _with_tables(head, body) + _declared(functions, part, body) + body

@@ -15,6 +15,7 @@ from llvmlite.binding import ffi
 
 from wengert.codegen.llvm.machine.background import Beside, uninterrupted
 from wengert.codegen.llvm.machine.common_functions import halves, split
+from wengert.codegen.llvm.machine.plain_functions import is_plain, without_plain
 from wengert.codegen.numerics import LANES
 from wengert.codegen.targets.cpu.target import Target, host
 from wengert.core.process.ending import Ending, ending
@@ -29,35 +30,38 @@ llvm.initialize_native_asmprinter()
 
 
 OPTIONS: dict[str, Any] = {"opt": 2, "reloc": "pic", "codemodel": "small", "jit": True}
+PLAIN_OPTIONS = {**OPTIONS, "opt": 0}  # for modules of plain functions
 
 
 class _Machines(threading.local):
     """LLVM works for one thread at a time with each of them."""
 
     def __init__(self) -> None:
-        self.found: dict[Target, Any] = {}
+        self.found: dict[tuple[Target, bool], Any] = {}
 
 
 _machines = _Machines()
 
 
 @ending.whole
-def machine_for(target: Target) -> Any:
-    """LLVM's code generator for a target."""
+def machine_for(target: Target, plain: bool = False) -> Any:
+    """LLVM's code generator for a target; the one for plain functions, if `plain`."""
     if ending.near:
         ending.pass_or_stay()
     target = replace(target, width=LANES)  # the width of pieces is a matter of the text alone
-    if target not in _machines.found:
-        _machines.found[target] = uninterrupted(lambda: _new_machine(target))
-    return _machines.found[target]
+    key = target, plain
+    if key not in _machines.found:
+        options = PLAIN_OPTIONS if plain else OPTIONS
+        _machines.found[key] = uninterrupted(lambda: _new_machine(target, options))
+    return _machines.found[key]
 
 
-def _new_machine(target: Target) -> Any:
+def _new_machine(target: Target, options: dict[str, Any]) -> Any:
     if target.triple != host().triple:
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, **OPTIONS
+        cpu=target.cpu, features=target.features, **options
     )
 
 
@@ -69,7 +73,7 @@ def machine() -> dict[str, str]:
         "cpu": this.cpu,
         "features": this.features,
         "triple": this.triple,
-        "options": repr(OPTIONS),
+        "options": repr((OPTIONS, PLAIN_OPTIONS)),
         "llvm": ".".join(map(str, llvm.llvm_version_info)),
         "llvmlite": llvmlite.__version__,
     }
@@ -105,7 +109,9 @@ def make_object(text: str, target: Target | None = None) -> bytes:
         ending.pass_or_stay()
     found = target or host()
     with door:
-        return uninterrupted(lambda: _emitted(machine_for(found), _parsed(text, found)))
+        return uninterrupted(
+            lambda: _emitted(machine_for(found, is_plain(text)), _parsed(text, found))
+        )
 
 
 def _emitted(machine: Any, module: Any) -> bytes:
@@ -138,9 +144,11 @@ def object_code(text: str, make: Make = make_object) -> Images:
     """
     own, common = split(text)
     beside = [_common.begin(part, make) for part in common]
+    own, plain = without_plain(own)
     first, *rest = halves(own)
-    beside += [Beside(partial(make, part)) for part in rest]
-    return (make(first), *(each.result() for each in beside))
+    beside += [Beside(partial(make, part)) for part in (*rest, plain) if part]
+    made = [make(first)] if first else []
+    return (*made, *(each.result() for each in beside))
 
 
 def begin_common(text: str, make: Make) -> None:

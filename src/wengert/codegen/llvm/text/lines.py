@@ -109,6 +109,11 @@ class Text:
         finally:
             self.lines = before
 
+    @property
+    def here(self) -> tuple[int, str]:
+        """Where lines go now: what was written under the same `here` is known."""
+        return id(self.lines), self.block
+
     def label(self, name: str) -> None:
         self.lines.append(name + ":")
         self.block = name

@@ -29,6 +29,9 @@ class Positions:
     def __init__(self, code: Code) -> None:
         self.code = code
         self.e = Arithmetic(code, int64)
+        # What was computed before: by where it was written, and of what.
+        self._scaled: dict[tuple[object, Index, Index], Index] = {}
+        self._known: dict[tuple[object, Index, Index], Vector] = {}
 
     def add(self, x: Position, y: Position) -> Position:
         code = self.code
@@ -43,7 +46,10 @@ class Positions:
         vector = x.vector
         if vector is not None and factor != 1:
             vector = self.e.mul(vector, self._splat(factor))
-        return Position(code.mul(x.base, factor), code.mul(x.step, factor), vector)
+        key = code.here, x.base, factor
+        if key not in self._scaled:
+            self._scaled[key] = code.mul(x.base, factor)
+        return Position(self._scaled[key], code.mul(x.step, factor), vector)
 
     def shift(self, x: Position, by: Index) -> Position:
         return Position(self.code.add(x.base, by), x.step, x.vector)
@@ -55,13 +61,22 @@ class Positions:
 
     def lanes(self, x: Position) -> Vector:
         """The positions as a vector of numbers."""
-        found = self._splat(x.base)
-        if x.step != 0:
-            numbers = self.code.lane_numbers()
-            if x.step != 1:
-                numbers = self.e.mul(numbers, self._splat(x.step))
-            found = numbers if x.base == 0 else self.e.add(found, numbers)
-        return found if x.vector is None else self.e.add(found, x.vector)
+        if x.vector is not None:
+            first = self.lanes(Position(x.base, x.step))
+            return self.e.add(first, x.vector)
+        key = self.code.here, x.base, x.step
+        if key not in self._known:
+            self._known[key] = self._lanes(x)
+        return self._known[key]
+
+    def _lanes(self, x: Position) -> Vector:
+        if x.step == 0:
+            return self._splat(x.base)
+        if isinstance(x.step, int):
+            numbers = self.code.lane_numbers(step=x.step)
+        else:
+            numbers = self.e.mul(self.code.lane_numbers(), self._splat(x.step))
+        return numbers if x.base == 0 else self.e.add(self._splat(x.base), numbers)
 
     def less(self, x: Position, limit: Index) -> Vector:
         """A mask: whether x < limit."""

@@ -18,6 +18,9 @@ from wengert.core.dtypes import DType, bool_, int64
 __all__ = ["LANES", "Code", "Index", "Module", "Vector", "memory_type", "number", "scalar_type"]
 
 
+_ZERO = "zeroinitializer"
+
+
 class Vector(NamedTuple):
     """Numbers of one dtype, one per lane, in pieces."""
 
@@ -90,14 +93,16 @@ class Code(Text):
         piece = x.parts[lane // self.width]
         return self.let(f"extractelement {self.type(x.dtype)} {piece}, i32 {lane % self.width}")
 
-    def lane_numbers(self, dtype: DType = int64) -> Vector:
-        """0, 1, 2 … in the lanes."""
+    def lane_numbers(self, dtype: DType = int64, step: int = 1) -> Vector:
+        """0, step, 2 · step … in the lanes."""
         if self.lanes == 1:
             return self.constant(0, dtype)
         one = scalar_type(dtype)
         return Vector(
             tuple(
-                "<" + ", ".join(f"{one} {p * self.width + i}" for i in range(self.width)) + ">"
+                "<"
+                + ", ".join(f"{one} {(p * self.width + i) * step}" for i in range(self.width))
+                + ">"
                 for p in range(self.pieces)
             ),
             dtype,
@@ -187,27 +192,49 @@ class Code(Text):
             scalar = self.let(f"icmp ne i8 {scalar}, 0")
         return self.splat(scalar, dtype)
 
-    def gather(self, base: str, positions: Vector, dtype: DType, mask: Vector | None) -> Vector:
-        """Elements at int64 positions behind a base, one per lane; 0 where the mask is not set."""
+    def gather(
+        self,
+        base: str,
+        positions: Vector,
+        dtype: DType,
+        mask: Vector | None,
+        readable: str | None = None,
+    ) -> Vector:
+        """Elements at int64 positions behind a base, one per lane; 0 where the mask is not set.
+
+        Where the target has no instruction for it, and some memory is known to be readable, the
+        lanes without an element read that: else there would be a branch for each lane.
+        """
         kind, one = self._memory(dtype), memory_type(dtype)
         if self.lanes == 1:
             at = self.let(f"getelementptr {one}, ptr {base}, i64 {positions.parts[0]}")
             return self.load(at, dtype)
-        held = self.constant(True, bool_) if mask is None else mask
+        every = self.constant(True, bool_)
+        held = every if mask is None else mask
+        elsewhere = mask is not None and readable is not None and not self.gathers(dtype)
         full = f"llvm.masked.gather.{self._memory_name(dtype)}.v{self.width}p0"
         pointers, bits = f"<{self.width} x ptr>", self.type(bool_)
         types = f"{pointers}, {bits}, {kind}"
         self.module.declared.setdefault(full, f"declare {kind} @{full}({types})")
         parts = []
-        for position, bit in zip(positions.parts, held.parts, strict=True):
+        for position, bit, true in zip(positions.parts, held.parts, every.parts, strict=True):
             at = self.let(f"getelementptr {one}, ptr {base}, <{self.width} x i64> {position}")
-            parts.append(
-                self.let(
-                    f"call {kind} @{full}({pointers} align {dtype.itemsize} {at}, {bits} {bit}, "
-                    f"{kind} zeroinitializer)"
-                )
+            if elsewhere:
+                other = self.let(f"getelementptr i8, ptr {readable}, {self.type(int64)} {_ZERO}")
+                at = self.let(f"select {bits} {bit}, {pointers} {at}, {pointers} {other}")
+            asked = true if elsewhere else bit
+            found = self.let(
+                f"call {kind} @{full}({pointers} align {dtype.itemsize} {at}, {bits} {asked}, "
+                f"{kind} {_ZERO})"
             )
+            if elsewhere:
+                found = self.let(f"select {bits} {bit}, {kind} {found}, {kind} {_ZERO}")
+            parts.append(found)
         return self._from_memory(tuple(parts), dtype)
+
+    def gathers(self, dtype: DType) -> bool:
+        """Whether the target gathers elements of this dtype with one instruction."""
+        return dtype.itemsize >= 4 and self.module.target.has("avx2")
 
     def scatter(self, x: Vector, base: str, positions: Vector, mask: Vector | None) -> None:
         """Write lanes to int64 positions from a base, in the order of the lanes."""
