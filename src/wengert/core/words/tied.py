@@ -20,7 +20,8 @@ MOST_WORK = 1000  # of a search for elements that two arrays have in common
 
 
 def warn_of_ties(by: str, model: Any) -> None:
-    """Warn where a list or a tuple holds one array of floats several times, as `[np.zeros(3)] * 2` does.
+    """Warn where a list or tuple holds one array of floats several times, as `[np.zeros(3)] * 2`
+    does.
 
     Ties between names, as of an embedding and the output, are made on purpose.
     """
@@ -36,8 +37,9 @@ def warn_of_ties(by: str, model: Any) -> None:
             if seen != path:
                 warn_user(
                     f"{by}: one array stands at {seen!r} and at {path!r}, in one list or "
-                    "tuple; it is one parameter with one gradient. Make each its own, as in [np.zeros(3) for _ "
-                    "in range(2)], or give them names in a dict if they are tied on purpose.",
+                    "tuple; it is one parameter with one gradient. Make each its own, as in "
+                    "[np.zeros(3) for _ in range(2)], or give them names in a dict if they are "
+                    "tied on purpose.",
                     TiedWarning,
                 )
                 return
