@@ -138,10 +138,12 @@ class _Ranks:
     def causes(self) -> list[str]:
         """Why not all went well; nothing where it did."""
         missing = self.not_done()
-        died = {i: self._note(i, DIED) for i in missing}
+        died = {i: self._note(i, DIED) for i in range(self._count) if i not in self._ended}
         errors = {i: self._note(i, FAILED) for i in missing}
         found = [
-            f"rank {i} died ({how})" for i, how in died.items() if how and i not in self._ended
+            f"rank {i} died ({how})" + ("" if i in missing else " after its script had ended")
+            for i, how in died.items()
+            if how
         ]
         own = {i: text for i, text in errors.items() if text and not text.startswith("RankError")}
         if not (found or own):  # ranks that only missed another one say little about the cause
