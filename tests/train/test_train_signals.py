@@ -107,9 +107,30 @@ def test_what_a_handler_reads_is_whole(act, accumulate, compiled):
 
     stride = (13 if compiled else 211) if act == "run" else 3
     steps = at_every_line(lambda: prepared(accumulate, compiled), ACTS[act], look, stride)
-    ended = {require_whole(step.state_dict(), accumulate) for step in steps}
+    ended = {(require_whole(step.state_dict(), accumulate), step.fingerprint()) for step in steps}
     assert len(ended) == 1  # looking changes nothing
     assert len(set(read)) > 1
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_a_handler_just_before_machine_code(interrupted, monkeypatch):
+    """It sees what was before; the steps that are taken then are counted all the same."""
+    alone = prepared()
+    ACTS["run"](alone)
+    expected, epoch = alone.fingerprint(), alone.epoch
+    step, run = prepared(), many.Many.run
+
+    def read_and_run(self, sorting):
+        step.state_dict()
+        run(self, sorting)
+        if interrupted:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(many.Many, "run", read_and_run)
+    with contextlib.suppress(KeyboardInterrupt):
+        ACTS["run"](step)
+    monkeypatch.undo()
+    assert (step.fingerprint(), step.epoch) == (expected, epoch)
 
 
 def interrupt(_):

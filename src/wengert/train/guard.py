@@ -98,7 +98,10 @@ class Guard:
     def _read(self, work: Callable[[], T]) -> T:
         before, self.reading = self.reading, get_ident()
         try:
-            self.settle()
+            if self.pending is not None and self.changing[0] == get_ident():
+                self.pending()  # and once more when the call that this interrupts goes on
+            else:
+                self.settle()
             return work()
         finally:
             self.reading = before
