@@ -41,6 +41,25 @@ def loading(tree: Any, like: Any = None) -> Any:
     return in_a_folder(use)
 
 
+def step_of(model: Any) -> Any:
+    return wg.TrainStep(lambda model, x: wg.sum(model["w"] * x), model, wg.optim.SGD(0.1))
+
+
+def into_a_step(model: Any) -> Any:
+    """Save a model, and let a step of it load that file."""
+
+    def use() -> Any:
+        wg.save(FILE, model)
+        step_of(model).load(FILE)
+
+    return in_a_folder(use)
+
+
+def assigned_from_a_file(model: Any) -> None:
+    step = step_of(model)
+    step.model = loading(model)
+
+
 def damaged(change: Callable[[bytes], bytes]) -> Any:
     """Load a file whose bytes were changed."""
 
@@ -136,6 +155,17 @@ CASES: dict[str, Callable[[], Any]] = {
     "load: a function without like": lambda: loading({"f": np.tanh}),
     "load: like, other paths": lambda: loading({"w": line}, {"v": line, "b": line}),
     "load: like, another shape": lambda: loading({"w": line}, {"w": np.ones(4)}),
+    "load: like, the file of a step": lambda: loading(
+        step_of({"w": line}).state_dict(), {"w": line}
+    ),
+    "load: like, a step": lambda: wg.load(FILE, like=step_of({"w": line})),
+    "TrainStep.load: the file of a model": lambda: into_a_step({"w": line}),
+    "TrainStep.load: the file of a model with a function": lambda: into_a_step(
+        {"w": line, "f": np.tanh}
+    ),
+    "TrainStep.model: a file without its types": lambda: assigned_from_a_file(
+        wg.nn.Linear(2, 1, seed=0)
+    ),
     "load: like, tied arrays that differ": lambda: loading(
         {"a": line, "b": 2 * line}, {"a": line, "b": line}
     ),

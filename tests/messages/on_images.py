@@ -84,6 +84,9 @@ WEIGHTS: dict[str, Callable[[], Any]] = {
     "from_torch_names: another shape": lambda: nn.from_torch_names(
         nn.Linear(3, 2), {"weight": np.ones((3, 2)), "bias": np.ones(2)}
     ),
+    "from_torch_names: a tie that is none": lambda: nn.from_torch_names(
+        dict.fromkeys("ab", np.ones(2)), {"a": np.ones(2), "b": np.zeros(2)}
+    ),
     "running_statistics: another name": lambda: nn.running_statistics(
         {"a.running_mean": np.zeros(2), "a.running_var": np.ones(2)}, "b"
     ),

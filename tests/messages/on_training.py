@@ -110,6 +110,9 @@ MAKING: dict[str, Callable[[], Any]] = {
     "TrainStep: a method from elsewhere": lambda: step().fit,  # type: ignore[attr-defined]
     "TrainStep: no optimizer": lambda: step(optimizer="adam"),
     "TrainStep: a class of optimizers": lambda: step(optimizer=wg.optim.Adam),
+    "TrainStep: a tied model, frozen by one of its names": lambda: step(
+        model=dict.fromkeys("wv", np.ones(2)), optimizer={"w": None, "*": SGD}
+    ),
     "TrainStep: an empty dict of optimizers": lambda: step(optimizer={}),
     "TrainStep: a glob that is no string": lambda: step(optimizer={3: SGD}),
     "TrainStep: a parameter that no glob matches": lambda: step(optimizer={"w": SGD}),
@@ -251,6 +254,9 @@ NO_SETTINGS: dict[str, Callable[[], Any]] = {
         {"w": np.ones(2), "t": 2.0},
     ),
     "TrainStep: gradients are set": lambda: setattr(step(), "gradients", MODEL),
+    "TrainStep.optimizer: a rate of several": lambda: setattr(
+        step(optimizer={"w": None, "*": SGD}).optimizer, "learning_rate", 0.1
+    ),
     "TrainStep.optimizer: an item is set": lambda: step(optimizer={"*": SGD}).optimizer.update(
         {"*": None}
     ),

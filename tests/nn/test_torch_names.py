@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -139,3 +140,41 @@ def test_what_is_counted_belongs_to_a_batch_norm_only():
     tensors, _, _ = recorded("batch_norm")
     with pytest.raises(ValueError, match="no place for running_mean"):
         wg.nn.from_torch_names(nn.InstanceNorm(3), tensors)
+
+
+@dataclass
+class Tied:
+    embedding: nn.Embedding
+    head: nn.Linear
+
+
+def tied():
+    embedding = nn.Embedding(5, 4)
+    return Tied(embedding, nn.Linear.of(embedding.weight))
+
+
+def test_what_is_tied_stays_tied():
+    weight = np.arange(20.0).reshape(5, 4)
+    both = {"embedding.weight": weight, "head.weight": weight.copy()}
+    for given in (both, *({name: both[name]} for name in both)):
+        model = wg.nn.from_torch_names(tied(), given)
+        assert model.embedding.weight is model.head.weight
+        np.testing.assert_array_equal(model.head.weight, weight)
+        assert not np.shares_memory(model.head.weight, weight)
+    with pytest.raises(ValueError, match=r"embedding\.weight and head\.weight differ; .* tied"):
+        wg.nn.from_torch_names(tied(), both | {"head.weight": weight + 1})
+    with pytest.raises(ShapeError, match=r"head\.weight has shape \(4, 5\)"):
+        wg.nn.from_torch_names(tied(), both | {"head.weight": weight.T})
+    with pytest.raises(ValueError, match=r"there is no embedding\.weight;"):
+        wg.nn.from_torch_names(tied(), {})
+
+
+def test_the_likeliest_pair_of_names_is_asked_about():
+    model = {"attention_norm": nn.LayerNorm(4), "attention": nn.MultiheadAttention(4, 2)}
+    fitting = dict.fromkeys(("attention_norm.weight", "attention_norm.bias"), np.ones(4))
+    parts = {"in_proj_weight": (12, 4), "in_proj_bias": (12,), "out_proj.weight": (4, 4)}
+    parts |= {"out_proj.bias": (4,)}
+    given = {f"self_attn.{name}": np.ones(shape) for name, shape in parts.items()}
+    for known in (fitting, {}):
+        with pytest.raises(ValueError, match=r"Is self_attn\.(\S+) meant for attention\.\1\?"):
+            wg.nn.from_torch_names(model, given | known)

@@ -334,3 +334,100 @@ def test_an_argument_may_be_called_like_the_programs_own(compiled):
     step = make(compiled=compiled)
     function = step.bind(lambda model, weights, fixed, draw: weights + fixed + draw)
     assert function(1.0, np.ones(1), 1.0) == 3.0
+
+
+# Averages as models.
+
+
+def layered():
+    """A model whose layers have numbers beside their arrays."""
+    layers = (wg.nn.LayerNorm(8, eps=0.5), wg.nn.Linear(8, 8, seed=1))
+    return wg.nn.Sequential(*layers, wg.nn.MultiheadAttention(8, 2, causal=True, seed=2))
+
+
+def layered_loss(model, x):
+    return wg.mean(model(x) ** 2)
+
+
+def sequences():
+    return np.random.default_rng(0).normal(size=(2, 3, 8)).astype(np.float32)
+
+
+def settings_of(model):
+    return model[0].eps, model[2].heads, model[2].causal
+
+
+FOLLOWERS = {
+    "average": wg.optim.EMA(wg.optim.SGD(0.1), decay=0.5),
+    "slow": wg.optim.Lookahead(wg.optim.SGD(0.1), k=2),
+    "inner.average": wg.optim.Lookahead(wg.optim.EMA(wg.optim.SGD(0.1), decay=0.5)),
+}
+
+
+@pytest.mark.parametrize("name", FOLLOWERS)
+def test_what_follows_the_weights_is_a_whole_model(name, tmp_path):
+    x = sequences()
+    step = wg.TrainStep(layered_loss, layered(), FOLLOWERS[name])
+    step(x)
+    kept = step.optimizer_states[name]
+    assert settings_of(kept) == (0.5, 2, True)
+    # As if the same weights had been put into a model of the same settings.
+    expected = wg.tree.map(lambda _, w: w, layered(), kept)(x)
+    np.testing.assert_array_equal(kept(x), expected)
+    wg.save(tmp_path / "kept", kept)
+    loaded = wg.load(tmp_path / "kept", like=step.model)
+    assert settings_of(loaded) == (0.5, 2, True)
+    np.testing.assert_array_equal(loaded(x), expected)
+    apply = step.bind(lambda model, other, x: other(x))
+    np.testing.assert_allclose(apply(kept, x), expected, rtol=1e-5, atol=1e-6)
+    step.model = kept
+    np.testing.assert_array_equal(step.model(x), expected)
+
+
+def test_what_is_not_followed_is_the_models_own():
+    x = sequences()
+    groups = {"*.1.*": None, "*.0.*": wg.optim.Adam(0.1), "*": averaging(0.5)}
+    step = wg.TrainStep(layered_loss, layered(), groups)
+    for _ in range(2):
+        step(x)
+    average = step.optimizer_states["average"]
+    np.testing.assert_array_equal(average[0].scale, step.model[0].scale)
+    np.testing.assert_array_equal(average[1].weight, step.model[1].weight)
+    assert not np.array_equal(average[2].project_out.weight, step.model[2].project_out.weight)
+    assert np.all(np.isfinite(average(x)))
+    with pytest.raises(ValueError, match="read-only"):
+        average[1].weight[...] = 0  # of the model itself
+    average[2].project_out.weight[...] = 0
+    assert not np.any(step.optimizer_states["average"][2].project_out.weight)
+
+
+def test_moments_keep_the_form_of_gradients():
+    step = wg.TrainStep(layered_loss, layered(), wg.optim.Adam(0.1))
+    step(sequences())
+    assert settings_of(step.optimizer_states["mean"]) == (0.0, 0, False)
+    assert settings_of(step.gradients) == (0.0, 0, False)
+
+
+def test_an_average_outside_of_steps_keeps_numbers():
+    optimizer, model = averaging(0.5), layered()
+    state = optimizer.init(model)
+    gradients = wg.grad(layered_loss)(model, sequences())
+    model, state = optimizer.update(model, gradients, state)
+    assert settings_of(model) == settings_of(optimizer.averaged(model, state)) == (0.5, 2, True)
+
+
+@WAYS
+def test_models_that_bound_functions_return_keep_their_numbers(compiled):
+    x = sequences()
+    step = wg.TrainStep(layered_loss, layered(), averaging(0.5), compiled=compiled)
+    step(x)
+    own, average = step.bind(lambda m: m), step.bind(lambda m, averaged: {"kept": averaged})
+    for _ in range(3):  # the quick way, too
+        found, kept = own(), average()["kept"]
+        assert settings_of(found) == settings_of(kept) == (0.5, 2, True)
+        assert all(type(s) in (float, int, bool) for s in (*settings_of(found), *settings_of(kept)))
+        np.testing.assert_array_equal(found(x), step.model(x))
+        np.testing.assert_array_equal(kept(x), step.optimizer_states["average"](x))
+        step(x)
+    step.model = found
+    assert step.evaluate(lambda m, x: {"eps": m[0].eps}, x, batch_size=1) == {"eps": 0.5}

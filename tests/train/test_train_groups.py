@@ -299,3 +299,30 @@ def test_where_nothing_decays_there_is_no_reason_to_warn(optimizer):
     step = wg.TrainStep(lambda m, x: wg.sum(x * m["used"]), model, optimizer)
     step(np.ones(2))
     assert np.all(step.model["idle"] == 1)
+
+
+def tied_step(optimizer, **others):
+    weight = np.ones(2)
+    model = {"emb": {"w": weight}, "head": {"w": weight}, **others}
+    return wg.TrainStep(lambda m: wg.sum(m["emb"]["w"] * m["head"]["w"]), model, optimizer)
+
+
+def test_a_glob_that_another_takes_all_from_by_a_tie_is_told_so():
+    groups = {"emb.*": wg.optim.SGD(0.1), "head.*": wg.optim.Adam(0.1), "*": wg.optim.Adam(0.1)}
+    told = r"'head\.\*' takes no parameter; .* 'head\.w' is tied to 'emb\.w': .* 'emb\.\*' takes"
+    with pytest.warns(wg.errors.GroupWarning, match=told):
+        tied_step(groups)
+    told = r"every parameter is frozen; .* 'head\.w' is tied to 'emb\.w'"
+    with pytest.raises(wg.errors.OptimError, match=told):
+        tied_step({"emb.*": None, "*": wg.optim.SGD(0.1)})
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "lr", "foo"])
+def test_a_dict_of_optimizers_has_no_settings_of_its_own(name):
+    groups = {"emb.*": None, "*": wg.optim.SGD(0.1)}
+    step = tied_step(groups, rest=np.ones(2))
+    with pytest.raises(AttributeError, match=rf"Write step\.optimizer\['\*'\]\.{name} = …"):
+        setattr(step.optimizer, name, 0.0)
+    step.optimizer["*"].learning_rate = 0.5
+    assert step.optimizer["*"].learning_rate == 0.5
+    assert type(copy.deepcopy(step.optimizer)) is dict

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -298,3 +299,51 @@ def test_the_optimizer_of_a_step_does_not_pretend_to_hold_its_moments():
     step.load_state_dict(step.state_dict())
     with pytest.raises(wg.errors.OptimError, match="of a TrainStep"):
         step.optimizer.state_dict()  # loading made it no other
+
+
+def test_files_of_models_and_of_steps_are_told_apart(tmp_path):
+    weights, whole = tmp_path / "weights", tmp_path / "whole"
+    step = wg.TrainStep(squared_error, net(), wg.optim.Adam(0.1))
+    before = step.fingerprint()
+    wg.save(weights, step.model)
+    step.save(whole)
+    repair = r"step\.model = wg\.load\(path, like=step\.model\)"
+    for given in (wg.load(weights), step.model):
+        with pytest.raises(wg.errors.CheckpointError, match=repair):
+            step.load_state_dict(given)
+    with pytest.raises(wg.errors.CheckpointError, match=repair):
+        step.load(weights)
+    with pytest.raises(wg.errors.ShapeError, match=repair):
+        step.model = wg.load(weights)
+    with pytest.raises(wg.errors.CheckpointError, match=r"step\.save wrote.*step\.load\("):
+        wg.load(whole, like=step.model)
+    with pytest.raises(wg.errors.CheckpointError, match=r"is a TrainStep.*like=step\.model"):
+        wg.load(weights, like=step)
+    assert step.fingerprint() == before
+    # What is as it should be is read.
+    step.load(whole)
+    wg.load(whole, like=step.state_dict())
+    step.model = wg.load(weights, like=step.model)
+    assert step.fingerprint() == before
+
+
+def test_a_model_with_a_function_is_no_state(tmp_path):
+    model = wg.nn.Sequential(wg.nn.Linear(2, 2), "relu")
+    step = wg.TrainStep(lambda m, x: wg.mean(m(x)), model, wg.optim.SGD(0.1))
+    wg.save(tmp_path / "weights", step.model)
+    with pytest.raises(wg.errors.CheckpointError, match=r"given a model; .*like=step\.model"):
+        step.load(tmp_path / "weights")
+
+
+def test_a_model_that_cannot_be_shown_without_arrays_is_named():
+    @dataclass
+    class Sized:
+        w: object
+
+        def __repr__(self):
+            return f"Sized({self.w.shape})"
+
+    step = wg.TrainStep(lambda m, x: wg.sum(m.w * x), Sized(np.ones(2)), wg.optim.SGD(0.1))
+    with pytest.raises(wg.errors.ShapeError, match="Sized") as caught:
+        step.model = {"w": np.ones(2)}
+    assert "0x" not in str(caught.value)

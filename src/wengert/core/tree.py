@@ -437,6 +437,9 @@ class _Rest:
     def __hash__(self) -> int:
         return hash(frozenset(self.attributes))
 
+    def __repr__(self) -> str:
+        return ", ".join(self.attributes)
+
 
 def rest_of(node: Any) -> tuple[dict[str, Any], int]:
     """What an instance of a dataclass holds beside its fields, where a spec has it as a node; and

@@ -8,13 +8,15 @@ Sequential are known by number, in torch too.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any, TypeVar
 
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.dtypes import is_float
 from wengert.core.words.arguments import worded
-from wengert.core.words.nearest import nearest
+from wengert.core.words.nearest import likeness
 from wengert.errors import ShapeError
 from wengert.nn.normalization import BatchNorm
 from wengert.nn.sequential import Sequential
@@ -22,6 +24,7 @@ from wengert.nn.sequential import Sequential
 Model = TypeVar("Model")
 _RUNNING = ("running_mean", "running_var", "num_batches_tracked")
 _SHOWN = 6  # names in a message
+_COMPARED = 200  # names that are looked at for the likeliest pair
 
 
 @worded
@@ -31,7 +34,8 @@ def from_torch_names(model: Model, tensors: Mapping[str, Any]) -> Model:
 
     Every parameter of the model must be there in its shape, and nothing besides, but for what a
     BatchNorm of torch counts: `running_statistics` reads that. Arrays are copied, in the dtypes of
-    the model.
+    the model. What is tied there stays tied: one of its names is enough, and under several of them
+    the values must be the same.
 
     >>> model = wg.nn.Sequential(wg.nn.Linear(2, 3), "relu", wg.nn.LayerNorm(3))
     >>> tensors = {
@@ -53,12 +57,16 @@ def from_torch_names(model: Model, tensors: Mapping[str, Any]) -> Model:
         {prefix for _, prefix in known if prefix is not None},
     )
     ignored = {f"{prefix}{name}" for prefix in counted for name in _RUNNING}
-    missing = [name for name in names if name not in tensors]
+    tied: dict[int, list[str]] = {}  # the names of each array
+    for name, x in zip(names, leaves, strict=True):
+        tied.setdefault(id(x), []).append(name)
+    missing = [same[0] for same in tied.values() if not any(name in tensors for name in same)]
     extra = [name for name in tensors if name not in names and name not in ignored]
     if missing or extra:
         raise _unlike(missing, extra)
-    found = [_fitted(name, tensors[name], x) for name, x in zip(names, leaves, strict=True)]
-    filled: Model = tree.unflatten(structure, found)
+    arrays = {id(x): x for x in leaves}
+    made = {key: _filled(same, tensors, arrays[key]) for key, same in tied.items()}
+    filled: Model = tree.unflatten(structure, [made[id(x)] for x in leaves])
     return filled
 
 
@@ -89,6 +97,20 @@ def _part(node: Any, name: str) -> Any:
     return getattr(node, name)
 
 
+def _filled(names: list[str], tensors: Mapping[str, Any], like: Any) -> Any:
+    """The array that has these names, several where it is tied."""
+    there = [name for name in names if name in tensors]
+    first, *others = (_fitted(name, tensors[name], like) for name in there)
+    for name, x in zip(there[1:], others, strict=True):
+        if not np.array_equal(first, x, equal_nan=is_float(first.dtype)):
+            raise ValueError(
+                f"from_torch_names: {there[0]} and {name} differ; in the model they are tied, one "
+                "array at both places. Leave one of them out of the dictionary, or make a model "
+                "with an array for each."
+            )
+    return first
+
+
 def _fitted(name: str, given: Any, like: Any) -> Any:
     x = np.asarray(given)
     if x.shape != tuple(like.shape):
@@ -106,12 +128,28 @@ def _unlike(missing: list[str], extra: list[str]) -> ValueError:
         told.append(f"there is no {_listed(missing)}")
     if extra:
         told.append(f"the model has no place for {_listed(extra)}")
-    close = nearest(missing[0], extra) if missing and extra else None
-    pair = f" Is {close} meant for {missing[0]}?" if close else ""
+    likeliest = _likeliest(missing, extra)
+    pair = " Is {1} meant for {0}?".format(*likeliest) if likeliest else ""
     return ValueError(
         f"from_torch_names: {' and '.join(told)}; names must be those of the model's fields, and "
         f"each must be there once.{pair} Rename them in the dictionary, or change the model."
     )
+
+
+def _likeliest(missing: list[str], extra: list[str]) -> tuple[str, str] | None:
+    """Of the missing names that are shown and those that are too many, the two that end with the
+    most parts in common; of several such, the two that are most alike.
+    """
+    pairs = [(ours, theirs) for ours in missing[:_SHOWN] for theirs in extra[:_COMPARED]]
+    if not pairs:
+        return None
+    return max(pairs, key=lambda pair: (_shared_end(*pair), likeness(*pair)))
+
+
+def _shared_end(a: str, b: str) -> int:
+    """How many parts two names have in common at their ends."""
+    parts = zip(reversed(a.split(".")), reversed(b.split(".")), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], parts))
 
 
 def _listed(names: list[str]) -> str:

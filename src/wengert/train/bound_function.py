@@ -13,6 +13,7 @@ import numpy as np
 from wengert.api.compiling.eager import eager, is_eager
 from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
+from wengert.core import tree
 from wengert.core.dims import Dim, Shape
 from wengert.core.table import op
 from wengert.core.words.source import Line
@@ -53,6 +54,7 @@ class BoundFunction(Uncopied):
         number: int,
         dims: Dims | None = None,
         met: Met | None = None,  # the programs of other functions of the same code
+        keeps_numbers: bool = False,  # whether the model's are numbers in what is returned
     ) -> None:
         self.function = f
         storage, cast = engine.plan.storage, engine.plan.cast
@@ -93,6 +95,7 @@ class BoundFunction(Uncopied):
             engine.threads,
             IGNORE,
             met=met,
+            passed=tree.static_numbers(storage.structure) if keeps_numbers else frozenset(),
         )
         self._quick_calls = QuickBoundCalls(engine.guard, engine.shown, self._own, self._programs)
         self._quick: Call = never  # the way of calls, while nothing else is under way

@@ -39,11 +39,13 @@ class LivePrograms:
         donate: tuple[str, ...] = (),
         early: tuple[str, ...] = (),
         met: Met | None = None,  # the programs of other functions of the same code
+        passed: frozenset[int] = frozenset(),  # identities of numbers that it may pass on
     ) -> None:
         self.function, self._own, self._names = function, own, names
         self._dims, self._model = dims or {}, ModelForm(own_trees[0])
         roots = (user, *held(own_trees))
-        self._options = donate, nonfinite, threads, early, roots, met or Met(user, self._dims)
+        met = met or Met(user, self._dims)
+        self._options = donate, nonfinite, threads, early, roots, met, passed
         self._compiled: dict[int, Compiled] = {}  # by how many batch arguments there are
         self.entry: Any = never
         self._latest: Executable | None = None  # whose entry it is

@@ -20,7 +20,12 @@ from wengert.optim.optimizer import Optimizer
 from wengert.runtime.aligned_memory import aligned_array, aligned_count
 from wengert.runtime.outside.live import mark_live
 from wengert.runtime.outside.watch import owner_of
-from wengert.train.recorded.optimizer_groups import Group, group_of, has_users_initial
+from wengert.train.recorded.optimizer_groups import (
+    Group,
+    group_of,
+    has_users_initial,
+    tie_told,
+)
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -98,8 +103,10 @@ def layout_of(
             "np.zeros, or convert them with astype(np.float32)."
         )
     if all(groups[group].frozen for group, _ in found):
+        taken = [(p.paths, groups[key[0]].glob) for key, each in found.items() for p in each]
         raise OptimError(
-            "TrainStep: every parameter is frozen; at least one must have an optimizer. Change "
+            "TrainStep: every parameter is frozen; at least one must have an optimizer."
+            f"{tie_told(taken, known)} Change "
             f"the globs {', '.join(repr(g.glob) for g in groups if g.frozen)}."
         )
     return found

@@ -22,7 +22,7 @@ from wengert.runtime.profile import Profile
 from wengert.train.batch import FunctionParameters
 from wengert.train.bound_function import EVALUATING, BoundFunction
 from wengert.train.checkpoints.checkpoint import Checkpoint
-from wengert.train.checkpoints.files import File, load, save
+from wengert.train.checkpoints.files import File, load_state, save
 from wengert.train.checkpoints.fingerprint import fingerprint
 from wengert.train.describe import described
 from wengert.train.engine import Engine
@@ -323,7 +323,8 @@ class TrainStep(StepViews, Explained, Uncopied):
         """Compiled `f(model, *args)` on the live parameters; `dims` opens axes of its arguments
         beside axis 0. Parameters `rng` and `averaged` that have no default are given, as to a loss;
         numbers then depend on seed, function and call. A function of the same code and with the
-        same variables from outside as one that was bound before has its programs.
+        same variables from outside as one that was bound before has its programs. Numbers of the
+        model stay numbers in what it returns.
 
         >>> step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(2), wg.optim.SGD(1.0))
         >>> predict = step.bind(lambda w, x: x @ w)
@@ -362,7 +363,7 @@ class TrainStep(StepViews, Explained, Uncopied):
 
     def load(self, path: File) -> None:
         """Go on from a file that `save` wrote."""
-        self._load("TrainStep.load", lambda: load(path))
+        self._load("TrainStep.load", lambda: load_state(path, "TrainStep.load"))
 
     def _load(self, by: str, state: Callable[[], Any]) -> None:
         engine = self._engine
@@ -443,4 +444,6 @@ def _bound(
     dims: Dims | None,
     met: Met | None = None,
 ) -> BoundFunction:
-    return BoundFunction(engine, f, _parameters_of(engine, f), number, dims, met)
+    evaluating = number == EVALUATING  # which takes means, of numbers as well
+    parameters = _parameters_of(engine, f)
+    return BoundFunction(engine, f, parameters, number, dims, met, not evaluating)

@@ -83,8 +83,11 @@ class StepViews:
 
     @property
     def optimizer_states(self) -> dict[str, Any]:
-        """What the optimizers keep, by name: live trees in the form of the model, with None where
-        an optimizer keeps no such thing.
+        """What the optimizers keep, by name: live trees in the form of the model, with 0 for its
+        numbers and None where an optimizer keeps no such thing. Those that follow the weights, as
+        the average of `wg.optim.EMA` and the slow weights of `wg.optim.Lookahead`, are whole
+        models: numbers are the model's, and so are the weights that an optimizer does not follow,
+        which can only be read there.
         """
         if recording_threads:
             refuse_reading("TrainStep.optimizer_states")
@@ -92,7 +95,13 @@ class StepViews:
         engine.guard.read(partial(engine.unseen.fill, False))  # they can be written to from now on
         storage = self._engine.plan.storage
         names = dict.fromkeys(name for segment in storage.trained for name in segment.states)
-        shown = {name: storage.views(partial(_state_of, name)) for name in names}
+        following = {name for segment in storage.trained for name in segment.followers}
+        shown = {
+            name: storage.followed(name)
+            if name in following
+            else storage.views(partial(_state_of, name))
+            for name in names
+        }
         return engine.shown.show("optimizer_states", shown)  # type: ignore[no-any-return]
 
     # Numbers.

@@ -220,13 +220,30 @@ class Storage:
         form = tree.derivative_form(self.structure)
         return tree.unflatten(form, [found[place] for place in self.places])
 
+    def followed(self, name: str) -> Any:
+        """A whole model whose weights are a state that follows them, such as an average. What no
+        optimizer keeps it of is the model's own, and can only be read there.
+        """
+        found = [_read_only(x) for x in self.leaves]
+        for segment in self.trained:
+            if name in segment.states:
+                for parameter in segment.parameters:
+                    found[parameter.place] = parameter.view(segment.states[name])
+        return self.tree(found)
+
     def assignment(self, model: Any) -> Callable[[], None]:
         """A function that copies the leaves of a tree of the model's form into the live arrays."""
         leaves, structure = tree.flatten(model)
         if not structure.alike(self.structure) or len(leaves) != len(self.places):
+            own = {path for names in self.paths for path in names}
+            repair = (  # as a file gives it that is read without its types
+                "Write step.model = wg.load(path, like=step.model) if it is from a file"
+                if set(tree.paths(model)) == own
+                else "Build it with wg.tree.map over step.model"
+            )
             raise ShapeError(
                 f"TrainStep: the model was assigned {structure}; a tree of the form "
-                f"{self.structure} is needed. Build it with wg.tree.map over step.model."
+                f"{self.structure} is needed. {repair}."
             )
         _require_same_values("model", structure, self.structure)
         given: dict[int, Array] = {}
@@ -305,6 +322,13 @@ def _copied(x: Array) -> Array:
     made = live_zeros(x.size, x.dtype.newbyteorder("=")).reshape(x.shape)
     made[...] = x
     return made
+
+
+def _read_only(x: Array) -> Array:
+    """A view that shows an array and does not let it be written to."""
+    view = x.view()
+    view.flags.writeable = False
+    return view
 
 
 def carried_arrays(state: Any, cast: DType | None) -> tuple[list[Array], tree.Structure]:

@@ -69,6 +69,7 @@ class Compiled:
         early: tuple[Named, ...] = (),  # donated arguments that are written whatever happens
         roots: Sequence[Any] = (),  # the user's functions, where `function` is not one itself
         met: Met | None = None,  # the programs of other compiled forms of the function
+        passed: frozenset[int] = frozenset(),  # identities of numbers it has and may pass on
     ) -> None:
         functools.update_wrapper(self, function)
         self._function, self._roots = function, roots or (function,)
@@ -77,6 +78,7 @@ class Compiled:
         self._nonfinite, self._threads = nonfinite, threads
         self._static, self._donate, self._early = static, (*donate, *early), early
         self._met = met or Met(function, alone=True)
+        self._passed = passed
         self._signature: inspect.Signature | None = None
         self._places: dict[int, tuple[int, ...]] = {}  # of static arguments, by how many there are
         self._fixed: set[int] = set()  # arguments whose numbers Python needs while recording
@@ -132,7 +134,8 @@ class Compiled:
             self._require_dtypes(given, leaves)
         donated = self._among(given, places, self._donate)
         early = self._among(given, places, self._early)
-        call = EagerCall(self._function, structure, places, donated, self._nonfinite, early)
+        options = donated, self._nonfinite, early, self._passed
+        call = EagerCall(self._function, structure, places, *options)
         if isinstance(self._opened, OpenSizes) and self._opened.dims:
             types, _ = input_types(arrays, call.names(arrays), self._opened.dims, "compile")
             require_sizes(types, [x.shape for x in arrays])
@@ -315,7 +318,7 @@ class Compiled:
         returned: list[tree.Structure] = []
         names = argument_names(self._function, len(args))
         keys = {i: key_of_argument(names[i]) for i in numbers}
-        passed = passed_on(structure)
+        passed = passed_on(structure) | self._passed
 
         @functools.wraps(self._function)
         def recorded(*given: Any) -> Any:

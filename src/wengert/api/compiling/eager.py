@@ -59,6 +59,7 @@ class EagerCall:
     donated: Sequence[int]  # positions among the distinct arrays
     nonfinite: str
     early: Sequence[int] = ()  # those of the donated ones that are written whatever happens
+    passed: frozenset[int] = frozenset()  # identities of numbers it has and may pass on
 
     @noticed_at_users_lines
     def run(self, arrays: Sequence[Any]) -> Any:
@@ -71,7 +72,7 @@ class EagerCall:
             found = self.function(*(x.value if isinstance(x, Static) else x for x in arguments))
         leaves = [shown[place] for place in self.places]
         require_unwritten("compile", self._label, self.structure, leaves, arguments, found)
-        passed = passed_on(self.structure)
+        passed = passed_on(self.structure) | self.passed
         returned = structure_of(found, (), passed)
         outputs = [_owned(x) for x in tree.leaves(tree.arrays(found, passed))]
         fault = self._fault(returned, outputs)

@@ -9,6 +9,11 @@ ALIKE = 0.6  # of 1: names that share less are about something else
 _SHORT, _LONG = 5, 9  # letters of a name from which one, and two, may be wrong
 
 
+def likeness(a: str, b: str) -> float:
+    """How much of two names is alike, from 0 to 1."""
+    return SequenceMatcher(a=a, b=b).ratio()
+
+
 def nearest(given: str, known: Iterable[str], alike: float = 0.0) -> str | None:
     """The known name most like the one that was given; None if none is so much alike.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from wengert.core import tree
 from wengert.core.same import same
 from wengert.errors import CheckpointError, WengertError
 from wengert.runtime.refusals import require_plain
+from wengert.train.checkpoints.mistaken_files import model_given
 from wengert.train.engine import Engine
 from wengert.train.option_checks import MOST_EPOCHS, whole
 from wengert.train.runs.progress import Begun, Progress
@@ -122,6 +124,7 @@ class Checkpoint:
         again if it is interrupted. A state of another model or of other options is refused here,
         before anything changes.
         """
+        self._require_no_model(given)
         _require_names("state", given, PARTS, (UNFINISHED, STATIC, FIT))
         _require_static(given.get(STATIC, {}), self._engine.plan.storage.static)
         own = self._arrays()
@@ -160,6 +163,15 @@ class Checkpoint:
             self._engine.measure_states()
 
         return load
+
+    def _require_no_model(self, given: Any) -> None:
+        """Refuse the model itself, or what a file of it holds: dictionaries of its fields."""
+        if isinstance(given, Mapping) and any(part in given for part in PARTS):
+            return
+        if isinstance(given, list | tuple | Mapping) or is_dataclass(given):
+            own = {path for paths in self._engine.plan.storage.paths for path in paths}
+            if set(tree.paths(given)) == own:
+                raise model_given(BY)
 
     def _require_accumulation(self, phase: int, saved: Any) -> None:
         """Refuse gradients that were accumulated as parts of another mean."""

@@ -35,6 +35,7 @@ from wengert.train.checkpoints.files_structure import (
     to_text,
     unused,
 )
+from wengert.train.checkpoints.mistaken_files import is_of_step, model_given, require_no_step
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -106,9 +107,19 @@ def load(path: File, like: Any = None) -> Any:
     >>> wg.load("model.safetensors", like={"w": wg.zeros((2, 3), dtype=np.float32)})["w"].dtype
     dtype('float32')
     """
+    require_no_step(like)
     target = _target("load", path)
     content = _Content(os.fspath(path), target)
     return content.tree() if like is None else content.fitted(like)
+
+
+def load_state(path: File, by: str) -> Any:
+    """Read what the `state_dict` of a step gave; errors begin with `by` where it is a model."""
+    content = _Content(os.fspath(path), _target("load", path))
+    entries = content.entries()
+    if any(entry.is_function for entry in entries.values()) and not is_of_step(entries):
+        raise model_given(by)  # without its functions it could not even be read
+    return content.tree()
 
 
 class _Content:
@@ -187,13 +198,17 @@ class _Content:
             raise self._corrupt(f"its description of the tree is broken: {error}") from error
 
     def fitted(self, like: Any) -> Any:
+        return Fitting(self.shown, self.entries(), foreign=self.text is None).fit(like)
+
+    def entries(self) -> dict[str, FileEntry]:
+        """What is in the file, by path."""
         entries: dict[str, FileEntry] = {}
         try:
             for path, encoded in terminals(self.encoded):
                 entries[unused(path, entries)] = self._entry(encoded, path)
         except _BROKEN as error:
             raise self._corrupt(f"its description of the tree is broken: {error}") from error
-        return Fitting(self.shown, entries, foreign=self.text is None).fit(like)
+        return entries
 
     def _entry(self, encoded: Any, path: str) -> FileEntry:
         if isinstance(encoded, dict) and "function" in encoded:

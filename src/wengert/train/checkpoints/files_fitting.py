@@ -13,6 +13,7 @@ from wengert.core.words.functions import NAMELESS, name_of_function
 from wengert.core.words.warn import warn_user
 from wengert.errors import CheckpointError, CheckpointWarning
 from wengert.train.checkpoints.files_structure import below, node_of, unused
+from wengert.train.checkpoints.mistaken_files import is_of_step, step_file_given
 
 _SHOWN = 8  # paths named in a message before the rest is counted
 
@@ -41,6 +42,8 @@ class Fitting:
     def fit(self, like: Any) -> Any:
         """A tree of the form of `like` with the values of the file; refuses any difference."""
         places = _paths(like)
+        if is_of_step(self.entries) and not is_of_step([path for path, _ in places]):
+            raise step_file_given(self.file)
         self._require_same_paths(places)
         self._require_same_types(places)
         return _rebuilt(like, iter(self._values(places)))

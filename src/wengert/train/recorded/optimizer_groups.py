@@ -174,6 +174,17 @@ class Optimizers(dict[str, Optimizer | None]):
         """A copy is a plain dict."""
         return dict, (dict(self),)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse a setting of the dict, which has none: nothing would come of it."""
+        glob = next((glob for glob, each in self.items() if each is not None), EVERYTHING)
+        raise AttributeError(
+            f"TrainStep.optimizer: {name} was set; it is a dict of optimizers, for "
+            f"{', '.join(map(repr, self))}, each with settings of its own. Write "
+            f"step.optimizer[{glob!r}].{name} = ….",
+            name=name,
+            obj=self,
+        )
+
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
@@ -229,18 +240,41 @@ def require_useful(
     """
     paths = [path for names in leaves for path in names]
     for number, group in enumerate(groups):
-        matched = [path for path in paths if _matches(group.glob, path, paths)]
-        first = [_first_match(groups[:number], path, paths) for path in matched]
-        if number not in taken and group.glob != EVERYTHING and None not in first:
-            warn_user(
-                f"TrainStep: the glob {group.glob!r} takes no parameter; globs before it, such as "
-                f"{first[0]!r}, take all it matches, and the first that "
-                "matches counts. Put it before them, or leave it out.",
-                GroupWarning,
-            )
+        if number not in taken and group.glob != EVERYTHING:
+            matched = [
+                names for names in leaves if any(_matches(group.glob, x, paths) for x in names)
+            ]
+            first = [_first_match(groups[:number], names, paths) for names in matched]
+            if None not in first:
+                tie = tie_told(zip(matched, first, strict=True), paths)
+                warn_user(
+                    f"TrainStep: the glob {group.glob!r} takes no parameter; globs before it, such "
+                    f"as {first[0]!r}, take all it matches, and the first that matches counts."
+                    f"{tie} Put it before them, or leave it out.",
+                    GroupWarning,
+                )
         if group.optimizer is not None:
             group.optimizer.require_paths(paths)
 
 
-def _first_match(groups: Sequence[Group], path: str, known: Collection[str]) -> str | None:
-    return next((group.glob for group in groups if _matches(group.glob, path, known)), None)
+def _first_match(
+    groups: Sequence[Group], names: Sequence[str], known: Collection[str]
+) -> str | None:
+    """The first glob that takes an array, which has these paths."""
+    matching = (g.glob for g in groups if any(_matches(g.glob, path, known) for path in names))
+    return next(matching, None)
+
+
+def tie_told(taken: Iterable[tuple[Sequence[str], str | None]], known: Collection[str]) -> str:
+    """A sentence about the first array that a glob takes by some of its paths and not by others,
+    given the paths of each array and the glob that takes it; nothing where there is none.
+    """
+    for names, glob in taken:
+        here = [path for path in names if _matches(glob or EVERYTHING, path, known)]
+        others = [path for path in names if path not in here]
+        if here and others:
+            return (
+                f" {others[0]!r} is tied to {here[0]!r}: one array, and so one parameter, at both "
+                f"paths, which {glob!r} takes."
+            )
+    return ""
