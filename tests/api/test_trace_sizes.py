@@ -101,6 +101,12 @@ SPECIALISING = {
     "arange": lambda x: x * np.arange(x.shape[0]),
     "creation": lambda x: x * np.ones(x.shape[0]),
     "iteration": lambda x: sum(row for row in x),
+    "product": lambda x: x * np.prod(x.shape[0]),
+    "reduce": lambda x: x * np.add.reduce(x.shape[0], axis=None),
+    "outer": lambda x: x * np.multiply.outer(x.shape[0], 2),
+    "given dtype": lambda x: x * np.add(x.shape[0], 1, dtype=np.float32),
+    "given out": lambda x: x * np.add(x.shape[0], 1, out=np.zeros(())),
+    "at": lambda x: (np.add.at(counts := np.zeros(3), 1, x.shape[0]), x * counts)[1],
 }
 
 

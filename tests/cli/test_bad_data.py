@@ -8,6 +8,8 @@ import pytest
 from cli.conftest import EVIL, HEAD, SMALL, table_rows, write_table
 from wengert.cli import ExitCode
 from wengert.cli.datasets import data_source
+from wengert.cli.datasets.data_table import Column, texts
+from wengert.cli.datasets.preparation import fitted_features
 
 
 def changed(row, column, cell):
@@ -60,7 +62,12 @@ BAD_FILES = {
     "semicolons": ("a.csv", b"a;b;y\n1;2;3\n", "it looks as if a semicolon separated them. Add"),
     "tabs": ("a.csv", b"a\tb\ty\n1\t2\t3\n", "Add --delimiter tab"),
     "no header": ("a.csv", b"1,2\n3,4\n", "a.csv:1: the first line is all numbers"),
-    "no name": ("a.csv", b"a,,y\n1,2,3\n", "a.csv:1: column 2 of 3 has no name"),
+    "no name": ("a.csv", b"a,,y\n1,2,3\n", "a.csv:1: column 2 of 3 has no name. Name it in"),
+    "pandas' index": (
+        "a.csv",
+        b",a,y\n0,2,3\n",
+        "write the file with df.to_csv(path, index=False)",
+    ),
     "same names": ("a.csv", b"a,a,y\n1,2,3\n", "several columns are named 'a'"),
     "open quote": ("a.csv", b'a,y\n"1,2\n', "a quote that opens a cell must be closed"),
     "decimal commas": ("a.csv", b'a,y\n"1,5",2\n"2,5",3\n', "'1,5' has a decimal comma"),
@@ -129,6 +136,14 @@ def test_what_is_not_there_is_named(command, tmp_path):
         (["shop.csv", "--target", "bougt"], "'bougt' is not a column"),
         (["shop.csv", "--target", "bougt"], "Did you mean 'bought'?"),
         (["shop.csv", "--target", "bought", "--ignore", "x"], "--ignore 'x' is not a column"),
+        (
+            ["shop.csv", "--target", "bought", "--ignore", "colour,size"],
+            "Write --ignore 'colour' --ignore 'size'.",
+        ),
+        (
+            ["shop.csv", "--target", "bought", "--ignore", "size", "--keep", "size"],
+            "--ignore and --keep both name 'size'",
+        ),
     ]:
         code, _, complaint = command("train", *arguments)
         assert (code, message in complaint) == (ExitCode.DATA, True), complaint
@@ -223,3 +238,25 @@ def test_a_file_that_must_not_be_read_is_told(command, tmp_path, monkeypatch):
     monkeypatch.setattr(data_source, "_require_file", denied)
     code, _, complaint = command("train", "a.csv")
     assert (code, "a.csv: cannot be read (Permission denied)" in complaint) == (ExitCode.DATA, True)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("${}.25", "such as '$10.25': write them without it, 10.25,"),
+        ("{}.25 €", "such as '10.25 €': write them without it, 10.25,"),
+        ("{}%", "such as '10%': write them without it, 10,"),
+        ("-${}", "such as '-$10': write them without it, -10,"),
+        ("3,2{}.5", "such as '3,210.5': write them without it, 3210.5,"),
+        ("name {}", None),
+        ("{}a", None),
+    ],
+)
+def test_numbers_with_a_sign_are_told_from_names(written, said):
+    cells = texts(written.format(i) for i in range(10, 50))
+    heard = []
+    fitted_features([Column("price", cells)], heard.append)
+    assert len(heard) == 1
+    assert "it is left out" in heard[0]
+    assert ("look like numbers with a sign" in heard[0]) == (said is not None)
+    assert said is None or said in heard[0]

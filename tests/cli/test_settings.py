@@ -114,3 +114,13 @@ def test_optimizers_have_their_rate_and_decay(name):
     assert type(found).__name__ == OPTIMIZERS[name]
     assert "0.5" in repr(found)
     assert "weight_decay=0.25" in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("--learning-rate", "--lr"), ("--learning_rate", "--lr"), ("--label", "--target")],
+)
+def test_a_flag_of_other_programs_is_translated(command, typed, meant):
+    code, _, complaint = command("train", "digits", typed, "1")
+    assert code == ExitCode.USAGE
+    assert f"No such option: {typed} (Possible options: {meant})" in complaint

@@ -62,3 +62,18 @@ def test_a_generator_that_is_made_inside_with_a_seed():
         warnings.simplefilter("error")
         wg.compile(lambda x: x * np.random.default_rng(3).normal(size=3))(X)
         wg.compile(lambda x: x * np.random.RandomState(3).normal(size=3))(X)
+
+
+class _SystemsBits(random.SystemRandom):
+    """Draws that are told, from a generator without a position."""
+
+    told = iter([1, 1, 1, 0, 1, 1, 1])
+
+    def getrandbits(self, k):
+        return next(_SystemsBits.told)
+
+
+def test_few_numbers_that_are_the_same_by_chance_are_still_random():
+    bits = _SystemsBits()
+    with pytest.warns(RandomnessWarning, match="constant of the program"):
+        wg.compile(lambda x: x * bits.getrandbits(1))(X)

@@ -128,6 +128,16 @@ def test_objects_outside_are_told_by_what_differs():
     assert "0x" not in text
 
 
+def test_a_shape_is_named_where_the_dtype_is_another_one_too():
+    step = wg.TrainStep(
+        lambda w, r: wg.sum(w) * wg.sum(r), np.ones(2, np.float32), wg.optim.SGD(0.0)
+    )
+    given = np.ones((1, 1, 1), np.float32), np.ones(1, np.float32), np.ones((1, 1))
+    (text,) = shapes(step, *given)
+    assert "'r' has shape (batch, 1) and dtype float64 and had (batch,) and float32" in text
+    assert "Give it one number of axes, and one dtype" in text
+
+
 def test_the_warning_is_a_class_of_errors_and_points_at_the_function():
     f = wg.compile(lambda x: x * 2)
     with warnings.catch_warnings(record=True) as caught:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import ShapeError, SizeWarning
+from wengert.errors import RandomnessWarning, ShapeError, SizeWarning
 
 TIME = wg.Dim("time")
 
@@ -192,6 +192,23 @@ def test_a_size_that_the_function_compares_is_part_of_the_program(way):
     call = calls[way]
     with pytest.warns(SizeWarning, match="Python needed the size"):
         assert [float(call(np.ones((n, 2)))) for n in (3, 1, 2)] == [1.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda n: np.random.randint(0, 2, size=n),
+        lambda n: np.random.choice(2, n),
+        lambda n: np.random.choice([0, 1], size=n, p=[0.5, 0.5]),
+        lambda n: np.random.default_rng().integers(0, 2, size=n),
+        lambda n: np.random.default_rng().choice(2, size=n),
+    ],
+)
+def test_numpy_draws_as_many_numbers_as_there_are_rows(draw):
+    step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(2), wg.optim.SGD(0.0))
+    act = step.bind(lambda w, x: draw(x.shape[0]) + 0 * wg.sum(x @ w))
+    with pytest.warns(SizeWarning, match="Python needed the size"), pytest.warns(RandomnessWarning):
+        assert act(np.ones((99, 2))).shape == (99,)
 
 
 def test_a_python_list_is_repeated_as_often_as_there_are_rows():

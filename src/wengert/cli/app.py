@@ -7,10 +7,11 @@ from functools import partial
 from glob import escape, glob
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
 from wengert.cli.datasets.builtin_sets import SETS
 from wengert.cli.datasets.data_source import ENDINGS
@@ -35,6 +36,7 @@ from wengert.cli.train_settings import (
     OPTIMIZERS,
     SCHEDULES,
     TrainSettings,
+    called_here,
     flag,
     merged,
     parsed_layers,
@@ -114,6 +116,10 @@ def train(
     ] = None,
     ignore: Annotated[
         list[str] | None, _option("A column to leave out; may repeat.", panel=_D)
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        _option("A column to learn from although it numbers the rows; may repeat.", panel=_D),
     ] = None,
     missing: Annotated[
         str | None,
@@ -205,7 +211,7 @@ def _train(
     flags = dict(given)
     if "layers" in flags:
         flags["layers"] = parsed_layers(flags["layers"])
-    for name in ("categorical", "ignore"):
+    for name in ("categorical", "ignore", "keep"):
         if name in flags:
             flags[name] = tuple(flags[name])
     checked = {name: require_setting(name, value, flag(name)) for name, value in flags.items()}
@@ -337,6 +343,22 @@ def about(
     """Train small networks on tables, compiled to native code; look at what came of it."""
 
 
+class _TrainCommand(TyperCommand):  # type: ignore[misc]  # typer has no types here
+    """Knows what other programs call its flags."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return cast("list[str]", super().parse_args(ctx, args))
+        except Exception as error:  # typer has this class from click, or from a copy of it
+            name = getattr(error, "option_name", None)
+            if isinstance(name, str) and hasattr(error, "possibilities"):
+                given = name.lstrip("-").replace("-", "_").lower()
+                here = called_here(given)
+                if here != given:
+                    error.possibilities = [flag(here)]
+            raise
+
+
 def make_app() -> typer.Typer:
     app = typer.Typer(
         no_args_is_help=True,
@@ -344,7 +366,7 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(epilog=EXIT_CODES)(about)
-    app.command(help=TRAIN_HELP, epilog=TRAIN_EXAMPLES)(train)
+    app.command(cls=_TrainCommand, help=TRAIN_HELP, epilog=TRAIN_EXAMPLES)(train)
     app.command(epilog=PREDICT_EXAMPLES)(predict)
     app.command(epilog="Example:\n\nwengert inspect runs/digits-1")(inspect)
     app.command(epilog=COMPARE_EXAMPLES)(compare)

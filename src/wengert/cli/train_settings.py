@@ -41,6 +41,7 @@ class TrainSettings:
     task: str | None = None
     categorical: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
     missing: str = REFUSE
     delimiter: str | None = None
     header: bool = True
@@ -67,6 +68,7 @@ class TrainSettings:
             self.task,
             self.categorical,
             self.ignore,
+            self.keep,
             self.missing,
             self.validation,
             self.seed,
@@ -116,6 +118,7 @@ RULES: Mapping[str, _Rule] = {
     "task": _one_of((CLASSIFICATION, REGRESSION)),
     "categorical": _Rule((str,), words="a list of names of columns", many=True),
     "ignore": _Rule((str,), words="a list of names of columns", many=True),
+    "keep": _Rule((str,), words="a list of names of columns", many=True),
     "missing": _one_of((REFUSE, DROP, FILL)),
     "delimiter": _Rule((str,), lambda value: bool(value), "a character"),
     "header": _Rule((bool,), words="true or false"),
@@ -212,13 +215,13 @@ def _line_of(text: str, key: str) -> int:
 
 
 def _unknown_key(path: Path, text: str, key: str) -> str:
-    guess = nearest(_elsewhere(key), RULES, ALIKE)
+    guess = nearest(called_here(key), RULES, ALIKE)
     meant = f"Did you mean {guess}?" if guess else f"The settings are {', '.join(RULES)}."
     return f"{path}:{_line_of(text, key)}: {key!r} is no setting. {meant}"
 
 
-def _elsewhere(key: str) -> str:
-    """What other programs call a setting."""
+def called_here(key: str) -> str:
+    """The setting that other programs call so."""
     known = {
         "learning_rate": "lr",
         "hidden_layer_sizes": "layers",
@@ -226,10 +229,14 @@ def _elsewhere(key: str) -> str:
         "clip_norm": "clip",
         "validation_split": "validation",
         "validation_fraction": "validation",
+        "test_size": "validation",
         "max_iter": "epochs",
+        "max_epochs": "epochs",
         "early_stopping": "patience",
         "random_state": "seed",
         "label": "target",
+        "drop": "ignore",
+        "exclude": "ignore",
         "n_jobs": "threads",
     }
     return known.get(key.lower(), key.lower())

@@ -106,12 +106,12 @@ class Dim:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NumPy's functions, and arithmetic with NumPy arrays: a Dim is a run-time scalar there."""
+        function = UFUNCS.get(ufunc)
+        if function is None or method != "__call__" or kwargs:
+            return int(self)  # specialises; so do reduce, accumulate, reduceat, outer and at
         if all(isinstance(x, Dim | int | np.integer) for x in inputs) and ufunc in _ARITHMETIC:
             left, right = (x if isinstance(x, Dim) else int(x) for x in inputs)
             return _ARITHMETIC[ufunc](left, right)
-        function = UFUNCS.get(ufunc)
-        if function is None or method != "__call__" or kwargs:
-            return int(self)  # specialises
         return function(*inputs)
 
     @property

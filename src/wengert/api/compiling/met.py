@@ -317,6 +317,13 @@ def _difference(name: str, before: Any, now: Any, dims: Dims) -> str:
             f"{name} has {', '.join(now)} and had {', '.join(before)}, and each value compiles "
             "one. Pass a number as an argument of its own, or an array"
         )
+    if now.dtype != before.dtype and now.shape != before.shape:
+        # A dtype alone may have made none: a step converts what it is given.
+        repair = "shape" if now.ndim == before.ndim else "number of axes"
+        return (
+            f"{name!r} has shape {now.shape} and dtype {now.dtype} and had {before.shape} and "
+            f"{before.dtype}, and each shape compiles one. Give it one {repair}, and one dtype"
+        )
     if now.dtype != before.dtype:
         return (
             f"{name!r} has dtype {now.dtype} and had {before.dtype}, and each dtype compiles one. "

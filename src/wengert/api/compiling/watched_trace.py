@@ -25,6 +25,8 @@ from wengert.runtime.outside.watch import Captured, Watch, owner_of
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
+_MORE_RECORDINGS = 4  # of a function that may draw: few numbers, such as one bit, may come again
+
 
 def watched_trace(
     function: Callable[..., Any],
@@ -57,7 +59,7 @@ def watched_trace(
     outside.require_no_tensors(by)
     walk.follow_imports()
     used = moved(before)
-    if used is None and draws_anew(captures) and _differ(graph, record()):
+    if used is None and draws_anew(captures) and _differs_again(graph, record):
         used = "a generator that has no seed or is made inside the function"
     _warn_of_randomness(by, used, captures)
     arrays = _captured(captures, constants, by)
@@ -88,8 +90,12 @@ def _warn_of_randomness(by: str, generator: str | None, captures: Captures) -> N
     )
 
 
+def _differs_again(graph: Graph, record: Callable[[], Graph]) -> bool:
+    """Whether another recording gives another program: one made a generator without a seed."""
+    return any(_differ(graph, record()) for _ in range(_MORE_RECORDINGS))
+
+
 def _differ(graph: Graph, again: Graph) -> bool:
-    """Whether a second recording gave another program: one made a generator without a seed."""
     try:
         return graph_parts(graph) != graph_parts(again)
     except Unkeyed:

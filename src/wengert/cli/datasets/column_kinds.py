@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from wengert.cli.datasets.data_table import Array, Column, DataTable, texts
 from wengert.cli.exit_codes import DataFault
 
 _WHOLE = re.compile(r"^([+-]?\d+)\.0*$")
+_SIGNED = re.compile(r"[+-]?[$€£¥]? ?[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d*)? ?[$€£¥%]?")
+_SIGNS = re.compile("[ ,$€£¥%]")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
@@ -68,6 +71,16 @@ def found_kind(table: DataTable, column: Column) -> Column:
         advice = f"If it is a column of categories, add --categorical {column.name!r}."
         return as_numbers(table, column, advice)
     return column
+
+
+def without_signs(cells: Sequence[str]) -> tuple[str, str] | None:
+    """A text that is a number but for a sign of a currency, a percent sign or commas between
+    thousands, and that number; None unless most of the texts are such.
+    """
+    found = [cell for cell in cells if _SIGNED.fullmatch(cell) and np.isnan(_number(cell))]
+    if not found or 2 * len(found) < len(cells):
+        return None
+    return found[0], _SIGNS.sub("", found[0])
 
 
 def _number(cell: Any) -> float:

@@ -101,14 +101,23 @@ def _require_names(path: Path, line: int, names: Sequence[str], delimiter: str) 
         )
     if "" in names:
         raise DataFault(
-            f"{place}: column {names.index('') + 1} of {len(names)} has no name. Name it, or take "
-            f"the {_worded(delimiter)} away that makes it."
+            f"{place}: column {names.index('') + 1} of {len(names)} has no name. {_naming(names)}"
         )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise DataFault(
             f"{place}: several columns are named {twice[0]!r}; each needs a name of its own."
         )
+
+
+def _naming(names: Sequence[str]) -> str:
+    """What to do about a column without a name: the first one is most likely pandas' index."""
+    if names[0] == "" and names.count("") == 1:
+        return (
+            "It may be the index that pandas writes: write the file with "
+            "df.to_csv(path, index=False), or name the column in the header."
+        )
+    return "Name it in the header, or remove it from every line."
 
 
 def _other_delimiter(name: str, delimiter: str) -> str | None:

@@ -22,6 +22,7 @@ from wengert.cli.datasets.preparation import (
     mean_and_scale,
     require_whole,
 )
+from wengert.cli.datasets.row_numbers import without_row_numbers
 from wengert.cli.exit_codes import DataFault
 
 MOST_CLASSES = 20  # of whole numbers: with more of them, they are taken for measurements
@@ -38,6 +39,7 @@ class DataChoices:
     task: str | None = None
     categorical: Sequence[str] = ()
     ignore: Sequence[str] = ()
+    keep: Sequence[str] = ()
     missing: str = REFUSE
     validation: float = 0.2
     seed: int = 0
@@ -60,6 +62,7 @@ def learning_data(table: DataTable, choices: DataChoices, say: Say) -> LearningD
     alone.
     """
     table, target = _chosen_columns(table, choices)
+    table = without_row_numbers(table, choices.keep, say)
     table, target = _without_gaps(table, target, choices.missing, say)
     task, why = _task(table, target, choices.task)
     if task == CLASSIFICATION:
@@ -95,10 +98,14 @@ def _unsaid(_: str) -> None:
 def _chosen_columns(table: DataTable, choices: DataChoices) -> tuple[DataTable, Column]:
     """The features, each as numbers or names, and the target."""
     target = table.column(_target_name(table, choices.target), "the target")
-    for name in choices.ignore:
-        table.column(name, "--ignore")
-    for name in choices.categorical:
-        table.column(name, "--categorical")
+    for name in ("ignore", "categorical", "keep"):
+        for column in getattr(choices, name):
+            _require_column(table, column, f"--{name}")
+    both = sorted({*choices.ignore} & {*choices.keep})
+    if both:
+        raise DataFault(
+            f"{table.source}: --ignore and --keep both name {both[0]!r}. Take one away."
+        )
     table = table.without([target.name, *choices.ignore])
     if not table.columns:
         raise DataFault(
@@ -110,6 +117,17 @@ def _chosen_columns(table: DataTable, choices: DataChoices) -> tuple[DataTable, 
         for column in table.columns
     )
     return DataTable(table.source, columns, table.lines, table.rows_from), target
+
+
+def _require_column(table: DataTable, name: str, flag: str) -> None:
+    parts = [part.strip() for part in name.split(",")]
+    if name not in table.names and len(parts) > 1 and {*parts} <= {*table.names}:
+        repeated = " ".join(f"{flag} {part!r}" for part in parts)
+        raise DataFault(
+            f"{table.source}: {flag} {name!r} is not a column; the flag takes one column, and may "
+            f"be given several times. Write {repeated}."
+        )
+    table.column(name, flag)
 
 
 def _target_name(table: DataTable, given: str | None) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.cli.datasets.column_kinds import as_names, as_numbers
+from wengert.cli.datasets.column_kinds import as_names, as_numbers, without_signs
 from wengert.cli.datasets.data_table import Array, Column, DataTable, listed
 from wengert.cli.exit_codes import DataFault
 
@@ -230,13 +230,24 @@ def _fitted_names(column: Column, say: Say) -> CategoryFeature | None:
     if len(counts) > FEW_CATEGORIES and 2 * len(counts) > given:
         say(
             f"column {column.name!r} has {len(counts)} different texts in {given} rows, like a "
-            "name or a number of each row; it is left out"
+            f"name or a number of each row; it is left out{_sign_hint(column)}"
         )
         return None
     common = [name for name, _ in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
     if len(common) > MOST_CATEGORIES:
         say(
             f"column {column.name!r} has {len(common)} categories; the {MOST_CATEGORIES} most "
-            "frequent are used, all others count as one"
+            f"frequent are used, all others count as one{_sign_hint(column)}"
         )
     return CategoryFeature(column.name, tuple(sorted(common[:MOST_CATEGORIES])))
+
+
+def _sign_hint(column: Column) -> str:
+    """How a column of texts becomes one of numbers, where signs alone are in the way."""
+    found = without_signs([cell for cell in column.cells if cell is not None])
+    if found is None:
+        return ""
+    return (
+        f". Its texts look like numbers with a sign, such as {found[0]!r}: write them without it, "
+        f"{found[1]}, and the column is learned from as numbers"
+    )

@@ -17,6 +17,7 @@ from wengert.cli.report.error_figures import class_figures, number_figures
 from wengert.cli.report.held_out import FEATURES, ROWS, importances
 from wengert.cli.report.program_figures import program_section
 from wengert.cli.report.report_style import bars, grid, html_page, html_table, tiles
+from wengert.cli.running.class_shares import simplest_answer
 from wengert.cli.running.table_network import Predictor
 from wengert.cli.train_settings import TrainSettings
 from wengert.core import tree
@@ -82,7 +83,11 @@ def _numbers(found: RunFindings) -> list[tuple[str, str]]:
     task = found.data.preparation.target.task
     count = sum(x.size for x in tree.leaves(found.step.model))
     if task == CLASSIFICATION:
-        first = [("held-out accuracy", f"{best['accuracy']:.2%}")]
+        name, share = simplest_answer(found.data)
+        first = [
+            ("held-out accuracy", f"{best['accuracy']:.2%}"),
+            (f"if always {name!r}", f"{share:.2%}"),
+        ]
     else:
         first = [("held-out R²", f"{best['r2']:.3f}"), ("held-out MAE", short(best["mae"]))]
     speed = found.facts["rows_per_second"]

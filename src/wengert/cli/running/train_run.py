@@ -22,6 +22,11 @@ from wengert.cli.datasets.preparation import CLASSIFICATION, Say
 from wengert.cli.exit_codes import CommandError, ExitCode, RunFault, UsageFault
 from wengert.cli.looking.setup_facts import versions
 from wengert.cli.report.report_page import RunFindings, main_metric, report_page
+from wengert.cli.running.class_shares import (
+    simplest_answer,
+    tell_one_answer,
+    tell_rare_classes,
+)
 from wengert.cli.running.model_file import SavedModel, load_model, save_model
 from wengert.cli.running.run_folder import (
     CONFIG,
@@ -33,7 +38,7 @@ from wengert.cli.running.run_folder import (
     read_settings,
     writing,
 )
-from wengert.cli.running.table_network import make_step, outputs
+from wengert.cli.running.table_network import Predictor, make_step, outputs
 from wengert.cli.running.thread_check import check_threads
 from wengert.cli.toml_text import toml_text
 from wengert.cli.train_settings import TrainSettings
@@ -118,6 +123,8 @@ class TrainRun:
             f"data: {len(data.x)} rows to learn from, {len(data.held_x)} held out; {len(kinds)} "
             f"columns ({' and '.join(counts)}) become {data.preparation.width} inputs{classes}"
         )
+        if target.classes:
+            tell_rare_classes(data, self.say)
         if self.settings.batch_size > len(data.x):
             self.say(
                 f"--batch-size {self.settings.batch_size} is more than there are rows: all at once"
@@ -216,10 +223,18 @@ class TrainRun:
         best = next(row for row in found.rows if row["epoch"] == found.facts["best_epoch"])
         number, path = found.facts["best_epoch"] + 1, self.folder.path
         if found.data.preparation.target.task == CLASSIFICATION:
-            result = f"{best['accuracy']:.2%} of the held-out rows are right"
+            name, share = simplest_answer(found.data)
+            result = (
+                f"{best['accuracy']:.2%} of the held-out rows are right; always {name!r} would be "
+                f"right for {share:.2%}"
+            )
         else:
             result = f"held-out R² {best['r2']:.4f}, mean absolute error {best['mae']:.4g}"
         self.say(f"best epoch: {number} of {len(found.rows)}; {result}")
+        if found.data.preparation.target.classes:
+            predictor = Predictor(found.step, found.data.preparation)
+            said = predictor.outputs(found.data.held_x).argmax(axis=1)
+            tell_one_answer(found.data, said, self.say)
         speed = found.facts["rows_per_second"]
         if math.isfinite(speed):
             self.say(f"speed: {speed:,.0f} rows per second")

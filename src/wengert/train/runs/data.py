@@ -17,6 +17,7 @@ from wengert.runtime.native_runs import DataRows
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
 from wengert.train.batch import leaf_names, require_no_list
+from wengert.train.runs.model_among_data import refuse_model
 from wengert.train.storage import Array
 
 NUMBERS = "biuf"  # kinds of dtypes
@@ -36,7 +37,7 @@ class Data:
         size: Any,
         may_be_short: bool = False,  # whether the only batch may have fewer rows
     ) -> None:
-        given = tuple(arguments)
+        given, self._names = tuple(arguments), names
         self._paths = partial(leaf_names, names, given)  # asked for where something is refused
         self.leaves: list[Array]
         if all(type(x) is np.ndarray for x in given):
@@ -105,6 +106,7 @@ class Data:
                 "at least one."
             )
         if len(counts) > 1:
+            refuse_model(by, self._names, self._batch(self.leaves), self.whole)
             known = zip(self._paths(), self.leaves, self.whole, strict=True)
             given = ", ".join(f"{path}: {len(x)}" for path, x, whole in known if not whole)
             raise ShapeError(

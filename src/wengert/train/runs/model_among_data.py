@@ -1,0 +1,45 @@
+"""Models that are given to a run among its data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from wengert.core import tree
+from wengert.errors import ShapeError
+
+
+def refuse_model(
+    by: str, names: Sequence[str], arguments: Sequence[Any], whole: Sequence[bool]
+) -> None:
+    """Refuse an argument whose arrays are most likely the parameters of a model, and say how a
+    target network is given. `whole` says of each array whether it is passed on as it is, and has no
+    rows.
+    """
+    is_whole = iter(whole)
+    counts = [[len(leaf) for leaf in tree.leaves(x) if not next(is_whole)] for x in arguments]
+    for k, (name, x) in enumerate(zip(names, arguments, strict=True)):
+        others = Counter(rows for each in (*counts[:k], *counts[k + 1 :]) for rows in each)
+        if not others or tree.is_leaf(x):
+            continue
+        if _is_model(x, counts[k], others.most_common(1)[0][0]):
+            found = ", ".join(map(str, sorted({*counts[k]})))
+            raise ShapeError(
+                f"{by}: argument {name!r}, a tree of type {type(x).__name__}, has "
+                f"{len(counts[k])} arrays of {found} rows, like the parameters of a model; "
+                "the arguments are data, with one row per sample, of which each batch has some. "
+                "Give a target network in another way: as the parameter averaged of the loss, with "
+                "wg.optim.EMA; in the state= that the step carries; or as an argument of "
+                "single calls, step(…), for each batch. If these are data, cut them to one length."
+            )
+
+
+def _is_model(x: Any, counts: Sequence[int], rows: int) -> bool:
+    """Whether the arrays of a tree have different numbers of rows, and not those of the data beside
+    it. Containers of Python may well be data, one array of which was cut wrongly: of these, most
+    arrays must be others.
+    """
+    fitting = sum(count == rows for count in counts)
+    is_container = isinstance(x, dict | list | tuple)
+    return len({*counts}) > 1 and (not is_container or 2 * fitting < len(counts))
