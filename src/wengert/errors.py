@@ -298,6 +298,23 @@ class DropoutWarning(WengertWarning):
     """
 
 
+class BatchNormWarning(WengertWarning):
+    """The loss of a TrainStep was evaluated, and a BatchNorm in it has `training=True` there, too:
+    what is measured depends on which rows share a batch.
+
+    Evaluate another function, with `training=False`; in `wg.train.fit` it is `validation_loss`.
+    """
+
+
+class RowOrderWarning(WengertWarning):
+    """Two frames or series of pandas have the same labels of rows in different orders. Rows are
+    paired by their places, as NumPy does it.
+
+    `fit(step, (df.sample(frac=1), y))` pairs rows that do not belong together; `y.loc[x.index]` is
+    y in the order of x.
+    """
+
+
 class WideningWarning(WengertWarning):
     """Something makes float64 of the float32 that a recorded program computes with: a NumPy scalar
     or array, `wg.zeros(shape)` without a dtype, what was computed of integers or bools, or a
@@ -388,7 +405,8 @@ class AccumulationWarning(WengertWarning):
 
 
 class ScheduleWarning(WengertWarning):
-    """A schedule has come to learning rates of next to nothing, and training goes on.
+    """A schedule has come to learning rates of next to nothing, and training goes on. Or one that
+    follows a metric, `ReduceOnPlateau`, was shown none in many epochs.
 
     Schedules count updates, not epochs: `StepDecay(lr, step_size=10 * batches)` for ten epochs.
     """

@@ -1,10 +1,12 @@
 """What an estimator would do without a word, and most likely is not meant, is told or refused."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 
+import wengert as wg
 from wengert.sklearn import MLPClassifier, MLPRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -85,7 +87,8 @@ def test_categories_of_another_type_are_named_when_it_predicts():
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame({"k": np.where(Y, "u", "v"), "b": X[:, 1]})
     network = MLPRegressor(**QUICK).fit(table, X[:, 0])
-    network.predict(table.assign(k="w"))  # not seen in training: documented
+    with pytest.warns(UserWarning, match="column 'k' without any category of training"):
+        network.predict(table.assign(k="w"))
     with pytest.warns(UserWarning, match="column 'k' with 1 of type int; training had"):
         network.predict(table.assign(k=1))
 
@@ -97,3 +100,36 @@ def test_times_are_refused_by_the_name_of_their_column(library):
     table = frames.DataFrame({"day": days, "b": X[:, 1]})
     with pytest.raises(ValueError, match="X has column 'day' of dtype"):
         MLPRegressor(**QUICK).fit(table, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            {"learning_rate_init": 1e-9, "optimizer": wg.optim.Adam(0.02)},
+            "learning_rate_init=1e-09",
+        ),
+        ({"solver": "sgd", "optimizer": "adam"}, "solver='sgd' was given beside optimizer='adam'"),
+        ({"beta_1": 0.5, "optimizer": "lion"}, "beta_1=0.5"),
+    ],
+)
+def test_parameters_that_say_nothing_beside_an_optimizer_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        MLPClassifier(**QUICK, **options).fit(X, Y)
+
+
+def test_a_column_without_any_category_of_training_is_told():
+    colors = np.array([["red"], ["blue"]] * 30, object)
+    network = MLPRegressor(**QUICK, categorical_features=[0]).fit(colors, X[:, 0])
+    with pytest.warns(UserWarning, match="column 0 without any category of training"):
+        network.predict(np.array([["Red"], ["Blue"]], object))
+
+
+def test_rows_in_different_orders_are_told():
+    pandas = pytest.importorskip("pandas")
+    frame, y = pandas.DataFrame(X, columns=["a", "b"]), pandas.Series(Y)
+    with pytest.warns(wg.errors.RowOrderWarning, match="MLPClassifier: the indices of X and y"):
+        MLPClassifier(**QUICK).fit(frame.iloc[::-1], y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", wg.errors.RowOrderWarning)
+        MLPClassifier(**QUICK).fit(frame.iloc[::-1], y.iloc[::-1])

@@ -60,6 +60,43 @@ def with_other_batches(name: str) -> Any:
     return wg.train.fit(step(), (X, Y), 2, 2, checkpoint=name, resume=True, progress=False)
 
 
+def with_other_data(name: str) -> Any:
+    fit(checkpoint=name)
+    return fit((X + 1, Y), checkpoint=name, resume=True)
+
+
+class Frame:
+    """A table with a column of texts, as pandas has them."""
+
+    columns, dtypes = ("city",), ("object",)
+
+    def __getitem__(self, _: str) -> Frame:
+        return self
+
+    def head(self, _: int) -> Frame:
+        return self
+
+    def to_list(self) -> list[str]:
+        return ["Berlin"]
+
+
+def at_plateau() -> Any:
+    rate = wg.optim.ReduceOnPlateau(0.1, mode="max")
+    made = wg.TrainStep(loss, np.zeros(3), wg.optim.SGD(rate))
+    return wg.train.fit(made, (X, Y), 1, 4, progress=False)
+
+
+def measured_normed() -> Any:
+    norm = wg.nn.BatchNorm(3, dtype=np.float64)
+
+    def of_state(model: Any, state: Any, x: Any, y: Any) -> Any:
+        found, state = model(x, state, training=True)
+        return wg.mean((found[:, 0] - y) ** 2), state
+
+    made = wg.TrainStep(of_state, norm, wg.optim.SGD(0.1), state=norm.initial_state())
+    return wg.train.fit(made, (X, Y), 1, 4, validation=(X, Y), metrics="mae", progress=False)
+
+
 def into_a_step(name: str) -> Any:
     Path(name).mkdir()
     step().save(f"{name}/last.safetensors")
@@ -95,6 +132,13 @@ CASES: dict[str, Callable[[], Any]] = {
     "fit: a prediction of one number": lambda: measured(predict=lambda w, x: wg.sum(x @ w)),
     "fit: a prediction from everything": lambda: measured(predict=lambda w, x, y: x @ w + y),
     "fit: a target that is none": lambda: measured(predict=predict, target="z"),
+    "fit: a prediction of a model that needs more": measured_normed,
+    "fit: data in two arguments": lambda: wg.train.fit(step(), X, Y, 4),  # type: ignore[arg-type]
+    "fit: validation data without targets": lambda: fit(validation=X),
+    "fit: validation data in another order": lambda: fit(validation=(Y, X)),
+    "fit: a column of texts": lambda: fit((Frame(), Y)),
+    "fit: a plateau of something that is not measured": at_plateau,
+    "fit: a checkpoint of other data": lambda: in_folder(with_other_data),
     "fit: early stopping by a word": lambda: fit(early_stopping="soon"),
     "fit: a callback that is none": lambda: fit(callbacks=[3]),
     "fit: a callback that returns a number": lambda: fit(callbacks=lambda record: record.loss),
@@ -120,6 +164,16 @@ CASES: dict[str, Callable[[], Any]] = {
     "metrics: one score per row": lambda: metrics.accuracy(Y, np.ones(4)),
     "metrics: a column for each class": lambda: metrics.accuracy(np.eye(2), np.eye(2)),
     "metrics: other rows": lambda: metrics.accuracy(Y, np.ones((3, 2))),
+    "metrics: targets and predictions exchanged": lambda: metrics.accuracy(Y / 3 + 0.1, Y > 1),
+    "metrics: texts and numbers": lambda: metrics.accuracy(np.array(["a", "b"]), np.arange(2)),
+    "metrics: classes that have no column": lambda: metrics.accuracy(np.arange(4), np.ones((4, 3))),
+    "metrics: one class of unknown meaning": lambda: metrics.accuracy(
+        np.full(4, 7), np.ones((4, 2))
+    ),
+    "metrics: two scores for three classes": lambda: metrics.auc(np.arange(3), np.arange(3.0)),
+    "metrics: two classes without a positive one": lambda: metrics.f1(
+        np.array([1, 2]), np.array([1, 2])
+    ),
     "metrics: other numbers": lambda: metrics.mae(Y, np.ones(3)),
     "metrics: weights that are none": lambda: metrics.mae(Y, Y, np.zeros(4)),
     "metrics: an unknown average": lambda: metrics.f1(Y, np.ones(4, int), average="both"),

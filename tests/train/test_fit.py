@@ -106,6 +106,114 @@ def test_states_and_weights_are_given_by_name():
     np.testing.assert_allclose(history.epochs["validation_loss"], MORE[0].mean())
 
 
+# What newcomers write.
+
+
+NEWCOMERS = {
+    "validation_split": (lambda s: fitted(s, validation_split=0.2), "Write validation=0.2 for a"),
+    "patience": (lambda s: fitted(s, patience=3), "early_stopping=wg.train.EarlyStopping"),
+    "two places": (lambda s: fit(s, X, Y, epochs=2), r"one argument: write data=\(x, y\)"),
+    "all places": (lambda s: fit(s, X, Y, 2, 5), r"one argument: write data=\(x, y\)"),
+    "epochs": (lambda s: fit(s, X, Y, 5), r"epochs is ndarray.*data=\(x, y\)"),
+    "x alone": (lambda s: fitted(s, validation=X), "validation has 1 of the 2 arguments"),
+    "swapped": (lambda s: fitted(s, validation=MORE[::-1]), r"validation has rows of .* x: \(2,"),
+    "rows": (lambda s: fitted(s, validation=20), "a share of the rows such as 0.2"),
+    "acc": (lambda s: fitted(s, validation=MORE, metrics=["acc"]), "Write 'accuracy'"),
+    "max_grad_norm": (lambda s: make(max_grad_norm=1.0), "Write clip_norm= instead"),
+    "lr": (lambda s: make(lr=1.0), "Give it to the optimizer"),
+    "random_state": (lambda s: make(random_state=1), "Write seed= instead"),
+    "tau": (lambda s: wg.optim.EMA(wg.optim.SGD(0.1), tau=0.01), "Write decay=1 - tau"),
+}
+
+
+@pytest.mark.parametrize("name", NEWCOMERS)
+def test_newcomers_are_told_what_to_write(name):
+    call, words = NEWCOMERS[name]
+    with pytest.raises((TypeError, ValueError), match=words):
+        call(make())
+
+
+def test_a_model_that_needs_more_than_x_is_told_of_predict():
+    model = wg.nn.BatchNorm(3, dtype=np.float64)
+
+    def loss(model, state, x, y):
+        out, state = model(x, state, training=True)
+        return wg.mean((out[:, :2] - y) ** 2), state
+
+    step = wg.TrainStep(loss, model, wg.optim.SGD(0.1), state=model.initial_state())
+    with pytest.raises(TypeError, match=r"called with x, state, training; .* Pass predict=f"):
+        fitted(step, validation=MORE, metrics=["mae"], validation_loss=False)
+
+
+def test_validation_data_may_leave_out_what_has_a_default():
+    def loss(model, x, y, w=None):
+        return squared_error(model, x, y) * (1.0 if w is None else wg.mean(w))
+
+    step = wg.TrainStep(loss, net(), wg.optim.SGD(0.01), compiled=False)
+    history = fit(step, (X, Y, np.ones(24)), 1, 8, validation=MORE, progress=False)
+    assert np.isfinite(history.epochs["validation_loss"]).all()
+
+
+# Data of pandas.
+
+
+def test_rows_in_different_orders_are_told():
+    pandas = pytest.importorskip("pandas")
+    x, y = pandas.DataFrame(X), pandas.DataFrame(Y)
+    for validation in (None, 0.25):
+        with pytest.warns(wg.errors.RowOrderWarning) as found:
+            fit(make(), (x.iloc[::-1], y), 1, 5, progress=False, validation=validation)
+        (told,) = found
+        assert "the indices of x and y have the same labels" in str(told.message)
+    with pytest.warns(wg.errors.RowOrderWarning, match=r"TrainStep\.run"):
+        make().run(x.iloc[::-1], y, batch_size=5)
+
+
+def test_a_column_of_texts_is_named():
+    pandas = pytest.importorskip("pandas")
+    x = pandas.DataFrame(X).assign(city="Berlin")
+    with pytest.raises(wg.errors.DTypeError, match="fit: data: column 'city' of x holds texts"):
+        fit(make(), (x, Y), 1, 5, progress=False)
+    with pytest.raises(wg.errors.DTypeError, match="column 'city' of x holds texts, such as 'Ber"):
+        make().run(x, Y, batch_size=5)
+
+
+# Learning rates that follow a metric.
+
+
+def at_plateau(patience=1, **options):
+    rate = wg.optim.ReduceOnPlateau(0.1, factor=0.5, patience=patience, threshold=0.9, **options)
+    return wg.TrainStep(squared_error, net(), wg.optim.SGD(rate), compiled=False)
+
+
+@pytest.mark.parametrize("validation", [None, MORE], ids=["loss", "validation loss"])
+def test_a_plateau_is_shown_each_epoch(validation):
+    one, two = at_plateau(), at_plateau()
+    history = fitted(one, 6, validation=validation)
+    for epoch in two.epochs(X, Y, batch_size=5, epochs=6, shuffle_seed=0):
+        loss = (
+            epoch.loss if validation is None else two.evaluate(squared_error, *MORE, batch_size=5)
+        )
+        two.optimizer.lr.observe(loss)
+    assert one.optimizer.lr.rate == two.optimizer.lr.rate < 0.1
+    assert history.learning_rate[-1] < 0.1
+    assert one.fingerprint() == two.fingerprint()
+
+
+def test_a_plateau_is_shown_what_its_mode_is_for():
+    step = at_plateau(mode="max")
+    history = fitted(step, 3, validation=MORE, metrics=["mae", "r2"], predict=forward)
+    assert step.optimizer.lr.best == history.epochs["r2"][0]
+    with pytest.raises(ValueError, match="nothing of which more is better"):
+        fitted(at_plateau(mode="max"), validation=MORE)
+
+
+def test_a_plateau_that_a_callback_shows_something_is_left_alone():
+    step = at_plateau(patience=9)
+    fitted(step, 3, callbacks=lambda record: step.optimizer.lr.observe(7.0) and None)
+    assert (step.optimizer.lr.best, step.optimizer.lr.bad_count) == (7.0, 2)
+
+
 # Stopping early.
 
 
@@ -238,7 +346,8 @@ def test_another_fit_is_not_resumed(tmp_path, other):
     step = make()
     before = step.fingerprint()
     given = {"data": (X, Y), **OPTIONS, **other}
-    with pytest.raises(wg.errors.CheckpointError, match="is of a fit with"):
+    words = "is of a fit on other data; the rows" if "data" in other else "is of a fit with"
+    with pytest.raises(wg.errors.CheckpointError, match=words):
         fit(
             step,
             epochs=2,

@@ -108,3 +108,59 @@ def test_directions_are_known():
     assert metrics.better_direction(metrics.mae) == "min"
     assert metrics.better_direction(partial(metrics.top_k, k=2)) == "max"
     assert metrics.better_direction(lambda t, p: 0.0) is None
+
+
+# Labels other than 0 and 1.
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1, 1), (1, 2), (0, 2), ("no", "yes")])
+def test_the_larger_of_two_classes_is_the_positive_one(low, high):
+    labels = np.where(TWO == 1, high, low)
+    expected = reference.roc_auc_score(labels, TIES)
+    assert metrics.auc(labels, TIES) == pytest.approx(expected, rel=1e-12)
+    assert metrics.auc(labels, SCORES[:, :2]) == metrics.auc(TWO, SCORES[:, :2])
+    assert metrics.accuracy(labels, SCORES[:, :2]) == metrics.accuracy(TWO, SCORES[:, :2])
+    for metric in (metrics.accuracy, metrics.f1, metrics.precision, metrics.recall):
+        found = metric(labels, TIES, threshold=0.6)
+        assert found == metric(TWO, TIES, threshold=0.6) == metric(TWO, (TIES >= 0.6).astype(int))
+
+
+def test_labels_of_minus_one_and_one_have_a_positive_class():
+    target, found = 2 * TWO - 1, np.where(SAID > 1, 1, -1)
+    for name in ("f1", "precision", "recall"):
+        expected = getattr(reference, f"{name}_score")(target, found)
+        assert getattr(metrics, name)(target, found) == pytest.approx(expected, rel=1e-12)
+
+
+def test_which_of_two_other_classes_is_positive_is_not_guessed():
+    target, found = TWO + 1, (SAID > 1) + 1
+    with pytest.raises(ValueError, match="given the classes 1, 2; which one it is about"):
+        metrics.f1(target, found)
+    macro = reference.f1_score(target, found, average="macro")
+    assert metrics.f1(target, found, average="macro") == pytest.approx(macro, rel=1e-12)
+
+
+def test_several_columns_are_several_classes_where_few_are_there():
+    target, scores = np.array([0, 1, 1]), np.eye(3)[[0, 1, 0]]
+    expected = reference.f1_score(target, [0, 1, 0], average="macro")
+    assert metrics.f1(target, scores) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: metrics.accuracy(PROBABILITIES[:, 0], TWO), "targets first"),
+        (lambda: metrics.auc(PROBABILITIES[:, 0], TWO), "targets first"),
+        (lambda: metrics.accuracy(CLASSES + 1, SCORES), "stand for the classes 0 to 3"),
+        (lambda: metrics.auc(CLASSES + 1, SCORES), "stand for the classes 0 to 3"),
+        (lambda: metrics.top_k(CLASSES + 1, SCORES, k=2), "stand for the classes 0 to 3"),
+        (lambda: metrics.auc(CLASSES, TIES), "given targets of 4 classes, 0, 1, 2, 3, and"),
+        (lambda: metrics.auc(CLASSES % 3, SCORES), "no row of class 3, for 4 columns"),
+        (lambda: metrics.auc(np.zeros(60), TIES), "rows of one class only"),
+        (lambda: metrics.accuracy(TWO, PROBABILITIES[:, 0]), "threshold=0.5 for probabilities"),
+        (lambda: metrics.accuracy(np.where(TWO, "a", "b"), TWO), "never equal"),
+    ],
+)
+def test_what_cannot_be_classes_is_refused_in_words(call, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        call()

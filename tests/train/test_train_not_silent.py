@@ -11,6 +11,7 @@ import pytest
 
 import wengert as wg
 from wengert.errors import (
+    BatchNormWarning,
     CheckpointError,
     CheckpointWarning,
     CopiedWarning,
@@ -18,6 +19,7 @@ from wengert.errors import (
     LogitsWarning,
     NonFiniteError,
     PairedRowsWarning,
+    ScheduleWarning,
     UntrainedWarning,
     WengertWarning,
 )
@@ -473,6 +475,73 @@ def test_metrics_and_settings_that_reach_the_original_only():
     inner.lr = 0.2
     (found,) = warned(lambda: step(X))
     assert "Set step.optimizer.optimizer.lr = 0.2" in str(found.message)
+
+
+def test_a_plateau_that_nobody_shows_a_metric():
+    def made():
+        rate = wg.optim.ReduceOnPlateau(0.1)
+        return wg.TrainStep(squares, np.ones(3), wg.optim.SGD(rate), compiled=False)
+
+    def epochs(step, observe=lambda loss: None):
+        for epoch in step.epochs(X, batch_size=len(X), epochs=12):
+            observe(epoch.loss)
+
+    for train in (epochs, lambda step: step.run(X, batch_size=len(X), epochs=12)):
+        step = made()
+        (found,) = warned(lambda step=step, train=train: [train(step), train(step)])
+        assert found.category is ScheduleWarning
+        assert "shown no metric in 1" in str(found.message)
+    step = made()
+    assert not warned(lambda: epochs(step, step.optimizer.lr.observe))
+
+
+def test_an_original_that_is_shown_a_metric_in_the_loop():
+    optimizer = wg.optim.SGD(wg.optim.ReduceOnPlateau(0.1))
+    step = wg.TrainStep(squares, np.ones(3), optimizer, compiled=False)
+
+    def train():
+        for epoch in step.epochs(X, batch_size=len(X), epochs=1):
+            optimizer.lr.observe(epoch.loss)
+
+    (found,) = warned(train)
+    assert found.category is CopiedWarning
+    assert "Call step.optimizer.lr.observe(metric)" in str(found.message)
+
+
+@pytest.mark.parametrize("carries", [True, False])
+def test_a_batch_norm_that_trains_where_it_is_evaluated(carries):
+    norm = wg.nn.BatchNorm(3, dtype=np.float64)
+    kept = norm.initial_state()
+
+    def loss(model, state, x):
+        y, state = model(x, state, training=True)
+        return wg.mean((y - 1) ** 2), state
+
+    def alone(model, x):
+        return loss(model, kept, x)[0]
+
+    def measured(model, state, x):
+        return wg.mean((model(x, state, training=False)[0] - 1) ** 2)
+
+    step = wg.TrainStep(
+        loss if carries else alone,
+        norm,
+        wg.optim.SGD(0.1),
+        state=kept if carries else None,
+        compiled=False,
+    )
+    rows = np.arange(12.0).reshape(4, 3)
+    (found,) = warned(lambda: step.evaluate(loss if carries else alone, rows, batch_size=4))
+    assert found.category is BatchNormWarning
+    assert "training=True" in str(found.message)
+
+    def fit(**options):
+        wg.train.fit(step, (rows,), 1, 4, validation=(rows,), progress=False, **options)
+
+    assert [each.category for each in warned(fit)] == [BatchNormWarning]
+    if carries:
+        assert not warned(lambda: fit(validation_loss=measured))
+        assert not warned(lambda: step.evaluate(measured, step.state, rows, batch_size=4))
 
 
 # Probabilities where logits are meant.

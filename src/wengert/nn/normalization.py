@@ -16,6 +16,7 @@ from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
 from wengert.errors import ShapeError
+from wengert.functions.batch_statistics import note_batch_statistics
 from wengert.functions.parameter import canonical_number
 from wengert.functions.whole_batch import batch_moments, is_batch_shared
 from wengert.nn.layer_arguments import as_sequence, require_float, require_size
@@ -164,6 +165,7 @@ class BatchNorm(Explained):
                 for each in (state["mean"], state["var"], self.scale, self.shift)
             )
             return (x - mean) / op.sqrt(var + self.eps) * scale + shift, state
+        note_batch_statistics()
         if is_batch_shared():
             return self._over_whole_batch(x, state)
         self._require_several(x)

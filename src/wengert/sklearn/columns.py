@@ -183,7 +183,7 @@ def _is_fraction(text: str) -> bool:
 
 
 def _note_unknown(title: str, column: Sequence[Any], known: Mapping[Any, int]) -> None:
-    """Warn of a column without any category of training, whose values are of another type."""
+    """Warn of a column without any category of training."""
     given = next((x for x in column if not _is_missing(x)), None)
     trained = next(iter(known), None)
     if given is None or trained is None or any(x in known for x in column if not _is_missing(x)):
@@ -195,6 +195,15 @@ def _note_unknown(title: str, column: Sequence[Any], known: Mapping[Any, int]) -
             "known. Convert the column.",
             UserWarning,
         )
+        return
+    if len(column) < 2:  # one row alone may well be a new kind of thing
+        return
+    warn_user(
+        f"X has column {title} without any category of training, only others such as {given!r}; "
+        f"training had categories such as {trained!r}, and those that are not known count as "
+        "nothing. Compare how the column is written, or fit with such rows.",
+        UserWarning,
+    )
 
 
 def _is_missing(x: Any) -> bool:

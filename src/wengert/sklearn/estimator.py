@@ -40,6 +40,7 @@ from wengert.sklearn.training import (
     optimizer_of,
     train,
 )
+from wengert.train.runs.frames import warn_of_row_order
 from wengert.train.step import TrainStep
 
 Array = np.ndarray[Any, Any]
@@ -179,6 +180,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
             self, X, None if first else self._columns, self.categorical_features
         )
         check_consistent_length(X, y)
+        warn_of_row_order(type(self).__name__, ("X", "y", "sample_weight"), (X, y, sample_weight))
         if not first:
             require_same_network(self, self._network, hidden)
         if incremental and not first:

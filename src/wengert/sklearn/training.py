@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,17 @@ UNSHARED = (
     "Train with wg.TrainStep(…, ranks=wg.parallel.mpi()), or start one process; where each fits "
     "something of its own, warnings.simplefilter('ignore', wg.errors.UnsharedWarning)."
 )
+# Parameters of scikit-learn's solvers, as they are where nobody has set them.
+OF_SOLVER = ("solver", "beta_1", "beta_2", "epsilon", "momentum", "nesterovs_momentum")
+DEFAULTS: Mapping[str, Any] = {
+    "learning_rate_init": 0.001,
+    "solver": "adam",
+    "beta_1": 0.9,
+    "beta_2": 0.999,
+    "epsilon": 1e-8,
+    "momentum": 0.9,
+    "nesterovs_momentum": True,
+}
 NEVER = 2**31  # epochs: the Plateau stops, and early stopping restores
 
 
@@ -164,6 +175,7 @@ def optimizer_of(settings: Mapping[str, Any], steps: int) -> tuple[Optimizer, bo
                 "optimizer has its rate itself. Write optimizer=wg.optim.Adam(schedule), or an "
                 "optimizer by name."
             )
+        _require_unset(settings, ("learning_rate_init", *OF_SOLVER), "an instance of wg.optim")
         return given.copy(), False
     rate: Any = settings["learning_rate_init"]
     if schedule == "cosine":
@@ -178,8 +190,20 @@ def optimizer_of(settings: Mapping[str, Any], steps: int) -> tuple[Optimizer, bo
             f"optimizer={given!r} was given; it is one of {', '.join(NAMED)}, an optimizer of "
             f"wg.optim, or None for the solver. {f'Write {meant!r}' if meant else 'Choose one'}."
         )
+    _require_unset(settings, OF_SOLVER, "a name")
     found: Optimizer = NAMED[given.lower()](rate)
     return found, isinstance(rate, float | int) or schedule == "cosine"
+
+
+def _require_unset(settings: Mapping[str, Any], names: Sequence[str], given: str) -> None:
+    """Refuse parameters that say nothing beside an optimizer."""
+    for name in names:
+        if settings[name] != DEFAULTS[name]:
+            raise ValueError(
+                f"{name}={settings[name]!r} was given beside optimizer={settings['optimizer']!r}; "
+                f"it does nothing where the optimizer is {given}. Leave it out and set it there, "
+                "as in optimizer=wg.optim.Adam(lr, betas=(0.9, 0.999)), or leave optimizer out."
+            )
 
 
 def _of_solver(settings: Mapping[str, Any], rate: Any) -> Optimizer:

@@ -18,7 +18,8 @@ from wengert.core.dims import Dim, Shape
 from wengert.core.table import op
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
-from wengert.errors import DropoutWarning
+from wengert.errors import BatchNormWarning, DropoutWarning
+from wengert.functions.batch_statistics import noting_batch_statistics
 from wengert.functions.dropout import noting_dropout
 from wengert.ops.generator import Generator
 from wengert.runtime.entries.entry import Call, never
@@ -72,10 +73,10 @@ class BoundFunction(Uncopied):
             leaves = leaves_of(storage, own["weights"], fixed)
             model = storage.tree(leaves)
             args = tuple(cast_floats(cast, x) for x in args)
-            with noting_dropout() as dropping:
+            with noting_dropout() as dropping, noting_batch_statistics() as normalizing:
                 returned = parameters.call(f, [model, *args], given)
-            if dropping and number == EVALUATING and f is engine.plan.loss:
-                _warn_of_dropout(dropping[0])
+            if number == EVALUATING and getattr(f, "__wrapped__", f) is engine.plan.loss:
+                _warn_as_in_training(dropping, normalizing)
             storage.require_unwritten("TrainStep.bind", "model", leaves, model, returned)
             return with_sizes(returned)
 
@@ -183,6 +184,23 @@ def own_arrays(engine: Engine, parameters: FunctionParameters) -> dict[str, Any]
         states = [segment.states for segment in storage.trained]
         own["averages"] = tuple(averages_of(storage, weights, states))
     return own
+
+
+def _warn_as_in_training(
+    dropping: Sequence[Line | None], normalizing: Sequence[Line | None]
+) -> None:
+    """Warn of lines of a loss that do what only training should."""
+    if dropping:
+        _warn_of_dropout(dropping[0])
+    if normalizing:
+        warn_user(
+            "TrainStep.evaluate: given the loss of the step, whose BatchNorm has training=True "
+            "here, too; what is measured depends on which rows share a batch. Evaluate a function "
+            "with training=False, which takes the state: step.evaluate(f, step.state, …), or "
+            "validation_loss=f in wg.train.fit.",
+            BatchNormWarning,
+            normalizing[0],
+        )
 
 
 def _warn_of_dropout(line: Line | None) -> None:

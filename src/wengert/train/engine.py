@@ -90,6 +90,7 @@ class Engine:
             if group.optimizer is not None:
                 group.optimizer.count_by(made)
         self.progress = Progress()
+        self.told_of_plateau = False  # whether it was said that a schedule is shown no metric
         self.shown: ShownTrees = ShownTrees() if first is None else first.shown
         # Paths that no gradient reaches: always this list, which members share.
         self.unreached: list[str] = [] if first is None else first.unreached

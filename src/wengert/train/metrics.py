@@ -16,6 +16,14 @@ import numpy as np
 
 from wengert.core.words.nearest import ALIKE, nearest
 from wengert.errors import ShapeError
+from wengert.train.class_labels import (
+    binary_class,
+    classes,
+    is_positive,
+    require_classes,
+    require_columns,
+    without_column,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +57,7 @@ def accuracy(
     >>> wg.train.metrics.accuracy(np.array([0, 1, 1]), np.array([0, 1, 0]))
     0.6666666666666666
     """
-    target, found = _classes("accuracy", target, prediction, threshold)
+    target, found = classes("accuracy", target, prediction, threshold)
     return float(np.average(target == found, weights=_weights("accuracy", weight, target)))
 
 
@@ -62,7 +70,7 @@ def balanced_accuracy(
     0.5
     """
     by = "balanced_accuracy"
-    target, found = _classes(by, target, prediction, threshold)
+    target, found = classes(by, target, prediction, threshold)
     weights = _weights(by, weight, target)
     shares = [
         np.average((found == target)[rows], weights=weights[rows])
@@ -90,6 +98,7 @@ def top_k(target: Any, prediction: Any, weight: Any = None, *, k: int = 5) -> fl
             f"top_k: k={k!r} was given for {scores.shape[1]} classes; it is a whole number from 1 "
             "to their number. Choose one, as in functools.partial(top_k, k=2)."
         )
+    target = require_columns("top_k", require_classes("top_k", target), scores.shape[1])
     best = np.argsort(scores, axis=1, kind="stable")[:, -k:]
     return float(
         np.average((best == target[:, None]).any(axis=1), weights=_weights("top_k", weight, target))
@@ -140,7 +149,8 @@ def f1(
 ) -> float:
     """The harmonic mean of precision and recall. `average` says of what: "binary" of class 1,
     "macro" the mean over classes, "weighted" that mean by their rows, "micro" of all rows together;
-    by default "binary" where all classes are 0 and 1, else "macro".
+    by default "binary" where all classes are 0 and 1 or -1 and 1, else "macro". Two classes of
+    other names are refused without it.
 
     >>> wg.train.metrics.f1(np.array([0, 1, 1, 1]), np.array([0, 1, 1, 0]))
     0.8
@@ -150,14 +160,15 @@ def f1(
 
 def auc(target: Any, prediction: Any, weight: Any = None) -> float:
     """The area under the ROC curve: how often a row of class 1 has a higher score than one of class
-    0, where equal scores count half. The scores are one per row, or two columns whose difference
-    decides. With more columns, the mean over classes of each against all others, by its column.
+    0, where equal scores count half; of two other classes the larger one takes the place of 1. The
+    scores are one per row, or two columns whose difference decides. With more columns, the mean
+    over classes of each against all others, by its column.
 
     >>> wg.train.metrics.auc(np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.35, 0.8]))
     0.75
     """
-    scores = _without_column(np.asarray(prediction, np.float64))
-    target = _without_column(np.asarray(target))
+    scores = without_column(np.asarray(prediction, np.float64))
+    target = require_classes("auc", target)
     if target.ndim != 1 or scores.ndim not in (1, 2) or len(target) != len(scores):
         raise ShapeError(
             f"auc: given targets {target.shape} and predictions {scores.shape}; it needs one class "
@@ -167,10 +178,13 @@ def auc(target: Any, prediction: Any, weight: Any = None) -> float:
     weights = _weights("auc", weight, target)
     if scores.ndim == 1 or scores.shape[1] == 2:
         flat = scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]
-        return _area(target == 1, flat, weights)
-    return float(
-        np.mean([_area(target == k, scores[:, k], weights) for k in range(scores.shape[1])])
-    )
+        _require_both(len(np.unique(target)) > 1)
+        return _area(is_positive("auc", target), flat, weights)
+    count = scores.shape[1]
+    target = require_columns("auc", target, count)
+    for k in range(count):
+        _require_both((target == k).any(), f"no row of class {k}, for {count} columns of scores")
+    return float(np.mean([_area(target == k, scores[:, k], weights) for k in range(count)]))
 
 
 def mae(target: Any, prediction: Any, weight: Any = None) -> float:
@@ -220,6 +234,16 @@ def r2(target: Any, prediction: Any, weight: Any = None) -> float:
 
 
 BY_NAME: Mapping[str, Metric] = {name: globals()[name] for name in __all__}
+# What metrics are called elsewhere.
+_ELSEWHERE = {
+    "acc": "accuracy",
+    "auroc": "auc",
+    "categorical_accuracy": "accuracy",
+    "mean_absolute_error": "mae",
+    "mean_squared_error": "mse",
+    "roc_auc": "auc",
+    "sparse_categorical_accuracy": "accuracy",
+}
 SMALLER_IS_BETTER = frozenset({mae, mse, rmse})
 
 
@@ -227,7 +251,7 @@ def metric_named(by: str, name: str) -> Metric:
     """The metric of a name, or a refusal that says which there are."""
     if name in BY_NAME:
         return BY_NAME[name]
-    meant = nearest(name, list(BY_NAME), ALIKE)
+    meant = _ELSEWHERE.get(name) or nearest(name, list(BY_NAME), ALIKE)
     repair = f"Write {meant!r}" if meant else "Choose one, or pass a function"
     raise ValueError(f"{by}: no metric {name!r}; there are {', '.join(BY_NAME)}. {repair}.")
 
@@ -244,43 +268,10 @@ def better_direction(metric: Callable[..., Any]) -> str | None:
 # What metrics need of their arguments.
 
 
-def _without_column(x: Array) -> Array:
-    """One number per row, where there is one column."""
-    return x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
-
-
-def _classes(by: str, target: Any, prediction: Any, threshold: float | None) -> tuple[Array, Array]:
-    """Classes as they are and as they are said to be, one per row."""
-    target, found = _without_column(np.asarray(target)), _without_column(np.asarray(prediction))
-    if found.ndim == target.ndim + 1:
-        found = np.argmax(found, axis=-1)
-    elif found.dtype.kind == "f":
-        if target.ndim == 2 and target.shape == found.shape:
-            raise ShapeError(
-                f"{by}: given targets and predictions of shape {target.shape}, with a column for "
-                "each class; targets are one class per row. Pass target.argmax(axis=1)."
-            )
-        if threshold is None:
-            raise ValueError(
-                f"{by}: given one score per row, predictions {found.dtype}{found.shape}; where "
-                "class 1 begins is not known. Say so, as in "
-                f"functools.partial(wg.train.metrics.{by}, threshold=0.0) for logits, or pass one "
-                "score per class."
-            )
-        found = (found >= threshold).astype(np.int64)
-    if found.shape != target.shape or found.ndim != 1:
-        raise ShapeError(
-            f"{by}: given targets {target.shape} and predictions {np.shape(prediction)}; it needs "
-            "one class per row, and predictions of as many rows: classes, or one score per class. "
-            "Reshape them."
-        )
-    return target, found
-
-
 def _numbers(by: str, target: Any, prediction: Any, weight: Any) -> tuple[Array, Array, Array]:
     """Numbers in float64, with one column at least; and the weights of rows."""
-    target = _without_column(np.asarray(target, np.float64))
-    found = _without_column(np.asarray(prediction, np.float64))
+    target = without_column(np.asarray(target, np.float64))
+    found = without_column(np.asarray(prediction, np.float64))
     if target.shape != found.shape or not target.ndim:
         raise ShapeError(
             f"{by}: given targets {np.shape(target)} and predictions {np.shape(prediction)}; they "
@@ -323,16 +314,17 @@ def _averaged(
     of: Callable[[Array, Array, Array], Array],
 ) -> float:
     """A score of right, said and true rows, for one class or as a mean over classes."""
-    target, found = _classes(by, target, prediction, threshold)
+    target, found = classes(by, target, prediction, threshold)
     weights, kinds = _weights(by, weight, target), np.union1d(target, found)
-    if average is None:
-        average = "binary" if set(kinds.tolist()) <= {0, 1} else "macro"
-    if average not in ("binary", "macro", "weighted", "micro"):
+    if average not in (None, "binary", "macro", "weighted", "micro"):
         raise ValueError(
             f"{by}: average={average!r} was given; it is one of binary, macro, weighted, micro, or "
             "None. Choose one."
         )
-    kinds = np.array([1]) if average == "binary" else kinds
+    if average is None and np.ndim(prediction) == 2 and np.shape(prediction)[1] > 2:
+        average = "macro"  # also where few of the classes are there
+    chosen = binary_class(by, kinds, average)
+    kinds = kinds if chosen is None else np.array([chosen])
     said = np.array([weights[found == each].sum() for each in kinds])
     true = np.array([weights[target == each].sum() for each in kinds])
     right = np.array([weights[(found == each) & (target == each)].sum() for each in kinds])
@@ -357,13 +349,16 @@ def _f1(right: Array, said: Array, true: Array) -> Array:
     return 2 * right / np.where(both == 0, 1, both)
 
 
+def _require_both(known: bool, given: str = "rows of one class only") -> None:
+    if not known:
+        raise ValueError(
+            f"auc: given {given}; the area under the curve compares each class with the others. "
+            "Pass data that have rows of all."
+        )
+
+
 def _area(positive: Array, scores: Array, weights: Array) -> float:
     """The area under the ROC curve of one class against the others."""
-    if not positive.any() or positive.all():
-        raise ValueError(
-            "auc: given rows of one class only; the area under the curve compares two. Pass data "
-            "that have both."
-        )
     order = np.argsort(scores, kind="stable")
     _, groups = np.unique(scores[order], return_inverse=True)  # equal scores
     ones = np.bincount(groups, np.where(positive, weights, 0)[order])

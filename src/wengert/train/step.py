@@ -258,7 +258,13 @@ class TrainStep(StepViews, Explained, Uncopied):
             aux,
         )
         each = run.each_epoch(self._engine, Rates(self._engine, self._several))
-        return Epochs(run.by, run.epochs, each)
+        return Epochs(run.by, run.epochs, self._hearing_of_originals(each))
+
+    def _hearing_of_originals(self, epochs: Iterator[Epoch]) -> Iterator[Epoch]:
+        """The epochs; what the body of the loop sets of the optimizer that was copied is told."""
+        for epoch in epochs:
+            yield epoch
+            self._originals.warn()
 
     def run(
         self,

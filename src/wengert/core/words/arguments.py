@@ -116,6 +116,7 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
     ("MultiheadAttention", "batch_first"): "Leave it out: x is (batch, time, size)",
     ("MultiheadAttention", "embed_dim"): "Write size=",
     ("MultiheadAttention", "num_heads"): "Write heads=",
+    ("EMA", "tau"): "Write decay=1 - tau",
     ("Gamma", "scale"): "Write rate=1 / scale",
     **{
         (name, given): f"Write {meant}= instead"
@@ -137,6 +138,21 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
         ("TrainStep", name): f"Give it to the ranks: ranks=wg.parallel.mpi({name}=…)"
         for name in ("comm", "exchange", "micro_batches", "patience", "reduction", "state_rows")
     },
+    **{
+        ("TrainStep", name): "Write clip_norm= instead"
+        for name in ("max_grad_norm", "grad_clip", "gradient_clip_val")
+    },
+    **{
+        ("TrainStep", name): "Give it to the optimizer, as in wg.optim.Adam(1e-3)"
+        for name in ("lr", "learning_rate")
+    },
+    **{("TrainStep", name): "Write seed= instead" for name in ("random_state", "key")},
+    **{
+        ("fit", name): "Write validation=0.2 for a share of the rows, or validation=(x, y) for data"
+        for name in ("validation_split", "validation_data", "validation_fraction")
+    },
+    ("fit", "patience"): "Write early_stopping=wg.train.EarlyStopping(patience=5)",
+    ("fit", "y"): "Write data=(x, y)",
     ("cross_entropy", "ignore_index"): (
         f"{_EACH}wg.sum(losses * keep) / wg.sum(keep), where keep is "
         "wg.astype(targets != index, losses.dtype)"
@@ -165,6 +181,10 @@ _CALLED_ELSEWHERE: Mapping[tuple[str, str], str] = {
 }
 
 
+# What to write where a function is given more by position than it takes, as elsewhere.
+_TOGETHER: Mapping[str, str] = {"fit": "The data are one argument: write data=(x, y)"}
+
+
 def no_parameter(name: str, key: str, known: Sequence[str]) -> TypeError:
     """The refusal of an argument by a name that is none."""
     meant = _meant(key, known)
@@ -184,16 +204,17 @@ def given_twice(name: str, key: str) -> TypeError:
     """The refusal of an argument by position and by name."""
     return TypeError(
         f"{name}: {key} was given twice, by position and by name; each parameter is given once. "
-        "Leave one out."
+        f"{_TOGETHER.get(name, 'Leave one out')}."
     )
 
 
 def too_many(name: str, given: int, most: int, by_name: Sequence[str] = ()) -> TypeError:
     """The refusal of more arguments than there are parameters without a name to write."""
     if by_name:
+        repair = _TOGETHER.get(name, f"Leave some out, or write {by_name[0]}=")
         return TypeError(
             f"{name}: {given} arguments were given by position; it takes {most} so, and "
-            f"{', '.join(by_name)} by name. Leave some out, or write {by_name[0]}=."
+            f"{', '.join(by_name)} by name. {repair}."
         )
     return TypeError(
         f"{name}: {given} arguments were given; it takes {most} at most. Leave some out."

@@ -14,9 +14,11 @@ from wengert.train.engine import Engine
 from wengert.train.fitting.epoch_record import EpochRecord
 from wengert.train.fitting.fit_data import (
     BY,
+    VALIDATION,
     batch_arguments,
     divided,
     engine_of,
+    require_alike,
     require_share,
 )
 from wengert.train.fitting.measures import LOSS, Asked, Measures
@@ -24,6 +26,7 @@ from wengert.train.fitting.progress_lines import ProgressLines
 from wengert.train.fitting.saved_fit import SavedFit, Snapshot
 from wengert.train.fitting.stopping import Best, EarlyStopping, early_stopping_of
 from wengert.train.option_checks import require_epochs
+from wengert.train.recorded.plateaus import PlateauWatch
 from wengert.train.runs.auxes import Auxes
 from wengert.train.runs.data import Data
 from wengert.train.runs.history import Epoch, History, Rates, Recorder, joined
@@ -71,7 +74,10 @@ def fit(
     `early_stopping` is a number of epochs to wait for a better validation loss, or an
     `EarlyStopping`; the step is then left as it was after its best epoch. `checkpoint` is a folder
     for the last and the best state; with `resume=True` a fit that was interrupted, by whatever
-    means, goes on from there and ends with the same bits. `callbacks` get an `EpochRecord` after
+    means, goes on from there and ends with the same bits. A learning rate that is a
+    `ReduceOnPlateau` is shown the validation loss after each epoch (the loss where there are no
+    validation data; with mode="max" the first metric of which more is better), unless a callback
+    has shown it something. `callbacks` get an `EpochRecord` after
     each epoch, and stop the fit by returning True.
 
     >>> x = np.linspace(-1, 1, 64)
@@ -83,6 +89,11 @@ def fit(
     array([3.])
     """
     engine, rule = engine_of(step), early_stopping_of(early_stopping)
+    if np.ndim(epochs):
+        raise TypeError(
+            f"{BY}: epochs is {type(epochs).__name__}; it is a whole number, and the data are one "
+            "argument. Write data=(x, y)."
+        )
     epochs = require_epochs(BY, epochs)
     require_shuffle_seed(BY, shuffle_seed)
     training = batch_arguments(step, "data", data)
@@ -90,12 +101,16 @@ def fit(
     if isinstance(validation, float):
         training, held_back = divided(training, require_share(validation), shuffle_seed)
     elif validation is not None:
-        held_back = batch_arguments(step, "validation", validation)
+        held_back = batch_arguments(step, VALIDATION, validation)
+        if validation_loss is None:
+            require_alike(step, training, held_back)
     asked = Asked(metrics, predict, target, weight, validation_loss)
     if held_back is None:
         _require_nothing_asked(asked)
     measures = None if held_back is None else Measures(step, held_back, batch_size, asked)
-    best = Best(rule, {LOSS: "min", **(measures.directions() if measures else {})})
+    directions = measures.directions() if measures else {}
+    best = Best(rule, {LOSS: "min", **directions})
+    watch = PlateauWatch(BY, engine.plan.groups, {**directions, LOSS: "min"})
     checked = Data(BY, engine.names(len(training)), training, batch_size)
     how = {
         "rows": checked.rows,
@@ -110,7 +125,7 @@ def fit(
             f"{BY}: resume={resume!r} was given without checkpoint; a fit goes on from a folder. "
             "Pass checkpoint=, the folder."
         )
-    fitting = _Fit(step, engine, epochs, measures, best, saved, how)
+    fitting = _Fit(step, engine, epochs, measures, best, watch, saved, how)
     if saved is not None and resume:
         fitting.resume(saved)
     shown = ProgressLines() if progress and engine.writes else None
@@ -148,11 +163,13 @@ class _Fit:
         epochs: int,
         measures: Measures | None,
         best: Best,
+        watch: PlateauWatch,
         saved: SavedFit | None,
         how: Mapping[str, Any],
     ) -> None:
         self._step, self._engine, self._epochs = step, engine, epochs
         self._measures, self._best, self._saved, self._how = measures, best, saved, how
+        self._watch = watch
         rates = Rates(engine, step._several)
         self._parts = [Recorder(0, rates, Auxes(only_last=True)).history()]
         self._columns: dict[str, list[float]] = {}
@@ -207,13 +224,14 @@ class _Fit:
                     self._note_all(stretches.complete(), np.nan, began, callbacks, shown)
                 raise
             taken = stretches.complete()
+            step._originals.warn()
             speed = len(taken) * how["rows"] / max(time.perf_counter() - start, 1e-9)
             self._note_all(taken, speed, began, callbacks, shown)
             left -= len(taken)
 
     def _epochs_at_once(self, callbacks: Sequence[Callback], shown: ProgressLines | None) -> int:
         """How many epochs can be taken before anybody has to look at one of them."""
-        looks = self._measures or self._saved or shown or self._best.rule
+        looks = self._measures or self._saved or shown or self._best.rule or self._watch or None
         if looks is not None or self._engine.plan.has_aux or self._engine.ranked is not None:
             return 1
         return min((_epochs_ahead(each) for each in callbacks), default=self._epochs)
@@ -231,6 +249,7 @@ class _Fit:
             if shown is not None:
                 shown(record)
             asked = [_asks_to_stop(each, each(record)) for each in callbacks]
+            self._watch.show({LOSS: record.loss, **record.metrics})
             self._keep(record.is_best)  # with what callbacks have set
             self._stopped = self._stopped or self._best.reason_to_stop()
             if self._stopped is None and any(asked):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,12 @@ from wengert.errors import ShapeError
 from wengert.runtime.outside.live import is_live
 from wengert.train.batch import POSITIONAL
 from wengert.train.engine import Engine
+from wengert.train.runs.frames import look_at_frames
 from wengert.train.runs.orders import shuffled
 from wengert.train.step import TrainStep
 
 BY = "fit"  # how errors begin
+VALIDATION = "validation"
 OF_VALIDATION = 2**62  # in the place of an epoch: the order that decides what validates
 
 
@@ -31,8 +33,17 @@ def engine_of(step: Any) -> Engine:
 
 
 def batch_arguments(step: TrainStep, called: str, given: Any) -> tuple[Any, ...]:
-    """The arguments of the loss behind the model, by position: given as a tuple, as a dict by the
-    names that the loss gives them, or as one array.
+    """The arguments of the loss behind the model, by position and as arrays."""
+    found = _by_place(step, called, given)
+    if all(type(x) is np.ndarray for x in found):
+        return found
+    look_at_frames(f"{BY}: {called}", step._engine.names(len(found)), found)
+    return tuple(tree.with_numpy(x) for x in found)
+
+
+def _by_place(step: TrainStep, called: str, given: Any) -> tuple[Any, ...]:
+    """The same as they are: given as a tuple, as a dict by the names that the loss gives them, or
+    as one array.
     """
     if isinstance(given, Mapping):
         known = step._engine.names(len(given))
@@ -47,10 +58,40 @@ def batch_arguments(step: TrainStep, called: str, given: Any) -> tuple[Any, ...]
         return given
     if hasattr(given, "shape"):
         return (given,)
+    share = "a share of the rows such as 0.2, " if called == VALIDATION else ""
     raise TypeError(
-        f"{BY}: {called} is {type(given).__name__}; it is a tuple of arrays, as in "
+        f"{BY}: {called} is {type(given).__name__}; it is {share}a tuple of arrays, as in "
         f"{called}=(x, y), or a dict by the names that the loss gives them. Pass one of these."
     )
+
+
+def require_alike(step: TrainStep, training: Sequence[Any], held_back: Sequence[Any]) -> None:
+    """Refuse validation data with other arguments than those that train, or in another order."""
+    names = step._engine.names(len(training))
+    if len(held_back) != len(training) and not _has_enough(step._engine, len(held_back)):
+        raise TypeError(
+            f"{BY}: validation has {len(held_back)} of the {len(training)} arguments of the loss, "
+            f"{', '.join(names)}; it has the form of data. Write "
+            f"validation=({', '.join(names)}) with the rows that validate."
+        )
+    before, now = ([np.shape(x)[1:] for x in given] for given in (training, held_back))
+    if before != now and sorted(before) == sorted(now):
+        given = ", ".join(f"{name}: {shape}" for name, shape in zip(names, now, strict=True))
+        wanted = ", ".join(f"{name}: {shape}" for name, shape in zip(names, before, strict=True))
+        raise ShapeError(
+            f"{BY}: validation has rows of the shapes {given}; those of data are {wanted}. Pass "
+            f"its arguments in the same order, validation=({', '.join(names)})."
+        )
+
+
+def _has_enough(engine: Engine, count: int) -> bool:
+    """Whether the loss can be called with so many arguments behind the model."""
+    parameters = inspect.signature(engine.plan.loss).parameters.values()
+    places = [p for p in parameters if p.kind in POSITIONAL and p.name not in _provided(engine)]
+    places = places[1 + (engine.plan.carried is not None) :]
+    required = sum(p.default is p.empty for p in places)
+    starred = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return required <= count and (starred or count <= len(places))
 
 
 def state_name(engine: Engine) -> str | None:

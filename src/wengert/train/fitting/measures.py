@@ -189,7 +189,25 @@ def _prediction(model: Any, asked: Asked, names: Sequence[str]) -> Callable[...,
             "which cannot be called; metrics are held against predictions. Pass "
             f"predict=f, where f(model, {names[0]}) predicts."
         )
+    needed = _needed(model)
+    if len(needed) > 1:
+        raise TypeError(
+            f"{BY}: metrics were given without predict, and the model is called with "
+            f"{', '.join(needed)}; a model predicts by itself where {names[0]} is all it needs. "
+            f"Pass predict=f, where f(model, {names[0]}) predicts; with a parameter that is called "
+            "as the state is in the loss, f is given the state, too."
+        )
     return _called_with(names[0])
+
+
+def _needed(model: Any) -> list[str]:
+    """The names of what a model has to be called with."""
+    try:
+        parameters = inspect.signature(model).parameters.values()
+    except (TypeError, ValueError):  # some callables do not say
+        return []
+    kinds = (*POSITIONAL, inspect.Parameter.KEYWORD_ONLY)
+    return [p.name for p in parameters if p.kind in kinds and p.default is p.empty]
 
 
 @functools.cache

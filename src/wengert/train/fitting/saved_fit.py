@@ -20,6 +20,7 @@ from wengert.train.checkpoints.files import load, save
 from wengert.train.fitting.fit_data import BY
 
 LAST, BEST = "last.safetensors", "best.safetensors"
+DATA = "data"  # the entry whose value is a checksum of the data
 EVERY = 1.0  # seconds between two files, at least; what is newer is written at the end
 
 
@@ -78,6 +79,12 @@ class SavedFit:
         """Refuse to go on with other data or in another way: the bits would be others."""
         for name, value in now.items():
             before = saved.get(name)
+            if before != value and name == DATA:  # checksums, which say nothing to anybody
+                raise CheckpointError(
+                    f"{BY}: the checkpoint in {str(self.folder)!r} is of a fit on other data; the "
+                    "rows that train, or their order, differ from those of then. Pass the same "
+                    "data, or resume=False to begin anew."
+                )
             if before != value:
                 raise CheckpointError(
                     f"{BY}: the checkpoint in {str(self.folder)!r} is of a fit with {name} "

@@ -88,7 +88,7 @@ def warn_of_decay(optimizer: Optimizer, path: str) -> None:
 def users_rules(groups: Iterable[Group]) -> Iterator[Any]:
     """The rules that users have written, also of optimizers inside of others."""
     for group in groups:
-        for each in _parts(group.optimizer):
+        for each in parts_of(group.optimizer):
             if is_users(each.rule):
                 yield each.rule
 
@@ -97,10 +97,10 @@ def has_users_initial(optimizer: Optimizer) -> bool:
     """Whether an optimizer, or one inside it, says itself what its states begin as. Those that are
     part of Wengert do so for each element by itself.
     """
-    return any(not each.initial.__module__.startswith(_OWN) for each in _parts(optimizer))
+    return any(not each.initial.__module__.startswith(_OWN) for each in parts_of(optimizer))
 
 
-def _parts(optimizer: Optimizer | None) -> Iterator[Optimizer]:
+def parts_of(optimizer: Optimizer | None) -> Iterator[Optimizer]:
     """An optimizer, if there is one, and those inside it."""
     pending = [] if optimizer is None else [optimizer]
     while pending:

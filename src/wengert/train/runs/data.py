@@ -17,6 +17,7 @@ from wengert.runtime.native_runs import DataRows
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
 from wengert.train.batch import leaf_names, require_no_list
+from wengert.train.runs.frames import look_at_frames
 from wengert.train.runs.model_among_data import refuse_model
 from wengert.train.storage import Array
 
@@ -43,6 +44,7 @@ class Data:
         if all(type(x) is np.ndarray for x in given):
             self.leaves, self._structure = list(given), _structure_of_arrays(len(given))
         else:
+            look_at_frames(by, names, given)
             given = tree.with_numpy(given)
             leaves, self._structure = tree.flatten(given)
             if len(leaves) < len(self._structure.static):

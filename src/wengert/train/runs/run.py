@@ -15,6 +15,7 @@ from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import AccumulationWarning, NonFiniteError, UnusedWarning
 from wengert.train.engine import Engine
+from wengert.train.recorded.plateaus import warn_of_unobserved
 from wengert.train.runs.auxes import Auxes
 from wengert.train.runs.data import Data
 from wengert.train.runs.history import Epoch, History, Rates, Recorder, joined, part_of
@@ -41,6 +42,7 @@ class Run(NamedTuple):
         for _ in range(self.epochs):
             stretches.take(1)
             yield from stretches.complete()
+            self._warn_of_plateau(engine)
 
     def stretches(self, engine: Engine, rates: Rates) -> Stretches:
         """The epochs one after the other, as many at once as whoever takes them asks for."""
@@ -56,12 +58,20 @@ class Run(NamedTuple):
         while left:
             stretch = self._stretch(engine, drive, rates, auxes, left)
             left -= stretch.epochs
+            if not left:
+                self._warn_of_plateau(engine)
             if not (left or parts):
                 return stretch.recorder.history(auxes.tree())
             parts.append(stretch.recorder.history())
         if not parts:  # there may be no epoch
             return Recorder(0, rates, auxes).history()
         return joined(parts, auxes.tree())
+
+    def _warn_of_plateau(self, engine: Engine) -> None:
+        if not engine.told_of_plateau:
+            engine.told_of_plateau = warn_of_unobserved(
+                self.by, engine.plan.groups, engine.progress.epoch
+            )
 
     def _drive(self, engine: Engine) -> Drive:
         return Drive(engine, self.data, self.shuffle_seed, self.data.rest(self.drop_last))

@@ -1,0 +1,56 @@
+"""Frames: what data of pandas say about their rows and columns, before they become arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert.core.words.warn import warn_user
+from wengert.errors import DTypeError, RowOrderWarning
+
+LOOKED_AT = 100  # entries of a column that may hold texts
+
+
+def look_at_frames(by: str, names: Sequence[str], given: Sequence[Any]) -> None:
+    """Refuse columns of texts by their names, and warn of rows in different orders."""
+    for name, x in zip(names, given, strict=False):
+        _require_numbers(by, name, x)
+    warn_of_row_order(by, names, given)
+
+
+def warn_of_row_order(by: str, names: Sequence[str], given: Sequence[Any]) -> None:
+    """Warn of two frames or series whose rows have the same labels in different orders: rows are
+    paired by place, and their labels say that others belong together.
+    """
+    labelled = [(name, x) for name, x in zip(names, given, strict=False) if _is_labelled(x)]
+    for name, x in labelled[1:]:
+        first, other = labelled[0][1].index, x.index
+        if len(first) != len(other) or first.equals(other) or not other.isin(first).all():
+            continue
+        warn_user(
+            f"{by}: the indices of {labelled[0][0]} and {name} have the same labels in different "
+            f"orders; rows are paired by place, so row {first[0]!r} goes with row {other[0]!r}. "
+            f"Write {name}.loc[{labelled[0][0]}.index], or pass arrays.",
+            RowOrderWarning,
+        )
+
+
+def _is_labelled(x: Any) -> bool:
+    """Whether it is a frame or a series of pandas."""
+    return hasattr(getattr(x, "index", None), "equals") and hasattr(x, "iloc")
+
+
+def _require_numbers(by: str, name: str, x: Any) -> None:
+    if not (hasattr(x, "columns") and hasattr(x, "dtypes")):
+        return
+    for title, kind in zip(x.columns, x.dtypes, strict=True):
+        if not str(kind).lower().startswith(("object", "str", "large_str", "categor", "enum")):
+            continue
+        some = x[title].head(LOOKED_AT).to_list()
+        text = next((each for each in some if isinstance(each, str)), None)
+        if text is not None:
+            raise DTypeError(
+                f"{by}: column {str(title)!r} of {name} holds texts, such as {text!r}; a step "
+                "computes with numbers. Make codes of it, as in "
+                f"{name}[{str(title)!r}].astype('category').cat.codes, or leave it out."
+            )
