@@ -353,7 +353,16 @@ class TargetsWarning(WengertWarning):
 
 class MaskWarning(WengertWarning):
     """A mask of attention has floats that are 0 and 1. Floats are added to the scores; what hides
-    keys are bools, or -inf.
+    keys are bools, or -inf. Or a mask of bools is true only for keys behind the query: bools are
+    true where a query may look.
+    """
+
+
+class ScannedRowsWarning(WengertWarning):
+    """A recurrent layer in a loss goes along the rows of the batch: its sequences have the shape
+    (batch, time, in), and time must be axis 0.
+
+    Write `hs, last = layer(wg.swapaxes(x, 0, 1))`; the outputs are (time, batch, hidden).
     """
 
 

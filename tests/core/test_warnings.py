@@ -533,6 +533,22 @@ def test_a_generator_of_a_constant_key_in_a_loss_is_named(name):
     assert "the same in every call" in str(found.message)
 
 
+def test_a_constant_key_in_a_bound_function_is_named():
+    step = wg.TrainStep(lambda w, x: wg.sum(w * x), np.ones(4), wg.optim.SGD(0.1))
+    for draw in (
+        lambda w, x: wg.random.categorical(wg.random.key(0), w * x),
+        lambda w, x: wg.random.Generator(wg.random.key(0)).normal((4,)) * w * x,
+    ):
+        (found,) = warned(lambda draw=draw: step.bind(draw)(np.ones(4)))
+        assert found.category is wg.errors.RandomnessWarning
+        assert found.filename == __file__
+        assert "TrainStep.bind was given; its numbers are the same in every" in str(found.message)
+    act = step.bind(lambda w, x, rng: wg.random.categorical(rng, w * x))
+    assert warned(lambda: act(np.ones(4))) == []
+    noisy = step.bind(lambda w, x, key: wg.random.categorical(key, w * x))
+    assert warned(lambda: noisy(np.ones(4), A_KEY)) == []
+
+
 @pytest.mark.parametrize("name", DRAWN_ANEW)
 def test_a_generator_that_draws_anew_is_no_reason_to_warn(name):
     assert warned(lambda: trained(DRAWN_ANEW[name])) == []

@@ -12,7 +12,7 @@ import sequence_references as reference
 import wengert as wg
 from functions.sequence_gradients import random, require_gradients
 from wengert.codegen.cost.counts import program_cost
-from wengert.errors import MaskWarning
+from wengert.errors import MaskWarning, ShapeError
 
 BATCH = 2
 MASKS = {
@@ -105,6 +105,14 @@ AS_FLOATS = {
     "converted": lambda: wg.compile(
         lambda q, mask: wg.attention(q, q, q, mask=mask.astype(np.float64)[None])
     )(Q, causal(bool)),
+    "an argument": lambda: wg.compile(lambda q, mask: wg.attention(q, q, q, mask[None]))(
+        Q, causal(float)
+    ),
+    "an argument of a step": lambda: wg.TrainStep(
+        lambda w, q, mask: wg.mean(wg.attention(q * w, q, q, mask[:, None, None])),
+        np.ones(()),
+        wg.optim.SGD(0.1),
+    )(np.stack([Q] * 5), np.ones((5, 3)) - np.eye(5, 3)),
 }
 
 
@@ -121,3 +129,40 @@ def test_masks_that_hide_or_add_are_let_pass():
         found = wg.attention(Q, Q, Q, mask=causal(bool))
         assert np.allclose(wg.attention(Q, Q, Q, mask=hidden), found)
         wg.attention(Q, Q, Q, mask=np.zeros((3, 3)))
+
+
+LATER = np.triu(np.ones((3, 3)), 1).astype(bool)  # what PyTorch hides
+HIDING = {
+    "an array": lambda: wg.attention(Q, Q, Q, mask=LATER),
+    "with axes": lambda: wg.attention(Q, Q, Q, mask=LATER[None]),
+    "a constant": lambda: wg.compile(lambda q: wg.attention(q, q, q, mask=LATER))(Q),
+    "in a layer": lambda: wg.nn.MultiheadAttention(4, 2)(Q, mask=LATER),
+}
+
+
+@pytest.mark.parametrize("way", HIDING)
+def test_a_mask_that_is_true_where_it_should_hide_is_named(way):
+    with pytest.warns(MaskWarning, match="true where a query may look.* write ~mask"):
+        HIDING[way]()
+
+
+def test_masks_with_hidden_rows_are_let_pass():
+    """Padding hides whole rows, and a row may look only at those before it."""
+    real = np.array([[True, True, False], [True, False, False]])
+    padding = real[:, None, :, None] & real[:, None, None, :]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x = np.stack([Q, Q])
+        for mask in (padding, padding[0], np.tril(np.ones((3, 3)), -1).astype(bool), ~LATER):
+            wg.attention(x, x, x, mask=mask)
+        wg.attention(Q[:, :1], Q, Q, mask=np.array([[False, True, True]]))
+
+
+def test_masks_of_fewer_axes_are_told_what_to_write():
+    x = np.ones((5, 2, 3, 4))  # (batch, heads, time, size)
+    with pytest.raises(ShapeError, match=r"write mask\[:, None, None, :\]"):
+        wg.attention(x, x, x, mask=np.ones((5, 3), bool))
+    with pytest.raises(ShapeError, match=r"write mask\[:, None\]\."):
+        wg.attention(x, x, x, mask=np.ones((5, 3, 3), bool))
+    with pytest.raises(ShapeError, match=r"Reshape it"):
+        wg.attention(x, x, x, mask=np.ones((5, 7), bool))

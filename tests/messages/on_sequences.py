@@ -90,6 +90,13 @@ CASES: dict[str, Callable[[], Any]] = {
     "rotary: an odd size": lambda: nn.rotary(np.ones((2, 3))),
     "SinusoidalPositions: an odd size": lambda: nn.SinusoidalPositions(3),
     "PositionalEmbedding: too long a sequence": lambda: nn.PositionalEmbedding(5, 8)(rows),
+    "PositionalEmbedding: a step at a position that is a float": lambda: nn.PositionalEmbedding(
+        5, 8
+    ).step(rows[:, 0], 1.0),
+    "PositionalEmbedding: a step at too many positions": lambda: nn.PositionalEmbedding(5, 8).step(
+        rows[:, 0], np.arange(3)
+    ),
+    "Linear: the state of an LSTM": lambda: nn.Linear(4, 2)(nn.LSTM(3, 4)(np.ones((5, 2, 3)))[1]),
     "S4D: an odd number of states": lambda: nn.S4D(3, states=5),
     "Mamba: one time of a sequence": lambda: nn.Mamba(8)(rows[0, 0]),
     "from_torch_names: an LSTM of two layers": lambda: nn.from_torch_names(

@@ -15,7 +15,7 @@ import sequence_references as reference
 from compiler.running import bits
 
 import wengert as wg
-from wengert.errors import ShapeError
+from wengert.errors import DTypeError, ShapeError
 
 FLOAT = {"dtype": np.float64}
 SINGLE = {"dtype": np.float32}
@@ -380,3 +380,67 @@ def test_recurrent_layers_step_from_their_initial_state(kind):
     np.testing.assert_allclose(alone[0] if kind is wg.nn.LSTM else alone, hs[0, 0], rtol=1e-12)
     with pytest.raises((TypeError, ValueError), match=rf"{kind.__name__}\.initial_state: "):
         layer.initial_state("two")
+
+
+@pytest.mark.parametrize(
+    "layer", [nn.PositionalEmbedding(9, 4, **FLOAT), nn.SinusoidalPositions(4)], ids=str
+)
+def test_a_step_of_positions_has_one_position_for_the_batch(layer):
+    """Every row of x stands at t; all bits are those of the whole sequence."""
+    x = random(3, 6, 4)
+    whole = wg.compile(lambda p, x: p(x))(layer, x)
+    step = wg.compile(lambda p, x, t: p.step(x, t))
+    for t in range(6):
+        assert np.array_equal(step(layer, x[:, t], np.int64(t)), whole[:, t])
+    assert np.array_equal(layer.step(x[:, 4], 4), layer(x)[:, 4])
+    assert np.array_equal(layer.step(x[1, 4], 4), layer(x)[1, 4])
+    each = layer.step(x[:, 4], np.array([0, 5, 2]))
+    assert np.array_equal(each, layer(np.stack([x[:, 4]] * 6, 1))[np.arange(3), [0, 5, 2]])
+    with pytest.raises(ShapeError, match=r"step: t has shape \(2,\) and x \(3, 4\)"):
+        layer.step(x[:, 4], np.arange(2))
+    with pytest.raises(DTypeError, match="step: t has dtype float64"):
+        layer.step(x[:, 4], 4.0)
+
+
+def test_positions_without_a_row_are_named():
+    layer = nn.PositionalEmbedding(5, 4)
+    told = "PositionalEmbedding: positions 2 to 7 were given to a layer of count=5"
+    for call in (layer, wg.compile(lambda x, start: layer(x, start), static="start")):
+        with pytest.raises(IndexError, match=told):
+            call(np.ones((2, 6, 4), np.float32), start=2)
+    with pytest.raises(IndexError, match=r"positions 5 to 5 .*PositionalEmbedding\(6, 4\)"):
+        layer.step(np.ones((2, 4), np.float32), 5)
+    with pytest.raises(IndexError, match="positions -1 to -1"):
+        layer.step(np.ones((2, 4), np.float32), -1)
+
+
+def test_attention_that_is_called_as_in_pytorch_is_told_what_to_write():
+    layer, x, y = nn.MultiheadAttention(4, 2), *random(2, 3, 5, 4)
+    for call in (
+        lambda: layer(x, x, x),
+        lambda: layer(x, x),
+        lambda: layer(x, y, y),
+        lambda: layer(x, y, y + 1),
+        lambda: wg.compile(lambda x: layer(x, x, x))(x),
+    ):
+        with pytest.raises(ShapeError, match=r"it takes one x.*layer\(x, context=keys\)"):
+            call()
+    for wrong, told in {
+        "key_padding_mask": r"mask=~key_padding_mask\[:, None, None, :\]: bools are true where a",
+        "attn_mask": "mask=~attn_mask: bools are true where a query may look",
+        "key": r"It takes one x: layer\(x\)",
+        "is_causal": "causal=True",
+    }.items():
+        with pytest.raises(TypeError, match=f"no parameter '{wrong}'.*{told}"):
+            layer(x, **{wrong: y})
+    seen = np.ones((3, 1, 1, 5), bool)
+    assert layer(x, seen, x).shape == x.shape
+
+
+def test_the_state_of_an_lstm_is_no_input_of_a_linear_layer():
+    lstm, head, xs = nn.LSTM(3, 4), nn.Linear(4, 1), random(5, 2, 3)
+    for read in (lambda xs: head(lstm(xs)[1]), lambda xs: head([*lstm(xs)[1]])):
+        for call in (read, wg.compile(read)):
+            with pytest.raises(TypeError, match=r"Linear: given a \w+ of 2 arrays.*state\[0\]"):
+                call(xs)
+    assert head([[1.0] * 4] * 3).shape == (3, 1)

@@ -21,6 +21,7 @@ from wengert.distributions.distribution_parameters import (
     drawn_shape,
 )
 from wengert.errors import DTypeError, ShapeError
+from wengert.interpret.column_values import note_column
 
 
 def _require_classes(x: Any, count: Size) -> Any:
@@ -81,7 +82,9 @@ class Categorical(Distribution):
     def log_prob(self, x: Any) -> Any:
         """The logarithm of the probability of each class in x."""
         logits = self._computed()
-        x = _require_classes(op.asarray(x), logits.shape[-1])
+        x = op.asarray(x)
+        note_column("Categorical.log_prob", x, tuple(logits.shape[:-1]))
+        x = _require_classes(x, logits.shape[-1])
         shape = broadcast_shapes("Categorical.log_prob", [tuple(x.shape), logits.shape[:-1]])
         scores = op.broadcast_to(op.log_softmax(logits), (*shape, logits.shape[-1]))
         index = op.expand_dims(op.broadcast_to(x, shape), -1)

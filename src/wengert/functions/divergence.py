@@ -26,7 +26,8 @@ from wengert.functions.reduction import (
     require_equal_shapes,
 )
 from wengert.functions.statistics import as_float, reduced_shape
-from wengert.interpret.probabilities import note_probabilities
+from wengert.interpret.called_again import is_in_loss
+from wengert.interpret.probabilities import note_probabilities, note_swapped
 
 
 def _class_type(
@@ -55,12 +56,14 @@ def _class_type(
 
 
 def _class_params(
-    logits: Any, _targets: Any, axis: int, reduction: Any, label_smoothing: float
+    logits: Any, targets: Any, axis: int, reduction: Any, label_smoothing: float
 ) -> dict[str, Any]:
     smoothing = canonical_number(
         "cross_entropy", "label_smoothing", label_smoothing, lambda s: 0 <= s <= 1, "in [0, 1]"
     )
     note_probabilities("cross_entropy", logits)
+    if is_in_loss():
+        note_swapped("cross_entropy", logits, targets)
     return {
         "axis": canonical_axis("cross_entropy", axis, logits.ndim),
         "reduction": canonical_reduction("cross_entropy", reduction),

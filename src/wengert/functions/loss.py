@@ -20,7 +20,8 @@ from wengert.functions.reduction import (
 )
 from wengert.functions.statistics import as_float
 from wengert.interpret.binary_targets import note_binary_targets
-from wengert.interpret.probabilities import note_probabilities
+from wengert.interpret.called_again import is_in_loss
+from wengert.interpret.probabilities import note_probabilities, note_swapped
 
 
 def _targets(name: str, x: Any, targets: Any) -> Any:
@@ -103,6 +104,8 @@ def huber(
 def _bce_params(logits: Any, targets: Any, reduction: Any) -> dict[str, Any]:
     note_probabilities("bce_with_logits", logits)
     note_binary_targets("bce_with_logits", targets)
+    if is_in_loss():
+        note_swapped("bce_with_logits", logits, targets)
     return {"reduction": canonical_reduction("bce_with_logits", reduction)}
 
 

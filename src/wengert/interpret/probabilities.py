@@ -4,12 +4,15 @@ at the user's line.
 
 from __future__ import annotations
 
+from wengert.core.dtypes import is_float
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import LogitsWarning
 from wengert.interpret.picked import picked_from
+from wengert.interpret.tape import Tape
 from wengert.interpret.widening import place_of
 
 
@@ -29,3 +32,24 @@ def note_probabilities(name: str, logits: Value) -> None:
             LogitsWarning,
             user_line(),
         )
+
+
+def note_swapped(name: str, logits: Value, targets: Value) -> None:
+    """Warn of targets in a loss of a training step that depend on the model, where logits do not:
+    they stand in each other's place.
+    """
+    if is_float(targets.dtype) and _is_differentiated(targets) and not _is_differentiated(logits):
+        warn_user(
+            f"{name}: given targets that the model has computed, and logits that do not depend on "
+            f"it; logits come first. Write {name}(model(x), targets), without a softmax.",
+            LogitsWarning,
+            user_line(),
+        )
+
+
+def _is_differentiated(x: Value) -> bool:
+    while type(x) is Tensor and not x.level.symbolic:
+        if isinstance(x.level, Tape):
+            return True
+        x = x.value
+    return False

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from wengert.core.bind import located
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
@@ -58,8 +61,21 @@ class Linear(Explained):
         return layer
 
     def __call__(self, x: Value) -> Value:
+        if isinstance(x, tuple | list):
+            _require_one_array(x)
         y = op.matmul(x, op.matrix_transpose(self.weight))
         return y if self.bias is None else y + self.bias
 
     def __repr__(self) -> str:
         return shown_layer(self)
+
+
+def _require_one_array(x: Sequence[Any]) -> None:
+    """Refuse several arrays, which would be stacked; rows of numbers are one."""
+    if any(isinstance(each, Tensor | np.ndarray) and each.shape for each in x):
+        error = TypeError(
+            f"Linear: given a {type(x).__name__} of {len(x)} arrays; it takes one. The state of an "
+            "LSTM is a pair (h, memory): pass h, which is state[0]. For arrays that are rows, "
+            "write wg.stack(rows)."
+        )
+        raise located(error, list(x))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -18,41 +16,16 @@ from wengert.core.words.missing import OF_GENERATORS, Explained
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import DTypeError, RandomnessWarning, TraceError
+from wengert.interpret.called_again import called_again, looked_at
 from wengert.interpret.loops import indices, open_loops
 from wengert.interpret.trace import recorded_program
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Place(threading.local):
-    is_loss: bool = False
-
-
-_place = _Place()
-
-
-@contextmanager
-def _set_place(is_loss: bool) -> Iterator[None]:
-    before, _place.is_loss = _place.is_loss, is_loss
-    try:
-        yield
-    finally:
-        _place.is_loss = before
-
-
-def in_loss() -> Any:
-    """What runs meanwhile is the loss of a training step."""
-    return _set_place(True)
-
-
-def _noted() -> Any:
-    """What runs meanwhile is one draw, whose key has been looked at."""
-    return _set_place(False)
-
-
 def _note_constant(key: Any, message: str) -> None:
-    """Warn where every step of a training would draw the same."""
-    if _place.is_loss and type(key) is not Tensor and recorded_program() is not None:
+    """Warn where every step of a training, or every call of a bound function, draws the same."""
+    if called_again() and type(key) is not Tensor and recorded_program() is not None:
         warn_user(message, RandomnessWarning)
 
 
@@ -79,15 +52,15 @@ def drawn(draw: F) -> F:
             return key._draw(checked, *args[1:], **others)
         if type(key) in _NEVER_KEYS:
             raise _no_key(draw.__name__, key)
-        if not _place.is_loss:
+        if not called_again():
             return checked(*args, **kwargs)
         _note_constant(
             key,
-            f"random.{draw.__name__}: a constant key is used in the loss of a TrainStep; its "
-            "numbers are the same in every call. Pass the parameter rng of the loss in the place "
-            "of the key; what shall stay the same, draw outside of the loss.",
+            f"random.{draw.__name__}: a constant key is used in {called_again()}; its numbers are "
+            "the same in every call. Give the function a parameter rng, and pass that in place of "
+            "the key; what shall stay the same, draw outside of it.",
         )
-        with _noted():
+        with looked_at():
             return checked(*args, **kwargs)
 
     return cast("F", call)
@@ -136,9 +109,9 @@ class Generator(Explained):
         self._require_inside()
         _note_constant(
             self._key,
-            "random.Generator: one of a constant key draws in the loss of a TrainStep; its numbers "
-            "are the same in every call. Use the parameter rng of the loss, or pass the key as an "
-            "argument.",
+            f"random.Generator: one of a constant key draws in {called_again()}; its numbers are "
+            "the same in every call. Give the function a parameter rng and use that, or pass "
+            "the key as an argument.",
         )
         self.used = True
         inside = [loop for loop in open_loops() if loop not in self._around]
@@ -148,7 +121,7 @@ class Generator(Explained):
         key = op.fold_in(self._key, site)
         for index in indices(inside):
             key = op.fold_in(key, index)
-        with _noted():
+        with looked_at():
             out = function(key, *args, **kwargs)
         self.sites = site + 1
         return out

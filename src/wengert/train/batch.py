@@ -66,7 +66,9 @@ class FunctionParameters:
                 "average of the weights; wg.optim.EMA does. Write wg.optim.EMA(optimizer), or "
                 "rename the parameter."
             )
-        self._names = [name for name in places if name not in self.given][1 + has_state :]
+        own = [name for name in places if name not in self.given]
+        self._names = own[1 + has_state :]
+        self.note = _note_of_state(own) if has_state else ""  # for errors of the loss
 
     @property
     def wants_rng(self) -> bool:
@@ -146,6 +148,17 @@ class FunctionParameters:
 
 def _starred(p: inspect.Parameter) -> str:
     return f"{'*' if p.kind is p.VAR_POSITIONAL else '**'}{p.name}"
+
+
+def _note_of_state(names: Sequence[str]) -> str:
+    """What may be the cause of an error in a loss that is given a state as its second argument."""
+    if "state" not in names[2:]:
+        return ""
+    return (
+        f"TrainStep: the state is the second argument of a loss, here {names[1]!r}, and the "
+        f"parameter 'state' is argument {names.index('state') + 1}. If that one is "
+        "meant, write loss(model, state, …)."
+    )
 
 
 def _is_fixed(function: Callable[..., Any], name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from threading import get_ident
 from typing import Any
@@ -21,6 +22,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import BatchNormWarning, DropoutWarning
 from wengert.functions.batch_statistics import noting_batch_statistics
 from wengert.functions.dropout import noting_dropout
+from wengert.interpret.called_again import in_bound_function
 from wengert.ops.generator import Generator
 from wengert.runtime.entries.entry import Call, never
 from wengert.runtime.nonfinite_policies import IGNORE
@@ -31,6 +33,7 @@ from wengert.train.live_programs import LivePrograms
 from wengert.train.quick_calls import QuickBoundCalls
 from wengert.train.recorded.loss_call import averages_of, cast_floats, leaves_of
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
+from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.step_results import with_sizes
 from wengert.train.uncopied import Uncopied
 
@@ -73,9 +76,11 @@ class BoundFunction(Uncopied):
             leaves = leaves_of(storage, own["weights"], fixed)
             model = storage.tree(leaves)
             args = tuple(cast_floats(cast, x) for x in args)
-            with noting_dropout() as dropping, noting_batch_statistics() as normalizing:
+            evaluates = number == EVALUATING  # there, the same numbers for all models are fair
+            drawing = nullcontext() if evaluates else in_bound_function()
+            with noting_dropout() as dropping, noting_batch_statistics() as normalizing, drawing:
                 returned = parameters.call(f, [model, *args], given)
-            if number == EVALUATING and getattr(f, "__wrapped__", f) is engine.plan.loss:
+            if evaluates and getattr(f, "__wrapped__", f) is engine.plan.loss:
                 _warn_as_in_training(dropping, normalizing)
             storage.require_unwritten("TrainStep.bind", "model", leaves, model, returned)
             return with_sizes(returned)
@@ -168,6 +173,7 @@ class BoundFunction(Uncopied):
         found, executable = self._programs.call(own, args)
         if self._number == EVALUATING:
             warn_of_paired_rows(executable.graph, self._own_names, "in TrainStep.evaluate")
+            warn_of_scanned_rows(executable.graph, self._own_names, "in TrainStep.evaluate")
         self._find_quick_way()
         self.open_shapes = None
         if any(isinstance(size, Dim) for t in executable.input_types for size in t.shape):

@@ -25,6 +25,7 @@ from wengert.train.recorded.finite_proof import measure
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.scalars import Row, Scalars
+from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.step_arrays import (
     CALLS,
     PHASE,
@@ -167,6 +168,7 @@ class Engine:
         if executable not in self._looked_at:
             self._looked_at.add(executable)
             warn_of_paired_rows(executable.graph)
+            warn_of_scanned_rows(executable.graph)
 
     def note_unreached(self, paths: list[str]) -> None:
         new = set(paths) - set(self.unreached)

@@ -30,7 +30,7 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.words.warn import warn_user
 from wengert.errors import SizeWarning, TraceError
-from wengert.interpret.binary_targets import noting_binary_targets, warn_of_binary_targets
+from wengert.interpret.first_values import noting_first_values, warn_of_first_values
 from wengert.loading import garbage_left
 from wengert.runtime.executable import Executable
 from wengert.runtime.profile import Profile
@@ -328,7 +328,7 @@ class Compiled:
             return found
 
         given = tree.unflatten(structure, [stand_ins[place] for place in places])
-        with noting_binary_targets() as targets:
+        with noting_first_values() as asked:
             graph, watch, left_out = watched_trace(
                 recorded,
                 given,
@@ -342,9 +342,9 @@ class Compiled:
         self._met.note_left_out(left_out)
         sizes = require_sizes(graph.input_types(), [x.shape for x in stand_ins])
         inputs = tuple(str(graph.nodes[i].params["name"]) for i in graph.inputs)
-        if targets:
+        if asked:
             arrays = dict(zip(places, tree.leaves(args), strict=True))
-            warn_of_binary_targets(targets, {name: arrays[i] for i, name in enumerate(inputs)})
+            warn_of_first_values(asked, {name: arrays[i] for i, name in enumerate(inputs)})
         static = self._static_places(args) if self._static else ()
         donated = self._among(args, places, self._donate)
         early = self._among(args, places, self._early)

@@ -117,6 +117,23 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
     ("MultiheadAttention", "embed_dim"): "Write size=",
     ("MultiheadAttention", "num_heads"): "Write heads=",
     ("EMA", "tau"): "Write decay=1 - tau",
+    ("MultiheadAttention", "is_causal"): "Make the layer with causal=True",
+    ("MultiheadAttention", "need_weights"): "Leave it out: the layer returns y alone",
+    **{
+        (name, given): f"Write mask={form}: bools are true where a query may look, not where it is "
+        "hidden"
+        for name in ("MultiheadAttention", "TransformerBlock")
+        for given, form in (
+            ("key_padding_mask", "~key_padding_mask[:, None, None, :]"),
+            ("src_key_padding_mask", "~src_key_padding_mask[:, None, None, :]"),
+            ("attn_mask", "~attn_mask"),
+            ("src_mask", "~src_mask"),
+        )
+    },
+    **{
+        ("MultiheadAttention", name): "It takes one x: layer(x), or layer(x, context=keys)"
+        for name in ("query", "key", "value", "q", "k", "v")
+    },
     ("Gamma", "scale"): "Write rate=1 / scale",
     **{
         (name, given): f"Write {meant}= instead"

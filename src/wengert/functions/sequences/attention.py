@@ -14,7 +14,7 @@ from wengert.core.define import function
 from wengert.core.table import op
 from wengert.errors import DTypeError, ShapeError
 from wengert.functions.parameter import canonical_number
-from wengert.interpret.truths_as_floats import note_truths_as_floats
+from wengert.interpret.attention_masks import note_mask
 
 ROWS = 128  # queries whose scores are alive at once; decides the order of sums in gradients of k, v
 # Spans of queries that look at fewer keys than the spans behind them. Each is a loop of its own to
@@ -109,7 +109,7 @@ def _require_arrays(q: Any, k: Any, v: Any, mask: Any) -> None:
         )
         raise located(error, [mask])
     if mask is not None:
-        note_truths_as_floats("attention", mask)
+        note_mask("attention", mask)
 
 
 def _share(q: Any, k: Any) -> int | None:
@@ -141,11 +141,21 @@ def _split_heads(mask: Any, q: Any, k: Any, split: tuple[Any, Any]) -> Any:
     ):
         error = ShapeError(
             f"attention: mask has shape {tuple(mask.shape)}; it must broadcast to (…, heads, time, "
-            f"keys), which is {wanted}. Reshape it."
+            f"keys), which is {wanted}. {_mask_repair(tuple(mask.shape), wanted)}"
         )
         raise located(error, [mask, q])
     own = (1, 1) if shape[-3] == 1 else split
     return op.reshape(mask, (*shape[:-3], *own, *shape[-2:]))
+
+
+def _mask_repair(given: tuple[Any, ...], wanted: tuple[Any, ...]) -> str:
+    """What makes a mask of fewer axes fit."""
+    batch, keys, time = wanted[0], wanted[-1], wanted[-2]
+    if len(wanted) == 4 and given == (batch, keys):
+        return "For one of keys for each row of the batch, write mask[:, None, None, :]."
+    if len(wanted) == 4 and given == (batch, time, keys):
+        return "For one for each row of the batch, write mask[:, None]."
+    return "Reshape it."
 
 
 def _places(q: Any, k: Any) -> Any:

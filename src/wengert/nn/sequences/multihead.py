@@ -7,11 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from wengert.core.bind import located
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
+from wengert.errors import ShapeError
 from wengert.functions.sequences.attention import attend_in_order
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import require_float, require_shape, require_size
@@ -101,6 +103,8 @@ class MultiheadAttention(Explained):
         return int(self.project_in.weight.shape[1])
 
     def __call__(self, x: Value, mask: Value = None, context: Value = None) -> Value:
+        if mask is not None:
+            self._require_mask(x, mask, context)
         x = op.asarray(x)
         require_rows("MultiheadAttention", x, self.size, 2)
         q, k, v = self._projected(x, context)
@@ -185,6 +189,18 @@ class MultiheadAttention(Explained):
         wanted = {"keys": shape, "values": shape}
         begin = "cache(room, batch)"
         require_kept("MultiheadAttention", cache, KeyValueCache, x, wanted, begin)
+
+    def _require_mask(self, x: Value, mask: Value, context: Value) -> None:
+        """Refuse keys in the place of the mask."""
+        shape, own = np.shape(mask), np.shape(x)
+        rows = len(shape) == len(own) > 2 and shape[-1] == self.size != own[-2]
+        if mask is x or mask is context or (rows and context is not None):
+            error = ShapeError(
+                "MultiheadAttention: given queries, keys and values, or x again; it takes one x, "
+                "and its second argument is a mask. Write layer(x), or layer(x, context=keys) to "
+                "look at others."
+            )
+            raise located(error, [x])
 
     def _require_order(self) -> None:
         if not self.causal:

@@ -14,9 +14,10 @@ from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import DropoutWarning
 from wengert.functions.dropout import noting_idle_dropout
+from wengert.interpret.called_again import in_loss
 from wengert.interpret.picked import picked_from
 from wengert.interpret.trace import Trace
-from wengert.ops.generator import Generator, in_loss
+from wengert.ops.generator import Generator
 from wengert.train.batch import AVERAGED, GENERATOR
 from wengert.train.recorded.step_arrays import CALLS, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan

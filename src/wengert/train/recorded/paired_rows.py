@@ -1,9 +1,12 @@
 """Paired rows: predictions of shape (n, 1) and targets of shape (n,) make n × n differences, of
 which a loss then takes the mean. That is valid NumPy, and hardly ever meant.
 
-A program is known to do so where both have the rows of the batch, one comes from the model and the
-other from the batch alone, the axis of one element was not written on purpose (it is that of the
-data, or what is left of a table that has these rows), and all pairs are reduced to one number.
+A program is known to do so where both have the rows of the batch, the axis of one element was not
+written on purpose (it is that of the data, or what is left of a table that has these rows), and all
+pairs are reduced to one number. Where both come from the model, or both from the batch alone, pairs
+of one thing with itself do not count, nor does a loss with products of matrices for all pairs.
+
+`scores[:, actions]` is another way to such pairs: it takes every action from every row.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from functools import cached_property
 from wengert.core.dims import Shape
 from wengert.core.graph import Graph, Node
 from wengert.core.lowering import Elementwise
+from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.core.words.warn import warn_user
 from wengert.errors import PairedRowsWarning
@@ -31,30 +35,62 @@ def warn_of_paired_rows(
     """Warn where the loss that was recorded as this graph, maybe with its gradient, pairs its rows.
     `own` are the names of arguments that the step itself gives to it.
     """
-    for node, column, row in _Loss(graph, own).paired():
+    for rows in _sizes_of_batches(graph, own):
+        _warn_of_pairs(_Loss(graph, own, rows), where)
+
+
+def _warn_of_pairs(loss: _Loss, where: str) -> None:
+    for node, column, row in loss.paired():
         warn_user(
-            f"{node.op.name}: given shapes {_shown(column)} and {_shown(row)} {where}, one from "
-            "the model and one from the batch; the result has a number for each pair of rows, and "
-            "all of them are reduced. Give both one shape, as with prediction[:, 0]; if pairs are "
-            "meant, write [:, None] and [None, :].",
+            f"{node.op.name}: given shapes {column} and {row} {where}, both with the rows of the "
+            "batch; the result has a number for each pair of rows, and all of them are reduced. "
+            "Give both one shape, as with prediction[:, 0]; if pairs are meant, write [:, None] "
+            "and [None, :].",
+            PairedRowsWarning,
+            node.line,
+        )
+    for node, table, row in loss.every_index_of_every_row():
+        warn_user(
+            f"getitem: x[:, index] was given x of shape {table} and an index of shape {row} "
+            f"{where}; it takes every index from every row, a number for each pair of rows, and "
+            "all of them are reduced. For one of each row, write wg.take_along_axis(x, "
+            "index[:, None], axis=1)[:, 0].",
             PairedRowsWarning,
             node.line,
         )
 
 
-def _shown(shape: Shape) -> str:
-    sizes = ["n" if str(size) == ROWS else str(size) for size in shape]
+def _sizes_of_batches(graph: Graph, own: Collection[str]) -> list[str]:
+    """The open sizes that arguments begin with: other weights among them may have the first."""
+    nodes = [graph.nodes[number] for number in graph.inputs]
+    types = [node.type for node in nodes if not _is_own(node, own)]
+    sizes = [str(t.shape[0]) for t in types if isinstance(t, ArrayType) and t.shape]
+    return [size for size in dict.fromkeys(sizes) if size.startswith(ROWS)]
+
+
+def _is_own(node: Node, own: Collection[str]) -> bool:
+    return str(node.params.get("name", "")).partition(".")[0] in own
+
+
+def _shown(kind: tuple[str, ...]) -> str:
+    sizes = ["n" if size == ROWS else size for size in kind]
     return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
 
 
 class _Loss:
-    """The forward pass of a step's program, and what is known of its nodes by number."""
+    """The forward pass of a step's program, and what is known of its nodes by number: by kinds,
+    which are shapes where `rows`, the size of the batch, is called ROWS.
+    """
 
-    def __init__(self, graph: Graph, own: Collection[str]) -> None:
+    def __init__(self, graph: Graph, own: Collection[str], rows: str) -> None:
         self._graph, self._own = graph, own
-        self._kinds = [tuple(map(str, self._shape(i))) for i in range(len(graph))]
+        names = {ROWS: f"other {ROWS}", rows: ROWS}
+        self._kinds = [
+            tuple(names.get(size, size) for size in map(str, self._shape(i)))
+            for i in range(len(graph))
+        ]
 
-    def paired(self) -> Iterator[tuple[Node, Shape, Shape]]:
+    def paired(self) -> Iterator[tuple[Node, str, str]]:
         """The nodes that pair rows, with the shapes of their operands."""
         for number, node in enumerate(self._graph.nodes):
             found = {self._kinds[i]: i for i in _operands(node)}
@@ -64,10 +100,41 @@ class _Loss:
                 and self._kinds[number] == SQUARE
                 and column in self._natural
                 and row is not None
-                and (column in self._of_model) != (row in self._of_model)
+                and number in self._reduced
+                and self._are_two_things(column, row)
+            ):
+                yield node, _shown(COLUMN), _shown(ROW)
+
+    def every_index_of_every_row(self) -> Iterator[tuple[Node, str, str]]:
+        """The nodes that read a table of rows at the indices of all rows, with the shapes of
+        both.
+        """
+        for number, node in enumerate(self._graph.nodes):
+            if node.op is not op.gather or self._kinds[number] != SQUARE:
+                continue
+            table, *indices = _operands(node)
+            kind = self._kinds[table]
+            if (
+                [self._kinds[i] for i in indices] == [ROW]
+                and len(kind) == 2
+                and (kind[0] == ROWS) != (kind[1] == ROWS)
+                and node.params["axis"] == 1
                 and number in self._reduced
             ):
-                yield node, self._shape(column), self._shape(row)
+                yield node, _shown(kind), _shown(ROW)
+
+    def _are_two_things(self, column: int, row: int) -> bool:
+        """Whether pairs of these are hardly meant: one is of the model and the other is not, or
+        nothing in the loss is about pairs.
+        """
+        if (column in self._of_model) != (row in self._of_model):
+            return True
+        while row != column and self._graph.nodes[row].op.kind == "linear":
+            of = _operands(self._graph.nodes[row])
+            if len(of) != 1:
+                break
+            (row,) = of
+        return row != column and not self._pairs_are_meant
 
     def _shape(self, number: int) -> Shape:
         found = self._graph.nodes[number].type
@@ -78,8 +145,7 @@ class _Loss:
         """Those that depend on what the step itself gives to the loss."""
         found: set[int] = set()
         for number, node in enumerate(self._graph.nodes):
-            name = str(node.params.get("name", "")).partition(".")[0]
-            own = number in self._graph.inputs and name in self._own
+            own = number in self._graph.inputs and _is_own(node, self._own)
             if own or not found.isdisjoint(_operands(node)):
                 found.add(number)
         return found
@@ -127,9 +193,17 @@ class _Loss:
             if _is_backward(node):
                 continue
             read.update(_operands(node))
-            if self._kinds[number] and (self._kinds[number] != SQUARE or number in kept):
+            kind = self._kinds[number]
+            if (kind and (kind != SQUARE or number in kept)) or self._chooses(node, kind):
                 kept.update(_operands(node))
         return read - kept
+
+    def _chooses(self, node: Node, kind: tuple[str, ...]) -> bool:
+        """Whether a single number is made of a matrix by something else, as in cross-entropy: rows
+        of the matrix are told apart.
+        """
+        arrays = [i for i in _operands(node) if self._kinds[i]]
+        return not kind and node.op.kind == "composite" and len(arrays) > 1
 
 
 def _is_backward(node: Node) -> bool:

@@ -129,9 +129,14 @@ def _differentiated(
         for parameter, x in zip(wanted, values, strict=True):
             full[parameter.place] = x
         model = plan.storage.tree(full)
-        returned = call_loss(plan, model, live, fixed, batch)
-        plan.storage.require_unwritten("TrainStep", "model", full, model, returned)
-        loss, carried, aux = read_results(returned, plan.carried, live.carried, plan.has_aux)
+        try:
+            returned = call_loss(plan, model, live, fixed, batch)
+            plan.storage.require_unwritten("TrainStep", "model", full, model, returned)
+            loss, carried, aux = read_results(returned, plan.carried, live.carried, plan.has_aux)
+        except Exception as error:
+            if plan.parameters.note:
+                error.add_note(plan.parameters.note)
+            raise
         aux_leaves, structure = tree.flatten(tree.arrays(aux))
         aux_structure.append(structure)
         return [loss, *carried, *aux_leaves]

@@ -1,0 +1,94 @@
+"""Rows that are scanned: a recurrent layer goes along axis 0, and in the loss of a step that axis
+is often the batch. Sequences of shape (batch, time, in) run as well, with states that go from row
+to row.
+
+A program is known to do so where one time of all outputs is read, `hs[:, -1]`; and where another
+argument with these rows has no axis of the size that would then be the batch, unless the last state
+is read, `hs[-1]`: there are as many times as rows by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from wengert.core.graph import Graph, Node
+from wengert.core.table import op
+from wengert.core.types import ArrayType
+from wengert.core.words.warn import warn_user
+from wengert.errors import ScannedRowsWarning
+from wengert.train.batch import ROWS
+from wengert.train.recorded.step_arrays import OwnArguments
+
+_LAYERS = {"gru": "GRU", "lstm": "LSTM"}  # by the kind of their loop
+_Kind = tuple[str, ...]  # a shape in words
+
+
+def warn_of_scanned_rows(
+    graph: Graph,
+    own: Collection[str] = OwnArguments._fields,
+    where: str = "in the loss of a TrainStep",
+) -> None:
+    """Warn where the loss that was recorded as this graph, maybe with its gradient, has recurrent
+    layers go along its rows. `own` are the names of arguments that the step itself gives to it.
+    """
+    for node, sequence in _scanned(graph, own):
+        warn_user(
+            f"{_LAYERS.get(node.params['kind'], 'RNN')}: given xs of shape (n, {sequence[1]}, in) "
+            f"{where}, n the rows of the batch; a recurrent layer goes along axis 0, here "
+            "from row to row. Swap the axes: hs, last = layer(wg.swapaxes(xs, 0, 1)), where hs is "
+            "(time, batch, hidden), and hs[-1] its last time.",
+            ScannedRowsWarning,
+            node.line,
+        )
+
+
+def _scanned(graph: Graph, own: Collection[str]) -> Iterator[tuple[Node, _Kind]]:
+    for number, node in enumerate(graph.nodes):
+        if node.op is not op.recurrent_loop or node.operands[0] is None:
+            continue
+        sequence = _kind(graph.nodes[node.operands[0]])
+        if len(sequence) != 3 or not sequence[0].startswith(ROWS):
+            continue
+        outputs = _Outputs(graph, number)
+        other = _has_no_batch(graph, own, sequence)
+        if outputs.one_time_is_read or (other and not outputs.last_is_read):
+            yield node, sequence
+
+
+def _has_no_batch(graph: Graph, own: Collection[str], sequence: _Kind) -> bool:
+    """Whether an argument has the rows of the sequence, and behind them not what comes there."""
+    for number in graph.inputs:
+        node = graph.nodes[number]
+        name, kind = str(node.params.get("name", "")).partition(".")[0], _kind(node)
+        if name not in own and kind[:1] == sequence[:1] and kind[1:2] != sequence[1:2]:
+            return True
+    return False
+
+
+class _Outputs:
+    """How the forward pass reads the outputs of a recurrent loop: those of all times and the last
+    states.
+    """
+
+    def __init__(self, graph: Graph, loop: int) -> None:
+        self.one_time_is_read = self.last_is_read = False
+        picks = {
+            number: node.params["index"]
+            for number, node in enumerate(graph.nodes)
+            if node.op is op.pick and node.operands[0] == loop
+        }
+        whole = {number for number, index in picks.items() if index == 0}
+        last = {n for n, index in picks.items() if len(_kind(graph.nodes[n])) == 2 and index}
+        for node in graph.nodes:
+            if node.line is not None and node.line.phase != "forward":
+                continue
+            if last.intersection(node.operands):
+                self.last_is_read = True
+            if node.op is op.slice_axes and whole.intersection(node.operands):
+                before, after = _kind(graph.nodes[node.operands[0] or 0]), _kind(node)
+                self.last_is_read |= before[0] != after[0]
+                self.one_time_is_read |= before[0] == after[0] and before[1] != after[1] == "1"
+
+
+def _kind(node: Node) -> _Kind:
+    return tuple(map(str, node.type.shape)) if isinstance(node.type, ArrayType) else ()
