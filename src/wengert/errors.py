@@ -328,7 +328,8 @@ class WideningWarning(WengertWarning):
 class UntrainedWarning(WengertWarning):
     """A Python float stands in a dict or list of a model. It is part of the program, and not
     trained. Or the loss computes with integers of the model as with floats: they are data. Or it
-    reads an array that the step was made with, and not the step's own copy.
+    reads an array that the step was made with, and not the step's own copy. Or it calls a layer
+    that is no part of the model.
 
     `{"w": w, "scale": 1.0}` has one parameter; `{"w": w, "scale": np.float32(1.0)}` has two. A
     number that is a setting belongs into the loss, or into a field of a dataclass.
@@ -377,7 +378,8 @@ class PairedRowsWarning(WengertWarning):
 
 class TiedWarning(WengertWarning):
     """One array stands at several places of one list of a model, and is one parameter there; or
-    two arrays of a model share memory, and are two parameters of their own.
+    one network stands under two names of a dict, and is one network; or two arrays of a model share
+    memory, and are two parameters of their own.
 
     `[np.zeros(3)] * 2` has one array; `[np.zeros(3) for _ in range(2)]` has two. `{"emb": E, "out":
     E.T}` has two; `{"emb": E}`, with `model["emb"].T` in the loss, has one.
@@ -422,9 +424,10 @@ class ScheduleWarning(WengertWarning):
 
 
 class UnreachedWarning(WengertWarning):
-    """No gradient reaches a parameter, and weight decay makes it smaller all the same.
+    """No gradient reaches a parameter, and weight decay makes it smaller all the same. Or the
+    gradient of every parameter is exactly 0 in the first calls of a step, and nothing is trained.
 
-    Freeze it: {"head.*": None, "*": AdamW(1e-3)}.
+    Freeze a parameter that is not used: {"head.*": None, "*": AdamW(1e-3)}.
     """
 
 

@@ -377,3 +377,26 @@ def test_a_tensor_that_outlived_its_transformation_says_so_whatever_is_done_to_i
     way(f)(np.ones(3))
     with pytest.raises(TraceError, match="outlived its transformation"):
         use(kept[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "repair"), [("requires_grad", "optimizer="), ("training", "no training mode")]
+)
+def test_a_layer_refuses_to_be_given_what_would_have_no_effect(name, repair):
+    layer = wg.nn.Linear(3, 4)
+    with pytest.raises(MissingAttribute, match=rf"Linear\.{name}: .*{repair}"):
+        setattr(layer, name, False)
+    layer.bias = None
+    layer.note = "of mine"  # type: ignore[attr-defined]
+    assert (layer.bias, layer.note) == (None, "of mine")  # type: ignore[attr-defined]
+
+
+def test_fields_may_have_such_names():
+    @dataclass
+    class Layer(wg.nn.Linear):
+        training: bool
+
+    layer = Layer(np.ones((2, 2)), None, True)
+    layer.training = False
+    assert not layer.training
+    wg.nn.Bidirectional(wg.nn.RNN(2, 2), wg.nn.RNN(2, 2)).forward = wg.nn.RNN(2, 2)

@@ -233,12 +233,19 @@ ACCIDENTS = {
     "dicts": lambda: [{"w": np.zeros(3)}] * 2,
     "lists": lambda: [[np.zeros(3), np.ones(2)]] * 2,
     "inner lists": lambda: [[np.zeros(3)] * 2, np.ones(2)],
+    "a layer of a tuple": lambda: wg.nn.Sequential(layer, "tanh", layer),
 }
-w, layer = np.zeros(3), wg.nn.Linear(2, 2)
+w, layer = np.zeros(3), wg.nn.Linear(2, 2, dtype=np.float64)
+net = {"l1": layer, "l2": np.ones(2)}
+TWINS = {
+    "layers": lambda: {"online": layer, "target": layer, "scale": np.ones(1)},
+    "networks further inside": lambda: {"actor": w, "critic": {"online": net, "target": net}},
+    "another dict of the same arrays": lambda: {"online": net, "target": dict(net)},
+}
 ON_PURPOSE = {
     "names": lambda: {"embedding": w, "out": w},
-    "names of layers": lambda: {"first": layer, "second": layer},
-    "a layer named twice": lambda: wg.nn.Sequential(layer, "tanh", layer),
+    "one array of a layer": lambda: {"first": layer, "second": wg.nn.Linear.of(layer.weight, w)},
+    "copies": lambda: {"online": net, "target": wg.tree.copy(net)},
     "a list beside a name": lambda: {"layers": [w, np.ones(2)], "out": w},
     "two places in two lists": lambda: [{"a": w}, {"b": w}],
     "integers": lambda: [np.zeros(3), *[np.zeros(3, int)] * 2],
@@ -258,6 +265,15 @@ def test_one_array_several_times_in_a_list(name, use):
     assert found.category is wg.errors.TiedWarning
     assert found.filename == __file__
     assert "one parameter" in str(found.message)
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("name", TWINS)
+def test_one_network_under_two_names(name, use):
+    (found,) = warned(lambda: USES[use](TWINS[name]()))
+    assert found.category is wg.errors.TiedWarning
+    assert found.filename == __file__
+    assert "'online' and 'target' have the same" in str(found.message)
 
 
 @pytest.mark.parametrize("use", USES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import wengert as wg
 from wengert.errors import RandomnessWarning, TraceError
-from wengert.runtime.outside.watch import MOST_CALLS, Watch
+from wengert.runtime.outside.watch import MOST_CALLS, MOST_SECONDS, Watch
 
 factor: Any = 1.0
 X = np.ones((8, 2))
@@ -76,10 +77,15 @@ def ways(step, x):
         "epochs": lambda: list(step.epochs(x, batch_size=4)),
         "run": lambda: step.run(x, batch_size=4),
         "save": lambda: step.save("never-written.safetensors"),
+        "evaluate": lambda: step.evaluate(lambda w, x: wg.mean(x @ w), x, batch_size=4),
+        "bind": lambda: step.bind(lambda w, x: x @ w),
+        "state_dict": step.state_dict,
+        "fingerprint": step.fingerprint,
+        "check": lambda: step.check(x),
     }
 
 
-@pytest.mark.parametrize("way", ["epochs", "run", "save"])
+@pytest.mark.parametrize("way", list(ways(make(), X)))
 def test_a_captured_array_that_was_changed_is_refused(way, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     weights = np.ones(8)[:4]
@@ -287,3 +293,43 @@ def test_looks_that_are_due_keep_coming():
     for _ in range(OFTEN):
         watch.wait_longer()
     assert watch.calls == MOST_CALLS
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "complex128"])
+def test_an_array_that_is_written_anew_is_refused_in_the_next_call(dtype):
+    target = {"w": np.zeros((4, 5), dtype)[1:, ::2]}
+
+    def loss(w, x):
+        return wg.mean((x @ w - wg.sum(wg.abs(target["w"]))) ** 2)
+
+    step = make(loss)
+    bound, compiled = step.bind(loss), wg.compile(loss)
+    for _ in range(69):
+        step(X), bound(X), compiled(np.ones(2), X)
+    target["w"][...] = 1
+    for call in (lambda: step(X), lambda: bound(X), lambda: compiled(np.ones(2), X)):
+        with pytest.raises(TraceError, match="was changed after"):
+            call()
+
+
+def test_one_element_of_many_is_noticed_after_some_time():
+    scale = np.ones(1000)
+    step = make(lambda w, x: wg.mean(x @ w) * wg.sum(scale))
+    for _ in range(10):  # the next look is due after six more
+        step(X)
+        time.sleep(MOST_SECONDS / 4)
+    scale[7] = 2.0
+    with pytest.raises(TraceError, match="'scale' was changed"):
+        [step(X) for _ in range(9)]
+
+
+def test_an_array_that_is_gone_is_compared_no_more():
+    held = [np.ones(2**22)]  # so large that its memory goes back to the system
+
+    def loss(w, x):
+        return wg.mean(x @ w) * wg.sum(held[0] if held else np.zeros(1))
+
+    step = make(loss)
+    assert [step(X) for _ in range(9)][-1] == 2.0**23
+    held.clear()
+    assert [step(X) for _ in range(9)][-1] == 0.0

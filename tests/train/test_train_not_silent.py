@@ -21,6 +21,7 @@ from wengert.errors import (
     PairedRowsWarning,
     ScheduleWarning,
     ScannedRowsWarning,
+    UnreachedWarning,
     UntrainedWarning,
     WengertWarning,
 )
@@ -811,3 +812,83 @@ def test_a_state_of_a_network_with_another_activation_is_refused(tmp_path):
     step("tanh").load(tmp_path / "nameless.safetensors")
     with pytest.raises(CheckpointError, match="a model with 'relu' at"):
         step("tanh").load(path)
+
+
+# Layers from outside.
+
+
+@dataclass
+class Encoder:
+    w: np.ndarray
+
+    def __call__(self, x):
+        return x @ self.w
+
+
+HEAD = wg.nn.Linear(4, 1, dtype=np.float64)
+OUTSIDE = {
+    "a layer": wg.nn.Linear(3, 4, dtype=np.float64),
+    "several": wg.nn.Sequential(wg.nn.Linear(3, 4, dtype=np.float64), "tanh"),
+    "a dataclass": Encoder(np.ones((3, 4))),
+}
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_a_layer_that_is_not_in_the_model_is_named(name):
+    enc = OUTSIDE[name]
+
+    def loss(head, x, y):
+        return wg.mean((head(np.tanh(enc(x)))[:, 0] - y) ** 2)
+
+    (found,) = warned(stepped(loss, HEAD, X, Y))
+    assert (found.category, found.filename) == (UntrainedWarning, __file__)
+    assert f"the loss calls enc, a {type(enc).__name__} from outside" in str(found.message)
+
+    def mended(model, x, y):
+        return wg.mean((model["head"](np.tanh(model["enc"](x)))[:, 0] - y) ** 2)
+
+    model = {"enc": enc, "head": HEAD}
+    optimizer = {"enc.*": None, "*": wg.optim.SGD(0.1)}
+    assert warned(lambda: wg.TrainStep(mended, model, optimizer)(X, Y)) == []
+
+
+def test_statistics_and_target_networks_are_no_layers_that_were_forgotten():
+    @dataclass
+    class Statistics:
+        mean: np.ndarray
+
+    mean, held = X.mean(0), Statistics(X.mean(0))
+    model = {"net": wg.nn.Linear(3, 1, dtype=np.float64), "scale": np.ones(1)}
+    target = wg.tree.copy(model["net"])
+
+    def loss(model, x, y):
+        x = (x - mean) - held.mean
+        return wg.mean((model["net"](x) * model["scale"] - target(x)) ** 2)
+
+    assert warned(stepped(loss, model, X, Y)) == []
+
+
+# Gradients of 0.
+
+
+def test_gradients_that_are_all_zero_from_the_first_call_on_are_named():
+    def surrogate(w, x, y):
+        logp = x @ w
+        return -wg.mean(wg.exp(logp - logp) * y)
+
+    step = wg.TrainStep(surrogate, np.ones(3), wg.optim.SGD(0.1))
+    (found,) = warned(lambda: [step(X, Y) for _ in range(5)])
+    assert (found.category, found.filename) == (UnreachedWarning, __file__)
+    assert "the gradient of every parameter was 0 in the first 3 calls" in str(found.message)
+
+
+def test_gradients_that_are_zero_once_or_at_a_minimum_are_no_reason_to_warn():
+    def loss(w, x, y):
+        return wg.mean((x @ w - y) ** 2)
+
+    fitted = wg.TrainStep(loss, np.zeros(3), wg.optim.SGD(0.1))
+    assert warned(lambda: [fitted(X, 0 * Y) for _ in range(5)]) == []
+    masked = wg.TrainStep(lambda w, x, m: 1 + wg.sum(x @ w) * m, np.ones(3), wg.optim.SGD(0.0))
+    assert warned(lambda: [masked(X, float(i > 1)) for i in range(5)]) == []
+    frozen = wg.TrainStep(loss, np.ones(3), {"*": wg.optim.SGD(0.0)}, accumulate=2)
+    assert warned(lambda: [frozen(X, Y) for _ in range(5)]) == []

@@ -314,6 +314,8 @@ class Executable:
             self._left -= 1
         if self._left < 0 if self._entry is None else self._entry.is_due:
             return self.look(is_due=True)
+        if self.watch.touched:
+            return self.look()
         if self._entry is not None:
             self._entry.renew()
         return True

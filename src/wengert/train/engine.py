@@ -23,6 +23,7 @@ from wengert.train.live_programs import LivePrograms
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
+from wengert.train.recorded.outside_layers import warn_of_outside_layers
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.scalars import Row, Scalars
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
@@ -169,6 +170,9 @@ class Engine:
             self._looked_at.add(executable)
             warn_of_paired_rows(executable.graph)
             warn_of_scanned_rows(executable.graph)
+            storage = self.plan.storage
+            given = [x for x in (each() for each in storage.given.values()) if x is not None]
+            warn_of_outside_layers(executable.watch, storage.tree(storage.leaves), given)
 
     def note_unreached(self, paths: list[str]) -> None:
         new = set(paths) - set(self.unreached)

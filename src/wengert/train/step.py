@@ -54,6 +54,7 @@ from wengert.train.step_check import Check, check_step
 from wengert.train.step_views import StepViews, limits_of
 from wengert.train.storage import Storage, carried_arrays
 from wengert.train.uncopied import Uncopied
+from wengert.train.zero_gradients import ZeroGradients
 
 
 @worded_methods("__init__", "run", "epochs", "evaluate", "bind", "load_state_dict", "save", "load")
@@ -144,6 +145,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         groups, self._engine = engine.plan.groups, engine
         self._originals = Originals(_copied(optimizer, groups), self._engine.guard.note_change)
         self._quick_steps = QuickSteps(self._engine)
+        self._zero_gradients = ZeroGradients(self._engine)
         self._quick: Call = never  # the way of calls, while nothing else is under way
         self._numbers = itertools.count()  # of bound functions that draw random numbers
         self._bounds = RememberedFunctions(partial(_bound, self._engine, 0))
@@ -216,6 +218,8 @@ class TrainStep(StepViews, Explained, Uncopied):
             self._originals.warn()
         found = self._engine.call(batch)
         quick = self._quick_steps.find()
+        if not self._zero_gradients.is_over:
+            quick = self._zero_gradients.look(found[REPORT], quick)
         if quick is not self._quick:
             self._quick = quick
         loss = found[REPORT].item(LOSS)
@@ -322,7 +326,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         if engine.plan.carried is not None:
             parameters.require_state_given(by, len(arrays))
         data = Data(by, parameters.names(len(arrays)), arrays, batch_size, may_be_short=True)
-        engine.shown.look()
+        engine.look()
         return engine.guard.read(lambda: weighted_mean(self._evaluated.find(f), data))
 
     def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:
@@ -339,7 +343,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         """
         require_function("TrainStep.bind", f, "what to bind")
         require_dims("TrainStep.bind", dims)
-        self._engine.shown.look()
+        self._engine.look()
         if _parameters_of(self._engine, f).wants_rng:  # its numbers are its own
             return _bound(self._engine, next(self._numbers), f, dims)
         return self._bounds.share(f, dims)
@@ -350,7 +354,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         """Everything that decides how training goes on, as copies: a tree that wg.save can write.
         A step that loads it gives the same bits as one that never stopped.
         """
-        self._engine.shown.look()
+        self._engine.look()
         return self._engine.guard.read(Checkpoint(self._engine).state_dict)
 
     def load_state_dict(self, state: Any) -> None:
@@ -383,7 +387,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         """SHA-256 of parameters, optimizer state, carried state, counts and random position. Two
         steps with equal fingerprints, given equal batches, stay equal.
         """
-        self._engine.shown.look()
+        self._engine.look()
         return self._engine.guard.read(lambda: fingerprint(Checkpoint(self._engine).parts()))
 
     # Looking.
@@ -393,7 +397,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         Raises AssertionError where they disagree.
         """
         batch = self._parameters.by_place("TrainStep.check", batch, named)
-        self._engine.shown.look()
+        self._engine.look()
         return self._engine.guard.read(partial(check_step, self._engine, batch))
 
     def explain(

@@ -32,6 +32,7 @@ _NO_MODE = (
     "is told training="
 )
 _GRADIENTS = "Leave it out: wg.grad and wg.TrainStep compute gradients anew in every call"
+_FREEZE = 'Freeze in TrainStep: optimizer={"layers.0.*": None, "*": wg.optim.Adam()}'
 _A_DATACLASS = "Write a dataclass with layers and arrays as fields, and define its __call__"
 _KEYS = "Write wg.random.normal(key, shape), with key = wg.random.key(seed)"
 _BATCHES = "Write step.run(x, y, batch_size=32), which makes batches of arrays"
@@ -257,10 +258,12 @@ OF_LAYERS: Mapping[str, str] = {
     "load_state_dict": "Write model = wg.load(path, like=model)",
     "named_parameters": "Write zip(wg.tree.paths(model), wg.tree.leaves(model))",
     "parameters": "Write wg.tree.leaves(model); a TrainStep finds them by itself",
-    "requires_grad_": 'Freeze in TrainStep: optimizer={"layers.0.*": None, "*": wg.optim.Adam()}',
+    "requires_grad": _FREEZE,
+    "requires_grad_": _FREEZE,
     "state_dict": "Write wg.save(path, model), or wg.tree.leaves(model)",
     "to": _CPU,
     "train": _NO_MODE,
+    "training": _NO_MODE,
     "zero_grad": _GRADIENTS,
 }
 OF_STEPS: Mapping[str, str] = {
@@ -370,6 +373,14 @@ class Explained:
             raise MissingAttribute(
                 f"{kind.__name__}.{name}: there is no such attribute; {self._nature}. {repair}."
             )
+
+        def __setattr__(self, name: str, value: object) -> None:
+            """Refuse to set what other libraries have: nothing would come of it."""
+            if name in self._repairs and not hasattr(type(self), name):
+                kind = type(self)
+                if name not in _annotated(kind) and name not in getattr(kind, "__slots__", ()):
+                    self.__getattr__(name)
+            super().__setattr__(name, value)
 
 
 def _annotated(kind: type) -> set[str]:

@@ -1,9 +1,10 @@
-"""Ties that look like an accident: one array at several places of one list or tuple, and arrays
-that are views of one memory.
+"""Ties that look like an accident: one array at several places of one list or tuple, one network
+under two names, and arrays that are views of one memory.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,19 +17,25 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import TiedWarning
 
 _IN_ORDER = (optree.PyTreeKind.LIST, optree.PyTreeKind.TUPLE)  # without names
+_BY_NAME = (
+    optree.PyTreeKind.DICT,
+    optree.PyTreeKind.ORDEREDDICT,
+    optree.PyTreeKind.DEFAULTDICT,
+)
 MOST_WORK = 1000  # of a search for elements that two arrays have in common
 
 
 def warn_of_ties(by: str, model: Any) -> None:
     """Warn where a list or tuple holds one array of floats several times, as `[np.zeros(3)] * 2`
+    does, or a dict the same several arrays under two names, as `{"online": net, "target": net}`
     does.
 
-    Ties between names, as of an embedding and the output, are made on purpose.
+    Ties of single arrays by their names, as of an embedding and the output, are made on purpose.
     """
+    leaves = [each for each in tree.leaves_with_accessors(model) if each[2].dtype.kind == "f"]
+    _warn_of_twins(by, leaves)
     first: dict[Any, str] = {}
-    for accessor, path, x in tree.leaves_with_accessors(model):
-        if x.dtype.kind != "f":
-            continue
+    for accessor, path, x in leaves:
         for level, key in enumerate(accessor):
             if key.kind not in _IN_ORDER:
                 continue
@@ -43,6 +50,29 @@ def warn_of_ties(by: str, model: Any) -> None:
                     TiedWarning,
                 )
                 return
+
+
+def _warn_of_twins(by: str, leaves: Sequence[tuple[Any, str, Any]]) -> None:
+    """Warn where two items of a dict have the same arrays, all of them and more than one."""
+    items: defaultdict[Any, dict[Any, int]] = defaultdict(dict)  # arrays by the way inside an item
+    for accessor, _, x in leaves:
+        for level, key in enumerate(accessor):
+            if key.kind in _BY_NAME:
+                items[(*accessor[:level],), key.entry][(*accessor[level + 1 :],)] = id(x)
+    first: dict[Any, Any] = {}
+    for (above, name), arrays in items.items():
+        if len(set(arrays.values())) < 2:
+            continue
+        other = first.setdefault((above, frozenset(arrays.items())), name)
+        if other != name:
+            warn_user(
+                f"{by}: {other!r} and {name!r} have the same {len(arrays)} arrays: one network "
+                "under two names, with one gradient, and to train the one is to train the other. "
+                f"Copy it, {{{name!r}: wg.tree.copy(net)}}, if they are two; if they are one on "
+                "purpose, keep it under one name and use it twice in the loss.",
+                TiedWarning,
+            )
+            return
 
 
 def warn_of_shared_memory(

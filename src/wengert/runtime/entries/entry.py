@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,10 @@ from wengert.runtime.entries import objects
 from wengert.runtime.entries.entry_code import CALL, CLAIM, entry_text
 from wengert.runtime.entries.entry_gate import GATED_CALL
 from wengert.runtime.entries.entry_table import NEVER, Filled, expected_word
-from wengert.runtime.entries.entry_words import HEAD, PLACE
+from wengert.runtime.entries.entry_words import HEAD, PLACE, SAMPLE
 from wengert.runtime.entries.result_pool import ResultPool
 from wengert.runtime.entries.result_pool_code import POOL_FUNCTIONS
-from wengert.runtime.outside.watch import Watch
+from wengert.runtime.outside.watch import Captured, Watch
 from wengert.runtime.signature import Signature
 
 Call = Callable[..., Any]
@@ -60,6 +61,8 @@ class Entry:
         watch = watch or Watch()
         filled = Filled(signature, memory)
         filled.watch(watch.places)
+        sampled = watch.sampled
+        filled.sample([word for each in sampled for word in each.sample])
         filled.read_arguments(inputs)
         filled.make_outputs(outputs, written)
         rebuilt = filled.build(signature.returned)
@@ -74,7 +77,8 @@ class Entry:
         self._expected = self._words[first :: len(PLACE)][: len(watch.places)]
         self.memory, self._watch = memory, watch
         self.count_calls()
-        made = callable_of(CALL, self._words, (native, memory, filled.kept))
+        owners = _let_go(self._words, sampled)
+        made = callable_of(CALL, self._words, (native, memory, filled.kept, owners))
         self.call: Call = made if rebuilt else _completed(made, signature.returned)
         self.rebuilt = rebuilt  # whether machine code builds the tree of results
 
@@ -178,6 +182,25 @@ def callable_of(name: str, words: np.ndarray[Any, Any], used: tuple[Any, ...]) -
     # Python keeps a module for the function, whatever that is: the place for what it uses.
     made: Call = make(ctypes.addressof(methods[name]), words, (native, methods, *used))
     return made
+
+
+def _let_go(
+    words: np.ndarray[Any, Any], sampled: Sequence[Captured]
+) -> list[weakref.ref[np.ndarray[Any, Any]]]:
+    """Have a table compare nothing in the memory of arrays that cease to exist, for as long as
+    these references are kept.
+    """
+    owners, first = [], int(words[HEAD["samples"]])
+    for each in sampled:
+        last = first + len(SAMPLE) * len(each.sample)
+        owner = each.when_gone(partial(_compare_nothing, words[first:last], words.ctypes.data))
+        owners += [] if owner is None else [owner]
+        first = last
+    return owners
+
+
+def _compare_nothing(samples: np.ndarray[Any, Any], somewhere: int, _gone: Any) -> None:
+    samples.reshape(-1, len(SAMPLE))[:] = somewhere, 0, 0  # of any memory no bits
 
 
 def _claim(table: int) -> int:

@@ -25,10 +25,12 @@ from wengert.runtime.entries.entry_words import (
     NOTHING,
     OUTPUT,
     PLACE,
+    SAMPLE,
     TERM,
     TUPLE,
     EntryWords,
 )
+from wengert.runtime.outside.sampled_words import SampledWord
 from wengert.runtime.outside.watch import (
     DICT_SIZE,
     ELEMENT,
@@ -176,6 +178,12 @@ class Filled:
 
     def watch(self, places: Sequence[Place]) -> None:
         self.kept += add_places(self.table, places)
+
+    def sample(self, samples: Sequence[SampledWord]) -> None:
+        """Have machine code compare words of arrays, which are not kept alive by that."""
+        for each in samples:
+            self.table.record("samples", SAMPLE, **each._asdict())
+        self.table.head["sample_count"] = len(samples)
 
     # Results.
 

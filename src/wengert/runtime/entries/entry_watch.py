@@ -1,5 +1,5 @@
 """What the entry point looks at beside the arguments: the places that a program was recorded
-with.
+with, and a few words of the arrays that it captured.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from wengert.codegen.llvm.text.lines import Module
 from wengert.runtime.entries import objects
 from wengert.runtime.entries.entry_function import Function
-from wengert.runtime.entries.entry_words import PLACE
+from wengert.runtime.entries.entry_words import PLACE, SAMPLE
 from wengert.runtime.outside.watch import (
     ATTRIBUTE,
     CELL,
@@ -23,7 +23,9 @@ from wengert.runtime.outside.watch import (
 
 
 def write_watch(module: Module) -> None:
-    """Whether every watched place still has the very object that it had."""
+    """Whether every watched place still has the very object that it had, and every sampled word
+    its numbers.
+    """
     _write_same_items(module)
     code = Function(module)
 
@@ -92,7 +94,13 @@ def write_watch(module: Module) -> None:
         ):
             code.when(code.equal(kind, which), compared)
 
+    def look_into(_i: str, sample: str) -> None:
+        word = code.load(code.field(sample, SAMPLE, "address", "ptr"), 0)
+        found = code.let(f"and i64 {word}, {code.field(sample, SAMPLE, 'mask')}")
+        code.leave_unless_equal(found, code.field(sample, SAMPLE, "expected"))
+
     code.records("places", PLACE, "place_count", look)
+    code.records("samples", SAMPLE, "sample_count", look_into)
     code.define_test("watch")
 
 

@@ -32,9 +32,11 @@ COUNTS = (
     "build_count",
     "apart_count",  # arrays that are compared, 0 where nothing is donated
     "place_count",  # places outside the arguments that are compared
+    "sample_count",  # words of captured arrays that are compared
 )
 SECTIONS = (
     "places",
+    "samples",
     "objects",  # arguments, then what is inside them, level by level
     "nodes",
     "keys",
@@ -116,6 +118,8 @@ NODE = ("kind", "type", "object", "count", "children", "keys", "attributes")
 # A place outside the arguments, of a kind of `runtime/outside/watch.py`. `expected` is the address
 # of what is there, 0 for nothing, or a number.
 PLACE = ("kind", "container", "key", "expected")
+# A word of a captured array, of which the bits of `mask` are compared.
+SAMPLE = ("address", "mask", "expected")
 # A leaf. `first` is its own number, or that of the same array before it; `group` the first leaf of
 # the same argument. A static leaf has dtype 0, and its value is compared by identity.
 LEAF = (

@@ -2,15 +2,16 @@
 what is there now.
 
 Places (a global, a variable of a closure, an attribute, an item) are compared in every call, by
-machine code and by identity; where another object is found, Python compares by value. Arrays have
-checksums, which are compared in calls 1, 2, 4, 8, …, from then on in every 65536th, and where
-somebody asks; those of live arrays in every call, and all from the one on in which one of them was
-found changed.
+machine code and by identity; where another object is found, Python compares by value. So are a few
+words of each array. The whole of arrays have checksums, which are compared in calls 1, 2, 4, 8, …,
+from then on about every tenth of a second, or in every 65536th call, and where somebody asks; those
+of live arrays in every call, and all from the one on in which one of them was found changed.
 """
 
 from __future__ import annotations
 
 import reprlib
+import time
 import weakref
 import zlib
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from wengert.core.same import same
 from wengert.core.words.source import Line
 from wengert.errors import TraceError
 from wengert.runtime.outside.live import is_rewritten
+from wengert.runtime.outside.sampled_words import PER_PROGRAM, SampledWord, sampled_words
 
 # Kinds of places: the value of a key in a dict, what a cell holds, an attribute, an element of a
 # list, and how many there are in a dict, a list or a set; whether something is in a set.
@@ -37,6 +39,8 @@ SAME_ITEMS = 9
 Array: TypeAlias = np.ndarray[Any, Any]
 MISSING: Any = type("Missing", (), {"__repr__": lambda _: "nothing"})()
 MOST_CALLS = 2**16  # from one look at the arrays to the next
+MOST_SECONDS = 0.1  # the same, where looks take next to no time beside that
+LEAST_WORK = 200  # how much longer than a look the time between two is, at least
 _PLAIN = (int, float, str, bytes, complex, type(None), np.generic, np.dtype)
 
 
@@ -177,16 +181,35 @@ class Captured:
         self._owner = weakref.ref(owner_of(x))
         self._place = _Memory(x.__array_interface__)
         self._checksum = checksum(x)
+        self.sample: Sequence[SampledWord] = () if self.live else sampled_words(x)
 
     @property
     def is_there(self) -> bool:
         """Whether the array still exists."""
         return self._owner() is not None
 
+    def is_part_of(self, arrays: Sequence[Array]) -> bool:
+        """Whether its memory is that of one of these."""
+        owner = self._owner()
+        return owner is not None and any(owner is x for x in arrays)
+
     @property
     def changed(self) -> bool:
         owner = self._owner()  # nothing is freed meanwhile
         return owner is not None and checksum(np.asarray(self._place)) != self._checksum
+
+    @property
+    def touched(self) -> bool:
+        """Whether the words that are compared in every call are others than they were."""
+        owner = self._owner()
+        return owner is not None and any(word.changed for word in self.sample)
+
+    def when_gone(self, call: Callable[[Any], None]) -> weakref.ref[Array] | None:
+        """Have something called when the array ceases to exist, if the reference still does; None
+        where it has.
+        """
+        owner = self._owner()
+        return None if owner is None else weakref.ref(owner, call)
 
     def refuse(self) -> NoReturn:
         name = f"array {self.name!r}" if self.name else "an array"
@@ -223,6 +246,9 @@ class Watch:
         self.places, self.arrays = places, arrays
         self.calls = 1  # calls from the last look at the arrays to the next
         self._distrusted = False  # whether an array was once found changed
+        self._taken = 0.0  # seconds of the last look
+        self._looked = time.perf_counter()  # when a look was due
+        self.sampled = _first_samples(arrays)  # those of which words are compared in every call
 
     def holds(self) -> bool:
         """Whether all places have what they had."""
@@ -241,8 +267,10 @@ class Watch:
         """Whether the captured arrays have what they had. Raises where an array that is certainly
         part of the program was changed.
         """
+        begin = time.perf_counter()
         self.arrays = [each for each in self.arrays if each.is_there]
         changed = [each for each in self.arrays if each.changed]
+        self._taken = time.perf_counter() - begin
         if changed:  # somebody writes to it: from now on it is looked at in every call
             self._distrusted, self.calls = True, 1
         for each in changed:
@@ -251,9 +279,19 @@ class Watch:
         return not changed
 
     def wait_longer(self) -> None:
-        """Let more calls pass before the next look: this one was due, and found nothing changed."""
+        """Let more calls pass before the next look: this one was due, and found nothing changed.
+        After some time there is one in any case.
+        """
+        since, self._looked = self._looked, time.perf_counter()
         if not (self._distrusted or any(each.live for each in self.arrays)):
-            self.calls = min(2 * self.calls, MOST_CALLS)
+            wanted = max(MOST_SECONDS, LEAST_WORK * self._taken)
+            in_time = self.calls * wanted / max(self._looked - since, 1e-9)
+            self.calls = max(1, int(min(2 * self.calls, in_time, MOST_CALLS)))
+
+    @property
+    def touched(self) -> bool:
+        """Whether an array has other words than it had, among those compared in every call."""
+        return any(each.touched for each in self.sampled)
 
     def require_unchanged(self) -> None:
         """Recording again has given another program. Where that is because a captured array was
@@ -262,3 +300,17 @@ class Watch:
         for each in self.arrays:
             if each.changed:
                 each.refuse()
+
+
+def _first_samples(arrays: Sequence[Captured]) -> list[Captured]:
+    """The arrays whose words are compared in every call: constants of the program come first, and
+    there are not too many.
+    """
+    found: list[Captured] = []
+    words = 0
+    for each in sorted(arrays, key=lambda each: not each.certain):
+        words += len(each.sample)
+        if words > PER_PROGRAM:
+            break
+        found.append(each)
+    return found

@@ -339,7 +339,7 @@ class Ensemble(Explained, Uncopied):
         require_function("Ensemble.bind", f, "what to bind")
         require_dims("Ensemble.bind", dims)
         first = self._engines[0]
-        first.shown.look()
+        first.look()
         parameters = FunctionParameters(f, False, first.plan.storage.averages, True)
         number = next(self._numbers) if parameters.wants_rng else 0
         return self._function(_bound(first, number, f, dims), parameters)
@@ -365,7 +365,7 @@ class Ensemble(Explained, Uncopied):
         names = parameters.names(len(own) + len(given))[len(own) :]
         require_members(by, names, given, len(self))
         data = EvaluatedData(by, names, given, batch_size, own)
-        first.shown.look()
+        first.look()
         function = self._function(bound, parameters)
         return first.guard.read(lambda: weighted_mean(function, data, by, in_front=1))
 
@@ -416,7 +416,7 @@ class Ensemble(Explained, Uncopied):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that decides how training goes on, of every member, as copies."""
-        self._engines[0].shown.look()
+        self._engines[0].look()
         return self._engines[0].guard.read(lambda: members_state(self._engines))
 
     def load_state_dict(self, state: Any) -> None:
