@@ -283,9 +283,17 @@ class RandomnessWarning(WengertWarning):
     """
 
 
+class AlikeWarning(WengertWarning):
+    """All members of an ensemble have the same numbers after their first steps: they are one model.
+
+    Give them other models, settings or batches: `wg.Ensemble(loss, lambda seed: make(seed), …)`.
+    """
+
+
 class CaptureWarning(WengertWarning):
     """What a function reads from outside its arguments is too much to be compared in every call, or
-    changes without changing the program, which is recorded again each time.
+    changes without changing the program, which is recorded again each time; or it is a table of
+    pandas, polars or xarray, whose numbers are not compared at all.
     """
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import AxisError, ShapeError, TraceError
+from wengert.errors import AxisError, RandomnessWarning, ShapeError, TraceError
 
 RNG = np.random.default_rng(17)
 ROWS, OTHERS, MATRIX = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 3)), RNG.normal(size=(3, 3))
@@ -270,3 +270,28 @@ def test_a_tensor_does_not_outlive_its_call():
     wg.vmap(lambda x: kept.append(x) or x)(ROWS)
     with pytest.raises(TraceError, match="outlived"):
         kept[0] + 1
+
+
+def test_numpy_draws_the_same_for_all_examples_with_a_warning():
+    generator = np.random.default_rng(0)
+    ways = {
+        "np.random": lambda x: x + np.random.normal(),
+        "a generator of NumPy": lambda x: x + generator.normal(),
+    }
+    for used, f in ways.items():
+        for mapped in (wg.vmap(f), wg.vmap(wg.vmap(f))):
+            with pytest.warns(
+                RandomnessWarning, match=rf"vmap: {used} was .* same for each"
+            ) as got:
+                mapped(ROWS)
+            assert len(got) == 1
+    through_grad = wg.vmap(wg.grad(lambda x: np.sum(x * np.random.normal())))
+    with pytest.warns(RandomnessWarning, match="vmap: np.random was used"):
+        through_grad(ROWS)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_drawn_before_is_not_warned_of():
+    generator = np.random.default_rng(0)
+    noise = generator.normal(size=ROWS.shape)
+    wg.vmap(lambda x, e: x + e)(ROWS, noise)

@@ -300,6 +300,16 @@ def test_compiled_functions_of_one_line_that_are_kept_are_as_they_should_be():
     assert not warned(*(lambda f=f: f(np.ones(2)) for f in kept))
 
 
+def test_transformations_of_one_function_are_different_programs():
+    def f(w, v):
+        return wg.sum(w**3 * v)
+
+    x = np.ones(3)
+    turned = (f, wg.grad(f), wg.grad(f, argnums=1), wg.hessian(f), wg.value_and_grad(f))
+    assert not warned(lambda: [wg.compile(each)(x, x) for each in turned])
+    assert len(warned(lambda: [wg.compile(wg.hessian(f))(x, x) for _ in range(2)])) == 1
+
+
 def test_every_argument_whose_size_changed_is_named():
     step = wg.TrainStep(
         lambda w, x, mask, y: wg.mean(wg.sum(x * w * mask, axis=1) - wg.sum(y, axis=1)),

@@ -232,3 +232,15 @@ def test_integers_beside_a_number_of_python():
     with pytest.warns(WideningWarning, match="clip: float32 meets an array of int64"):
         found = gradient(np.ones(3, np.float32), np.arange(3))
     assert found.tolist() == [1, 1, 0]
+
+
+def test_a_draw_is_told_of_its_dtype():
+    wide = np.zeros(2)
+    key = wg.random.key(0)
+    told = r"The float32 was drawn: .*wg\.random\.normal\(key, shape, np\.float64\)"
+    with pytest.warns(WideningWarning, match=told):
+        wg.compile(lambda k: wide + 0.1 * wg.random.normal(k, (2,)))(key)
+    with pytest.warns(WideningWarning, match=told):
+        wg.compile(lambda k: wg.arange(2.0) * 2.0 + 0.1 * wg.random.uniform(k, (2,)))(key)
+    with pytest.warns(WideningWarning, match=r"Use x\.astype\(np\.float32\)"):
+        wg.compile(lambda k, q: wide + q * wg.random.normal(k, (2,)))(key, X[0, :2])

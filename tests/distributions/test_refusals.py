@@ -53,6 +53,32 @@ def test_arrays_are_checked_as_numbers_are():
     assert isinstance(slopes, d.Normal)  # whose std is a slope, and may be negative
 
 
+COVARIANCE = np.array([[2.0, 0.6], [0.6, 1.0]])
+
+
+def _density(factor):
+    return d.MultivariateNormal(np.zeros(2), factor).log_prob(np.ones(2))
+
+
+def test_a_covariance_is_no_factor_where_it_is_differentiated():
+    for f in (wg.grad(_density), wg.hessian(_density), wg.grad(lambda a: _density(2.0 * a))):
+        with pytest.raises(ValueError, match=r"numbers above its diagonal.*wg\.linalg\.cholesky"):
+            f(COVARIANCE)
+    found = wg.grad(_density)(FACTOR)
+    np.testing.assert_allclose(found, wg.grad(lambda a: _density(wg.tril(a)))(FACTOR))
+
+
+def test_a_covariance_is_no_factor_where_it_is_recorded():
+    both = wg.compile(lambda a: (_density(a), d.MultivariateNormal(np.zeros(2), a).entropy()))
+    assert np.isnan(both(COVARIANCE)).all()
+    np.testing.assert_allclose(both(FACTOR)[0], _density(FACTOR))
+    each = wg.vmap(_density)(np.stack([FACTOR, COVARIANCE]))
+    np.testing.assert_allclose(each, [_density(FACTOR), np.nan])
+    drawn = wg.compile(lambda a: d.MultivariateNormal(np.zeros(2), a).sample(KEY, (2,)))
+    assert np.isnan(drawn(COVARIANCE)).all()
+    assert np.isfinite(drawn(FACTOR)).all()
+
+
 RUN_TIME = {
     "Normal": lambda s: d.Normal(0.0, s).log_prob(0.3),
     "Uniform": lambda s: d.Uniform(0.0, s).log_prob(0.3),

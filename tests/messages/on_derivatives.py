@@ -116,6 +116,7 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "custom_vjp: a forward rule that returns no pair": lambda: wg.grad(_no_pair)(line),
     "grad: argnums that are no numbers": lambda: wg.grad(_square, argnums="x")(line),
     "custom_vjp: a Tensor from outside, traced": lambda: wg.trace(_uses_outer, line),
+    "custom_vjp: an argument by name": lambda: _custom(lambda _, g: (g,))(x=line),
     "custom_vjp: forward": lambda: wg.jvp(
         _sum_of_custom(lambda x, g: (2 * x * g,)), (line,), (line,)
     ),

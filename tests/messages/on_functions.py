@@ -70,6 +70,7 @@ CONTROL: dict[str, Callable[[], Any]] = {
         lambda x: wg.cond(x > 0, lambda: x, lambda: -x), line
     ),
     "cond: a condition per element": lambda: wg.cond(line > 0, lambda: 1.0, lambda: 2.0),
+    "cond: values in place of functions": lambda: wg.cond(True, line, -line),
     "cond: branches that differ, traced": lambda: traced(_two_types, line),
     "cond: a node whose branches differ": lambda: op.cond.type(
         np.True_, then=traced(lambda: line), orelse=traced(lambda: logits)
@@ -77,6 +78,9 @@ CONTROL: dict[str, Callable[[], Any]] = {
     "while_loop: no function": lambda: wg.while_loop(0.0, lambda c: c < 1, lambda c: c + 1),
     "while_loop: a condition per element": lambda: wg.while_loop(
         lambda c: c < 5, lambda c: c + 1, line
+    ),
+    "while_loop: a condition that is no bool": lambda: wg.while_loop(
+        lambda c: c / 2, lambda c: c > 1, 10.0
     ),
     "while_loop: a carry of another structure": lambda: wg.while_loop(
         lambda c: c < 5, lambda c: (c, 1), 0.0

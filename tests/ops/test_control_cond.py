@@ -151,3 +151,11 @@ def test_a_condition_that_is_no_scalar_is_refused():
         )
     with pytest.raises((ShapeError, ValueError)):
         wg.cond(np.array([True, False]), lambda x: x, lambda x: -x, 1.0)
+
+
+@pytest.mark.parametrize(
+    "way", [wg.grad, wg.compile, lambda f: f], ids=["grad", "compile", "plain"]
+)
+def test_values_in_place_of_functions_are_refused(way):
+    with pytest.raises(wg.errors.DTypeError, match=r"cond: given \w+ as then; .*wg\.where\(a > 0"):
+        way(lambda a: wg.cond(a > 0, a, -a))(np.array(2.0))

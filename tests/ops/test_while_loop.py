@@ -267,6 +267,16 @@ def test_graphs_of_gradients():
             r"shape \(2,\); it must be one bool",
         ),
         (
+            lambda: wg.while_loop(lambda x: x / 2, lambda x: x > 1, 10.0),
+            WengertError,
+            "the condition returned float64; it must be one bool, and comes before the body",
+        ),
+        (
+            lambda: wg.while_loop(lambda x: 1.0, lambda x: x + 1, np.array(0)),
+            WengertError,
+            "the condition returned float; it must be one bool",
+        ),
+        (
             lambda: wg.while_loop(lambda x: x[0] < 3, lambda x: x[:1], np.zeros(2)),
             ShapeError,
             "shapes and dtypes must stay the same",

@@ -28,7 +28,7 @@ def step(**options):
 
 def ensemble(**options):
     optimizer = wg.optim.SGD(0.1)
-    return wg.Ensemble(lambda w, x: wg.mean(x * w), [np.ones(1)] * 2, optimizer, **options)
+    return wg.Ensemble(lambda w, x: wg.mean(x * w), [np.ones(1), np.zeros(1)], optimizer, **options)
 
 
 def fitted():

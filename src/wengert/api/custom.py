@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import update_wrapper, wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.dtypes import DType, is_float
+from wengert.core.number import Number
 from wengert.core.op import Call, Op
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
-from wengert.core.types import ArrayType, Value
+from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.words.arguments import worded, worded_methods
 from wengert.core.words.lost_writes import below_arguments, require_unwritten
-from wengert.errors import NotDifferentiable, ShapeError, TraceError
+from wengert.errors import DTypeError, NotDifferentiable, ShapeError, TraceError
 from wengert.interpret.trace import composite_body, outer_tensor
 
 
@@ -66,29 +67,48 @@ class custom_vjp:
         """Set the reverse rule."""
         self.forward, self.backward = forward, backward
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        if named:
+            raise TypeError(
+                f"{self.function.__name__}: given {', '.join(named)} by name; a custom_vjp "
+                "function takes its arguments by position, as its rules do. Leave out the names."
+            )
         if self.forward is None:
             raise NotDifferentiable(
                 f"{self.function.__name__}: has no reverse rule yet; a custom_vjp function needs "
                 "one. Call defvjp(forward, backward) first."
             )
-        leaves, places = tree.distinct_leaves(args)
-        call = _CustomCall(self, tree.flatten(args)[1], places)
+        opened, numbers = tree.with_open_numbers(args)
+        leaves, places = tree.distinct_leaves(opened)
+        call = _CustomCall(self, _Form(tree.flatten(opened)[1], numbers), places)
         out = call.op.rebind(leaves, {"save": False})
         return call.result(out)
+
+
+class _Form(NamedTuple):
+    """A tree without its arrays and without the Python numbers that are known at call time only."""
+
+    structure: tree.Structure
+    numbers: tuple[frozenset[str] | None, ...]  # per leaf: the keys of the Number, None of an array
+
+    def filled(self, leaves: Sequence[Value]) -> Any:
+        """The tree, whose Python numbers are such again: they give way to the dtypes of arrays."""
+        values = [
+            x if keys is None else Number(x, keys)
+            for x, keys in zip(leaves, self.numbers, strict=True)
+        ]
+        return tree.unflatten(self.structure, values)
 
 
 class _CustomCall:
     """One call of a custom_vjp function, as an op on the leaves of its arguments."""
 
-    def __init__(
-        self, custom: custom_vjp, arguments: tree.Structure, places: Sequence[int]
-    ) -> None:
+    def __init__(self, custom: custom_vjp, arguments: _Form, places: Sequence[int]) -> None:
         self.custom = custom
         self.arguments = arguments
         self.places = places  # which of the operands each leaf of the arguments is
         self.outputs: tree.Structure | None = None
-        self.residuals: tree.Structure | None = None
+        self.residuals: _Form | None = None
         self.count = 0  # leaves of the output; those of the residuals follow
         name = custom.function.__name__
         self.op = Op(
@@ -108,28 +128,42 @@ class _CustomCall:
 
     def body(self, *leaves: Value, save: bool) -> tuple[Value, ...]:
         args = self.args(leaves)
+        given, form = tree.flatten(args)
         if save:
             assert self.custom.forward is not None
             out, residuals = _pair(self.op.name, self.custom.forward(*args))
         else:
             out, residuals = self.custom.function(*args), None
-        given = [leaves[i] for i in self.places]
-        found = (out, residuals)
-        require_unwritten(self.op.name, below_arguments, self.arguments, given, args, found)
+        require_unwritten(self.op.name, below_arguments, form, given, args, (out, residuals))
         values, self.outputs = tree.flatten(tree.arrays(out))
         self.count = len(values)
-        kept, structure = tree.flatten(residuals)
+        opened, numbers = tree.with_open_numbers(residuals)
+        kept, structure = tree.flatten(opened)
         if save:
-            self.residuals = structure
+            self.residuals = _Form(structure, numbers)
         if _highest((*values, *kept)) > _highest(leaves):
             raise outer_tensor(self.op.name)
         return (*values, *kept)
 
     def args(self, operands: Sequence[Value]) -> Any:
-        return tree.unflatten(self.arguments, [operands[i] for i in self.places])
+        return self.arguments.filled([operands[i] for i in self.places])
 
     def type(self, *types: ArrayType, save: bool) -> tuple[ArrayType, ...]:
+        if any(not isinstance(t, ArrayType) for t in types):  # values: NumPy refused the call
+            self._explain([type_of(t) for t in types], save)
+            return ()
         return tuple(composite_body(self.op, types, {"save": save}).output_types())
+
+    def _explain(self, types: Sequence[ArrayType], save: bool) -> None:
+        """Raise what recording the body says of arrays that do not fit each other. What else is
+        wrong in a function of the user's, its own error says.
+        """
+        try:
+            composite_body(self.op, types, {"save": save})
+        except (ShapeError, DTypeError):
+            raise
+        except Exception:
+            return
 
     def result(self, out: Sequence[Value]) -> Any:
         assert self.outputs is not None
@@ -150,7 +184,7 @@ class _CustomCall:
             op.full(y.shape, 0, dtype=y.dtype) if gy is None else gy
             for gy, y in zip(g[: self.count], out, strict=False)
         ]
-        residuals = tree.unflatten(self.residuals, out[self.count :])
+        residuals = self.residuals.filled(out[self.count :])
         found = self.custom.backward(residuals, tree.unflatten(self.outputs, cotangents))
         totals: list[Value | None] = [None] * len(operands)
         for place, gx in zip(self.places, self._flat(found, operands), strict=True):
@@ -172,8 +206,9 @@ class _CustomCall:
             )
         flat: list[Value | None] = []
         for arg, gx in zip(args, found, strict=True):
-            leaves = tree.leaves(arg)
+            leaves, numbers = tree.leaves(arg), tree.with_open_numbers(arg)[1]
             if not leaves:  # a Python number or another static value
+                flat += [None] * len(numbers)
                 continue
             values = [None] * len(leaves) if gx is None else tree.leaves(tree.arrays(gx))
             if len(values) != len(leaves) or any(
@@ -185,10 +220,11 @@ class _CustomCall:
                     f"{[v.shape for v in values if v is not None]} for an argument of shapes "
                     f"{[x.shape for x in leaves]}; they must be equal. Sum or reshape them."
                 )
-            flat += [
+            own = (
                 _own(v, x.dtype) if is_float(x.dtype) else None
                 for v, x in zip(values, leaves, strict=True)
-            ]
+            )
+            flat += [next(own) if keys is None else None for keys in numbers]
         return flat
 
     def jvp(
@@ -196,8 +232,9 @@ class _CustomCall:
     ) -> Any:
         raise NotDifferentiable(
             f"{self.op.name}: given a tangent; a custom_vjp function has a reverse rule only. "
-            "Differentiate it with wg.grad or wg.vjp; for wg.hvp, write its forward rule without a "
-            "call of the function itself."
+            "Differentiate it with wg.grad or wg.vjp, and check it with modes=['rev'] of "
+            "wg.check_grads; for wg.hvp, write its forward rule without a call of the function "
+            "itself."
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from inspect import unwrap
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,7 +22,7 @@ from wengert.api.owned_results import owned
 from wengert.api.trace import argument_names
 from wengert.core import tree
 from wengert.core.batching import in_front, positions
-from wengert.core.bind import located, opened
+from wengert.core.bind import is_in_batch, located, opened, recording_level
 from wengert.core.constant import IndexableConstant, indexable
 from wengert.core.dims import Size
 from wengert.core.table import op
@@ -30,9 +31,12 @@ from wengert.core.words.arguments import worded
 from wengert.core.words.float_notices import noticed_at_users_lines
 from wengert.core.words.lost_writes import below_arguments, require_unwritten
 from wengert.core.words.masked import require_plain_array
-from wengert.errors import TraceError, WengertError
+from wengert.core.words.warn import warn_user
+from wengert.errors import RandomnessWarning, TraceError, WengertError
 from wengert.interpret.batched import Batched
 from wengert.interpret.loops import Loop
+from wengert.interpret.randomness import moved, used_by
+from wengert.interpret.randomness import positions as standing
 
 __all__ = ["vmap"]
 
@@ -83,11 +87,11 @@ def _mapped(
     args = tuple(args)
     leaves, structure = tree.flatten((args, kwargs))
     axes, size = _in_traced_code(leaves, lambda: _mapped_axes(f, args, kwargs, in_axes))
-    level = Batched(size)
+    level, is_nested = Batched(size), is_in_batch()
     with opened(level):
         examples = _examples(level, (*args, *kwargs.values()), axes)
         made = tree.unflatten(structure, examples)
-        returned = _called(f, made, level)
+        returned = _noting_randomness(f, lambda: _called(f, made, level), is_nested)
         require_unwritten("vmap", _label, structure, examples, made, returned)
         form = tree.flatten(returned)[1]
         passed = tree.static_numbers(structure)
@@ -169,6 +173,26 @@ def _called(f: Callable[..., Any], arguments: tuple[Any, Any], level: Batched) -
     body = loop.body(lambda _, given: f(*given[0], **given[1]), indexed=True)
     found = body(None, (arguments, level.tensor(positions(level.size, 1))))
     loop.leave_behind()
+    return found
+
+
+def _noting_randomness(f: Callable[..., Any], run: Callable[[], Found], is_nested: bool) -> Found:
+    """Call a function with values. What NumPy draws in it, once for all examples, is the same for
+    each, which is said; of what is recorded, those say it who record, and of one vmap in another,
+    the outer one.
+    """
+    if recording_level() is not None or is_nested:
+        return run()
+    before = standing(used_by(unwrap(f)))
+    found = run()
+    used = moved(before)
+    if used is not None:
+        warn_user(
+            f"vmap: {used} was used in the function, which is called once for all examples; what "
+            "it drew is the same for each. Draw from wg.random with a key for each example, "
+            "wg.random.split(key, n) as an argument, or draw before and pass that.",
+            RandomnessWarning,
+        )
     return found
 
 

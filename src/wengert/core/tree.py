@@ -287,6 +287,19 @@ def static_numbers(structure: Structure) -> frozenset[int]:
     return frozenset(id(each) for x in numbers for each in (x, _zero(x)))
 
 
+def with_open_numbers(tree: Tree) -> tuple[Tree, tuple[frozenset[str] | None, ...]]:
+    """The tree with Numbers, which are known at call time only, as leaves; and per leaf what its
+    Number was computed from, None where it is an array.
+    """
+    values, spec = _flatten(tree)
+    if not any(type(x) is Number for x in values):
+        return tree, (None,) * sum(is_leaf(x) for x in values)
+    keys = tuple(
+        x.keys if type(x) is Number else None for x in values if type(x) is Number or is_leaf(x)
+    )
+    return rebuilt(spec, [x.as_array() if type(x) is Number else x for x in values]), keys
+
+
 def with_numpy(tree: Tree) -> Tree:
     """The tree with arrays of other libraries turned into NumPy's."""
     values, spec, others = _unchecked(tree)

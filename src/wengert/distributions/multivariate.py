@@ -10,6 +10,7 @@ import numpy as np
 
 from wengert.core.bind import located
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
 from wengert.core.words.arguments import worded_methods
 from wengert.distributions.distribution_parameters import (
     Distribution,
@@ -36,7 +37,8 @@ class MultivariateNormal(Distribution):
     factor: Any
 
     def __post_init__(self) -> None:
-        if is_known(self.factor) and np.ndim(self.factor) >= 2 and np.triu(self.factor, 1).any():
+        factor = _value(self.factor)
+        if is_known(factor) and np.ndim(factor) >= 2 and np.triu(factor, 1).any():
             raise ValueError(
                 "MultivariateNormal: a factor with numbers above its diagonal was given; it must "
                 "be the lower Cholesky factor of the covariance. Of a covariance pass "
@@ -72,7 +74,7 @@ class MultivariateNormal(Distribution):
                 "Cholesky factor of the covariance."
             )
             raise located(error, [mean, factor])
-        return mean, factor
+        return mean, _lower_or_nan(factor) if isinstance(factor, Tensor) else factor
 
     def sample(self, key: Any, shape: Any = (), dtype: Any = None) -> Any:
         """Draws that can be differentiated by mean and factor."""
@@ -97,6 +99,23 @@ class MultivariateNormal(Distribution):
         size = int(mean.shape[-1])
         constant = size * (1 + math.log(2 * math.pi)) / 2
         return log_determinant(factor) + constant + op.zeros_like(mean[..., 0])
+
+
+def _value(x: Any) -> Any:
+    """What a Tensor that is only differentiated stands for; of one that is recorded, or is one of
+    many examples, nothing is known.
+    """
+    shape = np.shape(x)
+    while isinstance(x, Tensor) and not x.level.symbolic and np.shape(x.value) == shape:
+        x = x.value
+    return x
+
+
+def _lower_or_nan(factor: Any) -> Any:
+    """A factor that is known at call time only: NaN where it is none, such as a covariance."""
+    above = op.triu(factor, 1) != 0
+    is_wrong = op.any(above, (-2, -1), keepdims=True)
+    return op.where(is_wrong, math.nan, factor)
 
 
 def log_determinant(factor: Any) -> Any:

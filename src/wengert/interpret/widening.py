@@ -14,7 +14,7 @@ from wengert.core.number import key_of_argument
 from wengert.core.op import Op
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
-from wengert.core.types import Value
+from wengert.core.types import ArrayType, Type, Value
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import WideningWarning
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     _Node: TypeAlias = tuple[Trace, int]  # a level that records, and the number of a node there
 
 _WITH_DTYPE = "make it with a dtype: wg.zeros(shape, x.dtype)"
+_DRAWN = (
+    "The float32 was drawn: ask for the dtype of what it meets, wg.random.normal(key, shape, "
+    "np.float64), or convert that with astype(np.float32)"
+)
 _FOLLOWS = "NumPy makes float64 of the two, and what follows is computed in it"
 
 
@@ -44,7 +48,7 @@ def note_widening(op: Op, operands: Sequence[Value], line: Line | None) -> None:
         origins = [_origin(x) for x in wide]
         if origins and not any(each is None or each.is_told for each in origins):
             assert origins[0] is not None
-            _warn_of_origin(op, origins[0], line)
+            _warn_of_origin(op, operands, origins[0], line)
 
 
 def note_integers(
@@ -85,6 +89,8 @@ def _note_constant(op: Op, operands: Sequence[Value], line: Line | None) -> None
             repair = f"Use x.astype(np.float32), or {_WITH_DTYPE}"
             if x.ndim == 0:
                 repair = "Use a Python number, as of math.sqrt or float(x), or x.astype(np.float32)"
+            elif any(map(_is_drawn, operands)):
+                repair = _DRAWN
             _arrays_told()[id(x)] = x
             warn_user(
                 f"{op.name}: float32 meets {kind}; {_FOLLOWS}. {repair}.",
@@ -102,7 +108,7 @@ class _Origin(NamedTuple):
     is_told: bool  # a warning has named it already
 
 
-def _warn_of_origin(op: Op, origin: _Origin, line: Line | None) -> None:
+def _warn_of_origin(op: Op, operands: Sequence[Value], origin: _Origin, line: Line | None) -> None:
     level, number, _ = origin
     node = level.graph.nodes[number]
     level.told.add(number)
@@ -117,6 +123,8 @@ def _warn_of_origin(op: Op, origin: _Origin, line: Line | None) -> None:
         repair = f"{repair}, or {_WITH_DTYPE}"
     elif all(_is_weak(level, each) for each in node.operands):
         repair = "Python's own numbers give way: write n ** 0.5 for np.sqrt(n)"
+    if any(map(_is_drawn, operands)):
+        repair = _DRAWN
     warn_user(f"{op.name}: float32 meets {made}; {_FOLLOWS}. {repair}.", WideningWarning, line)
 
 
@@ -173,6 +181,34 @@ def _walked(begin: _Node) -> _Node | None:
             pending += [(level, each) for each in wide]
             found = found if wide else place
     return found
+
+
+def _is_drawn(x: Value) -> bool:
+    """Whether a float32 is made of random numbers, and of nothing else that is traced or an
+    array.
+    """
+    place = place_of(x)
+    if place is None or x.dtype != float32:
+        return False
+    level, number = place
+    found, pending, seen = False, [number], set()
+    while pending:
+        number = pending.pop()
+        node = level.graph.nodes[number]
+        if number in seen:
+            continue
+        seen.add(number)
+        if node.op is table.random_bits:
+            found = True
+        elif node.op is table.input or (not node.operands and not _is_scalar(node.type)):
+            return False
+        else:
+            pending += [each for each in node.operands if each is not None]
+    return found
+
+
+def _is_scalar(found: Type) -> bool:
+    return isinstance(found, ArrayType) and not found.shape
 
 
 def _arrays_told() -> dict[int, Value]:

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import CopiedWarning, OptimError, ShapeError, StackedWarning, TraceError
+from wengert.errors import (
+    AlikeWarning,
+    CopiedWarning,
+    OptimError,
+    ShapeError,
+    StackedWarning,
+    TraceError,
+)
 
 from .populations import MEMBERS, X, Y, ensemble, forward, init, loss, prints
 
@@ -199,6 +206,7 @@ def with_state(loss, state):
     return wg.Ensemble(loss, [np.ones(3)] * 3, wg.optim.SGD(0.1), state=state)
 
 
+@pytest.mark.filterwarnings("ignore::wengert.errors.AlikeWarning")
 def test_a_stack_of_states_without_each_is_told():
     for train in (lambda made: made(X), lambda made: made.run(X, batch_size=4)):
         made = with_state(smoothed, np.arange(3.0))
@@ -206,6 +214,7 @@ def test_a_stack_of_states_without_each_is_told():
             train(made)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", AlikeWarning)
         made(X)  # once
         with_state(smoothed, wg.train.each(np.arange(3.0)))(X)
         with_state(smoothed, np.array(0.0))(X)
@@ -219,7 +228,7 @@ def test_a_captured_array_that_is_changed_is_noticed(way):
     def scaled(w, x):
         return wg.mean((x @ (w * factor)) ** 2)
 
-    made = wg.Ensemble(scaled, [np.ones(3)] * 2, wg.optim.SGD(0.0))
+    made = wg.Ensemble(scaled, [np.ones(3), np.zeros(3)], wg.optim.SGD(0.0))
     bound = made.bind(scaled)
     calls = {
         "call": lambda: made(X),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import reprlib
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from types import CellType, CodeType, FunctionType, MethodType
@@ -48,9 +48,13 @@ def users_function(f: Any) -> FunctionType | None:
     """What the user has written of something that is called: the function inside of a partial or of
     what a transformation gave, the method by which an object is called.
     """
+    return next((each for each in _inwards(f) if _is_written(each)), None)
+
+
+def _inwards(f: Any) -> Iterator[Any]:
+    """What is called, and what is inside of it, each in the one before."""
     for _ in range(_MOST_INSIDE):
-        if isinstance(f, FunctionType) and is_users(f):
-            return f
+        yield f
         if isinstance(f, functools.partial):
             f = f.func
         elif isinstance(f, MethodType):
@@ -58,7 +62,10 @@ def users_function(f: Any) -> FunctionType | None:
         else:
             inside = getattr(f, "__wrapped__", None)
             f = getattr(type(f), "__call__", None) if inside is None else inside  # noqa: B004 (the method itself)
-    return None
+
+
+def _is_written(f: Any) -> bool:
+    return isinstance(f, FunctionType) and is_users(f)
 
 
 class Met:
@@ -99,7 +106,8 @@ class Met:
             self._warn(_difference(name, before[name], described[name], {}))
         elif self._alone and not name:
             types = {k: t for k, t in described.items() if isinstance(t, ArrayType)}
-            self._note_thrown_away((*_codes_of(self._written), *types.items()))
+            codes = (*_transformations(self._function), *_codes_of(self._written))
+            self._note_thrown_away((*codes, *types.items()))
 
     def _note_thrown_away(self, code: tuple[Any, ...]) -> None:
         """A loop compiles a function in every turn, and throws the compiled one away with its
@@ -164,6 +172,20 @@ class Met:
         assert self._written is not None
         code = self._written.__code__
         return Line(code.co_filename, code.co_firstlineno)
+
+
+def _transformations(f: Any) -> list[Any]:
+    """Which transformations are around what the user has written, and the plain values they were
+    told: the gradient of a function is another program than its hessian.
+    """
+    found: list[Any] = []
+    for each in _inwards(f):
+        if _is_written(each):
+            break
+        if isinstance(each, FunctionType):
+            cells = [cell.cell_contents for cell in each.__closure__ or () if not _is_empty(cell)]
+            found += [each.__code__, *(_text(x) for x in cells if is_plain(x))]
+    return found
 
 
 def _codes_of(function: FunctionType) -> list[CodeType]:

@@ -13,7 +13,7 @@ from wengert.api.compiling.held import held
 from wengert.api.trace import Dims, trace_with_sizes
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
-from wengert.errors import RandomnessWarning, TraceError
+from wengert.errors import CaptureWarning, RandomnessWarning, TraceError
 from wengert.interpret.randomness import moved, positions
 from wengert.interpret.trace import noting_constants
 from wengert.runtime.caching.cache_key import Unkeyed, graph_parts
@@ -62,6 +62,7 @@ def watched_trace(
     if used is None and draws_anew(captures) and _differs_again(graph, record):
         used = "a generator that has no seed or is made inside the function"
     _warn_of_randomness(by, used, captures)
+    _warn_of_tables(by, captures)
     arrays = _captured(captures, constants, by)
     constants.clear()  # what only the recording has used is gone now
     if used:
@@ -93,6 +94,20 @@ def _warn_of_randomness(by: str, generator: str | None, captures: Captures) -> N
 def _differs_again(graph: Graph, record: Callable[[], Graph]) -> bool:
     """Whether another recording gives another program: one made a generator without a seed."""
     return any(_differ(graph, record()) for _ in range(_MORE_RECORDINGS))
+
+
+def _warn_of_tables(by: str, captures: Captures) -> None:
+    """Its numbers go through the hands of another library, which gives others after each change."""
+    if not captures.tables:
+        return
+    line = Line(captures.codes[0].co_filename, captures.codes[0].co_firstlineno)
+    warn_user(
+        f"{by}: the function reads {captures.tables[0]}, from outside; what it takes from there is "
+        "a constant of the program, and a later change of the table may go unnoticed. Pass its "
+        f"arrays as arguments: table[column].to_numpy(). ({line})",
+        CaptureWarning,
+        line,
+    )
 
 
 def _differ(graph: Graph, again: Graph) -> bool:

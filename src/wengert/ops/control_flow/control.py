@@ -22,7 +22,7 @@ from wengert.core.number import plain_operand
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value, type_of
-from wengert.errors import ShapeError
+from wengert.errors import DTypeError, ShapeError
 from wengert.interpret.batched_bodies import batched_body, chosen, marked, run_body
 from wengert.interpret.body import (
     close,
@@ -174,6 +174,13 @@ def _front_cond(
             "Use wg.where to choose element by element."
         )
         raise located(error, [condition])
+    for name, given in (("then", then), ("orelse", orelse)):
+        if not callable(given):
+            raise DTypeError(
+                f"cond: given {type(given).__name__} as {name}; then and orelse are functions of "
+                "the arguments behind them. Write wg.cond(a > 0, lambda a: a, lambda a: -a, a), or "
+                "wg.where(a > 0, a, -a) of two values."
+            )
     condition = plain_operand(condition)
     if not isinstance(condition, Tensor):
         return (then if bool(condition) else orelse)(*args)

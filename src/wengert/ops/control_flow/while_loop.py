@@ -16,7 +16,7 @@ from wengert.core.lowering import Bodies, Failure
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.words.source import attributed, user_line
-from wengert.errors import DTypeError, LoopError, NotDifferentiable, ShapeError
+from wengert.errors import DTypeError, LoopError, NotDifferentiable, ShapeError, WengertError
 from wengert.interpret.body import (
     close,
     derive,
@@ -316,14 +316,26 @@ def _test_of(cond: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
     def test(carry: Any) -> Any:
         held = cond(carry, None)
         if np.shape(held) != ():
-            error = ShapeError(
+            error: WengertError = ShapeError(
                 f"while_loop: the condition has shape {np.shape(held)}; it must be one bool. "
                 "Reduce it with wg.any or wg.all."
+            )
+            raise located(error, [held])
+        if not _is_bool(held):
+            given = getattr(held, "dtype", type(held).__name__)
+            error = DTypeError(
+                f"while_loop: the condition returned {given}; it must be one bool, and comes "
+                "before the body. Compare: x > 0; and call wg.while_loop(cond, body, init)."
             )
             raise located(error, [held])
         return op.astype(held, bool)
 
     return test
+
+
+def _is_bool(held: Any) -> bool:
+    dtype = getattr(held, "dtype", None)
+    return isinstance(held, bool) if dtype is None else dtype.kind == "b"
 
 
 def _step_of(body: Callable[[Any, Any], Any], structure: tree.Structure) -> Callable[[Any], Any]:

@@ -38,6 +38,12 @@ _FUNCTIONS = (FunctionType, MethodType, functools.partial)
 _CONTAINERS = (list, tuple, dict, set, frozenset, deque, bytearray, array, UserDict, UserList)
 # Ways to read all fields of a dataclass without a name of them.
 READ_FIELDS = {"asdict", "astuple", "fields", "replace", "tree"}
+# Classes by library: what the columns hold is that library's, and can be changed in place.
+_TABLES = {
+    "pandas": ("DataFrame", "Series"),
+    "polars": ("DataFrame", "Series"),
+    "xarray": ("DataArray", "Dataset"),
+}
 # Special methods that no recorded computation calls, unless an object is made or shown in it.
 _MAKING = {"__init__", "__new__", "__post_init__", "__init_subclass__"}
 _SHOWING = {"__repr__", "__str__", "__del__", "__getstate__", "__setstate__", "__reduce__"}
@@ -211,6 +217,9 @@ class AttributeWalk(ContainerWalk):
         if type(x).__module__.startswith("numpy.random") or isinstance(x, random.Random):
             self.found.generators.append(x)
             return
+        if _is_table(x):
+            self.found.tables.append(f"{label!r}, a {type(x).__name__}")
+            return
         if isinstance(x, Iterator):
             self.found.iterators.append((label, x))
         wrapped = attributes_of(x).get("__wrapped__")
@@ -333,3 +342,9 @@ def _is_value(x: Any) -> bool:
 def _is_followed(x: Any) -> bool:
     """Whether an attribute that code does not name is looked into; what libraries make is not."""
     return isinstance(x, _FUNCTIONS) or _is_users(x)
+
+
+def _is_table(x: Any) -> bool:
+    """Whether it is a data frame or a column of one, or of a class that is made of these."""
+    kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type.mro(type(x)))
+    return any(name in _TABLES.get(library, ()) for library, name in kinds)

@@ -20,6 +20,7 @@ from wengert.train.batch import FunctionParameters
 from wengert.train.bound_function import EVALUATING, BoundFunction
 from wengert.train.describe import described
 from wengert.train.engine import Engine
+from wengert.train.ensemble.alike_members import may_be_alike, warn_of_alike
 from wengert.train.ensemble.each import Each, require_members
 from wengert.train.ensemble.ensemble_function import EnsembleFunction
 from wengert.train.ensemble.ensemble_state import (
@@ -89,6 +90,7 @@ class Ensemble(Explained, Uncopied):
 
     _repairs = OF_ENSEMBLES
     _nature = "an Ensemble is called with a batch, and has members, run, bind and evaluate"
+    _may_be_alike = False  # whether nobody has looked yet if all members take the same steps
     _otherwise = "Make a new one and load_state_dict(ensemble.state_dict()) into it."
 
     def __init__(
@@ -146,6 +148,7 @@ class Ensemble(Explained, Uncopied):
             raise in_words(len(steps), error) from error
         self._numbers = itertools.count()  # of bound functions that draw random numbers
         self._one_state = not isinstance(state, Each)  # for all members, and not looked at yet
+        self._may_be_alike = may_be_alike(given)
         self._begin(tuple(steps))
 
     def _begin(self, steps: tuple[TrainStep, ...]) -> None:
@@ -203,7 +206,15 @@ class Ensemble(Explained, Uncopied):
             self._has_looked = True
         if self._one_state:
             self._look_at_state(batch)
-        return self._engines[0].guard.change("Ensemble", partial(self._call_inside, batch))
+        found = self._engines[0].guard.change("Ensemble", partial(self._call_inside, batch))
+        if self._may_be_alike:
+            self._look_for_alike("Ensemble")
+        return found
+
+    def _look_for_alike(self, by: str) -> None:
+        """Look, once, whether all members are one model."""
+        self._may_be_alike = False
+        warn_of_alike(by, self._engines)
 
     def _look_at_state(self, batch: Sequence[Any]) -> None:
         """Look, once, whether the state that all members begin with is a stack of states."""
@@ -270,7 +281,10 @@ class Ensemble(Explained, Uncopied):
         """
         order = shuffle_seed, bootstrap
         run = self._run("Ensemble.run", (arrays, named), batch_size, epochs, order, drop_last, aux)
-        return run.whole()
+        history = run.whole()
+        if self._may_be_alike:
+            self._look_for_alike("Ensemble.run")
+        return history
 
     def epochs(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wengert.codegen.llvm.math.double import in_double, values
 from wengert.codegen.llvm.math.exponential import clamp, format_of, reduced, scaled
-from wengert.codegen.llvm.math.piecewise import piecewise
+from wengert.codegen.llvm.math.piecewise_code import piecewise
 from wengert.codegen.llvm.math.piecewise_tables import ERF, ERFC
 from wengert.codegen.llvm.math.polynomial import quick_polynomial
 from wengert.codegen.llvm.text.arithmetic import Arithmetic, polynomial

@@ -20,7 +20,7 @@ from wengert.codegen.llvm.math.exponential import (
     reduced,
 )
 from wengert.codegen.llvm.math.logarithm import log1p_of_sum
-from wengert.codegen.llvm.math.piecewise import piecewise
+from wengert.codegen.llvm.math.piecewise_code import piecewise
 from wengert.codegen.llvm.math.piecewise_tables import SIGMOID, TANH
 from wengert.codegen.llvm.math.polynomial import quick_polynomial
 from wengert.codegen.llvm.text.arithmetic import Arithmetic

@@ -8,7 +8,7 @@ on, and the rest fitted again.
 
 from __future__ import annotations
 
-from wengert.codegen.llvm.math.piecewise import Pieces
+from wengert.codegen.llvm.math.piecewise_code import Pieces
 from wengert.codegen.llvm.text.tables import PIECES
 
 
