@@ -76,6 +76,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "TrainStep.run: data of rows that differ": lambda: step().run(
         np.array([Y, Y[:2]], dtype=object), batch_size=2
     ),
+    "TrainStep.run: a model among the data": lambda: step(lambda w, t, x: wg.sum(w)).run(
+        wg.nn.Mlp((3, 4, 2), seed=0), np.ones((6, 3)), batch_size=2
+    ),
     "TrainStep.run: aux": lambda: step().run(X, Y, batch_size=2, aux="first"),
     "TrainStep.run: an array that the loss has not": lambda: step().run(X, z=Y, batch_size=2),
     "TrainStep.run: an array that is missing": lambda: step().run(y=Y, batch_size=2),
