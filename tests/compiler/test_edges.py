@@ -15,6 +15,7 @@ from wengert.core.emit import NumpyEmit
 from wengert.core.op import Op
 
 Array = np.ndarray[Any, Any]
+REFUSING = ("integers_between", "position_with_room")  # most pairs of edges
 ROUNDING = {np.float64: 1e-12, np.float32: 1e-5}
 
 
@@ -62,7 +63,7 @@ def between_zeros(op: Op, operands: list[Array | None], dtype: Any) -> Any:
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@of_ops(lambda op: elementwise(op) and has_samples(op))
+@of_ops(lambda op: elementwise(op) and has_samples(op) and op.name not in REFUSING)
 def test_eager_and_compiled_agree(op, dtype):
     operands = every_pair(op, dtype)
     given = [x for x in operands if x is not None]

@@ -148,7 +148,8 @@ class MemberDrive:
         tables = [self._table(i, portion) for i in members]
         length, width = self._engines[0].plan.accumulate, tables[0].strides[0]
         phases = [self._engines[i].phase for i in members]
-        known = [len(t) * length - phase for t, phase in zip(tables, phases, strict=True)]
+        # A signal may end the run after this call: no member is to be ahead of another then.
+        known = min(len(t) * length - phase for t, phase in zip(tables, phases, strict=True))
         wanted = np.minimum(portion.steps - before, known)
         places = [self._place(portion, i) for i in members]
         loops.set(
