@@ -207,17 +207,21 @@ def test_a_package_that_is_missing_is_named(command, tmp_path, monkeypatch):
 
 
 def test_parquet_is_refused(command, tmp_path):
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
     (tmp_path / "empty.parquet").write_bytes(b"")
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1 and nothing else")
     parquet.write_table(arrow.table({"y": arrow.array([], arrow.int64())}), "rows.parquet")
     lists = arrow.table({"x": [[1], [2]], "y": [1, 2]})
     parquet.write_table(lists, "lists.parquet")
+    parquet.write_table(arrow.table([[1], [2]], names=["x", "x"]), "twice.parquet")
     for name, message in [
         ("empty", "is empty (0 bytes)"),
         ("damaged", "cannot be read as Parquet"),
         ("rows", "has 0 rows and 1 columns"),
         ("lists", "column 'x' has type list<"),
+        ("twice", "several columns are named 'x'"),
     ]:
         code, _, complaint = command("train", f"{name}.parquet")
         assert (code, message in complaint) == (ExitCode.DATA, True), complaint

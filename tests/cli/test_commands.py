@@ -10,6 +10,7 @@ import sysconfig
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -21,6 +22,7 @@ from wengert.cli.datasets.builtin_sets import SETS, read_builtin
 from wengert.cli.datasets.data_source import read_data
 from wengert.cli.datasets.data_table import Column, DataTable
 from wengert.cli.datasets.learning_task import DataChoices, learning_data
+from wengert.cli.exit_codes import DataFault
 from wengert.cli.looking import doctor
 from wengert.cli.running import thread_check, train_run
 from wengert.cli.running.live_progress import LiveProgress
@@ -183,9 +185,10 @@ def test_built_in_sets(name):
 
 
 def test_kinds_of_files_hold_the_same_table(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
+    import pyarrow as arrow
+    import pyarrow.parquet as parquet
+
     rows = table_rows()
-    arrow = pytest.importorskip("pyarrow")
     write_table(tmp_path / "a.csv", rows)
     write_table(tmp_path / "a.tsv", rows, delimiter="\t")
     columns = {name: [row[i] for row in rows] for i, name in enumerate("abcd")}
@@ -200,6 +203,18 @@ def test_kinds_of_files_hold_the_same_table(tmp_path):
     for other in found[1:]:
         np.testing.assert_array_equal(found[0].x, other.x)
         np.testing.assert_array_equal(found[0].y, other.y)
+
+
+def test_what_pandas_adds_to_a_parquet_file_is_not_learned_from(tmp_path):
+    frame = pd.DataFrame({"a": np.arange(40) % 7, "when": pd.date_range("2026", periods=40)})
+    frame["y"] = frame.a * 2.0
+    path = tmp_path / "a.parquet"
+    frame[::2].to_parquet(path)  # rows were left out: pandas writes its index as a column
+    choices = DataChoices(target="y", ignore=("when",))
+    found = learning_data(read_data(str(path)), choices, quiet)
+    assert [feature.name for feature in found.preparation.features] == ["a"]
+    with pytest.raises(DataFault, match=r"column 'when' has type timestamp.*--ignore 'when'"):
+        learning_data(read_data(str(path)), DataChoices(target="y"), quiet)
 
 
 def test_means_come_from_the_rows_to_train_on():

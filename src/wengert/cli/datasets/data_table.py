@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,11 +23,13 @@ class Column:
     """One column. Cells are float64 with NaN, or texts with None, where there is nothing.
 
     `read_as_text` is True where the file has no types, so that texts may stand for numbers.
+    `refusal` says why cells cannot be read; it matters only to who needs them.
     """
 
     name: str
     cells: Array
     read_as_text: bool = False
+    refusal: str = ""
 
     @property
     def is_text(self) -> bool:
@@ -41,7 +44,7 @@ class Column:
         return found
 
     def taken(self, rows: Array) -> Column:
-        return Column(self.name, self.cells[rows], self.read_as_text)
+        return replace(self, cells=self.cells[rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +71,16 @@ class DataTable:
         return f"{self.source}, row {origin}"
 
     def column(self, name: str, asked_by: str) -> Column:
-        """The column of a name; `asked_by` says in the error who wants it."""
-        for column in self.columns:
-            if column.name == name:
-                return column
+        """The column of a name, to be read; `asked_by` says in the error who wants it."""
+        self.require_name(name, asked_by)
+        found = next(column for column in self.columns if column.name == name)
+        if found.refusal:
+            raise DataFault(f"{self.source}: {found.refusal}")
+        return found
+
+    def require_name(self, name: str, asked_by: str) -> None:
+        if name in self.names:
+            return
         guess = nearest(name, self.names, ALIKE)
         meant = f" Did you mean {guess!r}?" if guess else ""
         raise DataFault(
@@ -92,6 +101,15 @@ class DataTable:
             tuple(column.taken(rows) for column in self.columns),
             None if self.lines is None else self.lines[rows],
             origin[rows],
+        )
+
+
+def require_own_names(place: str, names: Sequence[str]) -> None:
+    """No two columns have one name; `place` is the beginning of the error."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise DataFault(
+            f"{place}: several columns are named {twice[0]!r}; each needs a name of its own."
         )
 
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from wengert.cli.datasets.data_table import MISSING_WORDS, Column, DataTable, listed, texts
+from wengert.cli.datasets.data_table import (
+    MISSING_WORDS,
+    Column,
+    DataTable,
+    listed,
+    require_own_names,
+    texts,
+)
 from wengert.cli.exit_codes import DataFault
 
 _DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar", " ": "a space"}
@@ -103,11 +109,7 @@ def _require_names(path: Path, line: int, names: Sequence[str], delimiter: str) 
         raise DataFault(
             f"{place}: column {names.index('') + 1} of {len(names)} has no name. {_naming(names)}"
         )
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise DataFault(
-            f"{place}: several columns are named {twice[0]!r}; each needs a name of its own."
-        )
+    require_own_names(place, names)
 
 
 def _naming(names: Sequence[str]) -> str:

@@ -112,9 +112,10 @@ def _chosen_columns(table: DataTable, choices: DataChoices) -> tuple[DataTable, 
             f"{table.source}: has no column beside the target {target.name!r}; there is nothing to "
             "learn from."
         )
+    features = [table.column(name, "a feature") for name in table.names]
     columns = tuple(
         as_names(column) if column.name in choices.categorical else found_kind(table, column)
-        for column in table.columns
+        for column in features
     )
     return DataTable(table.source, columns, table.lines, table.rows_from), target
 
@@ -127,7 +128,7 @@ def _require_column(table: DataTable, name: str, flag: str) -> None:
             f"{table.source}: {flag} {name!r} is not a column; the flag takes one column, and may "
             f"be given several times. Write {repeated}."
         )
-    table.column(name, flag)
+    table.require_name(name, flag)
 
 
 def _target_name(table: DataTable, given: str | None) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from wengert.cli.datasets.data_table import Column, DataTable, texts
+from wengert.cli.datasets.data_table import Column, DataTable, require_own_names, texts
 from wengert.cli.exit_codes import DataFault, MissingPackage
+
+_INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
 
 
 def read_parquet(path: Path) -> DataTable:
@@ -20,6 +24,7 @@ def read_parquet(path: Path) -> DataTable:
     if path.stat().st_size == 0:
         raise DataFault(f"{path}: is empty (0 bytes); a Parquet file is needed.")
     try:
+        require_own_names(str(path), arrow_parquet.read_schema(path).names)
         table = arrow_parquet.read_table(path)
     except (arrow.ArrowException, OSError) as error:
         told = str(error).splitlines()[0]
@@ -28,11 +33,17 @@ def read_parquet(path: Path) -> DataTable:
         raise DataFault(
             f"{path}: has {table.num_rows} rows and {table.num_columns} columns; both are needed."
         )
-    columns = [_column(arrow, path, name, table.column(name)) for name in table.column_names]
-    return DataTable(str(path), tuple(columns))
+    return DataTable(str(path), tuple(_columns(arrow, table)))
 
 
-def _column(arrow: Any, path: Path, name: str, found: Any) -> Column:
+def _columns(arrow: Any, table: Any) -> Iterator[Column]:
+    """All but the index that pandas numbered the rows with, and named itself."""
+    for name, cells in zip(table.column_names, table.columns, strict=True):
+        if not _INDEX_OF_PANDAS.fullmatch(name):
+            yield _column(arrow, name, cells)
+
+
+def _column(arrow: Any, name: str, found: Any) -> Column:
     kinds = arrow.types
     if kinds.is_dictionary(found.type):
         found = found.cast(found.type.value_type)
@@ -44,7 +55,9 @@ def _column(arrow: Any, path: Path, name: str, found: Any) -> Column:
         return Column(name, np.array(found.cast(arrow.float64()).to_numpy(), np.float64))
     if kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_null(kind):
         return Column(name, texts(found.to_pylist()))
-    raise DataFault(
-        f"{path}: column {name!r} has type {kind}; numbers, bools or texts are needed. Leave it "
-        f"out with --ignore {name!r}, or convert it."
+    return Column(
+        name,
+        texts([None] * len(found)),
+        refusal=f"column {name!r} has type {kind}; numbers, bools or texts are needed. Leave it "
+        f"out with --ignore {name!r}, or convert it.",
     )
