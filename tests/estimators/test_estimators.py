@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -338,6 +339,55 @@ def test_optimizers_by_name_and_as_objects():
     assert np.all(np.diff(rates) < 0)
     steps = regressor(schedule=wg.optim.StepDecay(0.1, 3, 0.5)).fit(X, NUMBERS)
     assert steps.history_.learning_rate[:4].tolist() == [0.1, 0.1, 0.1, 0.05]
+
+
+def test_a_schedule_by_name_is_each_estimators_own():
+    for rate, epochs in ((0.01, 3), (0.02, 5)):  # the second would find the step of the first
+        found = regressor(schedule="cosine", learning_rate_init=rate, max_iter=epochs)
+        rates = found.fit(X, NUMBERS).history_.learning_rate
+        assert rates[0] == pytest.approx(rate)
+        assert rates[-1] > 0
+    parts = regressor(schedule="cosine", learning_rate_init=0.01, max_iter=4, batch_size=60)
+    middle = [parts.partial_fit(X, NUMBERS).history_.learning_rate[0] for _ in range(4)]
+    np.testing.assert_allclose(middle, 0.01 * (1 + np.cos(np.pi * np.arange(4) / 4)) / 2)
+
+
+def test_averaged_weights_are_those_that_predict():
+    plain = regressor(optimizer=wg.optim.Adam(0.01)).fit(X, NUMBERS)
+    other = wg.optim.EMA(wg.optim.Adam(0.01), decay=0.9)
+    averaged = regressor(optimizer=other).fit(X, NUMBERS)
+    assert not np.array_equal(plain.predict(X), averaged.predict(X))
+    nothing_new = wg.optim.EMA(wg.optim.Adam(0.01), decay=0.0)  # the average is the last weights
+    assert same(plain, regressor(optimizer=nothing_new).fit(X, NUMBERS))
+    slow = wg.optim.EMA(wg.optim.Adam(0.01), decay=0.99999)  # stays at the first weights
+    scores = [
+        regressor(optimizer=each, early_stopping=True).fit(X, NUMBERS).validation_scores_
+        for each in (slow, wg.optim.Adam(0.01))
+    ]
+    assert np.ptp(scores[0]) < 0.01 < np.ptp(scores[1])
+
+
+def test_rows_of_weight_0_are_not_in_the_statistics_of_batches():
+    far = np.concatenate([X, X + 100])
+    weight = np.repeat([1.0, 0.0], len(X))
+    found = regressor(norm="batch").fit(far, np.tile(NUMBERS, 2), weight)
+    assert same(found, regressor(norm="batch").fit(X, NUMBERS))
+
+
+def test_masked_elements_are_refused():
+    hidden = np.ma.masked_greater(X, 2.0)
+    for x, y in ((hidden, NUMBERS), (X, np.ma.masked_less(NUMBERS, 0.0))):
+        with pytest.raises(ValueError, match=r"has masked elements.*filled"):
+            regressor().fit(x, y)
+    with pytest.raises(ValueError, match="X has masked elements"):
+        regressor().fit(X, NUMBERS).predict(hidden)
+
+
+def test_a_score_of_rows_in_another_order_warns():
+    frame, series = pd.DataFrame(X), pd.Series(NUMBERS)
+    found = regressor().fit(frame, series)
+    with pytest.warns(wg.errors.RowOrderWarning, match=r"y\.loc\[X\.index\]"):
+        found.score(frame[::-1], series)
 
 
 @pytest.mark.parametrize("norm", ["batch", "layer"])

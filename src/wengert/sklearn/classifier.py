@@ -20,6 +20,7 @@ from wengert.core.words.warn import warn_user
 from wengert.sklearn.columns import FROM_DTYPE
 from wengert.sklearn.estimator import NetworkEstimator
 from wengert.sklearn.network import LOGISTIC, SOFTMAX
+from wengert.train.runs.frames import warn_of_row_order
 
 Array = np.ndarray[Any, Any]
 
@@ -135,6 +136,11 @@ class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
             self._multilabel = type_of_target(y).startswith("multilabel")
         self._fit(X, y, sample_weight, incremental=True)
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy of predictions for these rows."""
+        warn_of_row_order(type(self).__name__, ("X", "y", "sample_weight"), (X, y, sample_weight))
+        return float(super().score(X, y, sample_weight))
 
     def predict(self, X: Any) -> Array:
         """The class of each row; of several labels, which of them it has."""

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
+from wengert.core.words.masked import is_masked_array
 from wengert.core.words.warn import warn_user
 
 Array = np.ndarray[Any, Any]
@@ -34,6 +35,16 @@ class ColumnPlan:
     categories: tuple[Mapping[Any, int], ...]  # each category's code
 
 
+def require_no_masks(by: str, given: Mapping[str, Any]) -> None:
+    """Refuse masked elements, which scikit-learn would take for what they hide."""
+    for name, x in given.items():
+        if is_masked_array(x) and np.any(x.mask):
+            raise ValueError(
+                f"{by}: {name} has masked elements; a network knows no masks, and would learn from "
+                f"what they hide. Leave these rows out, or write {name}.filled(value)."
+            )
+
+
 def inputs_of(
     estimator: Any, X: Any, plan: ColumnPlan | None, asked: Any
 ) -> tuple[ColumnPlan, dict[str, Any]]:
@@ -41,6 +52,7 @@ def inputs_of(
     here. Numbers may be a sparse matrix.
     """
     _require_no_times(X)
+    require_no_masks(type(estimator).__name__, {"X": X})
     reset = plan is None
     wanted = _categorical_columns(X, asked) if plan is None else plan.categorical
     if not wanted:

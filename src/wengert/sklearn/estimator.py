@@ -18,7 +18,14 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from wengert.core.words.warn import warn_user
 from wengert.errors import NonFiniteError
 from wengert.optim.optimizer import Optimizer
-from wengert.sklearn.columns import FROM_DTYPE, ColumnPlan, dense, inputs_of, is_coarse
+from wengert.sklearn.columns import (
+    FROM_DTYPE,
+    ColumnPlan,
+    dense,
+    inputs_of,
+    is_coarse,
+    require_no_masks,
+)
 from wengert.sklearn.estimator_parameters import (
     OF_OPTIMIZER,
     hidden_sizes,
@@ -28,7 +35,7 @@ from wengert.sklearn.estimator_parameters import (
     require_same_optimizer,
 )
 from wengert.sklearn.minimising import LBFGS_NAME, minimise, require_whole_batches
-from wengert.sklearn.network import NetworkPlan
+from wengert.sklearn.network import BATCH, NetworkPlan
 from wengert.sklearn.plateau import Plateau
 from wengert.sklearn.step_pool import PooledStep
 from wengert.sklearn.training import (
@@ -71,6 +78,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
     _seed: int  # of the order of rows and of dropout
     _optimizer_settings: Mapping[str, Any]  # parameters of the last training
     _rate: float  # and its learning_rate_init
+    _steps: int  # that max_iter epochs take, as counted when training began
 
     def __init__(
         self,
@@ -176,6 +184,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         if self.solver == LBFGS_NAME:
             require_whole_batches(type(self).__name__, self.get_params(deep=False), incremental)
         first = not hasattr(self, "_state") or not (self.warm_start or incremental)
+        require_no_masks(type(self).__name__, {"y": y, "sample_weight": sample_weight})
         columns, inputs = inputs_of(
             self, X, None if first else self._columns, self.categorical_features
         )
@@ -198,6 +207,8 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         else:
             model = model_of(self._network, self._state)[0]
         rows = self._rows(inputs, targets, weight)
+        if self.norm == BATCH and not rows.weight.all():  # which all rows of a batch go into
+            rows = rows.taken(np.flatnonzero(rows.weight))
         training, validation = self._divided(rows, random, incremental)
         if first:
             self._seed = int(random.randint(2**31))
@@ -300,8 +311,10 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         size = self._batch_rows(len(training))
         epochs = 1 if incremental else self.max_iter
         settings = self.get_params(deep=False)
+        if first or not incremental:  # partial fits go on in the schedule of the first
+            self._steps = self.max_iter * -(-len(training) // size)
         try:
-            optimizer, shared = optimizer_of(settings, epochs * -(-len(training) // size))
+            optimizer, shared = optimizer_of(settings, self._steps)
         except ValueError as error:
             raise ValueError(f"{type(self).__name__}: {error}") from None
         plateau = Plateau(

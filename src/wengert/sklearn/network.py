@@ -169,8 +169,22 @@ def loss_of(plan: NetworkPlan) -> Callable[..., Any]:
     return plain
 
 
-def prediction_of(plan: NetworkPlan) -> Callable[..., Any]:
-    """What validation is measured by: what the last layer computes, without dropout."""
+def prediction_of(plan: NetworkPlan, averages: bool) -> Callable[..., Any]:
+    """What validation is measured by: what the last layer computes, without dropout. It is that of
+    the averaged weights where the optimizer `averages` them.
+    """
+    if averages and plan.norm == BATCH:
+
+        def averaged_with_statistics(model: Any, state: Any, inputs: Any, averaged: Any) -> Any:
+            return plan.last_layer(averaged, inputs, state)[0]
+
+        return averaged_with_statistics
+    if averages:
+
+        def of_averaged(model: Any, inputs: Any, averaged: Any) -> Any:
+            return plan.last_layer(averaged, inputs)[0]
+
+        return of_averaged
     if plan.norm == BATCH:
 
         def with_statistics(model: Any, state: Any, inputs: Any) -> Any:

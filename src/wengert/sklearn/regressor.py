@@ -13,6 +13,7 @@ from wengert.sklearn.columns import FROM_DTYPE
 from wengert.sklearn.estimator import NetworkEstimator
 from wengert.sklearn.network import EXP, IDENTITY
 from wengert.train.metrics import r2
+from wengert.train.runs.frames import warn_of_row_order
 
 Array = np.ndarray[Any, Any]
 
@@ -119,6 +120,11 @@ class MLPRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
         """Train for one epoch on these rows, from where the last call has left off."""
         self._fit(X, y, sample_weight, incremental=True)
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The R² of predictions for these rows."""
+        warn_of_row_order(type(self).__name__, ("X", "y", "sample_weight"), (X, y, sample_weight))
+        return float(super().score(X, y, sample_weight))
 
     def predict(self, X: Any) -> Array:
         """The number, or numbers, of each row."""

@@ -23,6 +23,7 @@ from wengert.train.step import TrainStep
 
 MOST = 16  # steps that are kept
 LARGEST = 2**26  # bytes of a step that is kept
+AVERAGE = "optimizer average"  # of the weights, among the arrays of a step's state
 State = Mapping[str, Any]
 
 
@@ -53,6 +54,8 @@ class PooledStep:
         """Begin anew, from these weights."""
         arrays = dict(self.fresh["arrays"])
         arrays["model"] = dict(zip(tree.paths(model), tree.leaves(model), strict=True))
+        if AVERAGE in arrays:  # begins at the weights
+            arrays[AVERAGE] = {path: arrays["model"][path] for path in arrays[AVERAGE]}
         counts = {**self.fresh["counts"], "seed": seed}
         self.step.load_state_dict({**self.fresh, "arrays": arrays, "counts": counts})
         if clip_norm is not None:
@@ -86,7 +89,8 @@ def _made(plan: PooledPlan, optimizer: Optimizer) -> PooledStep:
         threads=plan.threads,
         ranks=ALONE,
     )
-    return PooledStep(step, prediction_of(plan.network), step.state_dict())
+    fresh = step.state_dict()
+    return PooledStep(step, prediction_of(plan.network, AVERAGE in fresh["arrays"]), fresh)
 
 
 def _taken(plan: PooledPlan) -> PooledStep | None:

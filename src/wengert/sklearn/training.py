@@ -15,7 +15,7 @@ from wengert.core.words.warn import warn_user
 from wengert.optim.optimizer import Optimizer
 from wengert.sklearn.network import BATCH, NetworkPlan
 from wengert.sklearn.plateau import SCORE, Plateau
-from wengert.sklearn.step_pool import PooledPlan, PooledStep, lent_step
+from wengert.sklearn.step_pool import AVERAGE, PooledPlan, PooledStep, lent_step
 from wengert.train.fitting.fit import fit
 from wengert.train.fitting.stopping import EarlyStopping
 from wengert.train.ranked.unshared import warn_of_unshared
@@ -99,7 +99,9 @@ def train(
 ) -> Trained:
     """Train a network from where `begin` lets a step begin."""
     warn_of_unshared("fit", "called", UNSHARED)
-    text = repr(optimizer.state_dict()) if shared else ""
+    # Neither says all: numbers of a schedule are in the first, settings as they are by default in
+    # the second.
+    text = repr((optimizer, optimizer.state_dict())) if shared else ""
     plan = PooledPlan(network, text, order.clip_norm is not None, order.threads)
     with lent_step(plan, optimizer) as pooled:
         begin(pooled)
@@ -150,11 +152,14 @@ def begun_state(network: NetworkPlan, model: Any, seed: int, threads: int | None
 
 
 def model_of(network: NetworkPlan, state: Mapping[str, Any]) -> tuple[Any, Any]:
-    """The weights of a step's state in the form of the model, and its running statistics."""
+    """The weights of a step's state in the form of the model, averaged where its optimizer averages
+    them, and its running statistics.
+    """
     like = network.initial(np.random.RandomState(0))
     arrays = state["arrays"]
+    weights = {**arrays["model"], **arrays.get(AVERAGE, {})}
     _, structure = tree.flatten(like)
-    model = tree.unflatten(structure, [arrays["model"][path] for path in tree.paths(like)])
+    model = tree.unflatten(structure, [weights[path] for path in tree.paths(like)])
     statistics = network.initial_state()
     if statistics is not None:
         _, structure = tree.flatten(statistics)
