@@ -164,3 +164,11 @@ def test_several_columns_are_several_classes_where_few_are_there():
 def test_what_cannot_be_classes_is_refused_in_words(call, words):
     with pytest.raises((ValueError, TypeError), match=words):
         call()
+
+
+def test_a_prediction_that_is_not_a_number_is_no_class():
+    unknown = SCORES.copy()
+    unknown[3] = np.nan
+    for metric in (metrics.accuracy, metrics.f1, metrics.auc, partial(metrics.top_k, k=2)):
+        assert np.isnan(metric(CLASSES, unknown))
+    assert np.isnan(metrics.auc(TWO, unknown[:, 0]))

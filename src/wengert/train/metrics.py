@@ -42,12 +42,26 @@ __all__ = [
 ]
 
 
+def _nan_for_nan(metric: Callable[..., float]) -> Callable[..., float]:
+    """The metric that is NaN where a prediction is: no class is right or wrong then."""
+
+    @functools.wraps(metric)
+    def checked(target: Any, prediction: Any, weight: Any = None, **named: Any) -> float:
+        scores = np.asarray(prediction)
+        if scores.dtype.kind == "f" and np.isnan(scores).any():
+            return float("nan")
+        return metric(target, prediction, weight, **named)
+
+    return checked
+
+
 class Metric(Protocol):
     """What a metric is called with."""
 
     def __call__(self, target: Any, prediction: Any, weight: Any = None) -> float: ...
 
 
+@_nan_for_nan
 def accuracy(
     target: Any, prediction: Any, weight: Any = None, *, threshold: float | None = None
 ) -> float:
@@ -61,6 +75,7 @@ def accuracy(
     return float(np.average(target == found, weights=_weights("accuracy", weight, target)))
 
 
+@_nan_for_nan
 def balanced_accuracy(
     target: Any, prediction: Any, weight: Any = None, *, threshold: float | None = None
 ) -> float:
@@ -79,6 +94,7 @@ def balanced_accuracy(
     return float(np.mean(shares))
 
 
+@_nan_for_nan
 def top_k(target: Any, prediction: Any, weight: Any = None, *, k: int = 5) -> float:
     """The share of rows whose class is among the k that have the highest scores. Of equal scores
     the class with the larger number counts as the higher one.
@@ -105,6 +121,7 @@ def top_k(target: Any, prediction: Any, weight: Any = None, *, k: int = 5) -> fl
     )
 
 
+@_nan_for_nan
 def precision(
     target: Any,
     prediction: Any,
@@ -122,6 +139,7 @@ def precision(
     return _averaged("precision", target, prediction, weight, average, threshold, _precision)
 
 
+@_nan_for_nan
 def recall(
     target: Any,
     prediction: Any,
@@ -139,6 +157,7 @@ def recall(
     return _averaged("recall", target, prediction, weight, average, threshold, _recall)
 
 
+@_nan_for_nan
 def f1(
     target: Any,
     prediction: Any,
@@ -158,6 +177,7 @@ def f1(
     return _averaged("f1", target, prediction, weight, average, threshold, _f1)
 
 
+@_nan_for_nan
 def auc(target: Any, prediction: Any, weight: Any = None) -> float:
     """The area under the ROC curve: how often a row of class 1 has a higher score than one of class
     0, where equal scores count half; of two other classes the larger one takes the place of 1. The
