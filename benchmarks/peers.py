@@ -57,3 +57,18 @@ def jitted_into(function: Callable[..., Any], *arrays: Any) -> Run:
         return out
 
     return run
+
+
+def jax_cross_entropy(logits: Any, classes: Any) -> Any:
+    """The mean over all rows, which JAX has no function for."""
+    jax = jax_library()
+    found = jax.nn.log_softmax(logits)
+    return -jax.numpy.mean(jax.numpy.take_along_axis(found, classes[..., None], axis=-1))
+
+
+def jax_layer_norm(x: Any, scale: Any, shift: Any, eps: float = 1e-5) -> Any:
+    """Along the last axis, which JAX has no function for."""
+    jax = jax_library()
+    centred = x - jax.numpy.mean(x, axis=-1, keepdims=True)
+    variance = jax.numpy.mean(centred * centred, axis=-1, keepdims=True)
+    return centred * jax.lax.rsqrt(variance + eps) * scale + shift

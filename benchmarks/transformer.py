@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.peers import jax_library
-
-EPS = 1e-5
+from benchmarks.peers import jax_cross_entropy, jax_layer_norm, jax_library
 
 
 @dataclass(frozen=True)
@@ -100,18 +99,6 @@ def our_transformer_loss(model: Transformer) -> Callable[..., Any]:
 
 def jax_transformer_loss(model: Transformer) -> Callable[..., Any]:
     jax = jax_library()
-    jnp = jax.numpy
-
-    def layer_norm(x: Any, scale: Any, shift: Any) -> Any:
-        centred = x - jnp.mean(x, axis=-1, keepdims=True)
-        variance = jnp.mean(centred * centred, axis=-1, keepdims=True)
-        return centred * jax.lax.rsqrt(variance + EPS) * scale + shift
-
-    def cross_entropy(logits: Any, y: Any) -> Any:
-        found = jax.nn.log_softmax(logits)
-        return -jnp.mean(jnp.take_along_axis(found, y[:, None], axis=1))
-
-    def gelu(x: Any) -> Any:
-        return jax.nn.gelu(x, approximate=False)
-
-    return transformer_loss(model, Functions(jnp, jax.nn.softmax, gelu, layer_norm, cross_entropy))
+    gelu = partial(jax.nn.gelu, approximate=False)
+    functions = Functions(jax.numpy, jax.nn.softmax, gelu, jax_layer_norm, jax_cross_entropy)
+    return transformer_loss(model, functions)

@@ -17,7 +17,7 @@ from benchmarks.layers.layer_steps import (
     torch_parameters,
     weights,
 )
-from benchmarks.peers import jax_library, torch_library, torch_tensors
+from benchmarks.peers import jax_cross_entropy, jax_library, torch_library, torch_tensors
 
 CLASSES = 10
 
@@ -105,9 +105,7 @@ def jax_net_loss(net: ConvNet) -> Any:
             x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
         x = jnp.reshape(jnp.transpose(x, (0, 3, 1, 2)), (x.shape[0], -1))
         last = 3 * len(net.widths) + 1
-        logits = x @ arrays[f"{last}.weight"].T + arrays[f"{last}.bias"]
-        found = jax.nn.log_softmax(logits)
-        return -jnp.mean(jnp.take_along_axis(found, y[:, None], axis=1))
+        return jax_cross_entropy(x @ arrays[f"{last}.weight"].T + arrays[f"{last}.bias"], y)
 
     return loss
 

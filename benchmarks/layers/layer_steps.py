@@ -26,6 +26,22 @@ def standard(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.standard_normal(shape).astype(np.float32)
 
 
+def given_and_wanted(*shape: int) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs of a layer, and outputs of the same shape that they are to become."""
+    rng = np.random.default_rng(1)
+    return standard(rng, *shape), standard(rng, *shape)
+
+
+def our_fitted_layer(made: Any, arrays: Arrays, batch: Batch) -> Run:
+    """A step of a layer with these parameters towards the wanted outputs."""
+    import wengert as wg
+
+    def loss(layer: Any, x: Any, wanted: Any) -> Any:
+        return wg.mean((layer(x) - wanted) ** 2)
+
+    return our_layer_step(loss, wg.nn.from_torch_names(made, arrays), batch)
+
+
 # A step
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from benchmarks.case import Run
 from benchmarks.layers.layer_steps import (
+    given_and_wanted,
     jax_gradient,
     jax_layer_step,
+    our_fitted_layer,
     our_gradient,
-    our_layer_step,
     standard,
     torch_gradient,
     torch_layer_step,
@@ -164,21 +165,14 @@ class MambaSizes:
         }
 
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
-        rng = np.random.default_rng(1)
-        x, y = (standard(rng, self.batch, self.time, self.width) for _ in range(2))
-        return x, y
+        return given_and_wanted(self.batch, self.time, self.width)
 
 
 def our_mamba(sizes: MambaSizes) -> Run:
     import wengert as wg
 
     made = wg.nn.Mamba(sizes.width, states=sizes.states, kernel=sizes.kernel)
-    layer = wg.nn.from_torch_names(made, sizes.arrays())
-
-    def loss(layer: Any, x: Any, wanted: Any) -> Any:
-        return wg.mean((layer(x) - wanted) ** 2)
-
-    return our_layer_step(loss, layer, sizes.rows())
+    return our_fitted_layer(made, sizes.arrays(), sizes.rows())
 
 
 def mamba_in_jax(sizes: MambaSizes, associative: bool) -> Run:
@@ -254,21 +248,14 @@ class S4DSizes:
         }
 
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
-        rng = np.random.default_rng(1)
-        x, y = (standard(rng, self.batch, self.time, self.width) for _ in range(2))
-        return x, y
+        return given_and_wanted(self.batch, self.time, self.width)
 
 
 def our_s4d(sizes: S4DSizes) -> Run:
     import wengert as wg
 
     made = wg.nn.S4D(sizes.width, states=sizes.states)
-    layer = wg.nn.from_torch_names(made, sizes.arrays())
-
-    def loss(layer: Any, x: Any, wanted: Any) -> Any:
-        return wg.mean((layer(x) - wanted) ** 2)
-
-    return our_layer_step(loss, layer, sizes.rows())
+    return our_fitted_layer(made, sizes.arrays(), sizes.rows())
 
 
 def s4d_in_jax(sizes: S4DSizes) -> Run:

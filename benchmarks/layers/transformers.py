@@ -11,14 +11,20 @@ import numpy as np
 
 from benchmarks.case import Run
 from benchmarks.layers.layer_steps import (
+    given_and_wanted,
     jax_layer_step,
     our_layer_step,
-    standard,
     torch_layer_step,
     torch_parameters,
     weights,
 )
-from benchmarks.peers import jax_library, torch_library, torch_tensors
+from benchmarks.peers import (
+    jax_cross_entropy,
+    jax_layer_norm,
+    jax_library,
+    torch_library,
+    torch_tensors,
+)
 
 EPS = 1e-5
 
@@ -64,9 +70,7 @@ class Stack:
 
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Inputs and wanted outputs of the attention block."""
-        rng = np.random.default_rng(1)
-        x, y = (standard(rng, self.batch, self.length, self.width) for _ in range(2))
-        return x, y
+        return given_and_wanted(self.batch, self.length, self.width)
 
     def text(self) -> tuple[np.ndarray, np.ndarray]:
         """Words, and the ones that follow them."""
@@ -149,11 +153,7 @@ def jax_attention(stack: Stack, arrays: Any, x: Any, name: str = "") -> Any:
 
 
 def jax_norm(x: Any, arrays: Any, name: str) -> Any:
-    jax = jax_library()
-    centred = x - jax.numpy.mean(x, axis=-1, keepdims=True)
-    variance = jax.numpy.mean(centred * centred, axis=-1, keepdims=True)
-    scaled = centred * jax.lax.rsqrt(variance + EPS)
-    return scaled * arrays[f"{name}.weight"] + arrays[f"{name}.bias"]
+    return jax_layer_norm(x, arrays[f"{name}.weight"], arrays[f"{name}.bias"], EPS)
 
 
 def attention_in_jax(stack: Stack) -> Run:
@@ -167,7 +167,6 @@ def attention_in_jax(stack: Stack) -> Run:
 
 def in_jax(stack: Stack) -> Run:
     jax = jax_library()
-    jnp = jax.numpy
 
     def loss(arrays: Any, x: Any, y: Any) -> Any:
         h = arrays["words"][x] + arrays["places"]
@@ -177,8 +176,7 @@ def in_jax(stack: Stack) -> Run:
             inner = jax_norm(h, arrays, f"{name}norm") @ arrays[f"{name}up.weight"].T
             inner = jax.nn.gelu(inner + arrays[f"{name}up.bias"], approximate=False)
             h = h + inner @ arrays[f"{name}down.weight"].T + arrays[f"{name}down.bias"]
-        found = jax.nn.log_softmax(jax_norm(h, arrays, "norm") @ arrays["words"].T)
-        return -jnp.mean(jnp.take_along_axis(found, y[..., None], axis=-1))
+        return jax_cross_entropy(jax_norm(h, arrays, "norm") @ arrays["words"].T, y)
 
     return jax_layer_step(loss, stack.arrays(), stack.text())
 

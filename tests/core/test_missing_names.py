@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.core.words.missing import (
+from wengert.core.words.nearest import misspelt
+from wengert.core.words.repairs import (
     OF_DISTRIBUTIONS,
     OF_GENERATORS,
     OF_LAYERS,
@@ -21,7 +22,6 @@ from wengert.core.words.missing import (
     OF_STEPS,
     REPAIRS,
 )
-from wengert.core.words.nearest import misspelt
 from wengert.errors import MissingAttribute, OptimError, TraceError
 
 SPACES = {"": wg, "nn": wg.nn, "optim": wg.optim, "random": wg.random, "linalg": wg.linalg}

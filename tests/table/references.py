@@ -6,7 +6,7 @@ not have is in NO_REFERENCE with the reason; an op in none of them fails its tes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -14,6 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from sequence_references import selective_scan
 
+from table import matrix_references as matrices
+from table import special_references as special
 from wengert.core.op import Op
 
 
@@ -45,125 +47,6 @@ def _convolution(x: Any, w: Any, stride: Any, padding: Any, dilation: Any, sprea
         feature_group_count=groups,
     )
     return found.reshape(batch, groups, -1, *found.shape[2:])
-
-
-def _determinant(x: Any) -> Any:
-    """JAX has none of matrices without elements."""
-    return jnp.linalg.det(x) if x.shape[-1] else jnp.ones(x.shape[:-2], x.dtype)
-
-
-def _cofactors(x: Any) -> Any:
-    return jax.grad(lambda x: jnp.sum(_determinant(x)))(x)
-
-
-def _slogdet(x: Any) -> Any:
-    if x.size:
-        return jnp.linalg.slogdet(x)
-    return jnp.ones(x.shape[:-2], x.dtype), jnp.zeros(x.shape[:-2], x.dtype)
-
-
-def _triangular_solve(a: Any, b: Any, lower: bool, trans: bool = False) -> Any:
-    triangle = jnp.tril(a) if lower else jnp.triu(a)
-    return jnp.linalg.solve(triangle.mT if trans else triangle, b)
-
-
-def _solve(a: Any, b: Any) -> Any:
-    return jnp.linalg.solve(a, b) if a.size else jnp.zeros_like(b)
-
-
-def _leading_signs(x: Any) -> Any:
-    """Signs that make the first element of each column positive that is not small."""
-    size = jnp.abs(x)
-    first = jnp.argmax(size >= jnp.max(size, axis=-2, keepdims=True) / np.pi, axis=-2)
-    leading = jnp.take_along_axis(x, first[..., None, :], axis=-2)
-    return jax.lax.stop_gradient(jnp.where(leading < 0, -1.0, 1.0))
-
-
-def _qr(x: Any) -> Any:
-    if not x.size:
-        return jnp.zeros(x.shape, x.dtype), jnp.zeros((*x.shape[:-2], *x.shape[-1:] * 2), x.dtype)
-    q, r = jnp.linalg.qr(x)
-    sign = jnp.where(jnp.diagonal(r, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
-    return q * sign[..., None, :], r * sign[..., :, None]
-
-
-def _eigh(x: Any, save: bool) -> Any:
-    if not x.size:
-        w, v = jnp.zeros(x.shape[:-1], x.dtype), x
-    else:
-        w, v = jnp.linalg.eigh(x)
-        v = v * _leading_signs(v)
-    return (w, v) if save else (w,)
-
-
-def _svd(x: Any, save: bool, signs_of_v: bool) -> Any:
-    n = x.shape[-1]
-    if not x.size:
-        s, u, v = jnp.zeros((*x.shape[:-2], n)), x, jnp.zeros((*x.shape[:-2], n, n), x.dtype)
-    else:
-        u, s, vh = jnp.linalg.svd(x, full_matrices=False)
-        v = vh.mT
-        sign = _leading_signs(v if signs_of_v else u)
-        u, v = u * sign, v * sign
-    return (s, u, v) if save else (s,)
-
-
-def _complement(x: Any) -> Any:
-    """Where one direction is left out, its elements are minors of the matrix."""
-    m, n = x.shape[-2:]
-    if n != m - 1 or n == 0:
-        return jnp.broadcast_to(jnp.eye(m, dtype=x.dtype)[:, n:], (*x.shape[:-2], m, m - n))
-    minors = [(-1) ** i * _determinant(jnp.delete(x, i, axis=-2)) for i in range(m)]
-    found = jnp.stack(minors, axis=-1)[..., None]
-    found = found / jnp.linalg.norm(found, axis=-2, keepdims=True)
-    return found * _leading_signs(found) if x.size else found
-
-
-def _sqrtm(x: Any) -> Any:
-    """The iteration of Denman and Beavers, not scaled; JAX has one that has no derivative."""
-    if not x.size:
-        return x
-    y = jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape)
-    for _ in range(12):
-        x, y = 0.5 * (x + jnp.linalg.inv(y)), 0.5 * (y + jnp.linalg.inv(x))
-    return x
-
-
-def _solve_sylvester(a: Any, b: Any, q: Any) -> Any:
-    def one(a: Any, b: Any, q: Any) -> Any:
-        left, right = jnp.kron(a, jnp.eye(len(b))), jnp.kron(jnp.eye(len(a)), b.T)
-        return jnp.linalg.solve(left + right, q.reshape(-1)).reshape(q.shape)
-
-    if not q.size:
-        return q
-    return jnp.vectorize(one, signature="(m,m),(n,n),(m,n)->(m,n)")(a, b, q)
-
-
-def _banded_solve(diagonals: Any, b: Any, below: int, above: int) -> Any:
-    n = diagonals.shape[-1]
-    i, j = np.indices((n, n))
-    row = above + i - j
-    inside = (row >= 0) & (row < below + above + 1)
-    a = jnp.where(inside, diagonals[..., np.where(inside, row, 0), j], 0)
-    return _solve(a, b)
-
-
-def _pseudo_inverse(x: Any, rtol: Any) -> Any:
-    return jnp.linalg.pinv(x, rtol=rtol) if x.size else jnp.zeros(x.mT.shape, x.dtype)
-
-
-def _least_squares(a: Any, b: Any, rtol: Any = None) -> Any:
-    return jnp.linalg.pinv(a, rtol=rtol) @ b
-
-
-def _expm(x: Any) -> Any:
-    return jax.scipy.linalg.expm(x) if x.size else x
-
-
-def _vector_norm(x: Any, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
-    if not x.size:
-        return jnp.sum(x, axis=axis, keepdims=keepdims)
-    return jnp.linalg.vector_norm(x, axis=axis, keepdims=keepdims, ord=ord)
 
 
 def _shift(x: Any, axis: int, step: int = 1, fill: float = 0) -> Any:
@@ -344,113 +227,35 @@ def _inverse_spread(x: Any, axis: Any, eps: float, centred: bool) -> Any:
     return 1 / jnp.sqrt(square + eps)
 
 
-def _fixed(x: Any) -> Any:
-    return jax.lax.stop_gradient(x)
-
-
-def _powers(x: Any, count: int) -> Any:
-    """x to the power 0, 1, 2 … along a new last axis, and these numbers."""
-    n = jnp.arange(count, dtype=jnp.float64)
-    return jnp.asarray(x)[..., None] ** n, n
-
-
-def _gammainc(a: Any, x: Any) -> Any:
-    """A series, because JAX has no second derivative by a."""
-    powers, n = _powers(x, 70)
-    gammas = jax.scipy.special.gammaln(jnp.asarray(a)[..., None] + n + 1)
-    return x**a * jnp.exp(-x) * jnp.sum(powers * jnp.exp(-gammas), -1)
-
-
-def _betainc(a: Any, b: Any, x: Any) -> Any:
-    """A series of positive terms, because JAX has no second derivative by a and b."""
-    powers, n = _powers(x, 200)
-    a_, b_ = jnp.asarray(a)[..., None], jnp.asarray(b)[..., None]
-    lgamma = jax.scipy.special.gammaln
-    terms = jnp.exp(lgamma(a_ + b_ + n) - lgamma(b_) - lgamma(a_ + 1 + n))
-    return x**a * (1 - x) ** b * jnp.sum(terms * powers, -1)
-
-
-def _log_gamma_quantile(a: Any, p: Any) -> Any:
-    """By Newton's method, whose last two steps carry the derivatives."""
-
-    def step(a: Any, p: Any, y: Any) -> Any:
-        x = jnp.exp(y)
-        return y - jnp.clip((_gammainc(a, x) - p) / (x * _gamma_density(a, x)), -1, 1)
-
-    fixed_a, fixed_p = _fixed(a), _fixed(p)
-    start = jnp.log(fixed_a) + 0 * fixed_p
-    y = jax.lax.fori_loop(0, 40, lambda _, y: step(fixed_a, fixed_p, y), start)
-    return step(a, p, step(a, p, y))
-
-
-def _poisson_quantile(rate: Any, u: Any) -> Any:
-    k = jnp.arange(200.0)
-    below = jax.scipy.special.gammaincc(k + 1, jnp.asarray(rate)[..., None])
-    return jnp.sum(below < jnp.asarray(u)[..., None], -1).astype(jnp.float64)
-
-
-def _scaled_bessel(v: Any, x: Any) -> Any:
-    """The power series, of which no term is negative."""
-    v, x, k = v[..., None], x[..., None], jnp.arange(200.0)
-    logarithm = (v + 2 * k) * jnp.log(x / 2) - jax.lax.lgamma(k + 1) - jax.lax.lgamma(v + k + 1)
-    return jnp.sum(jnp.exp(logarithm - x), axis=-1)
-
-
-def _gamma_density(a: Any, x: Any) -> Any:
-    return jnp.exp((a - 1) * jnp.log(x) - x - jax.scipy.special.gammaln(a))
-
-
-def _beta_density(a: Any, b: Any, x: Any) -> Any:
-    return x ** (a - 1) * (1 - x) ** (b - 1) / jnp.exp(jax.scipy.special.betaln(a, b))
-
-
-def _slope(f: Callable[..., Any], *operands: Any, by: Sequence[int]) -> Any:
-    """A mixed derivative of an elementwise function by its first operands."""
-    for position, order in enumerate(by):
-        for _ in range(order):
-            f = _derived(f, position)
-    return f(*operands)
-
-
-def _derived(f: Callable[..., Any], position: int) -> Callable[..., Any]:
-    def derivative(*operands: Any) -> Any:
-        shape = jnp.broadcast_shapes(*(jnp.shape(x) for x in operands))
-        full = [jnp.broadcast_to(x, shape) for x in operands]
-        tangents = [
-            jnp.ones(shape) if i == position else jnp.zeros(shape) for i in range(len(full))
-        ]
-        return jax.jvp(f, full, tangents)[1]
-
-    return derivative
-
-
 REFERENCES: dict[str, Callable[..., Any]] = {
     "astype": lambda x, dtype: x.astype(dtype),
     "arange": lambda start, **params: jnp.arange(start, **params),
     "batch_norm": _batch_norm,
     "bce_with_logits": _paired(_bce),
-    "beta_density": _beta_density,
-    "betainc": _betainc,
-    "betainc_slope": lambda a, b, x, by_a, by_b: _slope(_betainc, a, b, x, by=(by_a, by_b)),
-    "cofactors": _cofactors,
+    "beta_density": special.beta_density,
+    "betainc": special.betainc,
+    "betainc_slope": lambda a, b, x, by_a, by_b: special.slope(
+        special.betainc, a, b, x, by=(by_a, by_b)
+    ),
+    "cofactors": matrices.cofactors,
     "convolution": _convolution,
-    "cofactors_tangent": lambda x, dx: jax.jvp(_cofactors, (x,), (dx,))[1],
+    "cofactors_tangent": lambda x, dx: jax.jvp(matrices.cofactors, (x,), (dx,))[1],
     "couple": jnp.multiply,
     "cross_entropy": _cross_entropy,
-    "det": _determinant,
-    "det_sign": lambda x: _slogdet(x)[0],
+    "det": matrices.determinant,
+    "det_sign": lambda x: matrices.slogdet(x)[0],
     "embed": lambda weight, indices: weight[indices],
     "erfcinv": lambda q: jax.scipy.special.erfinv(1 - q),
     "erfcx": lambda x: jnp.exp(x * x) * jax.scipy.special.erfc(x),
-    "gamma_density": _gamma_density,
-    "gammainc": _gammainc,
-    "gammaincc": lambda a, x: 1 - _gammainc(a, x),
-    "ive_slope": lambda v, x, times: _slope(_scaled_bessel, v, x, by=(times,)),
-    "scaled_bessel": _scaled_bessel,
-    "gammainc_slope": lambda a, x, order: _slope(_gammainc, a, x, by=(order,)),
+    "gamma_density": special.gamma_density,
+    "gammainc": special.gammainc,
+    "gammaincc": lambda a, x: 1 - special.gammainc(a, x),
+    "ive_slope": lambda v, x, times: special.slope(special.scaled_bessel, v, x, by=(times,)),
+    "scaled_bessel": special.scaled_bessel,
+    "gammainc_slope": lambda a, x, order: special.slope(special.gammainc, a, x, by=(order,)),
     "gather": _gather,
-    "log_gammaincinv": _log_gamma_quantile,
-    "poisson_quantile": _poisson_quantile,
+    "log_gammaincinv": special.log_gamma_quantile,
+    "poisson_quantile": special.poisson_quantile,
     "gelu": lambda x, approximate="none": jax.nn.gelu(x, approximate=approximate == "tanh"),
     "i1e_over_x": lambda x: jax.scipy.special.i1e(x) / x,
     "huber": _paired(_huber),
@@ -460,11 +265,13 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "kl_div": _kl_div,
     "layer_norm": _layer_norm,
     "lgamma": jax.scipy.special.gammaln,
-    "log_abs_det": lambda x: _slogdet(x)[1],
+    "log_abs_det": lambda x: matrices.slogdet(x)[1],
     "mae": _paired(lambda x, y: jnp.abs(x - y)),
     "mse": _paired(lambda x, y: (x - y) ** 2),
     # JAX has no derivative of it.
-    "nextafter": lambda x, y: x + (jnp.nextafter(_fixed(x), _fixed(y)) - _fixed(x)),
+    "nextafter": lambda x, y: (
+        x + (jnp.nextafter(special.fixed(x), special.fixed(y)) - special.fixed(x))
+    ),
     "permute_dims": lambda x, axes: jnp.transpose(x, [i % x.ndim for i in axes]),
     "place": _place,
     "put_in_planes": _put_in_planes,
@@ -482,67 +289,38 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "largest_at": _largest_at,
     "smallest_at": _smallest_at,
     "shift": _shift,
-    "eigh_parts": _eigh,
-    "banded_solve": _banded_solve,
-    "expm": _expm,
-    "solve_sylvester": _solve_sylvester,
-    "sqrtm": _sqrtm,
-    "least_squares": _least_squares,
-    "orthogonal_complement": _complement,
-    "pseudo_inverse": _pseudo_inverse,
-    "qr_tall": _qr,
-    "svd_tall": _svd,
+    "eigh_parts": matrices.eigh,
+    "banded_solve": matrices.banded_solve,
+    "expm": matrices.expm,
+    "solve_sylvester": matrices.solve_sylvester,
+    "sqrtm": matrices.sqrtm,
+    "least_squares": matrices.least_squares,
+    "orthogonal_complement": matrices.complement,
+    "pseudo_inverse": matrices.pseudo_inverse,
+    "qr_tall": matrices.qr,
+    "svd_tall": matrices.svd,
     "take_from_planes": _take_from_planes,
     "slice_axes": _slice_axes,
     "softsign": jax.nn.soft_sign,
-    "solve": _solve,
+    "solve": matrices.solve,
     "standardize": _standardize,
     "stop_gradient": jax.lax.stop_gradient,
     "boundary": lambda x, _safe: jnp.asarray(x),
     "for_several": lambda x, over: jnp.asarray(x),
     "over_micro_batches": jnp.asarray,
-    "triangular_solve": _triangular_solve,
-    "vector_norm": _vector_norm,
+    "triangular_solve": matrices.triangular_solve,
+    "vector_norm": matrices.vector_norm,
 }
-
-_TURN = 2 * np.pi * np.arange(256) / 256
-
-
-def _jn(n: Any, x: Any) -> Any:
-    """Bessel's integral, in points of which so many are exact."""
-    n, x = jnp.asarray(n)[..., None], jnp.asarray(x)[..., None]
-    return jnp.mean(jnp.cos(n * _TURN - x * np.sin(_TURN)), axis=-1)
-
-
-def _y0(x: Any) -> Any:
-    """Neumann's series."""
-    k = np.arange(1, 40)
-    waves = _jn(2 * k, jnp.asarray(x)[..., None]) * (-1.0) ** (k + 1) / k
-    logarithm = jnp.log(x / 2) + np.euler_gamma
-    return 2 / np.pi * (logarithm * _jn(0, x) + 2 * jnp.sum(waves, axis=-1))
-
-
-def _y1(x: Any) -> Any:
-    return -jax.grad(lambda x: jnp.sum(_y0(x)))(x)
-
-
-def _yn(n: Any, x: Any) -> Any:
-    size = jnp.abs(n)
-    orders = [_y0(x), _y1(x)]
-    for k in range(1, 8):
-        orders.append(2 * k / x * orders[k] - orders[k - 1])
-    found = sum(jnp.where(size == k, each, 0) for k, each in enumerate(orders))
-    return jnp.where((n < 0) & (n % 2 == 1), -found, found)
 
 
 REFERENCES |= {
-    "j0": lambda x: _jn(0, x),
-    "j1": lambda x: _jn(1, x),
-    "j1_over_x": lambda x: _jn(1, x) / x,
-    "jn": _jn,
-    "y0": _y0,
-    "y1": _y1,
-    "yn": _yn,
+    "j0": lambda x: special.jn(0, x),
+    "j1": lambda x: special.jn(1, x),
+    "j1_over_x": lambda x: special.jn(1, x) / x,
+    "jn": special.jn,
+    "y0": special.y0,
+    "y1": special.y1,
+    "yn": special.yn,
 }
 
 NO_REFERENCE: dict[str, str] = {

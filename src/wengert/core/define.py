@@ -15,6 +15,7 @@ import numpy as np
 from wengert.core import promotion
 from wengert.core.bind import bind, located, wholes
 from wengert.core.broadcast import broadcast_shapes
+from wengert.core.declared import can_take
 from wengert.core.lowering import Elementwise
 from wengert.core.op import Call, Jvp, Op, Vjp
 from wengert.core.rules import (
@@ -82,16 +83,13 @@ def elementwise(
 
 def _require_operands(name: str, partials: Rule, call: Call) -> None:
     """Refuse partials that cannot be called as they will be."""
-    given = inspect.signature(partials)
-    try:
-        given.bind("out", *call.operands, **dict.fromkeys(call.params))
-    except TypeError:
-        takes = ", ".join(map(str, given.parameters.values())) or "nothing"
+    if not can_take(partials, 1 + len(call.operands), [*call.params]):
+        takes = ", ".join(map(str, inspect.signature(partials).parameters.values())) or "nothing"
         raise TypeError(
             f"{name}: partials takes {takes}; it is called with {', '.join(['out', *call.names])}: "
             "the result, then what the op takes. Give it these parameters; a leading underscore "
             "says that one is not read."
-        ) from None
+        )
 
 
 def linear(

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 from wengert.core.dims import Shape, Size
 from wengert.core.dtypes import DType
@@ -32,8 +32,7 @@ Shapes: TypeAlias = Sequence[tuple[int, ...]]
 Flops: TypeAlias = Callable[[Shapes, Shapes, Params], int]
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """An error that native code can find in the numbers it is given.
 
     `refuses(e, *operands)` is a bool in the instructions of `Emit`: where it holds, an elementwise
@@ -47,21 +46,29 @@ class Failure:
     when: Callable[[DType], bool] = lambda _: True  # of the dtype of the result
 
 
-BAD_INDEX = Failure(
-    IndexError,
-    "found an index out of range, and none when NumPy ran the same arguments; arguments must not "
-    "change during a call",
-    "Do not write to them from another thread",
-)
+def changed_meanwhile(
+    error: type[Exception], found: str, before: str = "none", **fields: Any
+) -> Failure:
+    """What native code can only find where another thread has changed an argument: NumPy, which
+    has run them first, would have refused it.
+    """
+    what = (
+        f"found {found}, and {before} when NumPy ran the same arguments; arguments must not change "
+        "during a call"
+    )
+    return Failure(error, what, "Do not write to them from another thread", **fields)
 
 
-@dataclass(frozen=True, slots=True)
+BAD_INDEX = changed_meanwhile(IndexError, "an index out of range")
+
+
 class Source:
     """An array that no kernel computes."""
 
+    __slots__ = ()
 
-@dataclass(frozen=True, slots=True)
-class Elementwise:
+
+class Elementwise(NamedTuple):
     """`emit(e, *operands, **params)` is one element in the instructions of `Emit`."""
 
     emit: Callable[..., Any]
@@ -70,8 +77,7 @@ class Elementwise:
     failure: Failure | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Along:
+class Along(NamedTuple):
     """Along one axis of the operand: the index is start + step · (index along `axis` of the
     result), or just the start where it follows no axis.
     """
@@ -81,8 +87,7 @@ class Along:
     step: Size = 1
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """`along(shape, out, **params)` says for each axis of the operand where it is read, given the
     shapes of operand and result; None where that cannot be said axis by axis. A view that
     `regroups` has the elements of its operand in the same order, along other axes.
@@ -92,8 +97,7 @@ class View:
     regroups: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(NamedTuple):
     """A reduction as a loop: from the identity on, each element is combined with what came before.
 
     A reduction over several groups of axes is one after another; `again` is then the name of the op
@@ -185,8 +189,7 @@ def inside_or(p: Places, places: Sequence[AxisPlace], masks: Sequence[Any], rest
     return p.e.select(inside, p.read(0, places, inside), p.number(rest, p.out.dtype))
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(NamedTuple):
     """`element(places)` finds one element of the result."""
 
     element: Callable[[Places], Element]
@@ -197,23 +200,21 @@ class Pick:
     spans: Callable[..., Sequence[Span]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Formula:
+class Formula(NamedTuple):
     """Element i of a vector is start + i · step; without a step it is one number, 0-d."""
 
     start: Callable[[Params], Any]
     step: Callable[[Params], Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
 class Contraction:
     """Sums of products over the last axis of the left operand and the last but one of the right."""
 
+    __slots__ = ()
     kind: ClassVar[Literal["gemm"]] = "gemm"
 
 
-@dataclass(frozen=True, slots=True)
-class Bodies:
+class Bodies(NamedTuple):
     """Whole programs, run as often as the operands say; `graphs` are the parameters that hold
     them.
     """
@@ -238,15 +239,17 @@ def comparisons(count: int, among: int) -> int:
     return count * max(among - 1, 0).bit_length()
 
 
-@dataclass(frozen=True, slots=True)
-class SpecialKernel:
+class SpecialKernel(NamedTuple):
     """A kernel that each target writes for this op: the writer has this name."""
 
     name: str
     flops: Flops = one_each
     failure: Failure | None = None
     one_dtype: bool = False  # whether operands are cast to the dtype of the result first
-    kind: ClassVar[Literal["special"]] = "special"
+
+    @property
+    def kind(self) -> Literal["special"]:
+        return "special"
 
 
 Lowering: TypeAlias = (

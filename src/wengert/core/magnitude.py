@@ -9,8 +9,7 @@ every element, to the last bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -41,8 +40,7 @@ class Known(Protocol):
 MagnitudeRule: TypeAlias = Callable[[Known, Any], Value]  # of the node
 
 
-@dataclass(frozen=True, slots=True)
-class Magnitude:
+class Magnitude(NamedTuple):
     """The two rules; an op without a rule for the least is followed no further where it is asked
     for.
     """

@@ -6,12 +6,13 @@ import inspect
 import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from wengert.core.batching import Batch
 from wengert.core.bind import bind, is_worded, located
+from wengert.core.declared import BEFORE_SLASH, NO_DEFAULT, PLAIN, REST, declared
 from wengert.core.dtypes import CHARS, require_supported
 from wengert.core.lowering import Lowering
 from wengert.core.magnitude import Magnitude
@@ -43,8 +44,7 @@ Vjp: TypeAlias = Callable[
 Jvp: TypeAlias = Callable[[Sequence[Value], Value, Sequence[Value], dict[str, Any]], Value]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """How an op is called, read from its definition: operands stand before the slash, parameters
     after it.
     """
@@ -52,9 +52,9 @@ class Call:
     operands: tuple[str, ...]
     optional: frozenset[str]  # operands that may be None
     variadic: bool  # the one operand is a sequence of arrays
-    params: dict[str, Any]  # name -> default, or inspect.Parameter.empty
+    params: dict[str, Any]  # name -> default, or NO_DEFAULT
     least: int = 0  # arguments by position that leave none out
-    declared: tuple[inspect.Parameter, ...] = ()  # as the definition has them
+    definition: Callable[..., Any] | None = None  # whose signature it has
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,13 +63,15 @@ class Call:
 
     def signature(self) -> inspect.Signature:
         """How it is called: operands may be given by name, and a sequence of them is one."""
+        if self.definition is None:
+            return inspect.Signature(return_annotation="Any")
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         found = [
             p.replace(
                 kind=kind,
                 annotation="Sequence[Any]" if p.kind is p.VAR_POSITIONAL else p.annotation,
             )
-            for p in self.declared
+            for p in inspect.signature(self.definition).parameters.values()
         ]
         return inspect.Signature(found, return_annotation="Any")
 
@@ -103,7 +105,7 @@ class Call:
                 *(self._missing(name, key, kwargs) for key in self.operands[len(given) :]),
             )
         for key, value in params.items():
-            if value is inspect.Parameter.empty:
+            if value is NO_DEFAULT:
                 raise not_given(name, key)
         return list(given[0]) if self.variadic else given, params
 
@@ -119,18 +121,19 @@ class Call:
     @staticmethod
     def read(function: Callable[..., Any], kind: OpKind) -> Call:
         """From a definition. One of an elementwise op needs no slash: all it takes are operands."""
-        parameters = inspect.signature(function).parameters.values()
-        before = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)]
+        parameters = declared(function)
+        before = [each for each in parameters if each[1] in (BEFORE_SLASH, REST)]
         if kind == "elementwise" and not before:
-            before = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-        after = [p for p in parameters if p not in before]
+            before = [each for each in parameters if each[1] == PLAIN]
+        names = {name for name, _, _ in before}
+        params = {name: default for name, _, default in parameters if name not in names}
         return Call(
-            operands=tuple(p.name for p in before),
-            optional=frozenset(p.name for p in before if p.default is None),
-            variadic=any(p.kind is p.VAR_POSITIONAL for p in before),
-            params={p.name: p.default for p in after},
-            least=len(before) + sum(p.default is p.empty for p in after),
-            declared=tuple(parameters),
+            operands=tuple(name for name, _, _ in before),
+            optional=frozenset(name for name, _, default in before if default is None),
+            variadic=any(kind == REST for _, kind, _ in before),
+            params=params,
+            least=len(before) + sum(default is NO_DEFAULT for default in params.values()),
+            definition=function,
         )
 
 

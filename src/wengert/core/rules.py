@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from math import isfinite
 from types import FunctionType
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core.broadcast import broadcast_like, unbroadcast
+from wengert.core.declared import REST, declared
 from wengert.core.op import Jvp, Vjp
 from wengert.core.table import op
 from wengert.core.types import Value
@@ -27,11 +27,7 @@ def keeps(rules: Sequence[Rule], count: int | None, lead: int, has_out: bool) ->
     """
     out, operands = False, [False] * (count or 1)
     for rule in rules:
-        names = [
-            p.name
-            for p in inspect.signature(rule).parameters.values()
-            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)
-        ][lead:]
+        names = [name for name, kind, _ in declared(rule) if kind <= REST][lead:]
         out |= has_out and not names[0].startswith("_")
         reads = [not name.startswith("_") for name in names[has_out:]]
         operands = [a or b for a, b in zip(operands, reads, strict=False)]

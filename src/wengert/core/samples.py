@@ -5,14 +5,12 @@ drawn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 
-@dataclass(frozen=True, slots=True)
-class Real:
+class Real(NamedTuple):
     """A float array with elements drawn from an open interval."""
 
     shape: tuple[int, ...]
@@ -23,8 +21,7 @@ class Real:
         return np.asarray(rng.uniform(self.low, self.high, self.shape), dtype)
 
 
-@dataclass(frozen=True, slots=True)
-class Integers:
+class Integers(NamedTuple):
     """An integer array with elements from ``low`` up to but not including ``high``."""
 
     shape: tuple[int, ...]
@@ -36,8 +33,7 @@ class Integers:
         return np.asarray(rng.integers(self.low, self.high, self.shape), self.dtype)
 
 
-@dataclass(frozen=True, slots=True)
-class Booleans:
+class Booleans(NamedTuple):
     """A bool array."""
 
     shape: tuple[int, ...]
@@ -46,8 +42,7 @@ class Booleans:
         return np.asarray(rng.integers(0, 2, self.shape), bool)
 
 
-@dataclass(frozen=True, slots=True)
-class Exactly:
+class Exactly(NamedTuple):
     """These very numbers."""
 
     value: Any
@@ -57,8 +52,7 @@ class Exactly:
         return array.astype(dtype) if array.dtype.kind == "f" else array
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(NamedTuple):
     """One call: a description (or None) per operand, and the parameters as a user writes them."""
 
     operands: tuple[Any, ...]
@@ -70,7 +64,7 @@ class Sample:
 
 def sample(*operands: Any, **params: Any) -> Sample:
     """One example call; a bare shape stands for a float array in (-2, 2)."""
-    return Sample(tuple(Real(x) if isinstance(x, tuple) else x for x in operands), params)
+    return Sample(tuple(Real(x) if type(x) is tuple else x for x in operands), params)
 
 
 def uniform(*intervals: tuple[float, float]) -> tuple[Sample, ...]:

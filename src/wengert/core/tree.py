@@ -1,34 +1,31 @@
-"""Trees of arrays: dict (insertion order), list, tuple, namedtuple and plain dataclasses, on
-optree.
+"""Trees of arrays: dict (insertion order), list, tuple, namedtuple and plain dataclasses.
 
 Arrays are leaves; Python numbers, strings, None and callables are static, part of the structure.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import starmap
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import optree
 
 from wengert.core.number import Number
-from wengert.core.op import Op
 from wengert.core.process.ending import ending
 from wengert.core.same import same
 from wengert.core.tensor import Tensor
-from wengert.core.types import ArrayType
-from wengert.core.words.hidden import (
-    can_hide,
-    hidden_error,
-    hiding_attribute,
-    is_foreign,
-    require_declared,
-    require_declared_in_class,
+from wengert.core.tree_nodes import (
+    LEAF_TYPES,
+    Tree,
+    accessors_of,
+    broadcast_parts,
+    everything,
+    hiding,
+    opened_tree,
+    rebuilt,
 )
+from wengert.core.words.hidden import hidden_error, is_foreign
 
 __all__ = [
     "Structure",
@@ -51,21 +48,9 @@ class _Leaf:
         return "*"
 
 
-_NAMESPACE = "wengert"
 _LEAF = _Leaf()  # stands where a leaf was taken out
-_LEAF_TYPES = (Tensor, np.ndarray, np.generic, ArrayType)
-# Types of leaves that need no look: plain ones, and static values that hold no arrays. An op in a
-# tree is a callable, and static.
-_PLAIN: set[type] = {np.ndarray, Tensor, float, int, bool, str, Op}
-_registered: set[type] = set()  # the dataclasses optree has been told of
-Tree: TypeAlias = Any
+_PLAIN = (bool, int, float, str)
 _ZEROS = {kind: kind() for kind in (bool, int, float)}  # each one object
-
-# Dictionaries keep the order in which they were filled, here and only in this namespace. The
-# context lasts as long as this name: dropped, it would put the sorted order back.
-_registering = threading.Lock()
-_insertion_order = optree.dict_insertion_ordered(True, namespace=_NAMESPACE)
-_insertion_order.__enter__()
 
 
 class Structure:
@@ -118,7 +103,7 @@ def is_leaf(x: Any) -> bool:
     >>> wg.tree.is_leaf(np.ones(2)), wg.tree.is_leaf([np.ones(2)])
     (True, False)
     """
-    return type(x) is np.ndarray or isinstance(x, _LEAF_TYPES)
+    return type(x) is np.ndarray or isinstance(x, LEAF_TYPES)
 
 
 def flatten(tree: Tree) -> tuple[list[Any], Structure]:
@@ -188,49 +173,45 @@ def paths(tree: Tree) -> list[str]:
     >>> wg.tree.paths({"w": np.ones(2), "layers": [np.zeros(1)]})
     ['w', 'layers.0']
     """
-    values, spec = _flatten(tree)
-    return [_path(path) for path, x in zip(_accessors(spec), values, strict=True) if is_leaf(x)]
+    return [path for _, path, x in _with_accessors(tree) if is_leaf(x)]
 
 
 def floats(tree: Tree) -> list[tuple[str, float]]:
     """The Python floats in a tree, which are static, with their paths."""
-    values, spec = _flatten(tree)
-    found = zip(_accessors(spec), values, strict=True)
-    return [(_path(accessor), x) for accessor, x in found if type(x) is float]
+    return [(path, x) for _, path, x in _with_accessors(tree) if type(x) is float]
 
 
 def floats_beside_arrays(tree: Tree) -> list[tuple[str, float]]:
     """The Python floats in a tree that stand where parameters could: in dicts and lists, and in no
     field of a dataclass or named tuple, which are settings.
     """
-    values, spec = _flatten(tree)
-    found = zip(_accessors(spec), values, strict=True)
     return [
-        (_path(accessor), x)
-        for accessor, x in found
+        (path, x)
+        for accessor, path, x in _with_accessors(tree)
         if type(x) is float and all(issubclass(key.type, dict | list) for key in accessor)
     ]
 
 
 def plain_values(tree: Tree) -> list[tuple[str, Any]]:
     """The Python numbers and texts in a tree, which are static, with their paths."""
-    values, spec = _flatten(tree)
-    found = zip(_accessors(spec), values, strict=True)
-    return [(_path(key), x) for key, x in found if type(x) in (bool, int, float, str)]
+    return [(path, x) for _, path, x in _with_accessors(tree) if type(x) in _PLAIN]
 
 
 def functions(tree: Tree) -> list[tuple[str, Any]]:
     """The functions in a tree, which are static, with their paths."""
-    values, spec = _flatten(tree)
-    found = zip(_accessors(spec), values, strict=True)
-    return [(_path(key), x) for key, x in found if callable(x) and not is_leaf(x)]
+    return [(path, x) for _, path, x in _with_accessors(tree) if callable(x) and not is_leaf(x)]
 
 
 def leaves_with_accessors(tree: Tree) -> list[tuple[Any, str, Any]]:
     """For every leaf the keys that lead to it, as optree has them, its path, and itself."""
+    return [each for each in _with_accessors(tree) if is_leaf(each[2])]
+
+
+def _with_accessors(tree: Tree) -> Iterator[tuple[Any, str, Any]]:
+    """For all that a tree holds the keys that lead to it, its path, and itself."""
     values, spec = _flatten(tree)
-    found = zip(_accessors(spec), values, strict=True)
-    return [(accessor, _path(accessor), x) for accessor, x in found if is_leaf(x)]
+    for accessor, x in zip(accessors_of(spec), values, strict=True):
+        yield accessor, _path(accessor), x
 
 
 def _path(accessor: Any) -> str:
@@ -302,7 +283,7 @@ def with_open_numbers(tree: Tree) -> tuple[Tree, tuple[frozenset[str] | None, ..
 
 def with_numpy(tree: Tree) -> Tree:
     """The tree with arrays of other libraries turned into NumPy's."""
-    values, spec, others = _unchecked(tree)
+    values, spec, others = opened_tree(tree)
     if not others or not any(is_foreign(x) for x in values):
         return tree
     return rebuilt(spec, [np.asarray(x) if is_foreign(x) else x for x in values])
@@ -310,8 +291,8 @@ def with_numpy(tree: Tree) -> Tree:
 
 def values(tree: Tree) -> list[Any]:
     """All that a tree holds, arrays and static values; also None."""
-    _unchecked(tree)
-    return _everything(tree)
+    opened_tree(tree)
+    return everything(tree)
 
 
 def spread(parts: Tree, tree: Tree) -> list[Any] | None:
@@ -321,9 +302,9 @@ def spread(parts: Tree, tree: Tree) -> list[Any] | None:
     >>> spread({"a": 0, "b": None}, {"a": [np.ones(1), np.ones(2)], "b": np.ones(3)})
     [0, 0, None]
     """
-    _unchecked(parts)
-    whole = _everything(tree)
-    found = _broadcast(parts, tree)
+    opened_tree(parts)
+    whole = everything(tree)
+    found = broadcast_parts(parts, tree)
     if found is None:
         return None
     return [part for part, x in zip(found, whole, strict=True) if is_leaf(x)]
@@ -354,134 +335,15 @@ def _array(x: Any) -> Any:
     return x.as_array() if isinstance(x, Number) else np.asarray(x)
 
 
-# optree is written in C++, which the end of the process must not cut in two.
-
-
 def _flatten(tree: Tree) -> tuple[list[Any], Any]:
-    values, spec, others = _unchecked(tree)
+    values, spec, others = opened_tree(tree)
     if others:
-        for i, name in _hiding(values, others):
-            raise hidden_error(values[i], name, _path(_accessors(spec)[i]))
+        for i, name in hiding(values, others):
+            raise hidden_error(values[i], name, _path(accessors_of(spec)[i]))
     return values, spec
 
 
 def holder(tree: Tree) -> Any | None:
     """An object in a tree that is no node of it and holds arrays, if there is one."""
-    values, _, others = _unchecked(tree)
-    return next((values[i] for i, _ in _hiding(values, others)), None)
-
-
-@ending.whole
-def _unchecked(tree: Tree) -> tuple[list[Any], Any, set[type]]:
-    """Values, spec, and the types among the values that need a look."""
-    if ending.near:
-        ending.pass_or_stay()
-    while True:
-        values, spec = optree.tree_flatten(tree, namespace=_NAMESPACE)
-        kinds = {type(x) for x in values} - _PLAIN
-        # Another thread may have registered one of them meanwhile.
-        unknown = {kind for kind in kinds if dataclasses.is_dataclass(kind)}
-        if not unknown:
-            return values, spec, kinds
-        for kind in unknown:
-            _register(kind)
-
-
-def _hiding(values: Sequence[Any], kinds: set[type]) -> Iterator[tuple[int, str]]:
-    """Where an object of these types, which is no node of a tree, holds arrays, and as what."""
-    suspect = {k for k in kinds if not issubclass(k, _LEAF_TYPES) and can_hide(k)}
-    _PLAIN.update(kinds - suspect)
-    for i, x in enumerate(values):
-        name = hiding_attribute(x) if type(x) in suspect else None
-        if name is not None:
-            yield i, name
-
-
-@ending.whole
-def _everything(tree: Tree) -> list[Any]:
-    if ending.near:
-        ending.pass_or_stay()
-    return optree.tree_leaves(tree, none_is_leaf=True, namespace=_NAMESPACE)
-
-
-@ending.whole
-def _broadcast(parts: Tree, tree: Tree) -> list[Any] | None:
-    if ending.near:
-        ending.pass_or_stay()
-    try:
-        return optree.broadcast_prefix(parts, tree, none_is_leaf=True, namespace=_NAMESPACE)
-    except ValueError:
-        return None
-
-
-@ending.whole
-def rebuilt(spec: Any, values: Sequence[Any]) -> Tree:
-    """The tree, or node, of a spec with these values."""
-    if ending.near:
-        ending.pass_or_stay()
-    return optree.tree_unflatten(spec, values)
-
-
-@ending.whole
-def _accessors(spec: Any) -> Any:
-    if ending.near:
-        ending.pass_or_stay()
-    return spec.accessors()
-
-
-@ending.whole
-def is_namedtuple(kind: type) -> bool:
-    """Whether this is a type of named tuples."""
-    if ending.near:
-        ending.pass_or_stay()
-    return bool(optree.is_namedtuple_class(kind))
-
-
-class _Rest:
-    """What a dataclass instance holds beside its fields; compares by value."""
-
-    def __init__(self, attributes: dict[str, Any], size: int) -> None:
-        self.attributes = attributes
-        self.size = size  # how many its __dict__ holds with its fields; -1 where it has none
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Rest) and same(self.attributes, other.attributes)
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self.attributes))
-
-    def __repr__(self) -> str:
-        return ", ".join(self.attributes)
-
-
-def rest_of(node: Any) -> tuple[dict[str, Any], int]:
-    """What an instance of a dataclass holds beside its fields, where a spec has it as a node; and
-    how many attributes its __dict__ has, or -1.
-    """
-    found: list[_Rest] = []
-    node.walk([None] * node.num_leaves, lambda _kind, data, _children: found.append(data))
-    return found[-1].attributes, found[-1].size
-
-
-def _register(kind: type) -> None:
-    require_declared_in_class(kind)
-    names = tuple(field.name for field in dataclasses.fields(kind))
-
-    def take(x: Any) -> tuple[tuple[Any, ...], _Rest, tuple[str, ...]]:
-        held = getattr(x, "__dict__", None)
-        rest = {k: v for k, v in held.items() if k not in names} if held else {}
-        if rest:
-            require_declared(kind, rest)
-        found = _Rest(rest, -1 if held is None else len(held))
-        return tuple(getattr(x, name, None) for name in names), found, names
-
-    def build(rest: Any, children: Any) -> Any:
-        x: Any = object.__new__(kind)  # not __init__: it may compute, or refuse what is no array
-        for name, child in (*zip(names, children, strict=True), *rest.attributes.items()):
-            object.__setattr__(x, name, child)
-        return x
-
-    with _registering:
-        if kind not in _registered:
-            optree.register_pytree_node(kind, take, build, namespace=_NAMESPACE)
-            _registered.add(kind)
+    values, _, others = opened_tree(tree)
+    return next((values[i] for i, _ in hiding(values, others)), None)

@@ -16,7 +16,8 @@ from wengert.core.broadcast import broadcast_shapes
 from wengert.core.dtypes import float64
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
-from wengert.core.words.missing import OF_DISTRIBUTIONS, Explained
+from wengert.core.words.missing import Explained
+from wengert.core.words.repairs import OF_DISTRIBUTIONS
 from wengert.ops.draws import draw_dtype, strong_dtypes
 
 

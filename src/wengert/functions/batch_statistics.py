@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
+from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.words.source import Line, user_line
 
-
-class _Watch(threading.local):
-    lines: list[Line | None] | None = None  # while somebody asks
+_lines = Meanwhile[list[Line | None]]()  # while somebody asks
 
 
-_watch = _Watch()
-
-
-@contextmanager
-def noting_batch_statistics() -> Iterator[list[Line | None]]:
+def noting_batch_statistics() -> AbstractContextManager[list[Line | None]]:
     """The lines where a layer uses the statistics of its batch, meanwhile."""
-    before, _watch.lines = _watch.lines, []
-    try:
-        yield _watch.lines
-    finally:
-        _watch.lines = before
+    return _lines.said([])
 
 
 def note_batch_statistics() -> None:
     """Say that a layer uses them here."""
-    if _watch.lines is not None:
-        _watch.lines.append(user_line())
+    if _lines.value is not None:
+        _lines.value.append(user_line())

@@ -3,47 +3,31 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from wengert.core.define import function
 from wengert.core.dtypes import is_float
 from wengert.core.number import is_traced_number
+from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.words.source import Line, user_line
 from wengert.errors import ShapeError
 from wengert.functions.parameter import canonical_number
 
-
-class _Watch(threading.local):
-    idle: list[Line | None] | None = None  # lines where nothing is dropped, while somebody asks
-    dropping: list[Line | None] | None = None  # and those where something is
+_idle = Meanwhile[list[Line | None]]()  # lines where nothing is dropped, while somebody asks
+_dropping = Meanwhile[list[Line | None]]()  # and those where something is
 
 
-_watch = _Watch()
-
-
-@contextmanager
-def noting_idle_dropout() -> Iterator[list[Line | None]]:
+def noting_idle_dropout() -> AbstractContextManager[list[Line | None]]:
     """The lines where a dropout with a rate is given no generator, meanwhile."""
-    before, _watch.idle = _watch.idle, []
-    try:
-        yield _watch.idle
-    finally:
-        _watch.idle = before
+    return _idle.said([])
 
 
-@contextmanager
-def noting_dropout() -> Iterator[list[Line | None]]:
+def noting_dropout() -> AbstractContextManager[list[Line | None]]:
     """The lines where a dropout with a rate is given a generator, meanwhile."""
-    before, _watch.dropping = _watch.dropping, []
-    try:
-        yield _watch.dropping
-    finally:
-        _watch.dropping = before
+    return _dropping.said([])
 
 
 @function()
@@ -70,11 +54,11 @@ def dropout(x: Any, rate: float, rng: Any = None) -> Any:
             "wg.random.Generator(key) with a new key in every call."
         )
     if rng is None or (not traced and rate == 0):
-        if (traced or rate > 0) and _watch.idle is not None:
-            _watch.idle.append(user_line())
+        if (traced or rate > 0) and _idle.value is not None:
+            _idle.value.append(user_line())
         return x
-    if _watch.dropping is not None:
-        _watch.dropping.append(user_line())
+    if _dropping.value is not None:
+        _dropping.value.append(user_line())
     if traced:
         return _dropped(x, rate, rng)
     return op.where(rng.bernoulli(1 - rate, x.shape), x * (1 / (1 - rate)), 0)

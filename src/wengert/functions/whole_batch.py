@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from wengert.core.dims import Dim
 from wengert.core.dtypes import float64
+from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.errors import TraceError
 
-
-class _Sharing(threading.local):
-    zero: Value | None = None  # of the program of a micro-batch, while one is recorded
-
-
-_sharing = _Sharing()
+# A zero of the program of a micro-batch, while one is recorded.
+_zero = Meanwhile[Value]()
 
 
-@contextmanager
-def sharing_batches(zero: Value) -> Iterator[None]:
+def sharing_batches(zero: Value) -> AbstractContextManager[Value]:
     """While a loss is called with a micro-batch; `zero` is one in its program."""
-    before, _sharing.zero = _sharing.zero, zero
-    try:
-        yield
-    finally:
-        _sharing.zero = before
+    return _zero.said(zero)
 
 
 def is_batch_shared() -> bool:
     """Whether a loss is being called with a micro-batch, and not with all of its batch."""
-    return _sharing.zero is not None
+    return _zero.value is not None
 
 
 def batch_sum(x: Any) -> Value:
@@ -46,7 +36,7 @@ def batch_sum(x: Any) -> Value:
     array([1., 1.])
     """
     x = op.multiply(x, 1) if isinstance(x, Dim) else op.asarray(x)
-    zero = _sharing.zero
+    zero = _zero.value
     if zero is None:
         return x
     if not isinstance(zero, Tensor):

@@ -4,50 +4,36 @@ in every call.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager
+
+from wengert.core.process.meanwhile import Meanwhile
 
 _LOSS, _BOUND = "the loss of a TrainStep", "a function that TrainStep.bind was given"
 
-
-class _Place(threading.local):
-    name: str = ""  # of what is called again and again, and draws anew in each call
-
-
-_place = _Place()
+# What is called again and again, and draws anew in each call.
+_place = Meanwhile[str]()
 
 
-@contextmanager
-def _set_place(name: str) -> Iterator[None]:
-    before, _place.name = _place.name, name
-    try:
-        yield
-    finally:
-        _place.name = before
-
-
-def in_loss() -> Any:
+def in_loss() -> AbstractContextManager[str]:
     """What runs meanwhile is the loss of a training step."""
-    return _set_place(_LOSS)
+    return _place.said(_LOSS)
 
 
-def in_bound_function() -> Any:
+def in_bound_function() -> AbstractContextManager[str]:
     """What runs meanwhile is a function of the model that a training step binds."""
-    return _set_place(_BOUND)
+    return _place.said(_BOUND)
 
 
 def called_again() -> str:
     """What is called again and again and runs now, in words; nothing in one draw."""
-    return _place.name
+    return _place.value or ""
 
 
 def is_in_loss() -> bool:
     """Whether the loss of a training step is what runs."""
-    return _place.name == _LOSS
+    return _place.value == _LOSS
 
 
-def looked_at() -> Any:
+def looked_at() -> AbstractContextManager[str]:
     """What runs meanwhile is one draw, whose key has been looked at."""
-    return _set_place("")
+    return _place.said("")

@@ -12,10 +12,9 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.float_notices import noticed_at_users_lines
 from wengert.interpret.forward import Forward
-from wengert.interpret.tape import Record, Tape
+from wengert.interpret.tape import Tape
 
 Flat: TypeAlias = Callable[..., Sequence[Value]]
-Inspect: TypeAlias = Callable[[Record, int, Value], None]
 Pullback: TypeAlias = Callable[[Sequence[Value | None]], list[Value | None]]
 
 

@@ -4,13 +4,13 @@ are not known while it is recorded.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from wengert.core.bind import program_level
 from wengert.core.lowering import Pick, View
+from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.words.source import Line, user_line
@@ -28,21 +28,12 @@ class _Asked(NamedTuple):
     line: Line | None
 
 
-class _Noted(threading.local):
-    asked: set[_Asked] | None = None
+_asked = Meanwhile[set[_Asked]]()
 
 
-_noted = _Noted()
-
-
-@contextmanager
-def noting_first_values() -> Iterator[set[_Asked]]:
+def noting_first_values() -> AbstractContextManager[set[_Asked]]:
     """What is asked of arguments in what is recorded meanwhile."""
-    before, _noted.asked = _noted.asked, set()
-    try:
-        yield _noted.asked
-    finally:
-        _noted.asked = before
+    return _asked.said(set())
 
 
 def ask_first_value(
@@ -51,8 +42,8 @@ def ask_first_value(
     """Have whoever records the program warn of what `told` says about the elements of x in its
     first call, if they are those of an argument.
     """
-    if _noted.asked is not None and (argument := _argument(x)) is not None:
-        _noted.asked.add(_Asked(argument, used_by, told, category, user_line()))
+    if _asked.value is not None and (argument := _argument(x)) is not None:
+        _asked.value.add(_Asked(argument, used_by, told, category, user_line()))
 
 
 def warn_of_first_values(asked: set[_Asked], arrays: Mapping[str, Any]) -> None:

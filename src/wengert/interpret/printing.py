@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from wengert.core.graph import Graph, Node
+from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
 
-
-class _Steps(threading.local):
-    """Where the loops around have got to, the outermost first."""
-
-    def __init__(self) -> None:
-        self.numbers: tuple[int, ...] = ()
+_steps = Meanwhile[tuple[int, ...]]()  # where the loops around have got to, the outermost first
 
 
-_steps = _Steps()
-
-
-@contextmanager
-def at_step(number: int) -> Iterator[None]:
+def at_step(number: int) -> AbstractContextManager[tuple[int, ...]]:
     """While one step of a loop runs."""
-    before = _steps.numbers
-    _steps.numbers = (*before, number)
-    try:
-        yield
-    finally:
-        _steps.numbers = before
+    return _steps.said((*(_steps.value or ()), number))
 
 
 def print_value(name: str, x: Any, steps: Sequence[int] | None = None) -> None:
@@ -43,7 +29,7 @@ def print_value(name: str, x: Any, steps: Sequence[int] | None = None) -> None:
                                  [0. 1.]]
     """
     array = np.asarray(x)
-    numbers = _steps.numbers if steps is None else steps
+    numbers = (_steps.value or ()) if steps is None else steps
     place = f" (step {', '.join(map(str, numbers))})" if numbers else ""
     sizes = ", ".join(map(str, array.shape))
     head = f"{name}{place}: {array.dtype.name}[{sizes}] = "

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -12,21 +11,15 @@ import numpy as np
 from wengert.core.bind import at_line, bind
 from wengert.core.dims import Size, solve, substitute
 from wengert.core.graph import Graph, Node
+from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.source import attribute, attributed
 from wengert.errors import ShapeError
 
-
-class _Outer(threading.local):
-    """Sizes known to the program around a body, for Dims that none of the body's inputs carries."""
-
-    def __init__(self) -> None:
-        self.sizes: dict[str, Size] = {}
-
-
-_outer = _Outer()
+# Sizes known to the program around a body, for Dims that none of the body's inputs carries.
+_outer_sizes = Meanwhile[dict[str, Size]]()
 
 
 def replay(graph: Graph, operands: Sequence[Value]) -> list[Value]:
@@ -49,7 +42,7 @@ def _shares(x: Value, arrays: Sequence[Value]) -> bool:
 
 def replay_all(graph: Graph, given: dict[int, Value]) -> list[Value]:
     """The value of every node, where those of some nodes (all the inputs) are given."""
-    with inside(sizes_of(graph, given, _outer.sizes)) as sizes:
+    with inside(sizes_of(graph, given, _outer_sizes.value or {})) as sizes:
         values: list[Value] = []
         traced = any(type(x) is Tensor for x in given.values())
         before = attributed()
@@ -63,15 +56,9 @@ def replay_all(graph: Graph, given: dict[int, Value]) -> list[Value]:
         return values
 
 
-@contextmanager
-def inside(sizes: dict[str, Size]) -> Iterator[dict[str, Size]]:
+def inside(sizes: dict[str, Size]) -> AbstractContextManager[dict[str, Size]]:
     """While a program runs: the sizes it has, which its bodies may need too."""
-    before = _outer.sizes
-    _outer.sizes = sizes
-    try:
-        yield sizes
-    finally:
-        _outer.sizes = before
+    return _outer_sizes.said(sizes)
 
 
 def run_node(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import chain, combinations
 from typing import Any, TypeAlias
 
@@ -16,6 +15,7 @@ from wengert.core.dtypes import DType, float64
 from wengert.core.graph import Graph, Node
 from wengert.core.number import key_of_argument
 from wengert.core.op import Op
+from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
@@ -27,33 +27,22 @@ from wengert.interpret.widening import note_widening
 
 Constants: TypeAlias = list[tuple[np.ndarray[Any, Any], Line | None]]
 
-
-class _Noted(threading.local):
-    constants: Constants | None = None
+_noted_constants = Meanwhile[Constants]()
 
 
-_noted = _Noted()
-
-
-@contextmanager
-def noting_constants() -> Iterator[Constants]:
+def noting_constants() -> AbstractContextManager[Constants]:
     """The arrays that become constants of graphs meanwhile, and the lines that use them."""
-    found: Constants = []
-    before, _noted.constants = _noted.constants, found
-    try:
-        yield found
-    finally:
-        _noted.constants = before
+    return _noted_constants.said([])
 
 
 def recorded_program() -> object | None:
     """What stands for the program that is being recorded around this place; None outside of one."""
-    return _noted.constants
+    return _noted_constants.value
 
 
 def recorded_constants() -> Constants:
     """The arrays that have become constants of the program that is being recorded."""
-    return _noted.constants or []
+    return _noted_constants.value or []
 
 
 class Trace(Level):
@@ -189,8 +178,8 @@ class Trace(Level):
             if before.dtype == x.dtype and before.tobytes() == x.tobytes():  # not changed since
                 return self.tensor(known[0])
         weak = isinstance(x, bool | int | float)
-        if _noted.constants is not None and isinstance(x, np.ndarray):
-            _noted.constants.append((x, user_line()))
+        if _noted_constants.value is not None and isinstance(x, np.ndarray):
+            _noted_constants.value.append((x, user_line()))
         value = np.array(x, dtype=dtype if weak else None)  # a copy: the user may change x later
         value.flags.writeable = False
         node = Node(op.constant, (), {"value": value}, type_of(value), user_line())

@@ -11,11 +11,12 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
-from wengert.nn.init import Initialiser, initialise
+from wengert.nn.init import Initialiser
 from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed, generator_of
 from wengert.nn.sequences.sequence_arguments import (
     TORCH_NAMES,
+    initial_gates,
     recurrent_outputs,
     require_sequence,
     require_state,
@@ -68,12 +69,8 @@ class GRU(Explained):
         width = require_size("GRU", "in_size", in_size)
         hidden = require_size("GRU", "hidden_size", hidden_size)
         found, rng = require_float("GRU", dtype), generator_of("GRU", seed)
-
-        def gates(how: str | Initialiser, columns: int) -> Any:
-            shape = (hidden, columns)  # the fans are those of one gate
-            return np.concatenate([initialise("GRU", how, shape, rng, found) for _ in range(3)])
-
-        self.input_weight, self.hidden_weight = gates(init, width), gates(hidden_init, hidden)
+        self.input_weight = initial_gates("GRU", init, 3, (hidden, width), rng, found)
+        self.hidden_weight = initial_gates("GRU", hidden_init, 3, (hidden, hidden), rng, found)
         self.input_bias, self.hidden_bias = np.zeros(3 * hidden, found), np.zeros(3 * hidden, found)
 
     def initial_state(self, batch: Any = ()) -> Value:

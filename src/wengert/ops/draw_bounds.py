@@ -13,7 +13,7 @@ from wengert.core.bind import located
 from wengert.core.broadcast import broadcast_shapes
 from wengert.core.define import elementwise
 from wengert.core.dims import Dim, Shape
-from wengert.core.lowering import Elementwise, Failure
+from wengert.core.lowering import Elementwise, changed_meanwhile
 from wengert.core.number import is_traced_number
 from wengert.core.samples import Integers, sample
 from wengert.core.shapes import canonical_shape
@@ -65,11 +65,10 @@ def _integers_between(low: Any, high: Any) -> Any:
     exact=True,
     lower=Elementwise(
         lambda e, low, high: e.sub(high, low),
-        failure=Failure(
+        failure=changed_meanwhile(
             ValueError,
-            "found low not less than high, and no such bounds when NumPy ran the same arguments; "
-            "arguments must not change during a call",
-            "Do not write to them from another thread",
+            "low not less than high",
+            "no such bounds",
             refuses=lambda e, low, high: e.le(high, low),
         ),
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from string import ascii_letters, ascii_lowercase, ascii_uppercase
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -14,6 +13,9 @@ from wengert.core.dims import Dim, Size, product
 from wengert.core.dtypes import promote
 from wengert.core.table import op
 from wengert.errors import DTypeError, ShapeError
+
+# The labels that arrays of numbers are given, in the order of Python's comparison of strings.
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 class _Term(NamedTuple):
@@ -74,13 +76,13 @@ def _in_letters(first: Any, rest: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
             f"einsum: given {type(first).__name__} as subscripts; a string is needed, or operands "
             "and lists of integers in turn. Write 'ij,jk->ik', or x, [0, 1], y, [1, 2], [0, 2]."
         )
-    if len(numbers) > len(ascii_letters):
+    if len(numbers) > len(_LETTERS):
         raise ShapeError(
-            f"einsum: {len(numbers)} labels were given; there are {len(ascii_letters)} letters. "
+            f"einsum: {len(numbers)} labels were given; there are {len(_LETTERS)} letters. "
             "Take fewer products at a time."
         )
     # In order: where there is no result, its axes are in the order of the labels.
-    letters = dict(zip(sorted(numbers), ascii_uppercase + ascii_lowercase, strict=False))
+    letters = dict(zip(sorted(numbers), _LETTERS, strict=False))
     letters[Ellipsis] = "..."
     texts = ["".join(letters[label] for label in each) for each in lists]
     inputs = ",".join(texts[: len(pairs) // 2])

@@ -12,7 +12,8 @@ from wengert.core.bind import at_line
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.words.arguments import worded, worded_methods
-from wengert.core.words.missing import OF_GENERATORS, Explained
+from wengert.core.words.missing import Explained
+from wengert.core.words.repairs import OF_GENERATORS
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import DTypeError, RandomnessWarning, TraceError

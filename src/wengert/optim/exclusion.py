@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from wengert.core.words.nearest import nearest
 from wengert.errors import OptimError
+from wengert.optim.settings import Setting
 
 Exclude: TypeAlias = str | Iterable[str] | Callable[[str], bool] | None
 
@@ -49,6 +50,26 @@ def require_matches(owner: str, exclude: Any, paths: Iterable[str]) -> None:
                 f"{owner}: exclude={glob!r} matches no path of the model; "
                 f"{closest_path(glob, paths)}. Correct it, or leave it out."
             )
+
+
+class Excluding:
+    """The part of an optimizer that takes norms of whole parameters, but not of those that its
+    `exclude` matches.
+    """
+
+    exclude: Setting[Any] = Setting(exclusion, fixed=True)
+
+    @property
+    def flat(self) -> bool:
+        """False: the norms are of whole parameters."""
+        return False
+
+    def require_paths(self, paths: Iterable[str]) -> None:
+        require_matches(type(self).__name__, self.exclude, paths)
+
+    def kind_of_path(self, path: str) -> bool:
+        """What the rule makes of a path: parameters of one shape and kind are updated alike."""
+        return excludes(self.exclude, path)
 
 
 def closest_path(glob: str, paths: Iterable[str]) -> str:

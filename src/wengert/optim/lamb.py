@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from wengert.core.table import op
 from wengert.functions.clipping import length
 from wengert.optim.adam import Moments
-from wengert.optim.exclusion import Exclude, excludes, exclusion, require_matches
-from wengert.optim.optimizer import Arrays, GivenRate, chosen_rate
-from wengert.optim.settings import Setting
+from wengert.optim.constructors import GivenRate, chosen_rate
+from wengert.optim.exclusion import Exclude, Excluding, excludes
+from wengert.optim.optimizer import Arrays
 
 
-class Lamb(Moments):
+class Lamb(Excluding, Moments):
     """Adam's step u, with weight_decay · w added, scaled so that it is as long as the weights:
     w ← w − lr · ‖w‖ / ‖u‖ · u (You et al., 2020). Where a norm is 0 the step is not scaled.
 
@@ -24,8 +24,6 @@ class Lamb(Moments):
     >>> w.round(4)
     array([2.6464, 3.6464])
     """
-
-    exclude: Setting[Any] = Setting(exclusion, fixed=True)
 
     def __init__(
         self,
@@ -39,18 +37,6 @@ class Lamb(Moments):
     ) -> None:
         self.exclude = exclude
         super().__init__(chosen_rate(lr, learning_rate), betas, eps, weight_decay)
-
-    @property
-    def flat(self) -> bool:
-        """False: the norms are of whole parameters."""
-        return False
-
-    def require_paths(self, paths: Iterable[str]) -> None:
-        require_matches(type(self).__name__, self.exclude, paths)
-
-    def kind_of_path(self, path: str) -> bool:
-        """What the rule makes of a path: parameters of one shape and kind are updated alike."""
-        return excludes(self.exclude, path)
 
     def rule(
         self, weights: Any, grad: Any, state: Arrays, s: Mapping[str, Any], path: str | None = None

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 from wengert.core.table import op
 from wengert.errors import OptimError
 from wengert.functions.clipping import length
-from wengert.optim.exclusion import Exclude, excludes, exclusion, require_matches
+from wengert.optim.constructors import GivenRate, chosen_rate
+from wengert.optim.exclusion import Exclude, Excluding, excludes
 from wengert.optim.numbers import zeros_like
-from wengert.optim.optimizer import Arrays, GivenRate, Optimizer, chosen_rate
+from wengert.optim.optimizer import Arrays, Optimizer
 from wengert.optim.settings import Setting, below_one, not_negative, positive, truth
 
 VARIANTS = ("paper", "optax")
@@ -24,7 +25,7 @@ def _variant(owner: str, name: str, value: Any) -> str:
     return str(value)
 
 
-class Lars(Optimizer):
+class Lars(Excluding, Optimizer):
     """Layer-wise adaptive rate scaling (You et al., 2017), for large batches. Each parameter has a
     rate of its own:
 
@@ -48,7 +49,6 @@ class Lars(Optimizer):
     trust_coefficient = Setting(positive)
     eps = Setting(not_negative)
     nesterov = Setting(truth, fixed=True)
-    exclude: Setting[Any] = Setting(exclusion, fixed=True)
     clip = Setting(truth, fixed=True)
     variant = Setting(_variant, fixed=True)
 
@@ -81,11 +81,6 @@ class Lars(Optimizer):
         """The learning rate as it was given, before it is scaled per parameter."""
         return self.lr
 
-    @property
-    def flat(self) -> bool:
-        """False: the norms are of whole parameters."""
-        return False
-
     def require_consistent(self) -> None:
         if self.nesterov and self.momentum == 0:
             raise OptimError(
@@ -107,13 +102,6 @@ class Lars(Optimizer):
 
     def initial(self, weights: Any) -> Arrays:
         return {"momentum": zeros_like(weights)} if self.momentum else {}
-
-    def require_paths(self, paths: Iterable[str]) -> None:
-        require_matches(type(self).__name__, self.exclude, paths)
-
-    def kind_of_path(self, path: str) -> bool:
-        """What the rule makes of a path: parameters of one shape and kind are updated alike."""
-        return excludes(self.exclude, path)
 
     def rule(
         self, weights: Any, grad: Any, state: Arrays, s: Mapping[str, Any], path: str | None = None

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import copy
-import inspect
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
-from functools import wraps
-from types import FunctionType, GeneratorType
+from collections.abc import Hashable, Iterable, Mapping
+from types import FunctionType
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -19,10 +16,12 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
-from wengert.core.words.missing import OF_OPTIMIZERS, Explained
+from wengert.core.words.missing import Explained
+from wengert.core.words.repairs import OF_OPTIMIZERS
 from wengert.core.words.tied import warn_of_ties
 from wengert.errors import OptimError, WengertError
 from wengert.optim import saving
+from wengert.optim.constructors import GivenRate, Rate, chosen_rate, one_rate, show_parameters
 from wengert.optim.given_optimizers import note_change
 from wengert.optim.member_optimizers import made_for_members
 from wengert.optim.parameters import gradients_for, parameters_of, replaced
@@ -39,10 +38,7 @@ from wengert.optim.updates_in_place import (
 )
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, require_policy
 
-Rate: TypeAlias = float | Callable[[int], float]
-GivenRate: TypeAlias = Rate | Sequence[Rate] | NDArray[Any]  # several for members of an ensemble
 Arrays: TypeAlias = dict[str, Any]
-_LAYERS = "wengert.nn"
 
 
 class Updates:
@@ -60,55 +56,6 @@ class Updates:
 
     def __reduce__(self) -> tuple[type[Updates], tuple[()]]:
         return Updates, ()
-
-
-def chosen_rate(rate: GivenRate | None, learning_rate: GivenRate | None) -> Any:
-    """The learning rate, which a constructor takes under two names."""
-    return rate if learning_rate is None else learning_rate
-
-
-def one_rate(init: Callable[..., None], rate_name: str) -> Callable[..., None]:
-    """A constructor that refuses a learning rate under both names, where it comes first, and notes
-    when all is made.
-    """
-    first = [*inspect.signature(init).parameters][1:2] == [rate_name] != [saving.OTHER_NAME]
-
-    @wraps(init)
-    def make(self: Any, *args: Any, **kwargs: Any) -> None:
-        if first and args:
-            rates = {rate_name, saving.OTHER_NAME} & kwargs.keys()
-            _require_no_parameters(type(self).__name__, args[0], rates)
-        given = first and kwargs.get(saving.OTHER_NAME) is not None
-        if given and (args or rate_name in kwargs):
-            raise OptimError(
-                f"{type(self).__name__}: {rate_name} and {saving.OTHER_NAME} were given; they are "
-                "two names of one number. Pass one of them."
-            )
-        init(self, *args, **kwargs)
-        if type(self).__init__ is make:  # no constructor of a subclass goes on
-            self._made = True
-
-    return make
-
-
-def _require_no_parameters(by: str, x: Any, rates: Collection[str]) -> None:
-    """Refuse a model, or its arrays, where the learning rate stands: as other libraries have it."""
-    several = isinstance(x, list | tuple | dict)
-    # A schedule of the user's may be a dataclass with arrays; a rate beside it says that it is not.
-    called = callable(x) and not rates and not type(x).__module__.startswith(_LAYERS)
-    model = (several or (is_dataclass(x) and not called)) and bool(tree.leaves(x))
-    if model or isinstance(x, GeneratorType):
-        raise OptimError(
-            f"{by}: given {type(x).__name__} as the learning rate; an optimizer is made without "
-            "parameters, and wg.TrainStep(loss, model, optimizer) gives it those of the model. "
-            f"Write wg.optim.{by}(1e-3)."
-        )
-
-
-def _show_parameters(kind: Any) -> None:
-    """Let a class have the signature of its constructor; else it would be that of `__new__`."""
-    found = inspect.signature(kind.__init__)
-    kind.__signature__ = found.replace(parameters=[*found.parameters.values()][1:])
 
 
 @worded_methods("step", "step_graph_node", "scalars", "init", "update")
@@ -156,7 +103,7 @@ class Optimizer(Explained):
         if "__init__" in cls.__dict__:
             worded_methods("__init__")(cls)
             cls.__init__ = one_rate(cls.__init__, cls.rate_name)  # type: ignore[method-assign]
-            _show_parameters(cls)
+            show_parameters(cls)
 
     # What a subclass defines.
 
@@ -488,6 +435,4 @@ def _cast_all(scalars: Mapping[str, Any], dtype: Any) -> dict[str, Any]:
 
 worded_methods("__init__")(Optimizer)
 Optimizer.__init__ = one_rate(Optimizer.__init__, "lr")  # type: ignore[method-assign]
-_show_parameters(Optimizer)
-
-__all__ = ["Arrays", "GivenRate", "Optimizer", "Rate", "Updates", "chosen_rate", "one_rate"]
+show_parameters(Optimizer)

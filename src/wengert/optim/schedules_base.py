@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wengert.core.words.missing import OF_SCHEDULES, Explained
+from wengert.core.words.missing import Explained
+from wengert.core.words.repairs import OF_SCHEDULES
 from wengert.errors import OptimError
 from wengert.optim import settings
 

@@ -9,9 +9,10 @@ import numpy as np
 
 from wengert.core.table import op
 from wengert.errors import OptimError
+from wengert.optim.constructors import Rate
 from wengert.optim.given_optimizers import note_copy
 from wengert.optim.numbers import choice
-from wengert.optim.optimizer import Arrays, Optimizer, Rate, Updates
+from wengert.optim.optimizer import Arrays, Optimizer, Updates
 from wengert.optim.parameters import parameters_of, replaced
 from wengert.optim.settings import Setting, fraction, positive_fraction, truth, whole
 

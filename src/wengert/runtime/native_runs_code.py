@@ -12,10 +12,11 @@ every call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from wengert.codegen.kernel import HEADER, NONFINITE, STATUS
-from wengert.codegen.llvm.text.lines import Index, Module, Text
+from wengert.codegen.llvm.text.lines import Index, Module
+from wengert.codegen.llvm.text.word_text import WordText
 
 MANY = "many"
 _GATHER = "gather"
@@ -58,23 +59,11 @@ ARRAYS = PROGRAMS + 2 * len(PROGRAM)
 _WORD_ROWS = 128  # bytes of the longest rows that are copied word by word
 
 
-class _CallLoop(Text):
-    """A function that reads words behind pointers."""
-
-    def at(self, base: str, offset: Index, unit: str = "i64") -> str:
-        return self.let(f"getelementptr {unit}, ptr {base}, i64 {offset}")
-
-    def load(self, base: str, offset: Index, kind: str = "i64") -> str:
-        return self.let(f"load {kind}, ptr {self.at(base, offset)}, align 8")
-
-    def store(self, value: Index, base: str, offset: Index, kind: str = "i64") -> None:
-        self.do(f"store {kind} {value}, ptr {self.at(base, offset)}, align 8")
+class _CallLoop(WordText):
+    """A function that reads the words of `control`."""
 
     def read(self, name: str, kind: str = "i64") -> str:
         return self.load("%control", HEAD[name], kind)
-
-    def field(self, record: str, fields: Sequence[str], name: str, kind: str = "i64") -> str:
-        return self.load(record, fields.index(name), kind)
 
     def choose(self, condition: str, yes: Index, no: Index, kind: str = "i64") -> str:
         return self.let(f"select i1 {condition}, {kind} {yes}, {kind} {no}")
@@ -95,7 +84,13 @@ def many_text() -> str:
 
 
 def _define_gather(module: Module) -> None:
-    """void(target, source, stride, bytes, order, rows): copy the rows that `order` names."""
+    """void(target, source, stride, bytes, order, rows): copy the rows that `order` names.
+
+    for i < rows: target[i · bytes] = source[order[i] · stride], so many bytes
+        short rows of whole words: word by word
+        rows of 4 bytes: one half of a word
+        all others: by memcpy
+    """
     code = _CallLoop(module)
     whole = code.let("and i64 %bytes, 7")
     short = code.compare("sle", "%bytes", _WORD_ROWS)
@@ -141,7 +136,24 @@ def _copy_units(code: _CallLoop, target: str, source: str, count: Index, unit: s
 
 
 def _define_many(module: Module) -> None:
-    """void(control): see above."""
+    """void(control): the calls, see above.
+
+    begin = now
+    i = turns = 0  # calls made; updates among them, each with a row of the table
+    while i < count:
+        last = 1 if phase == length - 1 else 0  # which program
+        sizes = those of a smaller batch if this one ends the epoch and is smaller, else of others
+        if sizes are not known to be right: return
+        make the order of the rows, if this epoch has another
+        point the frame at the rows, the numbers and the places of this call
+        status = 0; program(frame)
+        if status == 0: turns += last
+        else if it is NONFINITE, it may be skipped, and this call alone is to blame:
+            counter += 1; skipped[i] = 1
+        else: return
+        i += 1; done = i; row = turns before this call; go to the next batch
+        if now - begin >= limit: return
+    """
     code = _CallLoop(module)
     time = code.let_first("alloca [2 x i64], align 16")
     clock, limit = code.read("clock"), code.read("limit")
@@ -215,7 +227,10 @@ def _set_sizes(code: _CallLoop, program: str, frame: str, sizes: str) -> None:
 
 
 def _sort(code: _CallLoop) -> None:
-    """Make the order of this epoch's rows, where it is another one than the last."""
+    """Make the order of this epoch's rows, where it is another one than the last.
+
+    if there is a program for it, and ordered != epoch: ordered = epoch; sort(frame)
+    """
     sort, epoch, ordered = code.read("sort", "ptr"), code.read("epoch"), code.read("ordered", "ptr")
 
     def look() -> None:
@@ -231,6 +246,7 @@ def _sort(code: _CallLoop) -> None:
 
 
 def _go_to_next_batch(code: _CallLoop, number: Index, ends: str) -> None:
+    """Count on: number += 1, or behind the last batch number = 0 and epoch += 1."""
     ended = code.let(f"zext i1 {ends} to i64")
     code.store(code.choose(ends, 0, code.add(number, 1)), "%control", HEAD["number"])
     code.store(code.add(code.read("epoch"), ended), "%control", HEAD["epoch"])
@@ -251,7 +267,12 @@ def _point_outputs(code: _CallLoop, frame: str, last: str) -> None:
 
 
 def _point(code: _CallLoop, program: str, frame: str, last: str, batch_rows: Index) -> None:
-    """Point the frame at what call %i reads and writes."""
+    """Point the frame at what call %i reads and writes.
+
+    frame[numbers] = row %turns of the table; frame[report] = row %i of the reports
+    for each array of the batch:
+        frame[slot] = its rows where they lie, or gathered into its staging array
+    """
     _point_outputs(code, frame, last)
     numbers = code.at(code.read("table", "ptr"), code.mul("%turns", code.read("width")), "i8")
     code.store(numbers, frame, code.field(program, PROGRAM, "numbers"), "ptr")

@@ -13,7 +13,8 @@ from wengert.api.compiling.compile_options import require_dims
 from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
 from wengert.core.words.arguments import worded_methods
-from wengert.core.words.missing import OF_STEPS, Explained
+from wengert.core.words.missing import Explained
+from wengert.core.words.repairs import OF_STEPS
 from wengert.runtime.entries.entry import Call, never
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, require_policy

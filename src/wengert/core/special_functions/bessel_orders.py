@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -29,16 +28,17 @@ def _polynomials() -> list[list[float]]:
 
     U[k + 1](p) = p² (1 - p²) / 2 · U[k]'(p) + 1/8 ∫₀ᵖ (1 - 5 t²) U[k](t) dt
     """
-    powers = {0: Fraction(1)}
+    powers, whole = {0: 1}, 1  # numerators of the coefficients, and their common denominator
     found = []
     for k in range(_TERMS):
-        found.append([float(powers.get(k + 2 * i, Fraction(0))) for i in range(k + 1)])
-        after: dict[int, Fraction] = {}
+        found.append([powers.get(k + 2 * i, 0) / whole for i in range(k + 1)])
+        after: dict[int, int] = {}
+        unit = 8 * math.lcm(*(n + j for n in powers for j in (1, 3)))  # divided by each of them
         for n, c in powers.items():
-            up = c * n / 2 + c / 8 / (n + 1), -c * n / 2 - 5 * c / 8 / (n + 3)
-            after[n + 1] = after.get(n + 1, Fraction(0)) + up[0]
-            after[n + 3] = after.get(n + 3, Fraction(0)) + up[1]
-        powers = after
+            half, eighth = c * unit // 2, c * unit // 8
+            after[n + 1] = after.get(n + 1, 0) + half * n + eighth // (n + 1)
+            after[n + 3] = after.get(n + 3, 0) - half * n - 5 * eighth // (n + 3)
+        powers, whole = after, whole * unit
     return found
 
 

@@ -18,6 +18,7 @@ from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed, generator_of
 from wengert.nn.sequences.sequence_arguments import (
     TORCH_NAMES,
+    initial_gates,
     recurrent_outputs,
     require_sequence,
     require_state,
@@ -28,11 +29,6 @@ from wengert.ops.sequences.recurrent_cells import CELLS
 from wengert.ops.sequences.recurrent_loops import from_states
 
 _ACTIVATIONS = ("tanh", "relu")
-
-
-def _gates(by: str, how: Any, count: int, shape: tuple[int, int], rng: Any, dtype: Any) -> Any:
-    """Weights of some gates below each other; the fans are those of one gate."""
-    return np.concatenate([initialise(by, how, shape, rng, dtype) for _ in range(count)])
 
 
 @worded_methods("__init__", "__call__", "step", "initial_state")
@@ -155,8 +151,8 @@ class LSTM(Explained):
         width = require_size("LSTM", "in_size", in_size)
         hidden = require_size("LSTM", "hidden_size", hidden_size)
         found, rng = require_float("LSTM", dtype), generator_of("LSTM", seed)
-        self.input_weight = _gates("LSTM", init, 4, (hidden, width), rng, found)
-        self.hidden_weight = _gates("LSTM", hidden_init, 4, (hidden, hidden), rng, found)
+        self.input_weight = initial_gates("LSTM", init, 4, (hidden, width), rng, found)
+        self.hidden_weight = initial_gates("LSTM", hidden_init, 4, (hidden, hidden), rng, found)
         self.input_bias, self.hidden_bias = np.zeros(4 * hidden, found), np.zeros(4 * hidden, found)
         self.input_bias[hidden : 2 * hidden] = 1  # it remembers, until it learns to forget
 

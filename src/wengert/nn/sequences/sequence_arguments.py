@@ -1,4 +1,4 @@
-"""What recurrent layers have in common: sequences and states that they refuse, torch's names."""
+"""What recurrent layers share: sequences and states that they refuse, gates, torch's names."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from wengert.core.dtypes import promote
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import ShapeError
+from wengert.nn.init import initialise
 from wengert.nn.layer_arguments import require_shape
 
 # What torch calls the parameters of one recurrent layer.
@@ -20,6 +21,13 @@ TORCH_NAMES = {
     "input_bias": "bias_ih_l0",
     "hidden_bias": "bias_hh_l0",
 }
+
+
+def initial_gates(
+    by: str, how: Any, count: int, shape: tuple[int, int], rng: Any, dtype: Any
+) -> Any:
+    """Weights of some gates below each other; the fans are those of one gate."""
+    return np.concatenate([initialise(by, how, shape, rng, dtype) for _ in range(count)])
 
 
 def require_sequence(by: str, xs: Any, width: int) -> None:

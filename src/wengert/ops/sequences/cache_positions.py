@@ -8,7 +8,7 @@ import numpy as np
 
 from wengert.core import promotion
 from wengert.core.define import elementwise
-from wengert.core.lowering import Elementwise, Failure
+from wengert.core.lowering import Elementwise, changed_meanwhile
 from wengert.core.samples import Integers, sample
 
 
@@ -37,11 +37,9 @@ def _with_room(position: Any, room: Any) -> Any:
     exact=True,
     lower=Elementwise(
         lambda e, position, room: position,
-        failure=Failure(
+        failure=changed_meanwhile(
             IndexError,
-            "found a position that the cache has no room for, and none when NumPy ran the same "
-            "arguments; arguments must not change during a call",
-            "Do not write to them from another thread",
+            "a position that the cache has no room for",
             refuses=lambda e, position, room: e.le(room, position),
         ),
     ),

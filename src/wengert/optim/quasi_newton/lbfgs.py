@@ -15,7 +15,7 @@ from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
 from wengert.errors import OptimError
 from wengert.optim import saving, settings
-from wengert.optim.optimizer import chosen_rate, one_rate
+from wengert.optim.constructors import chosen_rate, one_rate
 from wengert.optim.parameters import named
 from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding

@@ -12,7 +12,8 @@ for one, then those of `HEAD`.
 from __future__ import annotations
 
 from wengert.codegen.kernel import HEADER, POOL, STATUS, THREADS, WORKERS
-from wengert.codegen.llvm.text.lines import Index, Module, Text
+from wengert.codegen.llvm.text.lines import Index, Module
+from wengert.codegen.llvm.text.word_text import WordText
 from wengert.codegen.targets.cpu.pool import set_workers, word
 from wengert.codegen.targets.cpu.pool_code import BEGIN_AT, BUSY, SHARE_AT
 from wengert.codegen.targets.cpu.splitting import WHOLE
@@ -45,17 +46,8 @@ HEAD = {name: number for number, name in enumerate(_WORDS, HEADER)}
 WORDS = HEADER + len(_WORDS)
 
 
-class _CrewLoop(Text):
-    """A function that reads words behind pointers."""
-
-    def at(self, base: str, offset: Index) -> str:
-        return self.let(f"getelementptr i64, ptr {base}, i64 {offset}")
-
-    def load(self, base: str, offset: Index, kind: str = "i64") -> str:
-        return self.let(f"load {kind}, ptr {self.at(base, offset)}, align 8")
-
-    def store(self, value: Index, base: str, offset: Index, kind: str = "i64") -> None:
-        self.do(f"store {kind} {value}, ptr {self.at(base, offset)}, align 8")
+class _CrewLoop(WordText):
+    """A function that reads the words of `control`, which is a frame, too."""
 
     def read(self, name: str, kind: str = "i64") -> str:
         return self.load("%frame", HEAD[name], kind)
@@ -70,7 +62,13 @@ def crew_text() -> str:
 
 
 def _define_crew(module: Module) -> None:
-    """void(control): all members, by the caller and whoever else comes."""
+    """void(control): all members, by the caller and whoever else comes.
+
+    workers = 1
+    if threads > 1: take the pool, which says how many workers there are
+    if workers > 1: share out some_members(control, worker, from, to); give the pool back
+    else: some_members(control, 0, all of them)
+    """
     code = _CrewLoop(module)
     pool = word(code, POOL, "ptr")
     set_workers(code, 1)
@@ -97,7 +95,13 @@ def _define_crew(module: Module) -> None:
 
 
 def _define_some(module: Module) -> None:
-    """void(control, worker, from, to): the members of one chunk."""
+    """void(control, worker, from, to): the members of one chunk.
+
+    for each chosen member from · members to to · members:
+        fill the frames of this worker's seat with the member's addresses
+        if there is a loop: call it with the member's control
+        else: status = 0; function(frame); statuses[member] = status
+    """
     code = _CrewLoop(module)
     count, chosen = code.read("members"), code.read("chosen", "ptr")
     begin, end = (code.div(code.mul(count, part), WHOLE) for part in ("%from", "%to"))
@@ -127,7 +131,10 @@ def _define_some(module: Module) -> None:
 
 
 def _fill(code: _CrewLoop, seat: str, row: str) -> None:
-    """Let the frames of a seat lead to the arrays of a member."""
+    """Let the frames of a seat lead to the arrays of a member.
+
+    for each program p, for each of its slots k: frame(p)[slots[k]] = row[k]
+    """
     slots, counts = code.read("slots", "ptr"), code.read("counts", "ptr")
 
     def program(p: Index, carried: list[str]) -> list[str]:

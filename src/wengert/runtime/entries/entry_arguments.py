@@ -16,6 +16,11 @@ from wengert.runtime.entries.entry_words import BLOCK, DICT, FIELDS, LEAF, LIST,
 def write_open(module: Module) -> None:
     """Take the nodes of the arguments apart. A reference is held to every object that is found, so
     that whatever other threads do to the trees, the arrays stay until the call is over.
+
+        for each node, the outer ones first:
+            if its object is not of the node's type, or has more or fewer items: fail
+            for each item, value or field: hold it; objects[its place] = it
+            if its attributes are counted, and are more or fewer: fail
     """
     code = Function(module)
     things = code.section("objects")
@@ -59,6 +64,7 @@ def _open_items(
     keep: Callable[[str, str], None],
     is_list: bool,
 ) -> None:
+    """The items of a list or a tuple, where there are as many as before."""
     code.leave_unless_equal(code.inside(thing, objects.COUNT), count)
     if is_list:
         items = code.inside(thing, objects.LIST_ITEMS, "ptr")
@@ -128,6 +134,7 @@ def _open_fields(
 
 
 def _count_attributes(code: Function, thing: str, wanted: str) -> None:
+    """Fail where an object has more or fewer attributes than before."""
     held = code.invoke("attributes", "ptr", ("ptr", thing), ("ptr", "null"))
     absent = code.equal(held, "null", "ptr")
     code.clear_if(absent)
@@ -140,6 +147,12 @@ def _count_attributes(code: Function, thing: str, wanted: str) -> None:
 def write_check(module: Module) -> None:
     """Compare all leaves with what the program was made for; their addresses and the Dims go to
     the frame.
+
+        status = 0; every Dim = -1: not met yet
+        for each leaf i: seen[i] = its object
+            of a static value: fail unless it is the very object
+            of an array that is tied to an earlier one: fail unless it is that one
+            of any other: fail if it was seen in the same argument, or does not fit
     """
     code = Function(module)
     things, seen = code.section("objects"), code.section("seen")
@@ -205,6 +218,13 @@ def _require_new(code: Function, seen: str, group: str, i: str) -> None:
 
 
 def _check_array(code: Function, i: str, leaf: str, thing: str, dims: str) -> None:
+    """Compare one leaf.
+
+    of a NumPy scalar, or a Python number: frame[slot] = where its number lies
+        (an int of Python's is converted first)
+    of an array: fail unless dtype, flags, rank and sizes are as they must be
+        frame[slot] = its data; begins[i], ends[i] = its first byte, and the one behind its last
+    """
     kind = code.inside(thing, objects.TYPE, "ptr")
     frame = code.read("frame", "ptr")
     slot = code.field(leaf, LEAF, "slot")
@@ -249,7 +269,12 @@ def _check_array(code: Function, i: str, leaf: str, thing: str, dims: str) -> No
 
 
 def _check_sizes(code: Function, leaf: str, thing: str, rank: str, dims: str) -> str:
-    """Compare the shape, binding each Dim where it is met first; the number of elements."""
+    """Compare the shape, binding each Dim where it is met first; the number of elements.
+
+    for each axis: wanted is a size, or -1 - d for Dim d
+        a Dim that was not met: fail unless least <= size <= capacity; it is this size from now on
+        else fail unless the size is the wanted one, or that of the Dim
+    """
     shape = code.inside(thing, objects.SHAPE, "ptr")
     sizes = code.at(code.section("sizes"), code.field(leaf, LEAF, "sizes"))
     least, capacity = code.section("least"), code.section("capacity")
@@ -280,6 +305,13 @@ def _check_sizes(code: Function, leaf: str, thing: str, rank: str, dims: str) ->
 def write_apart(module: Module) -> None:
     """Whether no donated array shares a byte with another: sorted by their first bytes (they were
     sorted in the last call, so little moves), each begins behind the ends of those before it.
+
+        sort the order by begins
+        any_end = donated_end = 0
+        for each array in that order:
+            limit = any_end if it is donated else donated_end
+            if it has bytes, and begins before the limit: fail
+            any_end = max(any_end, its end), and if it is donated, donated_end likewise
     """
     code = Function(module)
     order, count = code.section("order"), code.read("apart_count")
@@ -305,7 +337,12 @@ def write_apart(module: Module) -> None:
 
 
 def _insert(code: Function, order: str, begins: str, k: str) -> None:
-    """Let the k-th of an order sink to its place among those before it."""
+    """Let the k-th of an order sink to its place among those before it.
+
+    j = k
+    while j > 0 and begins[order[j - 1]] > begins[leaf]: order[j] = order[j - 1]; j -= 1
+    order[j] = leaf
+    """
     leaf = code.load(order, k)
     begin, before, number = code.load(begins, leaf), code.block, code.fresh()
     code.do(f"br label %sink{number}")

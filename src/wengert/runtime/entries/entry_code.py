@@ -74,6 +74,7 @@ def _drop(code: Function, things: str, first: str, count: str) -> None:
 
 
 def _write_claim(module: Module) -> None:
+    """i64(table): 1 if the table was free, which is busy now; else 0."""
     code = Function(module)
     place = code.at("%table", HEAD["busy"])
     pair = code.let(f"cmpxchg ptr {place}, i64 0, i64 1 acquire monotonic")
@@ -85,6 +86,19 @@ def _write_claim(module: Module) -> None:
 def _write_enter(module: Module) -> None:
     """What a call does, with a table and, where it came through one, a gate (else null): arguments
     that are given in advance come first, and the program runs only where nothing else is under way.
+
+        if not claim(table): refuse
+        objects = those of the gate, then the arguments
+        left -= 1; if left < 0: give up  # now and then Python looks at all that was captured
+        if not (watch and open and check): give up
+        if anything is donated, and not apart: give up
+        measure; if not allocate: Python has raised
+        if there is a gate, and it is not open: give up
+        run the program; if status != 0: give up
+        result = answer of the gate, or the tree of the results
+        drop; busy = 0; return the result, null where Python has raised
+    give up:  drop; busy = 0
+    refuse:   return NotImplemented
     """
     code = Function(module)
     code.do("%time = alloca [2 x i64], align 8")
@@ -126,6 +140,7 @@ def _write_enter(module: Module) -> None:
 
 
 def _take_arguments(code: Function, gated: str) -> None:
+    """Put what the gate gives in advance, and what the caller has given, among the objects."""
     things = code.section("objects")
 
     def own() -> list[str]:
@@ -142,6 +157,7 @@ def _take_arguments(code: Function, gated: str) -> None:
 
 
 def _write_call(module: Module) -> None:
+    """object(self, args, count): enter with the table that self holds, if it takes so many."""
     code = Function(module)
     code.do(f"%place = getelementptr i8, ptr %self, i64 {objects.DATA}")
     code.do("%table = load ptr, ptr %place, align 8")
@@ -157,6 +173,11 @@ def _write_call(module: Module) -> None:
 def _run(code: Function) -> None:
     """Run the program; where it takes long enough, without the GIL. The first call of a program
     takes longer than others: a later one of the same sizes may show that it does not take so long.
+
+        if it releases the GIL:
+            save the thread; begin = now; program(frame); end = now; restore the thread
+            if end - begin < LONG, and no size is smaller than when it took long: releases = 0
+        else: program(frame)
     """
     program, frame = code.read("program", "ptr"), code.read("frame", "ptr")
     releases = code.let(f"icmp ne i64 {code.read('releases')}, 0")

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wengert.codegen.llvm.text.lines import Text
+from wengert.codegen.llvm.text.word_text import WordText
 from wengert.runtime.entries.entry_words import HEAD
 
 
-class Function(Text):
+class Function(WordText):
     """One function of the entry point. Its parameter `%table` points to the table."""
 
     # Memory.
-
-    def at(self, base: str, offset: int | str, unit: str = "i64") -> str:
-        return self.let(f"getelementptr {unit}, ptr {base}, i64 {offset}")
-
-    def load(self, base: str, offset: int | str, kind: str = "i64") -> str:
-        """A word; the offset is in words."""
-        return self.let(f"load {kind}, ptr {self.at(base, offset)}, align 8")
-
-    def store(self, value: int | str, base: str, offset: int | str, kind: str = "i64") -> None:
-        self.do(f"store {kind} {value}, ptr {self.at(base, offset)}, align 8")
 
     def inside(self, thing: str, offset: int, kind: str = "i64") -> str:
         """What an object holds at a number of bytes."""
@@ -37,9 +27,6 @@ class Function(Text):
 
     def section(self, name: str, table: str = "%table") -> str:
         return self.at(table, self.read(name, table=table))
-
-    def field(self, record: str, fields: Sequence[str], name: str, kind: str = "i64") -> str:
-        return self.load(record, fields.index(name), kind)
 
     def invoke(self, name: str, result: str, *operands: tuple[str, str | int]) -> str:
         """Call one of the functions whose addresses are in the head."""

@@ -13,7 +13,6 @@ from wengert.runtime.entries import objects
 from wengert.runtime.entries.entry_function import Function
 
 GATED_CALL = "gated_call"
-NOTED = 4  # element, report, number of the call, and False: it was not skipped
 
 
 def write_gate(module: Module) -> None:
@@ -24,7 +23,10 @@ def write_gate(module: Module) -> None:
 
 
 def _write_idle(module: Module) -> None:
-    """Whether all places of a gate are as expected, and no mode is on in this thread or task."""
+    """bool(gate): whether all places are as expected, and no mode is on in this thread or task.
+
+    watch(gate), and the context variable `mode` is False
+    """
     code = Function(module)
     code.do("%value = alloca ptr, align 8")
     well = code.let("call i1 @watch(ptr %table)")
@@ -41,7 +43,11 @@ def _write_idle(module: Module) -> None:
 
 
 def _write_element(module: Module) -> None:
-    """The argument that changes from call to call, where it is known; else null."""
+    """ptr(gate): the argument that changes from call to call, where it is known; else null.
+
+    if no argument changes, or the turns of this list are over: null
+    list[counter - first], or null where it has no such item
+    """
     code = Function(module)
     code.leave_if(code.compare("slt", code.read("changing"), 0))
     turn, limit = code.read("turn", "ptr"), code.read("turns")
@@ -95,6 +101,12 @@ def built(code: Function) -> str:
 def _write_number(module: Module) -> None:
     """Note the call, and return the first number of its report, alone or with a part of the tree.
     The call is noted before anything is made that could let other Python code run.
+
+        notes[:] = element, report, calls - 1, False
+        number = report[0] as a float of Python's
+        if no part of the tree is wanted: return number
+        tree = build(table); return (number, tree[part])
+        whatever cannot be made: drop what has been made, and return null
     """
     code = Function(module)
     place = code.read("report", table="%gate")
@@ -136,7 +148,12 @@ def _write_number(module: Module) -> None:
 
 
 def write_gated_call(module: Module) -> None:
-    """The entry point of gates: self is the array that holds the gate."""
+    """The entry point of gates: self is the array that holds the gate.
+
+    if the arguments are more or fewer than the table takes, or it releases the GIL: refuse
+    if an argument changes from call to call: hold its element, refuse where that is not known
+    result = enter(table, gate, element, args, count)
+    """
     code = Function(module)
     code.do(f"%place = getelementptr i8, ptr %self, i64 {objects.DATA}")
     code.do("%table = load ptr, ptr %place, align 8")

@@ -23,7 +23,11 @@ from wengert.runtime.entries.result_pool_code import LEAST_BYTES
 
 
 def write_measure(module: Module) -> None:
-    """Compute the sizes of results that depend on Dims."""
+    """Compute the sizes of results that depend on Dims.
+
+    for each term: shapes[word] = (0 if it is the first of its size, else what is there)
+                                  + coefficient · the product of its Dims
+    """
     code = Function(module)
     dims = code.at(code.read("frame", "ptr"), HEADER)
     shapes, factors = code.section("shapes"), code.section("factors")
@@ -48,7 +52,13 @@ def write_measure(module: Module) -> None:
 
 
 def write_allocate(module: Module) -> None:
-    """Make the results: new arrays, or the donated ones. Fails where Python has raised."""
+    """Make the results: new arrays, or the donated ones. Fails where Python has raised.
+
+    for each output i:
+        donated: results[i] = the argument, which is held once more
+        else:    results[i] = a new array; frame[slot] = its data
+        made = i + 1
+    """
     code = Function(module)
     things, results, leaves = map(code.section, ("objects", "results", "leaves"))
     frame = code.read("frame", "ptr")
@@ -120,7 +130,11 @@ def _new_array(code: Function, record: str) -> str:
 
 
 def write_build(module: Module) -> None:
-    """The tree of the results, from the inside out; null where Python has raised."""
+    """The tree of the results, from the inside out; null where Python has raised.
+
+    for each record i: results[outputs + i] = a tuple, list or dict of earlier ones, or a constant
+    return the last of them
+    """
     code = Function(module)
     results, keys, count = code.section("results"), code.section("keys"), code.read("output_count")
 
@@ -163,6 +177,7 @@ def _part(code: Function, record: str, k: str) -> str:
 
 
 def _items(code: Function, record: str, new: str, put: str) -> str:
+    """A tuple or a list, to which its items belong from then on."""
     size = code.field(record, BUILD, "count")
     made = code.invoke(new, "ptr", ("i64", size))
     code.leave_if(code.equal(made, "null", "ptr"))
@@ -175,6 +190,7 @@ def _items(code: Function, record: str, new: str, put: str) -> str:
 
 
 def _dictionary(code: Function, record: str, names: str) -> str:
+    """A dict, which holds its values; ours go."""
     made = code.invoke("new_dict", "ptr")
     code.leave_if(code.equal(made, "null", "ptr"))
 

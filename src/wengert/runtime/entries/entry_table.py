@@ -10,6 +10,7 @@ from wengert.core import tree
 from wengert.core.dims import Dim, Size
 from wengert.core.dtypes import is_float
 from wengert.core.process.ending import ending
+from wengert.core.tree_nodes import is_namedtuple, rest_of
 from wengert.core.types import ArrayType
 from wengert.runtime.call_memory import Memory
 from wengert.runtime.entries import objects
@@ -105,7 +106,7 @@ class Filled:
         keys = list(node.entries()) if kind in (DICT, FIELDS) else []
         count, attributes = len(children), -1
         if kind == FIELDS:
-            rest, attributes = tree.rest_of(node)
+            rest, attributes = rest_of(node)
             keys += rest
             self._rest += zip(range(first + count, first + len(keys)), rest.values(), strict=True)
             count = len(keys)
@@ -297,7 +298,7 @@ def _kind(node: Any) -> int:
     known = {tuple: TUPLE, list: LIST, dict: DICT, type(None): NOTHING}
     if node.type in known:
         return known[node.type]
-    if tree.is_namedtuple(node.type):
+    if is_namedtuple(node.type):
         return TUPLE
     if dataclasses.is_dataclass(node.type):
         names = [field.name for field in dataclasses.fields(node.type)]

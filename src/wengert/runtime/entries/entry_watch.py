@@ -25,6 +25,12 @@ from wengert.runtime.outside.watch import (
 def write_watch(module: Module) -> None:
     """Whether every watched place still has the very object that it had, and every sampled word
     its numbers.
+
+        for each place: fail unless what it holds now, by its kind, is what is expected:
+            an item of a dict, a cell, an attribute, an element of a list, a field of an object:
+                by identity
+            the size of a list, dict or set; a member of a set; all items of a dict
+        for each sample: fail unless the word at its address, masked, is what is expected
     """
     _write_same_items(module)
     code = Function(module)
@@ -105,7 +111,11 @@ def write_watch(module: Module) -> None:
 
 
 def _write_same_items(module: Module) -> None:
-    """Whether two dicts have the same objects under the same keys, and in the same order."""
+    """Whether two dicts have the same objects under the same keys, and in the same order.
+
+    fail unless they have the same size
+    for each pair of entries, one after the other: fail unless keys and values are the same
+    """
     code = Function(module)
     for name in ("position", "key", "value"):
         for i in range(2):
@@ -132,5 +142,6 @@ def _write_same_items(module: Module) -> None:
 
 
 def _compare(code: Function, found: str, expected: str) -> None:
+    """Fail unless an object is the one at an address."""
     address = code.let(f"ptrtoint ptr {found} to i64")
     code.leave_unless_equal(address, expected)

@@ -49,7 +49,10 @@ def write_result_pool(module: Module) -> None:
 
 
 def _write_remove(module: Module) -> None:
-    """Take a block, by its number, out of the pool."""
+    """ptr(pool, k): take a block, by its number, out of the pool.
+
+    held -= its size; count -= 1; those behind it move up
+    """
     code = Function(module)
     block = code.load("%table", str(code.add("%k", BLOCKS)), "ptr")
     code.store(str(code.sub(code.load("%table", HELD), code.load(block, _SIZE))), "%table", HELD)
@@ -66,6 +69,7 @@ def _write_remove(module: Module) -> None:
 
 
 def _write_drop_oldest(module: Module) -> None:
+    """void(pool): give the block back that has been there longest."""
     code = Function(module)
     _give_back(code, code.let("call ptr @result_remove(ptr %table, i64 0)"))
     code.do("ret void")
@@ -80,6 +84,14 @@ def _give_back(code: Function, block: str) -> None:
 
 
 def _write_new(module: Module) -> None:
+    """ptr(pool, size): a block for an array.
+
+    wanted = the size, rounded up for large ones
+    k = the last of the pool's blocks of that size
+    if there is one: take it out
+    else: ask NumPy; if that has none: let all blocks go, and ask again; if it has none: null
+          block = the first line behind the header; note size and begin before it
+    """
     code = Function(module)
     wanted = _block_size(code)
 
@@ -152,6 +164,7 @@ def _drop_while(code: Function, holds: Callable[[], str]) -> None:
 
 
 def _write_cleared(module: Module) -> None:
+    """ptr(pool, count, each): a new block of zeros."""
     code = Function(module)
     size = code.mul("%count", "%each")
     made = code.let(f"call ptr @{NEW}(ptr %table, i64 {size})")
@@ -164,6 +177,12 @@ def _write_cleared(module: Module) -> None:
 
 
 def _write_released(module: Module) -> None:
+    """void(pool, block, size): an array is done with its block.
+
+    if it is small, or larger than all the pool may hold: give it back
+    else: while the pool is full: drop the oldest
+          blocks[count] = block; count += 1; held += its size
+    """
     code = Function(module)
     size, limit = code.load("%block", _SIZE), code.load("%table", LIMIT)
     small = code.compare("slt", size, LEAST_BYTES)
@@ -192,6 +211,7 @@ def _write_released(module: Module) -> None:
 
 
 def _write_resized(module: Module) -> None:
+    """ptr(pool, block, size): a new block with what the old one held, which is released."""
     code = Function(module)
     made = code.let(f"call ptr @{NEW}(ptr %table, i64 %size)")
     code.leave_if(code.equal(made, "null", "ptr"))

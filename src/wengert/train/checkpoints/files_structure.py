@@ -29,6 +29,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.process.ending import ending
 from wengert.core.tensor import Tensor
+from wengert.core.tree_nodes import rebuilt
 from wengert.core.words.functions import name_of_function
 from wengert.core.words.masked import is_masked_array
 from wengert.errors import CheckpointError
@@ -64,7 +65,7 @@ def node_of(value: Any) -> StoredNode | None:
     if spec is None:
         return None
     keys, values = spec.entries(), spec.flatten_up_to(value)
-    rebuild = partial(tree.rebuilt, spec)
+    rebuild = partial(rebuilt, spec)
     if isinstance(value, dict):
         return StoredNode("dict", keys, values, rebuild)
     if isinstance(value, list | deque):

@@ -17,7 +17,6 @@ from wengert.train.ranked.unshared import warn_of_unshared
 from wengert.train.step_views import limits_of
 
 BY = "Ensemble"
-_LIMITS = ("clip_norm", "clip_value")
 
 
 class GivenMember(NamedTuple):

@@ -38,7 +38,3 @@ class Progress(NamedTuple):
         passed, number = divmod(batches, of_epoch)
         begun = Begun(calls - number, *self.begun[1:]) if number else None
         return Progress(self.epoch + passed, self.shuffled, begun)
-
-    def after_epoch(self) -> Progress:
-        """When the epoch that has begun is over."""
-        return Progress(self.epoch + 1, self.shuffled)

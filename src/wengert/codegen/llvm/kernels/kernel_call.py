@@ -33,7 +33,7 @@ class KernelCall:
     scratch: str  # pointer to the bytes that `Special.scratch` asked for, aligned to 64
     fail: Fail  # fail(i1, position): where the i1 holds, note an error at this position
     units: tuple[Index, Index] = (0, 1)  # of those that `Special.units` counts: from, up to
-    report: Report | None = None  # report(array): show it to who looks, of the op that prints
+    report: Report | None = None  # of the op that prints: report(array) has it printed
 
 
 def no_scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:

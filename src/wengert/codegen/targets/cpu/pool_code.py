@@ -12,10 +12,10 @@ SPINS, BEGIN_AT, SHARE_AT = range(SIZE + 1, SIZE + 4)
 WORDS = 80
 
 # Parts of the ticket, one word that says who may do what. A thread that takes a chunk adds to it.
-NEXT = 1  # the number of the chunk that is taken next; from `total` on there is none
-TOTAL_AT, WORKERS_AT, INSIDE_AT = 16, 32, 42  # the bits where other numbers begin
-TOTAL = 1 << TOTAL_AT  # how many chunks there are
-WORKERS_OF_TICKET = 1 << WORKERS_AT  # how many workers may take some, the caller being the first
+NEXT = 1  # the number of the chunk that is taken next; from the total on there is none
+TOTAL_AT = 16  # the bit from which on it says how many chunks there are
+WORKERS_AT = 32  # how many workers may take some, the caller being the first
+INSIDE_AT = 42
 INSIDE = 1 << INSIDE_AT  # how many workers, without the caller, have taken one and not yet gone
 AWAITED = 1 << 52  # whether the caller sleeps until the last of these goes
 STOPPED = 1 << 53  # whether workers are to return

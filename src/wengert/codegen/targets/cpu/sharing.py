@@ -41,6 +41,9 @@ IN_SHARES, GATHER = "in_shares", "gather_status"
 def define_sharing(module: Module, grain: int) -> None:
     """void @in_shares(frame, function, nanoseconds, least): function(frame, worker, from, to) for
     all of a kernel: by several workers if the call has them and it takes long enough.
+
+        if workers > 1 and nanoseconds >= grain: pool.share(function, frame, nanoseconds, least)
+        else: function(frame, 0, all of it)
     """
     code = Text(module)
     several = code.compare("sgt", word(code, WORKERS), 1)
@@ -61,7 +64,11 @@ def define_sharing(module: Module, grain: int) -> None:
 
 
 def begin_sharing(code: Text, wanted: str) -> None:
-    """Have so many workers for this call, if there are that many; else be alone."""
+    """Have so many workers for this call, if there are that many; else be alone.
+
+    if wanted > 1 and threads > 1: pool.begin(frame, wanted)
+    else: workers = 1
+    """
     several = code.compare("sgt", wanted, 1)
     threads = code.compare("sgt", word(code, THREADS), 1)
 

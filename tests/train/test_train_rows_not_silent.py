@@ -1,0 +1,304 @@
+"""Rows that a training step pairs, or goes along, otherwise than meant: it says so."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from train.warned_steps import W, X, Y, stepped, warned
+from wengert.errors import (
+    PairedRowsWarning,
+    ScannedRowsWarning,
+)
+
+# Pairs of rows.
+
+COLUMN = {"w": np.ones((3, 1)), "b": np.zeros(1)}
+
+
+def predicted(model, x):
+    return wg.tanh(x @ model["w"] + model["b"])
+
+
+def squared_distances(a, b):
+    return wg.sum(a * a, axis=1, keepdims=True) + wg.sum(b * b, axis=1) - 2 * a @ b.T
+
+
+PAIRED = {
+    "predictions are a column": (
+        lambda m, x, y: wg.mean((predicted(m, x) - y) ** 2),
+        COLUMN,
+        (X, Y),
+    ),
+    "in NumPy": (lambda m, x, y: np.mean(np.abs(y - x @ m["w"])), COLUMN, (X, Y)),
+    "targets are a column": (lambda w, x, y: wg.mean((x @ w - y) ** 2), W, (X, Y[:, None])),
+    "layers": (
+        lambda m, x, y: wg.mean((m(x) - y) ** 2),
+        wg.nn.Sequential(wg.nn.Linear(3, 4), wg.tanh, wg.nn.Linear(4, 1)),
+        (X, Y),
+    ),
+    "one action of each row": (
+        lambda m, x, a, y: wg.mean((wg.take_along_axis(x @ m, a[:, None], axis=1) - y) ** 2),
+        np.ones((3, 2)),
+        (X, np.zeros(8, int), Y),
+    ),
+    "a sum that keeps its axis": (
+        lambda w, x, y: wg.mean((wg.sum(x * w, axis=1, keepdims=True) - y) ** 2),
+        W,
+        (X, Y),
+    ),
+    "the first column": (
+        lambda m, x, y: wg.mean(wg.abs((x @ m)[:, :1] - y)),
+        np.ones((3, 2)),
+        (X, Y),
+    ),
+    "a logarithm on the way": (
+        lambda m, x, y: -wg.mean(y * wg.log(wg.sigmoid(x @ m["w"]))),
+        COLUMN,
+        (X, Y),
+    ),
+}
+NOT_PAIRED = {
+    "both are rows": (lambda m, x, y: wg.mean((predicted(m, x)[:, 0] - y) ** 2), COLUMN, (X, Y)),
+    "both are columns": (lambda m, x, y: wg.mean((x @ m["w"] - y) ** 2), COLUMN, (X, Y[:, None])),
+    "pairs on purpose": (
+        lambda w, x, y: wg.mean(wg.exp(-(((x @ w)[:, None] - y) ** 2))),
+        W,
+        (X, Y),
+    ),
+    "squared distances of two sets of points": (
+        lambda m, x, y: wg.mean(wg.exp(-squared_distances(x @ m, y))),
+        np.ones((3, 2)),
+        (X, X[:, :2]),
+    ),
+    "pairs of one thing": (lambda w, x: wg.mean(wg.abs((x @ w)[:, None] - x @ w)), W, (X,)),
+    "pairs of data": (
+        lambda w, x, y: wg.mean(x @ w) * wg.mean(wg.abs(y[:, None] - y)),
+        W,
+        (X, Y),
+    ),
+    "pairs that are used as a matrix": (
+        lambda m, x, y: wg.sum(((x @ m["w"] - y) ** 2) @ y),
+        COLUMN,
+        (X, Y),
+    ),
+    "a column and a bias": (lambda m, x: wg.mean((x @ m["w"] + m["b"]) ** 2), COLUMN, (X,)),
+    "as many rows by chance": (
+        lambda m, x, y: wg.mean((x @ m["w"] - y[0]) ** 2),
+        COLUMN,
+        (X, np.ones((8, 8))),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PAIRED)
+def test_rows_that_are_paired_are_named(case):
+    loss, model, batch = PAIRED[case]
+    (found,) = warned(stepped(loss, model, *batch))
+    assert found.category is PairedRowsWarning
+    assert found.filename == __file__
+    assert "given shapes (n, 1) and (n,)" in str(found.message)
+
+
+@pytest.mark.parametrize("case", NOT_PAIRED)
+def test_other_shapes_are_no_reason_to_warn(case):
+    loss, model, batch = NOT_PAIRED[case]
+    assert warned(stepped(loss, model, *batch)) == []
+
+
+# What learners of reinforcement get wrong: rewards of another shape than values of states.
+
+Q = np.random.default_rng(1).standard_normal((3, 2))
+ACTIONS = np.arange(8) % 2
+TARGET = wg.nn.Linear.of(Q.T.copy())
+
+
+def column_of(q, actions):
+    return wg.take_along_axis(q, actions[:, None], axis=1)
+
+
+def td_error(m, target, s, a, r, s2, done):
+    wanted = r + 0.99 * wg.max(target(s2), axis=1) * (1 - done)
+    return wg.mean((column_of(s @ m, a)[:, 0] - wanted) ** 2)
+
+
+def td_error_of_state(m, state, s, a, r, s2):
+    wanted = r + 0.99 * wg.max(s2 @ state, axis=1)
+    return wg.mean((column_of(s @ m, a) - wanted) ** 2), state
+
+
+def td_error_of_average(m, s, a, r, s2, averaged):
+    return wg.mean((column_of(s @ m, a) - (r + 0.99 * wg.max(s2 @ averaged, axis=1))) ** 2)
+
+
+def td_error_of_model(m, s, a, r, s2):
+    wanted = r + 0.99 * wg.stop_gradient(wg.max(s2 @ m, axis=1))
+    return wg.mean((column_of(s @ m, a) - wanted) ** 2)
+
+
+def actor_loss(m, s):
+    logp = wg.sum(wg.log_softmax(s @ m["actor"]), axis=1)
+    return wg.mean(0.2 * logp - wg.minimum(s @ m["w"], s @ m["v"]))
+
+
+def differences(m, s):
+    p = s @ m[:, :1]
+    return wg.mean(wg.abs(p - p[:, 0]))
+
+
+LEARNERS = {
+    "rewards and ends are columns": (
+        td_error,
+        (TARGET, X, ACTIONS, Y[:, None], X, np.ones((8, 1))),
+    ),
+    "rewards are a column": (td_error, (TARGET, X, ACTIONS, Y[:, None], X, np.ones(8))),
+    "other weights are the first argument": (
+        lambda m, target, s, r: wg.mean((wg.sum(s @ (m + target), axis=1, keepdims=True) - r) ** 2),
+        (Q, X, Y),
+    ),
+    "a target in the state": (td_error_of_state, (X, ACTIONS, Y, X)),
+    "an averaged target": (td_error_of_average, (X, ACTIONS, Y, X)),
+    "the model is the target": (td_error_of_model, (X, ACTIONS, Y, X)),
+    "actor and critics in one model": (actor_loss, (X,)),
+    "every action of every row": (
+        lambda m, s, a, r: wg.mean(((s @ m)[:, a] - r) ** 2),
+        (X, ACTIONS, Y),
+    ),
+    "actions are a column": (
+        lambda m, s, a, r: -wg.mean(wg.distributions.Categorical(s @ m).log_prob(a) * r),
+        (X, ACTIONS[:, None], Y),
+    ),
+}
+RIGHT_LEARNERS = {
+    "rewards and ends are rows": (td_error, (TARGET, X, ACTIONS, Y, X, np.ones(8))),
+    "actions are rows": (LEARNERS["actions are a column"][0], (X, ACTIONS, Y)),
+    "all actions for all rows": (
+        lambda m, s, a: -wg.mean(wg.distributions.Categorical(s @ m).log_prob(a[:, None])),
+        (X, ACTIONS),
+    ),
+    "other rows as wrong answers": (
+        lambda m, s, a: wg.cross_entropy((s @ m)[:, a], wg.arange(s.shape[0])),
+        (X, ACTIONS),
+    ),
+    "scores of all pairs": (
+        lambda m, s: wg.mean(wg.softmax(s @ m[:, :1] + s @ m[:, 1], axis=1) @ s),
+        (X,),
+    ),
+    "differences of one thing": (
+        differences,
+        (X,),
+    ),
+    "differences that are written": (
+        lambda m, s: wg.mean(wg.abs((s @ m[:, 0])[:, None] - (s @ m[:, 1])[None, :])),
+        (X,),
+    ),
+    "a kernel": (
+        lambda m, s: wg.mean(wg.exp(-squared_distances(s @ m, s @ m))),
+        (X,),
+    ),
+}
+
+
+def learned(loss, batch):
+    model = {"actor": Q, **COLUMN, "v": np.ones((3, 1))} if loss is actor_loss else Q
+    optimizer = wg.optim.SGD(0.01)
+    if loss is td_error_of_average:
+        optimizer = wg.optim.EMA(optimizer)
+    options = {"state": Q.copy()} if loss is td_error_of_state else {}
+    return lambda: wg.TrainStep(loss, model, optimizer, **options)(*batch)
+
+
+@pytest.mark.parametrize("case", LEARNERS)
+def test_rows_that_a_learner_pairs_are_named(case):
+    (found,) = warned(learned(*LEARNERS[case]))
+    assert found.category is PairedRowsWarning
+    assert found.filename == __file__
+    assert "each pair of rows" in str(found.message)
+
+
+@pytest.mark.parametrize("case", RIGHT_LEARNERS)
+def test_learners_with_one_shape_or_with_pairs_on_purpose_are_let_pass(case):
+    assert warned(learned(*RIGHT_LEARNERS[case])) == []
+
+
+def test_paired_rows_are_looked_for_once_for_each_program():
+    loss, model, batch = PAIRED["predictions are a column"]
+    step = wg.TrainStep(loss, model, wg.optim.SGD(0.01))
+    assert len(warned(lambda: step(*batch))) == 1
+    assert warned(lambda: [step(*batch), step(X[:4], Y[:4])]) == []
+
+
+def test_paired_rows_are_named_where_a_loss_is_evaluated():
+    loss, model, batch = PAIRED["predictions are a column"]
+    step = wg.TrainStep(lambda m, x, y: wg.mean(predicted(m, x)), model, wg.optim.SGD(0.01))
+    (found,) = warned(lambda: step.evaluate(loss, *batch, batch_size=4))
+    assert found.category is PairedRowsWarning
+    assert "in TrainStep.evaluate" in str(found.message)
+
+
+def test_a_long_loss_is_looked_through_at_once():
+    """Each node is read twice: a walk over all ways would take for ever."""
+
+    def loss(m, x, y):
+        found = x @ m["w"]
+        for _ in range(60):
+            found = found + found * 0.5
+        return wg.mean((found - y) ** 2)
+
+    (found,) = warned(stepped(loss, COLUMN, X, Y, nonfinite="ignore"))
+    assert found.category is PairedRowsWarning
+
+
+# Rows that are scanned.
+
+SEQUENCES = np.random.default_rng(2).standard_normal((8, 5, 3))  # (batch, time, in)
+FLOAT = {"dtype": np.float64, "seed": 0}
+
+
+def last_time(m, x, y):
+    hs, _ = m[0](x)
+    return wg.mean((m[1](hs[:, -1])[:, 0] - y) ** 2)
+
+
+def mean_of_times(m, x, y):
+    return wg.mean((m[1](wg.mean(m[0](x)[0], axis=1))[:, 0] - y) ** 2)
+
+
+def last_state(m, x, y):
+    hs, _ = m[0](x)
+    return wg.mean((m[1](hs[-1])[:, 0] - y) ** 2)
+
+
+def all_times(m, x, y):
+    return wg.mean((m[1](m[0](x)[0])[..., 0] - y) ** 2)
+
+
+def recurrent(kind, loss, *batch):
+    model = [kind(3, 2, **FLOAT), wg.nn.Linear(2, 1, **FLOAT)]
+    return stepped(loss, model, *batch)
+
+
+@pytest.mark.parametrize("kind", [wg.nn.GRU, wg.nn.LSTM, wg.nn.RNN])
+def test_a_recurrent_layer_that_goes_from_row_to_row_is_named(kind):
+    (found,) = warned(recurrent(kind, last_time, SEQUENCES, Y))
+    assert found.category is ScannedRowsWarning
+    assert found.lineno == last_time.__code__.co_firstlineno + 1
+    assert f"{kind.__name__}: given xs of shape (n, 5, in)" in str(found.message)
+    assert "layer(wg.swapaxes(xs, 0, 1))" in str(found.message)
+
+
+def test_rows_are_known_by_targets_that_have_no_time():
+    (found,) = warned(recurrent(wg.nn.GRU, mean_of_times, SEQUENCES, Y))
+    assert found.category is ScannedRowsWarning
+
+
+@pytest.mark.parametrize(
+    ("loss", "batch"),
+    [
+        (last_state, (SEQUENCES.swapaxes(0, 1), Y)),  # a time first
+        (last_state, (np.ones((8, 8, 3)), Y)),  # as many times as rows
+        (all_times, (SEQUENCES, np.ones((8, 5)))),  # with a target for each time
+        (lambda m, x, y: last_state(m, wg.swapaxes(x, 0, 1), y), (SEQUENCES, Y)),
+    ],
+)
+def test_sequences_with_time_first_are_let_pass(loss, batch):
+    assert warned(recurrent(wg.nn.GRU, loss, *batch)) == []
