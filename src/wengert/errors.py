@@ -412,10 +412,12 @@ class CheckpointWarning(WengertWarning):
 
 
 class CopiedWarning(WengertWarning):
-    """A setting of the optimizer that a TrainStep was made with was changed, and the step was
-    called afterwards. The step has a copy of its own.
+    """A setting of the optimizer that a TrainStep was made with was changed, or something was
+    written into an array of the model or the state that it was made with, and the step was called
+    afterwards. The step has copies of its own.
 
     `step.optimizer.lr = 1e-4` acts on the next call; `optimizer.lr = 1e-4` does not.
+    `step.model.w[...] = w` sets weights; `model.w[...] = w` does not.
     """
 
 

@@ -131,7 +131,7 @@ def test_functions_of_others_are_called_in_whole_ones():
         "codegen/llvm/machine/native.py: _parsed",
         "codegen/llvm/machine/native.py: _emitted",
         "codegen/llvm/machine/native.py: _link",
-        "core/tree.py: _register",
+        "core/tree_nodes.py: _register",
         "runtime/entries/entry_table.py: _open",
         "runtime/entries/entry_table.py: _build",
         "runtime/entries/entry_table.py: _kind",

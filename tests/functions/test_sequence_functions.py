@@ -363,3 +363,42 @@ def test_what_is_refused():
     }.items():
         with pytest.raises(DTypeError, match=words):
             call()
+
+
+# The pair that rfft returns is no array.
+
+AS_ONE_ARRAY = {
+    "np.abs": np.abs,
+    "wg.abs": lambda z: wg.abs(z),
+    "wg.sum": lambda z: wg.sum(z),
+    "np.sum": np.sum,
+    "np.asarray": np.asarray,
+    "power": lambda z: z**2,
+    "repeated": lambda z: z * 2,
+    "from the left": lambda z: 2 * z,
+    "by an array": lambda z: np.ones(5) * z,
+    "joined": lambda z: z + z,
+    "a slice": lambda z: z[1:],
+}
+
+
+@pytest.mark.parametrize("way", AS_ONE_ARRAY)
+def test_a_pair_of_parts_is_not_one_array(way):
+    use, x = AS_ONE_ARRAY[way], np.arange(8.0)
+    for call in (use, lambda z: wg.grad(lambda x: wg.sum(use(wg.fft.rfft(x))))(x)):
+        with pytest.raises(wg.errors.DTypeError, match=r"given the pair \(real, imag\)"):
+            call(wg.fft.rfft(x))
+
+
+def test_a_pair_of_parts_is_a_tuple():
+    x = np.arange(8.0)
+    z = wg.fft.rfft(x)
+    real, imag = z
+    assert z.real is real is z[0]
+    assert z.imag is imag is z[-1]
+    np.testing.assert_allclose(z.real + 1j * z.imag, np.fft.rfft(x), atol=1e-12)
+    assert wg.stack(z).shape == np.stack(z).shape == (2, 5)
+    assert type(wg.tree.map(np.abs, z)) is tuple
+    np.testing.assert_allclose(wg.compile(wg.fft.rfft)(x)[1], imag, atol=1e-12)
+    value, pull = wg.vjp(wg.fft.rfft, x)
+    np.testing.assert_array_equal(pull((real, imag))[0], pull(value)[0])

@@ -113,6 +113,9 @@ MAKING: dict[str, Callable[[], Any]] = {
     "TrainStep: a tied model, frozen by one of its names": lambda: step(
         model=dict.fromkeys("wv", np.ones(2)), optimizer={"w": None, "*": SGD}
     ),
+    "TrainStep.optimizer_states: a name that is not there": lambda: step(
+        optimizer=wg.optim.Adam(0.1)
+    ).optimizer_states["means"],
     "TrainStep: an empty dict of optimizers": lambda: step(optimizer={}),
     "TrainStep: a glob that is no string": lambda: step(optimizer={3: SGD}),
     "TrainStep: a parameter that no glob matches": lambda: step(optimizer={"w": SGD}),

@@ -507,3 +507,9 @@ def test_a_method_is_one_function_and_only_a_few_are_remembered():
     assert len(search._minimized._known) == 4
     search.minimize(problems[0].loss, np.zeros(1))  # forgotten meanwhile
     assert len(recorded) == 7
+
+
+def test_a_gradient_of_zero_at_the_start_is_told():
+    with pytest.warns(wg.errors.UnreachedWarning, match="gradient by all weights is exactly 0"):
+        found = searching().minimize(lambda w: wg.sum(wg.cos(w)), np.zeros(3), compiled=False)
+    assert found.iterations == 0

@@ -266,3 +266,55 @@ def test_mpi_without_its_package_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(ImportError, match=re.escape("pip install 'wengert[mpi]'")):
         wg.parallel.mpi()
+
+
+# What the loss reads from outside.
+
+ROWS = np.random.default_rng(3).standard_normal((8, 3))
+
+
+def made_with(loss):
+    ranks = wg.parallel.one_process()
+    return wg.TrainStep(loss, np.ones(3), wg.optim.SGD(0.0), ranks=ranks)
+
+
+@pytest.mark.parametrize("exchanges", [False, True])
+def test_what_the_loss_reads_from_outside_is_what_is_there_now(exchanges):
+    scale, offset = 1.0, np.zeros(3)
+
+    def loss(w, x):
+        found = x @ (w + offset)
+        if exchanges:
+            found = found - wg.parallel.batch_sum(wg.sum(found))
+        return scale * wg.mean(found**2)
+
+    step = made_with(loss)
+    before = step(ROWS)
+    scale = 10.0
+    np.testing.assert_allclose(step(ROWS), 10 * before, rtol=1e-12)
+    offset[1] = 5.0
+    with pytest.raises(wg.errors.TraceError, match="array 'offset' was changed"):
+        step.fingerprint()
+    with pytest.raises(wg.errors.TraceError, match="array 'offset' was changed"):
+        step(ROWS)
+
+
+def test_sums_over_the_batch_may_begin_later():
+    exchanges = False
+
+    def loss(w, x):
+        found = x @ w
+        if exchanges:
+            found = found - wg.parallel.batch_sum(wg.sum(found))
+        return wg.mean(found**2)
+
+    step = made_with(loss)
+    step(ROWS)
+    exchanges = True
+    np.testing.assert_allclose(step(ROWS), made_with(loss)(ROWS), rtol=1e-12)
+
+
+def test_a_loss_that_pairs_rows_is_told_of_with_ranks_too():
+    step = made_with(lambda w, x, y: wg.mean((x @ w - y) ** 2))
+    with pytest.warns(wg.errors.PairedRowsWarning, match="given shapes"):
+        step(ROWS, ROWS[:, :1])

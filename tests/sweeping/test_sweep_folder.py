@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import copy
 import functools
+import importlib
 import json
 import math
-from types import FunctionType
+import sys
+from collections import OrderedDict
+from dataclasses import dataclass
+from types import FunctionType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,7 +44,7 @@ def test_an_interrupted_sweep_goes_on(tmp_path):
     assert caught.value.__notes__ == [
         f"sweep: 3 of 4 settings were finished. The same call goes on from {str(tmp_path)!r}."
     ]
-    again = Counted()
+    again = Counted(stop=3)
     found = swept(counting(train, again), GRID, tmp_path)
     assert again.calls == 1
     assert [run.resumed for run in found] == [True, True, True, False]
@@ -193,3 +199,182 @@ def test_values_are_known_by_what_is_in_them():
     assert list(map(identity_of_value, copy.deepcopy(values))) == texts
     assert identity_of_value(np.float32(0.5)) == identity_of_value(0.5)
     assert identity_of_value(np.arange(6.0)[::2]) == identity_of_value(np.array([0.0, 2.0, 4.0]))
+
+
+# What is not plain: objects, tables, functions.
+
+
+@dataclass
+class Options:
+    depth: int
+    weights: np.ndarray
+    inner: Any = None
+
+    def scaled(self, n):
+        return n * self.depth
+
+
+class Slotted:
+    __slots__ = ("depth",)
+
+    def __init__(self, depth):
+        self.depth = depth
+
+    def __repr__(self):
+        return "Slotted"
+
+
+class Plain:
+    def __init__(self, depth):
+        self.depth = depth
+
+
+def frame(value):
+    pandas = pytest.importorskip("pandas")
+    return pandas.DataFrame({"a": np.arange(500.0), "b": np.where(np.arange(500) == 250, value, 0)})
+
+
+def polars_frame(value):
+    polars = pytest.importorskip("polars")
+    return polars.DataFrame({"a": np.arange(500.0), "b": [0.0] * 499 + [float(value)]})
+
+
+def network(value):
+    made = wg.nn.Mlp([3, 4, 1], seed=0)
+    made.layers[0].bias[...] = value
+    return made
+
+
+def large(value):
+    x = np.zeros(5000)
+    x[2500] = value
+    return x
+
+
+THINGS = {
+    "dataclass": lambda k: Options(k, np.zeros(2)),
+    "an array of a dataclass": lambda k: Options(0, large(k)),
+    "nested": lambda k: Options(0, np.zeros(2), {"inner": [Options(k, np.zeros(1))]}),
+    "namespace": lambda k: SimpleNamespace(depth=k, name="a"),
+    "an array of a namespace": lambda k: SimpleNamespace(depth=large(k)),
+    "arguments of a program": lambda k: argparse.Namespace(depth=k),
+    "pandas": frame,
+    "a column": lambda k: frame(k)["b"],
+    "polars": polars_frame,
+    "slots": Slotted,
+    "an object": Plain,
+    "a network": network,
+    "an optimizer": lambda k: wg.optim.Adam(0.1 + k),
+    "a schedule": lambda k: wg.optim.SGD(wg.optim.StepDecay(0.1, 10 + k)),
+    "a set": lambda k: {"a", "b", k},
+    "an ordered dict": lambda k: OrderedDict(a=1, b=k),
+    "masked": lambda k: np.ma.masked_array([1.0, 2.0], [False, bool(k)]),
+    "a function": lambda k: (lambda x: x + 1) if k else (lambda x: x + 2),
+    "what a function reads": lambda k: lambda x: x + k,
+    "a partial function": lambda k: functools.partial(max, k),
+    "a method": lambda k: Options(k, np.zeros(2)).scaled,
+    "a function of a library": lambda k: wg.tanh if k else wg.relu,
+    "a generator": lambda k: np.random.default_rng(k),
+    "itself": lambda k: [k, {"function": identity_of_value}],
+}
+
+
+@pytest.mark.parametrize("kind", THINGS)
+def test_a_thing_is_known_by_what_is_in_it(kind):
+    make = THINGS[kind]
+    assert identity_of_value(make(0)) == identity_of_value(make(0))
+    assert identity_of_value(make(0)) != identity_of_value(make(1))
+
+
+@pytest.mark.parametrize("kind", THINGS)
+def test_things_that_train_reads_are_parts_of_it(kind):
+    make = THINGS[kind]
+
+    def closing(thing):
+        return lambda n: (thing, n)
+
+    def defaulting(thing):
+        def train(n, thing=thing):
+            return n
+
+        return train
+
+    def reading(thing):
+        return changed(reads_thing, THING=thing)
+
+    for around in (closing, defaulting, reading, lambda x: functools.partial(reads_thing, x)):
+        before = train_identity(around(make(0)))
+        assert what_differs(before, train_identity(around(make(0)))) == []
+        assert what_differs(before, train_identity(around(make(1)))) != []
+
+
+def reads_thing(n):
+    return THING, n
+
+
+THING = None
+
+
+def test_a_thing_inside_itself_is_known():
+    a, b = [1], [1]
+    a.append(a)
+    b.append(b)
+    assert identity_of_value(a) == identity_of_value(b)
+
+
+def test_another_module_of_the_user_is_looked_at(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def identity(scale):
+        (tmp_path / "swept_models.py").write_text(
+            f"SCALE = {scale}\n\ndef make(n):\n    return SCALE * n\n\nunused = {scale}\n"
+        )
+        importlib.invalidate_caches()
+        module = importlib.reload(importlib.import_module("swept_models"))
+        return train_identity(changed(uses_module, models=module))
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    before = identity(1)
+    assert what_differs(before, identity(1)) == []
+    assert what_differs(before, identity(23)) == ["SCALE"]
+
+
+def uses_module(n):
+    return models.make(n)  # noqa: F821
+
+
+def test_settings_that_changed_are_run_again(tmp_path):
+    def train(options):
+        return options.scaled(2)
+
+    assert swept(train, {"options": [Options(1, large(0))]}, tmp_path)[0]["result"] == 2
+    with pytest.warns(wg.errors.SweepWarning, match="1 finished settings that are not in this"):
+        found = swept(train, {"options": [Options(1, large(1))]}, tmp_path)
+    assert not found[0].resumed
+
+
+def test_settings_in_a_closure_that_changed_are_told_of_by_name(tmp_path):
+    options = SimpleNamespace(depth=1)
+
+    def train(n):
+        return n * options.depth
+
+    swept(train, {"n": [1]}, tmp_path)
+    options.depth = 2
+    with pytest.raises(wg.errors.CheckpointError, match=r"'options\.depth' changed since"):
+        swept(train, {"n": [1]}, tmp_path)
+
+
+def test_what_train_changes_itself_is_no_other_train_function(tmp_path):
+    log, seen = [], Plain(0)
+
+    def train(n):
+        log.append(n)
+        seen.depth += 1
+        seen.latest = n
+        return n
+
+    swept(train, {"n": [1]}, tmp_path)
+    swept(train, {"n": [1, 2]}, tmp_path)
+    assert swept(train, {"n": [1, 2, 3]}, tmp_path)[0].resumed
+    assert log == [1, 2, 3]

@@ -1,5 +1,7 @@
 """Bad input: each a clear error, and nothing changed."""
 
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -339,3 +341,35 @@ def test_a_loss_that_reaches_frozen_parameters_alone_is_refused(compiled):
     )
     with pytest.raises(MissingGradient, match="no gradient reaches any trained parameter"):
         step(np.ones((3, 2)))
+
+
+# States of optimizers, by name.
+
+
+def test_a_state_that_no_optimizer_keeps_is_told_by_the_nearest_name(tmp_path):
+    step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(3), wg.optim.Adam(0.1))
+    states = step.optimizer_states
+    with pytest.raises(KeyError, match=r"optimizer_states: given 'maen'; there is 'mean', .*mean"):
+        states["maen"]
+    with pytest.raises(KeyError, match="Choose one of these"):
+        states[0]
+    plain = {name: wg.tree.copy(state) for name, state in states.items()}
+    added = wg.tree.map(np.add, states, plain)  # it is a dict like any other
+    assert type(added) is dict
+    assert [*wg.tree.map(np.add, plain, states)] == [*states]
+    assert len(wg.tree.leaves((states, [states]))) == 2 * len(states)
+    assert "nothing" not in states
+    assert states.get("nothing") is None
+    assert wg.compile(lambda states: states["mean"] + 1.0)(states).tolist() == [1.0] * 3
+    assert step.bind(lambda w, states: w + states["mean"])(states).tolist() == [1.0] * 3
+    wg.save(tmp_path / "states", states)
+    assert [*wg.load(tmp_path / "states")] == [*states]
+    assert [*copy.deepcopy(states)] == [*pickle.loads(pickle.dumps(states))] == [*states]
+    two = wg.TrainStep(squared_error, net(), {"*.b": None, "*": wg.optim.SGD(0.1)})
+    with pytest.raises(
+        KeyError, match=r"TrainStep\.optimizer: given '\*\.w'; there is '\*\.b', '\*'"
+    ):
+        two.optimizer["*.w"]
+    plain_step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(3), wg.optim.SGD(0.1))
+    with pytest.raises(KeyError, match="given 'mean'; there is nothing"):
+        plain_step.optimizer_states["mean"]

@@ -342,14 +342,45 @@ def test_statistics_and_target_networks_are_no_layers_that_were_forgotten():
 
 
 def test_gradients_that_are_all_zero_from_the_first_call_on_are_named():
-    def surrogate(w, x, y):
-        logp = x @ w
-        return -wg.mean(wg.exp(logp - logp) * y)
-
-    step = wg.TrainStep(surrogate, np.ones(3), wg.optim.SGD(0.1))
+    step = wg.TrainStep(cancelled, np.ones(3), wg.optim.SGD(0.1))
     (found,) = warned(lambda: [step(X, Y) for _ in range(5)])
     assert (found.category, found.filename) == (UnreachedWarning, __file__)
     assert "the gradient of every parameter was 0 in the first 3 calls" in str(found.message)
+
+
+def cancelled(w, x, y):
+    logp = x @ w
+    return -wg.mean(wg.exp(logp - logp) * y)
+
+
+def trained(way, ensemble=False):
+    """What trains by several steps, or by an epoch that has some."""
+    options = {"compiled": False}
+    if ensemble:
+        step = wg.Ensemble(cancelled, [np.ones(3), np.zeros(3)], wg.optim.SGD(0.1), **options)
+    else:
+        step = wg.TrainStep(cancelled, np.ones(3), wg.optim.SGD(0.1), **options)
+    return {
+        "calls": lambda: [step(X, Y) for _ in range(5)],
+        "run": lambda: step.run(X, Y, batch_size=4, epochs=3),
+        "short runs": lambda: [step.run(X, Y, batch_size=4) for _ in range(3)],
+        "epochs": lambda: [*step.epochs(X, Y, batch_size=4, epochs=3)],
+        "fit": lambda: wg.train.fit(step, (X, Y), batch_size=4, epochs=3, progress=False),
+    }[way]
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+@pytest.mark.parametrize("way", ["calls", "run", "short runs", "epochs"])
+def test_gradients_that_are_all_zero_are_named_whichever_way_is_trained(way, ensemble):
+    (found,) = warned(trained(way, ensemble))
+    assert (found.category, found.filename) == (UnreachedWarning, __file__)
+    name = "Ensemble" if ensemble else "TrainStep"
+    by = name if way == "calls" else f"{name}.{way.removeprefix('short ').replace('runs', 'run')}"
+    assert str(found.message).startswith(f"{by}: the gradient of every parameter was 0")
+
+
+def test_gradients_that_are_all_zero_are_named_by_fit():
+    assert [each.category for each in warned(trained("fit"))] == [UnreachedWarning]
 
 
 def test_gradients_that_are_zero_once_or_at_a_minimum_are_no_reason_to_warn():

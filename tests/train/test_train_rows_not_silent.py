@@ -5,6 +5,7 @@ import pytest
 
 import wengert as wg
 from train.warned_steps import W, X, Y, stepped, warned
+from wengert.api.pairs_of_rows import warn_of_pairs_in_data
 from wengert.errors import (
     PairedRowsWarning,
     ScannedRowsWarning,
@@ -218,6 +219,57 @@ def test_rows_that_a_learner_pairs_are_named(case):
 @pytest.mark.parametrize("case", RIGHT_LEARNERS)
 def test_learners_with_one_shape_or_with_pairs_on_purpose_are_let_pass(case):
     assert warned(learned(*RIGHT_LEARNERS[case])) == []
+
+
+def seen_in_data(case):
+    loss, model, batch = case
+    graph = wg.trace(wg.value_and_grad(loss), model, *batch)
+    return [each.category for each in warned(lambda: warn_of_pairs_in_data(graph, "here"))]
+
+
+@pytest.mark.parametrize("case", PAIRED)
+def test_rows_of_data_with_known_sizes_that_are_paired_are_named(case):
+    assert seen_in_data(PAIRED[case]) == [PairedRowsWarning]
+
+
+@pytest.mark.parametrize("case", NOT_PAIRED)
+def test_other_shapes_of_data_with_known_sizes_are_no_reason_to_warn(case):
+    assert seen_in_data(NOT_PAIRED[case]) == []
+
+
+def test_paired_rows_are_named_where_a_function_is_minimised():
+    compiled = wg.compile(wg.value_and_grad(lambda w, x, y: wg.mean((x @ w - y) ** 2)))
+    (found,) = warned(lambda: [compiled(np.ones((3, 1)), X, Y), compiled(np.zeros((3, 1)), X, Y)])
+    assert (found.category, found.filename) == (PairedRowsWarning, __file__)
+    search = wg.optim.LBFGS(max_iter=2)
+    paired = warned(lambda: search.minimize(lambda w: wg.mean((X @ w - Y) ** 2), np.ones((3, 1))))
+    assert [each.category for each in paired] == [PairedRowsWarning]
+    assert not warned(lambda: search.minimize(lambda w: wg.mean((X @ w - Y) ** 2), np.ones(3)))
+
+
+@pytest.mark.parametrize("columns", ["predictions", "targets"])
+def test_metrics_of_a_fit_that_pair_rows_are_named(columns):
+    is_column = columns == "predictions"
+
+    def predict(w, x):
+        return x @ w if is_column else (x @ w)[:, 0]
+
+    def fitted(metric):
+        step = wg.TrainStep(
+            lambda w, x, y: wg.mean((x @ w - y.reshape(-1, 1)) ** 2),
+            np.ones((3, 1)),
+            wg.optim.SGD(0.01),
+            compiled=False,
+        )
+        data = X, Y if is_column else Y[:, None]
+        options = {"validation": data, "predict": predict, "progress": False}
+        return warned(lambda: wg.train.fit(step, data, 2, 8, metrics=metric, **options))
+
+    (found,) = fitted({"error": lambda y, p: np.mean((y - p) ** 2)})
+    assert found.category is PairedRowsWarning
+    assert "the metric 'error' was given targets of shape" in str(found.message)
+    assert not fitted({"error": lambda y, p: np.mean((y.ravel() - p.ravel()) ** 2)})
+    assert not fitted(["mse"])
 
 
 def test_paired_rows_are_looked_for_once_for_each_program():

@@ -26,6 +26,7 @@ from wengert.interpret.derive import Pullback, jvp_flat, vjp_flat
 from wengert.interpret.kept_arrays import kept
 
 __all__ = ["grad", "hvp", "jvp", "value_and_grad", "vjp"]
+DIFFERENTIATED_BY = "_differentiated_by"  # an attribute of gradient functions
 
 
 def zeros_where_none(found: Sequence[Value | None], leaves: Sequence[Value]) -> list[Value]:
@@ -66,7 +67,7 @@ def value_and_grad(
         )
         return ((value, aux) if has_aux else value), gradient
 
-    return differentiated
+    return _noted(differentiated, argnums)
 
 
 @worded
@@ -87,6 +88,12 @@ def grad(
         (_, aux), gradient = _value_and_grad("grad", f, args, kwargs, argnums, has_aux)
         return (gradient, aux) if has_aux else gradient
 
+    return _noted(differentiated, argnums)
+
+
+def _noted(differentiated: Callable[..., Any], argnums: Argnums) -> Callable[..., Any]:
+    """The function, with what it differentiates by: `compile` warns of losses."""
+    setattr(differentiated, DIFFERENTIATED_BY, argnums)
     return differentiated
 
 

@@ -23,6 +23,7 @@ from wengert.core.tree_nodes import (
     everything,
     hiding,
     opened_tree,
+    plain,
     rebuilt,
 )
 from wengert.core.words.hidden import hidden_error, is_foreign
@@ -292,7 +293,7 @@ def with_numpy(tree: Tree) -> Tree:
 def values(tree: Tree) -> list[Any]:
     """All that a tree holds, arrays and static values; also None."""
     opened_tree(tree)
-    return everything(tree)
+    return everything(plain(tree))
 
 
 def spread(parts: Tree, tree: Tree) -> list[Any] | None:

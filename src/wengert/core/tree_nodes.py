@@ -16,6 +16,7 @@ import optree
 from wengert.core.op import Op
 from wengert.core.process.ending import ending
 from wengert.core.same import same
+from wengert.core.spectrum import Spectrum
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.words.hidden import (
@@ -24,6 +25,7 @@ from wengert.core.words.hidden import (
     require_declared,
     require_declared_in_class,
 )
+from wengert.core.words.named_dict import NamedDict
 
 Tree: TypeAlias = Any
 LEAF_TYPES = (Tensor, np.ndarray, np.generic, ArrayType)
@@ -31,6 +33,8 @@ _NAMESPACE = "wengert"
 # Types of leaves that need no look: plain ones, and static values that hold no arrays. An op in a
 # tree is a callable, and static.
 _PLAIN: set[type] = {np.ndarray, Tensor, float, int, bool, str, Op}
+# Dicts and tuples that only say more where they are misused: in trees they are plain ones.
+_LIKE_PLAIN: dict[type, type] = {NamedDict: dict, Spectrum: tuple}
 _registered: set[type] = set()  # the dataclasses optree has been told of
 _registering = threading.Lock()
 
@@ -48,12 +52,21 @@ def opened_tree(tree: Tree) -> tuple[list[Any], Any, set[type]]:
     while True:
         values, spec = optree.tree_flatten(tree, namespace=_NAMESPACE)
         kinds = {type(x) for x in values} - _PLAIN
+        if not kinds.isdisjoint(_LIKE_PLAIN):
+            tree = rebuilt(spec, [plain(x) for x in values])
+            continue
         # Another thread may have registered one of them meanwhile.
         unknown = {kind for kind in kinds if dataclasses.is_dataclass(kind)}
         if not unknown:
             return values, spec, kinds
         for kind in unknown:
             _register(kind)
+
+
+def plain(x: Any) -> Any:
+    """A dict or tuple in the place of one that only says more where it is misused."""
+    kind = _LIKE_PLAIN.get(type(x))
+    return x if kind is None else kind(x)
 
 
 def hiding(values: Sequence[Any], kinds: set[type]) -> Iterator[tuple[int, str]]:

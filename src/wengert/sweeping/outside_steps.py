@@ -9,8 +9,8 @@ from typing import Any
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import SweepWarning
+from wengert.sweeping.code_identity import read_outside
 from wengert.sweeping.grid import BY
-from wengert.sweeping.train_identity import read_outside
 from wengert.train.ensemble.ensemble import Ensemble
 from wengert.train.step import TrainStep
 

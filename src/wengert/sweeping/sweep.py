@@ -88,7 +88,10 @@ def sweep(
         runs = _collected(outcomes, settings, finished, saved, progress)
     finally:
         if saved is not None:
-            saved.close()
+            try:
+                saved.note_changes(train_identity(train))
+            finally:
+                saved.close()
     return _reported(SweepResults([runs[number] for number in range(len(settings))]))
 
 

@@ -20,7 +20,7 @@ from wengert.sweeping.grid import BY, Settings, identity, key, shown
 from wengert.sweeping.returned import Returned
 from wengert.sweeping.sweep_call import Outcome
 from wengert.sweeping.sweep_results import SweepRun
-from wengert.sweeping.train_identity import what_differs
+from wengert.sweeping.train_identity import CHANGING, what_differs, with_changing
 from wengert.train.checkpoints.drafts import replace_file
 from wengert.train.checkpoints.files import load, save
 
@@ -74,9 +74,20 @@ class SweepFolder:
             for each in self._files():
                 each.unlink()
         elif resume is True and self._files():
-            self._require_same(self._described(), dict(train))
-        text = json.dumps({"version": VERSION, "train": dict(train)}, indent=1)
+            before = self._described()
+            self._require_same(before, train)
+            train = {**train, **{name: text for name, text in before.items() if text == CHANGING}}
+        self._describe(train)
+
+    def _describe(self, train: Mapping[str, str]) -> None:
+        self._train = dict(train)
+        text = json.dumps({"version": VERSION, "train": self._train}, indent=1)
         replace_file(self.path / DESCRIPTION, lambda draft: _write(draft, text))
+
+    def note_changes(self, train: Mapping[str, str]) -> None:
+        """Note what calls of train have changed themselves, given what it is after them."""
+        if what_differs(self._train, train):
+            self._describe(with_changing(self._train, train))
 
     def _files(self) -> list[Path]:
         return [each for each in sorted(self.path.iterdir()) if _FINISHED.fullmatch(each.name)]
@@ -94,7 +105,7 @@ class SweepFolder:
                 f"resume={ANYWAY!r} to keep them, resume=False to begin anew, or another folder."
             ) from error
 
-    def _require_same(self, before: dict[str, str], now: dict[str, str]) -> None:
+    def _require_same(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
         differ = what_differs(before, now)
         if differ:
             raise CheckpointError(

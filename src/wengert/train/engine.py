@@ -18,6 +18,7 @@ from wengert.runtime.nonfinite_policies import IGNORE, RAISE, SKIP
 from wengert.runtime.outside.live import is_live
 from wengert.train.batch import Kinds, leaf_names
 from wengert.train.eager_steps import run_eagerly
+from wengert.train.given_trees import GivenTrees
 from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
 from wengert.train.nonfinite import explain_nonfinite
@@ -42,6 +43,7 @@ from wengert.train.runs.progress import Begun, Progress
 from wengert.train.segments import live_zeros
 from wengert.train.shown_trees import ShownTrees
 from wengert.train.storage import Array
+from wengert.train.zero_gradients import ZeroGradients
 
 Found = tuple[Any, Any, Array, Any]  # live arrays, those that are written early, report, aux
 DROPPED = (
@@ -57,6 +59,8 @@ class SharedCalls(Protocol):
     def writes(self) -> bool: ...
 
     def call(self, batch: Sequence[Any]) -> Found: ...
+
+    def look(self) -> None: ...
 
     def rows_of(self, rows: int) -> tuple[int, int]: ...
 
@@ -94,6 +98,9 @@ class Engine:
         self.progress = Progress()
         self.told_of_plateau = False  # whether it was said that a schedule is shown no metric
         self.shown: ShownTrees = ShownTrees() if first is None else first.shown
+        self.given: GivenTrees = GivenTrees(plan.loss) if first is None else first.given
+        self.given.add(plan.storage.given_arrays, plan.storage.given_objects)
+        self.zero_gradients = ZeroGradients(plan)
         # Paths that no gradient reaches: always this list, which members share.
         self.unreached: list[str] = [] if first is None else first.unreached
         # Of the last call: scalars, report, index, whether skipped. Machine code writes there, too.
@@ -164,12 +171,12 @@ class Engine:
         self.orders: list[Any] = []  # of the rows of runs
         self.scalars = scalars  # set last: its limits show that all the rest has been done
 
-    def look_once(self, executable: Executable) -> None:
-        """Warn of what a new program shows."""
+    def look_once(self, executable: Executable, own: Sequence[str] = OwnArguments._fields) -> None:
+        """Warn of what a new program shows, whose first arguments have these names."""
         if executable not in self._looked_at:
             self._looked_at.add(executable)
-            warn_of_paired_rows(executable.graph)
-            warn_of_scanned_rows(executable.graph)
+            warn_of_paired_rows(executable.graph, own)
+            warn_of_scanned_rows(executable.graph, own)
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]
             warn_of_outside_layers(executable.watch, storage.tree(storage.leaves), given)
@@ -210,12 +217,15 @@ class Engine:
         return None if carried is None else tree.unflatten(carried, self.carried)
 
     def look(self) -> None:
-        """Compare what the loss captured, and what was shown, with what is there now; raises where
-        a captured array was changed.
+        """Compare what the loss captured, what was shown and what was given with what is there
+        now; raises where a captured array was changed.
         """
         self.shown.look()
+        self.given.look()
         for programs in self.programs.values():
             programs.look()
+        if self.ranked is not None:
+            self.ranked.look()
 
     def measure_states(self) -> None:
         """Find out how large the states are, where they were written from outside."""

@@ -71,12 +71,18 @@ class QuickSteps:
         # user's gives are not known before their updates.
         if entry is None or engine.progress.begun or not scalars.rows_ahead:
             return never
+        rows = scalars.rows_ahead
+        if not engine.given.is_over:  # calls by machine code end before the next look
+            left = engine.given.calls_left(engine.calls)
+            if left <= 0:
+                return never
+            rows = rows[: engine.updates + 1 - scalars.begin + left]
         known = self._gates.get(entry)
         if known is None or not _same(known.settings, scalars.settings):
             known = self._gates[entry] = _StepGate(self._made(entry), list(scalars.settings))
             _forget_oldest(self._gates)
         values = (engine.guard.latest_change, *scalars.seen_settings())
-        known.gate.renew(scalars.rows_ahead, scalars.begin - 1, values)
+        known.gate.renew(rows, scalars.begin - 1, values)
         return known.gate.call
 
     def _made(self, entry: Entry) -> Gate:

@@ -9,6 +9,8 @@ from functools import partial
 from threading import get_ident
 from typing import Any
 
+import numpy as np
+
 from wengert.api.compiling.compile_options import require_dims
 from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
@@ -53,9 +55,8 @@ from wengert.train.runs.run import Epochs, Run, require_shuffle_seed
 from wengert.train.settable import require_settable
 from wengert.train.step_check import Check, check_step
 from wengert.train.step_views import StepViews, limits_of
-from wengert.train.storage import Storage, carried_arrays
+from wengert.train.storage import Storage, carried_arrays, given_state
 from wengert.train.uncopied import Uncopied
-from wengert.train.zero_gradients import ZeroGradients
 
 
 @worded_methods("__init__", "run", "epochs", "evaluate", "bind", "load_state_dict", "save", "load")
@@ -140,13 +141,14 @@ class TrainStep(StepViews, Explained, Uncopied):
         shared = require_ranks(ranks)
         if shared is not None:
             engine.ranked = RankedCalls(engine, shared)
+        if state is not None:
+            engine.given.add(*given_state(state, arrays))
         self._begin(engine, optimizer)
 
     def _begin(self, engine: Engine, optimizer: Any) -> None:
         groups, self._engine = engine.plan.groups, engine
         self._originals = Originals(_copied(optimizer, groups), self._engine.guard.note_change)
         self._quick_steps = QuickSteps(self._engine)
-        self._zero_gradients = ZeroGradients(self._engine)
         self._quick: Call = never  # the way of calls, while nothing else is under way
         self._numbers = itertools.count()  # of bound functions that draw random numbers
         self._bounds = RememberedFunctions(partial(_bound, self._engine, 0))
@@ -172,6 +174,8 @@ class TrainStep(StepViews, Explained, Uncopied):
         own = replace(plan, groups=groups, storage=storage, carried=structure)
         options = first.threads, first.nonfinite, first.compiled
         engine = Engine(own, arrays, first.names, limits, seed, *options, first=first)
+        if state is not None:
+            engine.given.add(*given_state(state, arrays))
         made._begin(engine, optimizer)
         return made
 
@@ -211,16 +215,22 @@ class TrainStep(StepViews, Explained, Uncopied):
     def _call_outside(self, batch: tuple[Any, ...]) -> Any:
         """A call that is no part of the epoch that was interrupted, if one was."""
         self._engine.shown.look()
+        self._engine.given.look(batch)
         self._engine.progress = self._engine.progress._replace(begun=None)
         return self._call_inside(batch)
 
     def _call_inside(self, batch: tuple[Any, ...]) -> Any:
         if self._originals.changed:
             self._originals.warn()
+        if not self._engine.given.is_over:
+            self._engine.given.before_call(self._engine.calls, batch)
         found = self._engine.call(batch)
         quick = self._quick_steps.find()
-        if not self._zero_gradients.is_over:
-            quick = self._zero_gradients.look(found[REPORT], quick)
+        zero_gradients = self._engine.zero_gradients
+        if not zero_gradients.is_over:
+            zero_gradients.look("TrainStep", found[REPORT][np.newaxis])
+            if not zero_gradients.is_over:  # nobody could look at the quick way of calls
+                quick = never
         if quick is not self._quick:
             self._quick = quick
         loss = found[REPORT].item(LOSS)
@@ -383,6 +393,7 @@ class TrainStep(StepViews, Explained, Uncopied):
             engine.guard.commit(Checkpoint(engine).loading(state()))
 
         engine.guard.change(by, change, replaces_all=True)
+        engine.given.accept()
 
     def fingerprint(self) -> str:
         """SHA-256 of parameters, optimizer state, carried state, counts and random position. Two

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from wengert.core.words.named_dict import NamedDict
 from wengert.runtime.outside.live import recording_threads, refuse_reading
 from wengert.train.engine import Engine
 from wengert.train.option_checks import require_epoch, require_limit
@@ -51,6 +52,7 @@ class StepViews:
 
         engine.guard.change("TrainStep.model", assign)
         engine.shown.accept("model")  # it may be that very tree
+        engine.given.accept()
 
     @property
     def gradients(self) -> Any:
@@ -80,6 +82,7 @@ class StepViews:
 
         engine.guard.change("TrainStep.state", assign)
         engine.shown.accept("state")
+        engine.given.accept()
 
     @property
     def optimizer_states(self) -> dict[str, Any]:
@@ -102,7 +105,8 @@ class StepViews:
             else storage.views(partial(_state_of, name))
             for name in names
         }
-        return engine.shown.show("optimizer_states", shown)  # type: ignore[no-any-return]
+        named = NamedDict("TrainStep.optimizer_states", shown)
+        return engine.shown.show("optimizer_states", named)  # type: ignore[no-any-return]
 
     # Numbers.
 

@@ -22,6 +22,7 @@ from wengert.errors import LiveWarning, OptimError, ShapeError, UntrainedWarning
 from wengert.interpret.trace import recorded_constants
 from wengert.runtime.outside.watch import owner_of
 from wengert.runtime.refusals import require_plain
+from wengert.train.given_trees import GivenArray, GivenObject, given_arrays, given_objects
 from wengert.train.recorded.optimizer_groups import (
     Group,
     require_matching,
@@ -65,6 +66,7 @@ class Storage:
         self.layout = layout_of(values, self.paths, groups)
         require_useful(groups, self.paths, {group for group, _ in self.layout})
         self._begin(values, groups)
+        self.given_objects = self._objects_of(model, leaves)
 
     def member(self, model: Any, groups: Sequence[Group]) -> Storage | None:
         """The storage of another model that is laid out as this one; None where it is of another
@@ -88,7 +90,11 @@ class Storage:
         made.structure, made.places, made.paths = structure, self.places, self.paths
         made.layout = self.layout
         made._begin(values, groups)
+        made.given_objects = made._objects_of(model, leaves)
         return made
+
+    def _objects_of(self, model: Any, leaves: Sequence[Any]) -> list[GivenObject]:
+        return given_objects("model", model, leaves, [self.leaves[place] for place in self.places])
 
     def _begin(self, values: Sequence[Array], groups: Sequence[Group]) -> None:
         """The live arrays, with these values."""
@@ -106,6 +112,8 @@ class Storage:
                 view = parameter.view(segment.weights)
                 view[...] = values[parameter.place]
                 self.leaves[parameter.place] = view
+        names = [leaf_name(path[0], "model") for path in self.paths]
+        self.given_arrays = given_arrays("model", names, values, self.leaves)
         begin_states(self.trained, groups)
 
     @cached_property
@@ -358,6 +366,14 @@ def carried_arrays(state: Any, cast: DType | None) -> tuple[list[Array], tree.St
                 WideningWarning,
             )
     return arrays, structure
+
+
+def given_state(state: Any, live: Sequence[Array]) -> tuple[list[GivenArray], list[GivenObject]]:
+    """The arrays and objects of a state, with the live copies."""
+    given = tree.arrays(state)
+    names = [leaf_name(path, "state") for path in tree.paths(given)]
+    arrays = given_arrays("state", names, tree.leaves(given), live)
+    return arrays, given_objects("state", state, tree.leaves(given), live)
 
 
 def _require_same_values(what: str, given: tree.Structure, known: tree.Structure) -> None:

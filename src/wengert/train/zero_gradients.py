@@ -4,37 +4,49 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnreachedWarning
-from wengert.runtime.entries.entry import Call, never
-from wengert.train.engine import Engine
+from wengert.train.recorded.step_arrays import LOSS, NORM
+from wengert.train.recorded.step_plan import StepPlan
 
 CALLS = 3  # so many in a row, from the first one on
+Array = np.ndarray[Any, Any]
 
 
 class ZeroGradients:
-    """Looks at the first calls of a step. A loss of 0 is no reason to warn: it has its minimum."""
+    """Looks at the first calls of a step, or of all members of an ensemble, by themselves or in a
+    run. A loss of 0 is no reason to warn: it has its minimum.
+    """
 
-    def __init__(self, engine: Engine) -> None:
-        self.is_over = engine.plan.accumulate > 1 or not engine.plan.storage.trained
+    def __init__(self, plan: StepPlan) -> None:
+        self.is_over = plan.accumulate > 1 or not plan.storage.trained
         self._found = 0
 
-    def look(self, report: Any, quick: Call) -> Call:
-        """Look at the report of a call. The way of the next call: the quick one, which nobody could
-        look at, only when the question is settled.
-        """
-        loss, norm = report.tolist()
-        self._found += 1
-        self.is_over = norm != 0.0 or loss == 0.0 or self._found == CALLS
-        if not self.is_over:
-            return never
-        if norm == 0.0 and loss != 0.0:
-            warn_user(
-                f"TrainStep: the gradient of every parameter was 0 in the first {CALLS} calls, and "
-                f"the loss {loss:.6g}; nothing is trained. Look in the loss for what does not "
-                "depend on the model, or cancels, as in exp(logp - logp), where the old logp "
-                "should be an argument; for rounding and comparisons, whose derivative is 0; and "
-                "for weights that are all 0.",
-                UnreachedWarning,
-            )
-        return quick
+    def look(self, by: str, reports: Array) -> None:
+        """Look at the reports of the next calls, (calls, 2)."""
+        for loss, norm in reports[:CALLS].tolist():
+            self._found += 1
+            self.is_over = norm != 0.0 or loss == 0.0 or self._found == CALLS
+            if self.is_over:
+                if norm == 0.0 and loss != 0.0:
+                    _warn(by, loss)
+                return
+
+    def look_at_members(self, by: str, reports: Array) -> None:
+        """The same of an ensemble, (members, calls, 2): one member that is trained is enough."""
+        first = reports[:, :CALLS]
+        largest = np.abs(first[:, :, LOSS]).argmax(axis=0)
+        losses = first[largest, np.arange(first.shape[1]), LOSS]
+        self.look(by, np.stack([losses, first[:, :, NORM].max(axis=0)], axis=1))
+
+
+def _warn(by: str, loss: float) -> None:
+    warn_user(
+        f"{by}: the gradient of every parameter was 0 in the first {CALLS} calls, and the loss "
+        f"{loss:.6g}; nothing is trained. Look in the loss for what does not depend on the model, "
+        "or cancels, as in exp(logp - logp), where the old logp should be an argument; for "
+        "rounding and comparisons, whose derivative is 0; and for weights that are all 0.",
+        UnreachedWarning,
+    )

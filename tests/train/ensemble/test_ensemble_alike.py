@@ -35,6 +35,15 @@ def test_members_that_take_the_same_steps_are_told_of_once():
         )
 
 
+def test_members_that_take_the_same_epochs_are_told_of_once():
+    ensemble = wg.Ensemble(loss, ZEROS, wg.optim.Adam(0.1), compiled=False)
+    with pytest.warns(AlikeWarning, match=r"Ensemble\.epochs: all 3") as found:
+        for _ in ensemble.epochs(X, batch_size=2, epochs=3):
+            pass
+    assert len(found) == 1
+    assert found[0].filename == __file__
+
+
 DIFFERENT = {
     "models": lambda: wg.Ensemble(loss, [z + i for i, z in enumerate(ZEROS)], wg.optim.SGD(0.1))(X),
     "rates": lambda: wg.Ensemble(loss, ZEROS, wg.optim.SGD([0.0, 0.0, 0.1]))(X),

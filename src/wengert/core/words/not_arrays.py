@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from wengert.core.spectrum import Spectrum, spectrum_as_array
 from wengert.core.table import op
 from wengert.errors import DTypeError
 
@@ -14,6 +15,8 @@ def require_array(name: str, x: Any) -> None:
     """Refuse an object that holds arrays, or makes them, and say what takes it. Lists of arrays are
     joined to one array, but not where there is such an object in them.
     """
+    if type(x) is Spectrum:
+        raise spectrum_as_array(name)
     if isinstance(x, list | tuple):
         for each in x:
             require_array(name, each)

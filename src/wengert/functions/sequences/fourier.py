@@ -16,6 +16,7 @@ import numpy as np
 from wengert.core.bind import located
 from wengert.core.broadcast import canonical_axis
 from wengert.core.define import function
+from wengert.core.spectrum import Spectrum
 from wengert.core.table import op
 from wengert.errors import ShapeError
 from wengert.functions.statistics import as_float
@@ -40,7 +41,7 @@ def rfft(x: Any, n: int | None = None, axis: int = -1) -> tuple[Any, Any]:
     rows = _fitted(rows, size)
     z = _transformed(op.expand_dims(rows, axis=-2), size)
     real, imag = (op.moveaxis(z[..., i, : size // 2 + 1], -1, along) for i in range(2))
-    return real, imag
+    return Spectrum((real, imag))
 
 
 @function(space="fft")

@@ -13,7 +13,8 @@ import numpy as np
 from wengert.api.derivatives import value_and_grad
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
-from wengert.errors import OptimError
+from wengert.core.words.warn import warn_user
+from wengert.errors import OptimError, UnreachedWarning
 from wengert.optim import saving, settings
 from wengert.optim.constructors import chosen_rate, one_rate
 from wengert.optim.parameters import named
@@ -141,8 +142,11 @@ class LBFGS:
         with it; compiled=False runs it in NumPy, where it may branch on values.
         """
         called = self._minimized.find(function) if compiled else value_and_grad(function)
-        problem = Problem("LBFGS.minimize", lambda weights: called(weights, *args), tree)
-        ending = LbfgsRun(self, self.learning_rate, problem, LbfgsState()).to_the_end()
+        by = "LBFGS.minimize"
+        problem = Problem(by, lambda weights: called(weights, *args), tree)
+        run = LbfgsRun(self, self.learning_rate, problem, LbfgsState())
+        _warn_of_zeros(by, run.start)
+        ending = run.to_the_end()
         message = ending.message
         if ending.best is not ending.last:
             message += f"; the value rose to {ending.last.value:.6g}, so the lowest is returned"
@@ -238,6 +242,18 @@ def _result(problem: Problem, ending: RunEnding, place: Iterate, tree: Any, mess
     return Result(
         tree, place.value, norm, ending.iterations, problem.evaluations, converged, message
     )
+
+
+def _warn_of_zeros(by: str, start: Iterate) -> None:
+    """Warn where there is nothing to go by. A value of 0 is no reason to: it may be the lowest."""
+    if start.value != 0.0 and not start.gradient.any():
+        warn_user(
+            f"{by}: the gradient by all weights is exactly 0 at the given ones, where the value is "
+            f"{start.value:.6g}; they are returned as they are. Look in the function for what does "
+            "not depend on its first argument, for rounding and comparisons, whose derivative is "
+            "0, and for weights that are all 0.",
+            UnreachedWarning,
+        )
 
 
 LBFGS.__init__ = one_rate(LBFGS.__init__, "lr")  # type: ignore[method-assign]

@@ -29,7 +29,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.process.ending import ending
 from wengert.core.tensor import Tensor
-from wengert.core.tree_nodes import rebuilt
+from wengert.core.tree_nodes import plain, rebuilt
 from wengert.core.words.functions import name_of_function
 from wengert.core.words.masked import is_masked_array
 from wengert.errors import CheckpointError
@@ -61,6 +61,7 @@ def node_of(value: Any) -> StoredNode | None:
     """What is inside of a value, if it is a node of a tree; None for arrays, numbers and so on."""
     if ending.near:
         ending.pass_or_stay()
+    value = plain(value)
     spec = tree.flatten(value)[1].spec.one_level() if value is not None else None
     if spec is None:
         return None

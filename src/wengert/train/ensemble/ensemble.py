@@ -223,18 +223,22 @@ class Ensemble(Explained, Uncopied):
         self._one_state = False
 
     def _call_inside(self, batch: tuple[Any, ...]) -> Any:
-        self._look()
+        self._look(batch)
         failures = Failures()
         taken = self._calls.take(batch, failures)
         failures.raise_first(len(self), OTHERS)
+        zero_gradients = self._engines[0].zero_gradients
+        if not zero_gradients.is_over:
+            zero_gradients.look_at_members("Ensemble", taken.reports[:, np.newaxis])
         losses = taken.reports[:, LOSS].copy()
         return (losses, taken.aux) if self._engines[0].plan.has_aux else losses
 
-    def _look(self) -> None:
+    def _look(self, batch: Sequence[Any]) -> None:
         """What a call begins with: it is no part of an epoch that was interrupted."""
         first = self._engines[0]
         self._count += 1
         if self._count & (self._count - 1) == 0:  # calls 1, 2, 4, 8 …: native ones do not count
+            first.given.let_be([x.tree if isinstance(x, Each) else x for x in batch])
             first.look()
         elif first.shown.trees and first.shown.is_due():
             first.shown.look()
@@ -303,7 +307,13 @@ class Ensemble(Explained, Uncopied):
         run = self._run(
             "Ensemble.epochs", (arrays, named), batch_size, epochs, order, drop_last, aux
         )
-        return Epochs(run.options.by, run.options.epochs, run.each_epoch())
+        return Epochs(run.options.by, run.options.epochs, self._each_epoch(run))
+
+    def _each_epoch(self, run: MemberRun) -> Iterator[EnsembleEpoch]:
+        for epoch in run.each_epoch():
+            if self._may_be_alike:
+                self._look_for_alike(run.options.by)
+            yield epoch
 
     def _run(
         self,
@@ -453,6 +463,7 @@ class Ensemble(Explained, Uncopied):
         guard = self._engines[0].guard
         from_state = partial(loading_members, by, self._engines)
         guard.change(by, lambda: guard.commit(from_state(state())), replaces_all=True)
+        self._engines[0].given.accept()
 
     def fingerprint(self, member: int) -> str:
         """SHA-256 of all that decides how a member goes on: that of the same TrainStep alone."""

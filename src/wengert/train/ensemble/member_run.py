@@ -67,6 +67,8 @@ class MemberRun:
         guard = self.engines[0].guard
         guard.change_in_parts(self.options.by, stretch.begin, stretch.go_on)
         stretch.failures.raise_first(len(self.engines), OTHERS)
+        if not self.engines[0].zero_gradients.is_over:
+            stretch.look_at_gradients()
         return stretch
 
     def begun(self, member: int) -> tuple[int, int, int | None, int]:
@@ -135,6 +137,10 @@ class _MemberStretch:
         for engine, first, before in zip(self._engines, self._first, self._progress, strict=True):
             calls = engine.calls
             engine.progress = before.after_batches(calls - first, self._steps, calls)
+
+    def look_at_gradients(self) -> None:
+        by = self._run.options.by
+        self._engines[0].zero_gradients.look_at_members(by, self._room.reports)
 
     def history(self) -> EnsembleHistory:
         rates = self._run.rates

@@ -12,7 +12,8 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.words.nearest import ALIKE, nearest
-from wengert.errors import ShapeError
+from wengert.core.words.warn import warn_user
+from wengert.errors import PairedRowsWarning, ShapeError
 from wengert.train.batch import AVERAGED, GENERATOR, POSITIONAL
 from wengert.train.fitting.fit_data import BY, engine_of, state_name
 from wengert.train.metrics import better_direction, metric_named
@@ -22,6 +23,7 @@ Array = np.ndarray[Any, Any]
 Given = str | Callable[..., Any]
 LOSS, VALIDATION_LOSS = "loss", "validation_loss"  # columns that every fit can have
 TAKEN = ("epoch", LOSS, VALIDATION_LOSS, "learning_rate", "seconds")  # no names of metrics
+NEAR = 1e-3  # how far two numbers of a metric are apart, at most, that rounding makes
 ROWS_AT_ONCE = 4096  # of a prediction, at least
 
 
@@ -44,6 +46,7 @@ class Measures:
     ) -> None:
         self._step, self._data, self._size = step, data, batch_size
         self._metrics = named_metrics(asked.metrics)
+        self._has_looked = False  # at whether a metric pairs rows
         self._loss: Any = None  # where metrics are enough
         if asked.validation_loss is not False or not self._metrics:
             self._loss = asked.validation_loss or engine_of(step).plan.loss
@@ -88,7 +91,34 @@ class Measures:
             named = {} if self._weight is None else {"weight": self._weight}
             for name, metric in self._metrics.items():
                 found[name] = _number(name, metric(self._target, prediction, **named))
+            if not self._has_looked:
+                self._has_looked = True
+                self._look_for_pairs(found, prediction, named)
         return found
+
+    def _look_for_pairs(
+        self, found: Mapping[str, float], prediction: Array, named: Mapping[str, Any]
+    ) -> None:
+        """Warn of a metric that pairs rows: with predictions of (n, 1) and targets of (n,), or the
+        other way around, it gives another number than with one shape for both.
+        """
+        target = self._target
+        column, row = sorted((prediction.shape, target.shape), key=len, reverse=True)
+        if row != (len(target),) or column != (len(target), 1) or len(target) < 2:
+            return
+        for name, metric in self._metrics.items():
+            try:
+                alike = float(metric(target.reshape(row), prediction.reshape(row), **named))
+            except Exception:  # it takes the shapes that it was given
+                continue
+            if not np.isclose(found[name], alike, NEAR, NEAR, equal_nan=True):
+                warn_user(
+                    f"{BY}: the metric {name!r} was given targets of shape {target.shape} and "
+                    f"predictions of shape {prediction.shape}, and found {found[name]:.6g}; with "
+                    f"one shape for both it finds {alike:.6g}. It computes a number for each pair "
+                    "of rows. Let predict return model(x)[:, 0], or give targets of that shape.",
+                    PairedRowsWarning,
+                )
 
     def _mean_loss(self) -> float:
         engine = engine_of(self._step)

@@ -15,6 +15,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.dtypes import float64, is_float
 from wengert.errors import NonFiniteError, OptimError, RankError, ShapeError, WengertError
+from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import RAISE
 from wengert.train.batch import ModelForm
 from wengert.train.engine import DROPPED, Engine, Found
@@ -60,6 +61,7 @@ class _Known:
     layout: Layout
     aux: tree.Structure | None
     staged: bool  # whether sums over the whole batch are part of the program
+    program: Executable | None  # of the micro-batches of this rank
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ class RankedCalls:
         engine = self._engine
         prepared = engine.kinds.prepared(batch)
         engine.require_apart(prepared)
+        self._forget_old_programs()
         part = SharedBatch(engine.names(len(prepared)), prepared, self._model)
         calls, row, updating = engine.calls, engine.scalars.row(engine.updates + 1), engine.updating
         shared, all_know = self._introduce(part, row)
@@ -142,6 +145,19 @@ class RankedCalls:
         engine.noted[:] = row, found[REPORT], calls, skipped
         engine.kinds.remember(prepared)
         return (*found[:3], aux)
+
+    def _forget_old_programs(self) -> None:
+        """Where the loss would find something else outside than when it was recorded, all ranks
+        compare their programs anew.
+        """
+        programs = (each.program for each in self._known.values())
+        if not all(each is None or each.watch.holds() for each in programs):
+            self._known.clear()
+
+    def look(self) -> None:
+        """Compare what the loss captured with what is there now."""
+        if self._made is not None:
+            self._made.look()
 
     def _introduce(self, part: SharedBatch, row: Array) -> tuple[_Shared, bool]:
         """The batch, and whether all ranks know what its micro-batches return. Ranks that are not
@@ -296,7 +312,8 @@ class RankedCalls:
         require_same("TrainStep", facts, may_miss=True)
         _, layout, skeleton = next(each for each in told if each is not None)
         structure = tree.flatten(skeleton)[1] if self._engine.plan.has_aux else None
-        known = self._known[shared.part.form] = _Known(layout, structure, staged)
+        program = notes[0].program if notes else None
+        known = self._known[shared.part.form] = _Known(layout, structure, staged, program)
         return known
 
     def _told_of(self, shared: _Shared, notes: Sequence[PartFound]) -> Any:

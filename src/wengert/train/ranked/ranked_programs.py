@@ -99,6 +99,7 @@ class RankedPrograms:
             found = self._parts.entry(*own, *batch)
             if found is NotImplemented:
                 found, executable = self._parts.call(own, batch)
+                engine.look_once(executable, PartArguments._fields)
             rest = found[1:]
         loss, carried, aux = rest
         return PartFound(loss, carried, aux, executable)
@@ -129,10 +130,19 @@ class RankedPrograms:
         the same one.
         """
         arguments = (*self._own(carried, into, share), *batch)
-        if kind not in self._staged:
+        known = self._staged.get(kind)
+        if known is None or not known.executable.is_current():
             executable = self._parts.of(batch).executable(*arguments)
-            self._staged[kind] = staged_program(executable, arguments, self._engine.threads)
-        return self._staged[kind], arguments
+            self._engine.look_once(executable, PartArguments._fields)
+            known = staged_program(executable, arguments, self._engine.threads)
+            self._staged[kind] = known
+        return known, arguments
+
+    def look(self) -> None:
+        """Compare what the loss captured with what is there now; raises where an array was
+        changed.
+        """
+        self._parts.look()
 
     def commit(self, row: Any, gathered: Gathered, updating: bool) -> Found:
         """Update the live arrays by what all ranks have found, if it is finite."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from wengert.core.same import same
+from wengert.core.words.named_dict import missing_key
 from wengert.core.words.warn import warn_user
 from wengert.errors import GroupWarning, OptimError, UnreachedWarning
 from wengert.optim.exclusion import closest_path, excludes
@@ -184,6 +185,9 @@ class Optimizers(dict[str, Optimizer | None]):
             name=name,
             obj=self,
         )
+
+    def __missing__(self, key: Any) -> NoReturn:
+        raise missing_key("TrainStep.optimizer", key, self)
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse

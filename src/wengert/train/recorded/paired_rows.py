@@ -1,30 +1,14 @@
-"""Paired rows: predictions of shape (n, 1) and targets of shape (n,) make n × n differences, of
-which a loss then takes the mean. That is valid NumPy, and hardly ever meant.
-
-A program is known to do so where both have the rows of the batch, the axis of one element was not
-written on purpose (it is that of the data, or what is left of a table that has these rows), and all
-pairs are reduced to one number. Where both come from the model, or both from the batch alone, pairs
-of one thing with itself do not count, nor does a loss with products of matrices for all pairs.
-
-`scores[:, actions]` is another way to such pairs: it takes every action from every row.
-"""
+"""Paired rows in programs of a training step, whose batches have open sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from functools import cached_property
+from collections.abc import Collection
 
-from wengert.core.dims import Shape
-from wengert.core.graph import Graph, Node
-from wengert.core.lowering import Elementwise
-from wengert.core.table import op
+from wengert.api.pairs_of_rows import is_own, warn_of_pairs
+from wengert.core.graph import Graph
 from wengert.core.types import ArrayType
-from wengert.core.words.warn import warn_user
-from wengert.errors import PairedRowsWarning
 from wengert.train.batch import ROWS
 from wengert.train.recorded.step_arrays import OwnArguments
-
-ROW, COLUMN, SQUARE = (ROWS,), (ROWS, "1"), (ROWS, ROWS)  # shapes in words
 
 
 def warn_of_paired_rows(
@@ -36,179 +20,12 @@ def warn_of_paired_rows(
     `own` are the names of arguments that the step itself gives to it.
     """
     for rows in _sizes_of_batches(graph, own):
-        _warn_of_pairs(_Loss(graph, own, rows), where)
-
-
-def _warn_of_pairs(loss: _Loss, where: str) -> None:
-    for node, column, row in loss.paired():
-        warn_user(
-            f"{node.op.name}: given shapes {column} and {row} {where}, both with the rows of the "
-            "batch; the result has a number for each pair of rows, and all of them are reduced. "
-            "Give both one shape, as with prediction[:, 0]; if pairs are meant, write [:, None] "
-            "and [None, :].",
-            PairedRowsWarning,
-            node.line,
-        )
-    for node, table, row in loss.every_index_of_every_row():
-        warn_user(
-            f"getitem: x[:, index] was given x of shape {table} and an index of shape {row} "
-            f"{where}; it takes every index from every row, a number for each pair of rows, and "
-            "all of them are reduced. For one of each row, write wg.take_along_axis(x, "
-            "index[:, None], axis=1)[:, 0].",
-            PairedRowsWarning,
-            node.line,
-        )
+        warn_of_pairs(graph, own, rows, where)
 
 
 def _sizes_of_batches(graph: Graph, own: Collection[str]) -> list[str]:
     """The open sizes that arguments begin with: other weights among them may have the first."""
     nodes = [graph.nodes[number] for number in graph.inputs]
-    types = [node.type for node in nodes if not _is_own(node, own)]
+    types = [node.type for node in nodes if not is_own(node, own)]
     sizes = [str(t.shape[0]) for t in types if isinstance(t, ArrayType) and t.shape]
     return [size for size in dict.fromkeys(sizes) if size.startswith(ROWS)]
-
-
-def _is_own(node: Node, own: Collection[str]) -> bool:
-    return str(node.params.get("name", "")).partition(".")[0] in own
-
-
-def _shown(kind: tuple[str, ...]) -> str:
-    sizes = ["n" if size == ROWS else size for size in kind]
-    return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
-
-
-class _Loss:
-    """The forward pass of a step's program, and what is known of its nodes by number: by kinds,
-    which are shapes where `rows`, the size of the batch, is called ROWS.
-    """
-
-    def __init__(self, graph: Graph, own: Collection[str], rows: str) -> None:
-        self._graph, self._own = graph, own
-        names = {ROWS: f"other {ROWS}", rows: ROWS}
-        self._kinds = [
-            tuple(names.get(size, size) for size in map(str, self._shape(i)))
-            for i in range(len(graph))
-        ]
-
-    def paired(self) -> Iterator[tuple[Node, str, str]]:
-        """The nodes that pair rows, with the shapes of their operands."""
-        for number, node in enumerate(self._graph.nodes):
-            found = {self._kinds[i]: i for i in _operands(node)}
-            column, row = found.get(COLUMN), found.get(ROW)
-            if (
-                node.op.kind == "elementwise"
-                and self._kinds[number] == SQUARE
-                and column in self._natural
-                and row is not None
-                and number in self._reduced
-                and self._are_two_things(column, row)
-            ):
-                yield node, _shown(COLUMN), _shown(ROW)
-
-    def every_index_of_every_row(self) -> Iterator[tuple[Node, str, str]]:
-        """The nodes that read a table of rows at the indices of all rows, with the shapes of
-        both.
-        """
-        for number, node in enumerate(self._graph.nodes):
-            if node.op is not op.gather or self._kinds[number] != SQUARE:
-                continue
-            table, *indices = _operands(node)
-            kind = self._kinds[table]
-            if (
-                [self._kinds[i] for i in indices] == [ROW]
-                and len(kind) == 2
-                and (kind[0] == ROWS) != (kind[1] == ROWS)
-                and node.params["axis"] == 1
-                and number in self._reduced
-            ):
-                yield node, _shown(kind), _shown(ROW)
-
-    def _are_two_things(self, column: int, row: int) -> bool:
-        """Whether pairs of these are hardly meant: one is of the model and the other is not, or
-        nothing in the loss is about pairs.
-        """
-        if (column in self._of_model) != (row in self._of_model):
-            return True
-        while row != column and self._graph.nodes[row].op.kind == "linear":
-            of = _operands(self._graph.nodes[row])
-            if len(of) != 1:
-                break
-            (row,) = of
-        return row != column and not self._pairs_are_meant
-
-    def _shape(self, number: int) -> Shape:
-        found = self._graph.nodes[number].type
-        return found.shape if isinstance(found, ArrayType) else ()
-
-    @cached_property
-    def _of_model(self) -> set[int]:
-        """Those that depend on what the step itself gives to the loss."""
-        found: set[int] = set()
-        for number, node in enumerate(self._graph.nodes):
-            own = number in self._graph.inputs and _is_own(node, self._own)
-            if own or not found.isdisjoint(_operands(node)):
-                found.add(number)
-        return found
-
-    @cached_property
-    def _natural(self) -> set[int]:
-        """Columns that come from matrix products, from other tables of the same rows and from
-        columns of the batch alone. Where products of matrices have all pairs themselves, as in the
-        squared distances of two sets of points, tables do not count: pairs are meant.
-        """
-        found: set[int] = set()
-        for number, node in enumerate(self._graph.nodes):
-            if self._kinds[number] != COLUMN:
-                continue
-            columns = [i for i in _operands(node) if self._kinds[i] == COLUMN]
-            computed = isinstance(node.op.lower, Elementwise) or node.op.kind == "composite"
-            follows = computed and bool(columns) and found.issuperset(columns)
-            product = node.op.kind == "bilinear"
-            if number in self._graph.inputs or product or follows or self._of_table(node, found):
-                found.add(number)
-        return found
-
-    def _of_table(self, node: Node, natural: set[int]) -> bool:
-        """Whether a column is what is left of more than a column: `sum(q, axis=1, keepdims=True)`,
-        `take_along_axis(q, actions[:, None], axis=1)`, `q[:, :1]`.
-        """
-        first = next(iter(_operands(node)), None)
-        kind = () if first is None else self._kinds[first]
-        table = len(kind) > 1 and kind[0] == ROWS and (kind != COLUMN or first in natural)
-        return table and not self._pairs_are_meant
-
-    @cached_property
-    def _pairs_are_meant(self) -> bool:
-        """Whether the loss has a product of matrices for all pairs."""
-        return any(
-            node.op.kind == "bilinear" and kind == SQUARE and not _is_backward(node)
-            for node, kind in zip(self._graph.nodes, self._kinds, strict=True)
-        )
-
-    @cached_property
-    def _reduced(self) -> set[int]:
-        """Those of which all that the loss computes ends in single numbers."""
-        read, kept = set(), set()
-        for number, node in reversed([*enumerate(self._graph.nodes)]):
-            if _is_backward(node):
-                continue
-            read.update(_operands(node))
-            kind = self._kinds[number]
-            if (kind and (kind != SQUARE or number in kept)) or self._chooses(node, kind):
-                kept.update(_operands(node))
-        return read - kept
-
-    def _chooses(self, node: Node, kind: tuple[str, ...]) -> bool:
-        """Whether a single number is made of a matrix by something else, as in cross-entropy: rows
-        of the matrix are told apart.
-        """
-        arrays = [i for i in _operands(node) if self._kinds[i]]
-        return not kind and node.op.kind == "composite" and len(arrays) > 1
-
-
-def _is_backward(node: Node) -> bool:
-    return node.line is not None and node.line.phase != "forward"
-
-
-def _operands(node: Node) -> list[int]:
-    return [i for i in node.operands if i is not None]

@@ -143,6 +143,11 @@ class Recorder:
             self._numbers[k, self._count : end] = table[rows, column]
         self._count = end
 
+    @property
+    def reports(self) -> Array:
+        """Loss and norm of the gradients of each call so far."""
+        return self._reports[: self._count]
+
     def history(self, aux: Any = None) -> History:
         """What was collected. The aux is given: several recorders may share it."""
         n = self._count

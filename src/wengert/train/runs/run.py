@@ -167,6 +167,8 @@ class _Stretch:
     def take(self) -> None:
         """Take all steps."""
         self._engine.guard.change_in_parts(self._run.by, self._begin, self._go_on)
+        if not self._engine.zero_gradients.is_over:
+            self._engine.zero_gradients.look(self._run.by, self.recorder.reports)
 
     def complete_epochs(self) -> list[Epoch]:
         """The epochs whose steps have all been taken, as far as that was noted."""

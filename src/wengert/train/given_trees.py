@@ -1,0 +1,328 @@
+"""Given trees: the model and the state that a step was made with, and has copied. What is written
+into their arrays, or put in the place of these, does not reach the step, and whoever does it should
+hear of it.
+
+Arrays and objects are not kept alive, and one that has a use of its own by now is let be: it has
+the step's own numbers, another step was made with what was written, or it is an argument of a call.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.dtypes import is_float
+from wengert.core.words.warn import warn_user
+from wengert.errors import CopiedWarning
+from wengert.runtime.outside.capture_walk import CaptureWalk
+from wengert.runtime.outside.reads import reads_of
+
+Array: TypeAlias = np.ndarray[Any, Any]
+Mark: TypeAlias = tuple[int, ...]
+MOST_CALLS = 256  # from one look to the next
+ALWAYS = 16  # looks that are made in any case; later ones, and long ones, only after a while
+LONG = 2e-3  # seconds
+LEAST_WORK = 100  # how much longer than a look that while is, at least
+SMALL = 2**12  # bytes of an array whose checksum is that of all of it
+MOST_OBJECTS = 64  # that are looked into: ensembles may have many members
+COLUMNS = 251  # sums that the checksum of a larger one is of: a prime, unlike the lengths of rows
+NEAR = 1e-4  # how far numbers are apart, at most, that are those of the step but for rounding
+
+
+def mark_of(x: Array) -> Mark:
+    """What tells whether the numbers of an array are others than before, in little time."""
+    content = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
+    if content.size <= SMALL:
+        return (zlib.crc32(content.data),)
+    rows = content.size // (8 * COLUMNS)
+    words = content[: 8 * COLUMNS * rows].view(np.uint64).reshape(rows, COLUMNS)
+    sums = np.add.reduce(words, axis=0)  # several times as fast as a checksum
+    rest = content[8 * COLUMNS * rows :]
+    return zlib.crc32(sums.view(np.uint8).data), zlib.crc32(rest.data)
+
+
+class _TakenArray:
+    """An array that steps were made with, and what the last of them found in it."""
+
+    def __init__(self, x: Array) -> None:
+        self.array = weakref.ref(x)
+        self.mark = mark_of(x)
+
+
+_taken: weakref.WeakValueDictionary[int, _TakenArray] = weakref.WeakValueDictionary()
+
+
+def _take(x: Array) -> _TakenArray:
+    known = _taken.get(id(x))
+    if known is None or known.array() is not x:
+        known = _taken[id(x)] = _TakenArray(x)
+    else:
+        known.mark = mark_of(x)
+    return known
+
+
+def _is_taken(x: Any) -> bool:
+    """Whether a step was made with an array."""
+    known = _taken.get(id(x))
+    return known is not None and known.array() is x
+
+
+@dataclass
+class GivenArray:
+    """An array that was given, what was in it, and the step's own copy."""
+
+    tree_name: str  # model or state
+    name: str  # what messages call it
+    taken: _TakenArray
+    mark: Mark
+    live: Array
+
+    @property
+    def array(self) -> Array | None:
+        return self.taken.array()
+
+    def accept(self) -> None:
+        """Take what is in the array for what was given."""
+        x = self.array
+        if x is not None:
+            self.mark = mark_of(x)
+
+    def warn(self) -> None:
+        _warn(self.tree_name, f"{self.name} that it was made with was written to", "array")
+
+
+class GivenObject:
+    """A dataclass that was given, and what was in it. Dicts and lists have no weak references."""
+
+    def __init__(self, tree_name: str, x: Any, lives: Mapping[int, Array]) -> None:
+        self.tree_name, self.object = tree_name, weakref.ref(x)
+        self.has_other_use = False  # whether it has arrays of this step, or of another one
+        leaves = tree.leaves(x)
+        self._arrays = [*map(_reference, leaves)]
+        self._lives = [lives[id(leaf)] for leaf in leaves]
+        self._numbers = dict(tree.plain_values(x))
+
+    def change(self) -> str | None:
+        """What was put into the object that concerns the step, in words."""
+        x, name = self.object(), self.tree_name
+        try:
+            leaves = tree.leaves(x)
+        except Exception:  # it is no model any more
+            return None
+        if len(leaves) != len(self._arrays):
+            return f"the {name} that it was made with has other arrays by now"
+        for i, leaf in enumerate(leaves):
+            if leaf is self._arrays[i]():
+                continue
+            if not (_is_taken(leaf) or _is_near(np.asarray(leaf), self._lives[i])):
+                return f"leaf {tree.paths(x)[i]!r} of the {name} that it was made with was replaced"
+            self.has_other_use = True
+        return None
+
+    def other_number(self, loss: Any) -> tuple[str, Any, Any] | None:
+        """The path of a number or text that was set, and that code of the loss or of the object
+        could read; what it is now, and what it was.
+        """
+        x = self.object()
+        now = dict(tree.plain_values(x))
+        changed = [path for path, was in self._numbers.items() if now.get(path, was) != was]
+        if not changed:
+            return None
+        walk = CaptureWalk()
+        walk.follow([loss, x])
+        names = {name for code in walk.found.codes for name in reads_of(code).attributes}
+        for path in changed:
+            if path.rpartition(".")[2] in names:
+                return path, now[path], self._numbers[path]
+        self._numbers = now
+        return None
+
+    def has_some_of(self, arrays: Collection[int]) -> bool:
+        """Whether one of its arrays is among these, given by their ids."""
+        return any(id(array()) in arrays for array in self._arrays)
+
+    def accept(self) -> None:
+        """Take what is in the object for what was given, if it is of the same form."""
+        try:
+            leaves = tree.leaves(self.object())
+        except Exception:  # it is no model any more
+            return
+        if len(leaves) == len(self._arrays):
+            self._arrays = [*map(_reference, leaves)]
+
+
+def _reference(leaf: Any) -> Callable[[], Any]:
+    """How to find an array as long as it lives; NumPy's numbers have no weak references."""
+    return weakref.ref(leaf) if isinstance(leaf, np.ndarray) else lambda: leaf
+
+
+def _warn(tree_name: str, done: str, thing: str) -> None:
+    warn_user(
+        f"TrainStep: {done}; a step has a copy of its {tree_name}, and goes on with that. Write "
+        f"into the arrays of step.{tree_name}, or assign a whole {tree_name} to step.{tree_name}. "
+        f"If the {thing} has another use by now, make the step with wg.tree.copy({tree_name}).",
+        CopiedWarning,
+    )
+
+
+def given_objects(
+    tree_name: str, x: Any, given: Iterable[Any], live: Iterable[Array]
+) -> list[GivenObject]:
+    """The outermost dataclasses of a tree, whose arrays are given beside the step's copies."""
+    lives = {id(leaf): copy for leaf, copy in zip(given, live, strict=True)}
+    return [GivenObject(tree_name, each, lives) for each in _dataclasses(x)]
+
+
+def _dataclasses(x: Any) -> Iterator[Any]:
+    if isinstance(x, dict | list | tuple):
+        for each in x.values() if isinstance(x, dict) else x:
+            yield from _dataclasses(each)
+    elif is_dataclass(x) and not isinstance(x, type) and type(x).__weakrefoffset__:
+        yield x
+
+
+def given_arrays(
+    tree_name: str, names: Iterable[str], given: Iterable[Any], live: Iterable[Array]
+) -> list[GivenArray]:
+    """The arrays of a tree beside the step's copies of them. What was made of a number, or of an
+    array of another library, is gone at once.
+    """
+    found = []
+    for name, x, copy in zip(names, given, live, strict=True):
+        if type(x) is np.ndarray:
+            taken = _take(x)
+            found.append(GivenArray(tree_name, name, taken, taken.mark, copy))
+    return found
+
+
+class GivenTrees:
+    """All arrays that a step was given, and when to look at them: in calls 1, 2, 3, 5, 9, …, from
+    then on in one of 256, and where somebody asks. Members of an ensemble have one for all.
+    """
+
+    def __init__(self, loss: Any) -> None:
+        self._loss = loss
+        self._arrays: list[GivenArray] = []
+        self._objects: list[GivenObject] = []
+        self._due = 0  # how many calls there are before the next one that looks
+        self._looks, self._taken, self._not_before = 0, 0.0, 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left that could be written to."""
+        return not (self._arrays or self._objects)
+
+    def add(self, arrays: Sequence[GivenArray], objects: Sequence[GivenObject]) -> None:
+        self._arrays += arrays
+        self._objects += objects[: max(MOST_OBJECTS - len(self._objects), 0)]
+
+    def calls_left(self, calls: int) -> int:
+        """How many calls may be made before one that looks, after so many."""
+        return self._due - calls
+
+    def before_call(self, calls: int, batch: Sequence[Any]) -> None:
+        """Look, if it is time for it, before the call that follows so many others."""
+        if calls >= self._due:
+            self._due = calls + max(min(calls, MOST_CALLS), 1)
+            self.look(batch)
+
+    def let_be(self, arguments: Sequence[Any]) -> None:
+        """Forget arrays that are arguments of a call: they have a use of their own."""
+        if not self._arrays:
+            return
+        try:
+            met = {id(x) for x in tree.leaves(tuple(arguments))}
+        except Exception:  # no tree of arrays; that is said where they are used
+            return
+        self._arrays = [each for each in self._arrays if id(each.array) not in met]
+        self._objects = [each for each in self._objects if not each.has_some_of(met)]
+
+    def look(self, arguments: Sequence[Any] = ()) -> None:
+        """Warn, once, where something was written into a tree, but for arguments of a call."""
+        if self.is_over:
+            return
+        begin = time.perf_counter()
+        seldom = self._looks >= ALWAYS or self._taken > LONG
+        if seldom and begin < self._not_before:
+            return
+        self._looks += 1
+        if arguments:
+            self.let_be(arguments)
+        before = time.thread_time()  # what others do meanwhile does not count
+        self._warn_of_changes()
+        self._taken = time.thread_time() - before
+        self._not_before = begin + self._taken * (1 + LEAST_WORK)
+
+    def _warn_of_changes(self) -> None:
+        self._objects = [
+            each for each in self._objects if each.object() is not None and not each.has_other_use
+        ]
+        found = ((each, each.change()) for each in self._objects)
+        changed = next((pair for pair in found if pair[1] is not None), None)
+        written = self._written() if changed is None else None
+        if changed is not None and changed[1] is not None:
+            self._arrays, self._objects = [], []
+            _warn(changed[0].tree_name, changed[1], changed[0].tree_name)
+        elif written is not None:
+            self._arrays, self._objects = [], []
+            written.warn()
+        else:
+            self._warn_of_numbers()
+
+    def _warn_of_numbers(self) -> None:
+        """Warn, once, of a number that was set and is part of the program."""
+        for each in self._objects:
+            found = each.other_number(self._loss)
+            if found is not None:
+                path, now, was = found
+                self._arrays, self._objects = [], []
+                warn_user(
+                    f"TrainStep: {path!r} of the {each.tree_name} that it was made with was set to "
+                    f"{now!r}; a step has a copy of its {each.tree_name}, where it is {was!r}, and "
+                    "numbers are part of its program. Pass it as an argument of the loss, or make "
+                    "a new step.",
+                    CopiedWarning,
+                )
+                return
+
+    def _written(self) -> GivenArray | None:
+        """An array whose numbers are others, for no reason that is known. Arrays that are gone are
+        forgotten, and those that have the step's numbers: somebody copies these, or takes the same
+        steps.
+        """
+        kept = []
+        marks: dict[int, Mark] = {}  # members may have been given one array
+        for each, x in [(each, each.array) for each in self._arrays]:
+            if x is None:
+                continue
+            now = marks[id(x)] if id(x) in marks else marks.setdefault(id(x), mark_of(x))
+            if now not in (each.mark, each.taken.mark):
+                if _is_near(x, each.live):
+                    continue
+                return each
+            each.mark = now
+            kept.append(each)
+        self._arrays = kept
+        return None
+
+    def accept(self) -> None:
+        """Take what is in the arrays for what was given: the step's own were assigned."""
+        for array in self._arrays:
+            array.accept()
+        for thing in self._objects:
+            thing.accept()
+
+
+def _is_near(x: Array, live: Array) -> bool:
+    if x.shape != live.shape or not is_float(live.dtype):  # it may be reshaped in place
+        return bool(np.array_equal(x, live))
+    with np.errstate(all="ignore"):
+        scale = float(np.max(np.abs(live), initial=0.0))
+        return bool(np.allclose(x, live, NEAR, NEAR * scale, equal_nan=True))
