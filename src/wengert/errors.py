@@ -308,9 +308,11 @@ class DropoutWarning(WengertWarning):
 
 class BatchNormWarning(WengertWarning):
     """The loss of a TrainStep was evaluated, and a BatchNorm in it has `training=True` there, too:
-    what is measured depends on which rows share a batch.
+    what is measured depends on which rows share a batch. Or a loss does not return the new state of
+    one, and its running statistics stay what they are.
 
     Evaluate another function, with `training=False`; in `wg.train.fit` it is `validation_loss`.
+    Carry the state: `TrainStep(loss, model, optimizer, state=norm.initial_state())`.
     """
 
 

@@ -209,3 +209,30 @@ def test_a_batch_norm_that_trains_where_it_is_evaluated(carries):
     if carries:
         assert not warned(lambda: fit(validation_loss=measured))
         assert not warned(lambda: step.evaluate(measured, step.state, rows, batch_size=4))
+
+
+@pytest.mark.parametrize("kept", ["returned", "computed with", "dropped", "closed over"])
+def test_statistics_of_batches_that_a_loss_drops_are_told(kept):
+    norm = wg.nn.BatchNorm(3, dtype=np.float64)
+    first = norm.initial_state()
+
+    def loss(model, state, x):
+        y, new = model(x, state, training=True)
+        if kept == "computed with":
+            new = wg.tree.map(lambda each: 1.0 * each, new)
+        return wg.mean((y - 1) ** 2), state if kept == "dropped" else new
+
+    carries = kept != "closed over"
+    step = wg.TrainStep(
+        loss if carries else lambda model, x: loss(model, first, x)[0],
+        norm,
+        wg.optim.SGD(0.1),
+        state=first if carries else None,
+    )
+    found = warned(lambda: step(np.arange(12.0).reshape(4, 3)))
+    told = {
+        "dropped": "Return it: return value, new_state",
+        "closed over": "Carry it: TrainStep(…, state=norm.initial_state())",
+    }
+    assert [each.category for each in found] == [BatchNormWarning] * (kept in told)
+    assert all(told[kept] in str(each.message) for each in found)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from typing import NamedTuple
 
 from wengert.core.process.meanwhile import Meanwhile
+from wengert.core.types import Value
 from wengert.core.words.source import Line, user_line
 
-_lines = Meanwhile[list[Line | None]]()  # while somebody asks
+
+class BatchStatistics(NamedTuple):
+    """Where a layer uses the statistics of its batch, and the running mean that it makes of them,
+    for whoever predicts later.
+    """
+
+    line: Line | None
+    running: Value
 
 
-def noting_batch_statistics() -> AbstractContextManager[list[Line | None]]:
-    """The lines where a layer uses the statistics of its batch, meanwhile."""
-    return _lines.said([])
+_noted = Meanwhile[list[BatchStatistics]]()  # while somebody asks
 
 
-def note_batch_statistics() -> None:
+def noting_batch_statistics() -> AbstractContextManager[list[BatchStatistics]]:
+    """Where layers use the statistics of their batches, meanwhile."""
+    return _noted.said([])
+
+
+def note_batch_statistics(running: Value) -> None:
     """Say that a layer uses them here."""
-    if _lines.value is not None:
-        _lines.value.append(user_line())
+    if _noted.value is not None:
+        _noted.value.append(BatchStatistics(user_line(), running))

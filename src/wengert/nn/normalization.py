@@ -165,9 +165,12 @@ class BatchNorm(Explained):
                 for each in (state["mean"], state["var"], self.scale, self.shift)
             )
             return (x - mean) / op.sqrt(var + self.eps) * scale + shift, state
-        note_batch_statistics()
-        if is_batch_shared():
-            return self._over_whole_batch(x, state)
+        y, new = self._over_whole_batch(x, state) if is_batch_shared() else self._over(x, state)
+        note_batch_statistics(new["mean"])
+        return y, new
+
+    def _over(self, x: Value, state: dict[str, Any]) -> tuple[Value, dict[str, Any]]:
+        """Normalized over x itself, and the new state."""
         self._require_several(x)
         feature = self.axis % len(x.shape)
         axes = tuple(i for i in range(len(x.shape)) if i != feature)

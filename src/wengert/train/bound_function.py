@@ -20,7 +20,7 @@ from wengert.core.table import op
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import BatchNormWarning, DropoutWarning
-from wengert.functions.batch_statistics import noting_batch_statistics
+from wengert.functions.batch_statistics import BatchStatistics, noting_batch_statistics
 from wengert.functions.dropout import noting_dropout
 from wengert.interpret.called_again import in_bound_function
 from wengert.ops.generator import Generator
@@ -193,7 +193,7 @@ def own_arrays(engine: Engine, parameters: FunctionParameters) -> dict[str, Any]
 
 
 def _warn_as_in_training(
-    dropping: Sequence[Line | None], normalizing: Sequence[Line | None]
+    dropping: Sequence[Line | None], normalizing: Sequence[BatchStatistics]
 ) -> None:
     """Warn of lines of a loss that do what only training should."""
     if dropping:
@@ -205,7 +205,7 @@ def _warn_as_in_training(
             "with training=False, which takes the state: step.evaluate(f, step.state, …), or "
             "validation_loss=f in wg.train.fit.",
             BatchNormWarning,
-            normalizing[0],
+            normalizing[0].line,
         )
 
 

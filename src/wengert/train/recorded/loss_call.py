@@ -12,7 +12,8 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
-from wengert.errors import DropoutWarning
+from wengert.errors import BatchNormWarning, DropoutWarning
+from wengert.functions.batch_statistics import BatchStatistics, noting_batch_statistics
 from wengert.functions.dropout import noting_idle_dropout
 from wengert.interpret.called_again import in_loss
 from wengert.interpret.picked import picked_from
@@ -59,12 +60,53 @@ def call_loss(
     if plan.parameters.wants_averaged:
         averages = averages_of(plan.storage, live.weights, live.states)
         given[AVERAGED] = plan.storage.tree(leaves_of(plan.storage, averages, fixed))
-    with noting_idle_dropout() as idle, in_loss():
+    with noting_idle_dropout() as idle, noting_batch_statistics() as normalizing, in_loss():
         returned = plan.parameters.call(plan.loss, [model, *state, *batch], given)
+    if normalizing:
+        _warn_of_dropped_statistics(normalizing, returned, plan.carried is not None)
     if idle and (GENERATOR not in given or not given[GENERATOR].used):
         _warn_of_idle_dropout(idle, plan.parameters.wants_rng)
     _warn_of_integers(plan.storage, fixed)
     return returned
+
+
+def _warn_of_dropped_statistics(
+    normalizing: Sequence[BatchStatistics], returned: Any, carries: bool
+) -> None:
+    """Warn of running statistics that nothing that the loss returns is computed from: who predicts
+    by them has those of the beginning.
+    """
+    for line, running in normalizing:
+        level = getattr(running, "level", None)
+        if not isinstance(level, Trace) or running.handle in _read_for(level, returned):
+            continue
+        repair = (
+            "Return it: return value, new_state"
+            if carries
+            else "Carry it: TrainStep(…, state=norm.initial_state()), "
+            "def loss(model, state, x, y): …; return value, new_state"
+        )
+        warn_user(
+            "BatchNorm: the new state of a layer with training=True is not what the loss of a "
+            "TrainStep returns; its running mean and variance stay what they are, and predictions "
+            f"with training=False will be wrong. {repair}.",
+            BatchNormWarning,
+            line,
+        )
+
+
+def _read_for(level: Trace, returned: Any) -> set[int]:
+    """The numbers of all nodes that what was returned is computed from."""
+    leaves = [x for x in tree.leaves(returned) if isinstance(x, Tensor)]
+    for i, x in enumerate(leaves):
+        while isinstance(x.value, Tensor) and x.level is not level:
+            x = x.value
+        leaves[i] = x
+    found = {x.handle for x in leaves if x.level is level}
+    for number in range(len(level.graph.nodes) - 1, -1, -1):
+        if number in found:
+            found.update(i for i in level.graph.nodes[number].operands if i is not None)
+    return found
 
 
 def _warn_of_integers(storage: Storage, fixed: FixedArrays) -> None:
