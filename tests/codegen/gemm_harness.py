@@ -17,7 +17,7 @@ from wengert.codegen.llvm.machine.native import Native, object_code
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
 from wengert.codegen.numerics import INNER
-from wengert.codegen.targets.cpu.target import host
+from wengert.codegen.targets.cpu.target import Target, host
 from wengert.core.dtypes import DType
 
 _POINTER, _INTEGER = ctypes.c_void_p, ctypes.c_int64
@@ -30,11 +30,11 @@ FINISH = ctypes.CFUNCTYPE(None, _POINTER, *[_INTEGER] * 5)
 _GUARD = 0xA5
 
 
-def module_text(dtype: DType, width: int, sizes: tuple[int, ...] = ()) -> str:
+def module_text(dtype: DType, width: int | Target, sizes: tuple[int, ...] = ()) -> str:
     """A module with the product function of a dtype, and `product` that calls it; m and n may be
-    known.
+    known. It is for this machine with vectors of a width, or for another target.
     """
-    module = Module(host() if width is None else replace(host(), width=width))
+    module = Module(width if isinstance(width, Target) else replace(host(), width=width))
     name = gemm(module, dtype, *sizes)
     code = Code(module)
     code.do(f"call void @{name}({PARAMS})")
@@ -43,7 +43,7 @@ def module_text(dtype: DType, width: int, sizes: tuple[int, ...] = ()) -> str:
 
 
 @lru_cache
-def _product(dtype: DType, width: int, sizes: tuple[int, ...]) -> tuple[Native, Any]:
+def _product(dtype: DType, width: int | Target, sizes: tuple[int, ...]) -> tuple[Native, Any]:
     native = Native(object_code(module_text(dtype, width, sizes)), ("product",))
     return native, native.function("product", *_ARGUMENTS)
 
@@ -87,7 +87,7 @@ def _literal(dtype: DType) -> tuple[Native, Any]:
 def product(
     a: np.ndarray,
     b: np.ndarray,
-    width: int = 16,
+    width: int | Target = 16,
     finish: Callable[[np.ndarray, tuple[int, ...]], None] | None = None,
     sizes: tuple[int, ...] = (),
 ) -> np.ndarray:

@@ -103,12 +103,18 @@ def _number(
 
 
 def _units(
-    special: Special, types: Sequence[ArrayType], params: dict[str, Any], writer: _Writer
-) -> tuple[Index, Index]:
-    """All that workers could divide between them."""
+    special: Special,
+    types: Sequence[ArrayType],
+    params: dict[str, Any],
+    writer: _Writer,
+    chunks: int,
+) -> list[tuple[Index, Index]]:
+    """All that workers could divide between them, in so many chunks."""
     if special.units is None:
-        return 0, 1
-    return 0, writer.number(_number(special.units, types, params, writer.dynamic))
+        return [(0, 1)]
+    count = _number(special.units, types, params, writer.dynamic)
+    ends = [writer.number(count * i // chunks) for i in range(1, chunks + 1)]
+    return list(zip([0, *ends], ends, strict=False))
 
 
 def run_special(
@@ -120,10 +126,12 @@ def run_special(
     width: int = 16,
     lanes: int = 16,
     dynamic: bool = False,
+    chunks: int = 1,
 ) -> tuple[np.ndarray[Any, Any], ...]:
     """The outputs of a kernel for these operands and canonical params; raises Failed.
 
-    `width` is that of the hardware vectors, `dynamic` leaves all sizes and strides to run time.
+    `width` is that of the hardware vectors, `dynamic` leaves all sizes and strides to run time,
+    `chunks` are one after the other what workers would do at once.
     """
     types = tuple(type_of(x) for x in operands)
     assert op.type is not None
@@ -132,17 +140,10 @@ def run_special(
     code = Code(Module(host() if width is None else replace(host(), width=width)), lanes)
     writer = _Writer(code, dynamic)
     names = [f"%x{i}" for i in range(len(operands))], [f"%y{i}" for i in range(len(results))]
-    special.emit(
-        KernelCall(
-            code,
-            tuple(writer.operand(*pair) for pair in zip(names[0], operands, strict=True)),
-            tuple(writer.output(*pair) for pair in zip(names[1], results, strict=True)),
-            params,
-            "%scratch",
-            writer.fail,
-            _units(special, types, params, writer),
-        )
-    )
+    given = tuple(writer.operand(*pair) for pair in zip(names[0], operands, strict=True))
+    wanted = tuple(writer.output(*pair) for pair in zip(names[1], results, strict=True))
+    for units in _units(special, types, params, writer, chunks):
+        special.emit(KernelCall(code, given, wanted, params, "%scratch", writer.fail, units))
     pointers = [*names[0], *names[1], "%scratch", "%table", "%failed"]
     code.function("kernel", ", ".join(f"ptr {name}" for name in pointers), "")
     native = Native(object_code(code.module.text()), ("kernel",))

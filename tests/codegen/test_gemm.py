@@ -1,5 +1,6 @@
 """Matrix products of floats: one order of sums, whatever the sizes, strides and lanes."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product as pairs
 
@@ -19,6 +20,7 @@ from wengert.codegen.llvm.gemm.product import gemm, scratch_bytes
 from wengert.codegen.llvm.machine.native import assembly
 from wengert.codegen.llvm.text.vectors import Module
 from wengert.codegen.numerics import INNER
+from wengert.codegen.targets.cpu.target import host
 from wengert.core.dims import Dim
 
 FLOATS = [np.dtype("f4"), np.dtype("f8")]
@@ -96,6 +98,18 @@ def test_strides_change_no_bit(sizes, dtype, width):
     np.testing.assert_allclose(
         expected, a.astype("f8") @ b.astype("f8"), 0, 200 * np.finfo(dtype).eps * np.sqrt(k) * 40
     )
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("sizes", [(240, 270, 300), (70, 530, 520), (129, 128, 17)], ids=str)
+def test_smaller_registers_change_no_bit(sizes, dtype):
+    """Without AVX-512, tiles are smaller, and A is packed where its rows lie side by side."""
+    features = ",".join(each for each in host().features.split(",") if "avx512" not in each)
+    smaller = replace(host(), features=features)
+    a, b = matrices(*sizes, dtype)
+    expected = literal(a, b)
+    for left, right in pairs((plain, transposed), (plain, transposed)):
+        assert same_bits(product(left(a), right(b), smaller), expected), (left, right)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -52,6 +52,7 @@ from wengert.codegen.targets.cpu.splitting import (
     WHOLE,
     chunk,
     grain,
+    least_work,
     places_apart,
     work,
 )
@@ -269,7 +270,7 @@ class _Writer:
         else:
             frame = Frame(code, self.layout, program)
             taken = nanoseconds(frame, program, k, self.sizes)
-            share_out(code, f"{name}_chunk", taken, kernel.kind == "gemm")
+            share_out(code, f"{name}_chunk", taken, least_work(program, k, self.sizes))
         if kernel.partial is not None:
             loops: type[RowLoops | ColumnLoops]
             loops = RowLoops if kernel.kind == "rows" else ColumnLoops

@@ -5,7 +5,7 @@ at a time is copied together.
 
 from __future__ import annotations
 
-from wengert.codegen.llvm.convolution.geometry import Geometry, Laid, Room, put
+from wengert.codegen.llvm.convolution.geometry import Geometry, Laid, Room, one_distance, put
 from wengert.codegen.llvm.convolution.laying import RUN_WORDS
 from wengert.codegen.llvm.gemm.product import tiles_name
 from wengert.codegen.llvm.gemm.strips import Strips
@@ -104,7 +104,8 @@ class _BySpace:
         packed = code.compare("eq", geometry["w_packed"], 1)
         target = self.room.rest
         per_group = code.mul(geometry["outs"], self.inner)
-        sizes = [geometry[n] for n in ("groups", "outs", "channels")] + geometry.axes("window")
+        window = self._window_in_w()
+        sizes = [*(geometry[n] for n in ("groups", "outs", "channels")), *window]
         steps = [geometry[n] for n in ("w_group", "w_out", "w_channel")] + geometry.axes("w_step")
 
         def copy() -> list[str]:
@@ -128,6 +129,15 @@ class _BySpace:
         here = ["%w", geometry["w_group"], geometry["w_out"]]
         a, b, c = code.either(packed, ("ptr", "i64", "i64"), lambda: here, copy)
         return a, b, c
+
+    def _window_in_w(self) -> list[Index]:
+        """The sizes of a window's axes in w; one axis where all elements lie at one distance."""
+        code, geometry = self.code, self.geometry
+        held = one_distance(code, geometry)
+        first, second, last = geometry.axes("window")
+        whole = geometry.product([first, second, last])
+        pairs: list[tuple[Index, Index]] = [(1, first), (1, second), (whole, last)]
+        return [code.let(f"select i1 {held}, i64 {one}, i64 {each}") for one, each in pairs]
 
     def _image(self, unit: Index, _: list[str]) -> None:
         code, geometry, dtype = self.code, self.geometry, self.dtype

@@ -6,7 +6,7 @@ channels · window), with w, of which a block at a time is copied together.
 from __future__ import annotations
 
 from wengert.codegen.llvm.convolution.by_space import KERNEL_PARAMS, LONGEST
-from wengert.codegen.llvm.convolution.geometry import Geometry, Laid, Room, put
+from wengert.codegen.llvm.convolution.geometry import Geometry, Laid, Room, one_distance, put
 from wengert.codegen.llvm.convolution.laying import RUN_WORDS
 from wengert.codegen.llvm.gemm.product import tiles_name
 from wengert.codegen.llvm.gemm.strips import Strips
@@ -38,7 +38,7 @@ def scratch_elements(
 def define_by_window(module: Module, name: str, dtype: DType) -> None:
     """The function `name` with KERNEL_PARAMS.
 
-    for some images of one group in this chunk at a time:
+    for each part of the outputs, and some images of one group in this chunk at a time:
         for some channels at a time, as many as have whole blocks of K:
             lay the images among their zeros
             for each block of K:
@@ -74,7 +74,9 @@ class _ByWindow:
         code.function(self.name, KERNEL_PARAMS)
 
     def _chunk(self) -> None:
-        """Units are images, of one group after the other."""
+        """Units are images, of one group after the other, for one part of the outputs after the
+        other.
+        """
         code, geometry, room = self.code, self.geometry, Room(self.code)
         self.volume = code.mul(self.together, self.laid.volume)  # of one image
         fitting = code.div(_IMAGES, code.max(self.volume, 1))
@@ -89,19 +91,44 @@ class _ByWindow:
         self.windows = room.take(_ROWS * _ROW, self.dtype)
         self.sums = room.take(code.mul(rows, self.wide), self.dtype)
         self.weights = room.rest
+        images = code.mul(geometry["groups"], geometry["batch"])
+        # Who does all of it does it in one part, and copies windows once.
+        units = code.mul(images, geometry["parts"])
+        alone = code.compare("eq", code.sub("%to", "%from"), units)
+        self.parts = code.let(f"select i1 {alone}, i64 1, i64 {geometry['parts']}")
+
+        def part(number: Index, _: list[str]) -> None:
+            self.first_out, end = (self._part(code.add(number, i)) for i in range(2))
+            self.outs = code.sub(end, self.first_out)
+            before = code.mul(number, images)
+            first = code.max(code.sub("%from", before), 0)
+            self._groups(first, code.min(code.sub("%to", before), images), several)
+
+        code.loop(code.div("%from", code.max(images, 1)), self.parts, 1, part)
+
+    def _part(self, number: Index) -> Index:
+        """The output that this part of all outputs begins with: of whole vectors."""
+        code = self.code
+        vectors = code.div(self.wide, LONGEST)
+        place = code.div(code.mul(vectors, number), self.parts)
+        return code.min(code.mul(place, LONGEST), self.geometry["outs"])
+
+    def _groups(self, begin: Index, end: Index, several: Index) -> None:
+        """Images from `begin` to `end`, counted through all groups, several at a time."""
+        code, geometry = self.code, self.geometry
         batch = geometry["batch"]
 
         def group(g: Index, _: list[str]) -> None:
             before = code.mul(g, batch)
-            first = code.max(code.sub("%from", before), 0)
-            last = code.min(code.sub("%to", before), batch)
+            first = code.max(code.sub(begin, before), 0)
+            last = code.min(code.sub(end, before), batch)
 
             def images(n: Index, _: list[str]) -> None:
                 self._images(g, n, code.min(code.sub(last, n), several))
 
             code.loop(first, last, several, images)
 
-        code.loop(code.div("%from", batch), geometry["groups"], 1, group)
+        code.loop(code.div(begin, batch), geometry["groups"], 1, group)
 
     def _window_offsets(self, table: str, several: Index) -> str:
         """A table: where the window of each image and position begins."""
@@ -165,7 +192,7 @@ class _ByWindow:
         self, g: Index, c: Index, inner: tuple[Index, Index], rows: Index, begun: Index
     ) -> None:
         """The part of all sums that one block of K has; `begun` is 0 for the first."""
-        code, geometry, dtype = self.code, self.geometry, self.dtype
+        code, dtype = self.code, self.dtype
         first = code.compare("eq", begun, 0)
         (p, size) = inner
         run_count = self._write_runs(p, size)
@@ -187,7 +214,7 @@ class _ByWindow:
                 a = (code.address(self.windows, code.mul(i, _ROW), dtype), _ROW, 1)
                 at = code.mul(code.add(r, i), self.wide)
                 target = (code.address(self.sums, at, dtype), self.wide)
-                self.strips.write(a, b, target, (m, geometry["outs"], size), first)
+                self.strips.write(a, b, target, (m, self.outs, size), first)
 
             code.loop(0, held, self.rows_of_tiles, tiles)
 
@@ -239,6 +266,7 @@ class _ByWindow:
             rest, last = code.div(inside, windows[2]), code.mod(inside, windows[2])
             outer, middle = code.div(rest, windows[1]), code.mod(rest, windows[1])
             place = code.mul(g, geometry["w_group"])
+            place = code.add(place, code.mul(self.first_out, geometry["w_out"]))
             place = code.add(place, code.mul(code.add(c, channel), geometry["w_channel"]))
             for i, stride in zip((outer, middle, last), steps, strict=True):
                 place = code.add(place, code.mul(i, stride))
@@ -247,7 +275,7 @@ class _ByWindow:
             code.do(
                 f"call void @{self.tiles}_pack(ptr {to}, i64 {code.lanes}, i64 {step}, "
                 f"ptr {code.address('%w', place, dtype)}, i64 {steps[2]}, "
-                f"i64 {geometry['w_out']}, i64 {count}, i64 {geometry['outs']})"
+                f"i64 {geometry['w_out']}, i64 {count}, i64 {self.outs})"
             )
             return [str(code.add(k, count))]
 
@@ -256,15 +284,8 @@ class _ByWindow:
     def _long_piece(self) -> Index:
         """How many elements of a window lie at one distance in w: all, or those of a row."""
         code, geometry = self.code, self.geometry
-        windows, steps = geometry.axes("window"), geometry.axes("w_step")
-        row = code.mul(windows[2], steps[2])
-        plane = code.mul(windows[1], row)
-        held = "true"
-        for size, step, wanted in ((windows[1], steps[1], row), (windows[0], steps[0], plane)):
-            single = code.compare("eq", size, 1)
-            alike = code.compare("eq", step, wanted)
-            held = code.let(f"and i1 {held}, {code.let(f'or i1 {single}, {alike}')}")
-        return code.let(f"select i1 {held}, i64 {self.window}, i64 {windows[2]}")
+        held = one_distance(code, geometry)
+        return code.let(f"select i1 {held}, i64 {self.window}, i64 {geometry['window2']}")
 
     def _write_sums(self, g: Index, n: Index, count: Index) -> None:
         """y[n, g, o, t] = sums[n, t, o]."""
@@ -274,7 +295,8 @@ class _ByWindow:
 
             def image(i: Index, _: list[str]) -> None:
                 unit = code.add(code.mul(code.add(n, i), geometry["groups"]), g)
-                y = code.address("%y", code.mul(code.mul(unit, outs), positions), dtype)
+                row = code.add(code.mul(unit, outs), self.first_out)
+                y = code.address("%y", code.mul(row, positions), dtype)
                 rows = code.mul(code.mul(i, positions), self.wide)
                 sums = code.address(self.sums, rows, dtype)
 
@@ -288,6 +310,6 @@ class _ByWindow:
 
                     code.loop(0, positions, 1, position)
 
-                code.loop(0, outs, 1, output)
+                code.loop(0, self.outs, 1, output)
 
             code.loop(0, count, 1, image)

@@ -25,6 +25,10 @@ from wengert.core.types import ArrayType
 
 _SPACE, _WINDOW = "space", "window"
 _LEADING = 3  # axes before those of space
+_ENOUGH_UNITS = 8  # for workers to have about the same each
+# Products of each element of w that a chunk should have, since it begins by copying w: one by one,
+# or by transposing squares of it.
+_PRODUCTS_OF_COPY = {_SPACE: 320, _WINDOW: 96}
 
 
 def _emit(call: KernelCall) -> None:
@@ -35,7 +39,7 @@ def _emit(call: KernelCall) -> None:
     params = call.params
     before = [pair[0] for pair in params["padding"]]
     steps = (params["stride"], params["dilation"], params["spread"], before)
-    geometry = write_geometry(code, (x, w, y), steps)
+    geometry = write_geometry(code, (x, w, y), steps, _parts(x.shape, w.shape, way))
     begin, end = call.units
     _call(code, function, [x.pointer, w.pointer, y.pointer, geometry, call.scratch], begin, end)
 
@@ -112,15 +116,47 @@ def _most(x: ArrayType, w: ArrayType, params: dict[str, Any], axis: int) -> Size
     return reach + 1 if isinstance(reach, Dim) else reach // stride + 1
 
 
+def _parts(x: Sequence[Size | str], w: Sequence[Size | str], way: str) -> int:
+    """How many parts the outputs are divided into, beside images: several where images are too few
+    for workers to have about the same each, as when a gradient is that of the first layer's window.
+    """
+    batch, groups, outs = x[0], x[1], w[1]
+    if not (isinstance(batch, int) and isinstance(groups, int) and isinstance(outs, int)):
+        return 1
+    if way == _SPACE:
+        return 1
+    return max(min(outs // by_space.LONGEST, _ENOUGH_UNITS // max(batch * groups, 1)), 1)
+
+
 def _units(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
-    """Images of each group: each is computed as a whole by one worker."""
-    x, _ = types
-    return x.shape[0] * x.shape[1]
+    """Images of each group, or the parts of their outputs: each is computed as a whole by one
+    worker.
+    """
+    x, w = types
+    return x.shape[0] * x.shape[1] * _parts(x.shape, w.shape, _way_of_types(types, params))
+
+
+def _way_of_types(types: Sequence[ArrayType], params: dict[str, Any]) -> str:
+    x, w = types
+    return _way(w.shape[-1], _most(x, w, params, len(w.shape) - _LEADING - 1))
+
+
+def _least(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
+    """Units of a chunk, so that it has several products for each element of w: it begins by copying
+    w together.
+    """
+    x, w = types
+    counts = [_most(x, w, params, axis) for axis in range(len(x.shape) - _LEADING)]
+    positions = product(tuple(counts))
+    if not isinstance(positions, int):
+        return 1
+    wanted = _PRODUCTS_OF_COPY[_way_of_types(types, params)]
+    return -(-wanted // max(positions, 1))
 
 
 def _common(module: Module, types: Sequence[ArrayType], params: dict[str, Any]) -> None:
-    x, w = types
-    _functions(module, x.dtype, _way(w.shape[-1], _most(x, w, params, len(w.shape) - 4)))
+    x, _ = types
+    _functions(module, x.dtype, _way_of_types(types, params))
 
 
-CONVOLUTION = {"convolution": Special(_emit, _scratch, _units, _common)}
+CONVOLUTION = {"convolution": Special(_emit, _scratch, _units, _common, _least)}

@@ -12,7 +12,7 @@ from wengert.codegen.llvm.text.vectors import Code, Index
 from wengert.core.dtypes import DType, int64
 
 SPACE = 3
-_SIZES = ("batch", "groups", "channels", "outs")
+_SIZES = ("batch", "groups", "channels", "outs", "parts")
 _AXES = ("size", "window", "count", "stride", "dilation", "spread", "before", "x_step", "w_step")
 _STEPS = ("x_batch", "x_group", "x_channel", "w_group", "w_out", "w_channel", "w_packed")
 WORDS = (*_SIZES, *(f"{name}{axis}" for name in _AXES for axis in range(SPACE)), *_STEPS)
@@ -22,6 +22,7 @@ def write_geometry(
     code: Code,
     arrays: tuple[StridedArray, StridedArray, StridedArray],
     steps: Sequence[Sequence[int]],  # stride, dilation, spread and padding before, along each axis
+    parts: int,  # of the outputs, which workers divide between them beside images
 ) -> str:
     """A pointer to the table of one convolution of x and w to y."""
     x, w, y = arrays
@@ -42,7 +43,7 @@ def write_geometry(
         along(x.strides[3:], 0),
         along(w.strides[3:], 0),
     )
-    values: list[Index] = [*x.shape[:3], w.shape[1], *(n for each in axes for n in each)]
+    values: list[Index] = [*x.shape[:3], w.shape[1], parts, *(n for each in axes for n in each)]
     values += [*x.strides[:3], *w.strides[:3], int(_is_packed(w))]
     place = code.let_first(f"alloca [{len(WORDS)} x i64], align 8")
     for number, value in enumerate(values):
@@ -85,6 +86,19 @@ class Geometry:
         for value in values:
             total = self.code.mul(total, value)
         return total
+
+
+def one_distance(code: Code, geometry: Geometry) -> str:
+    """Whether all elements of a window lie at one distance in w, that of its last axis."""
+    windows, steps = geometry.axes("window"), geometry.axes("w_step")
+    row = code.mul(windows[2], steps[2])
+    plane = code.mul(windows[1], row)
+    held = "true"
+    for size, step, wanted in ((windows[1], steps[1], row), (windows[0], steps[0], plane)):
+        single = code.compare("eq", size, 1)
+        alike = code.compare("eq", step, wanted)
+        held = code.let(f"and i1 {held}, {code.let(f'or i1 {single}, {alike}')}")
+    return held
 
 
 class Laid:

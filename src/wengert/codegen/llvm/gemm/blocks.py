@@ -96,6 +96,7 @@ class _Blocks:
         self.columns = block_columns(dtype)
         self.rows = _BYTES_OF_ROWS // dtype.itemsize // shape.rows * shape.rows
         self.large = _LARGE // dtype.itemsize
+        self.reads_across = shape.reads_across
 
     def block_of_columns(self, j: Index, _: list[str]) -> None:
         code = self.code
@@ -145,9 +146,12 @@ class _Blocks:
 
     def _block_of_a(self, a: str, rows: Index, inner: Index, behind_b: Index) -> MatrixPlace:
         """Where the block of A is, packed or not, and its strides. It is packed where its rows lie
-        side by side: a tile would read a cache line for every number.
+        side by side, unless tiles read it across: they would wait for a cache line for each k.
         """
         code = self.code
+        here = (a, "%a_row", "%a_inner")
+        if self.reads_across:
+            return here
 
         def pack() -> list[str]:
             target = self._at("%scratch", behind_b)
@@ -157,8 +161,7 @@ class _Blocks:
         across = code.compare("eq", "%a_row", 1)
         many = code.compare("sge", "%n", _MANY_COLUMNS)
         wanted = code.let(f"and i1 {across}, {many}")
-        here = [a, "%a_row", "%a_inner"]
-        x, y, z = code.either(wanted, ("ptr", "i64", "i64"), pack, lambda: here)
+        x, y, z = code.either(wanted, ("ptr", "i64", "i64"), pack, lambda: [*here])
         return x, y, z
 
     def _pack(self, to: MatrixPlace, source: MatrixPlace, sizes: tuple[Index, Index]) -> None:

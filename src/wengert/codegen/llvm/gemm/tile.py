@@ -21,6 +21,7 @@ STRIP_PARAMS = (
     "ptr %c, i64 %c_row, i64 %rows, i64 %columns, i64 %inner, i1 %first"
 )
 _ROWS_PER_POINTER = 4  # rows of A that one pointer serves, with the offsets 0, s, 2s and 3s
+_AHEAD = 24  # values of k that A is asked for before they are read
 _LONG = 128  # k from which on a tile lasts long enough to have its part of C fetched meanwhile
 
 
@@ -31,6 +32,9 @@ class Registers(NamedTuple):
     # Of strips of 1, 2 … vectors: the heights of tiles, falling; the last is 1. A tile is high
     # enough for its sums to hide the latency of one another's fma.
     heights: tuple[tuple[int, ...], ...]
+    # Whether a tile takes so long for each k that A can be read as it lies, with its rows side by
+    # side: a cache line for each k, which is asked for ahead.
+    reads_across: bool
 
     @property
     def vectors(self) -> int:
@@ -50,7 +54,8 @@ def registers(module: Module, dtype: DType) -> Registers:
     """
     many = (8, 3, 1), (14, 4, 1), (8, 3, 1)
     heights = many if module.target.registers == 32 else ((8, 2, 1), (6, 2, 1))
-    return Registers(min(module.width, module.target.register_bytes // dtype.itemsize), heights)
+    lanes = min(module.width, module.target.register_bytes // dtype.itemsize)
+    return Registers(lanes, heights, module.target.register_bytes == 64)
 
 
 def define_strip(module: Module, name: str, dtype: DType, vectors: int) -> None:
@@ -108,6 +113,7 @@ def _sums(
     for k in the block:
         y[v] = vector v of row k of B
         for each row r: x = A[r, k] in every lane; for each v: sums[r, v] = fma(x, y[v], sums[r, v])
+        ask for A[first and last r, k + _AHEAD], where A is read as it lies
     """
     e = Arithmetic(code, dtype)
     kind, pieces = code.type(dtype), code.pieces
@@ -115,6 +121,8 @@ def _sums(
     pointers = [code.address(a, code.mul(r, "%a_row"), dtype) for r in starts]
     offsets = [code.mul(r, "%a_row") for r in range(min(rows, _ROWS_PER_POINTER))]
     zero = e.const(0.0).parts[0]
+    shape, ahead = registers(code.module, dtype), code.mul(_AHEAD, "%a_inner")
+    asks = shape.reads_across and rows == shape.heights[vectors - 1][0]
 
     def step(_: Index, carried: list[str]) -> list[str]:
         b, *rest = carried
@@ -126,7 +134,10 @@ def _sums(
         after: list[str] = []
         for r in range(rows):
             base = at[r // _ROWS_PER_POINTER]
-            x = code.load_splat(code.address(base, offsets[r % _ROWS_PER_POINTER], dtype), dtype)
+            place = code.address(base, offsets[r % _ROWS_PER_POINTER], dtype)
+            x = code.load_splat(place, dtype)
+            if asks and r in (0, rows - 1):  # rows side by side lie in two lines at most
+                _ask_for(code, code.address(place, ahead, dtype))
             for v, y in enumerate(columns):
                 first = (r * vectors + v) * pieces
                 after += e.fma(x, y, Vector(tuple(sums[first : first + pieces]), dtype)).parts
@@ -138,6 +149,12 @@ def _sums(
     found = code.loop(0, "%inner", 1, step, carry)[1 + len(starts) :]
     each = [Vector(tuple(found[i : i + pieces]), dtype) for i in range(0, len(found), pieces)]
     return [each[i : i + vectors] for i in range(0, len(each), vectors)]
+
+
+def _ask_for(code: Code, place: str) -> None:
+    """Fetch the cache line of a place that is read later."""
+    hints = [("i32", "0"), ("i32", "3"), ("i32", "1")]  # to read, to keep, data
+    code.call("llvm.prefetch.p0", "void", ("ptr", place), *hints)
 
 
 def _opaque(code: Code, pointer: str) -> str:

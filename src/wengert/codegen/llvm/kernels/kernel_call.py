@@ -52,3 +52,5 @@ class Special:
     units: Callable[[Sequence[ArrayType], dict[str, Any]], Size] | None = None
     # Have the functions in a module that many programs share; they are compiled beside other work.
     common: Callable[[Module, Sequence[ArrayType], dict[str, Any]], None] | None = None
+    # How many units a chunk should not fall below: each chunk begins with work of its own.
+    least: Callable[[Sequence[ArrayType], dict[str, Any]], Size] | None = None

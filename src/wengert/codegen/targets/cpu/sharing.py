@@ -26,7 +26,6 @@ from wengert.codegen.targets.cpu.pool import set_workers, word
 from wengert.codegen.targets.cpu.pool_code import BEGIN_AT, BUSY, SHARE_AT
 from wengert.codegen.targets.cpu.splitting import (
     LEAST,
-    LEAST_OF_PRODUCT,
     PER_WORKER,
     WHOLE,
     grain,
@@ -136,9 +135,8 @@ def _set(code: Code, base: str, number: int, value: Index) -> None:
     code.do(f"store i64 {value}, ptr {at}, align 8")
 
 
-def share_out(code: Code, function: str, nanoseconds: Index, product: bool = False) -> None:
+def share_out(code: Code, function: str, nanoseconds: Index, least: int = LEAST) -> None:
     """Have a function of CHUNK run by whoever has time, the caller included, and wait for it."""
-    least = LEAST_OF_PRODUCT if product else LEAST
     code.do(f"call void @{IN_SHARES}(ptr %frame, ptr @{function}, i64 {nanoseconds}, i64 {least})")
 
 

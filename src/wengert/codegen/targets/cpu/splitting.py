@@ -70,6 +70,22 @@ def work(program: Program, number: int, sizes: Mapping[str, int]) -> float:
     )
 
 
+def least_work(program: Program, number: int, sizes: Mapping[str, int]) -> int:
+    """About how many nanoseconds of a kernel a chunk of it should not fall below."""
+    kernel = program.kernels[number]
+    if kernel.kind != "special":
+        return LEAST_OF_PRODUCT if kernel.kind == "gemm" else LEAST
+    node = program.node(kernel.members[0])
+    special = special_of(node)
+    if special.least is None or special.units is None:
+        return LEAST
+    types = [program.graph.type(i) for i in node.operands if i is not None]
+    least, units = (
+        number_of(count(types, node.params), sizes) for count in (special.least, special.units)
+    )
+    return max(LEAST, round(work(program, number, sizes) * least / max(units, 1)))
+
+
 def nanoseconds_of_bytes(code: Text, count: Index) -> Index:
     """What it takes to go over so many bytes."""
     return code.div(count, round(_BYTES))
