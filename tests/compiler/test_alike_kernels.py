@@ -114,6 +114,8 @@ def test_bits_do_not_depend_on_workers(name: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("WENGERT_GRAIN", "1")
     divided = wg.compile(PROGRAMS[name], threads=2).executable(*args)
     assert divided.program.divided
+    if name in ("chain", "folded", "picked"):  # maps, rows and columns
+        assert "_chunk_alike" in divided.text
     for _ in range(3):
         assert bits(divided(*args)) == bits(alone(*args))
 
@@ -198,3 +200,14 @@ def test_repetitions_cover_all_items():
             assert isinstance(each, Repetition)
             again += items[each.begin : each.begin + each.period] * each.turns
         assert again == items
+
+
+def test_sums_over_rows_are_alike_for_all_widths():
+    def sums(x: Any, y: Any) -> Any:
+        return np.sum(x, axis=0), np.sum(y, axis=0)
+
+    one, both = (
+        wg.compile(function, threads=1).executable(np.ones((300, 64)), np.ones((300, 256)))
+        for function in (lambda x, _: np.sum(x, axis=0), sums)
+    )
+    assert both.text.count(" alloca ") == one.text.count(" alloca ") > 0

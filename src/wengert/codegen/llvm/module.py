@@ -18,7 +18,7 @@ from wengert.codegen.kernel import (
     shown,
 )
 from wengert.codegen.kernel_text.names import body_prefixes
-from wengert.codegen.llvm.calling import RUN, Callee, Caller
+from wengert.codegen.llvm.calling import RUN, TABLE, Callee, Caller
 from wengert.codegen.llvm.committing import write_commit, write_finite_check
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall
 from wengert.codegen.llvm.kernels.registry import special_of
@@ -217,19 +217,42 @@ class _Writer:
         there is a function for a chunk, and another that shares the chunks out.
         """
         names = [f"{prefix}{k}" for k in range(len(program.kernels))]
+        written = self.define_chunks(program, names)
 
         def write(k: int, name: str, places: RowPlaces) -> None:
             kernel = program.kernels[k]
             for inner, body in zip(body_prefixes(names[k]), kernel.bodies, strict=False):
                 self.define_all(body, inner)
             if kernel.by_workers:
-                self.define(program, k, f"{name}_chunk")
+                if k not in written:
+                    self.define(program, k, f"{name}_chunk")
                 self.define_shared(program, k, name)
             else:
                 self.define(program, k, name, places)
 
         numbers = range(len(names))
         self.callees[id(program)] = self.define_alike(program, numbers, names, write)
+
+    def define_chunks(self, program: Program, names: Sequence[str]) -> set[int]:
+        """Write the chunks of kernels that are alike: one function, and for each kernel another
+        that calls it with the kernel's own numbers. Those that are written now.
+        """
+        if self.named:
+            return set()
+        find = KernelForms(self.layout, program)
+        forms = [find.of_chunks(k) for k in range(len(names))]
+        groups = alike(forms)
+        for group in groups:
+            function, first = f"{names[group[0]]}_chunk_alike", forms[group[0]]
+            assert first is not None
+            self.define(program, group[0], function, first.places)
+            for k in group:
+                form, code = forms[k], Code(self.module, 1)
+                assert form is not None
+                row = f"getelementptr (i64, ptr @{TABLE}, i64 {self.caller.table.add(form.row)})"
+                code.do(f"call void @{function}({CHUNK}, ptr {row})")
+                code.function(f"{names[k]}_chunk", CHUNK)
+        return {k for group in groups for k in group}
 
     def define_alike(
         self,

@@ -182,7 +182,9 @@ class ColumnLoops(FoldingLoops):
 
         levels = self.levels()
         width = self.tile_width(levels)
-        rooms = [[code.room(self.dtype(i), width) for i in self.folds] for _ in range(levels)]
+        # As much as for many columns: functions that differ in numbers only are alike.
+        most = self.widest(levels)
+        rooms = [[code.room(self.dtype(i), most) for i in self.folds] for _ in range(levels)]
 
         def tile(begin: Index, _: list[str]) -> None:
             stop = code.min(code.add(begin, width), main)
@@ -204,10 +206,13 @@ class ColumnLoops(FoldingLoops):
     def tile_width(self, levels: int) -> int:
         """Columns of a tile."""
         assert self.last is not None
-        size = levels * sum(self.dtype(i).itemsize for i in self.folds)
-        width = max(min(_ROOM // size, _WIDEST) // LANES, 1) * LANES
-        columns = self.extents[self.last]
+        columns, width = self.extents[self.last], self.widest(levels)
         return min(width, -(-columns // LANES) * LANES) if isinstance(columns, int) else width
+
+    def widest(self, levels: int) -> int:
+        """The same where there are many."""
+        size = levels * sum(self.dtype(i).itemsize for i in self.folds)
+        return max(min(_ROOM // size, _WIDEST) // LANES, 1) * LANES
 
 
 @dataclass(frozen=True)

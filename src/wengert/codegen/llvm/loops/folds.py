@@ -147,7 +147,7 @@ class FoldingLoops(Loops):
         def flat(i: Index, parts: list[str]) -> list[str]:
             return [p for x in body(i, self.grouped(parts, dtypes)) for p in x.parts]
 
-        return self.grouped(self.code.loop(begin, end, step, flat, carry), dtypes)
+        return self.grouped(self.code.loop(begin, end, step, flat, carry, adding=True), dtypes)
 
     def grouped(self, parts: list[str], dtypes: Sequence[Any]) -> list[Vector]:
         n = self.code.pieces

@@ -54,6 +54,18 @@ class KernelForms:
         kernel = self.program.kernels[number]
         if kernel.bodies or kernel.by_workers or prints(self.program.node(kernel.members[0])):
             return None
+        return self._form(number, checking)
+
+    def of_chunks(self, number: int) -> KernelForm | None:
+        """The form of what workers run in chunks; None where it has no like: only loops have, of
+        which nothing is left to do behind the last chunk.
+        """
+        kernel = self.program.kernels[number]
+        loops = kernel.kind in ("map", "rows", "columns")
+        alone = not kernel.by_workers or not loops or kernel.partial is not None
+        return None if alone else self._form(number, checking=False)
+
+    def _form(self, number: int, checking: bool) -> KernelForm | None:
         key = _KernelKey(self, number)
         found = key.made(checking)
         try:

@@ -41,7 +41,9 @@ class Loops:
         if by_workers is None:
             by_workers = self.kernel.by_workers
         self.frame = Frame(self.code, layout, program, "%worker" if by_workers else None, places)
-        self.params = CHUNK if by_workers else f"ptr {self.frame.params}"
+        self.params = f"ptr {self.frame.params}"
+        if by_workers:
+            self.params = CHUNK if places is None else f"{CHUNK}, ptr %numbers"
         self.values = Evaluator(self.frame, number, self.groups)
         self.extents = [
             self.frame.size(product(tuple(self.kernel.domain[axis] for axis in group)))

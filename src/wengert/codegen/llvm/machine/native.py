@@ -16,6 +16,7 @@ from llvmlite.binding import ffi
 from wengert.codegen.llvm.machine.background import Beside, uninterrupted
 from wengert.codegen.llvm.machine.common_functions import halves, split
 from wengert.codegen.llvm.machine.plain_functions import is_plain, without_plain
+from wengert.codegen.llvm.machine.strength_reduction import SWITCHED, off
 from wengert.codegen.numerics import LANES
 from wengert.codegen.targets.cpu.target import Target, host
 from wengert.core.process.ending import Ending, ending
@@ -73,7 +74,7 @@ def machine() -> dict[str, str]:
         "cpu": this.cpu,
         "features": this.features,
         "triple": this.triple,
-        "options": repr((OPTIONS, PLAIN_OPTIONS)),
+        "options": repr((OPTIONS, PLAIN_OPTIONS, SWITCHED)),
         "llvm": ".".join(map(str, llvm.llvm_version_info)),
         "llvmlite": llvmlite.__version__,
     }
@@ -98,8 +99,14 @@ def assembly(text: str, target: Target | None = None) -> str:
     if ending.near:
         ending.pass_or_stay()
     found = target or host()
+
+    def emitted() -> str:
+        module = _parsed(text, found)
+        with off:
+            return str(machine_for(found).emit_assembly(module))
+
     with door:
-        return uninterrupted(lambda: str(machine_for(found).emit_assembly(_parsed(text, found))))
+        return uninterrupted(emitted)
 
 
 @ending.whole
@@ -122,8 +129,9 @@ def _emitted(machine: Any, module: Any) -> bytes:
     """
     emit = getattr(ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
     if emit is None:
-        return bytes(machine.emit_object(module))
-    with ffi.OutputString() as fault:
+        with off:
+            return bytes(machine.emit_object(module))
+    with ffi.OutputString() as fault, off:
         buffer = emit(machine, module, 1, fault)
         if not buffer:
             raise CompileError(

@@ -31,7 +31,14 @@ def without_plain(text: str) -> tuple[str, str]:
         return text, ""
     rest = set(range(len(functions))) - plain
     own = part_of(head, functions, rest) if rest else ""
-    return own, _MARK + part_of(head, functions, plain)
+    return own, as_plain(part_of(head, functions, plain))
+
+
+def as_plain(text: str) -> str:
+    """The text of a module that is made as one of plain functions: whatever is in it, making it
+    takes longer than better code would ever save.
+    """
+    return _MARK + text
 
 
 def is_plain(text: str) -> bool:

@@ -73,6 +73,8 @@ class Text:
         self.lines: list[Any] = []
         self.block = "start"
         self._count = 0
+        # The index of the loop being written, if that carries its multiples along, and these.
+        self._multiples: tuple[str, dict[int, str]] | None = None
 
     # Lines.
 
@@ -150,11 +152,13 @@ class Text:
         step: Index,
         body: Callable[[Index, list[str]], Sequence[str] | None],
         carry: Sequence[tuple[str, str]] = (),
+        adding: bool = False,
     ) -> list[str]:
         """for i in range(begin, end, step), carrying (type, first value)s; their last values.
 
         `body(i, carried)` writes the body and returns the carried values after it. The step is
-        positive.
+        positive. Known multiples of i are added up from turn to turn, if `adding`: that pays where
+        the body is short.
 
             head:   i, carried = phi(begin and first values, the next i and values after the body)
                     if i < end: go to body, else to exit
@@ -166,7 +170,7 @@ class Text:
         def below(i: Index, _: list[str]) -> str:
             return self.let(f"icmp slt i64 {i}, {end}")
 
-        return self.repeat(below, body, carry, begin, step)[1]
+        return self.repeat(below, body, carry, begin, step, adding)[1]
 
     def repeat(
         self,
@@ -175,12 +179,15 @@ class Text:
         carry: Sequence[tuple[str, str]],
         begin: Index = 0,
         step: Index = 1,
+        adding: bool = False,
     ) -> tuple[Index, list[str]]:
         """While the i1 that `holds` writes is true, the body; the index and the carried values for
         which it was not.
         """
         k, before = self.fresh(), self.block
         i, carried = f"%i{k}", [f"%c{k}_{n}" for n in range(len(carry))]
+        around, self._multiples = self._multiples, (i, {}) if adding else None
+        ahead = self.place() if adding else []
         self.do(f"br label %head{k}")
         self.label(f"head{k}")
         position = len(self.lines)
@@ -191,8 +198,14 @@ class Text:
         self.do(f"br label %latch{k}")
         self.label(f"latch{k}")
         following = self.let(f"add nsw i64 {i}, {step}")
-        self.do(f"br label %head{k}")
         phis = [f"  {i} = phi i64 [ {begin}, %{before} ], [ {following}, %latch{k} ]"]
+        for factor, name in self._multiples[1].items() if self._multiples else ():
+            with self.writing(ahead):
+                first, by = self.mul(begin, factor), self.mul(step, factor)
+            last = self.let(f"add nsw i64 {name}, {by}")
+            phis.append(f"  {name} = phi i64 [ {first}, %{before} ], [ {last}, %latch{k} ]")
+        self._multiples = around
+        self.do(f"br label %head{k}")
         for name, (kind, first), last in zip(carried, carry, after, strict=True):
             phis.append(f"  {name} = phi {kind} [ {first}, %{before} ], [ {last}, %latch{k} ]")
         self.lines[position:position] = phis
@@ -285,7 +298,12 @@ class Text:
             return 0
         if x == 1:
             return y
-        return x if y == 1 else self.let(f"mul nsw i64 {x}, {y}")
+        if y == 1:
+            return x
+        if self._multiples is not None and x == self._multiples[0] and isinstance(y, int):
+            known = self._multiples[1]
+            return known.setdefault(y, f"{x}_{len(known)}")
+        return self.let(f"mul nsw i64 {x}, {y}")
 
     def div(self, x: Index, y: Index) -> Index:
         """x // y of numbers that are not negative; where y is 0, nothing is ever divided."""
