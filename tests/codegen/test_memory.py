@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from codegen.task_graphs import INPUT, Program, anything, checkpointed_mlp, training
 from wengert.codegen.memory import packing as memory
 from wengert.codegen.memory.packing import Packed, place
+from wengert.codegen.memory.shelf import Shelf
 from wengert.codegen.memory.task_order import Task, order, peak
 
 LINE = 64
@@ -118,6 +119,25 @@ def test_few_buffers_are_packed_as_tightly_as_can_be(seed):
 def _flow(p: Program, found: Sequence[int]):
     flow = memory.flow_of(p.tasks, p.sizes, p.kept, p.alias)
     return flow, found, memory.lifetimes(flow, found)
+
+
+@given(seeds, st.sampled_from([1, 5, 50]))
+def test_a_shelf_finds_the_lowest_free_place(seed, many):
+    """Every line is tried, from the first one on; with floors and without."""
+    random, moments, lines = Random(seed), 12, 40
+    shelf = Shelf(moments)
+    shelf.MANY = many
+    taken = np.zeros((moments, lines), bool)
+    for _ in range(20):
+        begin, size = random.randrange(moments), random.randint(1, 4)
+        end = min(moments - 1, begin + random.choice([0, 1, moments]))
+        free = ~taken[begin : end + 1].any(axis=0)
+        lowest = next((at for at in range(lines - size) if free[at : at + size].all()), None)
+        if lowest is None:
+            break
+        assert shelf.lowest(size * LINE, begin, end) == lowest * LINE
+        shelf.add(lowest * LINE, (lowest + size) * LINE, begin, end)
+        taken[begin : end + 1, lowest : lowest + size] = True
 
 
 def test_a_checkpointed_perceptron_of_32_layers_takes_less_than_half_its_activations():

@@ -44,7 +44,7 @@ def folded(w: Any, b: Any, xs: Any) -> Any:
 
 
 def picked(w: Any, b: Any, xs: Any) -> Any:
-    """Ops that find elements by position, and compute with where a view begins."""
+    """Ops that find elements by position, in views that begin elsewhere."""
     places = np.array([2, 0, 1])
     return [np.sum(np.concatenate([xs[t][places], b[None]]) * 2.0) for t in range(STEPS)]
 
@@ -133,6 +133,30 @@ def test_a_longer_loop_in_python_is_no_more_code():
     few, many = (wg.compile(steps(count)).executable(*args) for count in (30, 90))
     assert len(many.program.kernels) > 2 * len(few.program.kernels)
     assert functions(many) == functions(few)
+
+
+def test_a_longer_loop_that_looks_letters_up_is_no_more_code():
+    """Each step reads its letter at another place, and finds a column by it: the chain of a hidden
+    Markov model.
+    """
+
+    def likelihood(moves: Any, emits: Any, letters: Any) -> Any:
+        state = moves[0]
+        for letter in letters:
+            state = wg.logsumexp(state[:, None] + moves, axis=0) + emits[:, letter]
+        return wg.logsumexp(state)
+
+    rng = np.random.default_rng(0)
+    moves, emits, letters = rng.normal(size=(3, 3)), rng.normal(size=(3, 5)), np.arange(48) % 5
+    gradient = wg.value_and_grad(likelihood, argnums=(0, 1))
+    few, many = (
+        wg.compile(gradient).executable(moves, emits, letters[:count]) for count in (24, 48)
+    )
+    assert len(many.program.kernels) > len(few.program.kernels)
+    assert functions(many) == functions(few)
+    expected = wg.tree.leaves(gradient(moves, emits, letters))
+    for found, each in zip(wg.tree.leaves(many(moves, emits, letters)), expected, strict=True):
+        np.testing.assert_allclose(found, each, rtol=1e-12)
 
 
 def test_long_kernels_end_where_the_loop_does():

@@ -107,6 +107,10 @@ NUMPY: dict[str, Callable[[], Any]] = {
     "np.asarray: a Tensor, differentiated": lambda: differentiated(lambda x: np.asarray(x).sum()),
     "np.array: a Tensor of integers, traced": lambda: traced(lambda i: line[i], np.arange(2)),
     "np.fft.fft: an unknown function": lambda: differentiated(lambda x: np.fft.fft(x).sum()),
+    "np.linalg.eig: a function of complex results": lambda: differentiated(
+        lambda x: np.linalg.eig(wg.outer(x, x))[0].sum()
+    ),
+    "np.nanargmax: a function with another way to write it": lambda: differentiated(np.nanargmax),
     "np.frexp: an unknown ufunc": lambda: differentiated(lambda x: np.frexp(x)[0].sum()),
     "np.subtract.reduce: an unknown method, traced": lambda: traced(
         lambda x: np.subtract.reduce(x)

@@ -176,15 +176,16 @@ class Tensor:
             self._refuse(
                 "bool",
                 "a Python branch would take one side for all examples",
-                "Use wg.where(condition, a, b) or wg.cond, or branch on values that are not "
-                "batched",
+                "Use wg.where(condition, a, b) or wg.cond, for a loop that ends by itself "
+                "wg.while_loop, or branch on values that are not batched",
             )
         if self.value is not None:
             return bool(self.value)
         return self._refuse(
             "bool",
             "a Python branch would record one side only",
-            "Use wg.where(condition, a, b) or wg.cond, or branch on values that are not traced",
+            "Use wg.where(condition, a, b) or wg.cond, for a loop that ends by itself "
+            "wg.while_loop, or branch on values that are not traced",
         )
 
     def __float__(self) -> float:

@@ -18,12 +18,12 @@ until the arena is as small as the peak of the order (or nearly), below which no
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 
+from wengert.codegen.memory.shelf import Shelf
 from wengert.codegen.memory.tasks import (
     Flow,
     Task,
@@ -181,21 +181,14 @@ def _put_down(blocks: list[_Block]) -> _Packing:
     """Gives each block in turn the lowest place that is free for its lifetime."""
     height = 0
     offsets = []
-    placed: list[tuple[int, int, int, int]] = []  # offset, top, begin, end; by offset
+    shelf = Shelf(1 + max((block.end for block in blocks), default=0))
     for block in blocks:
-        begin, end, size = block.begin, block.end, block.size
-        bottom = 0
-        for other, other_top, other_begin, other_end in placed:
-            if other_begin <= end and begin <= other_end:
-                if other - bottom >= size:
-                    break
-                if other_top > bottom:
-                    bottom = other_top
-        top = bottom + size
+        bottom = shelf.lowest(block.size, block.begin, block.end)
+        top = bottom + block.size
         if top > height:
             height = top
         offsets.append(bottom)
-        insort(placed, (bottom, top, begin, end))
+        shelf.add(bottom, top, block.begin, block.end)
     return _Packing(blocks, offsets, height)
 
 

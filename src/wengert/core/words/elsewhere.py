@@ -28,6 +28,20 @@ _CHANGES = {
     "put_along_axis": "Write x = wg.at(x)[index].set(values), with an index for each axis",
     "putmask": "Write x = wg.where(mask, values, x)",
 }
+# Functions without one of the same name here, of whatever library.
+_INSTEAD = {
+    **dict.fromkeys(
+        ("eig", "eigvals", "logm", "schur"),
+        "Its result is complex, and there are no complex numbers; for symmetric matrices there is "
+        "wg.linalg.eigh",
+    ),
+    "nanargmax": "Write wg.argmax(wg.where(wg.isnan(x), -np.inf, x))",
+    "nanargmin": "Write wg.argmin(wg.where(wg.isnan(x), np.inf, x))",
+}
+_FOURIER = (
+    "There are no complex numbers; wg.fft.rfft and wg.fft.irfft transform along one axis, with "
+    "pairs of real arrays"
+)
 SCIPY_SPECIAL = "scipy.special."
 _LEAVE_OUT = "Leave it out"
 _BY_FUNCTION = "Write wg.grad(f)(x), where f computes the loss from x"
@@ -104,6 +118,10 @@ def function_of_wg(name: str) -> str:
         return "Convert the sparse matrix with toarray() first"
     if own in ("rfft", "irfft"):
         return f"Write wg.fft.{own}, where complex numbers are pairs of real arrays"
+    if name.startswith(("np.fft.", "scipy.fft.")):
+        return _FOURIER
+    if own in _INSTEAD:
+        return _INSTEAD[own]
     for space in ("linalg",) if name.startswith("np.linalg.") else ("", "linalg"):
         if own in op.public(space):
             return f"Write wg.{space}{'.' if space else ''}{own}"

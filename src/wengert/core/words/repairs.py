@@ -88,6 +88,9 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "repeat_interleave": "Write wg.repeat(x, count, axis=axis)",
         "scaled_dot_product_attention": "Write wg.attention(q, k, v, mask, causal)",
         "scatter": "Write wg.scatter_add(x, index, values)",
+        "sliding_window_view": (
+            "Write np.lib.stride_tricks.sliding_window_view: it takes Tensors, too"
+        ),
         **dict.fromkeys(
             ("softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels"), _CLASSES
         ),

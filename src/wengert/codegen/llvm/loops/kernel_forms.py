@@ -16,7 +16,6 @@ from wengert.codegen.kernel import COPY, Layout, Program, needs_memory
 from wengert.codegen.llvm.text.frame import FAILING, OFFSET, OUTPUT, WORD, OpenNumber
 from wengert.codegen.views import Root, StridedView
 from wengert.core.graph import Node
-from wengert.core.lowering import Pick
 from wengert.interpret.printing import prints
 from wengert.passes.cse import frozen
 
@@ -128,18 +127,16 @@ class _KernelKey:
         program, node = self.program, self.program.node(number)
         if (number, COPY) in program.owner and (number, COPY) in self.kernel.stores:
             return COPY, self.operand(number)
-        picks, reads = isinstance(node.op.lower, Pick), needs_memory(node)
-        operands = tuple(
-            [None if i is None else self.operand(i, picks, reads) for i in node.operands]
-        )
+        reads = needs_memory(node)
+        operands = tuple([None if i is None else self.operand(i, reads) for i in node.operands])
         params = frozen(node.params) if node.params else ()
         failing = self.forms.failing(node)
         fails = None if failing is None else self.number(FAILING, failing)
         other = program.rerouted.get(number)
-        read = None if other is None else self.view(other, False)
+        read = None if other is None else self.view(other)
         return (node.op, params, *_typed(node), operands, fails, read)
 
-    def operand(self, number: int, picks: bool = False, reads: bool = False) -> FormKey:
+    def operand(self, number: int, reads: bool = False) -> FormKey:
         """How an operand is read: where it is used, of the same kernel, or from memory, which some
         ops read only.
         """
@@ -148,12 +145,10 @@ class _KernelKey:
             return self.forms.inline(number)
         node, view = program.node(number), program.views[number]
         itself = view.root[0] == number
-        return (itself, *_typed(node), *self.view(view, picks))
+        return (itself, *_typed(node), *self.view(view))
 
-    def view(self, view: StridedView, picks: bool) -> FormKey:
-        """How elements are read. Where an op picks them by position, the writer computes with the
-        offset itself.
-        """
+    def view(self, view: StridedView) -> FormKey:
+        """How elements are read."""
         root, offset = view.root, view.offset
         if self.program.owner.get(root) == self.own_number:
             return self.members[root[0]], root[1], offset, view.strides
@@ -161,7 +156,7 @@ class _KernelKey:
         word = self.number(WORD, self.program.slots[root])
         if isinstance(offset, int) and offset != 0:
             place = self.number(OFFSET, offset)
-            return which, word, "at", offset if picks else place, view.strides, self.typed(root)
+            return which, word, "at", place, view.strides, self.typed(root)
         return which, word, offset, view.strides, self.typed(root)
 
     def typed(self, root: Root) -> Any:

@@ -281,7 +281,7 @@ class Evaluator:
         total = Position(0)
         for position, stride in zip(positions, view.strides, strict=True):
             total = self.at.add(total, self.at.scale(position, self.frame.size(stride)))
-        total = self.at.shift(total, self.frame.size(view.offset))
+        total = self.at.shift(total, self.frame.offset(view.offset))
         if self.code.lanes == 1 and mask is not None:
             # A scalar load has no mask: it reads the frame, which always exists.
             where = self.at.lanes(total).parts[0]
