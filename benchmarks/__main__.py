@@ -1,5 +1,5 @@
 """`python -m benchmarks [NAME …]`: measure groups of cases, or cases by the beginning of their
-names, all by default; or one of the commands `page`, `roofline`, `memory` and `bits`.
+names, all by default; or one of the commands `page`, `roofline`, `memory`, `bits`, `fixed_order`.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ COMMANDS = {
     "roofline": "draw the kernels of the training steps under the roofs: build/roofline.svg",
     "memory": "what calls allocate, and arenas beside JAX's temporaries",
     "bits": "the same bits for any number of threads, with and without a cache",
+    "fixed_order": "what the fixed order of sums costs beside a free one",
 }
 
 

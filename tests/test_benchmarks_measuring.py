@@ -23,6 +23,7 @@ from benchmarks import case as it
 from benchmarks import (
     catalog,
     disturbance,
+    fixed_order,
     harness,
     networks,
     page,
@@ -280,6 +281,30 @@ def test_kernels_under_the_roofs(monkeypatch):
     (profile,) = found.values()
     shown = [each for each in profile.kernels if each.share >= roofline.LEAST and each.flops]
     assert len(dots) == len(shown) > 3
+
+
+def test_the_price_of_the_fixed_order_is_that_of_two_programs(monkeypatch):
+    """Sums in another order have other bits, and nothing is left of it afterwards."""
+    monkeypatch.setenv("WENGERT_CACHE", "0")
+    made = {}
+    for title, function, shapes in (
+        ("sum", lambda x: np.sum(x, axis=1), ((70, 256),)),
+        ("matrix × vector", np.matmul, ((40, 600), (600,))),
+        ("dot", np.matmul, ((5000,), (5000,))),
+    ):
+        runs = made[title] = []
+
+        def make(function=function, shapes=shapes, runs=runs):
+            runs.append(fixed_order.compiled(function, *shapes))
+            return runs[-1]
+
+        told = fixed_order.row(title, make, 0.0)
+        assert told[0] == title
+        assert told[-1].startswith("≤ 5%: ")
+        fixed, free, again = (np.asarray(run()) for run in (*runs, make()))
+        np.testing.assert_array_equal(fixed, again)
+        np.testing.assert_allclose(free, fixed, 1e-4, 1e-3)
+        assert (free != fixed).any(), title
 
 
 def test_the_pages_show_what_is_in_the_json():

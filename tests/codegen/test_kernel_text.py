@@ -238,6 +238,9 @@ def test_every_field_is_met(monkeypatch):
     for function, args in cases:
         graph, sizes = trace_with_sizes(function, *args)
         note_fields(require_round_trips(run(graph), Options(sizes, grain=1)))
+    # What is written over `a` waits for what reads it for `b`.
+    graph, sizes = trace_with_sizes(lambda a, b: (a * 2, b + wg.sum(a)), f32(9), f32(7))
+    note_fields(require_round_trips(run(graph), Options(sizes, grain=1, written={0: 0, 1: 1})))
     for name in ("momentum", "radam", "lars"):
         for graph, options in programs_of_a_step(monkeypatch, name, 3):
             note_fields(require_round_trips(graph, options))

@@ -110,3 +110,31 @@ def test_room_that_nobody_reads_does_not_divide_kernels():
     with pytest.raises(wg.errors.NonFiniteError):
         finite(np.full((2, 3), np.nan), index, room)
     assert (room == 7.0).all()
+
+
+def test_numbers_do_not_stand_between_kernels():
+    """Numbers that are computed from arguments come first, and arrays are one kernel behind them:
+    in an update that is written over its arguments, and in any other program.
+    """
+    x = np.linspace(0, 1, 60, dtype=np.float32).reshape(6, 10)
+    rule = wg.optim.Adam(1e-2, weight_decay=0.1)
+
+    def arguments():
+        model = [x.copy()]
+        return model, [x + 1], rule.init(model), wg.tree.arrays(rule.scalars(1))
+
+    update = wg.compile(rule.update, donate=("model", "state"))
+    kernels = update.executable(*arguments()).program.kernels
+    assert [k.domain for k in kernels].count((6, 10)) == 1
+    given = arguments()
+    update(*given)
+    expected, _ = rule.update(*arguments())
+    np.testing.assert_allclose(given[0][0], expected[0], 1e-6)
+
+    def scaled(x, a, b):
+        return wg.tanh(x * wg.exp(a)) * wg.sqrt(b) + x
+
+    compiled = wg.compile(scaled)
+    numbers = x, np.float32(0.5), np.float32(2.0)
+    assert [k.domain for k in compiled.executable(*numbers).program.kernels] == [(), (6, 10)]
+    np.testing.assert_allclose(compiled(*numbers), scaled(*numbers), 1e-6)

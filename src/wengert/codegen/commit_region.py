@@ -94,7 +94,7 @@ def _joins(graph: Graph, commit: Collection[int]) -> set[int]:
 
 def _parts(graph: Graph, commit: Collection[int], joins: Collection[int]) -> dict[int, int]:
     """The region of each node of the commit. What leads to the outputs of one set only is a part by
-    itself; what leads to several is in none.
+    itself; what leads to several is in none, and neither are single numbers made of others.
     """
     sets = _sets(graph, commit)
     goals: dict[int, set[int]] = {number: set() for number in commit}
@@ -111,10 +111,25 @@ def _parts(graph: Graph, commit: Collection[int], joins: Collection[int]) -> dic
         if not goals[number] <= found.keys():
             found |= dict.fromkeys(sorted(goals[number]))
     regions = {goal: COMMIT - 1 - n for n, goal in enumerate(found)}
+    single = _single_numbers(graph, commit)
     return {
-        number: regions[next(iter(each))] if len(each) == 1 else COMMIT
+        number: regions[next(iter(each))] if len(each) == 1 and number not in single else COMMIT
         for number, each in goals.items()
     }
+
+
+def _single_numbers(graph: Graph, commit: Collection[int]) -> set[int]:
+    """Nodes of the commit that are single numbers, made of such alone. Among the others they would
+    stand between kernels that could be one.
+    """
+    found: set[int] = set()
+    for number in sorted(commit):
+        node = graph.nodes[number]
+        made = all(i is None or i in found or i not in commit for i in node.operands)
+        alike = isinstance(node.op.lower, Elementwise) and not graph.type(number).shape
+        if made and alike and number not in graph.returns:
+            found.add(number)
+    return found
 
 
 def _sets(graph: Graph, commit: Collection[int]) -> dict[int, int]:

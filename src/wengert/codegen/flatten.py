@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.core.graph import Graph, Node
-from wengert.core.lowering import Formula, Source, View
+from wengert.core.lowering import Elementwise, Formula, Source, View, can_fail
 from wengert.core.table import op
+from wengert.core.types import ArrayType
 from wengert.interpret.printing import prints
 from wengert.passes.rebuild import PlacedNode, copy_into, single
 
@@ -74,12 +75,14 @@ def _copy_shared_outputs(graph: Graph, regions: list[int]) -> None:
 
 def _by_demand(graph: Graph, regions: Sequence[int]) -> tuple[Graph, list[int]]:
     """Operands right before what reads them first, from the first output to the last. What prints
-    comes before these, in the order of the program: then kernels can run in that order.
+    comes before these, in the order of the program: then kernels can run in that order. Numbers
+    that arrays are computed with come first of all.
     """
     out, found = Graph(), []
+    first = _early_numbers(graph, regions)
     numbers: dict[int, int] = {}
     printing = [number for number, node in enumerate(graph.nodes) if prints(node)]
-    for start in (*graph.inputs, *printing, *graph.returns):
+    for start in (*graph.inputs, *first, *printing, *graph.returns):
         stack = [start]
         while stack:
             number = stack[-1]
@@ -98,3 +101,32 @@ def _by_demand(graph: Graph, regions: Sequence[int]) -> tuple[Graph, list[int]]:
     out.inputs[:] = [numbers[i] for i in graph.inputs]
     out.returns[:] = [numbers[i] for i in graph.returns]
     return out, found
+
+
+def _early_numbers(graph: Graph, regions: Sequence[int]) -> list[int]:
+    """Single numbers made of arguments that arrays are computed with. Where such a number is first
+    needed, it would stand between two kernels that could be one.
+    """
+    plain: set[int] = set()
+    numbers: set[int] = set()
+    shown: dict[int, int] = {}  # views, and whose elements they show
+    found: dict[int, None] = {}
+    for number, node in enumerate(graph.nodes):
+        operands = [shown.get(i, i) for i in node.operands if i is not None]
+        if isinstance(node.op.lower, View) and operands:
+            shown[number] = operands[0]
+        elif is_given(node):
+            plain.add(number)
+        elif _is_early_number(node) and regions[number] == 0 and plain.issuperset(operands):
+            plain.add(number)
+            numbers.add(number)
+        elif not isinstance(node.type, ArrayType) or node.type.shape:
+            found |= dict.fromkeys(i for i in operands if i in numbers)
+    return list(found)
+
+
+def _is_early_number(node: Node) -> bool:
+    lower, kind = node.op.lower, node.type
+    if not isinstance(lower, Elementwise) or not isinstance(kind, ArrayType) or kind.shape:
+        return False
+    return not can_fail(lower, kind.dtype)

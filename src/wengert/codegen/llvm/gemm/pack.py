@@ -115,7 +115,9 @@ def transpose(code: Code, rows: list[Vector]) -> list[Vector]:
                 found[r], found[r + half] = _exchange(code, rows[r], rows[r + half], half)
         rows = found
         half //= 2
-    return [x for r in range(0, code.lanes, small) for x in _small(code, rows[r : r + small])]
+    return [
+        x for r in range(0, code.lanes, small) for x in transpose_parts(code, rows[r : r + small])
+    ]
 
 
 def _exchange(code: Code, x: Vector, y: Vector, half: int) -> tuple[Vector, Vector]:
@@ -125,21 +127,21 @@ def _exchange(code: Code, x: Vector, y: Vector, half: int) -> tuple[Vector, Vect
     n = code.lanes
     low = [i if not i & half else n + i - half for i in range(n)]
     high = [i + half for i in low]
-    return _picked(code, x, y, low), _picked(code, x, y, high)
+    return picked(code, x, y, low), picked(code, x, y, high)
 
 
-def _small(code: Code, rows: list[Vector]) -> list[Vector]:
+def transpose_parts(code: Code, rows: list[Vector]) -> list[Vector]:
     """Squares of 16 bytes transposed, side by side in the lanes."""
     n, size = code.lanes, len(rows)
     low = [s + i // 2 + n * (i % 2) for s in range(0, n, size) for i in range(size)]
     high = [i + size // 2 for i in low]
     for _ in range(size.bit_length() - 1):
         pairs = [(rows[i], rows[i + size // 2]) for i in range(size // 2)]
-        rows = [_picked(code, x, y, order) for x, y in pairs for order in (low, high)]
+        rows = [picked(code, x, y, order) for x, y in pairs for order in (low, high)]
     return rows
 
 
-def _picked(code: Code, x: Vector, y: Vector, order: list[int]) -> Vector:
+def picked(code: Code, x: Vector, y: Vector, order: list[int]) -> Vector:
     """Lanes of x, and behind them of y, in this order. These vectors have one piece."""
     kind = code.type(x.dtype)
     picks = ", ".join(f"i32 {i}" for i in order)

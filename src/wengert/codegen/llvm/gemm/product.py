@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 
-from wengert.codegen.llvm.gemm.along import define_along
+from wengert.codegen.llvm.gemm.along import define_along, least_sizes
 from wengert.codegen.llvm.gemm.blocks import (
     LONGEST,
     PARAMS,
@@ -132,13 +132,13 @@ def _define_thin(module: Module, name: str, dtype: DType) -> None:
     """The function for all sizes, those of one vector too."""
     lanes, blocks = registers(module, dtype).lanes, f"gemm_{dtype.name}_blocks"
     define_across(module, f"{name}_across", dtype, lanes)
-    define_along(module, f"{name}_along", dtype, lanes, f"{blocks}_pack")
+    define_along(module, f"{name}_along", dtype)
     _Choice(module, name, blocks, dtype).define_rows()
     _Choice(module, name, f"{name}_rows", dtype).define_matrix()
 
 
 def _define_dot(module: Module, name: str, dtype: DType) -> None:
-    define_dot(module, name, dtype, registers(module, dtype).lanes)
+    define_dot(module, name, dtype)
 
 
 def _define_any(module: Module, name: str, dtype: DType) -> None:
@@ -159,8 +159,12 @@ class _Choice:
     def define_rows(self) -> None:
         """Columns along the lanes; one or two rows have functions of their own."""
         across = self._all(("eq", "%m", 1), ("eq", "%b_col", 1))
+        columns, inner = least_sizes(self.code.module, self.dtype)
         along = self._all(
-            ("sle", "%m", _FEW_ROWS), ("eq", "%b_inner", 1), ("sge", "%n", self.code.lanes)
+            ("sle", "%m", _FEW_ROWS),
+            ("eq", "%b_inner", 1),
+            ("sge", "%n", columns),
+            ("sge", "%k", inner),
         )
 
         def others() -> None:

@@ -141,7 +141,7 @@ def _sums(
             for v, y in enumerate(columns):
                 first = (r * vectors + v) * pieces
                 after += e.fma(x, y, Vector(tuple(sums[first : first + pieces]), dtype)).parts
-        moved = [_opaque(code, code.address(p, "%a_inner", dtype)) for p in at]
+        moved = [opaque(code, code.address(p, "%a_inner", dtype)) for p in at]
         return [code.address(b, "%b_inner", dtype), *moved, *after]
 
     carry = [("ptr", "%b"), *(("ptr", p) for p in pointers)]
@@ -157,7 +157,7 @@ def _ask_for(code: Code, place: str) -> None:
     code.call("llvm.prefetch.p0", "void", ("ptr", place), *hints)
 
 
-def _opaque(code: Code, pointer: str) -> str:
+def opaque(code: Code, pointer: str) -> str:
     """The same pointer, hidden from LLVM's loop strength reduction. That would replace a few
     pointers and offsets by one pointer that is moved on for every row: a chain of additions that
     takes as long as the fmas.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wengert.codegen.llvm.gemm.pack import transpose
+from wengert.codegen.llvm.gemm.pieces import LINE, PIECE, lanes_of_pieces, side_by_side
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.vectors import Code, Index, Module, Vector
 from wengert.codegen.numerics import INNER
@@ -19,6 +19,7 @@ ACROSS_PARAMS = (
 )
 DOT_PARAMS = "ptr %a, i64 %a_inner, ptr %b, i64 %b_inner, ptr %c, i64 %inner"
 _CHAINS = 8  # sums that hide the latency of one another's fma
+_VECTORS = 2  # of sums, which hide that of one another as far as loads leave any to hide
 _FEW = 4  # of those that are left
 _TOGETHER = 8  # rows of B that one sweep over the outputs takes
 
@@ -96,12 +97,12 @@ class _Across:
         return self.code.address(base, position, self.dtype)
 
 
-def define_dot(module: Module, name: str, dtype: DType, lanes: int) -> None:
+def define_dot(module: Module, name: str, dtype: DType) -> None:
     """A function with DOT_PARAMS: c[0] = sum over k of a[k] b[k], some blocks of K side by side.
 
     total = 0
-    for each `lanes` blocks of K, if both vectors are without gaps:
-        sums of all of them, each in a lane, from squares of both that are transposed in registers
+    for each _VECTORS vectors of blocks of K, if both operands are without gaps:
+        sums of all of them, each in a lane, from pieces of both that are transposed in registers
         total = total + each of the sums, in order
     for each _CHAINS blocks that are left:
         sums of all of them, each in a chain of its own, by fma from 0 in the order of k
@@ -110,14 +111,14 @@ def define_dot(module: Module, name: str, dtype: DType, lanes: int) -> None:
     c[0] = total
     """
     code = Code(module, 1)
-    dot = _Dot(code, dtype, lanes)
+    dot = _Dot(code, dtype)
     total: list[tuple[str, str]] = [(dot.kind, dot.zero)]
     done: Index = 0
     # Without gaps, blocks of both can be read as vectors.
     gaps = code.let(f"or i64 {code.sub('%a_inner', 1)}, {code.sub('%b_inner', 1)}")
     dense = code.compare("eq", gaps, 0)
     for blocks, sums, allowed in (
-        (lanes, dot.in_lanes, dense),
+        (_VECTORS * dot.lanes, dot.in_lanes, dense),
         (_CHAINS, dot.in_chains, None),
     ):
         size = blocks * INNER
@@ -135,8 +136,9 @@ def define_dot(module: Module, name: str, dtype: DType, lanes: int) -> None:
 class _Dot:
     """Sums of blocks of K, as scalars."""
 
-    def __init__(self, code: Code, dtype: DType, lanes: int) -> None:
-        self.code, self.dtype, self.lanes = code, dtype, lanes
+    def __init__(self, code: Code, dtype: DType) -> None:
+        self.code, self.dtype = code, dtype
+        self.lanes = lanes_of_pieces(code.module, dtype)
         self.e = Arithmetic(code, dtype)
         self.kind, self.zero = code.type(dtype), self.e.const(0.0).parts[0]
 
@@ -156,24 +158,44 @@ class _Dot:
         return body
 
     def in_lanes(self, p: Index) -> list[str]:
-        """Those of `lanes` blocks, one in each lane."""
+        """Those of _VECTORS vectors of blocks, one in each lane."""
         code, dtype = self.code, self.dtype
 
-        def square(k: Index, carried: list[str]) -> list[str]:
-            squares = []
-            for base in ("%a", "%b"):
-                at = code.address(base, code.add(p, k), dtype)
-                places = [code.address(at, r * INNER, dtype) for r in range(self.lanes)]
-                squares.append(transpose(code, [code.load(place, dtype) for place in places]))
-            total = Vector(tuple(carried), dtype)
-            for x, y in zip(*squares, strict=True):
-                total = self.e.fma(x, y, total)
-            return list(total.parts)
+        def piece(k: Index, carried: list[str]) -> list[str]:
+            found: list[str] = []
+            for n, each in enumerate(carried):
+                numbers = []
+                for base in ("%a", "%b"):
+                    at = code.address(base, code.add(p, k), dtype)
+                    blocks = range(n * self.lanes, (n + 1) * self.lanes)
+                    places = [code.address(at, r * INNER, dtype) for r in blocks]
+                    numbers.append(side_by_side(code, dtype, places))
+                total = Vector((each,), dtype)
+                for x, y in zip(*numbers, strict=True):
+                    total = self.e.fma(x, y, total)
+                found += total.parts
+            self._ask(p, k)
+            return found
 
         with code.with_lanes(self.lanes):
-            none = self.e.const(0.0).parts
-            found = code.loop(0, INNER, self.lanes, square, [(code.type(dtype), none[0])])
-            return [code.lane(Vector(tuple(found), dtype), n) for n in range(self.lanes)]
+            carry = [(code.type(dtype), self.e.const(0.0).parts[0])] * _VECTORS
+            sums = code.loop(0, INNER, PIECE // dtype.itemsize, piece, carry)
+            return [code.lane(Vector((x,), dtype), n) for x in sums for n in range(self.lanes)]
+
+    def _ask(self, p: Index, k: Index) -> None:
+        """Ask for lines of the blocks that come next, at k: those of a quarter of them, another one
+        each time that k has gone on by a piece.
+        """
+        code, blocks = self.code, _VECTORS * self.lanes
+        quarter = blocks * PIECE // LINE
+        part = code.mod(code.div(k, PIECE // self.dtype.itemsize), LINE // PIECE)
+        first = code.mul(code.add(code.mul(part, quarter), blocks), INNER)
+        hints = (("i32", "0"), ("i32", "2"), ("i32", "1"))  # to read, into the second cache, data
+        for base in ("%a", "%b"):
+            place = code.address(base, code.add(code.add(p, k), first), self.dtype)
+            for n in range(quarter):
+                at = code.address(place, n * INNER, self.dtype)
+                code.call("llvm.prefetch.p0", "void", ("ptr", at), *hints)
 
     def in_chains(self, p: Index) -> list[str]:
         """Those of _CHAINS blocks."""
