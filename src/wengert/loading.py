@@ -1,7 +1,8 @@
 """Loading: what goes for the import of the whole package. This module is the first of it.
 
 Python looks for garbage while it imports, and finds none, for all of it is kept. It pauses from the
-import of this module to `resume`, after the last: a tenth of the time that `import wengert` takes.
+import of this module to `resume`, after the last, and what was made until then counts as old: a
+fifth of the time that `import wengert` takes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,17 @@ gc.disable()
 def resume() -> None:
     """Let Python collect again, if it did before."""
     if _was_on:
+        count_as_old()
         gc.enable()
+
+
+def count_as_old() -> None:
+    """Let all that is there count as old, unseen: modules stay, and Python would begin by looking
+    through them. What was frozen before stays so.
+    """
+    if not gc.get_freeze_count():
+        gc.freeze()
+        gc.unfreeze()
 
 
 @contextmanager

@@ -53,6 +53,7 @@ def _imported(path: str, name: str) -> Any:
     try:
         with door, _one_at_a_time, loading.garbage_left():
             module = import_module(path)
+            loading.count_as_old()
             return getattr(module, name) if name else module
     except AttributeError as error:  # which would be taken for a missing name
         raise ImportError(

@@ -4,7 +4,7 @@ failed, donated arrays are written. Nothing before writes to them.
 
 from __future__ import annotations
 
-from wengert.codegen.kernel import Input, Layout, Program, byte_size
+from wengert.codegen.kernel import LINE, Input, Layout, Program, byte_size
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.frame import Frame
 from wengert.codegen.llvm.text.vectors import Code, Index, Module, Vector
@@ -15,7 +15,7 @@ from wengert.core.dtypes import bool_, int8, is_float
 
 COMMIT, CHECK = "commit", "check_finite"
 COPY = "copy_chunk"
-BYTES = 64  # of a cache line, which no two workers write to
+BYTES = 8 * LINE  # of a cache line, which no two workers write to
 
 
 def _params(split: bool) -> str:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from wengert.codegen.llvm.text.lines import Module
+from wengert.codegen.memory.plan import ALIGNMENT
 from wengert.runtime.entries.entry_function import Function
 
 # Words of the pool. Memory comes from NumPy's own functions, and goes back to them.
@@ -25,7 +26,7 @@ MOST_BLOCKS = 32
 POOL_WORDS = BLOCKS + MOST_BLOCKS
 
 LEAST_BYTES = 1 << 20  # of a result: smaller ones have warm pages without a pool
-_LINE_BYTES = 64
+_LINE_BYTES = ALIGNMENT
 _EXTRA_BYTES = 2 * _LINE_BYTES  # for the header, and to begin with a line
 _SIZE, _BEGIN = -8, -7  # words of a block's header, from the block on
 _STEPS = 3  # there are 2**3 sizes of block between one power of two and the next
