@@ -444,7 +444,8 @@ class UnreachedWarning(WengertWarning):
 
 
 class UnusedWarning(WengertWarning):
-    """`step.epochs(…)` without a loop trains nothing.
+    """`step.epochs(…)` without a loop trains nothing. Or nothing reads what `row -= mean` makes of
+    a Tensor, which is never changed in place.
 
     Write `for epoch in step.epochs(…):`, or `step.run(…)`.
     """

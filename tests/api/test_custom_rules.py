@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.errors import ShapeError
 
 
 def _scaled():
@@ -89,3 +92,61 @@ def test_a_check_of_both_modes_names_the_one_there_is():
     with pytest.raises(wg.errors.NotDifferentiable, match=r"modes=\['rev'\] of wg.check_grads"):
         wg.check_grads(f, [np.ones(2)])
     wg.check_grads(f, [np.ones(2)], modes=["rev"])
+
+
+@dataclasses.dataclass
+class Pair:
+    a: np.ndarray
+    b: np.ndarray
+
+
+def _weighted(backward, a="a", b="b", get=lambda m, key: m[key]):
+    """a + 2 b, with this backward rule."""
+
+    def value(m):
+        return wg.sum(get(m, a)) + 2 * wg.sum(get(m, b))
+
+    weighted = wg.custom_vjp(value)
+    weighted.defvjp(lambda m: (value(m), None), backward)
+    return weighted
+
+
+ONE = np.ones(2)
+
+
+def test_cotangents_are_matched_by_key():
+    f = _weighted(lambda _, g: ({"b": 2 * g * ONE, "a": g * ONE},))
+    model = {"a": ONE, "b": np.ones(2)}
+    for gradient in (wg.grad(f), wg.compile(wg.grad(f))):
+        found = gradient(model)
+        assert list(found) == ["a", "b"]
+        np.testing.assert_array_equal(found["a"], ONE)
+        np.testing.assert_array_equal(found["b"], 2 * ONE)
+    step = wg.TrainStep(lambda m, x: f(m) + 0 * wg.sum(x), model, wg.optim.SGD(1.0))
+    step(ONE)
+    np.testing.assert_array_equal(step.model["b"], -ONE)
+
+
+def test_a_part_of_a_cotangent_may_be_none():
+    f = _weighted(lambda _, g: ({"b": None, "a": g * ONE},))
+    found = wg.grad(f)({"a": ONE, "b": np.ones(2), "rate": 3.0})
+    np.testing.assert_array_equal(found["a"], ONE)
+    np.testing.assert_array_equal(found["b"], 0 * ONE)
+
+
+@pytest.mark.parametrize(
+    ("returned", "model", "get"),
+    [
+        (lambda g: {"x": g, "y": g}, {"a": ONE, "b": np.ones(2)}, dict.__getitem__),
+        (lambda g: {"a": g}, {"a": ONE, "b": np.ones(2)}, dict.__getitem__),
+        (lambda g: {"a": g, "b": g, "c": g}, {"a": ONE, "b": np.ones(2)}, dict.__getitem__),
+        (lambda g: [g, g], {"a": ONE, "b": np.ones(2)}, dict.__getitem__),
+        (lambda g: g, {"a": ONE, "b": np.ones(2)}, dict.__getitem__),
+        (lambda g: {"a": g, "b": g}, Pair(ONE, np.ones(2)), getattr),
+    ],
+    ids=["other names", "one missing", "one too many", "a list", "an array", "for a dataclass"],
+)
+def test_cotangents_of_another_form_are_refused(returned, model, get):
+    f = _weighted(lambda _, g: (returned(g * ONE),), get=get)
+    with pytest.raises(ShapeError, match="a tree like its argument, with the same keys"):
+        wg.grad(f)(model)

@@ -35,6 +35,18 @@ CALLS = {
         lambda v, m: v(lambda d: d["a"] * d["b"][0], in_axes=({"a": 0, "b": [None]},)),
         ({"a": ROWS, "b": [MATRIX[0]]},),
     ),
+    "axes in another order than the tree": (
+        lambda v, m: v(
+            lambda d: d["a"].sum() + 10 * d["n"]["b"].sum(),
+            in_axes=({"n": {"c": None, "b": 1}, "a": 0},),
+            out_axes=0,
+        ),
+        ({"a": MATRIX, "n": {"b": MATRIX, "c": ROWS}},),
+    ),
+    "places of results in another order": (
+        lambda v, m: v(lambda x: {"a": x, "b": 2 * x}, out_axes={"b": 1, "a": 0}),
+        (ROWS,),
+    ),
     "a tree that ends early": (
         lambda v, m: v(lambda d: d["a"] @ d["b"][0], in_axes=({"a": 0, "b": None},)),
         ({"a": ROWS, "b": [MATRIX]},),
@@ -295,3 +307,16 @@ def test_what_is_drawn_before_is_not_warned_of():
     generator = np.random.default_rng(0)
     noise = generator.normal(size=ROWS.shape)
     wg.vmap(lambda x, e: x + e)(ROWS, noise)
+
+
+def test_axes_of_other_keys_are_refused():
+    for axes in ({"w": 0, "b": 0}, {"w": 0}, {"w": 0, "c": 0, "d": None}, [0, 0]):
+        with pytest.raises(ShapeError, match="in_axes has"):
+            wg.vmap(lambda d: d["w"] + d["c"], in_axes=(axes,))({"w": ROWS, "c": ROWS})
+
+
+def test_a_compiled_vmap_matches_axes_by_key():
+    mapped = wg.vmap(lambda d: d["w"].sum() + 10 * d["c"].sum(), in_axes=({"c": 1, "w": 0},))
+    given = {"w": MATRIX, "c": OTHERS[:3] ** 2}
+    expected = MATRIX.sum(1) + 10 * (OTHERS[:3] ** 2).sum(0)
+    assert np.allclose(wg.compile(mapped)(given), expected, rtol=1e-12)

@@ -343,3 +343,73 @@ def test_a_body_that_counts_its_recordings_is_left_alone():
         warnings.simplefilter("error")
         assert wg.scan(body, 0.0, x)[0] == 6.0
     assert state["i"] == len(seen)
+
+
+class Halving:
+    """A step size that a method, the object itself or a function that a body calls would halve."""
+
+    def __init__(self):
+        self.h = 1.0
+        self.calls = 0
+
+    def smaller(self):
+        self.h *= 0.5
+        return self.h
+
+    def body(self, y, _):
+        return y + self.smaller(), None
+
+    def __call__(self, y, _):
+        self.h *= 0.5
+        return y + self.h, None
+
+    def counting(self, y, _):
+        self.calls += 1
+        return y + self.h, None
+
+
+def _through_a_closure(halving):
+    def smaller():
+        halving.h *= 0.5
+        return halving.h
+
+    return lambda y, _: (y + smaller(), None)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda s: wg.scan(s.body, 0.0, length=4)[0],
+        lambda s: wg.scan(s, 0.0, length=4)[0],
+        lambda s: wg.scan(_through_a_closure(s), 0.0, length=4)[0],
+        lambda s: wg.grad(lambda y: wg.scan(s.body, y * y, length=4)[0])(1.0),
+        lambda s: wg.while_loop(lambda y: y < 2.0, lambda y: y + s.smaller(), 0.0),
+        lambda s: wg.associative_scan(lambda a, b: a + s.smaller() * b, x),
+    ],
+    ids=["a method", "an object", "a function", "a gradient", "while_loop", "associative_scan"],
+)
+def test_what_a_body_changes_by_calls_is_told(run):
+    halving = Halving()
+    with pytest.warns(wg.errors.FrozenValueWarning, match=r"changed \w+\.h; .*\(test_kept_state"):
+        run(halving)
+    assert halving.h == 0.5  # to look a second time leaves nothing behind
+
+
+def test_a_method_that_counts_its_calls_is_left_alone():
+    halving = Halving()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert wg.scan(halving.counting, 0.0, length=4)[0] == 4.0
+    assert halving.calls == 1
+
+
+def test_a_tensor_that_a_method_leaves_in_its_object():
+    holder = Holder()
+    holder.h = 0.0
+
+    def add(x):
+        holder.h = holder.h + x
+        return holder.h
+
+    with pytest.raises(wg.errors.TraceError, match=r"left a Tensor in holder\.h"):
+        wg.scan(lambda carry, x: (carry + add(x), None), 0.0, x)

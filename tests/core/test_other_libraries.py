@@ -302,3 +302,36 @@ def test_a_file_that_does_not_exist(kind, tmp_path):
         wg.load(tmp_path / "none.safetensors")
     with pytest.raises(kind, match=r"load: '.*none\.safetensors' does not exist"):
         step().load(tmp_path / "none.safetensors")
+
+
+@pytest.mark.parametrize("transform", [wg.grad, lambda f: lambda a: wg.jvp(f, (a,), (1.0,))])
+def test_an_error_that_scipy_goes_on_after_is_raised(transform):
+    def root(a):
+        return scipy.optimize.brentq(lambda x: x * x - a, 0.0, 2.0)
+
+    with pytest.raises(TraceError, match="float: given a Tensor that is being differentiated"):
+        transform(root)(1.5)
+
+
+class Unit:
+    """What asks NumPy to leave its operators alone, as units of measurement do."""
+
+    __array_ufunc__ = None
+    __hash__ = None
+
+    def __rmul__(self, other):
+        return "unit", other
+
+    __radd__ = __rmatmul__ = __gt__ = __eq__ = __rmul__
+
+
+@pytest.mark.parametrize("transform", [wg.grad, wg.compile])
+def test_operators_of_what_leaves_numpy_alone_are_its_own(transform):
+    def f(x):
+        found = (x * Unit(), x + Unit(), x @ Unit(), x < Unit(), x == Unit())
+        assert all(name == "unit" and other is x for name, other in found)
+        with pytest.raises(TypeError, match="unsupported operand"):
+            x - Unit()
+        return np.sum(x)
+
+    transform(f)(x)

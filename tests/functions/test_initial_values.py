@@ -114,3 +114,9 @@ def test_what_it_refuses():
         wg.odeint(decay, 1.0, [0.0, 1.0], rtol=0)
     with pytest.raises(wg.errors.TraceError, match=r"scipy.integrate.odeint: .* Write wg.odeint"):
         wg.grad(lambda y: scipy.integrate.odeint(decay, y, T).sum())(Y)
+    for y0 in ({"a": Y, "b": Y}, (Y, np.ones(3))):
+        kind = type(y0).__name__
+        with pytest.raises(ShapeError, match=f"odeint: y0 is a {kind} of arrays; y is one array"):
+            wg.odeint(decay, y0, [0.0, 1.0])
+    with pytest.raises(ShapeError, match="odeint: func returns a dict of arrays"):
+        wg.odeint(lambda y, t: {"a": y}, Y, [0.0, 1.0])

@@ -220,3 +220,37 @@ def test_a_place_that_the_axis_does_not_have_is_refused(name, kth, axis):
     for call in calls:
         with pytest.raises(ValueError, match="kth"):
             call(x)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64])
+def test_remainders_of_the_smallest_integer_are_those_of_numpy(dtype):
+    info = np.iinfo(dtype)
+    x = np.repeat(np.array([info.min, info.max, -7, 7, 0], dtype), 5)
+    y = np.tile(np.array([10, -10, 7, -1, info.min], dtype), 5)
+    found = wg.compile(lambda x, y: np.fmod(x, y))(x, y)
+    np.testing.assert_array_equal(found, np.fmod(x, y))
+    assert found.dtype == dtype
+
+
+def test_small_integers_become_what_numpy_makes_of_them():
+    x = np.array([10, 3, -7], np.int8)
+
+    def several(x):
+        return np.vander(x, 4), np.gradient(x), np.unwrap(x)
+
+    for found, expected in zip(wg.compile(several)(x), several(x), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
+        assert found.dtype == expected.dtype
+
+
+def test_nan_to_num_in_place_is_refused():
+    def loss(w, x):
+        y = w * x
+        np.nan_to_num(y, copy=False, nan=0.0)
+        return np.sum(y)
+
+    x = np.array([1.0, np.nan, 2.0])
+    for run in (wg.compile(loss), wg.grad(loss)):
+        with pytest.raises(TraceError, match=r"never changed in place: write x = np\.nan_to_num"):
+            run(2.0, x)
+    assert float(wg.grad(lambda w: np.sum(np.nan_to_num(w * x, copy=True)))(2.0)) == 3

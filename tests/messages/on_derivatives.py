@@ -112,6 +112,9 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
         _sum_of_custom(lambda x, g: (3 * x * g,)), [line], order=1, modes=("rev",)
     ),
     "custom_vjp: no rule": lambda: wg.grad(_sum_of_custom(None))(line),
+    "custom_vjp: a cotangent of another form": lambda: wg.grad(
+        _sum_of_custom(lambda x, g: ({"x": 2 * x * g},))
+    )(line),
     "custom_vjp: a Tensor from outside, differentiated": lambda: wg.grad(_uses_outer)(line),
     "custom_vjp: a forward rule that returns no pair": lambda: wg.grad(_no_pair)(line),
     "grad: argnums that are no numbers": lambda: wg.grad(_square, argnums="x")(line),

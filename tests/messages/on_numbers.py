@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.optimize
 
 import wengert as wg
 from wengert.distributions import (
@@ -38,6 +39,7 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "odeint: one time": lambda: wg.odeint(lambda y, t: -y, 1.0, 3.0),
     "odeint: times that rise and fall": lambda: wg.odeint(lambda y, t: -y, 1.0, [0.0, 1.0, 0.5]),
     "odeint: a slope of another shape": lambda: wg.odeint(lambda y, t: y[0], line, [0.0, 1.0]),
+    "odeint: a tree": lambda: wg.odeint(lambda y, t: y, {"a": line}, [0.0, 1.0]),
     "odeint: no function": lambda: wg.odeint(line, lambda y, t: y, line),
     "odeint: args that are no tuple": lambda: wg.odeint(lambda y, t, a: -y, 1.0, line, 3.0),
     "odeint: rtol 0": lambda: wg.odeint(lambda y, t: -y, 1.0, line, rtol=0),
@@ -88,6 +90,9 @@ NAMES: dict[str, Callable[[], Any]] = {
         square, line, trans=2
     ),
     "linalg.cho_solve: no pair": lambda: wg.linalg.cho_solve(3, line),
+    "scipy.optimize: code in C that goes on after an error": lambda: wg.grad(
+        lambda a: scipy.optimize.brentq(lambda x: x * x - a, 0.0, 2.0)
+    )(1.5),
     "scipy.linalg: a function over batches, traced": lambda: traced(
         lambda x: scipy.linalg.cholesky(x), square
     ),

@@ -76,6 +76,8 @@ REACHED_ELSEWHERE = {
 # Statements no user reaches, and why.
 UNREACHABLE = {
     "core/bind.py: raise NotImplementedError": "every level has a process of its own",
+    "core/bind.py: raise first from None": "an error that was raised before, once more",
+    "core/bind.py: raise error": "an error of code in C, which Python words",
     "core/tensor.py: raise AttributeError(name)": "what Python and NumPy look for by themselves",
     "core/dims.py: raise AttributeError(f": "Python's own words for a number",
     "core/number.py: raise AttributeError(f": "Python's own words for a number",

@@ -154,9 +154,13 @@ def test_lstsq_is_that_of_numpy():
     found, expected = wg.linalg.lstsq(a, b), np.linalg.lstsq(a, b, rcond=None)
     for one, other in zip(found, expected, strict=True):
         require_close(one, other)
+    found, expected = wg.linalg.lstsq(a, b[:, 0]), np.linalg.lstsq(a, b[:, 0], rcond=None)
+    for one, other in zip(found, expected, strict=True):
+        assert np.shape(one) == np.shape(other)
+        require_close(one, other)
     shortest = wg.linalg.lstsq(a.T, np.ones(3))
     require_close(shortest.x, np.linalg.lstsq(a.T, np.ones(3), rcond=None)[0])
-    require_close(shortest.residuals, np.zeros(()), 1e-9)
+    require_close(shortest.residuals, np.zeros(1), 1e-9)
 
 
 def test_rank():

@@ -57,6 +57,25 @@ PAIRED = {
         COLUMN,
         (X, Y),
     ),
+    "in a checkpoint": (
+        lambda m, x, y: wg.checkpoint(lambda m: wg.mean((predicted(m, x) - y) ** 2))(m),
+        COLUMN,
+        (X, Y),
+    ),
+    "between checkpoints": (
+        lambda m, x, y: wg.mean((wg.checkpoint(predicted)(m, x) - y) ** 2),
+        COLUMN,
+        (X, Y),
+    ),
+    "in a branch": (
+        lambda m, x, y: wg.cond(
+            wg.sum(y) > 0,
+            lambda: wg.mean((predicted(m, x) - y) ** 2),
+            lambda: wg.mean(predicted(m, x)),
+        ),
+        COLUMN,
+        (X, Y),
+    ),
 }
 NOT_PAIRED = {
     "both are rows": (lambda m, x, y: wg.mean((predicted(m, x)[:, 0] - y) ** 2), COLUMN, (X, Y)),
@@ -79,6 +98,13 @@ NOT_PAIRED = {
     ),
     "pairs that are used as a matrix": (
         lambda m, x, y: wg.sum(((x @ m["w"] - y) ** 2) @ y),
+        COLUMN,
+        (X, Y),
+    ),
+    "a column and a row in different branches": (
+        lambda m, x, y: wg.cond(
+            wg.sum(y) > 0, lambda: wg.mean(x @ m["w"]), lambda: wg.mean(y) * wg.sum(m["w"])
+        ),
         COLUMN,
         (X, Y),
     ),
@@ -336,6 +362,14 @@ def test_a_recurrent_layer_that_goes_from_row_to_row_is_named(kind):
     assert found.lineno == last_time.__code__.co_firstlineno + 1
     assert f"{kind.__name__}: given xs of shape (n, 5, in)" in str(found.message)
     assert "layer(wg.swapaxes(xs, 0, 1))" in str(found.message)
+
+
+def test_a_recurrent_layer_in_a_checkpoint_is_named():
+    def loss(m, x, y):
+        return wg.checkpoint(last_time)(m, x, y)
+
+    (found,) = warned(recurrent(wg.nn.GRU, loss, SEQUENCES, Y))
+    assert found.category is ScannedRowsWarning
 
 
 def test_rows_are_known_by_targets_that_have_no_time():

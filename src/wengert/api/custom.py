@@ -11,6 +11,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.dtypes import DType, is_float
+from wengert.core.matched_trees import beside
 from wengert.core.number import Number
 from wengert.core.op import Call, Op
 from wengert.core.table import op
@@ -210,16 +211,7 @@ class _CustomCall:
             if not leaves:  # a Python number or another static value
                 flat += [None] * len(numbers)
                 continue
-            values = [None] * len(leaves) if gx is None else tree.leaves(tree.arrays(gx))
-            if len(values) != len(leaves) or any(
-                v is not None and tuple(v.shape) != tuple(x.shape)
-                for v, x in zip(values, leaves, strict=True)
-            ):
-                raise ShapeError(
-                    f"{name}: its backward rule returned shapes "
-                    f"{[v.shape for v in values if v is not None]} for an argument of shapes "
-                    f"{[x.shape for x in leaves]}; they must be equal. Sum or reshape them."
-                )
+            values = _cotangents(name, gx, arg)
             own = (
                 _own(v, x.dtype) if is_float(x.dtype) else None
                 for v, x in zip(values, leaves, strict=True)
@@ -247,6 +239,32 @@ def _pair(name: str, returned: Any) -> tuple[Any, Any]:
         )
         raise located(error, [returned])
     return returned[0], returned[1]
+
+
+def _cotangents(name: str, gx: Any, arg: Any) -> list[Value | None]:
+    """What a backward rule returned for an argument, at each of its arrays."""
+    values = beside(tree.arrays(gx), arg)
+    if values is None:
+        raise ShapeError(
+            f"{name}: its backward rule returned {_form(gx)} for an argument that is {_form(arg)}; "
+            "a cotangent must be a tree like its argument, with the same keys. Return such a tree, "
+            "with None where it is zero."
+        )
+    leaves = tree.leaves(arg)
+    if any(
+        v is not None and tuple(v.shape) != tuple(x.shape)
+        for v, x in zip(values, leaves, strict=True)
+    ):
+        raise ShapeError(
+            f"{name}: its backward rule returned shapes "
+            f"{[v.shape for v in values if v is not None]} for an argument of shapes "
+            f"{[x.shape for x in leaves]}; they must be equal. Sum or reshape them."
+        )
+    return values
+
+
+def _form(x: Any) -> str:
+    return "an array" if tree.is_leaf(x) else str(tree.flatten(x)[1])
 
 
 def _highest(values: Sequence[Value]) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.dims import Dim, Size
+from wengert.core.matched_trees import spread
 from wengert.core.types import Value
 from wengert.errors import AxisError, ShapeError, TraceError
 
@@ -60,7 +61,7 @@ def argument_axes(in_axes: Any, args: Sequence[Any], names: Sequence[str]) -> li
 
 def _spread(which: str, what: str, axes: Any, values: Any) -> list[Axis]:
     """An axis for each array of a tree, from a tree of axes that may end before it does."""
-    found = tree.spread(axes, values)
+    found = spread(axes, values)
     if found is None:
         raise ShapeError(
             f"vmap: {which} has {axes!r} for {what}, which is {tree.flatten(values)[1]}; it must "

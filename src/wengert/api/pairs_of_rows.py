@@ -22,6 +22,7 @@ from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.core.words.warn import warn_user
 from wengert.errors import PairedRowsWarning
+from wengert.passes.opened_bodies import with_open_bodies
 
 ROWS = "n"  # what the number of rows is called here
 ROW, COLUMN, SQUARE = (ROWS,), (ROWS, "1"), (ROWS, ROWS)  # shapes in words
@@ -58,6 +59,7 @@ def warn_of_pairs_in_data(graph: Graph, where: str) -> None:
     arguments and constants. How many rows there are is what two arrays of data begin with; where
     something else has that size, too, nothing is known.
     """
+    graph = with_open_bodies(graph)
     own = [_argument(graph.nodes[number]) for number in graph.inputs[:1]]
     inputs = [graph.nodes[number] for number in graph.inputs]
     constants = [x for x in graph.nodes if x.op is op.constant and not _is_backward(x)]

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -125,8 +125,22 @@ def opened(level: Level) -> Iterator[None]:
     enter(level)
     try:
         yield
+    except SystemError as error:
+        raise_first(error)
     finally:
         leave(level)
+
+
+def raise_first(error: SystemError) -> NoReturn:
+    """Raise the error of ours that code in C, as SciPy's, went on after; Python only notices that
+    one is left.
+    """
+    first: BaseException | None = error
+    while isinstance(first, SystemError):
+        first = first.__cause__
+    if isinstance(first, WengertError):
+        raise first from None
+    raise error
 
 
 def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:

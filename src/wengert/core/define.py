@@ -35,6 +35,7 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
 from wengert.core.words.arguments import binding_refused, refusal
 from wengert.core.words.float_notices import told_again
+from wengert.core.words.unused_results import warn_if_unused
 
 
 def elementwise(
@@ -339,18 +340,50 @@ def _install_operator(infix: str, definition: Op) -> None:
         alone = kind is np.ndarray or (kind is Tensor and other.level is level)
         if alone and not level.closed and not wholes:
             return level.process(definition, (self, other), {})  # what bind would find out
-        if other is None or kind is str:
+        if _answers_itself(other, kind):
             return NotImplemented
         return bind(definition, (self, other), {})
 
     def reflection(self: Tensor, other: Any) -> Value:
-        if other is None or type(other) is str:
+        if _answers_itself(other, type(other)):
             return NotImplemented
         return bind(definition, (other, self), {})
 
+    def in_place(self: Tensor, other: Any) -> Value:
+        warn_if_unused(_ASSIGNED[infix])
+        return operator(self, other)
+
     setattr(Tensor, infix, operator)
+    if infix in _ASSIGNED:
+        setattr(Tensor, "__i" + infix.removeprefix("__"), in_place)
     if infix not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
         setattr(Tensor, "__r" + infix.removeprefix("__"), reflection)
+
+
+_ASSIGNED = {  # the operators that Python has an assignment for, `x += y`
+    "__add__": "+",
+    "__sub__": "-",
+    "__mul__": "*",
+    "__truediv__": "/",
+    "__floordiv__": "//",
+    "__mod__": "%",
+    "__pow__": "**",
+    "__matmul__": "@",
+    "__and__": "&",
+    "__or__": "|",
+    "__xor__": "^",
+    "__lshift__": "<<",
+    "__rshift__": ">>",
+}
+
+
+def _answers_itself(other: Any, kind: type) -> bool:
+    """Whether an operator is not ours: of None, of text, and of what asks NumPy to leave it alone,
+    too.
+    """
+    if kind is float or kind is int:
+        return False
+    return other is None or kind is str or getattr(kind, "__array_ufunc__", other) is None
 
 
 for _constructor in (elementwise, linear, bilinear, primitive, composite):

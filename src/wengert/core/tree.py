@@ -19,7 +19,6 @@ from wengert.core.tree_nodes import (
     LEAF_TYPES,
     Tree,
     accessors_of,
-    broadcast_parts,
     everything,
     hiding,
     opened_tree,
@@ -294,21 +293,6 @@ def values(tree: Tree) -> list[Any]:
     """All that a tree holds, arrays and static values; also None."""
     opened_tree(tree)
     return everything(plain(tree))
-
-
-def spread(parts: Tree, tree: Tree) -> list[Any] | None:
-    """What `parts` has for each array of a tree: it has the same form, or ends before the tree does
-    with one value for all that is below. None where the forms differ.
-
-    >>> spread({"a": 0, "b": None}, {"a": [np.ones(1), np.ones(2)], "b": np.ones(3)})
-    [0, 0, None]
-    """
-    opened_tree(parts)
-    whole = everything(tree)
-    found = broadcast_parts(parts, tree)
-    if found is None:
-        return None
-    return [part for part, x in zip(found, whole, strict=True) if is_leaf(x)]
 
 
 def weak(tree: Tree) -> list[bool]:

@@ -28,6 +28,7 @@ from wengert.core.words.hidden import (
 from wengert.core.words.named_dict import NamedDict
 
 Tree: TypeAlias = Any
+Place: TypeAlias = tuple[tuple[type, Any], ...]  # for each node on the way its type and the key
 LEAF_TYPES = (Tensor, np.ndarray, np.generic, ArrayType)
 _NAMESPACE = "wengert"
 # Types of leaves that need no look: plain ones, and static values that hold no arrays. An op in a
@@ -86,14 +87,41 @@ def everything(tree: Tree) -> list[Any]:
     return optree.tree_leaves(tree, none_is_leaf=True, namespace=_NAMESPACE)
 
 
+def of_plain_nodes(tree: Tree) -> Tree:
+    """The tree, with plain dicts and tuples for those that only say more."""
+    values, spec, _ = opened_tree(tree)
+    return rebuilt(spec, values)
+
+
 @ending.whole
-def broadcast_parts(parts: Tree, tree: Tree) -> list[Any] | None:
+def places(tree: Tree) -> list[tuple[Place, Any]]:
+    """All that a tree of plain nodes holds, also None, with the keys that lead to it."""
+    if ending.near:
+        ending.pass_or_stay()
+    accessors, found, _ = optree.tree_flatten_with_accessor(
+        tree, none_is_leaf=True, namespace=_NAMESPACE
+    )
+    return [
+        (tuple((_family(key.type), key.entry) for key in accessor), x)
+        for accessor, x in zip(accessors, found, strict=True)
+    ]
+
+
+def _family(kind: type) -> type:
+    """What a node has to be for its keys to mean the same."""
+    return dict if issubclass(kind, dict) else kind
+
+
+@ending.whole
+def ends_before(parts: Tree, tree: Tree) -> bool:
+    """Whether a tree has the form of another, or ends before it does; both of plain nodes."""
     if ending.near:
         ending.pass_or_stay()
     try:
-        return optree.broadcast_prefix(parts, tree, none_is_leaf=True, namespace=_NAMESPACE)
+        optree.broadcast_prefix(parts, tree, none_is_leaf=True, namespace=_NAMESPACE)
     except ValueError:
-        return None
+        return False
+    return True
 
 
 @ending.whole

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.define import function
 from wengert.core.table import op
@@ -108,6 +109,21 @@ def _require_call(func: Any, args: Any) -> None:
         )
 
 
+def _one_array(what: str, x: Any) -> Any:
+    """A state or a slope, which are no trees."""
+    is_list = isinstance(x, list | tuple)
+    shapes = [np.shape(each) for each in x] if is_list else []
+    forms = tree.paths(x) if not is_list or any(isinstance(each, dict) for each in x) else []
+    if any(forms) or len(set(shapes)) > 1:
+        error = ShapeError(
+            f"odeint: {what} a {type(x).__name__} of arrays; y is one array, and its slope another "
+            "of its shape. Join the parts, np.concatenate([a, b]), and take y apart in func: "
+            "y[:2], y[2:]."
+        )
+        raise located(error, tree.leaves(x))
+    return op.asarray(x)
+
+
 def _tolerance(name: str, given: Any, dtype: Any) -> Any:
     if given is None:
         return np.sqrt(np.finfo(dtype).eps)
@@ -142,7 +158,7 @@ def odeint(
     array([1.      , 0.367879, 0.135335])
     """
     _require_call(func, args)
-    y0, t = op.asarray(y0), op.asarray(t)
+    y0, t = _one_array("y0 is", y0), op.asarray(t)
     y0 = as_float(op.reshape(y0, (1,)) if len(y0.shape) == 0 else y0)
     t = op.astype(t, y0.dtype)
     if len(t.shape) != 1 or t.shape[0] == 0:
@@ -159,7 +175,7 @@ def odeint(
     tolerances = tuple(_tolerance(*each, y0.dtype) for each in (("rtol", rtol), ("atol", atol)))
 
     def slope_of(y: Any, time: Any) -> Any:
-        found = op.asarray(func(y, time, *args))
+        found = _one_array("func returns", func(y, time, *args))
         if tuple(found.shape) != tuple(y.shape):
             error = ShapeError(
                 f"odeint: func returns shape {tuple(found.shape)} for y of shape "

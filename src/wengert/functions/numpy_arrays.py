@@ -35,6 +35,8 @@ def rot90(x: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+    if x.dtype.kind in "biu":  # powers of small integers soon leave their dtype
+        x = op.astype(x, np.promote_types(x.dtype, int))
     count = int(x.shape[0]) if N is None else N
     powers = [op.ones_like(x)]
     for _ in range(count - 1):
@@ -126,6 +128,10 @@ def fmod(x: Any, y: Any) -> Any:
     """What is left of x, with the sign of x."""
     x, y = _ready(any_number, "np.fmod", x, y)
     negative = op.less(x, 0)
+    if x.dtype.kind != "f":  # the smallest integer has no opposite
+        rest = op.remainder(x, y)
+        other_sign = op.logical_and(op.not_equal(rest, 0), op.not_equal(op.less(rest, 0), negative))
+        return op.where(other_sign, rest - y, rest)
     rest = op.remainder(op.where(negative, -x, x), op.abs(y))
     return op.where(negative, -rest, rest)
 

@@ -161,6 +161,7 @@ _HARMLESS: dict[str, tuple[Any, ...]] = {
     "device": ("cpu",),
     "where": (True,),
     "copy": (True, False),
+    "nan_to_num.copy": (True,),  # who gives False may not use the result
     "subok": (True, False),
     "stable": (True, False),
     "overwrite_input": (False,),
@@ -177,6 +178,7 @@ _REPAIRS = {
     "initial": "Combine it with the result instead",
     "dtype": "Convert the result with astype",
     "order": "Transpose it first",
+    "copy": "A Tensor is never changed in place: write x = np.nan_to_num(x)",
 }
 _CHOSEN_MEAN = "wg.sum(wg.where(mask, x, 0), axis) / wg.sum(mask, axis)"
 # What to write for the argument where, by function: what is left out must not count.
@@ -211,10 +213,11 @@ def _find(name: str) -> tuple[Any, Callable[..., Any]] | None:
     return None if theirs is None else (theirs, defined.get(own) or getattr(op, own))
 
 
-def _is_harmless(name: str, value: Any) -> bool:
+def _is_harmless(function: str, argument: str, value: Any) -> bool:
     if value is None or value is np._NoValue:
         return True
-    return isinstance(value, str | int) and value in _HARMLESS.get(name, ())
+    allowed = _HARMLESS.get(f"{function}.{argument}", _HARMLESS.get(argument, ()))
+    return isinstance(value, str | int) and value in allowed
 
 
 def _adapted(name: str, ours: Callable[..., Any], parameters: list[str]) -> Callable[..., Any]:
@@ -245,7 +248,7 @@ def _adapted(name: str, ours: Callable[..., Any], parameters: list[str]) -> Call
                 dtype = value
             elif each not in names and not variadic:
                 raise located(no_parameter(f"np.{name}", each, names), args)
-            elif not _is_harmless(each, value):
+            elif not _is_harmless(name, each, value):
                 _refuse(name, each, (*args, *kwargs.values()))
         if lenient and given.get("axis") in (0, -1) and not operands[0].shape:
             given["axis"] = None

@@ -14,7 +14,7 @@ from wengert.core.define import function
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.errors import ShapeError, TraceError
-from wengert.functions.statistics import as_float
+from wengert.functions.statistics import as_float, averageable
 
 
 @function()
@@ -63,7 +63,7 @@ def gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> An
             f"{edge_order}; one spacing per axis or one for all, and 1 or 2, are needed. Pass so."
         )
         raise located(error, [f])
-    f = as_float(f)
+    f = averageable(f)
     found = [_slopes(f, h, number, edge_order) for number, h in zip(axes, each, strict=True)]
     return found[0] if len(found) == 1 else tuple(found)
 
@@ -95,7 +95,7 @@ def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:
 def unwrap(
     x: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi
 ) -> Any:
-    x = as_float(x)
+    x = averageable(x)
     steps = op.diff(x, axis=axis)
     half = period / 2
     wrapped = op.remainder(steps + half, period) - half

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from wengert.core import tree
 from wengert.core.dtypes import is_float
 from wengert.core.graph import Graph, Node
+from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value, type_of
@@ -123,8 +125,32 @@ def close(
         return out
 
     names = [f"x{i}" for i in range(len(types))]
-    graph, captured = trace_flat(run, types, names, whole=whole, given=given)
+
+    def record() -> tuple[Graph, list[Tensor]]:
+        return trace_flat(run, types, names, whole=whole, given=given)
+
+    noted = _noting.value
+    with _noting.said([]):  # bodies inside of this one are its own affair
+        graph, captured = record()
+    if noted is not None:
+        noted.append(Recorded(graph, captured, record))
     return graph, results[-1], captured
+
+
+class Recorded(NamedTuple):
+    """A body as it was recorded, the outer Tensors it uses, and what records it once more."""
+
+    graph: Graph
+    captured: Sequence[Tensor]
+    again: Callable[[], tuple[Graph, Sequence[Tensor]]]
+
+
+_noting = Meanwhile[list[Recorded]]()  # where `close` notes what it has recorded
+
+
+def noted_bodies() -> AbstractContextManager[list[Recorded]]:
+    """The bodies that are recorded meanwhile, but those inside of them."""
+    return _noting.said([])
 
 
 def with_captured(graph: Graph, used: Sequence[Tensor], captured: Sequence[Tensor]) -> Graph:

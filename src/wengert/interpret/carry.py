@@ -15,6 +15,7 @@ from wengert.core.types import ArrayType, Value
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import RandomnessWarning, ShapeError, TraceError
+from wengert.interpret.body import noted_bodies
 from wengert.interpret.body_state import BodyState
 from wengert.interpret.eagerness import is_eager
 from wengert.interpret.randomness import moved, positions, used_by
@@ -75,9 +76,10 @@ def looked_after(
         return run()
     before = [positions(used_by(function)) for function in functions]
     states = [BodyState(function) for function in functions]
-    found = run()
+    with noted_bodies() as recorded:
+        found = run()
     for state in states:
-        state.look(name)
+        state.look(name, recorded[-len(functions) :])
     for each in before:
         used = moved(each)
         if used is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from wengert.core.bind import enter, leave, opened
+from wengert.core.bind import enter, leave, opened, raise_first
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.float_notices import noticed_at_users_lines
@@ -29,6 +29,8 @@ def vjp_flat(function: Flat, primals: Sequence[Value]) -> tuple[list[Value], Pul
     try:
         watched = [tape.watch(x) if x.dtype.kind == "f" else x for x in primals]
         results = list(function(*watched))
+    except SystemError as error:
+        raise_first(error)
     finally:
         leave(tape)
     mine = [type(y) is Tensor and y.level is tape for y in results]

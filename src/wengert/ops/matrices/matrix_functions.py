@@ -264,10 +264,10 @@ class LstsqResult(NamedTuple):
 def lstsq(a: Any, b: Any, rcond: Any = None) -> LstsqResult:
     """The x for which a @ x is nearest to b, the shortest of several; b is one vector, or columns.
 
-    With it come the squared distances of the columns (of all of them; NumPy has none where the
-    rank is not full), the rank of a and its singular values. Those up to `rcond` times the largest
-    count as 0, by default max(m, n) times the dtype's epsilon. The derivative is that of matrices
-    of the same rank.
+    With it come the squared distances of the columns, or of the one vector (of all of them; NumPy
+    has none where the rank is not full), the rank of a and its singular values. Those up to `rcond`
+    times the largest count as 0, by default max(m, n) times the dtype's epsilon. The derivative is
+    that of matrices of the same rank.
 
     >>> a = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
     >>> np.round(wg.linalg.lstsq(a, np.array([1.0, 3.0, 5.0])).x, 6)
@@ -277,8 +277,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> LstsqResult:
     x = op.least_squares(a, b, rtol=rcond)
     vector = len(b.shape) == 1
     rest = _columns(b, vector) - a @ _columns(x, vector)
-    residuals = _as_given(op.sum(rest * rest, axis=-2), vector)
-    return LstsqResult(x, residuals, matrix_rank(a, rtol=rcond), op.svdvals(a))
+    return LstsqResult(x, op.sum(rest * rest, axis=-2), matrix_rank(a, rtol=rcond), op.svdvals(a))
 
 
 # The exponential.

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from wengert.api.pairs_of_rows import is_own, warn_of_pairs
 from wengert.core.graph import Graph
 from wengert.core.types import ArrayType
+from wengert.passes.opened_bodies import with_open_bodies
 from wengert.train.batch import ROWS
 from wengert.train.recorded.step_arrays import OwnArguments
 
@@ -19,6 +20,7 @@ def warn_of_paired_rows(
     """Warn where the loss that was recorded as this graph, maybe with its gradient, pairs its rows.
     `own` are the names of arguments that the step itself gives to it.
     """
+    graph = with_open_bodies(graph)
     for rows in _sizes_of_batches(graph, own):
         warn_of_pairs(graph, own, rows, where)
 

@@ -16,6 +16,7 @@ from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning
+from wengert.passes.opened_bodies import with_open_bodies
 from wengert.train.batch import ROWS
 from wengert.train.recorded.step_arrays import OwnArguments
 
@@ -31,7 +32,7 @@ def warn_of_scanned_rows(
     """Warn where the loss that was recorded as this graph, maybe with its gradient, has recurrent
     layers go along its rows. `own` are the names of arguments that the step itself gives to it.
     """
-    for node, sequence in _scanned(graph, own):
+    for node, sequence in _scanned(with_open_bodies(graph), own):
         warn_user(
             f"{_LAYERS.get(node.params['kind'], 'RNN')}: given xs of shape (n, {sequence[1]}, in) "
             f"{where}, n the rows of the batch; a recurrent layer goes along axis 0, here "

@@ -1,0 +1,101 @@
+"""Results of `v /= s` that nothing reads: whoever writes so means to change the array that v names,
+and a Tensor is never changed in place.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dis import Instruction, get_instructions
+from types import CodeType
+from typing import Any
+
+from wengert.core.words.source import Line
+from wengert.core.words.warn import warn_user
+from wengert.errors import UnusedWarning
+
+_READS_ALL = frozenset({"locals", "vars", "eval", "exec", "dir"})
+_ENDS = ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE")
+_GOES_ELSEWHERE = ("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
+_known: dict[tuple[CodeType, int], str | None] = {}  # by code and place: the name that is not read
+
+
+def warn_if_unused(symbol: str) -> None:
+    """Warn where the caller's caller is a function that does not read what `v += …` gives it."""
+    frame = sys._getframe(2)
+    key = frame.f_code, frame.f_lasti
+    if key not in _known:
+        _known[key] = _unread(*key)
+    name = _known[key]
+    if name is not None:
+        warn_user(
+            f"{name} {symbol}= …: given a Tensor, which is never changed in place; {name} names a "
+            "new one, and nothing reads it. Return it, or assign it where it is read: y = y / s, "
+            "y = y.at[i].add(v), rows = wg.stack([…]).",
+            UnusedWarning,
+            Line(frame.f_code.co_filename, frame.f_lineno),
+        )
+
+
+def _unread(code: CodeType, place: int) -> str | None:
+    """The local variable that the instruction behind a place stores to, if no way from there on
+    reads it before it is stored to again.
+
+    >>> def f(v):
+    ...     v /= 2
+    >>> place = next(x.offset for x in get_instructions(f.__code__) if x.opname == "BINARY_OP")
+    >>> _unread(f.__code__, place)
+    'v'
+    """
+    if code.co_exceptiontable or not _READS_ALL.isdisjoint(code.co_names):
+        return None  # more ways than can be seen here
+    listed = list(get_instructions(code))
+    numbers = {each.offset: i for i, each in enumerate(listed)}
+    store = numbers.get(place, len(listed)) + 1
+    if store >= len(listed) or listed[store - 1].opname != "BINARY_OP":
+        return None  # called otherwise, as by operator.iadd
+    if not listed[store].opname.startswith("STORE_FAST"):
+        return None
+    (_, name), *rest = _uses(listed[store])
+    if any(used == name for _, used in rest):
+        return None
+    return None if _is_read(name, listed, numbers, store) else name
+
+
+def _is_read(name: str, listed: Sequence[Instruction], numbers: dict[int, int], store: int) -> bool:
+    pending, seen = list(_next(listed, numbers, store)), set[int]()
+    while pending:
+        number = pending.pop()
+        if number in seen or number >= len(listed):
+            continue
+        seen.add(number)
+        first = next((how for how, used in _uses(listed[number]) if used == name), None)
+        if first == "read":
+            return True
+        if first is None:
+            pending += _next(listed, numbers, number)
+    return False
+
+
+def _next(listed: Sequence[Instruction], numbers: dict[int, int], number: int) -> Iterator[int]:
+    """The instructions that may come after one."""
+    each = listed[number]
+    if each.opname in _ENDS:
+        return
+    if "JUMP" in each.opname or each.opname in ("FOR_ITER", "SEND"):
+        yield numbers[each.argval]
+    if each.opname not in _GOES_ELSEWHERE:
+        yield number + 1
+
+
+def _uses(each: Instruction) -> list[tuple[str, Any]]:
+    """What an instruction does with local variables, in order; newer Pythons have two in one."""
+    if "_FAST" not in each.opname:
+        return []
+    kinds = ["stored" if part == "STORE" else "read" for part in _parts(each.opname)]
+    names = each.argval if isinstance(each.argval, tuple) else (each.argval,)
+    return list(zip(kinds, names, strict=False))
+
+
+def _parts(name: str) -> list[str]:
+    return [part for part in name.split("_") if part in ("LOAD", "STORE", "DELETE")]

@@ -1,0 +1,187 @@
+"""The variables from outside that the body of a loop could read: those it names, and those of what
+it calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dis import get_instructions
+from functools import lru_cache, partial
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert.core.tensor import Tensor
+from wengert.core.words.source import Line, is_foreign, is_users
+
+MOST_ITEMS = 64  # of a container that are compared
+MOST_FUNCTIONS = 16  # that are looked into, for one body
+LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+NUMBERS = (int, float, complex, str, type(None), np.generic)
+_ASSIGNED = ("STORE_ATTR", "STORE_GLOBAL", "STORE_DEREF", "STORE_NAME")
+NOTHING: Any = type("Nothing", (), {"__repr__": lambda _: "nothing"})()
+
+
+class Variable(NamedTuple):
+    """A variable, where it is named first, and what it held."""
+
+    name: str
+    read: Callable[[], Any]
+    write: Callable[[Any], object]
+    of: CodeType
+    before: dict[str, Any]
+
+
+def variables(function: Any) -> list[Variable]:
+    """What a body reads from outside, itself and through the user's functions and methods that it
+    calls; that which it names itself comes first.
+    """
+    found: dict[Any, Variable] = {}
+    pending, seen = list(_callees(function)), set[Any]()
+    while pending and len(seen) < MOST_FUNCTIONS:
+        each, owner = pending.pop(0)
+        code = each.__code__
+        if (code, id(owner)) in seen:
+            continue
+        seen.add((code, id(owner)))
+        names = _names(code)
+        if owner is not None and code.co_argcount:
+            found.setdefault(id(owner), _held_object(code.co_varnames[0], owner, code))
+            pending += _methods(owner, names)
+        for key, name, read, write in _named(each, names.loaded):
+            x = read()
+            if key not in found:
+                found[key] = Variable(name, read, write, code, content(x))
+                pending += _callees(x) if callable(x) else ()
+                pending += _methods(x, names)
+    return list(found.values())
+
+
+class _Names(NamedTuple):
+    loaded: tuple[str, ...]  # variables that are not local
+    attributes: frozenset[str]
+
+
+@lru_cache(512)
+def _names(code: CodeType) -> _Names:
+    loaded = {x.argval for x in get_instructions(code) if x.opname in LOADS}
+    return _Names(tuple(sorted(loaded)), frozenset(code.co_names))
+
+
+def _named(
+    function: FunctionType, loaded: tuple[str, ...]
+) -> Iterator[tuple[Any, str, Callable[[], Any], Callable[[Any], object]]]:
+    known = function.__globals__
+    if is_users(function.__code__):
+        for name in loaded:
+            if name in known:
+                set_it = partial(known.__setitem__, name)
+                yield (id(known), name), name, partial(known.get, name, NOTHING), set_it
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        yield id(cell), name, partial(_held, cell), partial(setattr, cell, "cell_contents")
+
+
+def _held_object(name: str, owner: Any, code: CodeType) -> Variable:
+    return Variable(name, lambda: owner, lambda _: None, code, content(owner))
+
+
+def _held(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return NOTHING
+
+
+def _callees(x: Any) -> Iterator[tuple[FunctionType, Any]]:
+    """The Python functions behind something that can be called, with the object of a method."""
+    while isinstance(x, partial):
+        x = x.func
+    if isinstance(x, FunctionType):
+        yield x, None
+    elif isinstance(x, MethodType) and isinstance(x.__func__, FunctionType):
+        yield x.__func__, x.__self__
+    elif _is_users_object(x):
+        called = getattr(type(x), "__call__", None)  # noqa: B004 (the function is wanted)
+        if isinstance(called, FunctionType):
+            yield called, x
+
+
+def _methods(x: Any, names: _Names) -> Iterator[tuple[FunctionType, Any]]:
+    """The methods of an object that code could call."""
+    if not _is_users_object(x):
+        return
+    for kind in type(x).__mro__:
+        for name in names.attributes & vars(kind).keys():
+            method = vars(kind)[name]
+            method = method.fget if isinstance(method, property) else method
+            if isinstance(method, FunctionType):
+                yield method, x
+
+
+def _is_users_object(x: Any) -> bool:
+    """Whether this is an instance of a class that is neither ours nor Python's nor NumPy's."""
+    if isinstance(x, type | ModuleType | FunctionType | MethodType | partial):
+        return False
+    if type(getattr(x, "__dict__", None)) is not dict:
+        return False
+    return type(x).__module__.partition(".")[0] not in ("wengert", "numpy", "scipy", "builtins")
+
+
+def content(x: Any) -> dict[str, Any]:
+    """A value, or what is in it, by what messages add to its name."""
+    if isinstance(x, np.ndarray):
+        few = x.size <= MOST_ITEMS and not x.dtype.hasobject
+        return {"": x.tobytes()} if few else {}
+    if isinstance(x, dict):
+        return {f"[{key!r}]": value for key, value in list(x.items())[:MOST_ITEMS]}
+    if isinstance(x, list):
+        items = {f"[{i}]": value for i, value in enumerate(x[:MOST_ITEMS])}
+        return {f" (its length is {len(x)} now)": len(x), **items}
+    if isinstance(x, (*NUMBERS, Tensor)):
+        return {"": x}
+    if isinstance(x, ModuleType) and is_foreign(getattr(x, "__file__", None) or "<"):
+        return {f".{key}": each for key, each in vars(x).items() if isinstance(each, NUMBERS)}
+    return {f".{key}": each for key, each in vars(x).items()} if _is_users_object(x) else {}
+
+
+def as_it_is(variable: Variable) -> Callable[[], None]:
+    """What puts a variable, and what it holds, back to what it is now."""
+    x = variable.read()
+    holder: Any = vars(x) if _is_users_object(x) else x
+    kept: Any = holder.copy() if isinstance(holder, dict | list | np.ndarray) else None
+
+    def put_back() -> None:
+        if variable.read() is not x:
+            variable.write(x)
+        if isinstance(holder, dict):
+            holder.clear()
+            holder.update(kept)
+        elif isinstance(holder, list):
+            holder[:] = kept
+        elif isinstance(holder, np.ndarray) and holder.flags.writeable:
+            np.copyto(holder, kept)
+
+    return put_back
+
+
+def line_of_assignment(known: list[Variable], key: str) -> Line | None:
+    """A line of the user's that assigns to the attribute or name that messages call so."""
+    name = key.rpartition(".")[2]
+    for code in dict.fromkeys(_codes(known)):
+        for each in get_instructions(code):
+            number = each.positions.lineno if each.positions else None
+            if each.opname in _ASSIGNED and each.argval == name and number is not None:
+                return Line(code.co_filename, number)
+    return None
+
+
+def _codes(known: list[Variable]) -> Iterator[CodeType]:
+    for each in known:
+        yield each.of
+        x = each.read()
+        if isinstance(x, FunctionType):
+            yield x.__code__
+        elif _is_users_object(x):
+            kinds = (vars(kind).values() for kind in type(x).__mro__)
+            yield from (m.__code__ for ms in kinds for m in ms if isinstance(m, FunctionType))

@@ -1,0 +1,138 @@
+"""Assignments such as `v /= s`, of which nothing is left where v is a Tensor."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.errors import UnusedWarning
+
+X = np.array([[1.0, 2.0], [3.0, 5.0]])
+
+
+def normalise_(v):
+    v /= v.sum()
+
+
+def in_a_helper(x):
+    y = x * 1.0
+    normalise_(y)
+    return y
+
+
+def rows_of_a_loop(x):
+    y = x * 1.0
+    for row in y:
+        row -= row.mean()
+    return y
+
+
+def a_slice(x):
+    y = x * 1.0
+    first = y[0]
+    first += 10
+    return y
+
+
+def turned(x):
+    y = x * 1.0
+    other = y.T
+    other *= 2 if len(x) else 3
+    return y
+
+
+def parameters_of_a_loop(x):
+    for w, g in zip([x], [x], strict=True):
+        w -= 0.1 * g
+    return x
+
+
+@pytest.mark.parametrize("f", [in_a_helper, rows_of_a_loop, a_slice, turned, parameters_of_a_loop])
+@pytest.mark.parametrize("transform", [wg.compile, lambda f: wg.grad(lambda x: f(x)[0, 0])])
+def test_a_result_that_nothing_reads_is_told(f, transform):
+    with pytest.warns(UnusedWarning, match=r"\w+ .=.*given a Tensor, which is never changed"):
+        transform(f)(X)
+
+
+def read_at_once(x):
+    x *= 2
+    return x
+
+
+def read_in_the_next_round(x):
+    total = 0.0 * x[0]
+    for row in x:
+        total += row
+        row = row * 2
+        row += total
+        total -= row
+    return total
+
+
+def read_in_one_branch(x):
+    x += 1
+    y = x * 2 if len(x) > 1 else np.zeros(2)
+    y -= 1
+    if len(x) > 5:
+        return x
+    return y
+
+
+def read_by_an_inner_function(x):
+    y = x * 1.0
+    y += 1
+
+    def inner():
+        return y
+
+    return inner()
+
+
+def read_when_something_fails(x):
+    y = x * 1.0
+    try:
+        y += 1
+        raise KeyError
+    except KeyError:
+        return y
+
+
+def stored_elsewhere(x):
+    held = {"y": x * 1.0, "all": [x]}
+    held["y"] += 1
+    held["all"][0] -= 1
+    return held["y"] + held["all"][0]
+
+
+def called_as_a_function(x):
+    return operator.iadd(x, 1)
+
+
+def read_by_name(x):
+    y = x * 1.0
+    y += 1
+    return locals()["y"]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        read_at_once,
+        read_in_the_next_round,
+        read_in_one_branch,
+        read_by_an_inner_function,
+        read_when_something_fails,
+        stored_elsewhere,
+        called_as_a_function,
+        read_by_name,
+    ],
+)
+def test_results_that_are_read_are_no_reason_to_warn(f):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(wg.compile(f)(X), f(X.copy()))
+        wg.grad(lambda x: wg.sum(f(x)))(X)
