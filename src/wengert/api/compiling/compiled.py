@@ -34,7 +34,6 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import SizeWarning, TraceError
 from wengert.interpret.first_values import noting_first_values, warn_of_first_values
 from wengert.loading import garbage_left
-from wengert.runtime.entries.entry import begin
 from wengert.runtime.executable import Executable
 from wengert.runtime.profile import Profile
 from wengert.runtime.signature import (
@@ -320,7 +319,6 @@ class Compiled:
         opened: OpenSizes,
         numbers: tuple[int, ...],  # positions of arguments that are Python numbers
     ) -> Executable:
-        begin()  # what every executable needs is made while this one is recorded
         returned: list[tree.Structure] = []
         names = argument_names(self._function, len(args))
         keys = {i: key_of_argument(names[i]) for i in numbers}
