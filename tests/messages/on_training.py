@@ -116,6 +116,9 @@ MAKING: dict[str, Callable[[], Any]] = {
     "TrainStep.optimizer_states: a name that is not there": lambda: step(
         optimizer=wg.optim.Adam(0.1)
     ).optimizer_states["means"],
+    "TrainStep.optimizer: a glob that is not there": lambda: step(optimizer={"*": SGD}).optimizer[
+        "w"
+    ],
     "TrainStep: an empty dict of optimizers": lambda: step(optimizer={}),
     "TrainStep: a glob that is no string": lambda: step(optimizer={3: SGD}),
     "TrainStep: a parameter that no glob matches": lambda: step(optimizer={"w": SGD}),

@@ -14,8 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from wengert.codegen.llvm.gemm.lane_pieces import (
+    LINE,
+    PIECE,
+    lanes_of_pieces,
+    repeated,
+    side_by_side,
+)
 from wengert.codegen.llvm.gemm.pack import picked, transpose_parts
-from wengert.codegen.llvm.gemm.pieces import LINE, PIECE, lanes_of_pieces, repeated, side_by_side
 from wengert.codegen.llvm.gemm.tile import opaque
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.vectors import Code, Index, Module, Vector

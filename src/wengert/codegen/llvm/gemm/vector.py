@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wengert.codegen.llvm.gemm.pieces import LINE, PIECE, lanes_of_pieces, side_by_side
+from wengert.codegen.llvm.gemm.lane_pieces import LINE, PIECE, lanes_of_pieces, side_by_side
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.vectors import Code, Index, Module, Vector
 from wengert.codegen.numerics import INNER
