@@ -272,7 +272,9 @@ class SizeWarning(WengertWarning):
 
 
 class ProgramsWarning(WengertWarning):
-    """A function has a third program. The text says what differed, and how to have one program."""
+    """A function has a third program. The text says what differed, and how to have one program. Or
+    a loop makes a TrainStep in every turn, and calls it once.
+    """
 
 
 class RandomnessWarning(WengertWarning):
@@ -347,10 +349,11 @@ class UntrainedWarning(WengertWarning):
 
 
 class LogitsWarning(WengertWarning):
-    """A loss that takes logits, such as `wg.cross_entropy`, is given what a softmax or a sigmoid
-    made: probabilities. It would apply another one to them, and hardly learn anything.
+    """A loss or a distribution that takes logits, such as `wg.cross_entropy`, is given what a
+    softmax or a sigmoid made: probabilities. It would apply another one to them, and hardly learn
+    anything. Or it is given one logit, whose softmax is always 1.
 
-    Pass what goes into the softmax.
+    Pass what goes into the softmax; of one logit, use `wg.bce_with_logits`.
     """
 
 
@@ -429,7 +432,8 @@ class AccumulationWarning(WengertWarning):
 
 class ScheduleWarning(WengertWarning):
     """A schedule has come to learning rates of next to nothing, and training goes on. Or one that
-    follows a metric, `ReduceOnPlateau`, was shown none in many epochs.
+    follows a metric, `ReduceOnPlateau`, was shown none in many epochs. Or the decay of a
+    `wg.optim.EMA` is below 0.5.
 
     Schedules count updates, not epochs: `StepDecay(lr, step_size=10 * batches)` for ten epochs.
     """

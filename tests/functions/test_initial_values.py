@@ -120,3 +120,13 @@ def test_what_it_refuses():
             wg.odeint(decay, y0, [0.0, 1.0])
     with pytest.raises(ShapeError, match="odeint: func returns a dict of arrays"):
         wg.odeint(lambda y, t: {"a": y}, Y, [0.0, 1.0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_defaults_are_as_exact_as_the_dtype_allows(dtype):
+    """And need few steps: an interval has some dozens at most."""
+    t = np.linspace(0, 10, 5).astype(dtype)
+    turn = wg.odeint(lambda y, t: wg.stack([y[1], -y[0]]), np.array([1, 0], dtype), t, max_steps=60)
+    assert turn.dtype == dtype
+    allowed = 2e-5 if dtype == np.float32 else 2e-7
+    np.testing.assert_allclose(turn[:, 0], np.cos(t.astype(float)), rtol=0, atol=allowed)

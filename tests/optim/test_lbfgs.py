@@ -14,7 +14,7 @@ import scipy.optimize
 
 import wengert as wg
 from optim.lbfgs_problems import CASES, KEPT, PROBLEMS, STEPS
-from wengert.errors import MissingGradient, NonFiniteError, OptimError
+from wengert.errors import MissingGradient, NonFiniteError, OptimError, UntrainedWarning
 from wengert.optim import LBFGS
 
 PATH = Path(__file__).parent / "golden" / "torch_lbfgs.json"
@@ -507,6 +507,31 @@ def test_a_method_is_one_function_and_only_a_few_are_remembered():
     assert len(search._minimized._known) == 4
     search.minimize(problems[0].loss, np.zeros(1))  # forgotten meanwhile
     assert len(recorded) == 7
+
+
+@dataclass
+class _Line:
+    k: float
+    b: Any
+
+
+def test_python_floats_that_are_not_fitted_are_named():
+    def distance(p, x, y):
+        return np.mean((p["k"] * x + p["b"] - y) ** 2)
+
+    x = np.linspace(0, 1, 9)
+    search = LBFGS(max_iter=50, line_search_fn="strong_wolfe")
+    start = {"k": 0.5, "b": np.zeros(())}
+    with pytest.warns(UntrainedWarning, match=r"LBFGS.minimize: leaf 'k' of the tree"):
+        search.minimize(distance, start, x, 3 * x + 1)
+    with pytest.warns(UntrainedWarning, match=r"LBFGS.step: leaf 'k' .* np.float64\(0.5\)"):
+        search.step(wg.value_and_grad(lambda p: distance(p, x, x)), start)
+    with pytest.warns(UntrainedWarning, match="SGD.init: leaf 'k' of the model"):
+        wg.optim.SGD(0.1).init(start)
+    found = search.minimize(
+        lambda p, x, y: np.mean((p.k * x + p.b - y) ** 2), _Line(3.0, np.zeros(())), x, 3 * x + 1
+    )
+    assert found.tree.b == pytest.approx(1.0)  # a field of a dataclass is a setting
 
 
 def test_a_gradient_of_zero_at_the_start_is_told():

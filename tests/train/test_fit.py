@@ -360,6 +360,29 @@ def test_another_fit_is_not_resumed(tmp_path, other):
     assert step.fingerprint() == before
 
 
+def changed(x, place):
+    other = x.copy()
+    other.reshape(-1)[place] += 1
+    return other
+
+
+def test_one_number_that_changed_is_other_data(tmp_path):
+    x, y = np.resize(X, (500, *X.shape[1:])), np.resize(Y, (500, *Y.shape[1:]))
+    options = {"batch_size": 100, "progress": False, "checkpoint": tmp_path}
+    fit(make(), (x, y), 1, validation=MORE, **options)
+    others = [
+        {"data": (x, changed(y, 253)), "validation": MORE},
+        {"data": (changed(x, 1001), y), "validation": MORE},
+        {"data": (x, y), "validation": (MORE[0], changed(MORE[1], 1))},
+    ]
+    for other, rows in zip(others, ("train", "train", "validate"), strict=True):
+        with pytest.raises(wg.errors.CheckpointError, match=f"the rows that {rows}, or"):
+            fit(make(), epochs=2, resume=True, **options, **other)
+    step = make()
+    fit(step, (x[:, ::-1].copy()[:, ::-1], y), 2, validation=MORE, resume=True, **options)
+    assert step.epoch == 2  # the same numbers
+
+
 def test_a_step_that_was_interrupted_is_whole():
     one, two = make(), make()
     with pytest.raises(Interrupted):

@@ -1,5 +1,6 @@
 """What a training step would do otherwise than meant, and says."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from wengert.errors import (
     DropoutWarning,
     LogitsWarning,
     NonFiniteError,
+    TargetsWarning,
     UnreachedWarning,
     UntrainedWarning,
 )
@@ -26,7 +28,12 @@ def total(model, x):
 
 @pytest.mark.parametrize(
     ("model", "path"),
-    [({"w": W, "scale": 1.5}, "scale"), ([W, 1.5], "1"), ({"a": [{"w": W, "b": 1.5}]}, "a.0.b")],
+    [
+        ({"w": W, "scale": 1.5}, "scale"),
+        ([W, 1.5], "1"),
+        ({"a": [{"w": W, "b": 1.5}]}, "a.0.b"),
+        (Pair(W, 1.5), "rate"),
+    ],
 )
 def test_a_python_float_among_parameters_is_named(model, path):
     (found,) = warned(lambda: wg.TrainStep(total, model, wg.optim.SGD(0.1)))
@@ -228,6 +235,58 @@ def test_probabilities_in_the_place_of_logits_are_named(name):
     assert [each.category for each in warned(lambda: compiled(np.ones((3, 2)), *batch))] == [
         LogitsWarning
     ]
+
+
+DRAWN = {
+    "Categorical": lambda w, x, y, rng: (
+        -wg.mean(wg.distributions.Categorical(wg.softmax(x @ w)).log_prob(y))
+    ),
+    "Bernoulli": lambda w, x, y, rng: (
+        -wg.mean(wg.distributions.Bernoulli(wg.sigmoid(x @ w)[:, 0]).log_prob(y))
+    ),
+    "categorical": lambda w, x, y, rng: wg.mean(
+        x @ w * rng.categorical(wg.softmax(x @ w))[:, None]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_probabilities_in_the_place_of_logits_of_a_distribution_are_named(name):
+    batch = (X, (Y > 0).astype(int))
+    found = warned(stepped(DRAWN[name], np.ones((3, 2)), *batch))
+    assert [each.category for each in found] == [LogitsWarning]
+    assert found[0].filename == __file__
+    assert str(found[0].message).startswith(f"{name}: given what s")
+
+
+def test_one_logit_of_a_cross_entropy_is_named():
+    def loss(w, x, y):
+        return wg.cross_entropy(x @ w, y[:, None])
+
+    (found,) = warned(stepped(loss, np.ones((3, 1)), X, (Y > 0).astype(float)))
+    assert found.category is LogitsWarning
+    assert found.filename == __file__
+    assert "wg.bce_with_logits(logits, targets)" in str(found.message)
+
+
+def test_a_warning_that_is_made_an_error_stays_what_it_is():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(LogitsWarning):
+            wg.cross_entropy(np.ones((3, 1)), np.ones((3, 1)))
+
+
+def test_float_targets_of_classes_that_are_no_probabilities_are_named():
+    def loss(w, x, y):
+        return wg.cross_entropy(x @ w, y)
+
+    y = np.eye(2)[np.arange(8) % 2]
+    assert warned(stepped(loss, np.ones((3, 2)), X, y)) == []
+    for call in (stepped(loss, np.ones((3, 2)), X, 3 * y), lambda: loss(np.ones((3, 2)), X, 3 * y)):
+        (found,) = warned(call)
+        assert found.category is TargetsWarning
+        assert found.filename == __file__
+        assert "float targets from 0 to 3 were given" in str(found.message)
 
 
 def test_logits_and_targets_that_are_probabilities_are_let_pass():

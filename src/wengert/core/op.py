@@ -33,7 +33,7 @@ from wengert.core.words.arguments import (
 from wengert.core.words.float_notices import told_again
 from wengert.core.words.hidden import is_sparse, sparse_name
 from wengert.core.words.not_arrays import require_array
-from wengert.errors import DTypeError, ShapeError
+from wengert.errors import DTypeError, ShapeError, WengertWarning
 
 OpKind: TypeAlias = Literal["source", "elementwise", "linear", "bilinear", "primitive", "composite"]
 # (g, out, operands, params, wanted) -> one cotangent or None per operand
@@ -241,6 +241,8 @@ class Op:
                 params = self.canonical(*operands, **params)
             except RuntimeWarning:
                 params = told_again(self.canonical, *operands, **params)
+            except WengertWarning:  # an error, if somebody has said so
+                raise
             except Exception as error:
                 found = located(error if is_worded(error) else self._unreadable(params), operands)
                 if found is error:

@@ -182,13 +182,16 @@ def floats(tree: Tree) -> list[tuple[str, float]]:
 
 
 def floats_beside_arrays(tree: Tree) -> list[tuple[str, float]]:
-    """The Python floats in a tree that stand where parameters could: in dicts and lists, and in no
-    field of a dataclass or named tuple, which are settings.
+    """The Python floats in a tree that stand where parameters could: in dicts and lists, and where
+    the tree itself is a named tuple; in no field of a dataclass or of a named tuple inside, which
+    are settings.
     """
+    named = isinstance(tree, tuple) and hasattr(tree, "_fields")
     return [
         (path, x)
         for accessor, path, x in _with_accessors(tree)
-        if type(x) is float and all(issubclass(key.type, dict | list) for key in accessor)
+        if type(x) is float
+        and all(issubclass(key.type, dict | list) for key in accessor[int(named) :])
     ]
 
 

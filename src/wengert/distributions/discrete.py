@@ -22,6 +22,7 @@ from wengert.distributions.distribution_parameters import (
 )
 from wengert.errors import DTypeError, ShapeError
 from wengert.interpret.column_values import note_column
+from wengert.interpret.probabilities import note_probabilities
 
 
 def _require_classes(x: Any, count: Size) -> Any:
@@ -60,6 +61,11 @@ class Categorical(Distribution):
     logits: Any
 
     def _computed(self) -> Any:
+        logits = self._scores()
+        note_probabilities("Categorical", self.logits)
+        return logits
+
+    def _scores(self) -> Any:
         (logits,) = computed(self.logits)
         if not logits.shape:
             error = ShapeError(
@@ -75,7 +81,7 @@ class Categorical(Distribution):
 
     def sample(self, key: Any, shape: Any = ()) -> Any:
         """Indices of classes."""
-        logits = self._computed()
+        logits = self._scores()
         full = drawn_shape("Categorical.sample", shape, logits[..., 0])
         return op.categorical(key, logits, full)
 
@@ -107,10 +113,15 @@ class Bernoulli(Distribution):
 
     logits: Any
 
+    def _computed(self) -> Any:
+        (logits,) = computed(self.logits)
+        note_probabilities("Bernoulli", self.logits)
+        return logits
+
     @property
     def probs(self) -> Any:
         """The probability of True."""
-        return op.sigmoid(*computed(self.logits))
+        return op.sigmoid(self._computed())
 
     @property
     def mean(self) -> Any:
@@ -118,7 +129,7 @@ class Bernoulli(Distribution):
 
     @property
     def variance(self) -> Any:
-        (logits,) = computed(self.logits)
+        logits = self._computed()
         return op.sigmoid(logits) * op.sigmoid(-logits)
 
     @property
@@ -128,6 +139,7 @@ class Bernoulli(Distribution):
     def sample(self, key: Any, shape: Any = ()) -> Any:
         """Bools."""
         (logits,) = drawn_from("Bernoulli.sample", None, self.logits)
+        note_probabilities("Bernoulli", self.logits)
         full = drawn_shape("Bernoulli.sample", shape, logits)
         return op.bernoulli(key, op.sigmoid(logits), full)
 
@@ -135,12 +147,12 @@ class Bernoulli(Distribution):
         """The logarithm of the probability of each x, which is False or True, 0 or 1; -inf of any
         other number.
         """
-        (logits,) = computed(self.logits)
+        logits = self._computed()
         x = op.asarray(x)
         missed = op.where(op.equal(x, 0), op.log_sigmoid(-logits), -math.inf)
         found = op.where(op.equal(x, 1), op.log_sigmoid(logits), missed)
         return op.where(op.isnan(x), math.nan, found) if x.dtype.kind == "f" else found
 
     def entropy(self) -> Any:
-        (logits,) = computed(self.logits)
+        logits = self._computed()
         return op.softplus(logits) - op.pull(op.sigmoid(logits), logits)

@@ -26,8 +26,14 @@ from wengert.functions.reduction import (
     require_equal_shapes,
 )
 from wengert.functions.statistics import as_float, reduced_shape
+from wengert.interpret.binary_targets import note_class_targets, note_no_logarithms
 from wengert.interpret.called_again import is_in_loss
-from wengert.interpret.probabilities import note_probabilities, note_swapped
+from wengert.interpret.probabilities import (
+    note_no_logarithms_made,
+    note_one_class,
+    note_probabilities,
+    note_swapped,
+)
 
 
 def _class_type(
@@ -61,11 +67,18 @@ def _class_params(
     smoothing = canonical_number(
         "cross_entropy", "label_smoothing", label_smoothing, lambda s: 0 <= s <= 1, "in [0, 1]"
     )
+    axis = canonical_axis("cross_entropy", axis, logits.ndim)
+    dense = dtypes.is_float(targets.dtype)
+    needed = logits.shape if dense else (*logits.shape[:axis], *logits.shape[axis + 1 :])
     note_probabilities("cross_entropy", logits)
+    if targets.dtype.kind in "iuf" and targets.shape == needed:  # else it is refused
+        note_one_class("cross_entropy", logits, axis)
     if is_in_loss():
         note_swapped("cross_entropy", logits, targets)
+    if dense:
+        note_class_targets("cross_entropy", targets)
     return {
-        "axis": canonical_axis("cross_entropy", axis, logits.ndim),
+        "axis": axis,
         "reduction": canonical_reduction("cross_entropy", reduction),
         "label_smoothing": smoothing,
     }
@@ -304,12 +317,19 @@ def _kl_jvp(d: Any, _out: Any, log_q: Any, p: Any, axis: int, reduction: Reducti
     return reduce_losses(op.sum(total, axis), reduction)
 
 
-@composite(
-    type=_kl_type,
-    canonical=lambda log_q, p, axis, reduction: {
+def _kl_params(log_q: Any, p: Any, axis: int, reduction: Any) -> dict[str, Any]:
+    if log_q.shape == p.shape and dtypes.is_float(p.dtype):  # else it is refused
+        note_no_logarithms("kl_div", log_q)
+        note_no_logarithms_made("kl_div", log_q)
+    return {
         "axis": canonical_axis("kl_div", axis, log_q.ndim),
         "reduction": canonical_reduction("kl_div", reduction),
-    },
+    }
+
+
+@composite(
+    type=_kl_type,
+    canonical=_kl_params,
     vjp=_kl_vjp,
     jvp=_kl_jvp,
     samples=(

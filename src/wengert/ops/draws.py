@@ -20,6 +20,7 @@ from wengert.core.number import is_traced_number
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.errors import DTypeError, ShapeError
+from wengert.interpret.probabilities import note_probabilities
 from wengert.ops.generator import drawn
 from wengert.ops.random import keys_of_each, require_real, words_for
 
@@ -142,6 +143,7 @@ def categorical(key: Any, logits: Any, shape: Any = None, axis: int = -1) -> Any
     array([0, 1])
     """
     logits = op.asarray(logits)
+    note_probabilities("categorical", logits)
     if not logits.shape:
         error = ShapeError(
             "categorical: given one number; an axis of logits is needed. Pass an array."

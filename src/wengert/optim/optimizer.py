@@ -23,8 +23,9 @@ from wengert.errors import OptimError, WengertError
 from wengert.optim import saving
 from wengert.optim.constructors import GivenRate, Rate, chosen_rate, one_rate, show_parameters
 from wengert.optim.given_optimizers import note_change
+from wengert.optim.held_rates import deep_copied
 from wengert.optim.member_optimizers import made_for_members
-from wengert.optim.parameters import gradients_for, parameters_of, replaced
+from wengert.optim.parameters import gradients_for, parameters_of, replaced, warn_of_floats
 from wengert.optim.schedules_base import Schedule
 from wengert.optim.settings import not_negative
 from wengert.optim.updates_in_place import (
@@ -335,6 +336,8 @@ class Optimizer(Explained):
         parameters = parameters_of(f"{type(self).__name__}.init", model)
         self.require_paths(tree.paths(model))
         warn_of_ties(f"{type(self).__name__}.init", model)
+        for first in list(parameters.values())[:1]:
+            warn_of_floats(f"{type(self).__name__}.init", "model", model, first.dtype)
         return {
             "count": np.array(0),
             "parameters": {
@@ -413,8 +416,12 @@ class Optimizer(Explained):
         saving.load_schedule(rate, state)
 
     def copy(self) -> Self:
-        """An optimizer of its own, with its own copy of the state and of the schedule."""
+        """An optimizer of its own, with its own copy of the state and of the schedule. A function
+        or another callable of the user's is the same one in both.
+        """
         return copy.deepcopy(self)
+
+    __deepcopy__ = deep_copied
 
     def remade(self, settings: Mapping[str, Any]) -> Self:
         """A new optimizer without state, with these settings in place of its own."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from wengert.core import dtypes, tree
-from wengert.errors import MissingGradient, OptimError
+from wengert.core.words.warn import warn_user
+from wengert.errors import MissingGradient, OptimError, UntrainedWarning
 
 
 def _is_parameter(leaf: Any) -> bool:
@@ -35,6 +36,27 @@ def parameters_of(by: str, model: Any) -> dict[str, Any]:
         seen.add(id(leaf))
         found[path] = leaf
     return found
+
+
+def leaf_name(path: str, tree_name: str) -> str:
+    """What messages call a leaf. Where the tree is a single array, its path is empty."""
+    return f"leaf {path!r} of the {tree_name}" if path else f"the {tree_name}"
+
+
+def warn_of_floats(by: str, called: str, model: Any, dtype: Any) -> None:
+    """Warn of Python floats that stand where parameters could, given the dtype that these have."""
+    found = tree.floats_beside_arrays(model)
+    if not found:
+        return
+    (path, x), more = found[0], len(found) - 1
+    others = f"; so {'is' if more == 1 else 'are'} {more} more" if more else ""
+    warn_user(
+        f"{by}: {leaf_name(path, called)} is the Python float {x!r}{others}. A Python "
+        "number is part of the program and is not trained. Write "
+        f"np.{dtype}({x!r}) to train it; if it is a setting, keep it in the loss, or in a "
+        "field of a dataclass.",
+        UntrainedWarning,
+    )
 
 
 def replaced(model: Any, values: dict[str, Any]) -> Any:

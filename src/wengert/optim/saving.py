@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Hashable, Mapping, Sequence
 from functools import lru_cache
@@ -12,6 +11,7 @@ import numpy as np
 
 from wengert.core.dtypes import FLOATS
 from wengert.errors import OptimError
+from wengert.optim.held_rates import rehearsed
 from wengert.optim.parameters import named
 from wengert.optim.schedules_joined import Chain
 from wengert.optim.settings import Setting, not_negative
@@ -225,7 +225,7 @@ def saved_rate(optimizer: Saved, saved: Mapping[str, Any]) -> Any:
     require_rate(by, optimizer.lr, saved.get("learning_rate"), saved.get("schedule_kind"))
     if not callable(optimizer.lr):
         return not_negative(by, "learning_rate", saved["learning_rate"])
-    load_schedule(copy.deepcopy(optimizer.lr), saved)
+    load_schedule(rehearsed(optimizer.lr), saved)
     return optimizer.lr
 
 

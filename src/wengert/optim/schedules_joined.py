@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from wengert.core.words.arguments import worded, worded_methods
@@ -78,7 +79,9 @@ class Chain(Schedule):
         copies = tuple(each.copy() for each in self.schedules)
         if all(a is b for a, b in zip(copies, self.schedules, strict=True)):
             return self
-        return Chain(copies, self.milestones)
+        twin = copy.copy(self)
+        object.__setattr__(twin, "schedules", copies)
+        return twin
 
 
 @worded
@@ -210,6 +213,4 @@ class ReduceOnPlateau(Schedule):
 
     def copy(self) -> ReduceOnPlateau:
         """One with the same state, which goes on alone."""
-        twin = replace(self)
-        twin.load_state_dict(self.state_dict())
-        return twin
+        return copy.copy(self)

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from wengert.core.table import op
-from wengert.errors import OptimError
+from wengert.core.words.warn import warn_user
+from wengert.errors import OptimError, ScheduleWarning
 from wengert.optim.constructors import Rate
 from wengert.optim.given_optimizers import note_copy
 from wengert.optim.numbers import choice
@@ -16,6 +17,7 @@ from wengert.optim.optimizer import Arrays, Optimizer, Updates
 from wengert.optim.parameters import parameters_of, replaced
 from wengert.optim.settings import Setting, fraction, positive_fraction, truth, whole
 
+LEAST_DECAY = 0.5  # below it, an average is made of the last update more than of all others
 AVERAGE = "average"  # what EMA calls its state
 INNER = "inner."  # stands before the names of what the wrapped optimizer keeps and needs
 
@@ -154,6 +156,14 @@ class EMA(Wrapping):
         self.decay = decay
         self.warmup = warmup
         super().__init__(optimizer)
+        if 0 < self.decay < LEAST_DECAY:  # 0 is meant: no average
+            warn_user(
+                f"EMA: decay={self.decay:g} was given; the average keeps that part of what it was, "
+                f"and takes {1 - self.decay:g} of the newest weights at every update: it is hardly "
+                f"an average. Write decay={1 - self.decay:g} if {self.decay:g} is the part that is "
+                "taken (tau).",
+                ScheduleWarning,
+            )
 
     @property
     def averages(self) -> str:

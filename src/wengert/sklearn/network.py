@@ -111,6 +111,8 @@ class NetworkPlan:
 
     def losses(self, found: Any, y: Any) -> Any:
         """The loss of each row, by what the last layer computed."""
+        if self.output == SOFTMAX and found.shape[1] == 1:  # a single class is always right
+            return op.sum(found, axis=1) * 0
         if self.output == SOFTMAX:
             return op.cross_entropy(found, y, reduction="none")
         if self.output == LOGISTIC:

@@ -72,7 +72,7 @@ class _Original:
 def _parts(way: str, given: Any, own: Any) -> Sequence[tuple[str, Any, Any]]:
     """An optimizer and those inside it, with their copies."""
     found = [(way, given, own)]
-    if hasattr(given.lr, "observe"):
+    if hasattr(given.lr, "observe") and given.lr is not own.lr:
         found.append((f"{way}.lr", given.lr, own.lr))
     original = original_of(given)
     if original is not None:

@@ -31,6 +31,7 @@ from wengert.train.describe import described
 from wengert.train.engine import Engine
 from wengert.train.ensemble.member_forms import require_same_form, require_same_state
 from wengert.train.guard import IDLE
+from wengert.train.made_again import note_step
 from wengert.train.option_checks import (
     RUN_OPTIONS,
     require_accumulate,
@@ -45,7 +46,7 @@ from wengert.train.quick_calls import QuickSteps
 from wengert.train.ranked.ranked_calls import RankedCalls
 from wengert.train.ranked.ranks import Alone, Ranks, require_ranks
 from wengert.train.recorded.optimizer_groups import Group, make_groups, require_same_rules
-from wengert.train.recorded.step_arrays import AUX, LOSS, REPORT
+from wengert.train.recorded.step_arrays import AUX, CALLS, LOSS, REPORT
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.remembered_functions import RememberedFunctions
 from wengert.train.runs.data import Data
@@ -144,6 +145,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         if state is not None:
             engine.given.add(*given_state(state, arrays))
         self._begin(engine, optimizer)
+        note_step(self, loss, engine.counts[CALLS : CALLS + 1], storage.leaves)
 
     def _begin(self, engine: Engine, optimizer: Any) -> None:
         groups, self._engine = engine.plan.groups, engine

@@ -20,6 +20,7 @@ from wengert.core.words.tied import warn_of_shared_memory, warn_of_ties
 from wengert.core.words.warn import warn_user
 from wengert.errors import LiveWarning, OptimError, ShapeError, UntrainedWarning, WideningWarning
 from wengert.interpret.trace import recorded_constants
+from wengert.optim.parameters import leaf_name, warn_of_floats
 from wengert.runtime.outside.watch import owner_of
 from wengert.runtime.refusals import require_plain
 from wengert.train.given_trees import GivenArray, GivenObject, given_arrays, given_objects
@@ -161,18 +162,7 @@ class Storage:
 
     def warn_of_floats(self) -> None:
         """Warn of Python floats that stand where parameters could."""
-        found = tree.floats_beside_arrays(self.tree(self.leaves))
-        if not found:
-            return
-        (path, x), more = found[0], len(found) - 1
-        others = f"; so {'is' if more == 1 else 'are'} {more} more" if more else ""
-        warn_user(
-            f"TrainStep: {leaf_name(path, 'model')} is the Python float {x!r}{others}. A Python "
-            "number is part of the program and is not trained. Write "
-            f"np.{self.dtype}({x!r}) to train it; if it is a setting, keep it in the loss, or in a "
-            "field of a dataclass.",
-            UntrainedWarning,
-        )
+        warn_of_floats("TrainStep", "model", self.tree(self.leaves), self.dtype)
 
     def warn_of_integers(self, place: int, line: Line | None) -> None:
         """Warn that a leaf of integers, which a loss uses as floats, is not trained."""
@@ -294,11 +284,6 @@ def copying(pairs: Iterable[tuple[Any, Array]]) -> Callable[[], None]:
             target[...] = x
 
     return copy
-
-
-def leaf_name(path: str, tree_name: str) -> str:
-    """What messages call a leaf. Where the tree is a single array, its path is empty."""
-    return f"leaf {path!r} of the {tree_name}" if path else f"the {tree_name}"
 
 
 def _require_own_paths(paths: Iterable[tuple[str, ...]]) -> None:

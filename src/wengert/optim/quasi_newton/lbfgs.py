@@ -17,6 +17,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import OptimError, UnreachedWarning
 from wengert.optim import saving, settings
 from wengert.optim.constructors import chosen_rate, one_rate
+from wengert.optim.held_rates import deep_copied
 from wengert.optim.parameters import named
 from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
@@ -219,8 +220,12 @@ class LBFGS:
         self.__dict__.update(twin.__dict__, _state=loaded)
 
     def copy(self) -> Self:
-        """One of its own, with its own copy of the state and of the schedule."""
+        """One of its own, with its own copy of the state and of the schedule. A function or another
+        callable of the user's is the same one in both.
+        """
         return copy.deepcopy(self)
+
+    __deepcopy__ = deep_copied
 
     def __repr__(self) -> str:
         defaults = LBFGS()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wengert.errors import NonFiniteError, OptimError
-from wengert.optim.parameters import gradients_for, parameters_of, replaced
+from wengert.optim.parameters import gradients_for, parameters_of, replaced, warn_of_floats
 
 FlatVector: TypeAlias = NDArray[np.float64]
 
@@ -34,6 +34,8 @@ class Problem:
         self.by = by
         self.tree = weights
         self.parameters = parameters_of(by, weights)
+        for first in list(self.parameters.values())[:1]:
+            warn_of_floats(by, "tree", weights, first.dtype)
         self.size = sum(x.size for x in self.parameters.values())
         self.evaluations = 0
         self._value_and_grad = value_and_grad

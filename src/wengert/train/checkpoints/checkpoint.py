@@ -11,6 +11,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.same import same
 from wengert.errors import CheckpointError, WengertError
+from wengert.optim.held_rates import rehearsed
 from wengert.runtime.refusals import require_plain
 from wengert.train.checkpoints.mistaken_files import model_given
 from wengert.train.engine import Engine
@@ -211,7 +212,9 @@ def _plain(value: Any) -> Any:
 def _try_settings(optimizer: Any, settings: Any) -> None:
     """Load settings into a copy, so that the real thing does not fail half-way."""
     try:
-        optimizer.copy().load_state_dict(settings)
+        trial = optimizer.copy()
+        trial.lr = rehearsed(optimizer.lr) or optimizer.lr
+        trial.load_state_dict(settings)
     except (WengertError, TypeError, ValueError, LookupError, AttributeError) as error:
         raise CheckpointError(
             f"{BY}: the settings of {type(optimizer).__name__} cannot be loaded ({error}); "

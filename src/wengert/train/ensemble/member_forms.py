@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from wengert.core import tree
 from wengert.core.same import same
 from wengert.errors import ShapeError
-from wengert.train.storage import Array, Storage, leaf_name
+from wengert.optim.parameters import leaf_name
+from wengert.train.storage import Array, Storage
 
 
 def require_same_form(first: Storage, other: Storage) -> None:

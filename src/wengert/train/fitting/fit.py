@@ -20,10 +20,11 @@ from wengert.train.fitting.fit_data import (
     engine_of,
     require_alike,
     require_share,
+    rows_checksum,
 )
 from wengert.train.fitting.measures import LOSS, Asked, Measures
 from wengert.train.fitting.progress_lines import ProgressLines
-from wengert.train.fitting.saved_fit import SavedFit, Snapshot
+from wengert.train.fitting.saved_fit import DATA, HELD_BACK, SavedFit, Snapshot
 from wengert.train.fitting.stopping import Best, EarlyStopping, early_stopping_of
 from wengert.train.option_checks import require_epochs
 from wengert.train.recorded.plateaus import PlateauWatch
@@ -112,13 +113,15 @@ def fit(
     best = Best(rule, {LOSS: "min", **directions})
     watch = PlateauWatch(BY, engine.plan.groups, {**directions, LOSS: "min"})
     checked = Data(BY, engine.names(len(training)), training, batch_size)
-    how = {
+    how: dict[str, Any] = {
         "rows": checked.rows,
         "batch_size": checked.size,
         "shuffle_seed": shuffle_seed,
         "drop_last": bool(drop_last),
-        "data": checked.checksum(),
     }
+    if checkpoint is not None:
+        how[DATA] = checked.full_checksum()
+        how[HELD_BACK] = None if held_back is None else rows_checksum(held_back)
     saved = None if checkpoint is None else SavedFit(checkpoint, resume, engine.writes)
     if saved is None and resume is not None:
         raise ValueError(

@@ -13,6 +13,7 @@ from wengert.errors import ShapeError
 from wengert.runtime.outside.live import is_live
 from wengert.train.batch import POSITIONAL
 from wengert.train.engine import Engine
+from wengert.train.runs.data import checksum_of_rows
 from wengert.train.runs.frames import look_at_frames
 from wengert.train.runs.orders import shuffled
 from wengert.train.step import TrainStep
@@ -136,6 +137,12 @@ def divided(
         return found
 
     return some(order[kept:]), some(order[:kept])
+
+
+def rows_checksum(arguments: Sequence[Any]) -> int:
+    """A number that tells data that validate from others."""
+    leaves = [np.asarray(x) for x in tree.leaves(tuple(map(tree.with_numpy, arguments)))]
+    return checksum_of_rows([x for x in leaves if x.ndim and not is_live(x)])
 
 
 def require_share(validation: float) -> float:

@@ -21,6 +21,8 @@ from wengert.train.fitting.fit_data import BY
 
 LAST, BEST = "last.safetensors", "best.safetensors"
 DATA = "data"  # the entry whose value is a checksum of the data
+HELD_BACK = "validation"  # the same, of those that validate
+_ROWS = {DATA: "train", HELD_BACK: "validate"}
 EVERY = 1.0  # seconds between two files, at least; what is newer is written at the end
 
 
@@ -79,11 +81,11 @@ class SavedFit:
         """Refuse to go on with other data or in another way: the bits would be others."""
         for name, value in now.items():
             before = saved.get(name)
-            if before != value and name == DATA:  # checksums, which say nothing to anybody
+            if before != value and name in _ROWS:  # checksums, which say nothing to anybody
                 raise CheckpointError(
                     f"{BY}: the checkpoint in {str(self.folder)!r} is of a fit on other data; the "
-                    "rows that train, or their order, differ from those of then. Pass the same "
-                    "data, or resume=False to begin anew."
+                    f"rows that {_ROWS[name]}, or their order, differ from those of then. Pass "
+                    "the same data, or resume=False to begin anew."
                 )
             if before != value:
                 raise CheckpointError(

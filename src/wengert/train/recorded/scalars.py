@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.optim.held_rates import is_known_ahead
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.schedules_base import Schedule
 from wengert.runtime.outside.watch import SAME_ITEMS, Place
 from wengert.train.recorded.faded_rates import FadedRates
 from wengert.train.recorded.optimizer_groups import Group
@@ -100,7 +100,7 @@ class Scalars:
 
     def _compute(self, count: int, wanted: int, soon: int) -> Table:
         known = [part for _, optimizer in self._optimizers for part in _parts(optimizer)]
-        ahead = all(map(_is_known_ahead, known))
+        ahead = all(is_known_ahead(part.lr) for part in known)
         size = min(max(wanted, AHEAD), MOST_AHEAD) if ahead else min(soon, AHEAD)
         self.forget()
         self.settings = [part.__dict__ for part in known]
@@ -142,11 +142,3 @@ def _parts(optimizer: Optimizer) -> Iterator[Optimizer]:
     for x in vars(optimizer).values():
         if isinstance(x, Optimizer):
             yield from _parts(x)
-
-
-def _is_known_ahead(optimizer: Optimizer) -> bool:
-    """Whether its rates are known before the updates: numbers, or a schedule without state, which
-    is its own copy.
-    """
-    rate = optimizer.lr
-    return not callable(rate) or (isinstance(rate, Schedule) and rate.copy() is rate)
