@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optree
 import pytest
 from differences import (
     BY_JAX,
@@ -367,6 +368,6 @@ def test_a_dataclass_that_another_thread_meets_first(monkeypatch):
         assert len(wg.tree.leaves(Late(X))) == 1
         return found
 
-    flatten = wg.tree.optree.tree_flatten
-    monkeypatch.setattr(wg.tree.optree, "tree_flatten", flatten_and_wait)
+    flatten = optree.tree_flatten
+    monkeypatch.setattr(optree, "tree_flatten", flatten_and_wait)
     assert wg.grad(lambda p: (p.w * p.w).sum())(Late(W)).w.tolist() == (2 * W).tolist()

@@ -70,6 +70,7 @@ BAD_FILES = {
     ),
     "same names": ("a.csv", b"a,a,y\n1,2,3\n", "several columns are named 'a'"),
     "open quote": ("a.csv", b'a,y\n"1,2\n', "a quote that opens a cell must be closed"),
+    "thousands": ("a.csv", b'a,y\n"1,500",2\n"2,500",3\n', "Write 1500, or 1.500"),
     "decimal commas": ("a.csv", b'a,y\n"1,5",2\n"2,5",3\n', "'1,5' has a decimal comma"),
     "not NumPy's": ("a.npy", b"hello there", "a.npy: does not begin as NumPy's files do"),
     "empty npz": ("a.npz", b"", "a.npz: is empty (0 bytes)"),

@@ -217,6 +217,19 @@ def test_what_pandas_adds_to_a_parquet_file_is_not_learned_from(tmp_path):
         learning_data(read_data(str(path)), DataChoices(target="y"), quiet)
 
 
+def test_texts_that_could_be_numbers_or_codes_are_told(tmp_path):
+    rows = [[f"{i:05d}", f"{i % 20}%", f"{i % 3}_{i % 5}", str(2.5 * i)] for i in range(160)]
+    write_table(tmp_path / "a.csv", rows, ("zip", "share", "code", "y"))
+    said = []
+    data = learning_data(
+        read_data(str(tmp_path / "a.csv")), DataChoices(keep=("zip",)), said.append
+    )
+    kinds = {feature.name: feature.kind for feature in data.preparation.features}
+    assert kinds == {"zip": "number", "share": "category", "code": "category"}
+    assert any("'00000', which are read as numbers" in each for each in said)
+    assert any("'share' has 20 categories" in each and "'0%'" in each for each in said)
+
+
 def test_means_come_from_the_rows_to_train_on():
     data = learning_data(read_builtin("housing"), DataChoices(), quiet)
     np.testing.assert_allclose(data.x.mean(axis=0), 0, atol=1e-4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +29,7 @@ def enlarged(op: Op, dtype: Any) -> list[Call]:
     for number, shape in enumerate(SHAPES):
         first: Sample = op.samples[0]
         specs = [
-            spec if isinstance(spec, Exactly) else dataclasses.replace(spec, shape=_part(shape, i))
+            spec if isinstance(spec, Exactly) else spec._replace(shape=_part(shape, i))
             for i, spec in enumerate(first.operands)
         ]
         operands = Sample(tuple(specs), first.params).draw(random_for(op, number), dtype)

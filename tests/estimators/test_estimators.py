@@ -432,6 +432,11 @@ def test_there_is_nothing_to_see_before_a_fit():
         ({"optimizer": "adm"}, "Write 'adam'"),
         ({"optimizer": 3}, "wg.optim"),
         ({"optimizer": wg.optim.Adam(), "schedule": "cosine"}, "beside the optimizer"),
+        ({"schedule": "cosine", "learning_rate": "invscaling"}, "both would change the rate"),
+        (
+            {"schedule": wg.optim.Cosine(0.1, 9), "learning_rate_init": 0.2},
+            "which has its rate itself",
+        ),
         ({"categorical_features": ["a"]}, "no names of columns"),
         ({"categorical_features": [9]}, "0 to 3"),
         ({"categorical_features": "all"}, "from_dtype"),

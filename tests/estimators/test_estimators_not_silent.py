@@ -76,8 +76,10 @@ def test_parameters_of_other_names_are_told_what_to_write():
 def test_numbers_as_text_and_a_name_for_each_row_are_named():
     pd = pytest.importorskip("pandas")
     network = MLPRegressor(**QUICK)
-    with pytest.warns(UserWarning, match="column 'a' of texts that are numbers, such as"):
-        network.fit(pd.DataFrame({"a": [f"{x:.2f}" for x in X[:, 0]]}), X[:, 0])
+    for written in ("{:.2f}", "1,{:03.0f}", "{:.0f}%", "2026-01-{:02.0f}"):
+        column = [written.format(10 + abs(x)) for x in X[:, 0]]
+        with pytest.warns(UserWarning, match="column 'a' of texts that are numbers or dates, such"):
+            network.fit(pd.DataFrame({"a": column}), X[:, 0])
     names = pd.DataFrame({"id": [f"row {i}" for i in range(60)], "b": X[:, 1]})
     with pytest.warns(UserWarning, match="column 'id' with another category in each of its 60"):
         network.fit(names, X[:, 0])

@@ -5,6 +5,7 @@ the whole.
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import jax
@@ -444,3 +445,18 @@ def test_the_state_of_an_lstm_is_no_input_of_a_linear_layer():
             with pytest.raises(TypeError, match=r"Linear: given a \w+ of 2 arrays.*state\[0\]"):
                 call(xs)
     assert head([[1.0] * 4] * 3).shape == (3, 1)
+
+
+def test_a_mask_of_rows_that_lies_along_the_heads_is_told():
+    layer = wg.nn.MultiheadAttention(8, 4, seed=0)
+    real = np.arange(5) < np.array([5, 3, 2, 1])[:, None]  # (batch, time), as many rows as heads
+    x = np.ones((4, 5, 8), np.float32)
+    with pytest.warns(
+        wg.errors.MaskWarning, match=r"\(4, 1, 5\) for 4 rows and 4 heads.*\[:, None"
+    ):
+        layer(x, mask=real[:, None, :])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", wg.errors.MaskWarning)
+        layer(x, mask=real[:, None, None, :])
+        layer(x, mask=np.ones((5, 5), bool))
+        layer(x[:1], mask=real[:, None, :])  # one row: of each head

@@ -45,14 +45,15 @@ def check_grads(
             f"check_grads: {type(args).__name__} was given as args; they are the list of all "
             "arguments of the function. Write check_grads(function, [x])."
         )
-    arrays = tree.arrays(tuple(args))
+    # As for `grad`: a number that is an argument is differentiated by, one in a tree is a setting.
+    arrays = tuple(tree.arrays(x) if isinstance(x, bool | int | float) else x for x in args)
     structure = tree.flatten(arrays)[1]
     leaves, places = tree.distinct_leaves(arrays)
     moving = [i for i, x in enumerate(leaves) if x.dtype.kind == "f"]
     if not moving:
         raise ValueError(
             "check_grads: given no float arguments; there is nothing to differentiate by. Pass "
-            "some as floats."
+            "some as floats, those in trees as arrays."
         )
 
     def flat(*values: Value) -> Sequence[Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wengert.core.tree import is_leaf
-from wengert.core.tree_nodes import Place, Tree, ends_before, of_plain_nodes, places
+from wengert.core.tree_nodes import TreePlace, Tree, ends_before, of_plain_nodes, places
 
 
 def spread(parts: Tree, whole: Tree) -> list[Any] | None:
@@ -22,7 +22,7 @@ def spread(parts: Tree, whole: Tree) -> list[Any] | None:
     return [_nearest(known, place) for place, x in places(whole) if is_leaf(x)]
 
 
-def _nearest(known: dict[Place, Any], place: Place) -> Any:
+def _nearest(known: dict[TreePlace, Any], place: TreePlace) -> Any:
     """What is known at a place, or at the first one above it."""
     while place not in known:
         place = place[:-1]

@@ -28,7 +28,7 @@ from wengert.core.words.hidden import (
 from wengert.core.words.named_dict import NamedDict
 
 Tree: TypeAlias = Any
-Place: TypeAlias = tuple[tuple[type, Any], ...]  # for each node on the way its type and the key
+TreePlace: TypeAlias = tuple[tuple[type, Any], ...]  # for each node on the way its type and the key
 LEAF_TYPES = (Tensor, np.ndarray, np.generic, ArrayType)
 _NAMESPACE = "wengert"
 # Types of leaves that need no look: plain ones, and static values that hold no arrays. An op in a
@@ -94,7 +94,7 @@ def of_plain_nodes(tree: Tree) -> Tree:
 
 
 @ending.whole
-def places(tree: Tree) -> list[tuple[Place, Any]]:
+def places(tree: Tree) -> list[tuple[TreePlace, Any]]:
     """All that a tree of plain nodes holds, also None, with the keys that lead to it."""
     if ending.near:
         ending.pass_or_stay()

@@ -7,6 +7,7 @@ missing or was never seen.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,13 @@ FLOATS = (np.float64, np.float32)
 SOME = 4096  # rows that say how fine numbers are
 ROUNDING = 2.0**-24  # of float32, relative
 SMALLEST, LARGEST = 1e-15, 1e15  # numbers whose squares float32 has place for, with room to spare
+# Numbers with commas, a sign of a currency or of percent, and dates, as people write them.
+_WRITTEN = re.compile(
+    r"[+-]?[$€£¥]? ?\d[\d .]*(?:,\d+)+(?:\.\d*)? ?[$€£¥%]?"
+    r"|[+-]?[$€£¥] ?\d[\d.,]*"
+    r"|[+-]?\d[\d.,]* ?[$€£¥%]"
+    r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T][\d:.]+)?"
+)
 FEW = 10  # rows, below which each may well have its own category
 
 
@@ -171,10 +179,10 @@ def _note_many(title: str, rows: int, known: Mapping[Any, int]) -> None:
     if rows < FEW or not known:
         return
     first = next(iter(known))
-    if all(isinstance(x, str) and _is_fraction(x) for x in known):
+    if all(isinstance(x, str) and (_is_fraction(x) or _WRITTEN.fullmatch(x)) for x in known):
         warn_user(
-            f"X has column {title} of texts that are numbers, such as {first!r}; each one is "
-            "learned as a category of its own. Convert the column to floats.",
+            f"X has column {title} of texts that are numbers or dates, such as {first!r}; each one "
+            "is learned as a category of its own. Convert the column to floats.",
             UserWarning,
         )
     elif len(known) == rows:

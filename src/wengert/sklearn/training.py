@@ -183,6 +183,16 @@ def optimizer_of(settings: Mapping[str, Any], steps: int) -> tuple[Optimizer, bo
         _require_unset(settings, ("learning_rate_init", *OF_SOLVER), "an instance of wg.optim")
         return given.copy(), False
     rate: Any = settings["learning_rate_init"]
+    if schedule is not None and settings["learning_rate"] != "constant":
+        raise ValueError(
+            f"learning_rate={settings['learning_rate']!r} was given beside schedule={schedule!r}; "
+            "both would change the rate. Leave one of them out."
+        )
+    if schedule not in (None, "cosine") and rate != DEFAULTS["learning_rate_init"]:
+        raise ValueError(
+            f"learning_rate_init={rate!r} was given beside schedule={schedule!r}, which has its "
+            "rate itself. Leave it out."
+        )
     if schedule == "cosine":
         rate = optim.Cosine(rate, max(1, steps))
     elif schedule is not None:

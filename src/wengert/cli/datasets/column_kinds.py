@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,13 @@ import numpy as np
 from wengert.cli.datasets.data_table import Array, Column, DataTable, texts
 from wengert.cli.exit_codes import DataFault
 
+Say = Callable[[str], None]  # tells the user something
 _WHOLE = re.compile(r"^([+-]?\d+)\.0*$")
 _SIGNED = re.compile(r"[+-]?[$€£¥]? ?[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d*)? ?[$€£¥%]?")
 _SIGNS = re.compile("[ ,$€£¥%]")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
+_CODE = re.compile(r"0\d+")  # a number is not written so
 
 
 def as_numbers(table: DataTable, column: Column, advice: str) -> Column:
@@ -61,6 +64,8 @@ def found_kind(table: DataTable, column: Column) -> Column:
     if not column.read_as_text:
         return column
     given = [cell for cell in column.cells if cell is not None]
+    if given and all(_THOUSANDS.fullmatch(cell) for cell in given):
+        raise DataFault(f"{table.place(0)}: column {column.name!r}: {_two_commas(given[0])}")
     if given and all(_DECIMAL_COMMA.fullmatch(cell) for cell in given):
         raise DataFault(
             f"{table.place(0)}: column {column.name!r}: {given[0]!r} has a decimal comma; numbers "
@@ -71,6 +76,18 @@ def found_kind(table: DataTable, column: Column) -> Column:
         advice = f"If it is a column of categories, add --categorical {column.name!r}."
         return as_numbers(table, column, advice)
     return column
+
+
+def note_codes(column: Column, say: Say) -> None:
+    """Tell of texts that are taken for numbers, and more likely are codes: 01005."""
+    if not column.is_text or not column.read_as_text:
+        return
+    code = next((x for x in column.cells if x is not None and _CODE.fullmatch(x)), None)
+    if code is not None:
+        say(
+            f"column {column.name!r} has cells such as {code!r}, which are read as numbers. If "
+            f"they are codes, add --categorical {column.name!r}"
+        )
 
 
 def without_signs(cells: Sequence[str]) -> tuple[str, str] | None:
@@ -85,12 +102,21 @@ def without_signs(cells: Sequence[str]) -> tuple[str, str] | None:
 
 def _number(cell: Any) -> float:
     """The number that a cell is; NaN if it is none. Words for NaN are missing cells already."""
-    if cell is None:
+    if cell is None or "_" in cell:  # Python's float would leave it out
         return np.nan
     try:
         return float(cell)
     except ValueError:
         return np.nan
+
+
+def _two_commas(cell: str) -> str:
+    """What a comma before three digits may be."""
+    plain, point = cell.replace(",", ""), cell.replace(",", ".", 1)
+    return (
+        f"{cell!r} has a comma, which separates thousands or decimals; numbers have none. Write "
+        f"{plain}, or {point}."
+    )
 
 
 def _others(wrong: Array, missing: Array) -> str:
@@ -99,6 +125,8 @@ def _others(wrong: Array, missing: Array) -> str:
 
 
 def _repair(cell: str, advice: str) -> str:
+    if _THOUSANDS.fullmatch(cell):
+        return f"It is {_two_commas(cell)}"
     if _DECIMAL_COMMA.fullmatch(cell):
         return "Write a decimal point."
     return f"Correct the cell. {advice}".strip()

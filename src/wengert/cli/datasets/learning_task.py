@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wengert.cli.datasets.column_kinds import as_names, as_numbers, found_kind
+from wengert.cli.datasets.column_kinds import Say, as_names, as_numbers, found_kind, note_codes
 from wengert.cli.datasets.data_table import Array, Column, DataTable, listed
 from wengert.cli.datasets.preparation import (
     CLASSIFICATION,
@@ -16,7 +16,6 @@ from wengert.cli.datasets.preparation import (
     REFUSE,
     REGRESSION,
     Preparation,
-    Say,
     TargetColumn,
     fitted_features,
     mean_and_scale,
@@ -61,6 +60,9 @@ def learning_data(table: DataTable, choices: DataChoices, say: Say) -> LearningD
     """Everything between a table and training. Means and categories come from the rows to train on
     alone.
     """
+    for column in table.columns:
+        if column.name not in (*choices.categorical, *choices.ignore):
+            note_codes(column, say)
     table, target = _chosen_columns(table, choices)
     table = without_row_numbers(table, choices.keep, say)
     table, target = _without_gaps(table, target, choices.missing, say)

@@ -7,13 +7,13 @@ in the same way for every prediction.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from wengert.cli.datasets.column_kinds import as_names, as_numbers, without_signs
+from wengert.cli.datasets.column_kinds import Say, as_names, as_numbers, without_signs
 from wengert.cli.datasets.data_table import Array, Column, DataTable, listed
 from wengert.cli.exit_codes import DataFault
 
@@ -21,8 +21,6 @@ FEW_CATEGORIES = 10  # of a column that may be different in most rows
 MOST_CATEGORIES = 64  # of a column; rarer ones count as unknown
 CLASSIFICATION, REGRESSION = "classification", "regression"
 FILL, DROP, REFUSE = "fill", "drop", "refuse"
-
-Say = Callable[[str], None]  # tells the user something
 
 
 @dataclass(frozen=True)
@@ -239,6 +237,8 @@ def _fitted_names(column: Column, say: Say) -> CategoryFeature | None:
             f"column {column.name!r} has {len(common)} categories; the {MOST_CATEGORIES} most "
             f"frequent are used, all others count as one{_sign_hint(column)}"
         )
+    elif len(common) > FEW_CATEGORIES and (hint := _sign_hint(column)):
+        say(f"column {column.name!r} has {len(common)} categories{hint}")
     return CategoryFeature(column.name, tuple(sorted(common[:MOST_CATEGORIES])))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from wengert.cli.datasets.column_kinds import Say
 from wengert.cli.datasets.data_table import Column, DataTable
-from wengert.cli.datasets.preparation import Say
 
 FEWEST_NUMBERED = 10  # rows: a column of fewer may hold all numbers of a range by chance
 _NAMED_ID = re.compile(r"(?:.*[ _.-])?(?:id|ids|idx|index|uid|rowid|unnamed: 0)", re.IGNORECASE)

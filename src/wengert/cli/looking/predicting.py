@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from wengert.cli.datasets.builtin_sets import SETS
+from wengert.cli.datasets.column_kinds import Say
 from wengert.cli.datasets.data_source import read_data
 from wengert.cli.datasets.data_table import DataTable
-from wengert.cli.datasets.preparation import Say
 from wengert.cli.running.model_file import SavedModel, load_model
 from wengert.cli.running.run_folder import MODEL, writing
 from wengert.cli.running.table_network import Predictor

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from wengert.cli.datasets.column_kinds import Say
 from wengert.cli.datasets.data_table import Array, listed
 from wengert.cli.datasets.learning_task import LearningData
-from wengert.cli.datasets.preparation import Say
 
 FEW_ROWS = 2  # of a class to learn from
 

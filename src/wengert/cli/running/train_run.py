@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from wengert.cli.datasets.column_kinds import Say
 from wengert.cli.datasets.data_source import read_data
 from wengert.cli.datasets.learning_task import LearningData, learning_data
-from wengert.cli.datasets.preparation import CLASSIFICATION, Say
+from wengert.cli.datasets.preparation import CLASSIFICATION
 from wengert.cli.exit_codes import CommandError, ExitCode, RunFault, UsageFault
 from wengert.cli.looking.setup_facts import versions
 from wengert.cli.report.report_page import RunFindings, main_metric, report_page

@@ -13,7 +13,8 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
-from wengert.errors import ShapeError
+from wengert.core.words.warn import warn_user
+from wengert.errors import MaskWarning, ShapeError
 from wengert.functions.sequences.attention import attend_in_order
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import require_float, require_shape, require_size
@@ -191,7 +192,7 @@ class MultiheadAttention(Explained):
         require_kept("MultiheadAttention", cache, KeyValueCache, x, wanted, begin)
 
     def _require_mask(self, x: Value, mask: Value, context: Value) -> None:
-        """Refuse keys in the place of the mask."""
+        """Refuse keys in the place of the mask; warn of one for each row in the place of heads."""
         shape, own = np.shape(mask), np.shape(x)
         rows = len(shape) == len(own) > 2 and shape[-1] == self.size != own[-2]
         if mask is x or mask is context or (rows and context is not None):
@@ -201,6 +202,13 @@ class MultiheadAttention(Explained):
                 "look at others."
             )
             raise located(error, [x])
+        if len(own) == len(shape) == 3 and shape[:2] == (own[0], 1) and own[0] == self.heads > 1:
+            warn_user(
+                f"MultiheadAttention: given a mask of shape ({shape[0]}, 1, {shape[2]}) for "
+                f"{own[0]} rows and {self.heads} heads; its first axis is that of heads, so it "
+                "hides the same keys in all rows. For a mask of each row write mask[:, None].",
+                MaskWarning,
+            )
 
     def _require_order(self) -> None:
         if not self.causal:
