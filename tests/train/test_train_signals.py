@@ -477,7 +477,8 @@ def test_a_process_that_is_told_to_end(tmp_path):
         # Not `communicate`, which would miss the lines that `readline` has read ahead.
         out, errors = process.stdout.read(), process.stderr.read()
         process.wait(timeout=120)
-        assert not errors
+        # One that ends between the call of `epochs` and its loop has used none.
+        assert not errors or "UnusedWarning" in errors
         if process.returncode == 0:
             break
         assert process.returncode == 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wengert.core.tree import is_leaf
-from wengert.core.tree_nodes import TreePlace, Tree, ends_before, of_plain_nodes, places
+from wengert.core.tree_nodes import Tree, TreePlace, ends_before, of_plain_nodes, places
 
 
 def spread(parts: Tree, whole: Tree) -> list[Any] | None:
