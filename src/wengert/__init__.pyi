@@ -64,6 +64,7 @@ from wengert.functions.namespace import iinfo as iinfo
 from wengert.functions.namespace import isdtype as isdtype
 from wengert.functions.namespace import result_type as result_type
 from wengert.functions.normalize import batch_norm_with_statistics as batch_norm_with_statistics
+from wengert.functions.numpy_arrays import rot90 as rot90
 from wengert.functions.numpy_signals import bincount as bincount
 from wengert.functions.numpy_signals import interp as interp
 from wengert.functions.quantiles import median as median
@@ -406,6 +407,7 @@ __all__ = [
     "mean_pool",
     "adaptive_mean_pool",
     "sliding_windows",
+    "rot90",
     "quantile",
     "median",
     "interp",

@@ -35,6 +35,11 @@ SHOWN_IMAGES = {
         "ConvTranspose2d(weight=float32[3, 2, 4, 4], bias=float32[2], stride=(1, 1), "
         "padding='valid', " + _TRANSPOSED.format("0, 0", "1, 1") + ")",
     ),
+    "ConvTranspose3d": (
+        wg.nn.ConvTranspose3d(3, 2, 1),
+        "ConvTranspose3d(weight=float32[3, 2, 1, 1, 1], bias=float32[2], stride=(1, 1, 1), "
+        "padding='valid', " + _TRANSPOSED.format("0, 0, 0", "1, 1, 1") + ")",
+    ),
     "MaxPool": (wg.nn.MaxPool(2), "MaxPool(window=2, stride=None, padding=0, dilation=1)"),
     "MeanPool": (
         wg.nn.MeanPool((2, 3), stride=1),
@@ -67,4 +72,5 @@ IMAGE_MAKERS = {
     "Conv3d": lambda **seed: wg.nn.Conv3d(2, 3, 3, **seed).weight,
     "ConvTranspose1d": lambda **seed: wg.nn.ConvTranspose1d(2, 3, 3, **seed).weight,
     "ConvTranspose2d": lambda **seed: wg.nn.ConvTranspose2d(2, 3, 3, **seed).weight,
+    "ConvTranspose3d": lambda **seed: wg.nn.ConvTranspose3d(2, 3, 3, **seed).weight,
 }

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core.bind import located
+from wengert.core.define import function
 from wengert.core.dtypes import is_weak
 from wengert.core.promotion import any_number, inexact
 from wengert.core.table import UFUNC_METHODS, UFUNCS, op
@@ -17,11 +18,19 @@ from wengert.errors import ShapeError
 from wengert.functions.statistics import as_float
 
 
+@function()
 def rot90(x: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    """The array turned k times by a quarter, from the first of two axes towards the second.
+
+    >>> wg.rot90(np.array([[1, 2], [3, 4]]))
+    array([[2, 4],
+           [1, 3]])
+    """
+    x = op.asarray(x)
     first, second = (int(each) % x.ndim if -x.ndim <= each < x.ndim else -1 for each in axes)
     if first == second or -1 in (first, second):
         error = ShapeError(
-            f"np.rot90: given shape {tuple(x.shape)} and axes {tuple(axes)}; two different axes of "
+            f"rot90: given shape {tuple(x.shape)} and axes {tuple(axes)}; two different axes of "
             "the array are needed. Choose them."
         )
         raise located(error, [x])

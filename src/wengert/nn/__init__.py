@@ -17,6 +17,7 @@ from wengert.nn.images.conv_layers import (
     Conv3d,
     ConvTranspose1d,
     ConvTranspose2d,
+    ConvTranspose3d,
 )
 from wengert.nn.images.pooling_layers import AdaptiveMeanPool, Flatten, MaxPool, MeanPool
 from wengert.nn.linear import Linear
@@ -50,6 +51,7 @@ __all__ = [
     "Conv3d",
     "ConvTranspose1d",
     "ConvTranspose2d",
+    "ConvTranspose3d",
     "Dropout",
     "Embedding",
     "Flatten",

@@ -210,3 +210,16 @@ class ConvTranspose2d(_ConvTranspose):
     """
 
     axes: ClassVar[int] = 2
+
+
+@worded_methods("__init__", "__call__")
+@dataclass(init=False, eq=False, repr=False)
+class ConvTranspose3d(_ConvTranspose):
+    """`wg.conv_transpose` along three axes, plus a bias.
+
+    >>> layer = wg.nn.ConvTranspose3d(2, 1, 2, stride=2)
+    >>> layer(np.ones((1, 2, 2, 3, 4), np.float32)).shape
+    (1, 1, 4, 6, 8)
+    """
+
+    axes: ClassVar[int] = 3
