@@ -335,3 +335,54 @@ def test_operators_of_what_leaves_numpy_alone_are_its_own(transform):
         return np.sum(x)
 
     transform(f)(x)
+
+
+class Labelled(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array with names of axes, which computes as xarray's: with whatever it holds."""
+
+    def __init__(self, data, dims):
+        self.data, self.dims = data, dims
+
+    dims = ()
+
+    def __array_ufunc__(self, ufunc, method, *inputs):
+        dims = next(x.dims for x in inputs if isinstance(x, Labelled))
+        held = [x.data if isinstance(x, Labelled) else x for x in inputs]
+        return Labelled(getattr(ufunc, method)(*held), dims)
+
+
+NAMED = {
+    "before it": lambda x, a: (x * Labelled(a, "i")).data,
+    "behind it": lambda x, a: (Labelled(a, "i") * x).data,
+    "as a ufunc": lambda x, a: np.multiply(x, Labelled(a, "i")).data,
+    "holding one": lambda x, a: (x * (Labelled(a, "i") * x)).data / x,
+    "two of them": lambda x, a: (Labelled(a, "i") * x + Labelled(np.zeros(3), "i")).data,
+    "an operand": lambda x, a: wg.sum(x * Labelled(a, "i"), keepdims=True) * [1.0, 0.0, 0.0],
+}
+
+
+@pytest.mark.parametrize("way", NAMED)
+def test_an_array_with_named_axes_holds_a_tensor(way):
+    a = np.array([1.0, 2.0, 3.0])
+    function = NAMED[way]
+    assert wg.grad(lambda x: wg.sum(function(x, a)))(2.0) == 6.0
+    assert wg.sum(wg.compile(function)(np.array(2.0), a)) == 12.0
+    wg.check_grads(lambda x: function(x, a), [2.0])
+
+
+def test_a_series_is_read_by_place():
+    pd = pytest.importorskip("pandas")
+    one, other = pd.Series([1.0, 2.0, 3.0]), pd.Series([1.0, 1.0, 1.0], index=[7, 8, 9])
+    frame = pd.DataFrame({"a": one, "b": one})
+
+    def both(x):
+        return x * one + other
+
+    def table(x):
+        return x * frame
+
+    for function, expected in ((both, [3.0, 5.0, 7.0]), (table, 2.0 * frame.to_numpy())):
+        value, pull = wg.vjp(function, 2.0)
+        assert type(value) is np.ndarray
+        np.testing.assert_array_equal(value, expected)
+        assert pull(np.ones(value.shape)) == (float(np.sum(frame.to_numpy())) / (3 - value.ndim),)

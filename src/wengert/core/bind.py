@@ -157,10 +157,12 @@ def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
             sized = True
         elif type(x) is Number:
             return bind(op, [plain_operand(y) for y in operands], params)
-        elif type(x) is not np.ndarray:
-            if type(x) is list or type(x) is tuple:  # rules ask for its shape
+        elif type(x) is not np.ndarray and type(x) is not float and type(x) is not int:
+            if isinstance(x, np.ndarray):
+                special = True
+            elif type(x) is list or type(x) is tuple or hasattr(type(x), "__array_ufunc__"):
+                # Rules ask for the shape of a list, and another library's array would answer them.
                 return bind(op, [op.operand(y) for y in operands], params)
-            special = special or isinstance(x, np.ndarray)
     if special:
         _require_plain(op, operands)
     if top is not None:

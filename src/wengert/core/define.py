@@ -18,6 +18,7 @@ from wengert.core.broadcast import broadcast_shapes
 from wengert.core.declared import can_take
 from wengert.core.lowering import Elementwise
 from wengert.core.op import Call, Jvp, Op, Vjp
+from wengert.core.other_arrays import is_labelled
 from wengert.core.rules import (
     Rule,
     broadcasting_jvp,
@@ -378,12 +379,13 @@ _ASSIGNED = {  # the operators that Python has an assignment for, `x += y`
 
 
 def _answers_itself(other: Any, kind: type) -> bool:
-    """Whether an operator is not ours: of None, of text, and of what asks NumPy to leave it alone,
-    too.
+    """Whether an operator is not ours: of None, of text, of what asks NumPy to leave it alone, too,
+    and of arrays with names of axes.
     """
     if kind is float or kind is int:
         return False
-    return other is None or kind is str or getattr(kind, "__array_ufunc__", other) is None
+    asked = getattr(kind, "__array_ufunc__", other)
+    return other is None or kind is str or asked is None or is_labelled(kind)
 
 
 for _constructor in (elementwise, linear, bilinear, primitive, composite):

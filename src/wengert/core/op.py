@@ -17,6 +17,7 @@ from wengert.core.dtypes import CHARS, require_supported
 from wengert.core.lowering import Lowering
 from wengert.core.magnitude import Magnitude
 from wengert.core.number import Number
+from wengert.core.other_arrays import array_within
 from wengert.core.samples import Sample
 from wengert.core.standard import call_with_keywords, with_keywords
 from wengert.core.table import op as table
@@ -291,6 +292,9 @@ class Op:
             return x.tensor
         if self.kind == "elementwise" and isinstance(x, bool | int | float):
             return x
+        held = array_within(x)
+        if held is not x:
+            return self.operand(held)  # a Tensor, it may be
         require_array(self.name, x)
         if isinstance(x, list | tuple) and holds_tensor(x):
             joined: Value = table.array(x)

@@ -10,6 +10,7 @@ import numpy as np
 
 from wengert.core.carried import carrier_for_join
 from wengert.core.dims import Size, need_sizes
+from wengert.core.other_arrays import is_labelled
 from wengert.core.standard import API_VERSIONS, require_cpu
 from wengert.core.table import FUNCTIONS, SCIPY_UFUNCS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.types import ArrayType, Value, type_of
@@ -301,6 +302,10 @@ class Tensor:
         )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Value:
+        for x in inputs:
+            kind = type(x)
+            if kind is not Tensor and kind is not np.ndarray and is_labelled(kind):
+                return NotImplemented
         function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
         call = ufunc_name(ufunc) + ("" if method == "__call__" else f".{method}")
         if function is None and call.startswith(SCIPY_SPECIAL):
