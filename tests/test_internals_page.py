@@ -18,6 +18,7 @@ from test_imports import RANKS, SOURCE
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "internals.md"
 ROW = re.compile(r"^\| `([\w/]+\.py)` \| `([\w.]+)` \|", re.MULTILINE)
 BESIDE = re.compile(r"^Beside: (.*?)\.\n\n", re.MULTILINE | re.DOTALL)
+RANK = re.compile(r"^\| (\d+) \| (`.*?`) \|", re.MULTILINE)
 FILE = re.compile(r"`([\w/]+\.py)`")
 
 # Prints the functions of the package that a step enters, by file. All is loaded before: what runs
@@ -112,3 +113,13 @@ def test_the_folders_come_in_the_order_of_their_ranks_and_each_once(entered):
     assert [RANKS[each] for each in order] == sorted(RANKS[each] for each in order)
     visited = {file.partition("/")[0].removesuffix(".py") for file in entered}
     assert sorted(order) == sorted(visited)
+
+
+def test_the_table_has_every_folder_with_its_rank():
+    rows = RANK.findall(PAGE.read_text(encoding="utf-8"))
+    listed = {
+        name.strip("`/ ").removesuffix(".py"): int(rank)
+        for rank, names in rows
+        for name in names.split(",")
+    }
+    assert listed == {name: rank for name, rank in RANKS.items() if name != "__init__"}

@@ -14,6 +14,7 @@ import wengert as wg
 from codegen.explained_programs import NETWORK, network
 from wengert.api.trace import trace_with_sizes
 from wengert.codegen.checking import check, check_places
+from wengert.codegen.flatten import without_kernels
 from wengert.codegen.kernel import Lowered, Program
 from wengert.codegen.memory.plan import plan
 from wengert.codegen.options import Options
@@ -96,6 +97,30 @@ def reader(program: Program) -> int:
 
 def test_the_network_is_right(lowered):
     check(lowered)
+
+
+def test_a_region_that_is_left():
+    graph, _ = trace_with_sizes(wg.checkpoint(np.tanh), np.ones(3))
+    with pytest.raises(CheckError, match="nodes: %1 is a region"):
+        check(without_kernels(graph, [0] * len(graph.nodes)))
+
+
+def test_a_node_without_a_region(lowered):
+    program = replace(lowered.program, regions=lowered.program.regions[1:])
+    with pytest.raises(CheckError, match="nodes"):
+        check(replace(lowered, program=program))
+
+
+def test_a_node_that_is_returned_twice():
+    graph, _ = trace_with_sizes(lambda x: [np.tanh(x)] * 2, np.ones(3))
+    with pytest.raises(CheckError, match="nodes: a node is returned twice"):
+        check(without_kernels(graph, [0] * len(graph.nodes)))
+
+
+def test_kernels_that_are_lost(lowered):
+    fault = replace(lowered.program, kernels=(), order=())
+    with pytest.raises(CheckError, match="reads"):
+        check(replace(lowered, program=fault))
 
 
 def test_a_member_of_two_kernels(lowered):

@@ -1,5 +1,6 @@
 """Checking: what must hold of a program after each stage. Tests run it between all of them.
 
+nodes     no region is left, every node says to which it belonged, outputs are different nodes
 members   every node that kernels compute is a member of one, its owner
 reads     what a kernel reads is there before: an argument, a constant, or what another wrote
 commit    kernels that write over arguments come last, behind all that may fail
@@ -19,6 +20,7 @@ from wengert.codegen.memory.plan import Placed, tasks_of
 from wengert.codegen.memory.tasks import flow_of, lifetimes, whole_lines
 from wengert.codegen.views import Root
 from wengert.core.lowering import Source
+from wengert.core.table import op
 from wengert.errors import CheckError
 
 
@@ -44,13 +46,21 @@ def verify_promises(made: Program | Lowered) -> None:
     """As `check`, but raise BrokenPromise: who asks says whose fault it is."""
     program = made.program if isinstance(made, Lowered) else made
     layout = made.layout if isinstance(made, Lowered) else None
+    if layout is None and not program.kernels:
+        _check_nodes(program)  # all that is promised before fusion
+    else:
+        _check_kernels(program, layout)
+
+
+def _check_kernels(program: Program, layout: Layout | None) -> None:
+    _check_nodes(program)
     _check_members(program)
     _check_reads(program)
     _check_commit(program)
     for kernel in program.kernels:
         _check_split(program, kernel)
         for body in kernel.bodies:
-            verify_promises(body if layout is None else Lowered(body, layout))
+            _check_kernels(body, layout)
     if layout is not None:
         _check_slots(program, layout)
 
@@ -58,6 +68,15 @@ def verify_promises(made: Program | Lowered) -> None:
 def _require(held: bool, promise: str, told: str) -> None:
     if not held:
         raise BrokenPromise(f"{promise}: {told}")
+
+
+def _check_nodes(program: Program) -> None:
+    graph = program.graph
+    for number, node in enumerate(graph.nodes):
+        _require(node.op is not op.region, "nodes", f"%{number} is a region")
+    counts = len(program.regions), len(graph.nodes)
+    _require(counts[0] == counts[1], "nodes", f"{counts[0]} regions are said of {counts[1]} nodes")
+    _require(len({*graph.returns}) == len(graph.returns), "nodes", "a node is returned twice")
 
 
 def _check_members(program: Program) -> None:

@@ -12,8 +12,9 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
-from wengert.codegen.flatten import is_given
+from wengert.codegen.flatten import is_given, without_kernels
 from wengert.codegen.kernel import COMMIT, Kernel, Program, is_fold
+from wengert.codegen.options import Options
 from wengert.codegen.views import Root, StridedView, repeats, row_major
 from wengert.core import lowering
 from wengert.core.dims import Size
@@ -53,13 +54,33 @@ def committed(graph: Graph, regions: Sequence[int], written: Collection[int]) ->
     return found
 
 
-def commit_last(
-    graph: Graph, regions: Sequence[int], written: Collection[int]
-) -> tuple[Graph, list[int]]:
-    """The graph with the nodes of the commit behind all others, in regions of their own."""
-    last = committed(graph, regions, written)
+def commit_last(program: Program, options: Options) -> Program:
+    """The nodes of the commit behind all others, in regions of their own.
+
+    >>> from wengert.codegen.kernel_text.kernel_show import read, show
+    >>> program = read('''
+    ... program(%0: float32[3] "p", %1: float32[3] "x") {
+    ...   %2: float32[3] = exp(%1)
+    ...   %3: bool[] = constant(False)
+    ...   %4: float32[3] = boundary(%2, %3)
+    ...   %5: float32[3] = subtract(%0, %4)
+    ...   %6: float32[3] = tanh(%2)
+    ...   return %5, %6
+    ... }''')
+    >>> print(show(commit_last(program, Options(written={0: 0}))))
+    program(%0: float32[3] "p", %1: float32[3] "x") {
+      %2: float32[3] = exp(%1)
+      %3: bool[] = constant(False)
+      %4: float32[3] = tanh(%2)
+      %5: float32[3] = boundary(%2, %3) region -2
+      %6: float32[3] = subtract(%0, %5) region -2
+      return %6, %4
+    }
+    """
+    graph, regions = program.graph, program.regions
+    last = committed(graph, regions, options.late)
     if not last:
-        return graph, list(regions)
+        return program
     joins = _joins(graph, last)
     parts = _parts(graph, last, joins)
 
@@ -80,7 +101,7 @@ def commit_last(
         out.append(node.reading(operands))
     out.inputs[:] = [numbers[i] for i in graph.inputs]
     out.returns[:] = [numbers[i] for i in graph.returns]
-    return out, [parts.get(old, regions[old]) for old in order]
+    return without_kernels(out, [parts.get(old, regions[old]) for old in order])
 
 
 def _joins(graph: Graph, commit: Collection[int]) -> set[int]:

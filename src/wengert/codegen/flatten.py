@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from wengert.codegen.kernel import Program
+from wengert.codegen.options import Options
+from wengert.codegen.views import own_view
 from wengert.core.graph import Graph, Node
 from wengert.core.lowering import Elementwise, Formula, Source, View, can_fail
 from wengert.core.table import op
@@ -22,11 +25,41 @@ def is_given(node: Node) -> bool:
     return isinstance(node.op.lower, Source | Formula)
 
 
-def prepared(graph: Graph) -> tuple[Graph, list[int]]:
-    """The graph without regions, in the order of demand, and the region of each node."""
+def flatten(graph: Graph, _options: Options) -> Program:
+    """The graph without regions, in the order of demand, as a program that has no kernels yet.
+
+    >>> from wengert.codegen.kernel_text.kernel_show import show
+    >>> from wengert.core.text.show import read
+    >>> graph = read('''
+    ... graph(%0: float32[3] "x", %1: float32[3] "y") {
+    ...   %2: float32[3] = exp(%1)
+    ...   %3: (float32[3],) = region(%0, body=@body) {
+    ...     body = graph(%0: float32[3] "x") {
+    ...       %1: float32[3] = tanh(%0)
+    ...       return %1
+    ...     }
+    ...   }
+    ...   %4: float32[3] = pick(%3, index=0)
+    ...   return %4, %4, %2
+    ... }''')
+    >>> print(show(flatten(graph, Options())))
+    program(%0: float32[3] "x", %1: float32[3] "y") {
+      %2: float32[3] = tanh(%0) region 1
+      %3: float32[3] = stop_gradient(%2)
+      %4: float32[3] = exp(%1)
+      return %2, %3, %4
+    }
+    """
     flat, regions = _dissolved(graph)
     _copy_shared_outputs(flat, regions)
-    return _by_demand(flat, regions)
+    return without_kernels(*_by_demand(flat, regions))
+
+
+def without_kernels(graph: Graph, regions: Sequence[int]) -> Program:
+    """A program before fusion: every node has an array of its own, and nobody computes it."""
+    own = {number: own_view(number, node) for number, node in enumerate(graph.nodes)}
+    views = {number: view for number, view in own.items() if view is not None}
+    return Program(graph, tuple(regions), views=views)
 
 
 class _Dissolve:

@@ -11,42 +11,74 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import cast
 
-from wengert.codegen.commit_region import commit_last, joins_operands
-from wengert.codegen.cost.costly import is_costly, is_slow
-from wengert.codegen.flatten import prepared
+from wengert.codegen.commit_region import gate, joins_operands
+from wengert.codegen.cost.costly import is_costly
+from wengert.codegen.flatten import flatten
 from wengert.codegen.growing import MEMBERS, Borders, Growing
-from wengert.codegen.kernel import COPY, Kernel, KernelKind, Program, is_fold
-from wengert.codegen.views import Root, StridedView, looked_at, reshaped, row_major, without_gaps
+from wengert.codegen.kernel import COPY, KernelKind, Program, is_fold
+from wengert.codegen.kernel_memory import with_memory
+from wengert.codegen.options import Options
+from wengert.codegen.read_in_place import (
+    has_flat_source,
+    is_flat,
+    is_read_in_place,
+    is_same,
+    shape_of,
+)
+from wengert.codegen.views import Root, StridedView, looked_at, row_major, without_gaps
 from wengert.core import lowering
-from wengert.core.dims import Shape, Size, product
+from wengert.core.dims import Size
 from wengert.core.graph import Graph, Node
 from wengert.core.lowering import Bodies, Contraction, Elementwise, Formula, Pick, Source
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 
-ROW = 1 << 16  # elements at most of a row that is read again after a fold: it is in cache still
 
+def fuse(program: Program, options: Options) -> Program:
+    """The kernels, those of the commit marked.
 
-def fuse(
-    graph: Graph,
-    fused: bool = True,
-    written: Collection[int] = (),
-    direct: Collection[int] = (),
-) -> Program:
-    """The kernels of a graph that has been through the passes. Outputs in `written` go over
-    arguments in the end; those in `direct` have their place from the beginning.
+    >>> from wengert.codegen.kernel_text.kernel_show import read, show
+    >>> program = read('''
+    ... program(%0: float32[5, 4] "x") {
+    ...   %1: float32[4, 5] = permute_dims(%0, axes=(1, 0))
+    ...   %2: float32[4, 5] = tanh(%1)
+    ...   %3: float32[4, 5] = multiply(%2, %2)
+    ...   %4: float32[4] = sum(%3, axes=(1,), keepdims=False) by lanes
+    ...   return %4
+    ... }''')
+    >>> print(show(fuse(program, Options())))
+    program(%0: float32[5, 4] "x") {
+      %1: float32[4, 5] = permute_dims(%0, axes=(1, 0)) as %0 strides (1, 4)
+      k0 rows [4, 5] along 1 reads %0 stores %4 {
+        %2: float32[4, 5] = tanh(%1)
+        %3: float32[4, 5] = multiply(%2, %2)
+        %4: float32[4] = sum(%3, axes=(1,), keepdims=False) by lanes
+      }
+      return %4
+    }
+
+    Outputs that are copied in the end cannot be computed in pieces: where some turn out to be, all
+    is fused again without them.
     """
-    return _Fusion(graph, fused, written, direct).finished()
+    late = options.late
+    direct = set(range(len(program.graph.returns)))
+    while True:
+        found = gate(_Fusion(program, options, direct).finished(), late)
+        roots = {at: found.views[found.graph.returns[at]].root for at in late}
+        joined = {at for at in late if at not in found.overwrites and roots[at] in found.joined}
+        if not joined:
+            return found
+        direct -= joined
 
 
 class _Fusion:
-    """A program while nodes find their kernels."""
+    """A program while nodes find their kernels. Outputs in `direct` have their place from the
+    beginning.
+    """
 
-    def __init__(
-        self, graph: Graph, fused: bool, written: Collection[int], direct: Collection[int]
-    ) -> None:
-        flat, regions = commit_last(*prepared(graph), written)
-        self.fused = fused
+    def __init__(self, given: Program, options: Options, direct: Collection[int] = ()) -> None:
+        flat = given.graph
+        self.options = options
         self.graph = flat
         self.direct = {flat.returns[position] for position in direct}
         self.returned = {_root(flat, number) for number in flat.returns}
@@ -59,7 +91,7 @@ class _Fusion:
         self.rerouted_whole: dict[int, StridedView] = {}
         self.joined: dict[Root, tuple[Root, ...]] = {}
         self.pieces: dict[Root, tuple[Root, Size]] = {}
-        self.regions = tuple(regions)
+        self.regions = given.regions
         # What can be asked of the program so far: it looks at the tables above.
         self.program = Program(
             flat,
@@ -77,7 +109,9 @@ class _Fusion:
 
     def finished(self) -> Program:
         return replace(
-            self.program, inline=frozenset(self.inline), kernels=tuple(self.with_memory())
+            self.program,
+            inline=frozenset(self.inline),
+            kernels=tuple(with_memory(self.program, self.kernels)),
         )
 
     # Where a node goes.
@@ -199,8 +233,12 @@ class _Fusion:
                 self.require_memory(i, whole=isinstance(lower, Bodies))
         domain = node.type.shape if isinstance(node.type, ArrayType) else ()
         graphs = lower.graphs if isinstance(lower, Bodies) else ()
-        bodies = tuple(fuse(node.params[name], self.fused) for name in graphs)
+        bodies = tuple(self.body(node.params[name]) for name in graphs)
         self.add(Growing(kind, domain, [number], bodies=bodies), number)
+
+    def body(self, graph: Graph) -> Program:
+        """The kernels of what a loop or branch runs."""
+        return _Fusion(flatten(graph, self.options), self.options).finished()
 
     def require_memory(self, number: int, whole: bool) -> None:
         """Have an operand in memory; as a `whole`, with its elements in order."""
@@ -239,7 +277,7 @@ class _Fusion:
 
     def candidates(self, number: int, node: Node) -> list[int]:
         """Kernels a node may join, the newest first: those after everything it reads."""
-        if not self.fused or not self.kernels:
+        if not self.options.fused or not self.kernels:
             return []
         owners = [k for root in self.roots(node) for k in self.owners(root)]
         latest, newest = max(owners, default=-1), len(self.kernels) - 1
@@ -278,9 +316,9 @@ class _Fusion:
         node = self.graph.nodes[number]
         shape = self.graph.type(number).shape
         full = shape == kernel.domain
-        if not full and not (kernel.folded and _same(shape, kernel.outer)):
+        if not full and not (kernel.folded and is_same(shape, kernel.outer)):
             return False
-        if full and len(kernel.folded) > 1 and not self.flat(number, kernel):
+        if full and len(kernel.folded) > 1 and not is_flat(self.program, number, kernel):
             return False
         own_place = not isinstance(node.op.lower, Pick) or node.op.lower.in_place
         for i in node.operands:
@@ -289,49 +327,9 @@ class _Fusion:
                 continue
             if view.root in self.program.joined:
                 return False
-            if not own_place or not self.read_in_place(kernel, view, full):
+            if not own_place or not is_read_in_place(self.program, kernel, view, full):
                 return False
         return True
-
-    def flat(self, number: int, kernel: Growing) -> bool:
-        """Whether a member reads everything as if the folded axes were one."""
-        node = self.graph.nodes[number]
-        if isinstance(node.op.lower, Pick):
-            return False
-        return all(
-            self.flat_view(view, kernel.domain, len(kernel.folded))
-            for view in self.program.operand_views(number)
-        )
-
-    def flat_view(self, view: StridedView, domain: Shape, count: int) -> bool:
-        inner, strides = domain[-count:], view.strides[-count:]
-        return reshaped(inner, strides, (product(inner),)) is not None
-
-    def read_in_place(self, kernel: Growing, view: StridedView, full: bool) -> bool:
-        """Whether a member of the kernel is read at the place where the loop is."""
-        number = view.root[0]
-        shape = self.program.root_type(view.root).shape
-        computed_full = shape == kernel.domain and not is_fold(self.graph.nodes[number])
-        if view.offset != 0:
-            return False
-        if full and computed_full:
-            return view.strides == row_major(kernel.domain)
-        if not kernel.folded or computed_full:
-            return False
-        outer = row_major(kernel.outer)
-        if not full:
-            return _nonzero(view.strides) == _nonzero(outer)
-        if kernel.kind == "columns" or not self.short_row(kernel):
-            return False
-        kept = iter(outer)
-        wanted = tuple(
-            0 if axis in kernel.folded else next(kept) for axis in range(len(kernel.domain))
-        )
-        return view.strides == wanted
-
-    def short_row(self, kernel: Growing) -> bool:
-        count = product(tuple(kernel.domain[axis] for axis in kernel.folded))
-        return not isinstance(count, int) or count <= ROW
 
     def place_fold(self, number: int, node: Node) -> None:
         source = self.single(node)
@@ -348,7 +346,11 @@ class _Fusion:
             kernel.kind, kernel.folded = kind, axes
             self.join_kernel(k, number)
             return
-        if kind == "rows" and len(axes) > 1 and not self.flat_source(source, shape, len(axes)):
+        if (
+            kind == "rows"
+            and len(axes) > 1
+            and not has_flat_source(self.program, source, shape, len(axes))
+        ):
             root = self.copy(source)
             self.rerouted[number] = StridedView(root, 0, row_major(shape))
         self.add(Growing(kind, shape, [number], axes), number)
@@ -361,21 +363,17 @@ class _Fusion:
         written to memory only to be read here. So it is with the square of an outer product.
         """
         newest, k = self.kernels[-1], self.owner.get((source, 0))
-        if not self.fused or k is None or not _is_map(self.kernels[k]):
+        if not self.options.fused or k is None or not _is_map(self.kernels[k]):
             return
         (fold,) = newest.members
         alone = self.borders.readers(source) == [fold] and (source, 0) not in self.returned
         node, others = self.graph.nodes[source], len(self.kernels[k].members) - 1
-        same = _shape(node) == newest.domain and self.kernels[k].region == newest.region
+        same = shape_of(node) == newest.domain and self.kernels[k].region == newest.region
         elementwise = isinstance(node.op.lower, Elementwise) and not is_costly(node.op)
-        if alone and same and others and elementwise and self.flat(source, newest):
+        if alone and same and others and elementwise and is_flat(self.program, source, newest):
             self.kernels[k].members.remove(source)
             newest.members.insert(0, source)
             self.own(source, len(self.kernels) - 1)
-
-    def flat_source(self, source: int, shape: Shape, count: int) -> bool:
-        view = self.program.views.get(source)
-        return view is None or self.flat_view(view, shape, count)
 
     def can_fold(
         self, k: int, kernel: Growing, source: int, axes: tuple[int, ...], kind: str
@@ -385,74 +383,24 @@ class _Fusion:
             if view.root in self.program.joined:
                 return False
             trial = Growing(kernel.kind, kernel.domain, kernel.members, axes)
-            if not self.read_in_place(trial, view, True):
+            if not is_read_in_place(self.program, trial, view, True):
                 return False
         if kind == "rows" and len(axes) > 1:
             full = [
                 i
                 for i in kernel.members
-                if not is_fold(self.graph.nodes[i]) and _shape(self.graph.nodes[i]) == kernel.domain
+                if not is_fold(self.graph.nodes[i])
+                and shape_of(self.graph.nodes[i]) == kernel.domain
             ]
             trial = Growing("rows", kernel.domain, [], axes)
-            return self.flat_source(source, kernel.domain, len(axes)) and all(
-                self.flat(i, trial) for i in full
+            return has_flat_source(self.program, source, kernel.domain, len(axes)) and all(
+                is_flat(self.program, i, trial) for i in full
             )
         return True
-
-    # What is in memory.
-
-    def with_memory(self) -> list[Kernel]:
-        """The kernels, with what each stores, and reads of what others compute."""
-        program = self.program
-        needed = {self.views[i].root for i in self.graph.returns} | self.pieces.keys()
-        needed |= {root for roots in program.flags().values() for root in roots if root}
-        reads: list[tuple[Root, ...]] = []
-        for k, kernel in enumerate(self.kernels):
-            views = [view for i in kernel.members for view in program.operand_views(i)]
-            roots = (r for v in views for r in (v.root, *self.joined.get(v.root, ())))
-            reads.append(tuple(dict.fromkeys(r for r in roots if self.owner.get(r) != k)))
-            needed.update(reads[-1])
-        stores: list[list[Root]] = [[] for _ in self.kernels]
-        for root, k in self.owner.items():
-            kernel = self.kernels[k]
-            whole = kernel.kind == "special" or bool(kernel.bodies)
-            if root in needed or whole or (kernel.kind == "gemm" and root[0] == kernel.members[0]):
-                stores[k].append(root)
-        found = []
-        for k, growing in enumerate(self.kernels):
-            grown = growing.grown(reads[k], tuple(stores[k]))
-            kept = self.read_again(grown) if grown.kind == "rows" else ()
-            found.append(replace(grown, kept=kept) if kept else grown)
-        return found
-
-    def read_again(self, kernel: Kernel) -> tuple[int, ...]:
-        """Members at every place of the row that cost much and are needed both before and after a
-        fold.
-        """
-        depths = self.program.depths(kernel)
-        found: dict[int, None] = {}
-        for number in kernel.members:
-            for view in self.program.operand_views(number):
-                source = view.root[0]
-                if source in depths and depths[source] < depths[number]:
-                    node = self.graph.nodes[source]
-                    full = _shape(node) == kernel.domain
-                    if full and is_slow(node.op) and view.root not in kernel.stores:
-                        found[source] = None
-        return tuple(found)
 
 
 def _is_map(kernel: Growing) -> bool:
     return kernel.kind == "map" and not kernel.folded
-
-
-def _same(shape: Shape, other: Shape) -> bool:
-    """Equal but for axes of size 1."""
-    return [n for n in shape if n != 1] == [n for n in other if n != 1]
-
-
-def _nonzero(strides: tuple[object, ...]) -> list[object]:
-    return [s for s in strides if s != 0]
 
 
 def _root(graph: Graph, number: int) -> Root:
@@ -462,7 +410,3 @@ def _root(graph: Graph, number: int) -> Root:
         return number, 0
     assert node.operands[0] is not None
     return node.operands[0], node.params["index"]
-
-
-def _shape(node: Node) -> Shape | None:
-    return node.type.shape if isinstance(node.type, ArrayType) else None

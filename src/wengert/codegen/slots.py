@@ -1,5 +1,5 @@
-"""Slots: fusion as a stage, memory that serves twice, and a word of the frame for every array that
-kernels read or write.
+"""Slots: memory that serves twice, and a word of the frame for every array that kernels read or
+write.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from wengert.codegen.commit_region import gate
-from wengert.codegen.fuse import fuse
 from wengert.codegen.kernel import (
     HEADER,
     Arena,
@@ -37,48 +35,6 @@ from wengert.core.lowering import Elementwise, can_fail
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.interpret.printing import any_prints
-
-# Fusion, and what of it happens in the end.
-
-
-def fused(graph: Graph, options: Options) -> Program:
-    """The kernels, those of the commit marked.
-
-    >>> from wengert.codegen.kernel_text.kernel_show import show
-    >>> from wengert.core.text.show import read
-    >>> from wengert.passes.order import order
-    >>> graph = order(read('''
-    ... graph(%0: float32[5, 4] "x") {
-    ...   %1: float32[4, 5] = permute_dims(%0, axes=(1, 0))
-    ...   %2: float32[4, 5] = tanh(%1)
-    ...   %3: float32[4, 5] = multiply(%2, %2)
-    ...   %4: float32[4] = sum(%3, axes=(1,), keepdims=False)
-    ...   return %4
-    ... }'''))
-    >>> print(show(fused(graph, Options())))
-    program(%0: float32[5, 4] "x") {
-      %1: float32[4, 5] = permute_dims(%0, axes=(1, 0)) as %0 strides (1, 4)
-      k0 rows [4, 5] along 1 reads %0 stores %4 {
-        %2: float32[4, 5] = tanh(%1)
-        %3: float32[4, 5] = multiply(%2, %2)
-        %4: float32[4] = sum(%3, axes=(1,), keepdims=False) by lanes
-      }
-      return %4
-    }
-
-    Outputs that are copied in the end cannot be computed in pieces: where some turn out to be, all
-    is fused again without them.
-    """
-    late = options.late
-    direct = set(range(len(graph.returns)))
-    while True:
-        program = gate(fuse(graph, options.fused, late, direct), late)
-        roots = {at: program.views[program.graph.returns[at]].root for at in late}
-        joined = {at for at in late if at not in program.overwrites and roots[at] in program.joined}
-        if not joined:
-            return program
-        direct -= joined
-
 
 # Memory that serves twice.
 
