@@ -15,11 +15,11 @@ from wengert.passes.expand import expand
 from wengert.passes.fold import LIMIT, fold
 from wengert.passes.pipeline import run
 from wengert.passes.simplify import simplify
-from wengert.passes.turned_products import turn
+from wengert.passes.turned_products import turn_products
 
 CASES = {
-    "turn: products of batches and transposes that others read": (
-        turn,
+    "turn_products: products of batches and transposes that others read": (
+        turn_products,
         """
         graph(%0: float32[5, 2, 3] "x", %1: float32[3, 4] "y") {
           %2: float32[5, 2, 4] = matmul(%0, %1)                     # model.py:3

@@ -3,7 +3,7 @@
 import numpy as np
 
 import wengert as wg
-from wengert.train.runs.orders import shuffled
+from wengert.train.runs.row_orders import shuffled
 
 
 def by_steps(step, arrays, size, epochs=1, seed=None, drop_last=False):

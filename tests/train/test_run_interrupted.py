@@ -11,8 +11,7 @@ import wengert as wg
 from train.models import data, net, squared_error
 from train.run_by_steps import by_steps
 from train.test_train_options import noisy
-from wengert.runtime import executable
-from wengert.runtime import native_runs as many
+from wengert.runtime import executable, native_runs
 from wengert.runtime.entries.entry import never
 from wengert.train.engine import Engine
 from wengert.train.runs import run as whole_runs
@@ -22,21 +21,21 @@ from wengert.train.runs import run as whole_runs
 @pytest.mark.parametrize("at", [3, 11, 12, 30])
 def test_a_run_goes_on_in_the_epoch_in_which_it_was_interrupted(at, seed, monkeypatch):
     """Epochs have 11 steps, of which machine code takes one at a time."""
-    monkeypatch.setattr(many, "LIMIT", 0)
+    monkeypatch.setattr(native_runs, "LIMIT", 0)
     monkeypatch.setattr(whole_runs, "PATIENCE", 1000.0)
     x, y = data(rows=42)
     run, steps = (wg.TrainStep(squared_error, net(), wg.optim.Adam(0.01)) for _ in range(2))
     by_steps(steps, (x, y), 4, epochs=6, seed=seed)
     run.run(x, y, batch_size=4, epochs=2, shuffle_seed=seed)
-    made = many.Many.made
+    made = native_runs.CallLoop.made
 
     def interrupted(self):
         if run._engine.calls > 22 + at:
-            monkeypatch.setattr(many.Many, "made", made)
+            monkeypatch.setattr(native_runs.CallLoop, "made", made)
             raise KeyboardInterrupt
         return made(self)
 
-    monkeypatch.setattr(many.Many, "made", interrupted)
+    monkeypatch.setattr(native_runs.CallLoop, "made", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run.run(x, y, batch_size=4, epochs=4, shuffle_seed=seed)
     passed, number = divmod(at + 1, 11)
@@ -139,13 +138,13 @@ def test_a_signal_behind_the_loop_leaves_the_last_call_right(accumulate, monkeyp
     run, steps = make(), make()
     run.run(x[:40], y[:40], batch_size=4)
     by_steps(steps, (x[:40], y[:40]), 4)
-    made = many.Many.made
+    made = native_runs.CallLoop.made
 
     def interrupted(self):
-        monkeypatch.setattr(many.Many, "made", made)
+        monkeypatch.setattr(native_runs.CallLoop, "made", made)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(many.Many, "made", interrupted)
+    monkeypatch.setattr(native_runs.CallLoop, "made", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run.run(x, y, batch_size=4)
     by_steps(steps, (x[: 4 * (run._engine.calls - 10)], y[: 4 * (run._engine.calls - 10)]), 4)

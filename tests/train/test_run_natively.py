@@ -9,7 +9,7 @@ import wengert as wg
 from train.models import OPTIMIZERS, data, net, squared_error
 from train.run_by_steps import by_steps
 from train.test_train_options import noisy
-from wengert.runtime import native_runs as many
+from wengert.runtime import native_runs
 from wengert.train.engine import Engine
 from wengert.train.runs import run as whole_runs
 
@@ -117,7 +117,7 @@ def test_carried_state_and_aux(accumulate, python):
 
 @pytest.mark.parametrize("limit", [0, 10**6])
 def test_python_may_come_back_after_any_step(limit, python, monkeypatch):
-    monkeypatch.setattr(many, "LIMIT", limit)
+    monkeypatch.setattr(native_runs, "LIMIT", limit)
     x, y = data(rows=50)
 
     def make():
@@ -381,9 +381,9 @@ def test_a_second_run_needs_no_python_at_all(python):
 @pytest.mark.parametrize("rows", [40, 42])
 def test_all_epochs_of_a_run_are_one_call(rows, seed, python, monkeypatch):
     """The first batch and the first smaller one are Python's."""
-    calls, take = [], many.Many.run
-    monkeypatch.setattr(many.Many, "run", lambda *args: calls.append(1) or take(*args))
-    monkeypatch.setattr(many, "LIMIT", 10**12)  # however slow the machine is
+    calls, take = [], native_runs.CallLoop.run
+    monkeypatch.setattr(native_runs.CallLoop, "run", lambda *args: calls.append(1) or take(*args))
+    monkeypatch.setattr(native_runs, "LIMIT", 10**12)  # however slow the machine is
     monkeypatch.setattr(whole_runs, "PATIENCE", 1000.0)
     x, y = data(rows=rows)
     smaller = rows % 4 > 0

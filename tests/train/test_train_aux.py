@@ -10,9 +10,9 @@ import pytest
 import wengert as wg
 from train.models import data, forward, net
 from train.test_run_natively import Python
-from wengert.runtime import native_runs as many
+from wengert.runtime import native_runs
 from wengert.train.runs import auxes
-from wengert.train.runs.orders import shuffled
+from wengert.train.runs.row_orders import shuffled
 
 
 @dataclass
@@ -103,7 +103,7 @@ def test_so_has_an_epoch(compiled, aux):
 @pytest.mark.parametrize("limit", [0, 10**9])
 @pytest.mark.parametrize("room", [1, 1000, 2**26])
 def test_wherever_the_loop_stops(limit, room, monkeypatch):
-    monkeypatch.setattr(many, "LIMIT", limit)
+    monkeypatch.setattr(native_runs, "LIMIT", limit)
     monkeypatch.setattr(auxes, "ROOM", room)
     x, y = data(rows=40)
     expected = by_steps(make(), (x, y), 4, 2, 1)

@@ -10,7 +10,7 @@ from train.models import Net, data, forward, net, squared_error
 from train.test_run_natively import Python
 from train.test_train_options import noisy
 from wengert.train.bound_function import BoundFunction
-from wengert.train.runs.orders import shuffled
+from wengert.train.runs.row_orders import shuffled
 
 WAYS = pytest.mark.parametrize("compiled", [True, False])
 

@@ -9,7 +9,7 @@ import pytest
 import wengert as wg
 from train.models import data, distance, forward, net, squared_error
 from train.test_train_options import noisy
-from wengert.train.runs.orders import shuffled
+from wengert.train.runs.row_orders import shuffled
 
 SGD = wg.optim.SGD(0.1)
 

@@ -15,7 +15,7 @@ import pytest
 
 import wengert as wg
 from train.witness import ROWS, make, require_whole
-from wengert.runtime import native_runs as many
+from wengert.runtime import native_runs
 from wengert.train import guard
 from wengert.train.bound_function import BoundFunction
 
@@ -118,7 +118,7 @@ def test_a_handler_just_before_machine_code(interrupted, monkeypatch):
     alone = prepared()
     ACTS["run"](alone)
     expected, epoch = alone.fingerprint(), alone.epoch
-    step, run = prepared(), many.Many.run
+    step, run = prepared(), native_runs.CallLoop.run
 
     def read_and_run(self, sorting):
         step.state_dict()
@@ -126,7 +126,7 @@ def test_a_handler_just_before_machine_code(interrupted, monkeypatch):
         if interrupted:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(many.Many, "run", read_and_run)
+    monkeypatch.setattr(native_runs.CallLoop, "run", read_and_run)
     with contextlib.suppress(KeyboardInterrupt):
         ACTS["run"](step)
     monkeypatch.undo()
@@ -368,7 +368,7 @@ MANY = np.tile(DATA, (10, *[1] * (DATA.ndim - 1)))
 @pytest.mark.parametrize("accumulate", [1, 3])
 @pytest.mark.parametrize("compiled", [True, False])
 def test_an_interrupted_epoch_goes_on(seed, accumulate, compiled, tmp_path, monkeypatch):
-    monkeypatch.setattr(many, "LIMIT", 0)  # Python comes back after every step
+    monkeypatch.setattr(native_runs, "LIMIT", 0)  # Python comes back after every step
     path = tmp_path / "step.safetensors"
     options = {"batch_size": 3, "shuffle_seed": seed}
     first, again = (trained(accumulate, compiled=compiled) for _ in range(2))

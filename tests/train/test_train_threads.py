@@ -8,7 +8,7 @@ import pytest
 
 import wengert as wg
 from train.witness import ROWS, make, require_whole
-from wengert.runtime import native_runs as many
+from wengert.runtime import native_runs
 from wengert.train import guard
 
 
@@ -87,7 +87,7 @@ def test_everything_at_once(tmp_path):
 
 
 def test_runs_and_calls_and_assignments_wait_for_each_other(monkeypatch):
-    monkeypatch.setattr(many, "LIMIT", 0)  # others may look after every step of a run
+    monkeypatch.setattr(native_runs, "LIMIT", 0)  # others may look after every step of a run
     step = make()
 
     def run():
@@ -112,7 +112,7 @@ def test_runs_and_calls_and_assignments_wait_for_each_other(monkeypatch):
 
 def test_a_thread_that_waits_gets_its_turn(monkeypatch):
     """A run, or calls without end, let others have the step now and then."""
-    monkeypatch.setattr(many, "LIMIT", 0)
+    monkeypatch.setattr(native_runs, "LIMIT", 0)
     for train in (
         lambda step: step.run(ROWS, batch_size=1),
         lambda step: [step(ROWS) for _ in range(64)],

@@ -142,7 +142,9 @@ def test_a_run_drops_what_its_calls_drop(compiled, seed):
     list(epochs.epochs(data, batch_size=1, epochs=2, shuffle_seed=seed))
     skipped = []
     for epoch in range(2):
-        order = np.arange(60) if seed is None else wg.train.runs.orders.shuffled(60, seed, epoch)
+        order = (
+            np.arange(60) if seed is None else wg.train.runs.row_orders.shuffled(60, seed, epoch)
+        )
         for i in order:
             steps(data[i : i + 1])
             skipped.append(steps.last.skipped)

@@ -12,8 +12,8 @@ from wengert.core.tensor import Tensor
 from wengert.errors import DTypeError, ShapeError
 
 
-def seed_for(name: str, loss: Any, seed: Any) -> Any:
-    """The given seed or one, checked against the loss."""
+def cotangent_of(name: str, loss: Any, seed: Any) -> Any:
+    """The cotangent of a loss: the one that users give as `seed`, checked against it, or one."""
     shape = tuple(loss.shape)
     if not is_float(loss.dtype):
         raise DTypeError(

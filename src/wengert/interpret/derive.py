@@ -39,11 +39,11 @@ def vjp_flat(function: Flat, primals: Sequence[Value]) -> tuple[list[Value], Pul
     sources = [x.handle for x in watched if type(x) is Tensor and x.level is tape]
 
     def pullback(cotangents: Sequence[Value | None]) -> list[Value | None]:
-        seeds: dict[int, Value] = {}
+        starts: dict[int, Value] = {}  # an output may be there twice
         for slot, g in zip(slots, cotangents, strict=True):
             if slot is not None and g is not None:
-                seeds[slot] = seeds[slot] + g if slot in seeds else g
-        found = iter(tape.sweep(seeds, sources))
+                starts[slot] = starts[slot] + g if slot in starts else g
+        found = iter(tape.sweep(starts, sources))
         return [next(found) if type(x) is Tensor and x.level is tape else None for x in watched]
 
     return outputs, pullback

@@ -19,14 +19,15 @@ from wengert.passes.fold import fold
 from wengert.passes.order import order
 from wengert.passes.simplify import simplify
 from wengert.passes.sink import sink
-from wengert.passes.turned_products import turn
+from wengert.passes.turned_products import turn_products
 
 Pass: TypeAlias = Callable[[Graph], Graph]
 
-# These keep every bit that NumPy computes; `order` then decides how sums are rounded, and `turn`
-# leaves transposes of transposes and products without readers for those between to clean up.
+# These keep every bit that NumPy computes; `order` then decides how sums are rounded, and
+# `turn_products` leaves transposes of transposes and products without readers for those between to
+# clean up.
 EXACT: tuple[Pass, ...] = (expand, fold, simplify, cse, sink, dce)
-PIPELINE: tuple[Pass, ...] = (expand, turn, *EXACT[1:], order)
+PIPELINE: tuple[Pass, ...] = (expand, turn_products, *EXACT[1:], order)
 
 
 def run(graph: Graph, passes: Sequence[Pass] = PIPELINE, check: bool = False) -> Graph:

@@ -1,5 +1,5 @@
-"""Turn: the transpose of a matrix product is the product of the transposes, in turned order. A
-contraction reads its operands in any order, and writes its result where it goes.
+"""Turned products: the transpose of a matrix product is the product of the transposes, in turned
+order. A contraction reads its operands in any order, and writes its result where it goes.
 
 >>> from wengert.core.text.show import read, show
 >>> graph = read('''
@@ -8,7 +8,7 @@ contraction reads its operands in any order, and writes its result where it goes
 ...   %3: float32[4, 2] = permute_dims(%2, axes=(1, 0))
 ...   return %3
 ... }''')
->>> print(show(turn(graph)))
+>>> print(show(turn_products(graph)))
 graph(%0: float32[2, 3] "x", %1: float32[3, 4] "y") {
   %2: float32[2, 4] = matmul(%0, %1)
   %3: float32[3, 2] = permute_dims(%0, axes=(1, 0))
@@ -32,7 +32,7 @@ from wengert.core.types import ArrayType
 from wengert.passes.rebuild import PlacedNode, has_bodies, rebuild, with_bodies
 
 
-def turn(graph: Graph) -> Graph:
+def turn_products(graph: Graph) -> Graph:
     """The graph without transposes of products that nothing else reads, its bodies too."""
     reads = Counter(i for node in graph.nodes for i in node.operands)
     reads.update(graph.returns)
@@ -51,7 +51,7 @@ def turn(graph: Graph) -> Graph:
 
     def place(out: Graph, node: Node) -> PlacedNode:
         if next(count) not in products:
-            return out.append(with_bodies(node, turn))
+            return out.append(with_bodies(node, turn_products))
         left, right = (_transposed(out, i, node) for i in out.nodes[_source(node)].operands)
         return out.append(replace(node, op=op.matmul, operands=(right, left), params={}))
 

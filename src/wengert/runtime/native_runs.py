@@ -1,4 +1,4 @@
-"""Many: programs called many times inside machine code, batch after batch.
+"""Native runs: programs called many times inside machine code, batch after batch.
 
 Python comes back now and then, at a whole call, so that signals arrive.
 """
@@ -22,12 +22,12 @@ from wengert.runtime.entries import objects
 from wengert.runtime.native_runs_code import (
     ARRAY,
     ARRAYS,
+    CALL_LOOP,
     HEAD,
-    MANY,
     OUTPUT,
     PROGRAM,
     PROGRAMS,
-    many_text,
+    call_loop_text,
 )
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -43,7 +43,7 @@ class DataRows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Turn:
+class CycleProgram:
     """One program of a cycle, with all arrays that its calls have in common; and the slots of those
     that each call has of its own.
     """
@@ -79,13 +79,13 @@ class Calls(NamedTuple):
     most: int  # calls to make
     epoch: int  # of the first batch
     number: int  # of the first batch in its epoch
-    table: Array  # a row of numbers for each turn of the cycle
+    table: Array  # a row of numbers for each update
     reports: Array  # a row for each call
     skipped: Array  # a bool for each call
     kept: Sequence[Array]  # for each output that is kept, a row for each call or one for all
 
 
-class Many:
+class CallLoop:
     """A loop over calls, in cycles of `length`: the last call of a cycle runs the last program, all
     others the first.
 
@@ -97,15 +97,15 @@ class Many:
 
     def __init__(
         self,
-        turns: Sequence[Turn],
+        programs: Sequence[CycleProgram],
         arrays: int,  # how many a batch has
         length: int,
         phase: Array,
         counter: Array,
         may_skip: bool,
     ) -> None:
-        self.turns, self._counts = turns, (phase, counter)
-        kept, begin = turns[0].kept, ARRAYS + len(ARRAY) * arrays
+        self.programs, self._counts = programs, (phase, counter)
+        kept, begin = programs[0].kept, ARRAYS + len(ARRAY) * arrays
         self.control = np.zeros(begin + len(OUTPUT) * len(kept), np.int64)
         self._address = objects.data(self.control)
         self._words = memoryview(self.control)  # type: ignore[arg-type]
@@ -118,36 +118,36 @@ class Many:
             arrays=arrays,
             outputs=len(kept),
         )
-        self._sizes = [np.array(turn.bound.ordered_sizes(), np.int64) for turn in turns]
+        self._sizes = [np.array(program.bound.ordered_sizes(), np.int64) for program in programs]
         # The words that their records begin with.
-        self._records = [PROGRAMS + k * len(PROGRAM) for k in range(2 - len(turns), 2)]
-        for at, turn, sizes in zip(self._records, turns, self._sizes, strict=True):
-            self._describe(at, turn, sizes)
-        self._slots = [(turns[0].batch[k], turns[-1].batch[k]) for k in range(arrays)]
+        self._records = [PROGRAMS + k * len(PROGRAM) for k in range(2 - len(programs), 2)]
+        for at, program, sizes in zip(self._records, programs, self._sizes, strict=True):
+            self._describe(at, program, sizes)
+        self._slots = [(programs[0].batch[k], programs[-1].batch[k]) for k in range(arrays)]
         self._kept = self.control[begin:].reshape(len(kept), len(OUTPUT))
-        for turn, name in ((turns[0], "slot"), (turns[-1], "last_slot")):
-            self._kept[:, OUTPUT.index(name)] = turn.kept
+        for program, name in ((programs[0], "slot"), (programs[-1], "last_slot")):
+            self._kept[:, OUTPUT.index(name)] = program.kept
         # What a run takes memory of, and the words where its frames stand.
-        self._programs = [
-            (turn.bound, at + PROGRAM.index("frame"))
-            for turn, at in zip(turns, self._records, strict=True)
+        self._with_frames = [
+            (program.bound, at + PROGRAM.index("frame"))
+            for program, at in zip(programs, self._records, strict=True)
         ]
 
     @property
     def frames_at(self) -> list[int]:
         """Which words of `control` are the frames of the programs."""
-        return [at for _, at in self._programs]
+        return [at for _, at in self._with_frames]
 
     def _set(self, **words: int) -> None:
         for name, value in words.items():
             self._words[HEAD[name]] = value
 
-    def _describe(self, at: int, turn: Turn, sizes: Array) -> None:
+    def _describe(self, at: int, program: CycleProgram, sizes: Array) -> None:
         """The record of a program; its frame is set before each run."""
         fields = {
-            "function": turn.bound.executable.address,
-            "numbers": turn.numbers,
-            "report": turn.report,
+            "function": program.bound.executable.address,
+            "numbers": program.numbers,
+            "report": program.report,
             "dims": len(sizes),
             "sizes": objects.data(sizes),
         }
@@ -203,9 +203,9 @@ class Many:
         A signal that came meanwhile may raise, as from any function.
         """
         taken: list[tuple[Bound, Memory]] = []
-        programs = [*self._programs, (sorting, HEAD["sort_frame"])] if sorting else self._programs
+        sorts = [(sorting, HEAD["sort_frame"])] if sorting else []
         try:
-            for bound, frame in programs:
+            for bound, frame in (*self._with_frames, *sorts):
                 memory = bound.take()
                 taken.append((bound, memory))
                 self._words[frame] = memory.address
@@ -225,15 +225,15 @@ class Many:
 
 def loop_address() -> int:
     """Of the loop in machine code, a function of `control`."""
-    return _native().address(MANY)
+    return _native().address(CALL_LOOP)
 
 
 @cache
 def _function() -> Any:
     """The loop in machine code, one for all of this process."""
-    return _native().function(MANY, c_void_p)
+    return _native().function(CALL_LOOP, c_void_p)
 
 
 @cache
 def _native() -> Native:
-    return Native((cached_object(many_text()),), (MANY,))
+    return Native((cached_object(call_loop_text()),), (CALL_LOOP,))

@@ -1,4 +1,4 @@
-"""The loop over many calls as LLVM text: one function, `many(control)`, for all programs.
+"""The loop over many calls as LLVM text: one function, `call_loop(control)`, for all programs.
 
 For every call it points the frame at the rows of a batch, where they lie or gathered into a staging
 array, at a row of a table of numbers and at a place for the report, and calls the program. Behind
@@ -18,7 +18,7 @@ from wengert.codegen.kernel import HEADER, NONFINITE, STATUS
 from wengert.codegen.llvm.text.lines import Index, Module
 from wengert.codegen.llvm.text.word_text import WordText
 
-MANY = "many"
+CALL_LOOP = "call_loop"
 _GATHER = "gather"
 
 _WORDS = (
@@ -31,7 +31,7 @@ _WORDS = (
     "may_skip",  # whether a call that is not finite by itself is skipped; else it ends the loop
     "counter",  # where calls are counted: a program does that, unless the call is skipped
     "skipped",  # a byte per call: 1 where it was skipped
-    "table",  # rows of numbers, one for each turn
+    "table",  # rows of numbers, one for each update
     "width",  # bytes of such a row
     "row",  # the row that the last call has used
     "reports",  # what programs report, one row per call
@@ -59,7 +59,7 @@ ARRAYS = PROGRAMS + 2 * len(PROGRAM)
 _WORD_ROWS = 128  # bytes of the longest rows that are copied word by word
 
 
-class _CallLoop(WordText):
+class _LoopText(WordText):
     """A function that reads the words of `control`."""
 
     def read(self, name: str, kind: str = "i64") -> str:
@@ -75,11 +75,11 @@ class _CallLoop(WordText):
         return self.add(self.mul(self.load(place, 0), 10**9), self.load(place, 1))
 
 
-def many_text() -> str:
-    """The module of `many`."""
+def call_loop_text() -> str:
+    """The module of `call_loop`."""
     module = Module()
     _define_gather(module)
-    _define_many(module)
+    _define_call_loop(module)
     return module.text()
 
 
@@ -91,7 +91,7 @@ def _define_gather(module: Module) -> None:
         rows of 4 bytes: one half of a word
         all others: by memcpy
     """
-    code = _CallLoop(module)
+    code = _LoopText(module)
     whole = code.let("and i64 %bytes, 7")
     short = code.compare("sle", "%bytes", _WORD_ROWS)
     in_words = code.let(f"and i1 {code.compare('eq', whole, 0)}, {short}")
@@ -114,7 +114,7 @@ def _define_gather(module: Module) -> None:
     code.function(_GATHER, params)
 
 
-def _copy_rows(code: _CallLoop, copy: Callable[[str, str], None]) -> None:
+def _copy_rows(code: _LoopText, copy: Callable[[str, str], None]) -> None:
     """For every row: where it goes, and where it lies."""
 
     def row(i: Index, _carried: list[str]) -> None:
@@ -125,7 +125,7 @@ def _copy_rows(code: _CallLoop, copy: Callable[[str, str], None]) -> None:
     code.loop(0, "%rows", 1, row)
 
 
-def _copy_units(code: _CallLoop, target: str, source: str, count: Index, unit: str) -> None:
+def _copy_units(code: _LoopText, target: str, source: str, count: Index, unit: str) -> None:
     """Copy a short row: a call of memcpy would take longer than the copy."""
 
     def one(i: Index, _carried: list[str]) -> None:
@@ -135,11 +135,11 @@ def _copy_units(code: _CallLoop, target: str, source: str, count: Index, unit: s
     code.loop(0, count, 1, one)
 
 
-def _define_many(module: Module) -> None:
+def _define_call_loop(module: Module) -> None:
     """void(control): the calls, see above.
 
     begin = now
-    i = turns = 0  # calls made; updates among them, each with a row of the table
+    i = updates = 0  # calls made; those among them that end a cycle, each with a row of the table
     while i < count:
         last = 1 if phase == length - 1 else 0  # which program
         sizes = those of a smaller batch if this one ends the epoch and is smaller, else of others
@@ -147,14 +147,14 @@ def _define_many(module: Module) -> None:
         make the order of the rows, if this epoch has another
         point the frame at the rows, the numbers and the places of this call
         status = 0; program(frame)
-        if status == 0: turns += last
+        if status == 0: updates += last
         else if it is NONFINITE, it may be skipped, and this call alone is to blame:
             counter += 1; skipped[i] = 1
         else: return
-        i += 1; done = i; row = turns before this call; go to the next batch
+        i += 1; done = i; row = updates before this call; go to the next batch
         if now - begin >= limit: return
     """
-    code = _CallLoop(module)
+    code = _LoopText(module)
     time = code.let_first("alloca [2 x i64], align 16")
     clock, limit = code.read("clock"), code.read("limit")
     phase_at, last_phase = code.read("phase", "ptr"), code.sub(code.read("length"), 1)
@@ -163,20 +163,15 @@ def _define_many(module: Module) -> None:
     code.do("br label %next")
     code.label("next")
     code.do("%i = phi i64 [ 0, %start ], [ %following, %well ]")
-    code.do("%turns = phi i64 [ 0, %start ], [ %turns_after, %well ]")
+    code.do("%updates = phi i64 [ 0, %start ], [ %updates_after, %well ]")
     code.do(f"br i1 {code.compare('slt', '%i', count)}, label %call, label %done")
     code.label("call")
-    phase = code.load(phase_at, 0)
-    last = code.let(f"zext i1 {code.compare('eq', phase, last_phase)} to i64")
-    program = code.at("%control", code.add(PROGRAMS, code.mul(last, len(PROGRAM))))
+    last, program = _program_of_phase(code, code.load(phase_at, 0), last_phase)
     frame = code.field(program, PROGRAM, "frame", "ptr")
     number, rest = code.read("number"), code.read("rest")
     ends = code.compare("eq", code.add(number, 1), code.read("batches"))
     smaller = code.let(f"and i1 {ends}, {code.compare('ne', rest, 0)}")
-    whole_sizes, rest_sizes = (
-        code.field(program, PROGRAM, name, "ptr") for name in ("sizes", "rest_sizes")
-    )
-    sizes = code.choose(smaller, rest_sizes, whole_sizes, "ptr")
+    sizes = _sizes_of_batch(code, program, smaller)
     unknown = code.let(f"icmp eq ptr {sizes}, null")
     code.do(f"br i1 {unknown}, label %done, label %known")
     code.label("known")
@@ -189,35 +184,60 @@ def _define_many(module: Module) -> None:
     status = code.load(frame, STATUS)
     code.do(f"br i1 {code.compare('eq', status, 0)}, label %good, label %bad")
     code.label("good")
-    more = code.add("%turns", last)
+    more = code.add("%updates", last)
     code.do("br label %well")
     code.label("bad")
     unfinished = code.let(f"and i1 {code.compare('eq', status, NONFINITE)}, {may_skip}")
     code.do(f"br i1 {unfinished}, label %blamed, label %done")
     code.label("blamed")
-    found = code.load(frame, code.field(program, PROGRAM, "report"), "ptr")
-    value = code.load(found, 0, "double")
-    itself = code.let(f"fcmp une double {code.let(f'fsub double {value}, {value}')}, 0.0")
-    alone = code.compare("eq", last_phase, 0)
-    code.do(f"br i1 {code.let(f'or i1 {itself}, {alone}')}, label %skip, label %done")
+    alone = _is_alone_to_blame(code, program, frame, last_phase)
+    code.do(f"br i1 {alone}, label %skip, label %done")
     code.label("skip")
-    counter = code.read("counter", "ptr")
-    code.store(code.add(code.load(counter, 0), 1), counter, 0)
-    code.do(f"store i8 1, ptr {code.at(code.read('skipped', 'ptr'), '%i', 'i8')}, align 1")
+    _skip(code)
     code.do("br label %well")
     code.label("well")
-    code.do(f"%turns_after = phi i64 [ {more}, %good ], [ %turns, %skip ]")
+    code.do(f"%updates_after = phi i64 [ {more}, %good ], [ %updates, %skip ]")
     code.do("%following = add nsw i64 %i, 1")
     code.store("%following", "%control", HEAD["done"])
-    code.store("%turns", "%control", HEAD["row"])
+    code.store("%updates", "%control", HEAD["row"])
     _go_to_next_batch(code, number, ends)
     taken = code.sub(code.now(clock, time), begin)
     code.do(f"br i1 {code.compare('slt', taken, limit)}, label %next, label %done")
     code.label("done")
-    code.function(MANY, "ptr %control", linkage="")
+    code.function(CALL_LOOP, "ptr %control", linkage="")
 
 
-def _set_sizes(code: _CallLoop, program: str, frame: str, sizes: str) -> None:
+def _program_of_phase(code: _LoopText, phase: str, last_phase: Index) -> tuple[str, str]:
+    """Whether this is the last call of a cycle, as a number, and the record of its program."""
+    last = code.let(f"zext i1 {code.compare('eq', phase, last_phase)} to i64")
+    return last, code.at("%control", code.add(PROGRAMS, code.mul(last, len(PROGRAM))))
+
+
+def _sizes_of_batch(code: _LoopText, program: str, smaller: str) -> str:
+    """Where the sizes of the Dims stand; null where the program is not known to be right."""
+    whole_sizes, rest_sizes = (
+        code.field(program, PROGRAM, name, "ptr") for name in ("sizes", "rest_sizes")
+    )
+    return code.choose(smaller, rest_sizes, whole_sizes, "ptr")
+
+
+def _is_alone_to_blame(code: _LoopText, program: str, frame: str, last_phase: Index) -> str:
+    """Whether what is not finite comes of this very call: its loss is not, or it is a cycle."""
+    found = code.load(frame, code.field(program, PROGRAM, "report"), "ptr")
+    value = code.load(found, 0, "double")
+    itself = code.let(f"fcmp une double {code.let(f'fsub double {value}, {value}')}, 0.0")
+    alone = code.compare("eq", last_phase, 0)
+    return code.let(f"or i1 {itself}, {alone}")
+
+
+def _skip(code: _LoopText) -> None:
+    """Count the call, which the program has not done, and note that it was skipped."""
+    counter = code.read("counter", "ptr")
+    code.store(code.add(code.load(counter, 0), 1), counter, 0)
+    code.do(f"store i8 1, ptr {code.at(code.read('skipped', 'ptr'), '%i', 'i8')}, align 1")
+
+
+def _set_sizes(code: _LoopText, program: str, frame: str, sizes: str) -> None:
     """Tell the program how large the batch is."""
 
     def one(k: Index, _carried: list[str]) -> None:
@@ -226,7 +246,7 @@ def _set_sizes(code: _CallLoop, program: str, frame: str, sizes: str) -> None:
     code.loop(0, code.field(program, PROGRAM, "dims"), 1, one)
 
 
-def _sort(code: _CallLoop) -> None:
+def _sort(code: _LoopText) -> None:
     """Make the order of this epoch's rows, where it is another one than the last.
 
     if there is a program for it, and ordered != epoch: ordered = epoch; sort(frame)
@@ -245,14 +265,14 @@ def _sort(code: _CallLoop) -> None:
     code.when(code.let(f"icmp ne ptr {sort}, null"), look)
 
 
-def _go_to_next_batch(code: _CallLoop, number: Index, ends: str) -> None:
+def _go_to_next_batch(code: _LoopText, number: Index, ends: str) -> None:
     """Count on: number += 1, or behind the last batch number = 0 and epoch += 1."""
     ended = code.let(f"zext i1 {ends} to i64")
     code.store(code.choose(ends, 0, code.add(number, 1)), "%control", HEAD["number"])
     code.store(code.add(code.read("epoch"), ended), "%control", HEAD["epoch"])
 
 
-def _point_outputs(code: _CallLoop, frame: str, last: str) -> None:
+def _point_outputs(code: _LoopText, frame: str, last: str) -> None:
     """Point the frame at places of call %i for the outputs that are kept."""
     begin = code.add(ARRAYS, code.mul(code.read("arrays"), len(ARRAY)))
 
@@ -266,15 +286,15 @@ def _point_outputs(code: _CallLoop, frame: str, last: str) -> None:
     code.loop(0, code.read("outputs"), 1, point)
 
 
-def _point(code: _CallLoop, program: str, frame: str, last: str, batch_rows: Index) -> None:
+def _point(code: _LoopText, program: str, frame: str, last: str, batch_rows: Index) -> None:
     """Point the frame at what call %i reads and writes.
 
-    frame[numbers] = row %turns of the table; frame[report] = row %i of the reports
+    frame[numbers] = row %updates of the table; frame[report] = row %i of the reports
     for each array of the batch:
         frame[slot] = its rows where they lie, or gathered into its staging array
     """
     _point_outputs(code, frame, last)
-    numbers = code.at(code.read("table", "ptr"), code.mul("%turns", code.read("width")), "i8")
+    numbers = code.at(code.read("table", "ptr"), code.mul("%updates", code.read("width")), "i8")
     code.store(numbers, frame, code.field(program, PROGRAM, "numbers"), "ptr")
     report = code.at(code.read("reports", "ptr"), code.mul("%i", code.read("report")), "i8")
     code.store(report, frame, code.field(program, PROGRAM, "report"), "ptr")

@@ -22,7 +22,7 @@ import numpy as np
 
 from wengert.codegen.cost.counts import Cost, kernel_cost
 from wengert.codegen.kernel import STATUS, Kernel, Layout, Lowered, Program, byte_size
-from wengert.codegen.llvm.committing import looked_at
+from wengert.codegen.llvm.commit_code import looked_at
 from wengert.codegen.llvm.machine.native import Native, object_code
 from wengert.codegen.llvm.module import SET_POINTERS, write_module
 from wengert.codegen.llvm.text.lines import Text

@@ -76,8 +76,8 @@ def grad_with_loss(
         )
     out = Graph.of(graph)
     out.nodes[:] = prepare(graph)
-    seed = None if found.shape else np.ones((), found.dtype)
-    g = out.input(seed, shape=found.shape, name=_free_name(graph), dtype=found.dtype)
+    default = None if found.shape else np.ones((), found.dtype)
+    g = out.input(default, shape=found.shape, name=_free_name(graph), dtype=found.dtype)
     cotangents = gradient(out.level, graph, loss, g, numbers)
     missing = [n for n, gx in zip(numbers, cotangents, strict=True) if gx is None]
     if missing and not options.zero_missing_wrt:

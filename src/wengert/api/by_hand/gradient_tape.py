@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.api.by_hand.recording import Recording, require_finite
-from wengert.api.cotangents import seed_for
+from wengert.api.cotangents import cotangent_of
 from wengert.api.owned_results import owned
 from wengert.core import tree
 from wengert.core.bind import enter, leave
@@ -85,15 +85,15 @@ class GradientTape(Recording):
             )
         loss = self._own(loss)
         start = self._slot(loss)
-        seed = seed_for("GradientTape", loss if start is None else loss.value, seed)
+        gloss = cotangent_of("GradientTape", loss if start is None else loss.value, seed)
         slots: list[Any] = [self._slot(x) for x in moving]
         found: list[Value | None] = [None] * len(slots)
         if start is not None:
-            found = self._tape.sweep({start: seed}, slots)
+            found = self._tape.sweep({start: gloss}, slots)
             if not all(g is None or type(g) is Tensor or np.isfinite(g).all() for g in found):
-                self._explain(start, seed, slots)
+                self._explain(start, gloss, slots)
         filled = [_or_zeros(g, x) for g, x in zip(found, moving, strict=True)]
-        gradients = iter(owned(filled, [seed], [x.value for x in moving]))
+        gradients = iter(owned(filled, [gloss], [x.value for x in moving]))
         return tree.unflatten(
             tree.derivative_form(structure),
             [next(gradients) if x.dtype.kind == "f" else _or_zeros(None, x) for x in handles],
@@ -105,10 +105,10 @@ class GradientTape(Recording):
             loss = loss.value
         return loss if isinstance(loss, Tensor) else np.asarray(loss)
 
-    def _explain(self, start: int, seed: Any, slots: list[int]) -> None:
+    def _explain(self, start: int, gloss: Any, slots: list[int]) -> None:
         """Walk back again, looking at every step, to name the one that went non-finite."""
         self._tape.sweep(
-            {start: seed},
+            {start: gloss},
             slots,
             inspect=lambda record, slot, gx: require_finite(record.op.name, slot, gx),
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.api.by_hand.building import Container
 from wengert.api.by_hand.variants import Variants
-from wengert.api.cotangents import seed_for
+from wengert.api.cotangents import cotangent_of
 from wengert.core import tree
 from wengert.core.bind import opened
 from wengert.core.check import check
@@ -157,7 +157,7 @@ class Graph(Variants):
         """
         number = self.number(loss)
         value = self.value(number)
-        seed = seed_for("backward", value, seed)
+        gloss = cotangent_of("backward", value, seed)
         parameters = [
             n for n in self.inputs if self.nodes[n].op is op.parameter and n in self._given
         ]
@@ -167,7 +167,7 @@ class Graph(Variants):
             out = self._compute(number, self._given | watched, {})
         found: list[Any] = [None] * len(parameters)
         if isinstance(out, Tensor):
-            found = tape.sweep({out.handle: seed}, [watched[n].handle for n in parameters])
+            found = tape.sweep({out.handle: gloss}, [watched[n].handle for n in parameters])
         for n, g in zip(parameters, found, strict=True):
             g = np.zeros_like(self._given[n]) if g is None else np.array(g)
             self._gradients[n] = self._gradients[n] + g if n in self._gradients else g

@@ -19,7 +19,7 @@ from wengert.codegen.kernel import (
 )
 from wengert.codegen.kernel_text.names import body_prefixes
 from wengert.codegen.llvm.calling import RUN, TABLE, Callee, Caller
-from wengert.codegen.llvm.committing import write_commit, write_finite_check
+from wengert.codegen.llvm.commit_code import write_commit, write_finite_check
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall
 from wengert.codegen.llvm.kernels.registry import special_of
 from wengert.codegen.llvm.kernels.report import write_report

@@ -35,79 +35,90 @@ def write_watch(module: Module) -> None:
     _write_same_items(module)
     code = Function(module)
 
-    def look(_i: str, place: str) -> None:
-        kind = code.field(place, PLACE, "kind")
-        container = code.field(place, PLACE, "container", "ptr")
-        key = code.field(place, PLACE, "key", "ptr")
-        expected = code.field(place, PLACE, "expected")
-
-        def item() -> None:
-            found = code.invoke("dict_item", "ptr", ("ptr", container), ("ptr", key))
-            _compare(code, found, expected)
-
-        def cell() -> None:
-            code.leave_unless_equal(code.inside(container, objects.CELL), expected)
-
-        def attribute() -> None:
-            found = code.invoke("get_attribute", "ptr", ("ptr", container), ("ptr", key))
-            absent = code.equal(found, "null", "ptr")
-            code.clear_if(absent)
-            there = code.let(f"xor i1 {absent}, true")
-            # Its place keeps it: where this was the last reference to it, it is another object.
-            code.when(there, lambda: code.drop(found))
-            _compare(code, found, expected)
-
-        def element() -> None:  # the size was compared before
-            items = code.inside(container, objects.LIST_ITEMS, "ptr")
-            number = code.field(place, PLACE, "key")
-            code.leave_unless_equal(code.load(items, number), expected)
-
-        def list_size() -> None:
-            code.leave_unless_equal(code.inside(container, objects.COUNT), expected)
-
-        def dict_size() -> None:
-            found = code.invoke("dict_size", "i64", ("ptr", container))
-            code.leave_unless_equal(found, expected)
-
-        def set_size() -> None:
-            found = code.invoke("set_size", "i64", ("ptr", container))
-            code.leave_unless_equal(found, expected)
-
-        def member() -> None:
-            found = code.invoke("set_contains", "i32", ("ptr", container), ("ptr", key))
-            code.leave_unless_equal(found, 1, "i32")
-
-        def field() -> None:
-            offset = code.field(place, PLACE, "key")
-            code.leave_unless_equal(code.load(code.at(container, offset, "i8"), 0), expected)
-
-        def same_items() -> None:
-            known = code.field(place, PLACE, "expected", "ptr")
-            given = f"ptr %table, ptr {container}, ptr {known}"
-            code.leave_unless_equal(code.let(f"call i1 @same_items({given})"), "true", "i1")
-
-        for which, compared in (
-            (ITEM, item),
-            (CELL, cell),
-            (ATTRIBUTE, attribute),
-            (ELEMENT, element),
-            (LIST_SIZE, list_size),
-            (DICT_SIZE, dict_size),
-            (SET_SIZE, set_size),
-            (MEMBER, member),
-            (FIELD, field),
-            (SAME_ITEMS, same_items),
-        ):
-            code.when(code.equal(kind, which), compared)
-
     def look_into(_i: str, sample: str) -> None:
         word = code.load(code.field(sample, SAMPLE, "address", "ptr"), 0)
         found = code.let(f"and i64 {word}, {code.field(sample, SAMPLE, 'mask')}")
         code.leave_unless_equal(found, code.field(sample, SAMPLE, "expected"))
 
-    code.records("places", PLACE, "place_count", look)
+    code.records("places", PLACE, "place_count", lambda _i, place: _Place(code, place).look())
     code.records("samples", SAMPLE, "sample_count", look_into)
     code.define_test("watch")
+
+
+class _Place:
+    """The code that looks at one place; a method for each kind of them."""
+
+    def __init__(self, code: Function, place: str) -> None:
+        self.code, self.place = code, place
+        self.kind = code.field(place, PLACE, "kind")
+        self.container = code.field(place, PLACE, "container", "ptr")
+        self.key = code.field(place, PLACE, "key", "ptr")
+        self.expected = code.field(place, PLACE, "expected")
+
+    def look(self) -> None:
+        """Fail unless the place holds what is expected, by its kind."""
+        for kind, compared in (
+            (ITEM, self.item),
+            (CELL, self.cell),
+            (ATTRIBUTE, self.attribute),
+            (ELEMENT, self.element),
+            (LIST_SIZE, self.list_size),
+            (DICT_SIZE, self.dict_size),
+            (SET_SIZE, self.set_size),
+            (MEMBER, self.member),
+            (FIELD, self.field),
+            (SAME_ITEMS, self.same_items),
+        ):
+            self.code.when(self.code.equal(self.kind, kind), compared)
+
+    def item(self) -> None:
+        found = self.code.invoke("dict_item", "ptr", ("ptr", self.container), ("ptr", self.key))
+        _compare(self.code, found, self.expected)
+
+    def cell(self) -> None:
+        self.same_word(self.code.inside(self.container, objects.CELL))
+
+    def attribute(self) -> None:
+        code = self.code
+        found = code.invoke("get_attribute", "ptr", ("ptr", self.container), ("ptr", self.key))
+        absent = code.equal(found, "null", "ptr")
+        code.clear_if(absent)
+        there = code.let(f"xor i1 {absent}, true")
+        # Its place keeps it: where this was the last reference to it, it is another object.
+        code.when(there, lambda: code.drop(found))
+        _compare(code, found, self.expected)
+
+    def element(self) -> None:
+        """Of a list, whose size was compared before."""
+        items = self.code.inside(self.container, objects.LIST_ITEMS, "ptr")
+        self.same_word(self.code.load(items, self.code.field(self.place, PLACE, "key")))
+
+    def list_size(self) -> None:
+        self.same_word(self.code.inside(self.container, objects.COUNT))
+
+    def dict_size(self) -> None:
+        self.same_word(self.code.invoke("dict_size", "i64", ("ptr", self.container)))
+
+    def set_size(self) -> None:
+        self.same_word(self.code.invoke("set_size", "i64", ("ptr", self.container)))
+
+    def member(self) -> None:
+        found = self.code.invoke("set_contains", "i32", ("ptr", self.container), ("ptr", self.key))
+        self.code.leave_unless_equal(found, 1, "i32")
+
+    def field(self) -> None:
+        """Of an object, so many bytes into it."""
+        offset = self.code.field(self.place, PLACE, "key")
+        self.same_word(self.code.load(self.code.at(self.container, offset, "i8"), 0))
+
+    def same_items(self) -> None:
+        known = self.code.field(self.place, PLACE, "expected", "ptr")
+        given = f"ptr %table, ptr {self.container}, ptr {known}"
+        same = self.code.let(f"call i1 @same_items({given})")
+        self.code.leave_unless_equal(same, "true", "i1")
+
+    def same_word(self, found: str) -> None:
+        self.code.leave_unless_equal(found, self.expected)
 
 
 def _write_same_items(module: Module) -> None:

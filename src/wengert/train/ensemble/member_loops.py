@@ -13,7 +13,14 @@ from wengert.runtime.aligned_memory import aligned_array
 from wengert.runtime.crews.crew import Crew, CrewLoop, CrewProgram
 from wengert.runtime.entries import objects
 from wengert.runtime.executable import Executable
-from wengert.runtime.native_runs import Batches, DataRows, Many, Sorting, Turn, loop_address
+from wengert.runtime.native_runs import (
+    Batches,
+    CallLoop,
+    CycleProgram,
+    DataRows,
+    Sorting,
+    loop_address,
+)
 from wengert.runtime.native_runs_code import ARRAY, ARRAYS, HEAD, OUTPUT
 from wengert.runtime.nonfinite_policies import SKIP
 from wengert.runtime.outside.live import is_live
@@ -23,7 +30,7 @@ from wengert.train.ensemble.member_calls import member_addresses, member_arrays,
 from wengert.train.ensemble.member_orders import MemberOrders
 from wengert.train.ensemble.run_data import RunData
 from wengert.train.recorded.step_arrays import CALLS, PHASE
-from wengert.train.runs.native_loop import Aux, make_turn, sizes_of_rest
+from wengert.train.runs.native_loop import Aux, make_program, sizes_of_rest
 from wengert.train.storage import Array
 
 ENDLESS = 2**62  # nanoseconds: a call of machine code ends with its steps
@@ -60,18 +67,20 @@ class Members:
 
 @dataclass(frozen=True)
 class MemberLoops:
-    """The loops of all members for one kind of data: a row of `controls` each, as `Many` has it."""
+    """The loops of all members for one kind of data: a row of `controls` each, as that of a
+    `CallLoop`.
+    """
 
     crew: Crew
     controls: Array
-    turns: Sequence[Turn]
+    programs: Sequence[CycleProgram]
     aux: Aux
     kept_at: int  # the word that the records of kept outputs begin with
     held: tuple[Any, ...]  # what machine code reads
 
     def is_current(self) -> bool:
         """Whether the loss would find outside what it found when it was recorded."""
-        return all(turn.bound.executable.watch.holds() for turn in self.turns)
+        return all(program.bound.executable.watch.holds() for program in self.programs)
 
     def set(self, members: Array, **words: Any) -> None:
         """Write words of the controls of these members."""
@@ -102,24 +111,24 @@ def make_loops(
         return None
     rows = own.row_arrays(orders is not None)
     updating = (False, True)[first.plan.accumulate == 1 :]
-    found = [make_turn(first, own, each) for each in updating]
+    found = [make_program(first, own, each) for each in updating]
     known = [each for each in found if each is not None]
     if rows is None or len(known) < len(found) or any(aux != known[0][1] for _, aux in known):
         return None
-    turns, aux = [turn for turn, _ in known], known[0][1]
-    for turn in turns:
-        first.look_once(turn.bound.executable)
-    sizes: list[Array | None] = [None] * len(turns)
+    programs, aux = [program for program, _ in known], known[0][1]
+    for program in programs:
+        first.look_once(program.bound.executable)
+    sizes: list[Array | None] = [None] * len(programs)
     if rest:
         sizes = [
-            sizes_of_rest(first, own, rest, each, turn.bound.executable, aux)
-            for each, turn in zip(updating, turns, strict=True)
+            sizes_of_rest(first, own, rest, each, program.bound.executable, aux)
+            for each, program in zip(updating, programs, strict=True)
         ]
         if any(each is None for each in sizes):
             return None
     counts = first.counts
-    many = Many(
-        turns,
+    call_loop = CallLoop(
+        programs,
         own.whole.count(False),
         first.plan.accumulate,
         counts[PHASE:],
@@ -128,15 +137,17 @@ def make_loops(
     )
     gathers = any(row.staging is not None for row in rows)
     sorting = Sorting(np.arange(own.rows), np.array(0), None) if gathers else None
-    many.go_through(Batches(rows, own.size, own.steps(not rest), rest, sorting), sizes)
-    made = _for_all(members, many, rows, aux, orders, (data, many, sizes, sorting, orders))
+    call_loop.go_through(Batches(rows, own.size, own.steps(not rest), rest, sorting), sizes)
+    made = _for_all(
+        members, call_loop, rows, aux, orders, (data, call_loop, sizes, sorting, orders)
+    )
     _point(made, members, data, orders)
     return made
 
 
 def _for_all(
     members: Members,
-    many: Many,
+    call_loop: CallLoop,
     rows: Sequence[DataRows],
     aux: Aux,
     orders: MemberOrders | None,
@@ -144,25 +155,25 @@ def _for_all(
 ) -> MemberLoops:
     """A control for each member, and what workers have of their own."""
     count, threads, first = len(members.engines), members.threads, members.engines[0]
-    words = -(-len(many.control) // LINE) * LINE
+    words = -(-len(call_loop.control) // LINE) * LINE
     controls = aligned_array((count, words), np.dtype(np.int64), np.zeros)
-    controls[:, : len(many.control)] = many.control
-    frames_at = [*many.frames_at]
-    programs = [
-        CrewProgram(turn.bound.executable, turn.bound.sizes, turn.bound.slots)
-        for turn in many.turns
+    controls[:, : len(call_loop.control)] = call_loop.control
+    frames_at = [*call_loop.frames_at]
+    crew_programs = [
+        CrewProgram(program.bound.executable, program.bound.sizes, program.bound.slots)
+        for program in call_loop.programs
     ]
     if orders is not None and orders.shuffles:
-        programs.append(orders.program)
+        crew_programs.append(orders.program)
         frames_at.append(HEAD["sort_frame"])
     places = [(k, row.staging) for k, row in enumerate(rows) if row.staging is not None]
     stagings = [[aligned_array(x.shape, x.dtype) for _, x in places] for _ in range(threads)]
     stagings_at = [ARRAYS + k * _SIZE + _STAGING for k, _ in places]
     batch = [row.source[:0] if row.staging is None else row.staging for row in rows]
-    work = member_work(many.turns[-1].bound.executable, first, batch)
+    work = member_work(call_loop.programs[-1].bound.executable, first, batch)
     loop = CrewLoop(loop_address(), controls, frames_at, stagings, stagings_at)
-    crew = Crew(count, programs, threads, splits(count, threads, work), loop)
-    return MemberLoops(crew, controls, many.turns, aux, ARRAYS + len(rows) * _SIZE, held)
+    crew = Crew(count, crew_programs, threads, splits(count, threads, work), loop)
+    return MemberLoops(crew, controls, call_loop.programs, aux, ARRAYS + len(rows) * _SIZE, held)
 
 
 def _point(made: MemberLoops, members: Members, data: RunData, orders: MemberOrders | None) -> None:
@@ -172,7 +183,7 @@ def _point(made: MemberLoops, members: Members, data: RunData, orders: MemberOrd
     of_members, counts = members.addresses, members.counts
     pairs = zip(data.first.leaves, data.steps_apart, strict=True)
     apart = {objects.data(x): step for x, step in pairs}  # also of arrays without rows
-    bound = [address for turn in made.turns for address in turn.bound.addresses]
+    bound = [address for program in made.programs for address in program.bound.addresses]
     for at, address in enumerate(bound):
         of_data = address + apart.get(address, 0) * every
         made.crew.addresses[:, at] = of_members[:, own[address]] if address in own else of_data

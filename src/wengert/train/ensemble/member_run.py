@@ -12,7 +12,7 @@ from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.member_auxes import MemberAuxes
 from wengert.train.ensemble.member_loops import Members
 from wengert.train.ensemble.member_orders import MemberOrders
-from wengert.train.ensemble.member_runs import MemberDrive, ReportRoom
+from wengert.train.ensemble.member_runs import MemberSteps, ReportRoom
 from wengert.train.ensemble.reports import EnsembleEpoch, EnsembleHistory
 from wengert.train.ensemble.run_data import RunData
 from wengert.train.recorded.step_arrays import LOSS, NORM
@@ -44,7 +44,7 @@ class MemberRun:
             orders = MemberOrders(*order)
         self.steps = data.first.steps(options.drop_last)
         rest, columns = data.first.rest(options.drop_last), list(rates.columns.values())
-        self.drive = MemberDrive(members, data, orders, rest, columns)
+        self.native = MemberSteps(members, data, orders, rest, columns)
         warn_without_update(options.by, options.epochs * self.steps, self.engines[0])
 
     def whole(self) -> EnsembleHistory:
@@ -81,7 +81,7 @@ class MemberRun:
         return first.rows, first.size, seed, checksum
 
     def look(self) -> None:
-        self.drive.look()
+        self.native.look()
         self._checksum = self.data.first.checksum()
 
 
@@ -128,7 +128,7 @@ class _MemberStretch:
         epochs = [index + passed for index in self._indices]
         ahead = np.maximum(self._taken - self._base, 0)
         room = self._room.since(self._base - self._begin)
-        self._base += self._run.drive.advance(
+        self._base += self._run.native.advance(
             (epochs, number), ahead, left, room, self._auxes, self.failures, self._settle
         )
 

@@ -1,4 +1,4 @@
-"""Drive: the steps of a run, taken for all members inside machine code as far as that can be
+"""The steps of a run, taken for all members inside machine code as far as that can be
 done.
 """
 
@@ -52,7 +52,7 @@ class Portion:
     taken: Array  # how many of the steps each member has taken
 
 
-class MemberDrive:
+class MemberSteps:
     """Takes the steps of one run. Python takes those that machine code cannot: one that fails, or
     all, where more must be done than to gather rows.
     """
@@ -122,7 +122,7 @@ class MemberDrive:
 
     def _kind(self, loops: MemberLoops) -> tuple[Executable, int]:
         """What the time of a step depends on."""
-        return loops.turns[-1].bound.executable, self._data.first.size
+        return loops.programs[-1].bound.executable, self._data.first.size
 
     def _behind(self, portion: Portion, failures: Failures) -> list[int]:
         """The members that have steps to take."""

@@ -15,7 +15,7 @@ from wengert.train.batch import POSITIONAL
 from wengert.train.engine import Engine
 from wengert.train.runs.data import checksum_of_rows
 from wengert.train.runs.frames import look_at_frames
-from wengert.train.runs.orders import shuffled
+from wengert.train.runs.row_orders import shuffled
 from wengert.train.step import TrainStep
 
 BY = "fit"  # how errors begin

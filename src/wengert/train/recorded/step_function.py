@@ -142,10 +142,9 @@ def _differentiated(
         return [loss, *carried, *aux_leaves]
 
     outputs, pullback = vjp_flat(flat, [leaves[p.place] for p in wanted])
-    seeds: list[Value | None] = [None] * len(outputs)
     dtype = outputs[0].dtype
-    seeds[0] = np.ones((), dtype) if weight is None else op.astype(weight, dtype)
-    gradients = pullback(seeds)
+    of_loss = np.ones((), dtype) if weight is None else op.astype(weight, dtype)
+    gradients = pullback([of_loss, *[None] * (len(outputs) - 1)])
     count = 1 + len(live.carried)
     aux = tree.unflatten(aux_structure[-1], outputs[count:])
     return Differentiated(outputs[0], outputs[1:count], aux), gradients

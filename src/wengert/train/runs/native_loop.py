@@ -1,4 +1,4 @@
-"""Drive: the steps of a run, taken inside machine code as far as that can be done."""
+"""The steps of a run, taken inside machine code as far as that can be done."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from wengert.core.types import ArrayType
 from wengert.runtime.bound import bound_to
 from wengert.runtime.executable import Executable
 from wengert.runtime.given_arrays import is_readable
-from wengert.runtime.native_runs import Batches, Calls, DataRows, Many, Sorting, Turn
+from wengert.runtime.native_runs import Batches, CallLoop, Calls, CycleProgram, DataRows, Sorting
 from wengert.runtime.nonfinite_policies import SKIP
 from wengert.runtime.outside.live import is_live
 from wengert.train.engine import Engine
 from wengert.train.recorded.step_arrays import AUX, CALLS, PHASE
 from wengert.train.runs.data import Data
 from wengert.train.runs.history import Recorder
-from wengert.train.runs.orders import orders_of
+from wengert.train.runs.row_orders import orders_of
 from wengert.train.storage import Array
 
 UNKNOWN: Any = object()
@@ -41,7 +41,7 @@ class BatchPlace(NamedTuple):
 class StepLoop:
     """The programs of a step for one kind of data, ready to be called many times."""
 
-    many: Many
+    call_loop: CallLoop
     updating: Sequence[bool]  # whether each program updates
     aux: Aux  # of every call
     # By program, and by how many rows the last batch of an epoch has: the sizes of its Dims then;
@@ -50,10 +50,10 @@ class StepLoop:
 
     def is_current(self) -> bool:
         """Whether the loss would find outside what it found when it was recorded."""
-        return all(turn.bound.executable.watch.holds() for turn in self.many.turns)
+        return all(program.bound.executable.watch.holds() for program in self.call_loop.programs)
 
 
-class Drive:
+class NativeSteps:
     """Takes the steps of one run. Python takes the first step of each program, so that errors are
     those of a single step; and all steps that differ from the others: the first smaller batch, one
     that fails, or data of which more must be done than to gather rows.
@@ -168,34 +168,39 @@ class Drive:
 
     def _make(self) -> StepLoop | None:
         engine, data, updating = self._engine, self._data, self._updating()
-        found = [make_turn(engine, data, each) for each in updating]
+        found = [make_program(engine, data, each) for each in updating]
         known = [each for each in found if each is not None]
         if len(known) < len(found) or any(aux != known[0][1] for _, aux in known):
             return None
-        turns, aux = [turn for turn, _ in known], known[0][1]
+        programs, aux = [program for program, _ in known], known[0][1]
         phase, calls = (engine.counts[place:] for place in (PHASE, CALLS))
         may_skip = engine.nonfinite == SKIP
         length = engine.plan.accumulate
-        many = Many(turns, data.whole.count(False), length, phase, calls, may_skip)
-        return StepLoop(many, updating, aux)
+        call_loop = CallLoop(programs, data.whole.count(False), length, phase, calls, may_skip)
+        return StepLoop(call_loop, updating, aux)
 
     def _tell(self, loop: StepLoop) -> None:
         """Let the loop go through the batches of this run."""
         self._learn_rest(loop)
         assert self._batches is not None  # else there is no loop
         sizes = [loop.rest_sizes.get((updating, self._rest)) for updating in loop.updating]
-        loop.many.go_through(self._batches, sizes)
+        loop.call_loop.go_through(self._batches, sizes)
 
     def _learn_rest(self, loop: StepLoop) -> bool:
         """Find out whether programs that Python has called for a smaller batch can be called for it
         in the loop; whether something was found out.
         """
         known = len(loop.rest_sizes)
-        for updating, turn in zip(loop.updating, loop.many.turns, strict=True):
+        for updating, program in zip(loop.updating, loop.call_loop.programs, strict=True):
             at = updating, self._rest
             if (updating, True) in self._called and at not in loop.rest_sizes:
                 loop.rest_sizes[at] = sizes_of_rest(
-                    self._engine, self._data, self._rest, updating, turn.bound.executable, loop.aux
+                    self._engine,
+                    self._data,
+                    self._rest,
+                    updating,
+                    program.bound.executable,
+                    loop.aux,
                 )
         return len(loop.rest_sizes) > known
 
@@ -207,7 +212,7 @@ class Drive:
         recorder: Recorder,
         settle: Callable[[], object],
     ) -> int:
-        engine, length, many = self._engine, self._engine.plan.accumulate, loop.many
+        engine, length, call_loop = self._engine, self._engine.plan.accumulate, loop.call_loop
         calls, updates, phase = engine.counts.tolist()
         in_epoch = min(left, self._data.steps(not self._rest) - place.number)
         wanted, soon = ((phase + steps - 1) // length + 1 for steps in (left, in_epoch))
@@ -216,22 +221,24 @@ class Drive:
         count = min(left, len(table) * length - phase, recorder.auxes.most(types))
         reports, skipped = recorder.room()
         kept = recorder.auxes.room(types, count)
-        many.prepare(Calls(count, *place, table, reports, skipped, kept))
+        call_loop.prepare(Calls(count, *place, table, reports, skipped, kept))
 
         def note() -> None:
-            last = many.made() - 1
+            last = call_loop.made() - 1
             if last >= 0:
-                row, report = table[many.last_row()], reports[last].copy()
+                row, report = table[call_loop.last_row()], reports[last].copy()
                 engine.noted[:] = row, report, calls + last, bool(skipped[last])
             settle()
 
         # A signal may come at any time. Counts are right then, and all else will be.
         engine.guard.pending = note
-        many.run(self._sort)
+        call_loop.run(self._sort)
         engine.guard.settle()
-        done = many.made()
+        done = call_loop.made()
         if done:
-            straight = length == 1 and many.last_row() == done - 1  # none was skipped before it
+            straight = (
+                length == 1 and call_loop.last_row() == done - 1
+            )  # none was skipped before it
             rows = slice(done) if straight else rows_used(skipped[:done], phase, length)
             recorder.note_many(table, rows, done)
             if engine.plan.has_aux:
@@ -276,7 +283,7 @@ def report_of(engine: Engine) -> int:
     return len(engine.live) + len(engine.early)
 
 
-def make_turn(engine: Engine, data: Data, updating: bool) -> tuple[Turn, Aux] | None:
+def make_program(engine: Engine, data: Data, updating: bool) -> tuple[CycleProgram, Aux] | None:
     """One of the engine's programs with its arrays, if it reads all of them as they are; and what
     its calls return beside the report.
     """
@@ -294,10 +301,10 @@ def make_turn(engine: Engine, data: Data, updating: bool) -> tuple[Turn, Aux] | 
     moved = bound.slots_of(rows)
     (numbers,) = bound.slots_of([own.scalars])
     _, *others = executable.output_slots[report:]
-    turn = Turn(
+    program = CycleProgram(
         bound.without([*moved, numbers]), moved, numbers, executable.output_slots[report], others
     )
-    return turn, aux_of(executable, report + 1, bound.sizes)
+    return program, aux_of(executable, report + 1, bound.sizes)
 
 
 def aux_of(executable: Executable, first: int, sizes: Mapping[str, int]) -> Aux:

@@ -19,7 +19,7 @@ from wengert.train.recorded.plateaus import warn_of_unobserved
 from wengert.train.runs.auxes import Auxes
 from wengert.train.runs.data import Data
 from wengert.train.runs.history import Epoch, History, Rates, Recorder, joined, part_of
-from wengert.train.runs.native_loop import BatchPlace, Drive
+from wengert.train.runs.native_loop import BatchPlace, NativeSteps
 
 PATIENCE = 0.05  # seconds that others wait for their turn, beside the epoch that goes on then
 EpochKind = TypeVar("EpochKind")
@@ -47,16 +47,16 @@ class Run(NamedTuple):
     def stretches(self, engine: Engine, rates: Rates) -> Stretches:
         """The epochs one after the other, as many at once as whoever takes them asks for."""
         warn_without_update(self.by, self.epochs * self.data.steps(self.drop_last), engine)
-        return Stretches(self, engine, self._drive(engine), rates)
+        return Stretches(self, engine, self._native_steps(engine), rates)
 
     def whole(self, engine: Engine, rates: Rates) -> History:
         """Take all steps, and say what came of them."""
         warn_without_update(self.by, self.epochs * self.data.steps(self.drop_last), engine)
-        drive, auxes = self._drive(engine), Auxes(self.only_last_aux)
+        native, auxes = self._native_steps(engine), Auxes(self.only_last_aux)
         parts: list[History] = []
         left = self.epochs
         while left:
-            stretch = self._stretch(engine, drive, rates, auxes, left)
+            stretch = self._stretch(engine, native, rates, auxes, left)
             left -= stretch.epochs
             if not left:
                 self._warn_of_plateau(engine)
@@ -73,16 +73,16 @@ class Run(NamedTuple):
                 self.by, engine.plan.groups, engine.progress.epoch
             )
 
-    def _drive(self, engine: Engine) -> Drive:
-        return Drive(engine, self.data, self.shuffle_seed, self.data.rest(self.drop_last))
+    def _native_steps(self, engine: Engine) -> NativeSteps:
+        return NativeSteps(engine, self.data, self.shuffle_seed, self.data.rest(self.drop_last))
 
     def _stretch(
-        self, engine: Engine, drive: Drive, rates: Rates, auxes: Auxes, epochs: int
+        self, engine: Engine, native: NativeSteps, rates: Rates, auxes: Auxes, epochs: int
     ) -> _Stretch:
         """The next epochs, as many as are taken at once. Its recorder knows all but their aux,
         which is collected.
         """
-        taken = _Stretch(self, engine, drive, rates, auxes, epochs)
+        taken = _Stretch(self, engine, native, rates, auxes, epochs)
         taken.take()
         return taken
 
@@ -90,14 +90,14 @@ class Run(NamedTuple):
 class Stretches:
     """The epochs of a run, some at once."""
 
-    def __init__(self, run: Run, engine: Engine, drive: Drive, rates: Rates) -> None:
-        self._run, self._engine, self._drive, self._rates = run, engine, drive, rates
+    def __init__(self, run: Run, engine: Engine, native: NativeSteps, rates: Rates) -> None:
+        self._run, self._engine, self._native, self._rates = run, engine, native, rates
         self._last: _Stretch | None = None
 
     def take(self, epochs: int) -> None:
         """Take so many epochs; fewer where others wait for their turn at the step."""
         auxes = Auxes(self._run.only_last_aux)
-        self._last = _Stretch(self._run, self._engine, self._drive, self._rates, auxes, epochs)
+        self._last = _Stretch(self._run, self._engine, self._native, self._rates, auxes, epochs)
         self._last.take()
 
     def complete(self) -> list[Epoch]:
@@ -153,12 +153,12 @@ class _Stretch:
         self,
         run: Run,
         engine: Engine,
-        drive: Drive,
+        native: NativeSteps,
         rates: Rates,
         auxes: Auxes,
         epochs: int,  # at most
     ) -> None:
-        self._run, self._engine, self._drive = run, engine, drive
+        self._run, self._engine, self._native = run, engine, native
         self._rates, self._auxes = rates, auxes
         self._missing: int | None = None
         self._steps = run.data.steps(run.drop_last)  # of an epoch
@@ -185,7 +185,7 @@ class _Stretch:
         ]
 
     def _begin(self) -> None:
-        self._drive.look()
+        self._native.look()
         engine, data, seed = self._engine, self._run.data, self._run.shuffle_seed
         self.index = engine.progress.epoch  # of the first epoch
         self._begun = data.rows, data.size, seed, data.checksum()
@@ -230,7 +230,7 @@ class _Stretch:
             self._engine.begin_epoch(*self._begun)
         place = BatchPlace(self.index + passed, number)
         try:
-            self._taken += self._drive.advance(place, left, self.recorder, self._settle)
+            self._taken += self._native.advance(place, left, self.recorder, self._settle)
         except NonFiniteError as error:
             error.add_note(self._place(place, error.row))
             raise
@@ -243,7 +243,7 @@ class _Stretch:
 
     def _place(self, place: BatchPlace, row: int | None) -> str:
         """Where the data are that a step refused."""
-        data, order = self._run.data, self._drive.order(place.epoch)
+        data, order = self._run.data, self._native.order(place.epoch)
         begin = place.number * data.size
         end = min(begin + data.size, data.rows)
         text = f"In epoch {place.epoch}, batch {place.number} of {self._steps}, both from 0: "
