@@ -23,63 +23,84 @@ def define_lay(module: Module, name: str, dtype: DType) -> None:
     for each channel, and each row of it that windows reach: copy the part that they reach
     """
     code = Code(module, registers(module, dtype).lanes)
-    geometry = Geometry(code)
-    laid = Laid(geometry, "%apart")
-    bounds = [_reached(code, geometry, laid, axis) for axis in range(3)]
-
-    def place(axis: int, i: Index) -> Index:
-        return code.add(code.mul(i, geometry[f"spread{axis}"]), geometry[f"before{axis}"])
-
-    tests = [(geometry["spread2"], 1), ("%apart", 1), (geometry["x_step2"], 1)]
-    plain = "true"
-    for value, wanted in tests:
-        plain = code.let(f"and i1 {plain}, {code.compare('eq', value, wanted)}")
-
-    def row(to: str, source: str) -> None:
-        first, last = bounds[2]
-
-        def vectors() -> list[str]:
-            begin = code.address(to, geometry["before2"], dtype)
-
-            def vector(i: Index, _: list[str]) -> None:
-                mask = code.first_lanes(code.sub(last, i))
-                x = code.load(code.address(source, i, dtype), dtype, mask)
-                code.store(x, code.address(begin, i, dtype), mask)
-
-            code.loop(first, last, code.lanes, vector)
-            return []
-
-        def one_by_one() -> list[str]:
-            with code.with_lanes(1):
-
-                def element(i: Index, _: list[str]) -> None:
-                    at = laid.offset((0, 0, place(2, i)))
-                    x = code.load(
-                        code.address(source, code.mul(i, geometry["x_step2"]), dtype), dtype
-                    )
-                    code.store(x, code.address(to, at, dtype))
-
-                code.loop(first, last, 1, element)
-            return []
-
-        code.either(plain, (), vectors, one_by_one)
+    laying = _Laying(code, dtype)
 
     def channel(c: Index, _: list[str]) -> None:
-        to = code.address("%to", code.mul(c, laid.volume), dtype)
-        source = code.address("%from", code.mul(c, geometry["x_channel"]), dtype)
-
-        def slice_(i: Index, _: list[str]) -> None:
-            def each_row(j: Index, _: list[str]) -> None:
-                at = laid.offset((place(0, i), place(1, j), 0))
-                given = code.add(code.mul(i, geometry["x_step0"]), code.mul(j, geometry["x_step1"]))
-                row(code.address(to, at, dtype), code.address(source, given, dtype))
-
-            code.loop(*bounds[1], 1, each_row)
-
-        code.loop(*bounds[0], 1, slice_)
+        to = code.address("%to", code.mul(c, laying.laid.volume), dtype)
+        source = code.address("%from", code.mul(c, laying.geometry["x_channel"]), dtype)
+        laying.channel(to, source)
 
     code.loop(0, "%channels", 1, channel)
     code.function(name, LAY_PARAMS)
+
+
+class _Laying:
+    """The code that lays out one channel, row by row."""
+
+    def __init__(self, code: Code, dtype: DType) -> None:
+        self.code, self.dtype = code, dtype
+        self.geometry = geometry = Geometry(code)
+        self.laid = laid = Laid(geometry, "%apart")
+        self.bounds = [_reached(code, geometry, laid, axis) for axis in range(3)]
+        # Whether the elements of a row lie side by side, there and here.
+        self.plain = "true"
+        for value in (geometry["spread2"], "%apart", geometry["x_step2"]):
+            self.plain = code.let(f"and i1 {self.plain}, {code.compare('eq', value, 1)}")
+
+    def channel(self, to: str, source: str) -> None:
+        """All rows of a channel that windows reach."""
+        code, geometry, dtype = self.code, self.geometry, self.dtype
+
+        def slice_(i: Index, _: list[str]) -> None:
+            def each_row(j: Index, _: list[str]) -> None:
+                at = self.laid.offset((self.place(0, i), self.place(1, j), 0))
+                given = code.add(code.mul(i, geometry["x_step0"]), code.mul(j, geometry["x_step1"]))
+                self.row(code.address(to, at, dtype), code.address(source, given, dtype))
+
+            code.loop(*self.bounds[1], 1, each_row)
+
+        code.loop(*self.bounds[0], 1, slice_)
+
+    def place(self, axis: int, i: Index) -> Index:
+        """Where element i of an axis goes."""
+        spread = self.code.mul(i, self.geometry[f"spread{axis}"])
+        return self.code.add(spread, self.geometry[f"before{axis}"])
+
+    def row(self, to: str, source: str) -> None:
+        """In vectors, if it is plain."""
+
+        def vectors() -> list[str]:
+            self.row_in_vectors(to, source)
+            return []
+
+        def one_by_one() -> list[str]:
+            with self.code.with_lanes(1):
+                self.row_one_by_one(to, source)
+            return []
+
+        self.code.either(self.plain, (), vectors, one_by_one)
+
+    def row_in_vectors(self, to: str, source: str) -> None:
+        code, dtype, (first, last) = self.code, self.dtype, self.bounds[2]
+        begin = code.address(to, self.geometry["before2"], dtype)
+
+        def vector(i: Index, _: list[str]) -> None:
+            mask = code.first_lanes(code.sub(last, i))
+            x = code.load(code.address(source, i, dtype), dtype, mask)
+            code.store(x, code.address(begin, i, dtype), mask)
+
+        code.loop(first, last, code.lanes, vector)
+
+    def row_one_by_one(self, to: str, source: str) -> None:
+        code, dtype, (first, last) = self.code, self.dtype, self.bounds[2]
+
+        def element(i: Index, _: list[str]) -> None:
+            at = self.laid.offset((0, 0, self.place(2, i)))
+            given = code.mul(i, self.geometry["x_step2"])
+            x = code.load(code.address(source, given, dtype), dtype)
+            code.store(x, code.address(to, at, dtype))
+
+        code.loop(first, last, 1, element)
 
 
 def _reached(code: Code, geometry: Geometry, laid: Laid, axis: int) -> tuple[Index, Index]:

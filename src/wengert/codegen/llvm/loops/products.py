@@ -14,7 +14,7 @@ from wengert.codegen.llvm.loops.members import Evaluator, Groups
 from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.llvm.text.frame import Frame, RowPlaces
 from wengert.codegen.llvm.text.positions import Position
-from wengert.codegen.llvm.text.vectors import Code, Index, Module
+from wengert.codegen.llvm.text.vectors import Code, Index, Module, Vector
 from wengert.codegen.numerics import LANES
 from wengert.codegen.targets.cpu.splitting import BLOCK, CHUNK, COLUMNS, MATRICES, ROWS, chunk
 from wengert.codegen.views import row_major
@@ -209,17 +209,21 @@ def _write_finish(
     batch = values.unravel(Position("%batch"), frame.shape(it.batch)) if it.batch else []
     whole = it.has_columns and _in_whole_vectors(it.columns)
 
+    def members(place: list[Position], mask: Vector | None) -> None:
+        """Compute and store them at a place, where the product is in memory."""
+        values.enter(place, mask)
+        values.in_memory = {product_root}
+        for root in kernel.stores:
+            if root != product_root:
+                values.store(root, values.value(root[0]), row_major(it.out))
+
     def block(before: list[Position], low: str, high: str) -> None:
         """Members along the last axis, from low to high, in vectors."""
         values.enter_row(code.place())
 
         def chunk(i: Index, _: list[str]) -> None:
             mask = None if whole else code.first_lanes(code.sub(high, i))
-            values.enter([*before, Position(i, 1)], mask)
-            values.in_memory = {product_root}
-            for root in kernel.stores:
-                if root != product_root:
-                    values.store(root, values.value(root[0]), row_major(it.out))
+            members([*before, Position(i, 1)], mask)
 
         code.loop(low, high, code.lanes, chunk)
 
@@ -228,10 +232,6 @@ def _write_finish(
     elif it.has_rows or it.has_columns:
         block(batch, *((r0, r1) if it.has_rows else (c0, c1)))
     else:
-        values.enter(batch, None)
-        values.in_memory = {product_root}
-        for root in kernel.stores:
-            if root != product_root:
-                values.store(root, values.value(root[0]), row_major(it.out))
+        members(batch, None)
     given = "ptr %context" if divided or places is not None else "ptr %frame"
     code.function(name, f"{given}, i64 %batch, i64 %r0, i64 %r1, i64 %c0, i64 %c1")

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wengert.codegen.llvm.linalg.matrix_rows import MatrixRows, Routine, routine, splat_index
+from wengert.codegen.llvm.linalg.matrix_rows import (
+    MatrixRows,
+    Routine,
+    carried,
+    routine,
+    splat_index,
+    uncarried,
+)
 from wengert.codegen.llvm.linalg.spectral.reflections import (
+    clear_line,
     put_scalar,
     reflection,
     scalar,
@@ -17,9 +25,8 @@ from wengert.codegen.llvm.linalg.spectral.reflections import (
     total,
     whole_vectors,
 )
-from wengert.codegen.llvm.linalg.spectral.tridiagonal import clear_line
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
-from wengert.codegen.llvm.text.vectors import Code, Index, Vector
+from wengert.codegen.llvm.text.vectors import Index, Vector
 from wengert.codegen.numerics import LANES
 
 
@@ -130,6 +137,14 @@ def bidiagonalise(
 
     Q is the product of the reflections of u and the taus `left`, P that of v and `right`; u and v
     are Rows full of zeros. The lines x and y have room for a row and for a column; a is lost.
+
+        x = y = 0
+        for k < n:
+            u[k], left[k], diagonal[k] = the reflection of column k of a - u[k-1] xᵀ - y v[k-1]ᵀ
+            a -= u[k-1] xᵀ + y v[k-1]ᵀ from row k on; x = tau aᵀ u[k]
+            if k + 1 < n:
+                v[k], right[k], beside[k] = the reflection of row k of a - x, behind the diagonal
+                y = tau (a v[k] - (x · v[k]) u[k])
     """
     code, dtype = e.code, e.dtype
     matrix = MatrixRows(a, m, step, dtype)
@@ -208,21 +223,21 @@ def _times_vector(
     begin = whole_vectors(code, first)
 
     def rows(size: int) -> Callable[[Index, Any], None]:
+        kinds = [dtype] * size
+
         def several(i: Index, _: Any) -> None:
             at = [a.at(code, code.add(i, r)) for r in range(size)]
 
             def vector(j: Index, parts: list[str]) -> list[str]:
                 factor = code.load(code.address(v, j, dtype), dtype)
                 found: list[str] = []
-                for start, so_far in zip(at, _vectors(code, parts, dtype, size), strict=True):
+                for start, so_far in zip(at, uncarried(code, parts, *kinds), strict=True):
                     each = code.load(code.address(start, j, dtype), dtype)
                     found.extend(e.fma(each, factor, so_far).parts)
                 return found
 
-            kind = code.type(dtype)
-            zeros = [(kind, part) for _ in range(size) for part in e.const(0).parts]
-            sums = code.loop(begin, end, LANES, vector, zeros)
-            for r, found in enumerate(_vectors(code, sums, dtype, size)):
+            sums = code.loop(begin, end, LANES, vector, carried(code, *[e.const(0)] * size))
+            for r, found in enumerate(uncarried(code, sums, *kinds)):
                 joined = Vector((code.lane(code.join(found, e.add), 0),), dtype)
                 with code.with_lanes(1):
                     place = code.add(i, r)
@@ -236,8 +251,3 @@ def _times_vector(
     whole = code.add(first, code.mul(code.div(count, _BESIDE), _BESIDE))
     code.loop(first, whole, _BESIDE, rows(_BESIDE))
     code.loop(whole, a.count, 1, rows(1))
-
-
-def _vectors(code: Code, parts: list[str], dtype: Any, count: int) -> list[Vector]:
-    size = code.pieces
-    return [Vector(tuple(parts[i * size : (i + 1) * size]), dtype) for i in range(count)]

@@ -187,6 +187,33 @@ def _normalise(e: Arithmetic, a: LaneMatrix, values: LaneMatrix, line: LaneMatri
 def _complete(e: Arithmetic, a: LaneMatrix, j: Index, empty: Vector, line: LaneMatrix) -> None:
     """Make column j, where empty, of what no column before it has: of the unit vector of which most
     is left.
+
+        line = the unit vector of which most is left
+        twice: for k < j: line -= (column k · line) column k
+        column j = line / its length
+    """
+    code = e.code
+    where = _least_covered(e, a, j)
+
+    def unit(i: Index) -> None:
+        here = e.eq(where, splat_index(code, i))
+        line.put(code, e.select(here, e.const(1), e.const(0)), i)
+
+    each(code, 0, a.rows, unit)
+    for _ in range(2):  # the second time rounding errors of the first
+        each(code, 0, j, lambda k: _make_orthogonal(e, a, k, line))
+    length = e.sqrt(_product(e, line, 0, 0))
+
+    def take(i: Index) -> None:
+        found = e.div(line.get(code, i), length)
+        a.put(code, e.select(empty, found, a.get(code, i, j)), i, j)
+
+    each(code, 0, a.rows, take)
+
+
+def _least_covered(e: Arithmetic, a: LaneMatrix, j: Index) -> Vector:
+    """The row whose squares in the columns before j come to the least: of its unit vector most is
+    left.
     """
     code = e.code
 
@@ -206,35 +233,21 @@ def _complete(e: Arithmetic, a: LaneMatrix, j: Index, empty: Vector, line: LaneM
 
     start = carried(code, e.const(-1), e.const(0, int64))
     _, where = uncarried(code, code.loop(0, a.rows, 1, left, start), e.dtype, int64)
+    return where
 
-    def unit(i: Index) -> None:
-        here = e.eq(where, splat_index(code, i))
-        line.put(code, e.select(here, e.const(1), e.const(0)), i)
 
-    each(code, 0, a.rows, unit)
+def _make_orthogonal(e: Arithmetic, a: LaneMatrix, k: Index, line: LaneMatrix) -> None:
+    """line -= (column k · line) column k."""
+    code = e.code
 
-    def against(k: Index) -> None:
-        def along(i: Index, parts: list[str]) -> list[str]:
-            (so_far,) = uncarried(code, parts, e.dtype)
-            return list(e.fma(a.get(code, i, k), line.get(code, i), so_far).parts)
+    def along(i: Index, parts: list[str]) -> list[str]:
+        (so_far,) = uncarried(code, parts, e.dtype)
+        return list(e.fma(a.get(code, i, k), line.get(code, i), so_far).parts)
 
-        (inner,) = uncarried(
-            code, code.loop(0, a.rows, 1, along, carried(code, e.const(0))), e.dtype
-        )
-        minus = e.neg(inner)
-        each(
-            code,
-            0,
-            a.rows,
-            lambda i: line.put(code, e.fma(minus, a.get(code, i, k), line.get(code, i)), i),
-        )
+    (inner,) = uncarried(code, code.loop(0, a.rows, 1, along, carried(code, e.const(0))), e.dtype)
+    minus = e.neg(inner)
 
-    for _ in range(2):  # the second time rounding errors of the first
-        each(code, 0, j, against)
-    length = e.sqrt(_product(e, line, 0, 0))
+    def less(i: Index) -> None:
+        line.put(code, e.fma(minus, a.get(code, i, k), line.get(code, i)), i)
 
-    def take(i: Index) -> None:
-        found = e.div(line.get(code, i), length)
-        a.put(code, e.select(empty, found, a.get(code, i, j)), i, j)
-
-    each(code, 0, a.rows, take)
+    each(code, 0, a.rows, less)

@@ -128,6 +128,16 @@ reflection = _reflection("reflection", lambda e, length, alpha: e.neg(e.copysign
 steady_reflection = _reflection("steady_reflection", _steadily_away)
 
 
+def clear_line(e: Arithmetic, line: str, end: Index) -> None:
+    """Zeros."""
+    code = e.code
+
+    def vector(j: Index, _: Any) -> None:
+        code.store(e.const(0), code.address(line, j, e.dtype))
+
+    code.loop(0, end, LANES, vector)
+
+
 _SWEEP = "ptr %a, i64 %a_row, i64 %rows, i64 %columns, ptr %by, ptr %sums"
 
 
@@ -204,11 +214,7 @@ def multiply_out(
     code, dtype = e.code, e.dtype
     matrix = MatrixRows(q, rows, q_row, dtype)
     vectors = MatrixRows(v, count, v_row, dtype)
-
-    def clear(j: Index, _: Any) -> None:
-        code.store(e.const(0), code.address(line, j, dtype))
-
-    code.loop(0, q_row, LANES, clear)
+    clear_line(e, line, q_row)
 
     def step(number: Index, _: Any) -> None:
         k = code.sub(code.sub(count, 1), number)

@@ -14,6 +14,7 @@ from wengert.codegen.llvm.linalg.matrix_rows import (
     store_number,
 )
 from wengert.codegen.llvm.linalg.spectral.reflections import (
+    clear_line,
     put_scalar,
     reflection,
     scalar,
@@ -45,7 +46,15 @@ def tridiagonalise(
     """a = Q t Qᵀ, with the three diagonals of t in `diagonal` and `beside`, for n > 0.
 
     Q is the product of the reflections of v (Rows as those of a, full of zeros) and taus; a is
-    lost. `lines` has room for two rows.
+    lost. `lines` has room for two rows, w and sums.
+
+        w = 0
+        for k < n:
+            row k of a -= v[k-1][k] w + w[k] v[k-1]; diagonal[k] = a[k, k]
+            if k + 1 < n:
+                v[k], taus[k], beside[k] = the reflection of row k behind the diagonal
+                a -= v[k-1] wᵀ + w v[k-1]ᵀ behind row k; sums = a v[k]
+                w = tau sums - (tau² v[k]ᵀ sums / 2) v[k]
     """
     code, dtype = e.code, e.dtype
     matrix, vectors = MatrixRows(a, n, step, dtype), MatrixRows(v, n, step, dtype)
@@ -102,16 +111,6 @@ def tridiagonalise(
     last = code.sub(n, 1)
     code.loop(0, last, 1, column)
     row(last, code.max(code.sub(last, 1), 0))
-
-
-def clear_line(e: Arithmetic, line: str, end: Index) -> None:
-    """Zeros."""
-    code = e.code
-
-    def vector(j: Index, _: Any) -> None:
-        code.store(e.const(0), code.address(line, j, e.dtype))
-
-    code.loop(0, end, LANES, vector)
 
 
 def _update_of(
