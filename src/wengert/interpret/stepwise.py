@@ -31,18 +31,13 @@ def run_steps(
     collected: dict[int, list[Value]] = {}
     returned: tree.Structure | None = None
     for n, t in enumerate(times):
-        for _ in range(TRIES if n == 0 else 1):
-            with at_step(t):
-                found, y = step(carry, tree.map(lambda x, t=t: _array(x[t]), xs))
-            before, structure = tree.flatten(carry)
-            after = list(map(_array, tree.leaves(tree.arrays(found))))
-            wanted = settle([x.dtype for x in after])
-            if n or wanted == [x.dtype for x in before]:
-                break
-            recast = [op.astype(x, dtype) for x, dtype in zip(before, wanted, strict=True)]
-            carry = tree.unflatten(structure, recast)
-        require([type_of(x) for x in before], [type_of(x) for x in after])
-        carry = tree.unflatten(structure, after)
+        with at_step(t):
+            x = tree.map(lambda x, t=t: _array(x[t]), xs)
+
+            def with_x(carry: Any, x: Any = x) -> tuple[Any, Any]:
+                return step(carry, x)
+
+            carry, y = _taken(with_x, carry, n == 0, settle, require)
         collected[t], form = tree.flatten(tree.arrays(y))
         if returned not in (None, form):
             raise TraceError(
@@ -73,18 +68,29 @@ def run_while(
             if taken and not test(carry):
                 return carry
             require_below(taken)
-            for _ in range(1 if taken else TRIES):
-                found = step(carry)
-                before, structure = tree.flatten(carry)
-                after = list(map(_array, tree.leaves(tree.arrays(found))))
-                wanted = settle([x.dtype for x in after])
-                if taken or wanted == [x.dtype for x in before]:
-                    break
-                recast = [op.astype(x, dtype) for x, dtype in zip(before, wanted, strict=True)]
-                carry = tree.unflatten(structure, recast)
-        require([type_of(x) for x in before], [type_of(x) for x in after])
-        carry = tree.unflatten(structure, after)
+            carry, _ = _taken(lambda carry: (step(carry), None), carry, taken == 0, settle, require)
         taken += 1
+
+
+def _taken(
+    step: Callable[[Any], tuple[Any, Any]],
+    carry: Any,
+    first: bool,
+    settle: Settle,
+    require: Require,
+) -> tuple[Any, Any]:
+    """The carry after a step, and what else it returned."""
+    for _ in range(TRIES if first else 1):
+        found, y = step(carry)
+        before, structure = tree.flatten(carry)
+        after = list(map(_array, tree.leaves(tree.arrays(found))))
+        wanted = settle([x.dtype for x in after])
+        if not first or wanted == [x.dtype for x in before]:
+            break
+        recast = [op.astype(x, dtype) for x, dtype in zip(before, wanted, strict=True)]
+        carry = tree.unflatten(structure, recast)
+    require([type_of(x) for x in before], [type_of(x) for x in after])
+    return tree.unflatten(structure, after), y
 
 
 def _array(x: Value) -> Value:

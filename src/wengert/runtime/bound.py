@@ -93,3 +93,16 @@ def bound_to(executable: Executable, args: Sequence[Any]) -> Bound | None:
     if sizes is None:
         return None
     return Bound(executable, sizes, {slots[place]: x for place, x in inputs.items()})
+
+
+def bound_as_given(
+    executable: Executable, own: Sequence[Any], batch: Sequence[Any], given: Sequence[Any]
+) -> Bound | None:
+    """An executable with the arrays of a batch, if it is called with the very arrays that were
+    `given`, so that others can take their place; None where some were converted before, where the
+    sizes do not fit, and where the program calls back to print.
+    """
+    leaves = zip(tree.leaves(tuple(batch)), tree.leaves(tuple(given)), strict=True)
+    if executable.prints or not all(x is y for x, y in leaves):
+        return None
+    return bound_to(executable, (*own, *batch))

@@ -34,12 +34,47 @@ from wengert.train.quick_calls import QuickBoundCalls
 from wengert.train.recorded.loss_call import averages_of, cast_floats, leaves_of
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
+from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import with_sizes
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."
 # In the place of a step's number, which is 0 or more: the random numbers of bound functions.
 APART, EVALUATING = -1, -1  # the second: in the place of a bound function's number, for `evaluate`
+
+
+def _recorded(
+    plan: StepPlan,
+    f: Callable[..., Any],
+    parameters: FunctionParameters,
+    names: Sequence[str],
+    evaluates: bool,
+) -> Callable[..., Any]:
+    """The function that is recorded: of the step's own arrays, which have these names, and of the
+    arguments of a call.
+    """
+    storage = plan.storage
+
+    def function(*values: Any) -> Any:
+        own, args = dict(zip(names, values, strict=False)), values[len(names) :]
+        fixed, given = own["fixed"], {}
+        if "averages" in own:
+            given[AVERAGED] = storage.tree(leaves_of(storage, own["averages"], fixed))
+        if "draw" in own:
+            given[GENERATOR] = _generator(fixed.key, own["draw"])
+        leaves = leaves_of(storage, own["weights"], fixed)
+        model = storage.tree(leaves)
+        args = tuple(cast_floats(plan.cast, x) for x in args)
+        # Where it evaluates, the same numbers for all models are fair.
+        drawing = nullcontext() if evaluates else in_bound_function()
+        with noting_dropout() as dropping, noting_batch_statistics() as normalizing, drawing:
+            returned = parameters.call(f, [model, *args], given)
+        if evaluates and getattr(f, "__wrapped__", f) is plan.loss:
+            _warn_as_in_training(dropping, normalizing)
+        storage.require_unwritten("TrainStep.bind", "model", leaves, model, returned)
+        return with_sizes(returned)
+
+    return function
 
 
 class BoundFunction(Uncopied):
@@ -65,26 +100,6 @@ class BoundFunction(Uncopied):
         own = own_arrays(engine, parameters)
         # Each call has a draw of its own.
         names = (*own, "draw") if parameters.wants_rng else tuple(own)
-
-        def function(*values: Any) -> Any:
-            own, args = dict(zip(names, values, strict=False)), values[len(names) :]
-            fixed, given = own["fixed"], {}
-            if "averages" in own:
-                given[AVERAGED] = storage.tree(leaves_of(storage, own["averages"], fixed))
-            if "draw" in own:
-                given[GENERATOR] = _generator(fixed.key, own["draw"])
-            leaves = leaves_of(storage, own["weights"], fixed)
-            model = storage.tree(leaves)
-            args = tuple(cast_floats(cast, x) for x in args)
-            evaluates = number == EVALUATING  # there, the same numbers for all models are fair
-            drawing = nullcontext() if evaluates else in_bound_function()
-            with noting_dropout() as dropping, noting_batch_statistics() as normalizing, drawing:
-                returned = parameters.call(f, [model, *args], given)
-            if evaluates and getattr(f, "__wrapped__", f) is engine.plan.loss:
-                _warn_as_in_training(dropping, normalizing)
-            storage.require_unwritten("TrainStep.bind", "model", leaves, model, returned)
-            return with_sizes(returned)
-
         self._own: tuple[Any, ...] = tuple(own.values())
         self._own_names = names
         self._draws, self._number = parameters.wants_rng, number
@@ -92,7 +107,7 @@ class BoundFunction(Uncopied):
         self._cast, self._parameters, self._names = cast, parameters, parameters.names
         self._compiled, self._guard, self._shown = engine.compiled, engine.guard, engine.shown
         self._programs = LivePrograms(
-            function,
+            _recorded(engine.plan, f, parameters, names, number == EVALUATING),
             names,
             parameters.names,
             f,

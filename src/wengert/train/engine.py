@@ -18,9 +18,10 @@ from wengert.runtime.nonfinite_policies import IGNORE, RAISE, SKIP
 from wengert.runtime.outside.live import is_live
 from wengert.train.batch import Kinds, leaf_names
 from wengert.train.eager_steps import run_eagerly
-from wengert.train.given_trees import GivenTrees
 from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
+from wengert.train.mistakes.given_trees import GivenTrees
+from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
@@ -41,9 +42,8 @@ from wengert.train.recorded.step_function import StepFunction
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.runs.progress import Begun, Progress
 from wengert.train.segments import live_zeros
-from wengert.train.shown_trees import ShownTrees
+from wengert.train.shown.shown_trees import ShownTrees
 from wengert.train.storage import Array
-from wengert.train.zero_gradients import ZeroGradients
 
 Found = tuple[Any, Any, Array, Any]  # live arrays, those that are written early, report, aux
 DROPPED = (
@@ -329,11 +329,17 @@ class Engine:
         error: Exception | None = None
         if self.nonfinite == RAISE:
             error = explain_nonfinite(self.plan, self.programs[updating], own, batch)
-            if drops:
-                error.add_note(DROPPED)
+        self.count_left_out(drops, error)
+
+    def count_left_out(self, drops: bool, error: Exception | None) -> None:
+        """Count a call that was not finite, unless an error says why; where it `drops`, what was
+        accumulated before it is forgotten.
+        """
         phase = 0 if drops else self.phase
         self.set_counts(self.calls + (error is None), self.updates, phase)
         if error is not None:
+            if drops:
+                error.add_note(DROPPED)
             raise error
 
     def _is_finite_alone(self, own: OwnArguments, batch: Sequence[Any]) -> bool:

@@ -20,7 +20,7 @@ from wengert.runtime.outside.watch import LIST_SIZE, Place
 from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
 from wengert.train.recorded.step_arrays import AUX, CALLS, PHASE, UPDATES, OwnArguments
-from wengert.train.shown_trees import ShownTrees
+from wengert.train.shown.shown_trees import ShownTrees
 
 if TYPE_CHECKING:
     from wengert.train.engine import Engine

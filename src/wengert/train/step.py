@@ -27,11 +27,11 @@ from wengert.train.bound_function import EVALUATING, BoundFunction
 from wengert.train.checkpoints.checkpoint import Checkpoint
 from wengert.train.checkpoints.files import File, load_state, save
 from wengert.train.checkpoints.fingerprint import fingerprint
-from wengert.train.describe import described
 from wengert.train.engine import Engine
 from wengert.train.ensemble.member_forms import require_same_form, require_same_state
 from wengert.train.guard import IDLE
-from wengert.train.made_again import note_step
+from wengert.train.mistakes.made_again import note_step
+from wengert.train.mistakes.originals import Originals
 from wengert.train.option_checks import (
     RUN_OPTIONS,
     require_accumulate,
@@ -41,7 +41,6 @@ from wengert.train.option_checks import (
     require_order,
     require_threads,
 )
-from wengert.train.originals import Originals
 from wengert.train.quick_calls import QuickSteps
 from wengert.train.ranked.ranked_calls import RankedCalls
 from wengert.train.ranked.ranks import Alone, Ranks, require_ranks
@@ -53,9 +52,10 @@ from wengert.train.runs.data import Data
 from wengert.train.runs.evaluation import is_same_function, weighted_mean, without_state
 from wengert.train.runs.history import Epoch, History, Rates
 from wengert.train.runs.run import Epochs, Run, require_shuffle_seed
-from wengert.train.settable import require_settable
+from wengert.train.shown.describe import described
+from wengert.train.shown.settable import require_settable
+from wengert.train.shown.step_views import StepViews, limits_of
 from wengert.train.step_check import Check, check_step
-from wengert.train.step_views import StepViews, limits_of
 from wengert.train.storage import Storage, carried_arrays, given_state
 from wengert.train.uncopied import Uncopied
 

@@ -320,37 +320,54 @@ def _is_silent(before: Any, now: Any) -> bool:
 def _difference(name: str, before: Any, now: Any, dims: Dims) -> str:
     """What is different, and the repair; nothing where that is to leave a size open."""
     if isinstance(now, _Outside):
-        told = f"is {now.text} and was {before.text}"
-        if _is_silent(before, now):
-            told = f"is another {now.text} than before"
-        return (
-            f"{name}, which it reads from outside, {told}, and each value compiles one. Pass it as "
-            "an argument"
-        )
+        return _difference_outside(name, before, now)
     if isinstance(now, _Needed) or isinstance(before, _Needed):
-        then = f" and was {before.text}" if isinstance(before, _Needed) else ""
-        value = now.text if isinstance(now, _Needed) else "another"
-        return (
-            f"{name} is {value}{then}, and each value compiles one: Python needed it while the "
-            "function was recorded. Choose with wg.where, wg.cond or wg.asarray(table)[number]"
-        )
+        return _difference_needed(name, before, now)
     if not isinstance(now, ArrayType):
         return (
             f"{name} has {', '.join(now)} and had {', '.join(before)}, and each value compiles "
             "one. Pass a number as an argument of its own, or an array"
         )
-    if now.dtype != before.dtype and now.shape != before.shape:
+    if now.dtype != before.dtype:
+        return _difference_of_dtypes(name, before, now)
+    return _difference_of_shapes(name, before, now, dims)
+
+
+def _difference_outside(name: str, before: Any, now: _Outside) -> str:
+    told = f"is {now.text} and was {before.text}"
+    if _is_silent(before, now):
+        told = f"is another {now.text} than before"
+    return (
+        f"{name}, which it reads from outside, {told}, and each value compiles one. Pass it as "
+        "an argument"
+    )
+
+
+def _difference_needed(name: str, before: Any, now: Any) -> str:
+    """Of a value that Python needed, before or now."""
+    then = f" and was {before.text}" if isinstance(before, _Needed) else ""
+    value = now.text if isinstance(now, _Needed) else "another"
+    return (
+        f"{name} is {value}{then}, and each value compiles one: Python needed it while the "
+        "function was recorded. Choose with wg.where, wg.cond or wg.asarray(table)[number]"
+    )
+
+
+def _difference_of_dtypes(name: str, before: ArrayType, now: ArrayType) -> str:
+    if now.shape != before.shape:
         # A dtype alone may have made none: a step converts what it is given.
         repair = "shape" if now.ndim == before.ndim else "number of axes"
         return (
             f"{name!r} has shape {now.shape} and dtype {now.dtype} and had {before.shape} and "
             f"{before.dtype}, and each shape compiles one. Give it one {repair}, and one dtype"
         )
-    if now.dtype != before.dtype:
-        return (
-            f"{name!r} has dtype {now.dtype} and had {before.dtype}, and each dtype compiles one. "
-            "Convert it with astype"
-        )
+    return (
+        f"{name!r} has dtype {now.dtype} and had {before.dtype}, and each dtype compiles one. "
+        "Convert it with astype"
+    )
+
+
+def _difference_of_shapes(name: str, before: ArrayType, now: ArrayType, dims: Dims) -> str:
     told = f"{name!r} has shape {now.shape} and had {before.shape}, and each shape compiles one"
     axes = _other_axes(before, now)
     if not axes:

@@ -19,7 +19,6 @@ from wengert.runtime.outside.live import recording_threads, refuse_calling, refu
 from wengert.runtime.workers import default_threads
 from wengert.train.batch import FunctionParameters
 from wengert.train.bound_function import EVALUATING, BoundFunction
-from wengert.train.describe import described
 from wengert.train.engine import Engine
 from wengert.train.ensemble.alike_members import may_be_alike, warn_of_alike
 from wengert.train.ensemble.each import Each, require_members
@@ -56,6 +55,7 @@ from wengert.train.remembered_functions import RememberedFunctions
 from wengert.train.runs.evaluation import is_same_function, weighted_mean, without_state
 from wengert.train.runs.history import Rates
 from wengert.train.runs.run import Epochs
+from wengert.train.shown.describe import described
 from wengert.train.step import TrainStep
 from wengert.train.uncopied import Uncopied
 

@@ -10,7 +10,7 @@ import numpy as np
 from wengert.api.compiling.eager import eager, is_eager
 from wengert.core import tree
 from wengert.core.dims import Dim, Shape, substitute
-from wengert.runtime.bound import bound_to
+from wengert.runtime.bound import bound_as_given
 from wengert.runtime.crews.crew import Crew, CrewProgram
 from wengert.runtime.entries import objects
 from wengert.runtime.executable import Executable
@@ -132,8 +132,7 @@ class EnsembleFunction(Uncopied):
         batch = self._bound.prepared(given)
         executable = self._bound.programs.executable(own, batch)
         leaves = tree.leaves(tuple(batch))
-        as_is = all(x is y for x, y in zip(leaves, tree.leaves(tuple(given)), strict=True))
-        bound = bound_to(executable, (*own, *batch)) if as_is and not executable.prints else None
+        bound = bound_as_given(executable, own, batch, given)
         if bound is None or executable.written or not executable.suits(bound.sizes):
             return None
         arrays = tree.leaves(self._owns[0])

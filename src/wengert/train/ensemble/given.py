@@ -14,7 +14,7 @@ from wengert.train.ensemble.each import Each, require_members
 from wengert.train.option_checks import whole
 from wengert.train.ranked.ranks import is_alone
 from wengert.train.ranked.unshared import warn_of_unshared
-from wengert.train.step_views import limits_of
+from wengert.train.shown.step_views import limits_of
 
 BY = "Ensemble"
 
@@ -105,6 +105,30 @@ def _alike(error: Exception, text: str) -> Exception:
 
 def _count(models: Any, optimizer: Any, members: Any, seeds: Any, limits: Mapping[str, Any]) -> int:
     """How many members there are, which everything that has an entry for each of them says."""
+    said = _counts_said(models, optimizer, members, seeds, limits)
+    if not said:
+        raise ValueError(
+            f"{BY}: given a function that makes models, and not how many; the number of members "
+            "must be known. Say members=64, or seeds=[…]."
+        )
+    if len(set(said.values())) > 1:
+        shown = ", ".join(f"{name}: {count}" for name, count in said.items())
+        hint = " If the list of models is one model, pass a function: lambda seed: model."
+        raise ShapeError(
+            f"{BY}: given different numbers of members ({shown}); what has an entry for each "
+            f"member has as many as there are members. Give them one length."
+            + (hint if "models" in said else "")
+        )
+    count = next(iter(said.values()))
+    if not count:
+        raise ValueError(f"{BY}: given no members; at least one is needed. Pass some.")
+    return count
+
+
+def _counts_said(
+    models: Any, optimizer: Any, members: Any, seeds: Any, limits: Mapping[str, Any]
+) -> dict[str, int]:
+    """What says how many members there are, by name, and how many it says."""
     said: dict[str, int] = {}
     if members is not None:
         number = whole(members)
@@ -132,24 +156,7 @@ def _count(models: Any, optimizer: Any, members: Any, seeds: Any, limits: Mappin
     for each in optimizer.values() if isinstance(optimizer, Mapping) else [optimizer]:
         if isinstance(each, list | tuple | MemberOptimizers):
             said["optimizers"] = len(each)
-    said |= {name: np.size(x) for name, x in limits.items() if np.ndim(x)}
-    if not said:
-        raise ValueError(
-            f"{BY}: given a function that makes models, and not how many; the number of members "
-            "must be known. Say members=64, or seeds=[…]."
-        )
-    if len(set(said.values())) > 1:
-        shown = ", ".join(f"{name}: {count}" for name, count in said.items())
-        hint = " If the list of models is one model, pass a function: lambda seed: model."
-        raise ShapeError(
-            f"{BY}: given different numbers of members ({shown}); what has an entry for each "
-            f"member has as many as there are members. Give them one length."
-            + (hint if "models" in said else "")
-        )
-    count = next(iter(said.values()))
-    if not count:
-        raise ValueError(f"{BY}: given no members; at least one is needed. Pass some.")
-    return count
+    return said | {name: np.size(x) for name, x in limits.items() if np.ndim(x)}
 
 
 def _seeds(seeds: Any, count: int) -> list[int]:

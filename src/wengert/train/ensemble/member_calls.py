@@ -11,7 +11,7 @@ from wengert.api.compiling.eager import is_eager
 from wengert.codegen.kernel import NONFINITE
 from wengert.core import tree
 from wengert.core.types import ArrayType
-from wengert.runtime.bound import bound_to
+from wengert.runtime.bound import bound_as_given
 from wengert.runtime.crews.crew import Crew, CrewProgram
 from wengert.runtime.entries import objects
 from wengert.runtime.executable import Executable
@@ -98,8 +98,7 @@ class MemberCalls:
         executable = first.programs[first.updating].executable(own, batch)
         first.look_once(executable)
         leaves = tree.leaves(batch)
-        as_is = all(x is y for x, y in zip(leaves, tree.leaves(tuple(given)), strict=True))
-        bound = bound_to(executable, (*own, *batch)) if as_is and not executable.prints else None
+        bound = bound_as_given(executable, own, batch, given)
         report = report_of(first)
         if bound is None or set(executable.written) != set(range(report)):
             return None

@@ -97,14 +97,7 @@ def fit(
         )
     epochs = require_epochs(BY, epochs)
     require_shuffle_seed(BY, shuffle_seed)
-    training = batch_arguments(step, "data", data)
-    held_back: tuple[Any, ...] | None = None
-    if isinstance(validation, float):
-        training, held_back = divided(training, require_share(validation), shuffle_seed)
-    elif validation is not None:
-        held_back = batch_arguments(step, VALIDATION, validation)
-        if validation_loss is None:
-            require_alike(step, training, held_back)
+    training, held_back = _divided(step, data, validation, validation_loss, shuffle_seed)
     asked = Asked(metrics, predict, target, weight, validation_loss)
     if held_back is None:
         _require_nothing_asked(asked)
@@ -134,6 +127,21 @@ def fit(
     shown = ProgressLines() if progress and engine.writes else None
     fitting.go_on(training, _callbacks(callbacks), shown)
     return fitting.history()
+
+
+def _divided(
+    step: TrainStep, data: Any, validation: Any, validation_loss: Any, shuffle_seed: int | None
+) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
+    """The arguments of the loss to train with, and those to validate with, if there are any."""
+    training = batch_arguments(step, "data", data)
+    if validation is None:
+        return training, None
+    if isinstance(validation, float):
+        return divided(training, require_share(validation), shuffle_seed)
+    held_back = batch_arguments(step, VALIDATION, validation)
+    if validation_loss is None:
+        require_alike(step, training, held_back)
+    return training, held_back
 
 
 def _require_nothing_asked(asked: Asked) -> None:

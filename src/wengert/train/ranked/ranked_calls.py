@@ -18,7 +18,7 @@ from wengert.errors import NonFiniteError, OptimError, RankError, ShapeError, We
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import RAISE
 from wengert.train.batch import ModelForm
-from wengert.train.engine import DROPPED, Engine, Found
+from wengert.train.engine import Engine, Found
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.ranked.agreement import (
     Facts,
@@ -348,12 +348,7 @@ class RankedCalls:
             with self._told():
                 told = self.ranks.gather_objects(self._explained(shared, updating))
             error = _first_error(told)
-            if drops:
-                error.add_note(DROPPED)
-        phase = 0 if drops else engine.phase
-        engine.set_counts(engine.calls + (error is None), engine.updates, phase)
-        if error is not None:
-            raise error
+        engine.count_left_out(drops, error)
 
     def _is_finite_alone(self, gathered: Gathered) -> bool:
         """Whether the call by itself is finite, so that what was accumulated before it is not."""

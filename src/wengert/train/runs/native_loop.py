@@ -12,7 +12,7 @@ from wengert.api.compiling.eager import is_eager
 from wengert.core import tree
 from wengert.core.dims import substitute
 from wengert.core.types import ArrayType
-from wengert.runtime.bound import bound_to
+from wengert.runtime.bound import bound_as_given, bound_to
 from wengert.runtime.executable import Executable
 from wengert.runtime.given_arrays import is_readable
 from wengert.runtime.native_runs import Batches, CallLoop, Calls, CycleProgram, DataRows, Sorting
@@ -290,10 +290,8 @@ def make_program(engine: Engine, data: Data, updating: bool) -> tuple[CycleProgr
     own, batch = engine.own_arguments(), engine.kinds.prepared(data.full)
     executable = engine.programs[updating].executable(own, batch)
     given = tree.leaves(batch)
-    as_is = all(
-        x is y and is_readable(x) for x, y in zip(given, tree.leaves(data.full), strict=True)
-    )
-    bound = bound_to(executable, (*own, *batch)) if as_is and not executable.prints else None
+    readable = all(map(is_readable, given))
+    bound = bound_as_given(executable, own, batch, data.full) if readable else None
     report = report_of(engine)
     if bound is None or set(executable.written) != set(range(report)):
         return None

@@ -5,7 +5,14 @@ at a time is copied together.
 
 from __future__ import annotations
 
-from wengert.codegen.llvm.convolution.geometry import Geometry, Laid, Room, one_distance, put
+from wengert.codegen.llvm.convolution.geometry import (
+    Geometry,
+    Laid,
+    Room,
+    fill_offsets,
+    one_distance,
+    put,
+)
 from wengert.codegen.llvm.convolution.laying import RUN_WORDS
 from wengert.codegen.llvm.gemm.product import tiles_name
 from wengert.codegen.llvm.gemm.strips import Strips
@@ -77,25 +84,10 @@ class _BySpace:
 
     def _window_offsets(self) -> str:
         """A table: where each element of a window is, counted from where it begins."""
-        code, geometry = self.code, self.geometry
-        table = self.room.take(self.inner, int64)
+        geometry, table = self.geometry, self.room.take(self.inner, int64)
         windows, dilations = geometry.axes("window"), geometry.axes("dilation")
         sizes = [geometry["channels"], *windows]
-
-        def level(axis: int, before: Index, position: list[Index]) -> None:
-            if axis == len(sizes):
-                channel, *place = position
-                at = [code.mul(k, d) for k, d in zip(place, dilations, strict=True)]
-                offset = code.add(code.mul(channel, self.laid.volume), self.laid.offset(at))
-                put(code, offset, table, before)
-                return
-
-            def inside(i: Index, _: list[str]) -> None:
-                level(axis + 1, code.add(code.mul(before, sizes[axis]), i), [*position, i])
-
-            code.loop(0, sizes[axis], 1, inside)
-
-        level(0, 0, [])
+        fill_offsets(self.laid, table, sizes, [self.laid.volume, *dilations])
         return table
 
     def _weights(self) -> tuple[str, str, str]:

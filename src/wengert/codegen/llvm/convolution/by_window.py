@@ -6,7 +6,14 @@ channels · window), with w, of which a block at a time is copied together.
 from __future__ import annotations
 
 from wengert.codegen.llvm.convolution.by_space import KERNEL_PARAMS, LONGEST
-from wengert.codegen.llvm.convolution.geometry import Geometry, Laid, Room, one_distance, put
+from wengert.codegen.llvm.convolution.geometry import (
+    Geometry,
+    Laid,
+    Room,
+    fill_offsets,
+    one_distance,
+    put,
+)
 from wengert.codegen.llvm.convolution.laying import RUN_WORDS
 from wengert.codegen.llvm.gemm.product import tiles_name
 from wengert.codegen.llvm.gemm.strips import Strips
@@ -132,24 +139,10 @@ class _ByWindow:
 
     def _window_offsets(self, table: str, several: Index) -> str:
         """A table: where the window of each image and position begins."""
-        code, geometry = self.code, self.geometry
+        geometry = self.geometry
         counts, strides = geometry.axes("count"), geometry.axes("stride")
         sizes: list[Index] = [several, *counts]
-
-        def level(axis: int, before: Index, position: list[Index]) -> None:
-            if axis == len(sizes):
-                image, *place = position
-                at = [code.mul(t, s) for t, s in zip(place, strides, strict=True)]
-                offset = code.add(code.mul(image, self.volume), self.laid.offset(at))
-                put(code, offset, table, before)
-                return
-
-            def inside(i: Index, _: list[str]) -> None:
-                level(axis + 1, code.add(code.mul(before, sizes[axis]), i), [*position, i])
-
-            code.loop(0, sizes[axis], 1, inside)
-
-        level(0, 0, [])
+        fill_offsets(self.laid, table, sizes, [self.volume, *strides])
         return table
 
     def _images(self, g: Index, n: Index, count: Index) -> None:

@@ -154,3 +154,26 @@ def put(code: Code, value: Index, table: str, number: Index) -> None:
 def got(code: Code, table: str, number: Index) -> str:
     """A number of a table of words."""
     return code.let(f"load i64, ptr {code.address(table, number, int64)}, align 8")
+
+
+def fill_offsets(laid: Laid, table: str, sizes: Sequence[Index], steps: Sequence[Index]) -> None:
+    """Fill a table in which the number of a position, among all below these sizes, leads to where
+    it is: so many steps along each axis. The first axis is that of whole images or channels, the
+    others are those of one.
+    """
+    code = laid.code
+
+    def level(axis: int, before: Index, position: list[Index]) -> None:
+        if axis == len(sizes):
+            first, *place = position
+            at = [code.mul(i, step) for i, step in zip(place, steps[1:], strict=True)]
+            offset = code.add(code.mul(first, steps[0]), laid.offset(at))
+            put(code, offset, table, before)
+            return
+
+        def inside(i: Index, _: list[str]) -> None:
+            level(axis + 1, code.add(code.mul(before, sizes[axis]), i), [*position, i])
+
+        code.loop(0, sizes[axis], 1, inside)
+
+    level(0, 0, [])
