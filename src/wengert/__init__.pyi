@@ -64,12 +64,18 @@ from wengert.functions.namespace import iinfo as iinfo
 from wengert.functions.namespace import isdtype as isdtype
 from wengert.functions.namespace import result_type as result_type
 from wengert.functions.normalize import batch_norm_with_statistics as batch_norm_with_statistics
-from wengert.functions.numpy_arrays import rot90 as rot90
-from wengert.functions.numpy_signals import bincount as bincount
-from wengert.functions.numpy_signals import interp as interp
+from wengert.functions.numpy_scipy.numpy_arrays import rot90 as rot90
+from wengert.functions.numpy_scipy.numpy_signals import bincount as bincount
+from wengert.functions.numpy_scipy.numpy_signals import interp as interp
+from wengert.functions.numpy_scipy.scipy_names import multigammaln as multigammaln
+from wengert.functions.numpy_scipy.special_names import betaln as betaln
+from wengert.functions.numpy_scipy.special_names import entr as entr
+from wengert.functions.numpy_scipy.special_names import i0 as i0
+from wengert.functions.numpy_scipy.special_names import i1 as i1
+from wengert.functions.numpy_scipy.special_names import logit as logit
+from wengert.functions.numpy_scipy.special_names import xlog1py as xlog1py
 from wengert.functions.quantiles import median as median
 from wengert.functions.quantiles import quantile as quantile
-from wengert.functions.scipy_names import multigammaln as multigammaln
 from wengert.functions.sequences.associative_scan import associative_scan as associative_scan
 from wengert.functions.sequences.attention import attention as attention
 from wengert.functions.sequences.selective_scan import selective_scan as selective_scan
@@ -77,12 +83,6 @@ from wengert.functions.sets import unique_all as unique_all
 from wengert.functions.sets import unique_counts as unique_counts
 from wengert.functions.sets import unique_inverse as unique_inverse
 from wengert.functions.sets import unique_values as unique_values
-from wengert.functions.special_names import betaln as betaln
-from wengert.functions.special_names import entr as entr
-from wengert.functions.special_names import i0 as i0
-from wengert.functions.special_names import i1 as i1
-from wengert.functions.special_names import logit as logit
-from wengert.functions.special_names import xlog1py as xlog1py
 from wengert.interpret.eagerness import eager as eager
 from wengert.ops.arrange import meshgrid as meshgrid
 from wengert.ops.arrange import repeat as repeat
@@ -413,16 +413,16 @@ __all__ = [
     "interp",
     "bincount",
     "multigammaln",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
-    "unique_values",
     "logit",
     "betaln",
     "xlog1py",
     "entr",
     "i0",
     "i1",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "associative_scan",
     "attention",
     "selective_scan",

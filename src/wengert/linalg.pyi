@@ -5,8 +5,8 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert.functions.scipy_names import cho_solve as cho_solve
-from wengert.functions.scipy_names import solve_triangular as solve_triangular
+from wengert.functions.numpy_scipy.scipy_names import cho_solve as cho_solve
+from wengert.functions.numpy_scipy.scipy_names import solve_triangular as solve_triangular
 from wengert.ops.contract import outer as outer
 from wengert.ops.contract import tensordot as tensordot
 from wengert.ops.diagonals import diagonal as diagonal

@@ -6,7 +6,7 @@ from typing import Any
 
 from wengert.core.define import function
 from wengert.core.table import SCIPY_UFUNCS
-from wengert.functions import scipy_names  # noqa: F401 (fills the table)
+from wengert.functions.numpy_scipy import scipy_names  # noqa: F401 (fills the table)
 
 
 @function()

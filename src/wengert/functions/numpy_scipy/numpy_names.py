@@ -26,14 +26,13 @@ from wengert.core.bind import located
 from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.tensor import Tensor
 from wengert.core.words.arguments import no_parameter
-from wengert.functions import (
-    complex_parts,
+from wengert.functions import complex_parts, quantiles
+from wengert.functions.numpy_scipy import (
     numpy_arrays,
     numpy_functions,
     numpy_nan,
     numpy_signals,
     numpy_statistics,
-    quantiles,
 )
 
 _TABLE = """
