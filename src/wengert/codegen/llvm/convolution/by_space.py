@@ -132,6 +132,12 @@ class _BySpace:
         return [code.let(f"select i1 {held}, i64 {one}, i64 {each}") for one, each in pairs]
 
     def _image(self, unit: Index, _: list[str]) -> None:
+        """One image, and one group of its channels.
+
+        lay the channels out among zeros
+        for each block of runs, which are rows of positions, and each part of a long one:
+            write down where these runs are; compute all sums at their positions
+        """
         code, geometry, dtype = self.code, self.geometry, self.dtype
         n, g = code.div(unit, geometry["groups"]), code.mod(unit, geometry["groups"])
         place = code.add(code.mul(n, geometry["x_batch"]), code.mul(g, geometry["x_group"]))

@@ -48,6 +48,12 @@ def _scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
 
 
 def _emit_large(call: KernelCall) -> None:
+    """For each matrix x:
+
+    a = (x + xᵀ) / 2, times a power of two; zeros where a number is not finite
+    a = Q t Qᵀ by reflections, t = R values Rᵀ by rotations; the rows of b become those of (Q R)ᵀ
+    values, and rows with them, in order; scaled back; NaN where x was not finite
+    """
     code, values = call.code, call.outputs[0]
     dtype, n = values.dtype, call.operands[0].shape[-1]
     vectors = call.params["save"]

@@ -73,6 +73,13 @@ def _reflection(name: str, away: Callable[[Arithmetic, Vector, Vector], Vector])
 
     Numbers before `first` count as 0 and become so. x ends with whole vectors. `away` gives beta
     from the length of x and from x[first], from which it must be apart.
+
+        alpha, tail = x[first], the sum of all squares behind it
+        if tail == 0 or alpha² + tail is lost among the smallest numbers:
+            tau, beta, v = 0, alpha, e_first
+        else:
+            beta = away(√(alpha² + tail), alpha); tau = (beta - alpha) / beta
+            v = x / (alpha - beta) behind first
     """
 
     def reflect(e: Arithmetic, x: str, first: str, end: str, tau: str, beta: str) -> None:

@@ -193,6 +193,21 @@ def _sweep_shifted(
     high: Index,
     shift: Vector,
 ) -> None:
+    """One sweep over a block, from low to high, with a shift: rotations of columns and of rows in
+    turn chase a number that stands beside the diagonals d and b to their end.
+
+        f, g = (|d[low]| - shift) (sign(d[low]) + shift / d[low]), b[low]
+        for i in low … high:
+            c, s, r = rotation(f, g); b[i - 1] = r, if i > low
+            f, b[i] = c d[i] + s b[i], c b[i] - s d[i]
+            g, d[i + 1] = s d[i + 1], c d[i + 1]
+            lines 0 and 1 get c and s
+            c, s, d[i] = rotation(f, g)
+            f, d[i + 1] = c b[i] + s d[i + 1], c d[i + 1] - s b[i]
+            g, b[i + 1] = s b[i + 1], c b[i + 1]
+            lines 2 and 3 get c and s
+        b[high - 1] = f
+    """
     code, kind = e.code, e.code.type(e.dtype)
     first = scalar(e, diagonal, low)
     ratio = e.add(e.copysign(e.const(1), first), e.div(shift, first))
