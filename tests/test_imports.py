@@ -34,6 +34,7 @@ RANKS = {
     "cli": 13,
     "sklearn": 12,
     "sweeping": 12,
+    "__main__": 14,
     "__init__": 99,
 }
 IMPORTS_LATE = "core.first_use"

@@ -168,11 +168,6 @@ def test_other_columns_at_predict_are_named(command, tmp_path, trained):
     assert (code, printed) == (ExitCode.DATA, "")
     assert "gap.csv:6: column 'size': the cell is empty" in complaint
 
-    write_table(tmp_path / "new.csv", [*table_rows(5), ["1", "red", "2", "maybe"]])
-    code, _, complaint = command("predict", run, "new.csv")
-    assert code == ExitCode.DATA
-    assert "new.csv:7: target 'bought': 'maybe' is none of the classes" in complaint
-
 
 def test_a_category_that_is_new_is_told(command, tmp_path, trained):
     write_table(tmp_path / "new.csv", [["1", "purple", "2"]], HEAD[:3])

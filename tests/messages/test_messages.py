@@ -42,6 +42,7 @@ REACHED_ELSEWHERE = {
     "cli/datasets/parquet.py": "cli/test_bad_data.py",
     "cli/datasets/preparation.py": "cli/test_bad_data.py",
     "cli/looking/comparing.py": "cli/test_commands.py",
+    "cli/looking/predicting.py": "cli/test_not_silent.py",
     "cli/launching_ranks.py": "parallel/test_ranks.py",
     "cli/running/model_file.py": "cli/test_run_files.py",
     "cli/running/table_network.py": "cli/test_settings.py",

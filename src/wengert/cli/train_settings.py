@@ -169,7 +169,7 @@ def _require_one(rule: _Rule, value: Any, given_as: str) -> None:
     if not _is_of(value, rule.kinds):
         raise UsageFault(f"{given_as}: given {value!r}; it must be {rule.words}.")
     if not rule.holds(value):
-        guess = nearest(value, rule.names, ALIKE) if rule.names else None
+        guess = nearest(value.lower(), rule.names, ALIKE) if rule.names else None
         meant = f" Did you mean {guess}?" if guess else ""
         raise UsageFault(f"{given_as}: given {value!r}; it must be {rule.words}.{meant}")
 

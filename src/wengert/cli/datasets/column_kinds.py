@@ -18,6 +18,8 @@ _SIGNS = re.compile("[ ,$€£¥%]")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
 _CODE = re.compile(r"0\d+")  # a number is not written so
+_LONG = re.compile(r"[+-]?\d{16,}")  # a float has 15 digits that are always its own
+_PERHAPS_MISSING = frozenset({"none", "?", "-", "--", ".", "missing", "unknown"})
 
 
 def as_numbers(table: DataTable, column: Column, advice: str) -> Column:
@@ -82,12 +84,26 @@ def note_codes(column: Column, say: Say) -> None:
     """Tell of texts that are taken for numbers, and more likely are codes: 01005."""
     if not column.is_text or not column.read_as_text:
         return
+    long = _too_long(column)
+    if long is not None:
+        say(
+            f"column {column.name!r} has cells such as {long!r}, which have too many digits to be "
+            f"told apart as numbers. If they are codes, add --categorical {column.name!r}"
+        )
+        return
     code = next((x for x in column.cells if x is not None and _CODE.fullmatch(x)), None)
     if code is not None:
         say(
             f"column {column.name!r} has cells such as {code!r}, which are read as numbers. If "
             f"they are codes, add --categorical {column.name!r}"
         )
+
+
+def _too_long(column: Column) -> str | None:
+    """A whole number of a column in which floats cannot tell some of them apart; None elsewhere."""
+    long = {cell for cell in column.cells if cell is not None and _LONG.fullmatch(cell)}
+    is_told_apart = len(set(map(float, long))) == len(set(map(int, long)))
+    return None if is_told_apart else min(long)
 
 
 def without_signs(cells: Sequence[str]) -> tuple[str, str] | None:
@@ -129,4 +145,9 @@ def _repair(cell: str, advice: str) -> str:
         return f"It is {_two_commas(cell)}"
     if _DECIMAL_COMMA.fullmatch(cell):
         return "Write a decimal point."
+    if cell.lower() in _PERHAPS_MISSING:
+        return (
+            f"If {cell!r} says that the value is missing, leave the cell empty, and add --missing "
+            f"drop or --missing fill. {advice}".strip()
+        )
     return f"Correct the cell. {advice}".strip()

@@ -55,6 +55,7 @@ class DataTable:
     columns: tuple[Column, ...]
     lines: Array | None = None  # of the file, for each row; None where a file has no lines
     rows_from: Array | None = None  # which rows of the source these are; None: all, in order
+    doubt: str = ""  # about the names of the columns
 
     def __len__(self) -> int:
         return len(self.columns[0].cells) if self.columns else 0
@@ -62,6 +63,11 @@ class DataTable:
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
+
+    @property
+    def doubt_in_error(self) -> str:
+        """What is said of the names behind an error about one of them."""
+        return f" {self.doubt}." if self.doubt else ""
 
     def place(self, row: int) -> str:
         """Where a row stands in its file: the beginning of an error."""
@@ -85,22 +91,22 @@ class DataTable:
         meant = f" Did you mean {guess!r}?" if guess else ""
         raise DataFault(
             f"{self.source}: {asked_by} {name!r} is not a column; there are "
-            f"{listed(self.names)}.{meant}"
+            f"{listed(self.names)}.{meant}{self.doubt_in_error}"
         )
 
     def without(self, names: Iterable[str]) -> DataTable:
         left_out = set(names)
         kept = tuple(column for column in self.columns if column.name not in left_out)
-        return DataTable(self.source, kept, self.lines, self.rows_from)
+        return replace(self, columns=kept)
 
     def taken(self, rows: Array) -> DataTable:
         """The rows of these numbers."""
         origin = np.arange(len(self)) if self.rows_from is None else self.rows_from
-        return DataTable(
-            self.source,
-            tuple(column.taken(rows) for column in self.columns),
-            None if self.lines is None else self.lines[rows],
-            origin[rows],
+        return replace(
+            self,
+            columns=tuple(column.taken(rows) for column in self.columns),
+            lines=None if self.lines is None else self.lines[rows],
+            rows_from=origin[rows],
         )
 
 

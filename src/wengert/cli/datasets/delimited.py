@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from wengert.cli.exit_codes import DataFault
 
 _DELIMITERS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar", " ": "a space"}
 _LONGEST_CELL = 1 << 24
+_FIRST_YEAR, _LAST_YEAR = 1800, 2200
 
 
 def read_delimited(path: Path, delimiter: str, header: bool) -> DataTable:
@@ -30,9 +32,12 @@ def read_delimited(path: Path, delimiter: str, header: bool) -> DataTable:
     rows = list(_rows(path, text, delimiter))
     if not rows:
         raise DataFault(f"{path}: has no line with anything in it; a header and rows are needed.")
+    doubt = ""
     if header:
         names = [name.strip() for name in rows[0][1]]
+        _require_no_comment(path, rows, delimiter)
         _require_names(path, rows[0][0], names, delimiter)
+        doubt = _doubt_of_header(names)
         rows = rows[1:]
         if not rows:
             raise DataFault(
@@ -48,7 +53,8 @@ def read_delimited(path: Path, delimiter: str, header: bool) -> DataTable:
         Column(name, texts(_cell(cell) for cell in cells), read_as_text=True)
         for name, cells in zip(names, zip(*(cells for _, cells in rows), strict=True), strict=True)
     ]
-    return DataTable(str(path), tuple(columns), np.array([line for line, _ in rows]))
+    lines = np.array([line for line, _ in rows])
+    return DataTable(str(path), tuple(columns), lines, doubt=doubt)
 
 
 def _cell(cell: str) -> str | None:
@@ -88,6 +94,37 @@ def _rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str
             f"{path}:{reader.line_num}: {error}; a quote that opens a cell must be closed, "
             "here or on a line before, and quotes inside of it doubled."
         ) from None
+
+
+def _require_no_comment(
+    path: Path, rows: Sequence[tuple[int, Sequence[str]]], delimiter: str
+) -> None:
+    """Refuse a first line that is a comment: it begins with # and has other cells than the next."""
+    line, first = rows[0]
+    if len(rows) < 2 or not first[0].lstrip().startswith("#") or len(rows[1][1]) == len(first):
+        return
+    text = delimiter.join(first).strip()
+    raise DataFault(
+        f"{path}:{line}: {text!r} looks like a comment; the first line must be a header with the "
+        "names of the columns. Remove the line."
+    )
+
+
+def _doubt_of_header(names: Sequence[str]) -> str:
+    """What to say where some names of columns are numbers, as those of a row are. Numbers that
+    count columns, 0, 1, 2, …, and years are names.
+    """
+    numbers = [float(name) for name in names if _is_number(name)]
+    if not numbers:
+        return ""
+    is_counted = all(b == a + 1 for a, b in pairwise(numbers))
+    if is_counted and (numbers[0] in (0, 1) or _FIRST_YEAR <= numbers[0] <= _LAST_YEAR):
+        return ""
+    shown = listed([name for name in names if _is_number(name)], 4)
+    return (
+        f"the first line, which is taken for the names of the columns, has the numbers {shown}. "
+        "If it is a row of data, add --no-header"
+    )
 
 
 def _require_names(path: Path, line: int, names: Sequence[str], delimiter: str) -> None:

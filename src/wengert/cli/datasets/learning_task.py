@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -60,13 +60,12 @@ def learning_data(table: DataTable, choices: DataChoices, say: Say) -> LearningD
     """Everything between a table and training. Means and categories come from the rows to train on
     alone.
     """
-    for column in table.columns:
-        if column.name not in (*choices.categorical, *choices.ignore):
-            note_codes(column, say)
-    table, target = _chosen_columns(table, choices)
+    if table.doubt:
+        say(table.doubt)
+    table, target = _chosen_columns(table, choices, say)
     table = without_row_numbers(table, choices.keep, say)
     table, target = _without_gaps(table, target, choices.missing, say)
-    task, why = _task(table, target, choices.task)
+    task, why = _task(table, target, choices)
     if task == CLASSIFICATION:
         target = as_names(target)
         _require_classes(table, target)
@@ -97,17 +96,17 @@ def _unsaid(_: str) -> None:
     """Categories that are in held-out rows alone are no news."""
 
 
-def _chosen_columns(table: DataTable, choices: DataChoices) -> tuple[DataTable, Column]:
+def _chosen_columns(table: DataTable, choices: DataChoices, say: Say) -> tuple[DataTable, Column]:
     """The features, each as numbers or names, and the target."""
-    target = table.column(_target_name(table, choices.target), "the target")
+    target = table.column(_target_name(table, choices), "the target")
     for name in ("ignore", "categorical", "keep"):
         for column in getattr(choices, name):
             _require_column(table, column, f"--{name}")
-    both = sorted({*choices.ignore} & {*choices.keep})
-    if both:
-        raise DataFault(
-            f"{table.source}: --ignore and --keep both name {both[0]!r}. Take one away."
-        )
+    _require_no_contradiction(table, target.name, choices)
+    as_classes = [target.name] if choices.task == CLASSIFICATION else []
+    for column in table.columns:
+        if column.name not in (*choices.categorical, *choices.ignore, *as_classes):
+            note_codes(column, say)
     table = table.without([target.name, *choices.ignore])
     if not table.columns:
         raise DataFault(
@@ -119,7 +118,25 @@ def _chosen_columns(table: DataTable, choices: DataChoices) -> tuple[DataTable, 
         as_names(column) if column.name in choices.categorical else found_kind(table, column)
         for column in features
     )
-    return DataTable(table.source, columns, table.lines, table.rows_from), target
+    return replace(table, columns=columns), target
+
+
+def _require_no_contradiction(table: DataTable, target: str, choices: DataChoices) -> None:
+    """Refuse flags that say two things of one column."""
+    pairs = {
+        ("--ignore", "--keep"): {*choices.ignore} & {*choices.keep},
+        ("--ignore", "--target"): {*choices.ignore} & {target},
+    }
+    for (one, other), both in pairs.items():
+        if both:
+            raise DataFault(
+                f"{table.source}: {one} and {other} both name {min(both)!r}. Take one away."
+            )
+    if choices.task == REGRESSION and target in choices.categorical:
+        raise DataFault(
+            f"{table.source}: --categorical names the target {target!r}, and --task regression "
+            "takes it for a number. Take one away."
+        )
 
 
 def _require_column(table: DataTable, name: str, flag: str) -> None:
@@ -133,15 +150,16 @@ def _require_column(table: DataTable, name: str, flag: str) -> None:
     table.require_name(name, flag)
 
 
-def _target_name(table: DataTable, given: str | None) -> str:
-    if given is not None:
-        return given
-    usual = [name for name in table.names if name.lower() in USUAL_TARGETS]
+def _target_name(table: DataTable, choices: DataChoices) -> str:
+    if choices.target is not None:
+        return choices.target
+    names = [name for name in table.names if name not in choices.ignore] or table.names
+    usual = [name for name in names if name.lower() in USUAL_TARGETS]
     if len(usual) == 1:
         return usual[0]
     raise DataFault(
-        f"{table.source}: which column is to be predicted? There are {listed(table.names)}. Say "
-        f"it: --target {table.names[-1]!r}."
+        f"{table.source}: which column is to be predicted? There are {listed(names)}. Say it: "
+        f"--target {names[-1]!r}.{table.doubt_in_error}"
     )
 
 
@@ -169,19 +187,22 @@ def _without_gaps(
     return table, target
 
 
-def _task(table: DataTable, target: Column, asked: str | None) -> tuple[str, str]:
+def _task(table: DataTable, target: Column, choices: DataChoices) -> tuple[str, str]:
     """The task, and why it is that."""
-    if asked is not None:
-        return asked, "as asked"
+    if choices.task is not None:
+        return choices.task, "as asked"
+    if target.name in choices.categorical:
+        return CLASSIFICATION, "--categorical names the target"
     found = found_kind(table, target)
     if found.is_text:
         return CLASSIFICATION, "the target is text"
     values = np.unique(found.cells)
     whole = bool((values == np.round(values)).all())
     if whole and len(values) <= MOST_CLASSES:
+        count = len(set(as_names(target).cells))  # 1 and 01 are two of them
         return (
             CLASSIFICATION,
-            f"the target has {len(values)} whole numbers; --task regression for a number",
+            f"the target has {count} different whole numbers; --task regression for a number",
         )
     kind = "whole numbers" if whole else "numbers"
     return REGRESSION, f"the target has {len(values)} different {kind}"
@@ -241,6 +262,6 @@ def _fitted_target(task: str, target: Column, trained: Array) -> TargetColumn:
 def _in_order(names: set[str]) -> list[str]:
     """Sorted, numbers by their size."""
     try:
-        return sorted(names, key=float)
+        return sorted(names, key=lambda name: (float(name), name))
     except ValueError:
         return sorted(names)

@@ -18,6 +18,7 @@ from wengert.cli.datasets.data_table import Array, Column, DataTable, listed
 from wengert.cli.exit_codes import DataFault
 
 FEW_CATEGORIES = 10  # of a column that may be different in most rows
+LARGEST_WHOLE = 2**53  # from here on, floats have no place for every whole number
 MOST_CATEGORIES = 64  # of a column; rarer ones count as unknown
 CLASSIFICATION, REGRESSION = "classification", "regression"
 FILL, DROP, REFUSE = "fill", "drop", "refuse"
@@ -196,16 +197,23 @@ def fitted_features(columns: Sequence[Column], say: Say) -> tuple[Feature, ...]:
     """How columns, of the rows to train on, are encoded. What says nothing is left out."""
     found: list[Feature] = []
     constant: list[str] = []
+    too_large: list[str] = []
     for column in columns:
         given = column.cells[~column.missing]
         if not len(given) or (given == given[0]).all():
-            constant.append(column.name)
+            is_large = not column.is_text and len(given) and abs(given[0]) >= LARGEST_WHOLE
+            (too_large if is_large else constant).append(column.name)
             continue
         feature = _fitted_names(column, say) if column.is_text else _fitted_numbers(column)
         if feature is not None:
             found.append(feature)
     if constant:
         say(f"left out, since every row of training is the same: {listed(constant, 6)}")
+    if too_large:
+        say(
+            "left out, since numbers of so many digits cannot be told apart, or every row of "
+            f"training is the same: {listed(too_large, 6)}"
+        )
     return tuple(found)
 
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from wengert.cli.datasets.builtin_sets import SETS
 from wengert.cli.datasets.column_kinds import Say
 from wengert.cli.datasets.data_source import read_data
-from wengert.cli.datasets.data_table import DataTable
+from wengert.cli.datasets.data_table import Array, DataTable
+from wengert.cli.datasets.learning_task import LearningData, learning_data
+from wengert.cli.datasets.preparation import TargetColumn
+from wengert.cli.exit_codes import DataFault, UsageFault
 from wengert.cli.running.model_file import SavedModel, load_model
-from wengert.cli.running.run_folder import MODEL, writing
+from wengert.cli.running.run_folder import FILES, MODEL, writing
 from wengert.cli.running.table_network import Predictor
+from wengert.cli.running.trained_data import data_fingerprint
 from wengert.train.checkpoints.drafts import replace_file
 from wengert.train.metrics import accuracy, mae, r2
 
@@ -26,9 +33,14 @@ def predictions(
     delimiter: str | None = None,
     header: bool = True,
     threads: int | None = None,
+    out: Path | None = None,
 ) -> str:
-    """CSV with a prediction for each row of the data, in their order."""
+    """CSV with a prediction for each row of the data, in their order. `out` is where they will be
+    written; files that are read, or belong to the run, are refused there.
+    """
     saved = load_model(path / MODEL if path.is_dir() else path)
+    if out is not None:
+        require_no_loss(out, [data, saved.settings.data], [path])
     if data not in SETS:  # read as in training, unless something else is said
         delimiter = delimiter or saved.settings.delimiter
         header = header and saved.settings.header
@@ -60,20 +72,66 @@ def _csv(names: Sequence[str], rows: Iterator[tuple[str, ...]]) -> str:
     return text.getvalue()
 
 
-def _tell_score(saved: SavedModel, table: DataTable, said: object, say: Say) -> None:
-    """How good predictions are, where the data say what is true."""
+def require_no_loss(out: Path, tables: Iterable[str], runs: Iterable[Path]) -> None:
+    """Refuse to write over data or over a file of a run, through links, too."""
+    if not out.is_file():
+        return
+    for name in tables:
+        if name not in SETS and os.path.exists(name) and os.path.samefile(out, name):
+            raise UsageFault(
+                f"--out: {out} is the file of data {name}, which would be lost. Choose another "
+                "name."
+            )
+    for run in runs:
+        for path in (run / name for name in FILES) if run.is_dir() else (run,):
+            if path.exists() and os.path.samefile(out, path):
+                raise UsageFault(
+                    f"--out: {out} is a file of the run, {path}, which would be lost. Choose "
+                    "another name."
+                )
+
+
+def _tell_score(saved: SavedModel, table: DataTable, said: Array, say: Say) -> None:
+    """How good predictions are, where the data say what is true; or why that cannot be told."""
     target = saved.preparation.target
     if target.name not in table.names:
         return
-    column = table.column(target.name, "the target")
-    if column.missing.any():
+    try:
+        column = table.column(target.name, "the target")
+        if column.missing.any():
+            row, count = int(np.argmax(column.missing)), int(column.missing.sum())
+            raise DataFault(
+                f"{table.place(row)}: target {target.name!r} is empty in {count} of {len(table)} "
+                "rows."
+            )
+        true = target.encoded(table, column)
+    except DataFault as fault:
+        say(f"{fault} How good the predictions are is left out")
         return
-    true = target.encoded(table, column)
+    told = _score(target, true, said)
+    learned = _trained_on(saved, table)
+    if learned is not None:
+        told += (
+            f"; this is the data of the run, which learned from {len(learned.x)} of the "
+            f"{len(table)} rows, so that it says little about others"
+        )
+    say(told)
+
+
+def _score(target: TargetColumn, true: Array, said: Array) -> str:
     if target.classes:
-        say(f"{accuracy(true, said):.2%} of {len(table)} rows are right")
-    else:
-        numbers = true[:, 0] * target.scale + target.mean
-        say(f"R² {r2(numbers, said):.4f}, mean absolute error {mae(numbers, said):.4g}")
+        return f"{accuracy(true, said):.2%} of {len(true)} rows are right"
+    numbers = true[:, 0] * target.scale + target.mean
+    return f"R² {r2(numbers, said):.4f}, mean absolute error {mae(numbers, said):.4g}"
+
+
+def _trained_on(saved: SavedModel, table: DataTable) -> LearningData | None:
+    """What the run learned from, if the table is what it was trained on."""
+    try:
+        found = learning_data(table, saved.settings.choices(), lambda _: None)
+    except DataFault:
+        return None
+    return found if data_fingerprint(found) == saved.facts.get("data_fingerprint") else None
 
 
 def write_text(path: Path, text: str) -> None:

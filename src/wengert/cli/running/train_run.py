@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import signal
 import threading
@@ -36,11 +35,13 @@ from wengert.cli.running.run_folder import (
     REPORT,
     RunFolder,
     kept_metrics,
+    read_metrics,
     read_settings,
     writing,
 )
 from wengert.cli.running.table_network import Predictor, make_step, outputs
 from wengert.cli.running.thread_check import check_threads
+from wengert.cli.running.trained_data import data_fingerprint
 from wengert.cli.toml_text import toml_text
 from wengert.cli.train_settings import TrainSettings
 from wengert.core import tree
@@ -187,6 +188,12 @@ class TrainRun:
             ) from None
         if history.stopped:
             self.say(f"stopped early: {history.stopped}")
+        elif not self.speeds:
+            count = len(history.epochs["epoch"])
+            self.say(
+                f"no epoch was left to train: the run has {count}, and is as it was. Go on with "
+                f"--epochs {2 * count}, say"
+            )
         return False
 
     def _note_speed(self, record: EpochRecord) -> None:
@@ -200,6 +207,12 @@ class TrainRun:
         snapshot = SavedFit(self.folder.checkpoint, True).read()
         if snapshot is None:
             raise _NothingLearned
+        if snapshot.fit["best"]["epoch"] is None:
+            raise CommandError(
+                "training: the held-out loss was not a number in any epoch, so that none is the "
+                f"best. A lower --lr than {self.settings.lr:g}, or --clip 1, may help.",
+                ExitCode.NONFINITE,
+            )
         step.load_state_dict(snapshot.state)
         timed = self.speeds[1:] or self.speeds or [math.nan]  # the first epoch compiles
         facts = {
@@ -303,15 +316,6 @@ def _scaled_mae(target: Any, prediction: Any, scale: float) -> float:
     return mae(target, prediction) * scale
 
 
-def data_fingerprint(data: LearningData) -> str:
-    """SHA-256 of everything that is learned from and judged by."""
-    found = hashlib.sha256()
-    for array in (data.x, data.y, data.held_x, data.held_y):
-        found.update(f"{array.dtype.str}{array.shape}".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
-
-
 def resumed_settings(path: Path, flags: dict[str, Any]) -> TrainSettings:
     """The settings of a run that goes on, with the few that may change."""
     folder = RunFolder(path)
@@ -327,6 +331,12 @@ def resumed_settings(path: Path, flags: dict[str, Any]) -> TrainSettings:
                 f"as it began. Only {', '.join(RESUMABLE)} may change."
             )
     changed = replace(settings, **flags)
+    done = len(read_metrics(source / METRICS)) if (source / METRICS).exists() else 0
+    if "epochs" in flags and changed.epochs < done:
+        raise UsageFault(
+            f"--epochs: given {changed.epochs} for a run that has {done} epochs already; it counts "
+            f"all of them, and none is taken back. Give more than {done}."
+        )
     if changed.epochs != settings.epochs and settings.schedule != "constant":
         raise UsageFault(
             f"--epochs: given {changed.epochs} for a run of {settings.epochs} with schedule "

@@ -1,0 +1,18 @@
+"""The data of a run, told from others."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from wengert.cli.datasets.learning_task import LearningData
+
+
+def data_fingerprint(data: LearningData) -> str:
+    """SHA-256 of everything that is learned from and judged by."""
+    found = hashlib.sha256()
+    for array in (data.x, data.y, data.held_x, data.held_y):
+        found.update(f"{array.dtype.str}{array.shape}".encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
