@@ -136,6 +136,10 @@ CASES: dict[str, Callable[[], Any]] = {
     "fit: data in two arguments": lambda: wg.train.fit(step(), X, Y, 4),  # type: ignore[arg-type]
     "fit: validation data without targets": lambda: fit(validation=X),
     "fit: validation data in another order": lambda: fit(validation=(Y, X)),
+    "fit: validation data with NaN": lambda: fit(validation=(X, np.array([1, 1, np.nan, 1]))),
+    "EarlyStopping: a mode against a known metric": lambda: measured(
+        "r2", predict=predict, early_stopping=EarlyStopping(3, "r2", "min")
+    ),
     "fit: a column of texts": lambda: fit((Frame(), Y)),
     "fit: a plateau of something that is not measured": at_plateau,
     "fit: a checkpoint of other data": lambda: in_folder(with_other_data),

@@ -26,6 +26,7 @@ from wengert.train.fitting.measures import LOSS, Asked, Measures
 from wengert.train.fitting.progress_lines import ProgressLines
 from wengert.train.fitting.saved_fit import DATA, HELD_BACK, SavedFit, Snapshot
 from wengert.train.fitting.stopping import Best, EarlyStopping, early_stopping_of
+from wengert.train.fitting.unmeasured import look_at_measures
 from wengert.train.option_checks import require_epochs
 from wengert.train.recorded.plateaus import PlateauWatch
 from wengert.train.runs.auxes import Auxes
@@ -188,6 +189,7 @@ class _Fit:
         self._stopped: str | None = None
         self._before = 0.0  # seconds of an earlier process
         self._begun = False  # whether this process has taken an epoch
+        self._has_told = False  # of an epoch that could not be measured
 
     @property
     def _done(self) -> int:
@@ -212,7 +214,7 @@ class _Fit:
                 self._saved.flush()
             if shown is not None:
                 shown.close(self._stopped and f"stopped: {self._stopped}")
-        if self._best.restores and self._best_state is not None:
+        if self._best.restores and self._best.epoch is not None and self._best_state is not None:
             self._step.load_state_dict(self._best_state)
 
     def _train(
@@ -268,7 +270,7 @@ class _Fit:
 
     def _noted(self, epoch: Epoch, speed: float, began: float) -> EpochRecord:
         """Measure, and keep everything that is known of an epoch."""
-        metrics = {} if self._measures is None else self._measures.measured()
+        metrics = {} if self._measures is None else self._measured(self._measures)
         is_best = self._best.note(epoch.index, {LOSS: epoch.loss, **metrics})
         rates = epoch.history.learning_rate
         record = EpochRecord(
@@ -290,6 +292,13 @@ class _Fit:
             self._columns.setdefault(name, []).append(value)
         self._begun = True
         return record
+
+    def _measured(self, measures: Measures) -> dict[str, float]:
+        found = measures.measured()
+        if not self._has_told:
+            monitor = self._best.monitor
+            self._has_told = look_at_measures(self._engine, found, monitor, measures.data)
+        return found
 
     def _keep(self, is_best: bool) -> None:
         """Remember the state of the step, as far as somebody will need it."""

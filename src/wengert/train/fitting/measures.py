@@ -44,7 +44,7 @@ class Measures:
     def __init__(
         self, step: TrainStep, data: tuple[Any, ...], batch_size: int, asked: Asked
     ) -> None:
-        self._step, self._data, self._size = step, data, batch_size
+        self._step, self.data, self._size = step, data, batch_size
         self._metrics = named_metrics(asked.metrics)
         self._has_looked = False  # at whether a metric pairs rows
         self._loss: Any = None  # where metrics are enough
@@ -56,8 +56,8 @@ class Measures:
 
     def _prepare(self, asked: Asked) -> None:
         """Find out which of the data are predicted from, and which they are held against."""
-        engine, names = engine_of(self._step), self._step._engine.names(len(self._data))
-        by_name = dict(zip(names, self._data, strict=True))
+        engine, names = engine_of(self._step), self._step._engine.names(len(self.data))
+        by_name = dict(zip(names, self.data, strict=True))
         predict = _prediction(engine.plan.storage.tree(engine.plan.storage.leaves), asked, names)
         state, wanted = state_name(engine), _parameters(predict)
         for name in wanted:
@@ -122,7 +122,7 @@ class Measures:
 
     def _mean_loss(self) -> float:
         engine = engine_of(self._step)
-        data = self._data
+        data = self.data
         if self._loss is not engine.plan.loss and state_name(engine) in _parameters(self._loss):
             data = (engine.carried_state(), *data)
         found = self._step.evaluate(self._loss, *data, batch_size=self._size)

@@ -105,7 +105,7 @@ class SavedFit:
         if self._newest is None or not self._writes:
             return
         newest, best = self._newest, self._newest.best_state
-        if best is not self._best_written:
+        if best is not self._best_written and newest.fit["best"]["epoch"] is not None:
             save(self.folder / BEST, best)
             self._best_written = best
         save(self.folder / LAST, {**newest.state, FIT: {**newest.fit, "best_state": best}})

@@ -12,6 +12,7 @@ import numpy as np
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.nearest import ALIKE, nearest
 from wengert.train.fitting.fit_data import BY
+from wengert.train.fitting.measures import VALIDATION_LOSS
 from wengert.train.option_checks import whole
 
 MODES = ("min", "max")
@@ -91,7 +92,14 @@ class Best:
                 f"{', '.join(directions)}. {repair}."
             )
         mode = None if rule is None else rule.mode
-        self._mode = mode or directions[self.monitor]
+        known = directions[self.monitor]
+        if None not in (mode, known) and mode != known and self.monitor != VALIDATION_LOSS:
+            raise ValueError(
+                f"EarlyStopping: mode={mode!r} was given for monitor={self.monitor!r}, of which "
+                f"{'more' if known == 'max' else 'less'} is better; the worst epoch would be kept "
+                "as the best one. Leave mode out."
+            )
+        self._mode = mode or known
         if self._mode is None:
             raise ValueError(
                 f"EarlyStopping: monitor={self.monitor!r} is a metric of your own; whether more or "

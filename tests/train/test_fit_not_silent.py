@@ -1,0 +1,83 @@
+"""Fits that would go wrong without a word."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.errors import NonFiniteError, WengertWarning
+from wengert.train import EarlyStopping
+
+X = np.random.default_rng(0).normal(size=(64, 2))
+Y = X.sum(axis=1)
+BAD = X.copy()
+BAD[5, 1] = np.nan
+
+
+def loss(w, x, y):
+    return wg.mean((x @ w - y) ** 2)
+
+
+def a_step(**options):
+    return wg.TrainStep(loss, np.zeros(2), wg.optim.SGD(0.05), **options)
+
+
+def fitted(step, **options):
+    return wg.train.fit(step, (X, Y), 12, 16, progress=False, **options)
+
+
+def test_validation_data_that_are_not_finite_are_refused(tmp_path):
+    with pytest.raises(NonFiniteError, match=r"argument 'x' is nan at index \(5, 1\)") as caught:
+        fitted(a_step(), validation=(BAD, Y), early_stopping=3, checkpoint=tmp_path)
+    assert (caught.value.parameter, caught.value.index, caught.value.row) == ("x", (5, 1), 5)
+    assert not (tmp_path / "best.safetensors").exists()
+    infinite = np.where(np.isnan(BAD), np.inf, BAD)
+    with pytest.raises(NonFiniteError, match=r"argument 'x' is inf at index \(5, 1\)"):
+        fitted(a_step(), validation=(infinite, Y))
+    with pytest.raises(NonFiniteError, match="mae is nan"):
+        fitted(
+            a_step(),
+            validation=(BAD, Y),
+            validation_loss=False,
+            metrics={"mae": lambda target, found: np.mean(np.abs(target - found))},
+            predict=lambda w, x: x @ w,
+            early_stopping=EarlyStopping(3, "mae", "min"),
+        )
+
+
+def test_a_validation_loss_that_is_no_number_is_told(tmp_path):
+    step = a_step(nonfinite="skip")
+    with pytest.warns(WengertWarning, match="validation_loss is nan after an epoch") as caught:
+        history = fitted(step, validation=(BAD, Y), early_stopping=3, checkpoint=tmp_path)
+    assert len(caught) == 1
+    assert (history.best_epoch, len(history.epochs["epoch"])) == (None, 3)
+    assert not (tmp_path / "best.safetensors").exists()
+    other = a_step()
+    wg.train.fit(other, (X, Y), 3, 16, progress=False)
+    np.testing.assert_array_equal(step.model, other.model)  # as after its last epoch
+
+    def undefined(w, x, y):
+        return loss(w, x, y) + wg.log(wg.mean(x) - 100.0)
+
+    with pytest.warns(WengertWarning, match="although the validation data are finite"):
+        fitted(a_step(), validation=(X, Y), validation_loss=undefined)
+
+
+def test_gaps_that_a_loss_leaves_out_are_no_reason_to_warn():
+    def without_gaps(w, x, y):
+        return wg.mean(wg.where(wg.isnan(x), 0.0, x) @ w * 0 + y**2)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = fitted(a_step(), validation=(BAD, Y), validation_loss=without_gaps)
+    assert found.best_epoch == 0
+
+
+@pytest.mark.parametrize(("monitor", "mode"), [("r2", "min"), ("mae", "max"), ("loss", "max")])
+def test_a_mode_against_what_is_known_of_a_metric_is_refused(monitor, mode):
+    options = {"metrics": ["r2", "mae"], "predict": lambda w, x: x @ w, "validation": (X, Y)}
+    with pytest.raises(ValueError, match="Leave mode out"):
+        fitted(a_step(), early_stopping=EarlyStopping(3, monitor, mode), **options)
+    other = "max" if mode == "min" else "min"
+    fitted(a_step(), early_stopping=EarlyStopping(3, monitor, other), **options)
