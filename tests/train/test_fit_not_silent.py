@@ -81,3 +81,19 @@ def test_a_mode_against_what_is_known_of_a_metric_is_refused(monitor, mode):
         fitted(a_step(), early_stopping=EarlyStopping(3, monitor, mode), **options)
     other = "max" if mode == "min" else "min"
     fitted(a_step(), early_stopping=EarlyStopping(3, monitor, other), **options)
+
+
+def test_rows_that_trained_before_and_validate_now_are_told():
+    step, share = a_step(), {"validation": 0.25}
+    before = step.state_dict()
+    fitted(step, **share)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted(step, **share)  # the same rows validate
+        step.load_state_dict(before)
+        fitted(step, **share, shuffle_seed=1)  # it has seen nothing
+        fitted(a_step(), **share, shuffle_seed=2)
+        wg.train.fit(step, (X[::-1].copy(), Y), 1, 16, progress=False, **share)  # other data
+        fitted(step, **share, shuffle_seed=3)
+    with pytest.warns(WengertWarning, match="some of those that validate now were trained on"):
+        fitted(step, **share, shuffle_seed=4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from wengert.core.words.arguments import worded_methods
 from wengert.core.words.warn import warn_user
 from wengert.sklearn.columns import FROM_DTYPE
 from wengert.sklearn.estimator import NetworkEstimator
+from wengert.sklearn.estimator_parameters import require_class_weight
+from wengert.sklearn.given_tables import require_labels
 from wengert.sklearn.network import LOGISTIC, SOFTMAX
 from wengert.train.runs.frames import warn_of_row_order
 
@@ -132,6 +135,7 @@ class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
         """Train for one epoch on these rows, from where the last call has left off. The first call
         names all `classes`.
         """
+        require_labels(type(self).__name__, y)
         if _check_partial_fit_first_call(self, classes):
             self._multilabel = type_of_target(y).startswith("multilabel")
         self._fit(X, y, sample_weight, incremental=True)
@@ -162,6 +166,7 @@ class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
         return np.log(self.predict_proba(X))
 
     def _targets(self, y: Any, first: bool, incremental: bool) -> Array:
+        require_labels(type(self).__name__, y)
         y = check_array(y, ensure_2d=False, dtype=None, input_name="y", accept_sparse="csr")
         y = y.toarray() if hasattr(y, "toarray") else y
         check_classification_targets(y)
@@ -204,6 +209,13 @@ class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
     def _row_weights(self, y: Any, weight: Array) -> Array:
         if self.class_weight is None:
             return weight
+        require_class_weight(self, self.class_weight, self.classes_)
+        if isinstance(self.class_weight, Mapping) and not self._multilabel:
+            # A part of the classes may be in y, and weights of the others are no mistake.
+            given = self.class_weight
+            y = np.asarray(y).reshape(-1)
+            by_class = np.array([given.get(c, 1.0) for c in self.classes_.tolist()], np.float64)
+            return np.asarray(weight * by_class[np.searchsorted(self.classes_, y)])
         return np.asarray(weight * compute_sample_weight(self.class_weight, y))
 
     def _validation_score(self, target: Array, found: Array, weight: Array) -> float:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,17 @@ from sklearn.utils.validation import check_array, validate_data
 
 from wengert.core.words.masked import is_masked_array
 from wengert.core.words.warn import warn_user
+from wengert.sklearn.given_tables import (
+    column_of,
+    is_frame,
+    is_missing,
+    numbered_names,
+    require_rows,
+    require_same_names,
+    require_table,
+    texts_among_numbers,
+    title,
+)
 
 Array = np.ndarray[Any, Any]
 FROM_DTYPE = "from_dtype"
@@ -41,6 +53,7 @@ class ColumnPlan:
 
     categorical: tuple[int, ...]
     categories: tuple[Mapping[Any, int], ...]  # each category's code
+    names: tuple[Any, ...] | None = None  # of all columns, where they are no texts
 
 
 def require_no_masks(by: str, given: Mapping[str, Any]) -> None:
@@ -59,52 +72,64 @@ def inputs_of(
     """The inputs of a network, checked as scikit-learn checks them; a plan that is None is made
     here. Numbers may be a sparse matrix.
     """
-    _require_no_times(X)
-    require_no_masks(type(estimator).__name__, {"X": X})
+    by = type(estimator).__name__
+    require_table(by, X)
+    require_no_masks(by, {"X": X})
     reset = plan is None
+    if plan is not None:
+        require_same_names(by, X, plan.names)
     wanted = _categorical_columns(X, asked) if plan is None else plan.categorical
     if not wanted:
-        numbers = validate_data(
-            estimator, X, accept_sparse="csr", dtype=FLOATS, reset=reset, order="C"
-        )
-        return ColumnPlan((), ()), {"numbers": numbers}
-    if not _is_frame(X):
+        with _texts_told(X):
+            numbers = validate_data(
+                estimator, X, accept_sparse="csr", dtype=FLOATS, reset=reset, order="C"
+            )
+        return plan or ColumnPlan((), (), numbered_names(X)), {"numbers": numbers}
+    if not is_frame(X):
         X = validate_data(estimator, X, dtype=None, ensure_all_finite=False, reset=reset)
     else:
         validate_data(estimator, X, skip_check_array=True, reset=reset)
-    columns = [_column(X, place) for place in wanted]
+        require_rows(by, X)
+    columns = [column_of(X, place) for place in wanted]
+    titles = [title(X, place) for place in wanted]
     if plan is None:
-        plan = ColumnPlan(wanted, tuple(map(_categories, columns)))
-        for place, column, known in zip(wanted, columns, plan.categories, strict=True):
-            _note_many(_title(X, place), len(column), known)
-    else:
-        for place, column, known in zip(wanted, columns, plan.categories, strict=True):
-            _note_unknown(_title(X, place), column, known)
+        plan = ColumnPlan(wanted, tuple(map(_categories, columns)), numbered_names(X))
+        for name, column, known in zip(titles, columns, plan.categories, strict=True):
+            _note_many(name, len(column), known)
     pairs = zip(columns, plan.categories, strict=True)
     codes = np.stack([_codes(column, known) for column, known in pairs], axis=1)
+    if not reset:
+        _note_all_unknown(titles, columns, plan.categories, codes)
     found: dict[str, Any] = {"codes": codes}
-    rest = [place for place in range(_width(X)) if place not in wanted]
+    rest = [place for place in range(int(X.shape[1])) if place not in wanted]
     if rest:
-        numbers = X[[X.columns[place] for place in rest]] if _is_frame(X) else X[:, rest]
-        found["numbers"] = check_array(numbers, dtype=FLOATS, order="C", input_name="X")
+        numbers = X[[X.columns[place] for place in rest]] if is_frame(X) else X[:, rest]
+        with _texts_told(X, rest):
+            found["numbers"] = check_array(numbers, dtype=FLOATS, order="C", input_name="X")
     return plan, found
 
 
-def _is_frame(X: Any) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "dtypes")
-
-
-def _width(X: Any) -> int:
-    return int(X.shape[1])
+@contextmanager
+def _texts_told(X: Any, places: Sequence[int] | None = None) -> Iterator[None]:
+    """Name the column where texts are in the way of numbers."""
+    try:
+        yield
+    except ValueError as error:
+        told = None if sparse.issparse(X) else texts_among_numbers(X, places)
+        if told is None:
+            raise
+        raise ValueError(told) from error
 
 
 def _categorical_columns(X: Any, asked: Any) -> tuple[int, ...]:
     """The positions of the columns that are categories."""
     if asked is None or (isinstance(asked, str) and asked == FROM_DTYPE):
-        if asked is None or not _is_frame(X):
+        if asked is None or not is_frame(X):
             return ()
         kinds = enumerate(zip(X.columns, X.dtypes, strict=True))
         return tuple(place for place, (name, kind) in kinds if _is_category(X[name], kind))
+    if hasattr(asked, "to_list"):  # an Index or a Series
+        asked = asked.to_list()
     if isinstance(asked, str) or not isinstance(asked, Sequence | np.ndarray):
         raise ValueError(
             f"categorical_features={asked!r} was given; it is {FROM_DTYPE!r}, None, or a list of "
@@ -117,15 +142,25 @@ def _categorical_columns(X: Any, asked: Any) -> tuple[int, ...]:
         )
     shape = np.shape(X)
     width = shape[1] if len(shape) == 2 else 0
-    if len(asked) == width and all(isinstance(each, bool | np.bool_) for each in asked):
+    if any(isinstance(each, bool | np.bool_) for each in asked):
+        _require_mask(asked, width)
         return tuple(int(place) for place in np.flatnonzero(asked))
     return tuple(sorted({_place(X, each, width) for each in asked}))
+
+
+def _require_mask(asked: Any, width: int) -> None:
+    if len(asked) == width and all(isinstance(each, bool | np.bool_) for each in asked):
+        return
+    raise ValueError(
+        f"categorical_features={list(asked)!r} was given for X of {width} columns; a mask has True "
+        "or False for each of them. Give one for each column, or positions."
+    )
 
 
 def _place(X: Any, column: Any, width: int) -> int:
     """The position of a column that was given by name or by position."""
     if isinstance(column, str):
-        names = [str(name) for name in X.columns] if _is_frame(X) else []
+        names = [str(name) for name in X.columns] if is_frame(X) else []
         if column in names:
             return names.index(column)
         has = f"it has {', '.join(names)}" if names else "an array has no names of columns"
@@ -145,31 +180,9 @@ def _is_category(column: Any, kind: Any) -> bool:
     """Whether a column of a frame holds categories or texts; objects do if the first is a text."""
     name = str(kind).lower()
     if name == "object":
-        first = next((x for x in column.to_list() if not _is_missing(x)), None)
+        first = next((x for x in column.to_list() if not is_missing(x)), None)
         return isinstance(first, str)
     return name.startswith(("categor", "enum", "str", "large_str"))
-
-
-def _column(X: Any, place: int) -> list[Any]:
-    if _is_frame(X):
-        found: list[Any] = X[X.columns[place]].to_list()
-        return found
-    return list(X[:, place].tolist())
-
-
-def _title(X: Any, place: int) -> str:
-    return repr(str(X.columns[place])) if _is_frame(X) else str(place)
-
-
-def _require_no_times(X: Any) -> None:
-    """Refuse columns of dates and times, which are neither numbers nor categories."""
-    for name, kind in zip(X.columns, X.dtypes, strict=True) if _is_frame(X) else ():
-        if str(kind).lower().startswith(("datetime", "date", "time", "duration", "period")):
-            raise ValueError(
-                f"X has column {str(name)!r} of dtype {kind}; a network takes numbers and "
-                "categories. Make numbers of it, such as the year and the day of the year, or "
-                "leave it out."
-            )
 
 
 def _note_many(title: str, rows: int, known: Mapping[Any, int]) -> None:
@@ -202,12 +215,37 @@ def _is_fraction(text: str) -> bool:
         return False
 
 
-def _note_unknown(title: str, column: Sequence[Any], known: Mapping[Any, int]) -> None:
-    """Warn of a column without any category of training."""
-    given = next((x for x in column if not _is_missing(x)), None)
+def _note_all_unknown(
+    titles: Sequence[str],
+    columns: Sequence[Sequence[Any]],
+    categories: Sequence[Mapping[Any, int]],
+    codes: Array,
+) -> None:
+    """Warn of columns without any category of training; or once of the rows with others."""
+    rows: set[int] = set()
+    first = ""
+    for name, column, known, found in zip(titles, columns, categories, codes.T, strict=True):
+        if not found.all() and not _note_unknown(name, column, known):
+            unseen = [i for i in np.flatnonzero(found == 0).tolist() if not is_missing(column[i])]
+            if unseen and not first:
+                first = f"{column[unseen[0]]!r} in column {name}"
+            rows.update(unseen)
+    count = len(columns[0])
+    if rows and count > 1:  # one row alone may well be a new kind of thing
+        warn_user(
+            f"X has {len(rows)} of {count} rows with categories that were not there in training, "
+            f"such as {first}; they count as nothing. Compare how the column is written, or fit "
+            "with such rows.",
+            UserWarning,
+        )
+
+
+def _note_unknown(title: str, column: Sequence[Any], known: Mapping[Any, int]) -> bool:
+    """Warn of a column without any category of training, and say whether it is one."""
+    given = next((x for x in column if not is_missing(x)), None)
     trained = next(iter(known), None)
-    if given is None or trained is None or any(x in known for x in column if not _is_missing(x)):
-        return
+    if given is None or trained is None or any(x in known for x in column if not is_missing(x)):
+        return False
     if isinstance(given, str) != isinstance(trained, str):
         warn_user(
             f"X has column {title} with {given!r} of type {type(given).__name__}; training had "
@@ -215,30 +253,27 @@ def _note_unknown(title: str, column: Sequence[Any], known: Mapping[Any, int]) -
             "known. Convert the column.",
             UserWarning,
         )
-        return
+        return True
     if len(column) < 2:  # one row alone may well be a new kind of thing
-        return
+        return True
     warn_user(
         f"X has column {title} without any category of training, only others such as {given!r}; "
         f"training had categories such as {trained!r}, and those that are not known count as "
         "nothing. Compare how the column is written, or fit with such rows.",
         UserWarning,
     )
-
-
-def _is_missing(x: Any) -> bool:
-    return x is None or type(x).__name__ in ("NAType", "NaTType") or bool(x != x)
+    return True
 
 
 def _categories(column: Sequence[Any]) -> dict[Any, int]:
     """The categories of a column in order, with their codes."""
-    known = {x for x in column if not _is_missing(x)}
+    known = {x for x in column if not is_missing(x)}
     ordered = sorted(known, key=lambda x: (type(x).__name__, x))
     return {x: code for code, x in enumerate(ordered, 1)}
 
 
 def _codes(column: Sequence[Any], known: Mapping[Any, int]) -> Array:
-    found = (0 if _is_missing(x) else known.get(x, 0) for x in column)
+    found = (0 if is_missing(x) else known.get(x, 0) for x in column)
     return np.fromiter(found, np.int32, len(column))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from wengert.core.words.nearest import ALIKE, nearest
 from wengert.sklearn.network import ACTIVATIONS, BATCH, LAYER, NetworkPlan
 from wengert.sklearn.plateau import ADAPTIVE, CONSTANT, INVSCALING
+from wengert.sklearn.training import NAMED
 from wengert.train.option_checks import whole
 
 Check = tuple[Callable[[Any], bool], str]
@@ -84,7 +85,7 @@ def require_parameters(estimator: Any, names: Iterable[str]) -> None:
         if not accepts(value):
             raise ValueError(
                 f"{_shown(estimator)}: {name}={value!r} was given; it is {words}. "
-                f"{_repair(value, words)}."
+                f"{_repair(name, value, words)}."
             )
 
 
@@ -92,9 +93,12 @@ def _shown(estimator: Any) -> str:
     return type(estimator).__name__
 
 
-def _repair(value: Any, words: str) -> str:
+def _repair(name: str, value: Any, words: str) -> str:
     names = [part for part in words.replace("one of ", "").split(", ") if part.startswith("'")]
-    meant = nearest(repr(value), names, ALIKE) if isinstance(value, str) else None
+    lower = value.lower() if isinstance(value, str) else ""
+    if name == "solver" and lower in NAMED and repr(lower) not in names:
+        return f"Write optimizer={lower!r}"
+    meant = nearest(repr(lower), names, ALIKE) if lower else None
     return f"Write {meant}" if meant else "Choose another"
 
 
@@ -153,4 +157,28 @@ def require_no_negative_weights(estimator: Any, weight: np.ndarray[Any, Any]) ->
         raise ValueError(
             f"{_shown(estimator)}: sample_weight is {weight[row]} in row {row}; a weight says how "
             "much a row counts, and is at least 0. Choose others."
+        )
+
+
+def require_class_weight(estimator: Any, given: Any, classes: Any) -> None:
+    """Refuse weights of classes that are no numbers from 0 on; and weights of other classes where
+    some of these have none, as scikit-learn does.
+    """
+    for weights in given if isinstance(given, list) else [given]:
+        for label, weight in weights.items() if isinstance(weights, Mapping) else ():
+            if not _NOT_NEGATIVE[0](weight):
+                raise ValueError(
+                    f"{_shown(estimator)}: class_weight is {weight!r} for class {label!r}; a "
+                    "weight says how much a class counts, and is a number, at least 0. Choose "
+                    "another."
+                )
+    if not isinstance(given, Mapping):
+        return
+    known = np.asarray(classes).tolist()
+    others = [label for label in given if label not in known]
+    without = [label for label in known if label not in given]
+    if others and without:
+        raise ValueError(
+            f"{_shown(estimator)}: class_weight has {others}, which y does not have, and no weight "
+            f"of {without}; the classes are {known}. Correct the keys."
         )

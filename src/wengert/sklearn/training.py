@@ -41,6 +41,7 @@ DEFAULTS: Mapping[str, Any] = {
     "momentum": 0.9,
     "nesterovs_momentum": True,
 }
+COSINE = "cosine"  # the schedule that has a name
 NEVER = 2**31  # epochs: the Plateau stops, and early stopping restores
 
 
@@ -183,22 +184,27 @@ def optimizer_of(settings: Mapping[str, Any], steps: int) -> tuple[Optimizer, bo
         _require_unset(settings, ("learning_rate_init", *OF_SOLVER), "an instance of wg.optim")
         return given.copy(), False
     rate: Any = settings["learning_rate_init"]
+    if isinstance(schedule, str) and schedule != COSINE:
+        raise ValueError(
+            f"schedule={schedule!r} was given; it is {COSINE!r}, a schedule of wg.optim, or None. "
+            f"Write {COSINE!r}, or an object such as wg.optim.LinearWarmup(0.01, 100)."
+        )
     if schedule is not None and settings["learning_rate"] != "constant":
         raise ValueError(
             f"learning_rate={settings['learning_rate']!r} was given beside schedule={schedule!r}; "
             "both would change the rate. Leave one of them out."
         )
-    if schedule not in (None, "cosine") and rate != DEFAULTS["learning_rate_init"]:
+    if schedule not in (None, COSINE) and rate != DEFAULTS["learning_rate_init"]:
         raise ValueError(
             f"learning_rate_init={rate!r} was given beside schedule={schedule!r}, which has its "
             "rate itself. Leave it out."
         )
-    if schedule == "cosine":
+    if schedule == COSINE:
         rate = optim.Cosine(rate, max(1, steps))
     elif schedule is not None:
         rate = schedule
     if given is None:
-        return _of_solver(settings, rate), isinstance(rate, float | int) or schedule == "cosine"
+        return _of_solver(settings, rate), isinstance(rate, float | int) or schedule == COSINE
     if not isinstance(given, str) or given.lower() not in NAMED:
         meant = nearest(str(given).lower(), list(NAMED), ALIKE)
         raise ValueError(
@@ -207,7 +213,7 @@ def optimizer_of(settings: Mapping[str, Any], steps: int) -> tuple[Optimizer, bo
         )
     _require_unset(settings, OF_SOLVER, "a name")
     found: Optimizer = NAMED[given.lower()](rate)
-    return found, isinstance(rate, float | int) or schedule == "cosine"
+    return found, isinstance(rate, float | int) or schedule == COSINE
 
 
 def _require_unset(settings: Mapping[str, Any], names: Sequence[str], given: str) -> None:

@@ -22,6 +22,7 @@ from wengert.train.fitting.fit_data import (
     require_share,
     rows_checksum,
 )
+from wengert.train.fitting.held_rows import HeldRows
 from wengert.train.fitting.measures import LOSS, Asked, Measures
 from wengert.train.fitting.progress_lines import ProgressLines
 from wengert.train.fitting.saved_fit import DATA, HELD_BACK, SavedFit, Snapshot
@@ -98,7 +99,7 @@ def fit(
         )
     epochs = require_epochs(BY, epochs)
     require_shuffle_seed(BY, shuffle_seed)
-    training, held_back = _divided(step, data, validation, validation_loss, shuffle_seed)
+    training, held_back, held_rows = _divided(step, data, validation, validation_loss, shuffle_seed)
     asked = Asked(metrics, predict, target, weight, validation_loss)
     if held_back is None:
         _require_nothing_asked(asked)
@@ -125,24 +126,31 @@ def fit(
     fitting = _Fit(step, engine, epochs, measures, best, watch, saved, how)
     if saved is not None and resume:
         fitting.resume(saved)
+    elif held_rows is not None:
+        held_rows.look()
     shown = ProgressLines() if progress and engine.writes else None
     fitting.go_on(training, _callbacks(callbacks), shown)
+    if held_rows is not None:
+        held_rows.note()
     return fitting.history()
 
 
 def _divided(
     step: TrainStep, data: Any, validation: Any, validation_loss: Any, shuffle_seed: int | None
-) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
-    """The arguments of the loss to train with, and those to validate with, if there are any."""
-    training = batch_arguments(step, "data", data)
+) -> tuple[tuple[Any, ...], tuple[Any, ...] | None, HeldRows | None]:
+    """The arguments of the loss to train with, those to validate with, if there are any, and
+    these as rows that were held back, if they are a share of the data.
+    """
+    given = batch_arguments(step, "data", data)
     if validation is None:
-        return training, None
+        return given, None, None
     if isinstance(validation, float):
-        return divided(training, require_share(validation), shuffle_seed)
+        training, held_back = divided(given, require_share(validation), shuffle_seed)
+        return training, held_back, HeldRows(step, given, held_back)
     held_back = batch_arguments(step, VALIDATION, validation)
     if validation_loss is None:
-        require_alike(step, training, held_back)
-    return training, held_back
+        require_alike(step, given, held_back)
+    return given, held_back, None
 
 
 def _require_nothing_asked(asked: Asked) -> None:
