@@ -17,6 +17,8 @@ class BatchStatistics(NamedTuple):
 
     line: Line | None
     running: Value
+    before: Value  # the running mean that it was given
+    layer: Value  # an array of the layer, which tells it from others
 
 
 _noted = Meanwhile[list[BatchStatistics]]()  # while somebody asks
@@ -27,7 +29,7 @@ def noting_batch_statistics() -> AbstractContextManager[list[BatchStatistics]]:
     return _noted.said([])
 
 
-def note_batch_statistics(running: Value) -> None:
+def note_batch_statistics(running: Value, before: Value, layer: Value) -> None:
     """Say that a layer uses them here."""
     if _noted.value is not None:
-        _noted.value.append(BatchStatistics(user_line(), running))
+        _noted.value.append(BatchStatistics(user_line(), running, before, layer))

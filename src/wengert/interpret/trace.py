@@ -23,6 +23,7 @@ from wengert.core.types import ArrayType, Type, Value, type_of
 from wengert.core.words.masked import require_plain_array
 from wengert.core.words.source import Line, user_line
 from wengert.errors import ShapeError, TraceError, WengertError
+from wengert.interpret.mixed_rows import note_mixed_rows
 from wengert.interpret.widening import note_widening
 
 Constants: TypeAlias = list[tuple[np.ndarray[Any, Any], Line | None]]
@@ -269,6 +270,8 @@ def _let_sizes_yield(
     """Operands do not fit while sizes are open. Where they fit with some of these sizes as numbers,
     as few as possible, have those specialised.
     """
+    if op.kind == "elementwise":
+        note_mixed_rows(op.name, [t.shape for t in types if t is not None])
     shapes = [size for t in types if t is not None for size in t.shape]
     named = [*shapes, *_sizes_in(tuple(params.values()))]
     sizes = yielding_sizes(frozenset().union(*(x.names for x in named if isinstance(x, Dim))))

@@ -13,6 +13,7 @@ from wengert.api.trace import Dims
 from wengert.runtime.entries.entry import Entry, never
 from wengert.runtime.executable import Executable
 from wengert.train.batch import ModelForm, open_sizes
+from wengert.train.recorded.mixed_rows import telling_of_mixed_rows
 
 
 class LivePrograms:
@@ -60,13 +61,15 @@ class LivePrograms:
 
     def call(self, own: Sequence[Any], batch: Sequence[Any]) -> tuple[Any, Executable]:
         """What the function returns, and the program that computed it."""
-        found, executable = self.of(batch).served((*own, *batch))
+        with telling_of_mixed_rows(batch):
+            found, executable = self.of(batch).served((*own, *batch))
         self.entry, self._latest = executable.entry, executable
         return found, executable
 
     def executable(self, own: Sequence[Any], batch: Sequence[Any]) -> Executable:
         """The program for a batch."""
-        return self.of(batch).executable(*own, *batch)
+        with telling_of_mixed_rows(batch):
+            return self.of(batch).executable(*own, *batch)
 
     def of(self, batch: Sequence[Any]) -> Compiled:
         """The function for so many batch arguments."""

@@ -63,6 +63,7 @@ def call_loss(
     with noting_idle_dropout() as idle, noting_batch_statistics() as normalizing, in_loss():
         returned = plan.parameters.call(plan.loss, [model, *state, *batch], given)
     if normalizing:
+        _warn_of_shared_statistics(normalizing)
         _warn_of_dropped_statistics(normalizing, returned, plan.carried is not None)
     if idle and (GENERATOR not in given or not given[GENERATOR].used):
         _warn_of_idle_dropout(idle, plan.parameters.wants_rng)
@@ -76,7 +77,9 @@ def _warn_of_dropped_statistics(
     """Warn of running statistics that nothing that the loss returns is computed from: who predicts
     by them has those of the beginning.
     """
-    for line, running in normalizing:
+    for line, running, _, _ in normalizing:
+        while isinstance(running, Tensor) and not isinstance(running.level, Trace):
+            running = running.value  # it depends on the model: the statistics before it are there
         level = getattr(running, "level", None)
         if not isinstance(level, Trace) or running.handle in _read_for(level, returned):
             continue
@@ -93,6 +96,21 @@ def _warn_of_dropped_statistics(
             BatchNormWarning,
             line,
         )
+
+
+def _warn_of_shared_statistics(normalizing: Sequence[BatchStatistics]) -> None:
+    """Warn of a layer that goes on from the running statistics of another one."""
+    for i, each in enumerate(normalizing):
+        if any(each.before is x.running and each.layer is not x.layer for x in normalizing[:i]):
+            warn_user(
+                "BatchNorm: given the new state of another layer as its own; one running mean and "
+                "variance for both is that of neither, and predictions with training=False will be "
+                'wrong. Keep a state for each: state={"first": first.initial_state(), "second": '
+                "second.initial_state()}.",
+                BatchNormWarning,
+                each.line,
+            )
+            return
 
 
 def _read_for(level: Trace, returned: Any) -> set[int]:

@@ -12,6 +12,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.dims import Shape
 from wengert.errors import ShapeError
+from wengert.train.recorded.mixed_rows import rows_of_data
 
 
 def is_same_function(f: Any, other: Any) -> bool:
@@ -60,7 +61,8 @@ def weighted_mean(
     structure: tree.Structure | None = None
     shapes: list[Shape] | None = None  # of a result for another number of rows, or with Dims for it
     for number, (rows, batch) in enumerate(data.batches(None, drop_last=False)):
-        found = tree.arrays(bound.call_numbered(number, batch))
+        with rows_of_data():
+            found = tree.arrays(bound.call_numbered(number, batch))
         leaves, structure = tree.flatten(found)
         if shapes is None:
             shapes = bound.open_shapes or _shapes_elsewhere(bound, data, leaves)

@@ -19,6 +19,7 @@ from wengert.runtime.native_runs import Batches, CallLoop, Calls, CycleProgram, 
 from wengert.runtime.nonfinite_policies import SKIP
 from wengert.runtime.outside.live import is_live
 from wengert.train.engine import Engine
+from wengert.train.recorded.mixed_rows import rows_of_data
 from wengert.train.recorded.step_arrays import AUX, CALLS, PHASE
 from wengert.train.runs.data import Data
 from wengert.train.runs.history import Recorder
@@ -118,7 +119,8 @@ class NativeSteps:
         engine, data = self._engine, self._data
         self._called.add((engine.updating, self._is_smaller(place.number)))
         part = None if engine.ranked is None else engine.ranked.rows_of
-        found = engine.call(data.batch(place.number, self.order(place.epoch), part))
+        with rows_of_data():
+            found = engine.call(data.batch(place.number, self.order(place.epoch), part))
         recorder.note(engine, found[AUX])
         return 1
 
@@ -288,7 +290,8 @@ def make_program(engine: Engine, data: Data, updating: bool) -> tuple[CycleProgr
     its calls return beside the report.
     """
     own, batch = engine.own_arguments(), engine.kinds.prepared(data.full)
-    executable = engine.programs[updating].executable(own, batch)
+    with rows_of_data():
+        executable = engine.programs[updating].executable(own, batch)
     given = tree.leaves(batch)
     readable = all(map(is_readable, given))
     bound = bound_as_given(executable, own, batch, data.full) if readable else None

@@ -1,0 +1,52 @@
+"""Rows of a batch that meet columns, since there are as many: a program is then for batches of this
+size alone, which is hardly meant.
+
+In a run every array has the rows of the batch. In a call, one of them may be a number for each
+column, such as a mean; so several tables with these rows must be there beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.process.meanwhile import Meanwhile
+from wengert.core.words.warn import warn_user
+from wengert.errors import SizeWarning
+from wengert.interpret.mixed_rows import noting_mixed_rows
+
+_TABLES, _ARRAYS = 2, 3  # that begin with as many rows in a call, if these are rows of a batch
+_of_data = Meanwhile[bool]()
+
+
+def rows_of_data() -> AbstractContextManager[bool]:
+    """Meanwhile all arrays of batches are rows of the data of a run."""
+    return _of_data.said(True)
+
+
+@contextmanager
+def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
+    """Warn where a program that is made meanwhile has rows of the batch meet columns."""
+    with noting_mixed_rows() as found:
+        yield
+    for each in found:
+        if _of_data.value or _are_rows(batch, each.count):
+            given = " and ".join(each.shapes)
+            wide = "mask[:, None, None]" if each.used_by == "attention" else "x[:, None]"
+            warn_user(
+                f"{each.used_by}: given shapes {given}, where {each.name}, the rows of the batch, "
+                f"is {each.count}; they fit only because there are as many rows as columns, and "
+                "rows of the one meet columns of the other. If each row has its own, write "
+                f"{wide}; what is the same for all rows belongs into the model or a constant.",
+                SizeWarning,
+                each.line,
+            )
+
+
+def _are_rows(batch: Sequence[Any], count: int) -> bool:
+    ranks = [np.ndim(x) for x in tree.leaves(tuple(batch)) if np.shape(x)[:1] == (count,)]
+    return len(ranks) >= _ARRAYS and sum(rank > 1 for rank in ranks) >= _TABLES
