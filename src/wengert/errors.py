@@ -351,9 +351,11 @@ class UntrainedWarning(WengertWarning):
 class LogitsWarning(WengertWarning):
     """A loss or a distribution that takes logits, such as `wg.cross_entropy`, is given what a
     softmax or a sigmoid made: probabilities. It would apply another one to them, and hardly learn
-    anything. Or it is given one logit, whose softmax is always 1.
+    anything. Or it is given one logit, whose softmax is always 1; or a softmax goes along
+    the only output of a layer.
 
-    Pass what goes into the softmax; of one logit, use `wg.bce_with_logits`.
+    Pass what goes into the softmax; of one logit, use `wg.bce_with_logits`; name the axis of what
+    is weighed.
     """
 
 

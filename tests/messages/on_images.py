@@ -72,6 +72,8 @@ LAYERS: dict[str, Callable[[], Any]] = {
     "Conv2d: channels that do not divide": lambda: nn.Conv2d(3, 4, 3, groups=2),
     "Conv2d: a name of torch": lambda: nn.Conv2d(3, 4, kernel_size=3),  # type: ignore[call-arg]
     "GroupNorm: channels that do not divide": lambda: nn.GroupNorm(3, 4),
+    "InstanceNorm: one number in each channel": lambda: nn.InstanceNorm(3)(np.ones((2, 3))),
+    "LayerNorm: of one number": lambda: nn.LayerNorm(1),
     "GroupNorm: other channels": lambda: nn.GroupNorm(2, 4)(image),
     "Residual: another shape": lambda: nn.Residual(nn.Linear(2, 3))(np.ones((1, 2))),
 }

@@ -5,7 +5,7 @@ import pytest
 
 import wengert as wg
 from train.warned_steps import stepped, warned
-from wengert.errors import SizeWarning
+from wengert.errors import BatchNormWarning, LogitsWarning, PairedRowsWarning, SizeWarning
 
 nn = wg.nn
 RNG = np.random.default_rng(0)
@@ -86,3 +86,129 @@ UNMIXED = {
 @pytest.mark.parametrize("case", UNMIXED)
 def test_rows_that_meet_rows_are_not_told(case):
     assert not warned(UNMIXED[case])
+
+
+# Running statistics.
+
+
+def normed(layer, x, state):
+    return layer(x, state, training=True)
+
+
+FIRST, SECOND, LINEAR = nn.BatchNorm(4), nn.BatchNorm(4), nn.Linear(3, 4, seed=0)
+
+
+def one_state(m, state, x):
+    y, state = normed(m["first"], m["linear"](x), state)
+    y, state = normed(m["second"], y, state)
+    return wg.mean(y**3), state
+
+
+def two_states(m, state, x):
+    y, first = normed(m["first"], m["linear"](x), state[0])
+    y, second = normed(m["second"], y, state[1])
+    return wg.mean(y**3), (first, second)
+
+
+def one_layer_twice(m, state, x):
+    y, state = normed(m["first"], m["linear"](x), state)
+    z, state = normed(m["first"], m["linear"](-x), state)
+    return wg.mean(y * m["second"].scale * z), state
+
+
+NET = {"linear": LINEAR, "first": FIRST, "second": SECOND}
+STATE = FIRST.initial_state()
+
+
+def test_a_state_that_goes_through_two_layers_is_told():
+    found = warned(stepped(one_state, NET, drawn(5, 3), state=STATE))
+    assert [each.category for each in found] == [BatchNormWarning]
+    assert "of another layer" in str(found[0].message)
+
+
+def test_a_state_of_each_layer_and_one_of_a_layer_that_is_used_twice_are_not_told():
+    pair = (STATE, SECOND.initial_state())
+    assert not warned(stepped(two_states, NET, drawn(5, 3), state=pair))
+    assert not warned(stepped(one_layer_twice, NET, drawn(5, 3), state=STATE))
+
+
+def test_statistics_in_the_model_that_stay_as_they_are_are_told():
+    def loss(m, x):
+        return wg.mean(normed(m["norm"], m["linear"](x), m["stats"])[0] ** 3)
+
+    model = {"linear": LINEAR, "norm": FIRST, "stats": STATE}
+    (found,) = warned(stepped(loss, model, drawn(5, 3)))
+    assert found.category is BatchNormWarning
+    assert "is not what the loss" in str(found.message)
+
+
+# All rows at the time of each.
+
+GRU, LAST = nn.GRU(3, 4, seed=0), nn.Linear(4, 1, seed=1)
+
+
+def last_of_all(m, x, lengths, y):
+    hs, _ = m[0](wg.swapaxes(x, 0, 1))
+    return wg.mean((m[1](hs[lengths - 1])[..., 0] - y) ** 2)
+
+
+def last_of_each(m, x, lengths, y):
+    hs, _ = m[0](wg.swapaxes(x, 0, 1))
+    rows = wg.arange(hs.shape[1])
+    return wg.mean((m[1](hs[lengths - 1, rows])[..., 0] - y) ** 2)
+
+
+def diagonal_of_all(m, x, lengths, y):
+    hs, _ = m[0](wg.swapaxes(x, 0, 1))
+    found = wg.einsum("iih->ih", hs[lengths - 1])
+    return wg.mean((m[1](found)[..., 0] - y) ** 2)
+
+
+SEQUENCES = (drawn(7, 10, 3), np.arange(1, 8), drawn(7))
+
+
+def test_all_rows_at_the_time_of_each_are_told():
+    (found,) = warned(stepped(last_of_all, (GRU, LAST), *SEQUENCES))
+    assert found.category is PairedRowsWarning
+    assert "wg.arange(x.shape[1])" in str(found.message)
+
+
+@pytest.mark.parametrize("loss", [last_of_each, diagonal_of_all])
+def test_each_row_at_its_time_is_not_told(loss):
+    assert not warned(stepped(loss, (GRU, LAST), *SEQUENCES))
+
+
+# A softmax of one number.
+
+SCORED = {"score": nn.Linear(8, 1, seed=0), "out": nn.Linear(8, 3, seed=1)}
+WORDS = (drawn(6, 5, 8), np.arange(6) % 3)
+
+
+def pooled(axis, m, x, y):
+    weights = wg.softmax(m["score"](x), axis=axis)
+    return wg.cross_entropy(m["out"](wg.sum(weights * x, axis=1)), y)
+
+
+def test_a_softmax_along_the_only_output_of_a_layer_is_told():
+    def loss(m, x, y):
+        return pooled(-1, m, x, y)
+
+    differentiated = wg.compile(wg.value_and_grad(loss))
+    for call in (stepped(loss, SCORED, *WORDS), lambda: differentiated(SCORED, *WORDS)):
+        (found,) = warned(call)
+        assert found.category is LogitsWarning
+        assert "the only output of a layer" in str(found.message)
+
+
+def test_a_softmax_along_times_is_not_told_even_if_there_is_one():
+    def loss(m, x, y):
+        return pooled(1, m, x, y)
+
+    def attending(m, x, y):
+        scores = m["out"](x) @ wg.swapaxes(m["out"](x), 1, 2)
+        return wg.mean(wg.softmax(scores) * m["score"](x))
+
+    assert not warned(stepped(loss, SCORED, *WORDS))
+    one = (drawn(6, 1, 8), np.arange(6) % 3)
+    assert not warned(stepped(loss, SCORED, *one))
+    assert not warned(stepped(attending, SCORED, *one))

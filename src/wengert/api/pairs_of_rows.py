@@ -12,7 +12,7 @@ of one thing with itself do not count, nor does a loss with products of matrices
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
 
 from wengert.core.dims import Shape
@@ -49,6 +49,16 @@ def warn_of_pairs(graph: Graph, own: Collection[str], rows: str, where: str) -> 
             f"{where}; it takes every index from every row, a number for each pair of rows, and "
             "all of them are reduced. For one of each row, write wg.take_along_axis(x, "
             "index[:, None], axis=1)[:, 0].",
+            PairedRowsWarning,
+            node.line,
+        )
+
+
+    for node, table, row in loss.every_time_of_every_row():
+        warn_user(
+            f"getitem: x[index] was given x of shape {table} and an index of shape {row} {where}; "
+            "it takes all rows at the index of each, a number for each pair of rows, and all of "
+            "them are reduced. For one time of each row, write x[index, wg.arange(x.shape[1])].",
             PairedRowsWarning,
             node.line,
         )
@@ -135,6 +145,22 @@ class _Loss:
             ):
                 yield node, _shown(kind), _shown(ROW)
 
+    def every_time_of_every_row(self) -> Iterator[tuple[Node, str, str]]:
+        """The nodes that read (time, rows, …) at times of all rows, with the shapes of both."""
+        for number, node in enumerate(self._graph.nodes):
+            if node.op is not op.gather or self._kinds[number][:2] != SQUARE:
+                continue
+            table, *indices = _operands(node)
+            kind = self._kinds[table]
+            if (
+                [self._kinds[i] for i in indices] == [ROW]
+                and node.params["axis"] == 0
+                and kind[0] != ROWS == kind[1]
+                and number in self._reduced_with_more_axes
+                and not self._pairs_are_meant
+            ):
+                yield node, _shown(kind), _shown(ROW)
+
     def _are_two_things(self, column: int, row: int) -> bool:
         """Whether pairs of these are hardly meant: one is of the model and the other is not, or
         nothing in the loss is about pairs.
@@ -196,13 +222,22 @@ class _Loss:
     @cached_property
     def _reduced(self) -> set[int]:
         """Those of which all that the loss computes ends in single numbers."""
+        return self._ending(lambda kind: kind == SQUARE)
+
+    @cached_property
+    def _reduced_with_more_axes(self) -> set[int]:
+        """The same for numbers of pairs that have further axes on the way."""
+        return self._ending(lambda kind: kind[:2] == SQUARE)
+
+    def _ending(self, of_pairs: Callable[[tuple[str, ...]], bool]) -> set[int]:
+        """Those of which all that the loss computes is of pairs until it is a single number."""
         read, kept = set(), set()
         for number, node in reversed([*enumerate(self._graph.nodes)]):
             if _is_backward(node):
                 continue
             read.update(_operands(node))
             kind = self._kinds[number]
-            if (kind and (kind != SQUARE or number in kept)) or self._chooses(node, kind):
+            if (kind and (not of_pairs(kind) or number in kept)) or self._chooses(node, kind):
                 kept.update(_operands(node))
         return read - kept
 

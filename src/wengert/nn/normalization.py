@@ -55,6 +55,12 @@ class LayerNorm(Explained):
         self, size: int | Sequence[int], *, eps: float = 1e-5, dtype: Any = np.float32
     ) -> None:
         sizes, found = _sizes("LayerNorm", size), require_float("LayerNorm", dtype)
+        if product(sizes) == 1:
+            raise ValueError(
+                f"LayerNorm: size={size!r} was given, one number; it is its own mean, so that the "
+                "result does not depend on x. Give the size of the features, or leave the layer "
+                "out."
+            )
         self.scale, self.shift = np.ones(sizes, found), np.zeros(sizes, found)
         self.eps = _eps("LayerNorm", eps)
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from wengert.api.compiling.eager import is_eager
+from wengert.api.single_outputs import warn_of_single_outputs
 from wengert.core import tree
 from wengert.core.dtypes import float64, int64
 from wengert.ops.random import key
@@ -177,6 +178,7 @@ class Engine:
             self._looked_at.add(executable)
             warn_of_paired_rows(executable.graph, own)
             warn_of_scanned_rows(executable.graph, own)
+            warn_of_single_outputs(executable.graph, own)
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]
             warn_of_outside_layers(executable.watch, storage.tree(storage.leaves), given)

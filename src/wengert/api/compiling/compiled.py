@@ -22,6 +22,7 @@ from wengert.api.compiling.met import Met
 from wengert.api.compiling.watched_trace import watched_trace
 from wengert.api.derivatives import DIFFERENTIATED_BY
 from wengert.api.pairs_of_rows import warn_of_pairs_in_data
+from wengert.api.single_outputs import warn_of_single_outputs
 from wengert.api.trace import NOTHING, Dims, argument_names, input_types
 from wengert.core import tree
 from wengert.core.dims import SizeNeeded
@@ -270,9 +271,11 @@ class Compiled:
             sizes = executable.sizes
             if self.programs.add(kind, executable):
                 count = structure.spec.num_children
-                self._met.note(executable, argument_names(self._function, count), opened.dims)
+                names = argument_names(self._function, count)
+                self._met.note(executable, names, opened.dims)
                 if self._asked_for and getattr(self._function, DIFFERENTIATED_BY, None) == 0:
                     warn_of_pairs_in_data(executable.graph, "in a function with its gradient")
+                    warn_of_single_outputs(executable.graph, names[:1])
         self.programs.note_use(kind, shapes, executable)
         return executable, arrays, sizes
 

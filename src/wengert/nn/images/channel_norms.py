@@ -32,6 +32,13 @@ def _normed(by: str, x: Any, groups: int, scale: Value, shift: Value, eps: float
             "*space). Move it there with wg.moveaxis."
         )
         raise located(error, [x])
+    if channels == groups and all(n == 1 for n in shape[2:]):
+        error = ShapeError(
+            f"{by}: x has shape {shape} for {groups} groups, one number in each; it is its own "
+            "mean, so that the result does not depend on x. Normalize before the means over space "
+            "are taken, or write nn.LayerNorm(channels)."
+        )
+        raise located(error, [x])
     parts = op.reshape(x, (shape[0], groups, channels // groups, *shape[2:]))
     axes = tuple(range(2, len(shape) + 1))
     y = op.reshape(op.standardize(parts, axes, eps), shape)
