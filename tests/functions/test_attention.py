@@ -158,6 +158,32 @@ def test_masks_with_hidden_rows_are_let_pass():
         wg.attention(Q[:, :1], Q, Q, mask=np.array([[False, True, True]]))
 
 
+PADDING = np.arange(3) >= np.array([[3], [2], [1]])  # true where torch hides
+ROWS = np.stack([Q] * 3)
+INVERTED = {
+    "an array": lambda: wg.attention(ROWS, ROWS, ROWS, mask=PADDING[:, None, None]),
+    "an argument": lambda: wg.compile(lambda x, m: wg.attention(x, x, x, mask=m[:, None, None]))(
+        ROWS, PADDING
+    ),
+}
+
+
+@pytest.mark.parametrize("way", INVERTED)
+def test_a_mask_of_padding_that_hides_a_whole_row_is_named(way):
+    with pytest.warns(MaskWarning, match="only at the end of rows.*write ~mask"):
+        INVERTED[way]()
+
+
+def test_rows_of_padding_alone_and_padding_in_front_are_let_pass():
+    empty = np.arange(3) < np.array([[3], [2], [0]])
+    behind = np.arange(3) >= np.array([[0], [2], [3]])  # padding comes first, one row is empty
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for mask in (~PADDING, empty, behind, PADDING[1:]):
+            x = ROWS[: len(mask)]
+            wg.attention(x, x, x, mask=mask[:, None, None])
+
+
 def test_masks_of_fewer_axes_are_told_what_to_write():
     x = np.ones((5, 2, 3, 4))  # (batch, heads, time, size)
     with pytest.raises(ShapeError, match=r"write mask\[:, None, None, :\]"):

@@ -60,6 +60,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "RNN: an unknown activation": lambda: nn.RNN(3, 4, activation="gelu"),
     "RNN: a sequence without a time": lambda: nn.RNN(3, 4)(np.ones(3)),
     "RNN: a state of another batch": lambda: nn.RNN(3, 4)(np.ones((5, 2, 3)), np.ones((5, 4))),
+    "GRU: a step of all times": lambda: nn.GRU(3, 4).step(np.ones((5, 2, 3)), np.ones((2, 4))),
     "LSTM: a state that is no pair": lambda: nn.LSTM(3, 4).step(np.ones(3), np.ones(4)),
     "LSTM: a memory of another batch": lambda: nn.LSTM(3, 4)(
         np.ones((5, 2, 3)), (np.ones((2, 4)), np.ones(4))

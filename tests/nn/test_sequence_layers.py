@@ -460,3 +460,30 @@ def test_a_mask_of_rows_that_lies_along_the_heads_is_told():
         layer(x, mask=real[:, None, None, :])
         layer(x, mask=np.ones((5, 5), bool))
         layer(x[:1], mask=real[:, None, :])  # one row: of each head
+
+
+def test_masks_of_queries_and_keys_of_rows_that_lie_along_the_heads_are_told():
+    layer = wg.nn.MultiheadAttention(8, 4, seed=0)
+    real = np.arange(5) < np.array([5, 3, 2, 1])[:, None]
+    x, ordered = np.ones((4, 5, 8), np.float32), np.tril(np.ones((5, 5), bool))
+    for mask in (real[:, None] & ordered, np.where(real, 0, -np.inf)[:, None], real[:, None, ::-1]):
+        with pytest.warns(wg.errors.MaskWarning, match=r"4 rows and 4 heads.*\[:, None"):
+            layer(x, mask=mask)
+        with pytest.warns(wg.errors.MaskWarning, match=r"4 rows and 4 heads.*\[:, None"):
+            wg.compile(lambda x, mask: layer(x, mask=mask))(x, mask)
+    with pytest.warns(wg.errors.MaskWarning, match="4 rows and 4 heads"):
+        wg.compile(lambda x, n: layer(x, mask=(wg.arange(5) < n[:, None])[:, None]))(
+            x, np.array([5, 3, 2, 1])
+        )
+
+
+def test_masks_and_biases_of_heads_are_not_told():
+    layer = wg.nn.MultiheadAttention(8, 4, seed=0)
+    x, far = np.ones((4, 5, 8), np.float32), np.arange(5) - np.arange(5)[:, None]
+    slopes = 2.0 ** -np.arange(1, 5)[:, None, None]
+    windows = np.abs(far) <= np.arange(4)[:, None, None]
+    for mask in (slopes * far, slopes * far[:1], windows, np.ones((4, 1, 5), bool)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", wg.errors.MaskWarning)
+            layer(x, mask=mask)
+            wg.compile(lambda x, mask: layer(x, mask=mask))(x, mask)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,21 +18,87 @@ from wengert.interpret.first_values import ask_first_value
 from wengert.interpret.picked import picked_from
 from wengert.interpret.widening import place_of
 
+_HIDDEN = -1e4  # what is added to scores that are to be hidden is less
+
 
 def note_mask(name: str, mask: Value) -> None:
     """Warn of a mask that is added, and has only 0 and 1 or was converted from bools; where it is
-    an argument, its values in the first call are looked at. Warn of a known one that hides what a
-    query may look at, and shows what it may not.
+    an argument, its values in the first call are looked at. Warn of one that hides what a query
+    may look at, and shows what it may not.
     """
     text = None
     if is_float(mask.dtype):
         text = _truths_told(name) if _was_truths(mask) else _floats_told(name, mask)
     elif isinstance(mask, np.ndarray):
-        text = _bools_told(name, mask)
+        text = _bools_told(name, mask) or _padding_told(name, mask)
     if text is not None:
         warn_user(text, MaskWarning, user_line())
     elif is_float(mask.dtype) and type(mask) is Tensor:
         ask_first_value(mask, name, _floats_told, MaskWarning)
+    elif type(mask) is Tensor and _is_of_rows(mask):
+        ask_first_value(mask, name, _padding_told, MaskWarning)
+
+
+def note_rows_as_heads(name: str, mask: Value, heads: int) -> None:
+    """Warn of a mask (heads, …, keys) for as many rows as heads that hides the end of each row, or
+    its beginning: it is one for each row. Heads, too, may have masks, or biases, of their own. Of
+    what is computed in a program, bools of no query in particular are those of rows.
+    """
+    told, text = _RowsTold(heads), None
+    if isinstance(mask, np.ndarray):
+        text = told(name, mask)
+    elif type(mask) is Tensor and not ask_first_value(mask, name, told, MaskWarning):
+        text = told.text(name, mask) if mask.dtype == bool_ and mask.shape[1] == 1 else None
+    if text is not None:
+        warn_user(text, MaskWarning, user_line())
+
+
+@dataclass(frozen=True)
+class _RowsTold:
+    """What is wrong with a mask of each row in the place of one of each head."""
+
+    heads: int
+
+    def __call__(self, name: str, mask: Any, where: str = "") -> str | None:
+        if not isinstance(mask, np.ndarray) or mask.ndim not in (2, 3) or len(mask) != self.heads:
+            return None
+        seen = mask > _HIDDEN if is_float(mask.dtype) else mask != 0
+        seen = seen if mask.ndim == 2 else seen.any(axis=1)  # (rows or heads, keys)
+        of_padding = (np.count_nonzero(np.diff(seen, axis=1), axis=1) <= 1).all()
+        return self.text(name, mask, where) if of_padding and (seen != seen[:1]).any() else None
+
+    def text(self, name: str, mask: Value, where: str = "") -> str:
+        return (
+            f"{name}: given a mask of shape {tuple(mask.shape)}{where} for {self.heads} rows and "
+            f"{self.heads} heads, which hides an end of each; its first axis is that of heads, so "
+            "it hides the same keys in all rows. For a mask of each row write mask[:, None]."
+        )
+
+
+def _is_of_rows(mask: Value) -> bool:
+    """Whether a mask is (batch, 1, …, keys): the same for all heads and queries of a row."""
+    return len(mask.shape) > 2 and all(size == 1 for size in mask.shape[1:-1])
+
+
+def _padding_told(name: str, mask: Any, where: str = "") -> str | None:
+    """What is wrong with bools of rows, (batch, 1, 1, keys), or the argument they are made of: they
+    are true at the end of rows, no row is all true, and one is true nowhere. So are masks of
+    padding in torch, of which one has none.
+    """
+    if not isinstance(mask, np.ndarray) or mask.dtype != bool_ or mask.ndim < 2:
+        return None
+    if (where == "" and mask.ndim == 2) or any(size != 1 for size in mask.shape[1:-1]):
+        return None
+    rows = mask.reshape(len(mask), mask.shape[-1])
+    if not rows.any() or rows.any(axis=1).all() or rows.all(axis=1).any():
+        return None
+    if (np.diff(rows.astype(np.int8), axis=1) < 0).any():
+        return None
+    return (
+        f"{name}: given a mask{where} that is true only at the end of rows, and in one of them "
+        "nowhere, so that it gives zeros there; bools are true where a query may look. If they are "
+        "true at padding, as in torch, write ~mask."
+    )
 
 
 def _truths_told(name: str, where: str = "") -> str:

@@ -38,12 +38,14 @@ def noting_first_values() -> AbstractContextManager[set[_Asked]]:
 
 def ask_first_value(
     x: Tensor, used_by: str, told: Callable[[str, Any, str], str | None], category: type[Warning]
-) -> None:
+) -> bool:
     """Have whoever records the program warn of what `told` says about the elements of x in its
-    first call, if they are those of an argument.
+    first call, if they are those of an argument; and say whether they are.
     """
     if _asked.value is not None and (argument := _argument(x)) is not None:
         _asked.value.add(_Asked(argument, used_by, told, category, user_line()))
+        return True
+    return False
 
 
 def warn_of_first_values(asked: set[_Asked], arrays: Mapping[str, Any]) -> None:

@@ -20,6 +20,7 @@ from wengert.nn.sequences.sequence_arguments import (
     recurrent_outputs,
     require_sequence,
     require_state,
+    require_step,
     zero_state,
 )
 from wengert.nn.showing import shown_layer
@@ -79,6 +80,7 @@ class GRU(Explained):
 
     def step(self, x: Value, h: Value) -> Value:
         """The next h, from x (…, in) and h (…, hidden)."""
+        require_step("GRU", self, x, h)
         return self._next(self._project(x), h)
 
     def _project(self, x: Value) -> Value:

@@ -17,6 +17,7 @@ from wengert.core import tree
 from wengert.core.dtypes import is_float
 from wengert.core.words.arguments import worded
 from wengert.core.words.nearest import likeness
+from wengert.core.words.unused_results import warn_if_dropped
 from wengert.errors import ShapeError
 from wengert.nn.normalization import BatchNorm
 from wengert.nn.sequential import Sequential
@@ -67,6 +68,10 @@ def from_torch_names(model: Model, tensors: Mapping[str, Any]) -> Model:
     arrays = {id(x): x for x in leaves}
     made = {key: _filled(same, tensors, arrays[key]) for key, same in tied.items()}
     filled: Model = tree.unflatten(structure, [made[id(x)] for x in leaves])
+    warn_if_dropped(
+        "from_torch_names: given a model, which stays as it is; a new one with the weights was "
+        "returned, and nothing reads it. Write model = wg.nn.from_torch_names(model, tensors)."
+    )
     return filled
 
 

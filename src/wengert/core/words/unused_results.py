@@ -1,16 +1,16 @@
-"""Results of `v /= s` that nothing reads: whoever writes so means to change the array that v names,
-and a Tensor is never changed in place.
+"""Results that nothing reads. Whoever writes `v /= s` means to change the array that v names, and
+whoever loads into a model means to change that model; neither is ever changed in place.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dis import Instruction, get_instructions
-from types import CodeType
+from dis import Bytecode, Instruction, get_instructions
+from types import CodeType, FrameType
 from typing import Any
 
-from wengert.core.words.source import Line
+from wengert.core.words.source import Line, is_users
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnusedWarning
 
@@ -35,6 +35,26 @@ def warn_if_unused(symbol: str) -> None:
             UnusedWarning,
             Line(frame.f_code.co_filename, frame.f_lineno),
         )
+
+
+def warn_if_dropped(text: str) -> None:
+    """Warn with this text where the user's line that called is a statement of its own, whose result
+    is dropped. Inside of `try` or `with` it may be there to find out whether it raises.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not is_users(frame.f_code):
+        frame = frame.f_back
+    if frame is not None and _is_dropped(frame.f_code, frame.f_lasti):
+        warn_user(text, UnusedWarning, Line(frame.f_code.co_filename, frame.f_lineno))
+
+
+def _is_dropped(code: CodeType, place: int) -> bool:
+    if code.co_exceptiontable:
+        entries = getattr(Bytecode(code), "exception_entries", ())
+        if any(each.start <= place < each.end for each in entries):
+            return False
+    behind = (each for each in get_instructions(code) if each.offset > place)
+    return next(behind).opname == "POP_TOP"
 
 
 def _unread(code: CodeType, place: int) -> str | None:

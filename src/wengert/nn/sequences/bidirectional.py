@@ -9,6 +9,8 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
+from wengert.core.words.warn import warn_user
+from wengert.errors import TiedWarning
 from wengert.nn.sequences.sequence_arguments import TORCH_NAMES
 from wengert.nn.showing import shown_parts
 
@@ -45,6 +47,13 @@ class Bidirectional(Explained):
                     f"Bidirectional: {name} is {kind or type(layer).__name__}; it must be a "
                     "recurrent layer, such as wg.nn.GRU(3, 5). Make one for each direction."
                 )
+        if forward is backward:
+            warn_user(
+                f"Bidirectional: given one {type(forward).__name__} for both directions; it is one "
+                "set of weights with one gradient. Make one for each, as in Bidirectional("
+                "nn.GRU(3, 5), nn.GRU(3, 5)).",
+                TiedWarning,
+            )
         self.forward, self.backward = forward, backward
 
     def __call__(self, xs: Value, state: Any = None) -> tuple[Value, tuple[Any, Any]]:

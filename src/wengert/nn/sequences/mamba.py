@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.dims import product
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
@@ -161,7 +162,7 @@ class Mamba(Explained):
 
     def _channels_first(self, x: Value) -> Value:
         """(…, time, n) -> (batch, n, time)"""
-        return op.swapaxes(op.reshape(x, (-1, *x.shape[-2:])), 1, 2)
+        return op.swapaxes(op.reshape(x, (product(x.shape[:-2]), *x.shape[-2:])), 1, 2)
 
     def step(self, x: Value, state: MambaState) -> tuple[Value, MambaState]:
         """The output of one time, x (…, size), and the next state."""

@@ -13,9 +13,9 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
-from wengert.core.words.warn import warn_user
-from wengert.errors import MaskWarning, ShapeError
+from wengert.errors import ShapeError
 from wengert.functions.sequences.attention import attend_in_order
+from wengert.interpret.attention_masks import note_rows_as_heads
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import require_float, require_shape, require_size
 from wengert.nn.linear import Linear
@@ -202,13 +202,8 @@ class MultiheadAttention(Explained):
                 "look at others."
             )
             raise located(error, [x])
-        if len(own) == len(shape) == 3 and shape[:2] == (own[0], 1) and own[0] == self.heads > 1:
-            warn_user(
-                f"MultiheadAttention: given a mask of shape ({shape[0]}, 1, {shape[2]}) for "
-                f"{own[0]} rows and {self.heads} heads; its first axis is that of heads, so it "
-                "hides the same keys in all rows. For a mask of each row write mask[:, None].",
-                MaskWarning,
-            )
+        if len(own) == len(shape) == 3 and shape[0] == own[0] == self.heads > 1:
+            note_rows_as_heads("MultiheadAttention", op.asarray(mask), self.heads)
 
     def _require_order(self) -> None:
         if not self.causal:

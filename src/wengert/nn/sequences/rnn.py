@@ -22,6 +22,7 @@ from wengert.nn.sequences.sequence_arguments import (
     recurrent_outputs,
     require_sequence,
     require_state,
+    require_step,
     zero_state,
 )
 from wengert.nn.showing import shown_layer
@@ -85,6 +86,7 @@ class RNN(Explained):
 
     def step(self, x: Value, h: Value) -> Value:
         """The next h, from x (…, in) and h (…, hidden)."""
+        require_step("RNN", self, x, h)
         return self._next(self._project(x), h)
 
     def _project(self, x: Value) -> Value:
@@ -163,6 +165,8 @@ class LSTM(Explained):
     def step(self, x: Value, state: tuple[Value, Value]) -> tuple[Value, Value]:
         """The next (h, memory), from x (…, in) and the state before it; h is the output."""
         h, memory = self._pair(state)
+        require_step("LSTM", self, x, h)
+        require_step("LSTM", self, x, memory, "memory")
         return self._next(self._project(x), h, memory)
 
     def _pair(self, state: Any) -> tuple[Value, Value]:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from wengert.core.dims import product
 from wengert.core.dtypes import promote
 from wengert.core.table import op
 from wengert.core.types import Value
@@ -94,7 +95,7 @@ class S4D(Explained):
         wanted = dict.fromkeys(range(2), (*lead, size, pairs))
         require_kept("S4D", state, tuple, x, wanted, "initial_state(batch)")
         numbers = self._discrete()
-        u = op.swapaxes(op.reshape(x, (-1, time, size)), 1, 2)
+        u = op.swapaxes(op.reshape(x, (product(lead), time, size)), 1, 2)
         parts = [op.reshape(part, (-1, size, pairs)) for part in state]
         dtype = promote(u, *numbers, *parts)
         given = [op.astype(each, dtype) for each in (u, *numbers, *parts)]

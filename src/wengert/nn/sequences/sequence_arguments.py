@@ -55,6 +55,26 @@ def require_state(by: str, xs: Any, h: Value, hidden: int, name: str = "h") -> N
         raise located(error, [xs, h])
 
 
+def require_step(by: str, layer: Any, x: Value, h: Value, name: str = "h") -> None:
+    """Refuse an x and a state that are not those of one time, of the same rows."""
+    width, hidden = layer.input_weight.shape[1], layer.hidden_weight.shape[1]
+    found, state = tuple(op.asarray(x).shape), tuple(op.asarray(h).shape)
+    if found[-1:] == (width,) and state == (*found[:-1], hidden):
+        return
+    swapped = found[-1:] == (hidden,) and state[-1:] == (width,) and width != hidden
+    if swapped and name == "h":
+        repair = "Write layer.step(x, h), the input first."
+    elif len(found) == len(state) + 1 and found[1:-1] == state[:-1]:
+        repair = "For all times of a sequence, call the layer: hs, last = layer(xs, h)."
+    else:
+        repair = f"Begin with layer.initial_state({found[:-1]})."
+    error = ShapeError(
+        f"{by}.step: x has shape {found} and {name} {state}; they must be (…, {width}) and (…, "
+        f"{hidden}), one time of the same rows. {repair}"
+    )
+    raise located(error, [x, h])
+
+
 def zero_state(by: str, layer: Any, batch: Any) -> Value:
     """What a recurrent layer knows before the first time: zeros of its dtype."""
     shape = (*require_shape(f"{by}.initial_state", batch), layer.hidden_weight.shape[1])

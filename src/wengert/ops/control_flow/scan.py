@@ -235,14 +235,13 @@ def _looped(
     length: int | None,
     reverse: bool,
 ) -> tuple[Any, Any]:
-    loop = Loop()
+    loop, xs = Loop(), _stepped(xs)
     try:
         return _scanned(loop.body(function, indexed=False), init, xs, length, reverse)
     except IndexNeeded as needed:
         if needed.loop is not loop:
             raise
-    steps = _scan_length(tree.leaves(tree.arrays(xs)), length)
-    pairs = (tree.arrays(xs), op.arange(steps))
+    pairs = (xs, op.arange(_scan_length(tree.leaves(xs), length)))
     return _scanned(loop.body(function, indexed=True), init, pairs, length, reverse)
 
 
@@ -253,7 +252,7 @@ def _scanned(
     length: int | None,
     reverse: bool,
 ) -> tuple[Any, Any]:
-    rows, x_structure = tree.flatten(tree.arrays(xs))
+    rows, x_structure = tree.flatten(xs)
     steps = _scan_length(rows, length)
     x_types = [ArrayType(tuple(x.shape[1:]), x.dtype) for x in rows]
     weak = tree.weak(init)
@@ -270,7 +269,7 @@ def _scanned(
 
         times = range(steps)[::-1] if reverse else range(steps)
         last, ys = run_steps(
-            step, tree.arrays(init), tree.arrays(xs), times, settle, partial(require_carry, "scan")
+            step, tree.arrays(init), xs, times, settle, partial(require_carry, "scan")
         )
         return tree.unflatten(structure, apart(tree.leaves(last), [*carry, *rows])), ys
     for _ in range(4):  # a Python number takes the dtype that what it meets gives it
@@ -300,6 +299,13 @@ def _scanned(
     )
     # The user's own tree: (carry, outputs).
     return tree.unflatten(returned, found[: len(body.returns)])  # type: ignore[no-any-return]
+
+
+def _stepped(xs: Any) -> Any:
+    """What a loop goes along. Python numbers beside arrays, as in stacked layers, are the same in
+    every step; by themselves they are refused, as arrays without an axis.
+    """
+    return xs if any(x.shape for x in tree.leaves(xs)) else tree.arrays(xs)
 
 
 def _step_of(function: Callable[..., Any], structure: tree.Structure) -> Callable[..., Any]:

@@ -69,10 +69,12 @@ def _backwards(
     _, weight, _, *first = operands
     hs, kept = out[0], out[1 + cell.states :]
     after = [hs, *kept[: cell.states - 1]]
-    before = [
-        op.concat([op.expand_dims(x, axis=0), rows[:-1]], axis=0)
-        for x, rows in zip(first, after, strict=True)
-    ]
+    before = after  # of no times at all
+    if hs.shape[0] != 0:
+        before = [
+            op.concat([op.expand_dims(x, axis=0), rows[:-1]], axis=0)
+            for x, rows in zip(first, after, strict=True)
+        ]
     per_step = {"g": g_hs, "before": before, "after": after, "kept": list(kept[cell.states - 1 :])}
 
     def step(gs: Any, at: Any) -> tuple[Any, Any]:

@@ -21,6 +21,7 @@ from safetensors.numpy import save_file
 from wengert.core.process.ending import ending
 from wengert.core.types import ArrayType
 from wengert.core.words.arguments import worded
+from wengert.core.words.unused_results import warn_if_dropped
 from wengert.errors import CheckpointError, MissingFile
 from wengert.train.checkpoints.drafts import replace_file
 from wengert.train.checkpoints.files_fitting import FileEntry, Fitting
@@ -110,7 +111,14 @@ def load(path: File, like: Any = None) -> Any:
     require_no_step(like)
     target = _target("load", path)
     content = _Content(os.fspath(path), target)
-    return content.tree() if like is None else content.fitted(like)
+    if like is None:
+        return content.tree()
+    fitted = content.fitted(like)
+    warn_if_dropped(
+        "load: given like, which stays as it is; a new tree with the arrays of the file was "
+        "returned, and nothing reads it. Write model = wg.load(path, like=model)."
+    )
+    return fitted
 
 
 def load_state(path: File, by: str) -> Any:
