@@ -5,7 +5,13 @@ import pytest
 
 import wengert as wg
 from train.warned_steps import stepped, warned
-from wengert.errors import BatchNormWarning, LogitsWarning, PairedRowsWarning, SizeWarning
+from wengert.errors import (
+    BatchNormWarning,
+    LogitsWarning,
+    PairedRowsWarning,
+    ScannedRowsWarning,
+    SizeWarning,
+)
 
 nn = wg.nn
 RNG = np.random.default_rng(0)
@@ -212,3 +218,54 @@ def test_a_softmax_along_times_is_not_told_even_if_there_is_one():
     one = (drawn(6, 1, 8), np.arange(6) % 3)
     assert not warned(stepped(loss, SCORED, *one))
     assert not warned(stepped(attending, SCORED, *one))
+
+
+# Rows in the place of times.
+
+
+def swapped(m, x):
+    return wg.mean(m(wg.swapaxes(x, 0, 1)) ** 2)
+
+
+LAYERS = {
+    "attention": nn.MultiheadAttention(8, 2, seed=0),
+    "block": nn.TransformerBlock(8, 2, seed=0),
+    "mamba": nn.Mamba(8, seed=0),
+    "s4d": nn.S4D(8, seed=0),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_that_go_along_the_rows_of_a_run_are_told(name):
+    (found,) = warned(ran(swapped, LAYERS[name], drawn(8, 5, 8), batch_size=4))
+    assert found.category is ScannedRowsWarning
+    assert "leave out the swapaxes" in str(found.message)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_that_go_along_times_are_not_told(name):
+    layer = LAYERS[name]
+    times_first = drawn(5, 4, 8)  # in a call, axis 0 may be time
+    assert not warned(ran(lambda m, x: wg.mean(m(x) ** 2), layer, drawn(8, 5, 8), batch_size=4))
+    assert not warned(stepped(swapped, layer, times_first))
+
+
+def test_attention_between_rows_beside_that_between_times_is_not_told():
+    def loss(m, x):
+        return wg.mean(m(wg.swapaxes(m(x), 0, 1)) ** 2)
+
+    assert not warned(ran(loss, LAYERS["attention"], drawn(8, 5, 8), batch_size=4))
+
+
+def test_a_bound_function_that_scans_rows_is_told():
+    step = wg.TrainStep(
+        lambda m, x: wg.mean(m[0](wg.swapaxes(x, 0, 1))[0] ** 2), (GRU, LAST), wg.optim.SGD(0.01)
+    )
+    wrong = step.bind(lambda m, x: m[1](m[0](x)[0][:, -1]))
+    right = step.bind(lambda m, x: m[1](m[0](wg.swapaxes(x, 0, 1))[0][-1]))
+    alone = step.bind(lambda m, xs, times: m[1](m[0](xs)[0])[:, :, 0] * times[:, None])
+    (found,) = warned(lambda: wrong(drawn(7, 5, 3)))
+    assert found.category is ScannedRowsWarning
+    assert "TrainStep.bind" in str(found.message)
+    assert not warned(lambda: right(drawn(7, 5, 3)))
+    assert not warned(lambda: alone(drawn(7, 5, 3), drawn(7)))

@@ -53,7 +53,6 @@ def warn_of_pairs(graph: Graph, own: Collection[str], rows: str, where: str) -> 
             node.line,
         )
 
-
     for node, table, row in loss.every_time_of_every_row():
         warn_user(
             f"getitem: x[index] was given x of shape {table} and an index of shape {row} {where}; "

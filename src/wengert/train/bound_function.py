@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
@@ -16,6 +17,7 @@ from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.dims import Dim, Shape
+from wengert.core.graph import Graph
 from wengert.core.table import op
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
@@ -25,6 +27,7 @@ from wengert.functions.dropout import noting_dropout
 from wengert.interpret.called_again import in_bound_function
 from wengert.ops.generator import Generator
 from wengert.runtime.entries.entry import Call, never
+from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE
 from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.train.batch import AVERAGED, GENERATOR, FunctionParameters, prepared
@@ -102,6 +105,7 @@ class BoundFunction(Uncopied):
         names = (*own, "draw") if parameters.wants_rng else tuple(own)
         self._own: tuple[Any, ...] = tuple(own.values())
         self._own_names = names
+        self._looked_at: weakref.WeakSet[Executable] = weakref.WeakSet()
         self._draws, self._number = parameters.wants_rng, number
         self._calls = itertools.count()
         self._cast, self._parameters, self._names = cast, parameters, parameters.names
@@ -186,14 +190,24 @@ class BoundFunction(Uncopied):
             with eager():
                 return self._programs.of(args)(*own, *args)
         found, executable = self._programs.call(own, args)
-        if self._number == EVALUATING:
-            warn_of_paired_rows(executable.graph, self._own_names, "in TrainStep.evaluate")
-            warn_of_scanned_rows(executable.graph, self._own_names, "in TrainStep.evaluate")
+        if executable not in self._looked_at:
+            self._looked_at.add(executable)
+            self._look_once(executable.graph)
         self._find_quick_way()
         self.open_shapes = None
         if any(isinstance(size, Dim) for t in executable.input_types for size in t.shape):
             self.open_shapes = [t.shape for t in executable.output_types]
         return found
+
+    def _look_once(self, graph: Graph) -> None:
+        """Warn of what a new program shows. What is bound may be given something else than a batch,
+        such as a sequence alone.
+        """
+        if self._number == EVALUATING:
+            warn_of_paired_rows(graph, self._own_names, "in TrainStep.evaluate")
+            warn_of_scanned_rows(graph, self._own_names, "in TrainStep.evaluate")
+        else:
+            warn_of_scanned_rows(graph, self._own_names, "in TrainStep.bind", by_reading=True)
 
 
 def own_arrays(engine: Engine, parameters: FunctionParameters) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
+from wengert.functions.time_axes import note_time_axis
 from wengert.nn.init import Initialiser
 from wengert.nn.layer_arguments import require_float, require_shape, require_size
 from wengert.nn.linear import Linear
@@ -124,6 +125,7 @@ class Mamba(Explained):
         """
         x = op.asarray(x)
         require_rows("Mamba", x, self.size, 2)
+        note_time_axis("Mamba", x)
         inner, states = self.log_a.shape
         lead, before = tuple(x.shape[:-2]), self.conv_weight.shape[1] - 1
         wanted = {"window": (*lead, before, inner), "h": (*lead, inner, states)}

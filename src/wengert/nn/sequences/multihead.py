@@ -15,6 +15,7 @@ from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
 from wengert.errors import ShapeError
 from wengert.functions.sequences.attention import attend_in_order
+from wengert.functions.time_axes import note_time_axis
 from wengert.interpret.attention_masks import note_rows_as_heads
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import require_float, require_shape, require_size
@@ -108,6 +109,7 @@ class MultiheadAttention(Explained):
             self._require_mask(x, mask, context)
         x = op.asarray(x)
         require_rows("MultiheadAttention", x, self.size, 2)
+        note_time_axis("MultiheadAttention", x)
         q, k, v = self._projected(x, context)
         if self.rotary:
             q, k = rotary(q), rotary(k)

@@ -14,6 +14,7 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
+from wengert.functions.time_axes import note_time_axis
 from wengert.nn.layer_arguments import require_float, require_shape, require_size
 from wengert.nn.seeding import Seed, generator_of
 from wengert.nn.sequences.sequence_arguments import require_kept, require_rows
@@ -90,6 +91,7 @@ class S4D(Explained):
         """
         x = op.asarray(x)
         require_rows("S4D", x, self.rate.shape[0], 2)
+        note_time_axis("S4D", x)
         size, pairs = self.rate.shape
         lead, time = tuple(x.shape[:-2]), x.shape[-2]
         wanted = dict.fromkeys(range(2), (*lead, size, pairs))

@@ -1,5 +1,5 @@
 """Rows of a batch that meet columns, since there are as many: a program is then for batches of this
-size alone, which is hardly meant.
+size alone, which is hardly meant. And rows that layers take for times.
 
 In a run every array has the rows of the batch. In a call, one of them may be a number for each
 column, such as a mean; so several tables with these rows must be there beside it.
@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.dims import Dim
 from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.words.warn import warn_user
-from wengert.errors import SizeWarning
+from wengert.errors import ScannedRowsWarning, SizeWarning
+from wengert.functions.time_axes import TimeAxis, noting_time_axes
 from wengert.interpret.mixed_rows import noting_mixed_rows
+from wengert.train.batch import ROWS
 
 _TABLES, _ARRAYS = 2, 3  # that begin with as many rows in a call, if these are rows of a batch
 _of_data = Meanwhile[bool]()
@@ -30,9 +33,13 @@ def rows_of_data() -> AbstractContextManager[bool]:
 
 @contextmanager
 def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
-    """Warn where a program that is made meanwhile has rows of the batch meet columns."""
-    with noting_mixed_rows() as found:
+    """Warn where a program that is made meanwhile has rows of the batch meet columns, or layers of
+    a run go along them.
+    """
+    with noting_mixed_rows() as found, noting_time_axes() as along:
         yield
+    if _of_data.value:
+        _warn_of_rows_as_times(along)
     for each in found:
         if _of_data.value or _are_rows(batch, each.count):
             given = " and ".join(each.shapes)
@@ -43,6 +50,22 @@ def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
                 "rows of the one meet columns of the other. If each row has its own, write "
                 f"{wide}; what is the same for all rows belongs into the model or a constant.",
                 SizeWarning,
+                each.line,
+            )
+
+
+def _warn_of_rows_as_times(along: Sequence[TimeAxis]) -> None:
+    """Warn where all layers that go along times go along the rows of the batch instead. Where some
+    do, rows are meant to see each other.
+    """
+    if all(isinstance(each.time, Dim) and each.time == Dim(ROWS) for each in along):
+        for each in along[:1]:
+            warn_user(
+                f"{each.layer}: given x of shape {each.shape}, where {ROWS} are the rows of the "
+                "batch; it goes along axis -2, so that what it gives for a row depends on the "
+                "others. It takes (batch, time, size): leave out the swapaxes that GRU, LSTM and "
+                "RNN need.",
+                ScannedRowsWarning,
                 each.line,
             )
 

@@ -28,11 +28,13 @@ def warn_of_scanned_rows(
     graph: Graph,
     own: Collection[str] = OwnArguments._fields,
     where: str = "in the loss of a TrainStep",
+    by_reading: bool = False,
 ) -> None:
     """Warn where the loss that was recorded as this graph, maybe with its gradient, has recurrent
     layers go along its rows. `own` are the names of arguments that the step itself gives to it.
+    What other arguments look like tells nothing where these may be no batch: `by_reading` alone.
     """
-    for node, sequence in _scanned(with_open_bodies(graph), own):
+    for node, sequence in _scanned(with_open_bodies(graph), own, by_reading):
         warn_user(
             f"{_LAYERS.get(node.params['kind'], 'RNN')}: given xs of shape (n, {sequence[1]}, in) "
             f"{where}, n the rows of the batch; a recurrent layer goes along axis 0, here "
@@ -43,7 +45,7 @@ def warn_of_scanned_rows(
         )
 
 
-def _scanned(graph: Graph, own: Collection[str]) -> Iterator[tuple[Node, _Kind]]:
+def _scanned(graph: Graph, own: Collection[str], by_reading: bool) -> Iterator[tuple[Node, _Kind]]:
     for number, node in enumerate(graph.nodes):
         if node.op is not op.recurrent_loop or node.operands[0] is None:
             continue
@@ -51,7 +53,7 @@ def _scanned(graph: Graph, own: Collection[str]) -> Iterator[tuple[Node, _Kind]]
         if len(sequence) != 3 or not sequence[0].startswith(ROWS):
             continue
         outputs = _Outputs(graph, number)
-        other = _has_no_batch(graph, own, sequence)
+        other = not by_reading and _has_no_batch(graph, own, sequence)
         if outputs.one_time_is_read or (other and not outputs.last_is_read):
             yield node, sequence
 
