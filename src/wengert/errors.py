@@ -451,8 +451,8 @@ class UnreachedWarning(WengertWarning):
 
 class UnusedWarning(WengertWarning):
     """`step.epochs(…)` without a loop trains nothing. `wg.load(path, like=model)` and
-    `from_torch_names` return a new model, and change nothing where that is dropped. Or nothing reads what `row -= mean` makes of
-    a Tensor, which is never changed in place.
+    `from_torch_names` return a new model, and change nothing where that is dropped. Or nothing
+    reads what `row -= mean` makes of a Tensor, which is never changed in place.
 
     Write `for epoch in step.epochs(…):`, or `step.run(…)`.
     """

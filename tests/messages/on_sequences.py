@@ -60,6 +60,17 @@ CASES: dict[str, Callable[[], Any]] = {
     "RNN: an unknown activation": lambda: nn.RNN(3, 4, activation="gelu"),
     "RNN: a sequence without a time": lambda: nn.RNN(3, 4)(np.ones(3)),
     "RNN: a state of another batch": lambda: nn.RNN(3, 4)(np.ones((5, 2, 3)), np.ones((5, 4))),
+    "rotary: a start of each row": lambda: nn.rotary(np.ones((2, 5, 8)), start=np.array([0, 3])),
+    "PositionalEmbedding: a position before the first": lambda: nn.PositionalEmbedding(4, 2)(
+        np.ones((3, 2)), start=-1
+    ),
+    "TransformerBlock: a generator as the mask": lambda: nn.TransformerBlock(8, 2)(
+        np.ones((3, 8)), wg.random.Generator(wg.random.key(0))
+    ),
+    "MultiheadAttention: a cache as the input": lambda: nn.MultiheadAttention(
+        8, 2, causal=True
+    ).step(nn.MultiheadAttention(8, 2, causal=True).cache(4), np.ones(8)),
+    "Linear: rows of another width": lambda: nn.Linear(3, 2)(np.ones((2, 3, 4))),
     "GRU: a step of all times": lambda: nn.GRU(3, 4).step(np.ones((5, 2, 3)), np.ones((2, 4))),
     "LSTM: a state that is no pair": lambda: nn.LSTM(3, 4).step(np.ones(3), np.ones(4)),
     "LSTM: a memory of another batch": lambda: nn.LSTM(3, 4)(

@@ -250,6 +250,11 @@ def _repair(expression: str) -> str:
         )
     if re.match(r"len\(", expression):
         return f" x.shape[0] in the place of {expression} would leave it open."
+    if re.search(r"(?:pool|conv)\w*\(", expression):
+        return (
+            " Pools, and convolutions with a stride, need the number: pad inputs to a few sizes, "
+            "each of which has a program."
+        )
     if re.match(r"range\(", expression):
         return f" wg.scan in the place of a loop over {expression} would leave it open."
     return ""

@@ -15,10 +15,10 @@ from wengert.core.words.source import Line, user_line
 
 
 class MixedRows(NamedTuple):
-    """Two shapes of operands that fit as one open size, by its name, is so many."""
+    """Two shapes of operands that fit where an open size, by its name, is so many rows."""
 
     name: str
-    count: int
+    rows: int
     used_by: str  # the op or function
     shapes: tuple[str, str]
     line: Line | None

@@ -14,6 +14,7 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
+from wengert.errors import ShapeError
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed
@@ -63,11 +64,25 @@ class Linear(Explained):
     def __call__(self, x: Value) -> Value:
         if isinstance(x, tuple | list):
             _require_one_array(x)
+        _require_width(x, self.weight)
         y = op.matmul(x, op.matrix_transpose(self.weight))
         return y if self.bias is None else y + self.bias
 
     def __repr__(self) -> str:
         return shown_layer(self)
+
+
+def _require_width(x: Value, weight: Value) -> None:
+    """Refuse rows of another width than that of the weights, where both are known."""
+    shape, width = getattr(x, "shape", ()), weight.shape[-1]
+    if shape and isinstance(shape[-1], int) and isinstance(width, int) and shape[-1] != width:
+        axis = next((i for i in range(1, len(shape)) if shape[i] == width), None)
+        repair = "Make the layer with that size" if axis is None else f"Move axis {axis} to the end"
+        error = ShapeError(
+            f"Linear: x has shape {tuple(shape)}; its last axis must be the {width} inputs of the "
+            f"layer. {repair}."
+        )
+        raise located(error, [x])
 
 
 def _require_one_array(x: Sequence[Any]) -> None:

@@ -117,6 +117,9 @@ def _filled(names: list[str], tensors: Mapping[str, Any], like: Any) -> Any:
 
 
 def _fitted(name: str, given: Any, like: Any) -> Any:
+    if hasattr(given, "detach"):  # a tensor of torch itself, maybe a parameter that is trained
+        given = given.detach().cpu()
+        given = given.float() if str(given.dtype) == "torch.bfloat16" else given
     x = np.asarray(given)
     if x.shape != tuple(like.shape):
         raise ShapeError(

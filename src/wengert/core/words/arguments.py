@@ -170,9 +170,15 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
     },
     ("fit", "patience"): "Write early_stopping=wg.train.EarlyStopping(patience=5)",
     ("fit", "y"): "Write data=(x, y)",
+    **{
+        (name, "padding_mode"): "Zeros are padded; put others around x before the layer, as in "
+        "wg.concat([x[..., -1:], x, x[..., :1]], axis=-1) for a ring"
+        for name in ("Conv1d", "Conv2d", "Conv3d")
+    },
     ("cross_entropy", "ignore_index"): (
-        f"{_EACH}wg.sum(losses * keep) / wg.sum(keep), where keep is "
-        "wg.astype(targets != index, losses.dtype)"
+        "Give those any class, and weigh them by 0: losses = wg.cross_entropy(logits, "
+        "wg.where(targets == index, 0, targets), reduction='none'), then wg.sum(losses * keep) / "
+        "wg.sum(keep), where keep is wg.astype(targets != index, losses.dtype)"
     ),
     ("cross_entropy", "weight"): (
         f"{_EACH}wg.sum(losses * w) / wg.sum(w), where w is "

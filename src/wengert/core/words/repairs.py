@@ -104,7 +104,9 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("float16", "bfloat16"), "Write np.float32"),
     },
     "nn": {
-        **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_", "utils"), _CLIP_NORM),
+        **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_"), _CLIP_NORM),
+        "utils": f"{_CLIP_NORM}. For sequences of several lengths, pad them to one and mask what "
+        "is behind their ends",
         "DataLoader": _BATCHES,
         "BatchNorm1d": "Write wg.nn.BatchNorm(size)",
         **dict.fromkeys(

@@ -181,6 +181,7 @@ class MultiheadAttention(Explained):
         """The output of one position, x (…, size), which follows what is in the cache, and the
         cache with it. IndexError if there is no room.
         """
+        require_input_first("MultiheadAttention", x)
         x = op.asarray(x)
         require_rows("MultiheadAttention", x, self.size, 1)
         y, cache = self.extend(op.expand_dims(x, axis=-2), cache)
@@ -216,6 +217,15 @@ class MultiheadAttention(Explained):
 
     def __repr__(self) -> str:
         return shown_parts(self)
+
+
+def require_input_first(by: str, x: Any) -> None:
+    """Refuse a cache in the place of the input."""
+    if isinstance(x, KeyValueCache):
+        raise TypeError(
+            f"{by}.step: x is a KeyValueCache; the input comes first, and the cache second. Write "
+            "y, cache = layer.step(x, cache)."
+        )
 
 
 def _require_room(cache: KeyValueCache, count: Any) -> None:

@@ -53,6 +53,12 @@ def rotary(x: Value, start: Any = 0, *, base: float = 10_000.0) -> Value:
             f"rotary: x has shape {tuple(x.shape)}; it must be (…, time, size), with an even size. "
             "Choose another size of heads."
         )
+    if begins := tuple(getattr(start, "shape", ())):
+        raise ShapeError(
+            f"rotary: start has shape {begins}; it must be one number, the "
+            "position of the first row of all sequences. Call it for each: wg.vmap(wg.nn.rotary)"
+            "(x, start)."
+        )
     half = x.shape[-1] // 2
     angles = _angles(x.shape[-2], start, half, base)
     cos, sin = (op.astype(f(angles), x.dtype) for f in (op.cos, op.sin))
@@ -153,7 +159,12 @@ class PositionalEmbedding(Explained):
         if not isinstance(times, int) or not isinstance(start, int | np.integer | np.ndarray):
             return
         first, last = int(np.min(start, initial=count)), int(np.max(start, initial=-1)) + times - 1
-        if np.size(start) and (first < 0 or last >= count):
+        if np.size(start) and first < 0:
+            raise IndexError(
+                f"PositionalEmbedding: position {first} was given; positions count from 0, from "
+                "the beginning of a sequence. Pass a start of 0 or more."
+            )
+        if np.size(start) and last >= count:
             raise IndexError(
                 f"PositionalEmbedding: positions {first} to {last} were given to a layer of "
                 f"count={count}; it has rows for positions 0 to {count - 1}. Give it shorter "

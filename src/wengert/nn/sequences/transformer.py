@@ -19,8 +19,13 @@ from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.linear import Linear
 from wengert.nn.normalization import LayerNorm
 from wengert.nn.seeding import Seed, generator_of
-from wengert.nn.sequences.multihead import KeyValueCache, MultiheadAttention
+from wengert.nn.sequences.multihead import (
+    KeyValueCache,
+    MultiheadAttention,
+    require_input_first,
+)
 from wengert.nn.showing import shown_parts
+from wengert.ops.generator import Generator
 
 
 @worded_methods("__init__", "__call__", "extend", "step", "cache")
@@ -85,6 +90,11 @@ class TransformerBlock(Explained):
         self.down = Linear(inner, width, init=init, seed=rng, dtype=found)
 
     def __call__(self, x: Value, mask: Value = None, rng: Any = None) -> Value:
+        if isinstance(mask, Generator):
+            raise TypeError(
+                "TransformerBlock: mask is a Generator; the second argument is the mask, and the "
+                "generator of dropout the third. Write block(x, rng=rng)."
+            )
         return self._around(x, lambda y: self.attention(y, mask), rng)
 
     def _around(self, x: Value, attention: Callable[[Value], Value], rng: Any) -> Value:
@@ -113,6 +123,7 @@ class TransformerBlock(Explained):
 
     def step(self, x: Value, cache: KeyValueCache) -> tuple[Value, KeyValueCache]:
         """The output of one position, x (…, size), and the cache with it."""
+        require_input_first("TransformerBlock", x)
         y, after = self.extend(op.expand_dims(op.asarray(x), axis=-2), cache)
         return y[..., 0, :], after
 

@@ -41,12 +41,12 @@ def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
     if _of_data.value:
         _warn_of_rows_as_times(along)
     for each in found:
-        if _of_data.value or _are_rows(batch, each.count):
+        if _of_data.value or _are_rows(batch, each.rows):
             given = " and ".join(each.shapes)
             wide = "mask[:, None, None]" if each.used_by == "attention" else "x[:, None]"
             warn_user(
                 f"{each.used_by}: given shapes {given}, where {each.name}, the rows of the batch, "
-                f"is {each.count}; they fit only because there are as many rows as columns, and "
+                f"is {each.rows}; they fit only because there are as many rows as columns, and "
                 "rows of the one meet columns of the other. If each row has its own, write "
                 f"{wide}; what is the same for all rows belongs into the model or a constant.",
                 SizeWarning,
