@@ -411,7 +411,7 @@ def test_positions_without_a_row_are_named():
             call(np.ones((2, 6, 4), np.float32), start=2)
     with pytest.raises(IndexError, match=r"positions 5 to 5 .*PositionalEmbedding\(6, 4\)"):
         layer.step(np.ones((2, 4), np.float32), 5)
-    with pytest.raises(IndexError, match="positions -1 to -1"):
+    with pytest.raises(IndexError, match="position -1 was given; positions count from 0"):
         layer.step(np.ones((2, 4), np.float32), -1)
 
 

@@ -62,7 +62,7 @@ class _RowsTold:
     def __call__(self, name: str, mask: Any, where: str = "") -> str | None:
         if not isinstance(mask, np.ndarray) or mask.ndim not in (2, 3) or len(mask) != self.heads:
             return None
-        seen = mask > _HIDDEN if is_float(mask.dtype) else mask != 0
+        seen: Any = mask > _HIDDEN if is_float(mask.dtype) else mask != 0
         seen = seen if mask.ndim == 2 else seen.any(axis=1)  # (rows or heads, keys)
         of_padding = (np.count_nonzero(np.diff(seen, axis=1), axis=1) <= 1).all()
         return self.text(name, mask, where) if of_padding and (seen != seen[:1]).any() else None

@@ -53,8 +53,8 @@ def _is_dropped(code: CodeType, place: int) -> bool:
         entries = getattr(Bytecode(code), "exception_entries", ())
         if any(each.start <= place < each.end for each in entries):
             return False
-    behind = (each for each in get_instructions(code) if each.offset > place)
-    return next(behind).opname == "POP_TOP"
+    behind = (each.opname for each in get_instructions(code) if each.offset > place)
+    return next(behind, "") == "POP_TOP"
 
 
 def _unread(code: CodeType, place: int) -> str | None:
