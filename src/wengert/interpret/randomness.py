@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
@@ -19,7 +20,12 @@ def positions(captured: Iterable[Any]) -> Positions:
         ("random", random.getstate),
         ("np.random", _global_state),  # NumPy imports it here, lest the function be the first
     ]
+    if _torch_state() is not None:
+        reads.append(("the generator of torch", _torch_state))
     for each in captured:
+        if type(each).__module__.startswith("torch"):
+            reads.append(("a generator of torch", partial(_bytes_of, each.get_state)))
+            continue
         if isinstance(each, random.Random):
             if not isinstance(each, random.SystemRandom):  # it has no position
                 reads.append(("a generator of random", each.getstate))
@@ -32,6 +38,16 @@ def positions(captured: Iterable[Any]) -> Positions:
 
 def _global_state() -> bytes:
     return pickle.dumps(np.random.get_state())
+
+
+def _torch_state() -> bytes | None:
+    """Where torch's own generator stands, if somebody has imported torch."""
+    read = getattr(getattr(sys.modules.get("torch"), "random", None), "get_rng_state", None)
+    return None if read is None else _bytes_of(read)
+
+
+def _bytes_of(read: Callable[[], Any]) -> bytes:
+    return bytes(read().numpy().tobytes())
 
 
 def _state(bits: Any) -> bytes:
@@ -50,11 +66,14 @@ def used_by(function: Any) -> list[Any]:
         return []
     names = (function.__globals__.get(name) for name in code.co_names)
     cells = (_held(cell) for cell in function.__closure__ or ())
-    return [x for x in (*names, *cells) if _is_generator(x)]
+    return [x for x in (*names, *cells) if is_generator(x)]
 
 
-def _is_generator(x: Any) -> bool:
-    return type(x).__module__.startswith("numpy.random") or isinstance(x, random.Random)
+def is_generator(x: Any) -> bool:
+    """Whether it draws random numbers: a generator of Python, NumPy or torch."""
+    kind = type(x)
+    torch = kind.__module__.startswith("torch") and kind.__name__ == "Generator"
+    return torch or kind.__module__.startswith("numpy.random") or isinstance(x, random.Random)
 
 
 def _held(cell: Any) -> Any:

@@ -98,16 +98,20 @@ def _differs_again(graph: Graph, record: Callable[[], Graph]) -> bool:
 
 def _warn_of_tables(by: str, captures: Captures) -> None:
     """Its numbers go through the hands of another library, which gives others after each change."""
-    if not captures.tables:
-        return
-    line = Line(captures.codes[0].co_filename, captures.codes[0].co_firstlineno)
-    warn_user(
-        f"{by}: the function reads {captures.tables[0]}, from outside; what it takes from there is "
-        "a constant of the program, and a later change of the table may go unnoticed. Pass its "
-        f"arrays as arguments: table[column].to_numpy(). ({line})",
-        CaptureWarning,
-        line,
-    )
+    for found, what, repair in (
+        (captures.tables, "table", "its arrays as arguments: table[column].to_numpy()"),
+        (captures.torch, "tensor", "it as an argument, an array of NumPy: t.detach().numpy()"),
+    ):
+        if not found:
+            continue
+        line = Line(captures.codes[0].co_filename, captures.codes[0].co_firstlineno)
+        warn_user(
+            f"{by}: the function reads {found[0]}, from outside; what it takes from there is "
+            f"a constant of the program, and a later change of the {what} may go unnoticed. Pass "
+            f"{repair}. ({line})",
+            CaptureWarning,
+            line,
+        )
 
 
 def _differ(graph: Graph, again: Graph) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import random
 from array import array
 from collections import UserDict, UserList, deque
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.interpret.randomness import is_generator
 from wengert.runtime.outside.class_members import (
     attributes_of,
     attributes_of_class,
@@ -44,6 +44,8 @@ _TABLES = {
     "polars": ("DataFrame", "Series"),
     "xarray": ("DataArray", "Dataset"),
 }
+# The same of torch: what has numbers that an optimizer of torch changes in place.
+_TORCH = ("Tensor", "Module", "Distribution")
 # Special methods that no recorded computation calls, unless an object is made or shown in it.
 _MAKING = {"__init__", "__new__", "__post_init__", "__init_subclass__"}
 _SHOWING = {"__repr__", "__str__", "__del__", "__getstate__", "__setstate__", "__reduce__"}
@@ -214,8 +216,11 @@ class AttributeWalk(ContainerWalk):
     # Objects and their attributes.
 
     def _instance(self, x: Any, label: str) -> None:
-        if type(x).__module__.startswith("numpy.random") or isinstance(x, random.Random):
+        if is_generator(x):
             self.found.generators.append(x)
+            return
+        if _is_of_torch(x):
+            self.found.torch.append(f"{label!r}, a {type(x).__name__} of torch")
             return
         if _is_table(x):
             self.found.tables.append(f"{label!r}, a {type(x).__name__}")
@@ -346,5 +351,14 @@ def _is_followed(x: Any) -> bool:
 
 def _is_table(x: Any) -> bool:
     """Whether it is a data frame or a column of one, or of a class that is made of these."""
-    kinds = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type.mro(type(x)))
-    return any(name in _TABLES.get(library, ()) for library, name in kinds)
+    return any(name in _TABLES.get(library, ()) for library, name in _kinds(x))
+
+
+def _is_of_torch(x: Any) -> bool:
+    """Whether it is a tensor of torch, or a network or a distribution that has some."""
+    return any(library == "torch" and name in _TORCH for library, name in _kinds(x))
+
+
+def _kinds(x: Any) -> Iterator[tuple[str, str]]:
+    """The classes that an object is of, each with the library it is from."""
+    return ((kind.__module__.partition(".")[0], kind.__name__) for kind in type.mro(type(x)))

@@ -29,6 +29,7 @@ class Captures:
     iterators: list[tuple[str, Any]] = field(default_factory=list)  # what messages call them
     left_out: list[str] = field(default_factory=list)  # what has more in it than is compared
     tables: list[str] = field(default_factory=list)  # data frames, whose numbers are not compared
+    torch: list[str] = field(default_factory=list)  # tensors of torch and what has some: the same
     codes: list[CodeType] = field(default_factory=list)  # of the user's functions
 
     def name_of(self, x: np.ndarray[Any, Any]) -> str:

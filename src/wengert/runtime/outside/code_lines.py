@@ -16,6 +16,9 @@ _COMPARING = {"COMPARE_OP", "CONTAINS_OP", "IS_OP"}
 # What makes a generator, with a seed or without one, and what has no position to be compared.
 _MAKERS = {"default_rng", "Generator", "RandomState", "SeedSequence", "Random", "SystemRandom"}
 _UNSEEDED = {"secrets", "token_bytes", "token_hex", "randbelow", "randbits", "getrandbits"}
+# Of torch, by the names that its functions and the methods of its distributions have.
+_TORCH = {"rand", "randn", "randint", "randperm", "bernoulli", "multinomial", "normal", "poisson"}
+_TORCH |= {"rand_like", "randn_like", "randint_like", "sample", "rsample", "dropout"}
 _UNSEEDED |= {"urandom", "getrandom", "uuid1", "uuid4"}
 
 
@@ -24,7 +27,7 @@ def line_of_randomness(captures: Captures) -> Line | None:
     known = {id(each) for each in captures.generators}
     labels = [place.label for place in captures.places if id(place.value) in known]
     names = {part for label in labels for part in label.split(".")[-1:]}
-    for wanted in (names, {"random"}, _MAKERS, _UNSEEDED):
+    for wanted in (names, {"random"}, _MAKERS, _UNSEEDED, _TORCH):
         for code in captures.codes:
             for each in get_instructions(code):
                 if each.argval in wanted and each.positions and each.positions.lineno:
