@@ -77,6 +77,22 @@ PAIRED = {
         (X, Y),
     ),
 }
+BY_TURNS = {
+    "a sum of each row": lambda m, x, y: wg.mean(wg.sum((predicted(m, x) - y) ** 2, axis=-1)),
+    "a sum over rows": lambda m, x, y: wg.sum(wg.mean((predicted(m, x) - y) ** 2, axis=0)),
+    "the largest": lambda m, x, y: wg.mean(wg.max(wg.abs(predicted(m, x) - y), axis=1)),
+    "a length": lambda m, x, y: wg.mean(wg.sqrt(wg.sum((x @ m["w"] - y) ** 2, 1))),
+    "a normal distribution": lambda m, x, y: -wg.mean(
+        wg.distributions.Normal(predicted(m, x), 1.0).log_prob(y).sum(-1) * y
+    ),
+    "a squashed one": lambda m, x, y: -wg.mean(
+        wg.distributions.TanhNormal(predicted(m, x), 1.0).log_prob(wg.tanh(y)).sum(-1)
+    ),
+    "two outcomes": lambda m, x, y: -wg.mean(
+        wg.distributions.Bernoulli(predicted(m, x)).log_prob(y > 0).sum(-1)
+    ),
+}
+PAIRED |= {name: (loss, COLUMN, (X, Y)) for name, loss in BY_TURNS.items()}
 NOT_PAIRED = {
     "both are rows": (lambda m, x, y: wg.mean((predicted(m, x)[:, 0] - y) ** 2), COLUMN, (X, Y)),
     "both are columns": (lambda m, x, y: wg.mean((x @ m["w"] - y) ** 2), COLUMN, (X, Y[:, None])),
@@ -94,6 +110,37 @@ NOT_PAIRED = {
     "pairs of data": (
         lambda w, x, y: wg.mean(x @ w) * wg.mean(wg.abs(y[:, None] - y)),
         W,
+        (X, Y),
+    ),
+    "pairs on purpose, of which each row has a sum": (
+        lambda m, x, y: wg.mean(wg.sum(wg.abs(predicted(m, x) - y[None, :]), axis=1)),
+        COLUMN,
+        (X, Y),
+    ),
+    "a density of all predictions at each target": (
+        lambda m, x, y: -wg.mean(wg.logsumexp(-((predicted(m, x) - y) ** 2), axis=0)),
+        COLUMN,
+        (X, Y),
+    ),
+    "weights of all rows for each row": (
+        lambda m, x, y: wg.mean(wg.sum(wg.softmax(predicted(m, x) * y, axis=1) * x[:, 0], axis=1)),
+        COLUMN,
+        (X, Y),
+    ),
+    "weights that are divided by their sum": (
+        lambda m, x, y: wg.mean(
+            wg.max(
+                wg.exp(predicted(m, x) * y)
+                / wg.sum(wg.exp(predicted(m, x) * y), axis=1, keepdims=True),
+                axis=1,
+            )
+        ),
+        COLUMN,
+        (X, Y),
+    ),
+    "distributions of several actions": (
+        lambda m, x, y: -wg.mean(wg.distributions.Normal(x @ m["w"], 1.0).log_prob(x).sum(-1) * y),
+        COLUMN,
         (X, Y),
     ),
     "pairs that are used as a matrix": (

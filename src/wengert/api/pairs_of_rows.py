@@ -4,7 +4,10 @@ which a loss then takes the mean. That is valid NumPy, and hardly ever meant.
 A program is known to do so where both have the rows of the batch, the axis of one element was not
 written on purpose (it is that of the data, or what is left of a table that has these rows), and all
 pairs are reduced to one number. Where both come from the model, or both from the batch alone, pairs
-of one thing with itself do not count, nor does a loss with products of matrices for all pairs.
+pairs of one thing with itself do not count, nor does a loss with products of matrices for all pairs.
+Pairs that are reduced along one axis first, `log_prob(action).sum(-1)`, count where one of the two
+comes from the model and the other does not, and where nothing goes back to the pairs, as in a
+softmax.
 
 `scores[:, actions]` is another way to such pairs: it takes every action from every row.
 """
@@ -12,7 +15,7 @@ of one thing with itself do not count, nor does a loss with products of matrices
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 
 from wengert.core.dims import Shape
@@ -26,6 +29,7 @@ from wengert.passes.opened_bodies import with_open_bodies
 
 ROWS = "n"  # what the number of rows is called here
 ROW, COLUMN, SQUARE = (ROWS,), (ROWS, "1"), (ROWS, ROWS)  # shapes in words
+_REDUCTIONS = {"sum", "mean", "max", "min", "vector_norm"}
 
 
 def warn_of_pairs(graph: Graph, own: Collection[str], rows: str, where: str) -> None:
@@ -34,7 +38,7 @@ def warn_of_pairs(graph: Graph, own: Collection[str], rows: str, where: str) -> 
     model, or belong to it.
     """
     loss = _Loss(graph, own, rows)
-    for node, column, row in loss.paired():
+    for node, column, row in _one_of_each_line(loss.paired()):
         warn_user(
             f"{node.op.name}: given shapes {column} and {row} {where}, both with the rows of the "
             "batch; the result has a number for each pair of rows, and all of them are reduced. "
@@ -81,6 +85,13 @@ def warn_of_pairs_in_data(graph: Graph, where: str) -> None:
             warn_of_pairs(graph, own, rows, where)
 
 
+def _one_of_each_line(
+    found: Iterable[tuple[Node, str, str]],
+) -> Iterable[tuple[Node, str, str]]:
+    """The first of those at one line: a distribution pairs its rows several times."""
+    return {each[0].line or i: each for i, each in reversed([*enumerate(found)])}.values()
+
+
 def _shape(node: Node) -> Shape:
     return node.type.shape if isinstance(node.type, ArrayType) else ()
 
@@ -121,8 +132,11 @@ class _Loss:
                 and self._kinds[number] == SQUARE
                 and column in self._natural
                 and row is not None
-                and number in self._reduced
-                and self._are_two_things(column, row)
+                and (
+                    self._are_two_things(column, row)
+                    if number in self._reduced
+                    else self._is_of_model(column, row) and self._is_reduced_by_turns(number)
+                )
             ):
                 yield node, _shown(COLUMN), _shown(ROW)
 
@@ -164,7 +178,7 @@ class _Loss:
         """Whether pairs of these are hardly meant: one is of the model and the other is not, or
         nothing in the loss is about pairs.
         """
-        if (column in self._of_model) != (row in self._of_model):
+        if self._is_of_model(column, row):
             return True
         while row != column and self._graph.nodes[row].op.kind == "linear":
             of = _operands(self._graph.nodes[row])
@@ -172,6 +186,54 @@ class _Loss:
                 break
             (row,) = of
         return row != column and not self._pairs_are_meant
+
+    def _is_of_model(self, column: int, row: int) -> bool:
+        """Whether one of these is of the model, and the other is not."""
+        return (column in self._of_model) != (row in self._of_model)
+
+    def _is_reduced_by_turns(self, pairs: int) -> bool:
+        """Whether pairs are computed with one by one and then reduced, along one axis at least."""
+        if self._pairs_are_meant or self._reduced_meets_pairs:
+            return False
+        seen, pending, turns = {pairs}, [pairs], False
+        while pending:
+            for number in self._readers.get(pending.pop(), ()):
+                kind, by = self._kinds[number], self._graph.nodes[number].op
+                if kind == SQUARE and by.kind == "elementwise":
+                    pending += [number] if number not in seen else []
+                    seen.add(number)
+                elif by.name not in _REDUCTIONS:
+                    return False
+                else:
+                    turns |= bool(kind)
+        return turns
+
+    @cached_property
+    def _reduced_meets_pairs(self) -> bool:
+        """Whether the loss computes with pairs and with what it has reduced others to, as a softmax
+        does: each row is weighed against all.
+        """
+        found: set[int] = set()
+        for number, node in enumerate(self._graph.nodes):
+            kind = self._kinds[number]
+            if not kind or _is_backward(node):
+                continue
+            reduces = node.op.name in _REDUCTIONS and self._kinds[_operands(node)[0]] == SQUARE
+            follows = not found.isdisjoint(_operands(node))
+            if follows and kind == SQUARE:
+                return True
+            if reduces or follows:
+                found.add(number)
+        return False
+
+    @cached_property
+    def _readers(self) -> dict[int, list[int]]:
+        """The nodes of the forward pass that read a node."""
+        found: dict[int, list[int]] = {}
+        for number, node in enumerate(self._graph.nodes):
+            for operand in () if _is_backward(node) else dict.fromkeys(_operands(node)):
+                found.setdefault(operand, []).append(number)
+        return found
 
     @cached_property
     def _of_model(self) -> set[int]:
