@@ -192,19 +192,19 @@ class BoundFunction(Uncopied):
         found, executable = self._programs.call(own, args)
         if executable not in self._looked_at:
             self._looked_at.add(executable)
-            self._look_once(executable.graph)
+            self._look_once(executable.graph, executable.sizes)
         self._find_quick_way()
         self.open_shapes = None
         if any(isinstance(size, Dim) for t in executable.input_types for size in t.shape):
             self.open_shapes = [t.shape for t in executable.output_types]
         return found
 
-    def _look_once(self, graph: Graph) -> None:
+    def _look_once(self, graph: Graph, sizes: Mapping[str, int]) -> None:
         """Warn of what a new program shows. What is bound may be given something else than a batch,
         such as a sequence alone.
         """
         if self._number == EVALUATING:
-            warn_of_paired_rows(graph, self._own_names, "in TrainStep.evaluate")
+            warn_of_paired_rows(graph, sizes, self._own_names, "in TrainStep.evaluate")
             warn_of_scanned_rows(graph, self._own_names, "in TrainStep.evaluate")
         else:
             warn_of_scanned_rows(graph, self._own_names, "in TrainStep.bind", by_reading=True)

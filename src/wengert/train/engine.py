@@ -30,6 +30,7 @@ from wengert.train.recorded.outside_layers import warn_of_outside_layers
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.scalars import Row, Scalars
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
+from wengert.train.recorded.unreached import warn_of_unreached
 from wengert.train.recorded.step_arrays import (
     CALLS,
     PHASE,
@@ -176,22 +177,27 @@ class Engine:
         """Warn of what a new program shows, whose first arguments have these names."""
         if executable not in self._looked_at:
             self._looked_at.add(executable)
-            warn_of_paired_rows(executable.graph, own)
+            warn_of_paired_rows(executable.graph, executable.sizes, own)
             warn_of_scanned_rows(executable.graph, own)
             warn_of_single_outputs(executable.graph, own)
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]
             warn_of_outside_layers(executable.watch, storage.tree(storage.leaves), given)
 
-    def note_unreached(self, paths: list[str]) -> None:
+    def note_unreached(self, paths: list[str], used: list[str]) -> None:
         new = set(paths) - set(self.unreached)
         self.unreached[:] = paths
         trained = [(s, p) for s in self.plan.storage.trained for p in s.parameters]
         if len(paths) < len(trained):  # else it is refused
             self.plan.storage.warn_of_originals(sorted(new))
+            silent = [path for path in used if path in new]
             for segment, parameter in trained:
                 if parameter.path in new:
-                    warn_of_decay(self.plan.groups[segment.group].trainer, parameter.path)
+                    trainer = self.plan.groups[segment.group].trainer
+                    if warn_of_decay(trainer, parameter.path) and parameter.path in silent:
+                        silent.remove(parameter.path)
+            if silent and not self.plan.strict:
+                warn_of_unreached(silent)
 
     def own_arguments(self) -> OwnArguments:
         """What programs take before the batch, in the next call."""

@@ -68,15 +68,16 @@ def make_groups(optimizer: Any) -> list[Group]:
     return [Group(glob, None if each is None else _own(each)) for glob, each in given.items()]
 
 
-def warn_of_decay(optimizer: Optimizer, path: str) -> None:
-    """Warn that a parameter which no gradient reaches shrinks all the same."""
+def warn_of_decay(optimizer: Optimizer, path: str) -> bool:
+    """Warn that a parameter which no gradient reaches shrinks all the same, if it does."""
     inner: Any = optimizer
     while not hasattr(inner, "weight_decay") and isinstance(
         getattr(inner, "optimizer", None), Optimizer
     ):
         inner = inner.optimizer
     decay = getattr(inner, "weight_decay", 0)
-    if decay and not excludes(getattr(inner, "exclude", None), path):
+    shrinks = bool(decay) and not excludes(getattr(inner, "exclude", None), path)
+    if shrinks:
         warn_user(
             f"TrainStep: no gradient reaches {path!r}, and weight_decay={decay:g} of "
             f"{type(inner).__name__} makes it smaller in every update; torch leaves such "
@@ -84,6 +85,7 @@ def warn_of_decay(optimizer: Optimizer, path: str) -> None:
             "optimizer without decay.",
             UnreachedWarning,
         )
+    return shrinks
 
 
 def users_rules(groups: Iterable[Group]) -> Iterator[Any]:

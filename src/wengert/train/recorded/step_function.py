@@ -22,6 +22,7 @@ from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import read_results
 from wengert.train.recorded.step_update import updated
+from wengert.train.recorded.unreached import used_by
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class StepFunction:
     arrays: LiveArrays[Any]  # the live arrays themselves, for their form
     columns: Columns  # where the numbers of an update stand
     updates: bool  # whether the call ends with an update, or only adds to the gradients
-    note_unreached: Callable[[list[str]], object]  # is told the paths that no gradient reaches
+    # Is told the paths that no gradient reaches, and those of them that the loss computes with.
+    note_unreached: Callable[[list[str], list[str]], object]
 
     def flat(
         self,
@@ -76,11 +78,14 @@ class StepFunction:
         weight, if one is given.
         """
         plan = self.plan
-        outputs, found = _differentiated(plan, before, fixed, batch, weight)
+        leaves = leaves_of(plan.storage, before.weights, fixed)
+        outputs, found = _differentiated(plan, before, leaves, fixed, batch, weight)
         pairs = zip(plan.trained, found, strict=True)
-        unreached = [parameter.path for parameter, g in pairs if g is None]
-        self.note_unreached(unreached)
-        _require_reached(plan, unreached)
+        unreached = [parameter for parameter, g in pairs if g is None]
+        paths = [parameter.path for parameter in unreached]
+        used = used_by(outputs.loss, [leaves[parameter.place] for parameter in unreached])
+        self.note_unreached(paths, [path for path, u in zip(paths, used, strict=True) if u])
+        _require_reached(plan, paths)
         return replace(outputs, gradients=_flat_gradients(plan, found))
 
     def finished(
@@ -114,12 +119,12 @@ def _counted(plan: StepPlan, counts: Value, updates: bool) -> Value:
 def _differentiated(
     plan: StepPlan,
     live: LiveArrays[Value],
+    leaves: Sequence[Value],
     fixed: FixedArrays,
     batch: Sequence[Any],
     weight: Value | None,
 ) -> tuple[Differentiated, list[Value | None]]:
     """What a loss returns, and its gradients by the trained parameters, None where one has none."""
-    leaves = leaves_of(plan.storage, live.weights, fixed)
     wanted = plan.trained
     batch = [cast_floats(plan.cast, x) for x in batch]
     aux_structure: list[tree.Structure] = []

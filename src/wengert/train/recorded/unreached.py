@@ -1,0 +1,46 @@
+"""Unreached: parameters that a loss computes with and no gradient comes back to, as behind a
+stop_gradient in the wrong place, an argmax or a comparison.
+
+A parameter that the loss does not use at all is another thing: models have parts that one of their
+losses has no use for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wengert.core.types import Value
+from wengert.core.words.warn import warn_user
+from wengert.errors import UnreachedWarning
+from wengert.interpret.widening import place_of
+
+SHOWN = 3  # so many paths are named
+
+
+def used_by(loss: Value, values: Sequence[Value]) -> list[bool]:
+    """Which of these values the loss was computed from, in the program that is being recorded."""
+    place = place_of(loss) if values else None
+    if place is None:
+        return [False] * len(values)
+    level, number = place
+    found, pending = {number}, [number]
+    while pending:
+        operands = [i for i in level.graph.nodes[pending.pop()].operands if i is not None]
+        pending += [i for i in operands if i not in found]
+        found.update(operands)
+    places = map(place_of, values)
+    return [each is not None and each[0] is level and each[1] in found for each in places]
+
+
+def warn_of_unreached(paths: Sequence[str]) -> None:
+    """Warn of parameters that are used and not trained."""
+    names = ", ".join(map(repr, paths[:SHOWN]))
+    more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
+    glob = f"{paths[0].rpartition('.')[0]}.*" if len(paths) > 1 else paths[0]
+    warn_user(
+        f"TrainStep: the loss computes with {names}{more}, and no gradient comes back from there: "
+        "no training changes it. Look for a wg.stop_gradient around too much, an argmax, a "
+        "comparison or a conversion to integers on the way. If it shall stay what it is, freeze "
+        f"it: {{{glob!r}: None, '*': optimizer}}.",
+        UnreachedWarning,
+    )
