@@ -27,6 +27,7 @@ from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
 from wengert.train.recorded.outside_layers import warn_of_outside_layers
+from wengert.train.recorded.mixed_rows import rows_are_shuffled
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.scalars import Row, Scalars
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
@@ -178,7 +179,7 @@ class Engine:
         if executable not in self._looked_at:
             self._looked_at.add(executable)
             warn_of_paired_rows(executable.graph, executable.sizes, own)
-            warn_of_scanned_rows(executable.graph, own)
+            warn_of_scanned_rows(executable.graph, own, shuffled=rows_are_shuffled())
             warn_of_single_outputs(executable.graph, own)
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]

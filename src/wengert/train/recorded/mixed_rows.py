@@ -23,12 +23,17 @@ from wengert.interpret.mixed_rows import noting_mixed_rows
 from wengert.train.batch import ROWS
 
 _TABLES, _ARRAYS = 2, 3  # that begin with as many rows in a call, if these are rows of a batch
-_of_data = Meanwhile[bool]()
+_of_data = Meanwhile[bool]()  # whether the rows of data are shuffled
 
 
-def rows_of_data() -> AbstractContextManager[bool]:
-    """Meanwhile all arrays of batches are rows of the data of a run."""
-    return _of_data.said(True)
+def rows_of_data(shuffled: bool = False) -> AbstractContextManager[bool]:
+    """Meanwhile all arrays of batches are rows of the data of a run, which may shuffle them."""
+    return _of_data.said(shuffled)
+
+
+def rows_are_shuffled() -> bool:
+    """Whether batches are rows of data that a run puts into another order in every epoch."""
+    return bool(_of_data.value)
 
 
 @contextmanager
@@ -38,10 +43,10 @@ def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
     """
     with noting_mixed_rows() as found, noting_time_axes() as along:
         yield
-    if _of_data.value:
+    if _of_data.value is not None:
         _warn_of_rows_as_times(along)
     for each in found:
-        if _of_data.value or _are_rows(batch, each.rows):
+        if _of_data.value is not None or _are_rows(batch, each.rows):
             given = " and ".join(each.shapes)
             wide = "mask[:, None, None]" if each.used_by == "attention" else "x[:, None]"
             warn_user(

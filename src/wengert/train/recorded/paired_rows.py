@@ -48,9 +48,7 @@ def _lists_of_rows(
     return ((name, numbers) for name, numbers in found.items() if 1 < len(numbers) == count)
 
 
-def _warn_of_listed(
-    graph: Graph, name: str, numbers: Sequence[int], rows: str, where: str
-) -> None:
+def _warn_of_listed(graph: Graph, name: str, numbers: Sequence[int], rows: str, where: str) -> None:
     """Warn, once, where what was joined of a list of rows meets the rows of another argument along
     another axis.
     """

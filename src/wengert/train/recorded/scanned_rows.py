@@ -4,7 +4,8 @@ to row.
 
 A program is known to do so where one time of all outputs is read, `hs[:, -1]`; and where another
 argument with these rows has no axis of the size that would then be the batch, unless the last state
-is read, `hs[-1]`: there are as many times as rows by chance.
+is read, `hs[-1]`: there are as many times as rows by chance. In a run that shuffles its rows, axis 0
+of the data is no time in any case; one that does not may go through a long series.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ def warn_of_scanned_rows(
     own: Collection[str] = OwnArguments._fields,
     where: str = "in the loss of a TrainStep",
     by_reading: bool = False,
+    shuffled: bool = False,
 ) -> None:
     """Warn where the loss that was recorded as this graph, maybe with its gradient, has recurrent
-    layers go along its rows. `own` are the names of arguments that the step itself gives to it.
-    What other arguments look like tells nothing where these may be no batch: `by_reading` alone.
+    layers go along its rows. `own` are the names of arguments that the step itself gives to it;
+    `shuffled` says that a run puts the rows into another order in every epoch. What other arguments
+    look like tells nothing where these may be no batch: `by_reading` alone.
     """
-    for node, sequence in _scanned(with_open_bodies(graph), own, by_reading):
+    for node, sequence in _scanned(with_open_bodies(graph), own, by_reading, shuffled):
         warn_user(
             f"{_LAYERS.get(node.params['kind'], 'RNN')}: given xs of shape (n, {sequence[1]}, in) "
             f"{where}, n the rows of the batch; a recurrent layer goes along axis 0, here "
@@ -45,7 +48,9 @@ def warn_of_scanned_rows(
         )
 
 
-def _scanned(graph: Graph, own: Collection[str], by_reading: bool) -> Iterator[tuple[Node, _Kind]]:
+def _scanned(
+    graph: Graph, own: Collection[str], by_reading: bool, shuffled: bool
+) -> Iterator[tuple[Node, _Kind]]:
     for number, node in enumerate(graph.nodes):
         if node.op is not op.recurrent_loop or node.operands[0] is None:
             continue
@@ -54,7 +59,7 @@ def _scanned(graph: Graph, own: Collection[str], by_reading: bool) -> Iterator[t
             continue
         outputs = _Outputs(graph, number)
         other = not by_reading and _has_no_batch(graph, own, sequence)
-        if outputs.one_time_is_read or (other and not outputs.last_is_read):
+        if shuffled or outputs.one_time_is_read or (other and not outputs.last_is_read):
             yield node, sequence
 
 

@@ -119,7 +119,7 @@ class NativeSteps:
         engine, data = self._engine, self._data
         self._called.add((engine.updating, self._is_smaller(place.number)))
         part = None if engine.ranked is None else engine.ranked.rows_of
-        with rows_of_data():
+        with rows_of_data(shuffled=self._seed is not None):
             found = engine.call(data.batch(place.number, self.order(place.epoch), part))
         recorder.note(engine, found[AUX])
         return 1
