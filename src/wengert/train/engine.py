@@ -25,13 +25,12 @@ from wengert.train.mistakes.given_trees import GivenTrees
 from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
+from wengert.train.recorded.mixed_rows import rows_are_shuffled
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
 from wengert.train.recorded.outside_layers import warn_of_outside_layers
-from wengert.train.recorded.mixed_rows import rows_are_shuffled
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.scalars import Row, Scalars
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
-from wengert.train.recorded.unreached import warn_of_unreached
 from wengert.train.recorded.step_arrays import (
     CALLS,
     PHASE,
@@ -43,6 +42,7 @@ from wengert.train.recorded.step_arrays import (
 )
 from wengert.train.recorded.step_function import StepFunction
 from wengert.train.recorded.step_plan import StepPlan
+from wengert.train.recorded.unreached import warn_of_unreached
 from wengert.train.runs.progress import Begun, Progress
 from wengert.train.segments import live_zeros
 from wengert.train.shown.shown_trees import ShownTrees
@@ -103,6 +103,7 @@ class Engine:
         self.shown: ShownTrees = ShownTrees() if first is None else first.shown
         self.given: GivenTrees = GivenTrees(plan.loss) if first is None else first.given
         self.given.add(plan.storage.given_arrays, plan.storage.given_objects)
+        self.given.add_trained(plan.storage.given_parameters())
         self.zero_gradients = ZeroGradients(plan)
         # Paths that no gradient reaches: always this list, which members share.
         self.unreached: list[str] = [] if first is None else first.unreached

@@ -131,6 +131,11 @@ class Storage:
     def trained(self) -> list[Segment]:
         return [segment for segment in self.segments if segment.gradients is not None]
 
+    def given_parameters(self) -> list[GivenArray]:
+        """The arrays that were given for what is trained."""
+        trained = {id(self.leaves[p.place]) for s in self.trained for p in s.parameters}
+        return [each for each in self.given_arrays if id(each.live) in trained]
+
     @property
     def averages(self) -> bool:
         """Whether an optimizer keeps an average of weights."""

@@ -8,6 +8,7 @@ the step's own numbers, another step was made with what was written, or it is an
 
 from __future__ import annotations
 
+import itertools
 import time
 import weakref
 import zlib
@@ -54,6 +55,7 @@ class _TakenArray:
     def __init__(self, x: Array) -> None:
         self.array = weakref.ref(x)
         self.mark = mark_of(x)
+        self.trained_by: weakref.WeakSet[GivenTrees] = weakref.WeakSet()
 
 
 _taken: weakref.WeakValueDictionary[int, _TakenArray] = weakref.WeakValueDictionary()
@@ -202,6 +204,49 @@ def given_arrays(
     return found
 
 
+class SharedParts:
+    """The parameters that a step was given, and other steps that have some of them as well, each
+    with parameters of its own beside them: an actor and a critic with one encoder. Each step trains
+    a copy of it.
+
+    That may be meant, where networks are compared that begin alike, one after the other. Steps that
+    take turns in their calls are parts of one training.
+    """
+
+    _times = itertools.count(1)
+
+    def __init__(self) -> None:
+        self.trained: dict[_TakenArray, str] = {}  # what messages call them
+        self._partners: weakref.WeakSet[SharedParts] = weakref.WeakSet()
+        self._last = 0  # when it was looked last
+
+    def meet(self, other: SharedParts) -> None:
+        """Remember a step that has some of the parameters, if neither has all of the other's."""
+        mine, others = self.trained.keys(), other.trained.keys()
+        if mine & others and mine - others and others - mine:
+            self._partners.add(other)
+            other._partners.add(self)
+
+    def look(self) -> None:
+        """Warn, once, before a call that follows one of another step, which followed one of this
+        step.
+        """
+        before, self._last = self._last, next(self._times)
+        for other in [each for each in self._partners if before and each._last > before]:
+            self._partners.discard(other)
+            other._partners.discard(self)
+            names = [name for taken, name in self.trained.items() if taken in other.trained]
+            warn_user(
+                f"TrainStep: {names[0]} that it was made with, and {len(names) - 1} more, are part "
+                "of the model of another step as well, and the two take turns; each step has a "
+                "copy of its own and trains that one, where torch would train one network. Train "
+                "both losses in one step, or let one step train the part and give it to the other "
+                "as an argument: other(step.model.encoder, …). For two networks on purpose, make "
+                "one step with wg.tree.copy(model).",
+                CopiedWarning,
+            )
+
+
 class GivenTrees:
     """All arrays that a step was given, and when to look at them: in calls 1, 2, 3, 5, 9, …, from
     then on in one of 256, and where somebody asks. Members of an ensemble have one for all.
@@ -213,6 +258,7 @@ class GivenTrees:
         self._objects: list[GivenObject] = []
         self._due = 0  # how many calls there are before the next one that looks
         self._looks, self._taken, self._not_before = 0, 0.0, 0.0
+        self._shared = SharedParts()
 
     @property
     def is_over(self) -> bool:
@@ -222,6 +268,16 @@ class GivenTrees:
     def add(self, arrays: Sequence[GivenArray], objects: Sequence[GivenObject]) -> None:
         self._arrays += arrays
         self._objects += objects[: max(MOST_OBJECTS - len(self._objects), 0)]
+
+    def add_trained(self, arrays: Iterable[GivenArray]) -> None:
+        """Note that these arrays are parameters of the step, and who else has been given some."""
+        found = {each.taken: each.name for each in arrays}
+        self._shared.trained |= found
+        others = {other for taken in found for other in taken.trained_by if other is not self}
+        for other in others:
+            self._shared.meet(other._shared)
+        for taken in found:
+            taken.trained_by.add(self)
 
     def calls_left(self, calls: int) -> int:
         """How many calls may be made before one that looks, after so many."""
@@ -255,6 +311,7 @@ class GivenTrees:
         self._looks += 1
         if arguments:
             self.let_be(arguments)
+        self._shared.look()
         before = time.thread_time()  # what others do meanwhile does not count
         self._warn_of_changes()
         self._taken = time.thread_time() - before
