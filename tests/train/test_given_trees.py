@@ -255,3 +255,21 @@ def test_marks(size):
     rows[[3, 40]] = rows[[40, 3]]  # the sum of all is the same
     assert mark_of(rows) != before
     assert mark_of(np.asfortranarray(np.eye(3)[:, ::2])) == mark_of(np.eye(3)[:, ::2].copy())
+
+
+def test_the_network_of_a_step_may_be_the_target_that_another_one_is_given():
+    def loss(w, x):
+        return wg.mean((x @ w) ** 2)
+
+    def loss_by(w, x, target):
+        return wg.mean((x @ w - x @ target) ** 2)
+
+    x, target = np.ones((4, 3)), np.ones(3)
+    online = wg.TrainStep(loss, target, wg.optim.SGD(0.01))
+    actor = wg.TrainStep(loss_by, np.zeros(3), wg.optim.SGD(0.01))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(8):
+            online(x)
+            target += 0.1 * (online.model - target)
+            actor(x, target)

@@ -79,14 +79,14 @@ BY_TURNS = {
     "a sum over rows": lambda m, x, y: wg.sum(wg.mean((predicted(m, x) - y) ** 2, axis=0)),
     "the largest": lambda m, x, y: wg.mean(wg.max(wg.abs(predicted(m, x) - y), axis=1)),
     "a length": lambda m, x, y: wg.mean(wg.sqrt(wg.sum((x @ m["w"] - y) ** 2, 1))),
-    "a normal distribution": lambda m, x, y: -wg.mean(
-        wg.distributions.Normal(predicted(m, x), 1.0).log_prob(y).sum(-1) * y
+    "a normal distribution": lambda m, x, y: (
+        -wg.mean(wg.distributions.Normal(predicted(m, x), 1.0).log_prob(y).sum(-1) * y)
     ),
-    "a squashed one": lambda m, x, y: -wg.mean(
-        wg.distributions.TanhNormal(predicted(m, x), 1.0).log_prob(wg.tanh(y)).sum(-1)
+    "a squashed one": lambda m, x, y: (
+        -wg.mean(wg.distributions.TanhNormal(predicted(m, x), 1.0).log_prob(wg.tanh(y)).sum(-1))
     ),
-    "two outcomes": lambda m, x, y: -wg.mean(
-        wg.distributions.Bernoulli(predicted(m, x)).log_prob(y > 0).sum(-1)
+    "two outcomes": lambda m, x, y: (
+        -wg.mean(wg.distributions.Bernoulli(predicted(m, x)).log_prob(y > 0).sum(-1))
     ),
 }
 PAIRED |= {name: (loss, COLUMN, (X, Y)) for name, loss in BY_TURNS.items()}

@@ -67,5 +67,7 @@ def test_freezing_says_that_it_is_meant():
 def test_a_run_and_an_ensemble_say_it_too():
     step = wg.TrainStep(detached, MODEL, wg.optim.SGD(0.1))
     assert len(warned(lambda: step.run(X, epochs=2, batch_size=4))) == 1
-    members = wg.Ensemble(detached, lambda seed: MODEL, wg.optim.SGD(np.array([0.1, 0.2])), members=2)
+    members = wg.Ensemble(
+        detached, lambda seed: MODEL, wg.optim.SGD(np.array([0.1, 0.2])), members=2
+    )
     assert UnreachedWarning in [each.category for each in warned(lambda: members(X))]

@@ -172,6 +172,20 @@ def test_a_stack_of_batches_without_each():
         members.run(stack(X), stack(Y), batch_size=8)
 
 
+def of_rows(model, x, y):
+    return wg.mean((forward(model, x)[:, 0] - y) ** 2)
+
+
+def of_columns(model, x, y):
+    return wg.mean((wg.stack([forward(model, x)[:, 0]] * MEMBERS) - y) ** 2)
+
+
+def test_a_stack_of_targets_beside_what_all_members_see():
+    said = r"given 'y' of shape \(5, 8\) for all 5 members.*train.each"
+    with pytest.warns(StackedWarning, match=said):
+        ensemble(of_rows)(X[:8], stack(Y[:, 0]))
+
+
 def of_sequences(model, x, y):
     batch, time, features = x.shape
     return loss(model, x.reshape(batch * time, features), y.reshape(batch * time, 1))
@@ -184,6 +198,8 @@ def of_sequences(model, x, y):
         (loss, (X[:40].reshape(8, 5, 3), Y[:40].reshape(8, 5, 1))),  # another number in front
         (loss, (wg.train.each(stack(X)), wg.train.each(stack(Y)))),
         (loss, (stack(X), np.float32(0.5))),  # one array: any batch of tables
+        (of_rows, (X[:8], wg.train.each(stack(Y[:, 0])))),
+        (of_columns, (X[:8], stack(Y[:, 0]))),  # as many targets of each row as members
         (of_sequences, (stack(X), stack(Y))),  # no entry of it would do
     ],
 )

@@ -3,8 +3,11 @@ trained on all batches as one, and carry all states, which most losses accept wi
 
 A batch is taken for a stack of them where it has two arrays or more, which all begin with as many
 entries as there are members, and go on with the same number of rows; one of them has a third axis,
-as rows of features have; and the loss is as content with what one member would be given. A state is
-taken for one where all its arrays begin with as many entries, and the loss carries one of them on.
+as rows of features have; and the loss is as content with what one member would be given. Beside
+arrays that all members have in common, one array may be a stack: it begins with the number of
+members and then has the rows of the others, and the loss spreads what it has of each row along the
+members to meet it. A state is taken for one where all its arrays begin with as many entries, and
+the loss carries one of them on.
 """
 
 from __future__ import annotations
@@ -17,7 +20,9 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.types import Value, type_of
+from wengert.core.dims import Shape
+from wengert.core.graph import Graph, Node
+from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.words.warn import warn_user
 from wengert.errors import StackedWarning
 from wengert.interpret.trace import trace_flat
@@ -33,16 +38,22 @@ def warn_of_stacked(by: str, engine: Engine, arguments: Sequence[Any], members: 
     if members == 1 or any(isinstance(x, Each) for x in arguments):
         return
     given = tuple(_as_array(x, members) for x in arguments)
-    if not any(np.ndim(x) > 2 for x in tree.leaves(given) if isinstance(x, np.ndarray)):
+    if not any(np.ndim(x) > 1 for x in tree.leaves(given) if isinstance(x, np.ndarray)):
         return
     given = tree.with_numpy(given)
     arrays = [x for x in tree.leaves(given) if np.ndim(x) > 0]
-    batch = tree.map(lambda x: x[0] if np.ndim(x) > 0 else x, given)
-    if not _are_alike(arrays, members) or not _is_taken(engine, batch, engine.arrays.carried):
+    alike = _are_alike(arrays, members) and any(np.ndim(x) > 2 for x in arrays)
+    stacked = arrays if alike else _beside_others(arrays, members)
+    ids = {id(x) for x in stacked}
+    batch = tree.map(lambda x: x[0] if id(x) in ids else x, given)
+    carried = engine.arrays.carried
+    if not stacked or _recorded(engine, batch, carried) is None:
+        return
+    if not alike and not _spreads(engine, given, stacked):
         return
     names = leaf_names(engine.names(len(given)), given)
     leaves = zip(names, tree.leaves(given), strict=True)
-    shown = " and ".join(f"{name!r} of shape {np.shape(x)}" for name, x in leaves if np.ndim(x) > 0)
+    shown = " and ".join(f"{name!r} of shape {np.shape(x)}" for name, x in leaves if id(x) in ids)
     warn_user(
         f"{by}: given {shown} for all {members} members; every member takes all of it as one "
         f"batch, though it has {members} entries in front, and the loss could be given one of "
@@ -58,7 +69,7 @@ def warn_of_stacked_state(by: str, engine: Engine, arguments: Sequence[Any], mem
     if members == 1 or not carried or any(np.shape(x)[:1] != (members,) for x in carried):
         return
     batch = tree.with_numpy(of_member(arguments, 0))
-    if not _is_taken(engine, batch, [x[0] for x in carried]):
+    if _recorded(engine, batch, [x[0] for x in carried]) is None:
         return
     shown = " and ".join(str(np.shape(x)) for x in carried[:3])
     warn_user(
@@ -87,8 +98,48 @@ def _are_alike(arrays: Sequence[Any], members: int) -> bool:
     return not others and len(begin) == 2 and begin[0] == members and begin[1] > 1
 
 
-def _is_taken(engine: Engine, batch: tuple[Any, ...], carried: Sequence[Any]) -> bool:
-    """Whether the loss takes this batch, and carries this state on."""
+def _beside_others(arrays: Sequence[Any], members: int) -> list[Any]:
+    """Arrays that have an axis of members in front of the rows which all others begin with."""
+    others = [x for x in arrays if np.shape(x)[0] != members]
+    rows = {np.shape(x)[0] for x in others}
+    stacked = [x for x in arrays if np.shape(x)[0] == members]
+    if len(rows) != 1 or any(np.shape(x)[1:2] != (*rows,) for x in stacked) or rows == {1}:
+        return []
+    return stacked
+
+
+def _spreads(engine: Engine, batch: tuple[Any, ...], stacked: Sequence[Any]) -> bool:
+    """Whether the loss computes with an array of a stack and with one of lower rank that has its
+    rows, which meets every entry of the stack.
+    """
+    graph = _recorded(engine, batch, engine.arrays.carried)
+    if graph is None:
+        return False
+    ids, leaves = {id(x) for x in stacked}, tree.leaves(batch)
+    inputs = graph.inputs[-len(leaves) :]  # behind what is captured
+    of_stack = {n for n, x in zip(inputs, leaves, strict=True) if id(x) in ids}
+    begins = {np.shape(x)[:2] for x in stacked}
+    for number, node in enumerate(graph.nodes):
+        operands = [i for i in node.operands if i is not None]
+        shape = _shape(node)
+        if of_stack.isdisjoint(operands) or shape[:2] not in begins:
+            continue
+        met = [_shape(graph.nodes[i]) for i in operands if i not in of_stack]
+        of_stack.add(number)
+        axes = shape[1:]
+        if node.op.kind == "elementwise" and any(
+            len(other) == len(axes) and other[0] == axes[0] for other in met
+        ):
+            return True
+    return False
+
+
+def _shape(node: Node) -> Shape:
+    return node.type.shape if isinstance(node.type, ArrayType) else ()
+
+
+def _recorded(engine: Engine, batch: tuple[Any, ...], carried: Sequence[Any]) -> Graph | None:
+    """The loss of this batch and this state, if it takes the batch, and carries the state on."""
     leaves, structure = tree.flatten(batch)
     plan, fixed = engine.plan, engine.fixed
     live = replace(engine.arrays, carried=carried)
@@ -102,7 +153,7 @@ def _is_taken(engine: Engine, batch: tuple[Any, ...], carried: Sequence[Any]) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            trace_flat(loss, [type_of(x) for x in leaves], [f"x{i}" for i in range(len(leaves))])
+            types = [type_of(x) for x in leaves]
+            return trace_flat(loss, types, [f"x{i}" for i in range(len(leaves))])[0]
         except Exception:  # whatever the loss finds wrong with it
-            return False
-    return True
+            return None

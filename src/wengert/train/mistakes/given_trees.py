@@ -8,7 +8,6 @@ the step's own numbers, another step was made with what was written, or it is an
 
 from __future__ import annotations
 
-import itertools
 import time
 import weakref
 import zlib
@@ -24,6 +23,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.reads import reads_of
+from wengert.train.shared_parts import SharedParts
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Mark: TypeAlias = tuple[int, ...]
@@ -56,6 +56,7 @@ class _TakenArray:
         self.array = weakref.ref(x)
         self.mark = mark_of(x)
         self.trained_by: weakref.WeakSet[GivenTrees] = weakref.WeakSet()
+        self.is_argument = False  # whether some step was called with it
 
 
 _taken: weakref.WeakValueDictionary[int, _TakenArray] = weakref.WeakValueDictionary()
@@ -204,49 +205,6 @@ def given_arrays(
     return found
 
 
-class SharedParts:
-    """The parameters that a step was given, and other steps that have some of them as well, each
-    with parameters of its own beside them: an actor and a critic with one encoder. Each step trains
-    a copy of it.
-
-    That may be meant, where networks are compared that begin alike, one after the other. Steps that
-    take turns in their calls are parts of one training.
-    """
-
-    _times = itertools.count(1)
-
-    def __init__(self) -> None:
-        self.trained: dict[_TakenArray, str] = {}  # what messages call them
-        self._partners: weakref.WeakSet[SharedParts] = weakref.WeakSet()
-        self._last = 0  # when it was looked last
-
-    def meet(self, other: SharedParts) -> None:
-        """Remember a step that has some of the parameters, if neither has all of the other's."""
-        mine, others = self.trained.keys(), other.trained.keys()
-        if mine & others and mine - others and others - mine:
-            self._partners.add(other)
-            other._partners.add(self)
-
-    def look(self) -> None:
-        """Warn, once, before a call that follows one of another step, which followed one of this
-        step.
-        """
-        before, self._last = self._last, next(self._times)
-        for other in [each for each in self._partners if before and each._last > before]:
-            self._partners.discard(other)
-            other._partners.discard(self)
-            names = [name for taken, name in self.trained.items() if taken in other.trained]
-            warn_user(
-                f"TrainStep: {names[0]} that it was made with, and {len(names) - 1} more, are part "
-                "of the model of another step as well, and the two take turns; each step has a "
-                "copy of its own and trains that one, where torch would train one network. Train "
-                "both losses in one step, or let one step train the part and give it to the other "
-                "as an argument: other(step.model.encoder, …). For two networks on purpose, make "
-                "one step with wg.tree.copy(model).",
-                CopiedWarning,
-            )
-
-
 class GivenTrees:
     """All arrays that a step was given, and when to look at them: in calls 1, 2, 3, 5, 9, …, from
     then on in one of 256, and where somebody asks. Members of an ensemble have one for all.
@@ -290,18 +248,24 @@ class GivenTrees:
             self.look(batch)
 
     def let_be(self, arguments: Sequence[Any]) -> None:
-        """Forget arrays that are arguments of a call: they have a use of their own."""
-        if not self._arrays:
-            return
+        """Forget arrays that are arguments of a call: they have a use of their own. So do other
+        steps that were made with them: the network that one was made with may be its target, which
+        another one is given.
+        """
         try:
-            met = {id(x) for x in tree.leaves(tuple(arguments))}
+            leaves = tree.leaves(tuple(arguments))
         except Exception:  # no tree of arrays; that is said where they are used
             return
+        met = {id(x) for x in leaves}
+        for each in [_taken[id(x)] for x in leaves if _is_taken(x)]:
+            each.is_argument = True
         self._arrays = [each for each in self._arrays if id(each.array) not in met]
         self._objects = [each for each in self._objects if not each.has_some_of(met)]
 
     def look(self, arguments: Sequence[Any] = ()) -> None:
         """Warn, once, where something was written into a tree, but for arguments of a call."""
+        if arguments:
+            self.let_be(arguments)
         if self.is_over:
             return
         begin = time.perf_counter()
@@ -309,8 +273,6 @@ class GivenTrees:
         if seldom and begin < self._not_before:
             return
         self._looks += 1
-        if arguments:
-            self.let_be(arguments)
         self._shared.look()
         before = time.thread_time()  # what others do meanwhile does not count
         self._warn_of_changes()
@@ -357,7 +319,7 @@ class GivenTrees:
         kept = []
         marks: dict[int, Mark] = {}  # members may have been given one array
         for each, x in [(each, each.array) for each in self._arrays]:
-            if x is None:
+            if x is None or each.taken.is_argument:
                 continue
             now = marks[id(x)] if id(x) in marks else marks.setdefault(id(x), mark_of(x))
             if now not in (each.mark, each.taken.mark):
