@@ -296,3 +296,30 @@ def test_progress_on_a_terminal():
     assert states[1].startswith(f"sweep {'█' * 10}{'░' * 10} 1/2  0:00 left  lr=0.1:  loss 0.25")
     assert states[2] == "sweep 2/2  lr=9: failed, ValueError: no"
     assert states[3].startswith(f"sweep {'█' * 20} 2/2  1 failed")
+
+
+def without_a_seed(width):
+    return {"weight": float(wg.nn.Linear(width, 1).weight.sum())}
+
+
+@pytest.mark.filterwarnings("error")
+def test_layers_without_a_seed_do_not_depend_on_the_place_of_a_setting():
+    alone = wg.sweep(without_a_seed, {"width": [3]}, progress=False)[0]["weight"]
+    before = wg.nn.Linear(3, 1)
+    results = wg.sweep(without_a_seed, {"width": [2, 3, 4]}, progress=False)
+    assert results[1]["weight"] == alone
+    wg.nn.seed()
+    assert (wg.nn.Linear(3, 1).weight == before.weight).all()  # this process goes on as it was
+
+
+@pytest.mark.filterwarnings("error")
+def test_layers_without_a_seed_differ_from_seed_to_seed():
+    results = wg.sweep(lambda seed: without_a_seed(3), {}, seeds=2, progress=False)
+    assert results[0]["weight"] != results[1]["weight"]
+    solved = wg.sweep(lambda seed: {"accuracy": 1.0}, {}, seeds=3, progress=False)
+    assert len(solved) == 3
+
+
+def test_seeds_that_change_nothing_are_told():
+    with pytest.warns(wg.errors.SweepWarning, match="the same numbers for every seed"):
+        wg.sweep(lambda lr, seed: lr / 3, {"lr": [0.1, 0.2]}, seeds=3, progress=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +25,18 @@ class _Counter:
         with self._lock:
             self._base, self._count = base, 0
 
+    @contextmanager
+    def anew(self, base: int) -> Iterator[None]:
+        """Begin anew, and go on afterwards where this process was."""
+        with self._lock:
+            before = self._base, self._count
+            self._base, self._count = base, 0
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._base, self._count = before
+
     def advance(self) -> np.random.Generator:
         with self._lock:
             base, count = self._base, self._count
@@ -32,6 +46,7 @@ class _Counter:
 
 
 _counter = _Counter()
+seeds_anew = _counter.anew
 
 
 @worded

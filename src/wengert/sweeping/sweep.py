@@ -92,7 +92,15 @@ def sweep(
                 saved.note_changes(train_identity(train))
             finally:
                 saved.close()
-    return _reported(SweepResults([runs[number] for number in range(len(settings))]))
+    results = _reported(SweepResults([runs[number] for number in range(len(settings))]))
+    if seeds is not None and results.seeds_change_nothing():
+        warn_user(
+            f"{BY}: train returned the same numbers for every seed, to the last bit; seeds= asks "
+            "for runs that differ, and their standard deviation is 0. Use the setting seed in "
+            "train: wg.nn.Mlp(…, seed=seed), TrainStep(…, seed=seed), shuffle_seed=seed.",
+            SweepWarning,
+        )
+    return results
 
 
 def _collected(

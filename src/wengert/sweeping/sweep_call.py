@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
 
-from wengert.sweeping.grid import BY, Settings
+from wengert.nn.seeding import seeds_anew
+from wengert.sweeping.grid import BY, SEED, Settings
 from wengert.sweeping.returned import returned
+from wengert.train.option_checks import whole
 
 THREADS = "WENGERT_NUM_THREADS"
 
@@ -67,7 +69,9 @@ class TrainCall:
         """
         began, has_list = time.perf_counter(), True
         try:
-            value = self.train(**self._arguments(unit.settings))
+            arguments = self._arguments(unit.settings)
+            with seeds_anew(_first_seed(arguments)):
+                value = self.train(**arguments)
             has_list = self._has_list(value, unit)
             values = self._values(value, unit)
             trees = [
@@ -104,6 +108,14 @@ class TrainCall:
     def _has_list(self, value: Any, unit: Unit) -> bool:
         is_list = isinstance(value, list | tuple) and len(value) == len(unit.numbers)
         return not self.group or is_list
+
+
+def _first_seed(arguments: Settings) -> int:
+    """What layers without a seed begin with: the same in every setting but for its seed, in
+    whatever order and process settings are trained.
+    """
+    number = whole(arguments.get(SEED))
+    return number if number is not None and number >= 0 else 0
 
 
 @contextmanager

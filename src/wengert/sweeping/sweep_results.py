@@ -132,6 +132,22 @@ class SweepResults(Sequence[SweepRun]):
         numbers = (each for run in self._runs for each in run.metrics.items())
         return list(dict.fromkeys(name for name, value in numbers if _is_number(value)))
 
+    def seeds_change_nothing(self) -> bool:
+        """Whether all runs that differ in their seed only have the same numbers, of which some have
+        so many digits that this is no chance.
+        """
+        groups: dict[Any, list[SweepRun]] = {}
+        for run in self._runs:
+            if run.error is None:
+                others = {key: x for key, x in run.settings.items() if key != SEED}
+                groups.setdefault(identity(others), []).append(run)
+        several = [runs for runs in groups.values() if len(runs) > 1]
+        numbers = [[_numbers(run) for run in runs] for runs in several]
+        return bool(several) and all(
+            any(map(_has_many_digits, first.values())) and all(each == first for each in others)
+            for first, *others in numbers
+        )
+
     def mean_over(self, name: str = SEED) -> list[dict[str, Any]]:
         """One record for all runs that differ in one setting only, the seed: the mean of each
         number, and under its name with `_std` the standard deviation (with n - 1). Runs that failed
@@ -169,6 +185,14 @@ def _mean(runs: Sequence[SweepRun], name: str) -> dict[str, Any]:
             spread = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
             found |= {metric: float(np.mean(values)), f"{metric}_std": spread}
     return found
+
+
+def _numbers(run: SweepRun) -> dict[str, Any]:
+    return {name: x for name, x in run.metrics.items() if _is_number(x)}
+
+
+def _has_many_digits(x: Any) -> bool:
+    return isinstance(x, float) and float(f"{x:.5g}") != x
 
 
 def _is_number(value: Any, or_nan: bool = False) -> bool:

@@ -4,8 +4,8 @@ to row.
 
 A program is known to do so where one time of all outputs is read, `hs[:, -1]`; and where another
 argument with these rows has no axis of the size that would then be the batch, unless the last state
-is read, `hs[-1]`: there are as many times as rows by chance. In a run that shuffles its rows, axis 0
-of the data is no time in any case; one that does not may go through a long series.
+is read, `hs[-1]`: there are as many times as rows by chance. In a run that shuffles its rows, axis
+0 of the data is no time in any case; one that does not may go through a long series.
 """
 
 from __future__ import annotations
