@@ -234,3 +234,16 @@ def test_shown_trees_may_be_changed_and_assigned():
     assert step(np.ones(2)) == 3.0
     step.model["w"][0] = 5.0
     assert step(np.ones(2)) == 7.0
+
+
+def test_a_parameter_of_the_loss_with_the_name_of_an_option():
+    def loss(w, x, aux):
+        return wg.mean((x @ w - aux) ** 2)
+
+    x, y, sgd = np.ones((8, 3)), np.ones(8), wg.optim.SGD(0.1)
+    for made in (wg.TrainStep(loss, np.ones(3), sgd), wg.Ensemble(loss, [np.ones(3)] * 2, sgd)):
+        with pytest.raises(TypeError, match="as aux, which is an option .* in the order x, aux"):
+            made.run(x=x, aux=y, batch_size=4)
+        with pytest.raises(TypeError, match="given ndarray as aux"):
+            made.epochs(x=x, aux=y, batch_size=4)
+    wg.TrainStep(loss, np.ones(3), sgd).run(x, y, batch_size=4)

@@ -127,6 +127,18 @@ class FunctionParameters:
             found.append(named[name] if name in named else self._defaults[name])
         return tuple(found)
 
+    def require_no_option(self, by: str, options: Mapping[str, Any]) -> None:
+        """Refuse an array as an option, where the function has a parameter of that name: it is out
+        of reach by name.
+        """
+        for name, value in options.items():
+            if name in self._names and (isinstance(value, list) or getattr(value, "shape", ())):
+                raise TypeError(
+                    f"{by}: given {type(value).__name__} as {name}, which is an option of it; the "
+                    "parameter of the loss with that name can only be given by position. Pass the "
+                    f"arrays in the order {', '.join(self._names)}, or rename the parameter."
+                )
+
     def require_state_given(self, by: str, count: int) -> None:
         """Refuse one argument too few for a function of a step that carries a state, which only its
         own loss is given by itself.

@@ -314,6 +314,8 @@ class TrainStep(StepViews, Explained, Uncopied):
         aux: str,
     ) -> Run:
         self._originals.warn()
+        options = batch_size, epochs, shuffle_seed, drop_last, aux
+        self._parameters.require_no_option(by, dict(zip(RUN_OPTIONS, options, strict=True)))
         epochs = require_epochs(by, epochs)
         require_shuffle_seed(by, shuffle_seed)
         arrays = self._parameters.by_place(by, *given, RUN_OPTIONS)

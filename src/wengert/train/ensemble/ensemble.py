@@ -328,6 +328,8 @@ class Ensemble(Explained, Uncopied):
         for step in self._steps:
             step._originals.warn()
         first, count = self._engines[0], len(self)
+        simple = {"batch_size": batch_size, "epochs": epochs, "drop_last": drop_last, "aux": aux}
+        self._steps[0]._parameters.require_no_option(by, simple)
         arrays = self._steps[0]._parameters.by_place(by, *given, OPTIONS)
         names = first.names(len(arrays))
         require_members(by, names, arrays, count)
