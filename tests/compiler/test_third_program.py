@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import warnings
+from array import array
+from collections import deque
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.errors import ProgramsWarning
 
 rate = 0.0
 
@@ -324,3 +328,22 @@ def test_every_argument_whose_size_changed_is_named():
     assert text.partition("Leave the sizes open: ")[2].startswith(
         "dims={'x': {1: wg.Dim('n')}, 'mask': {1: wg.Dim('n')}, 'y': {1: wg.Dim('m')}}"
     )
+
+
+def _contents():
+    items, numbers, value = deque([0.0], maxlen=3), array("d", [0.0]), ContextVar("value")
+    return {
+        "items of items": (lambda x: x * items[-1], items.append),
+        "items of numbers": (lambda x: x * numbers[0], lambda i: numbers.__setitem__(0, i)),
+        "value of value": (lambda x: x * value.get(), value.set),
+    }
+
+
+@pytest.mark.parametrize("name", _contents())
+def test_what_is_in_a_container_of_another_kind(name):
+    read, change = _contents()[name]
+    compiled = wg.compile(read)
+    with pytest.warns(ProgramsWarning, match=rf"'{name}', which it reads from outside, is"):
+        for i in range(3):
+            change(i * 1.5)
+            compiled(np.ones(3))

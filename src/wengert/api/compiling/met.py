@@ -6,6 +6,7 @@ import functools
 import reprlib
 import weakref
 from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import chain, count
 from types import CellType, CodeType, FunctionType, MethodType
@@ -26,6 +27,7 @@ from wengert.runtime.outside.watch import (
     ATTRIBUTE,
     MISSING,
     SAME_ITEMS,
+    Contents,
     Place,
     is_plain,
     item_label,
@@ -235,7 +237,14 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _labelled(place: Place) -> list[tuple[str, Any]]:
-    """What is at a place, with what messages call it; of a dict: each of its items."""
+    """What is at a place, with what messages call it; of a dict: each of its items. What is in a
+    container has another name than the container.
+    """
+    if isinstance(place.container, Contents):
+        if isinstance(place.container.x, ContextVar):
+            return [(f"value of {place.label}", place.value[0])]
+        size, *items = place.value
+        return [(f"len({place.label})", size), (f"items of {place.label}", tuple(items))]
     if place.kind != SAME_ITEMS:
         return [(place.label, place.value)]
     size = f"len({place.label})", len(place.value)
