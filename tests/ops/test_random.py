@@ -1,5 +1,7 @@
 """Random numbers: the published generator, the right distributions, independent sites."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -258,3 +260,23 @@ def test_no_gradient_flows_through_a_draw():
         return wg.sum(wg.where(wg.random.bernoulli(KEY, p, (10,)), 1.0, 0.0) * 1.0 + p * 0.0)
 
     assert wg.grad(f)(np.array(0.5)) == 0
+
+
+def test_a_seed_that_is_an_argument_gives_the_key_that_it_has_outside():
+    keyed = wg.compile(lambda seed: wg.random.key(seed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seed in (0, 7, 2**32 + 5, 2**63 - 1):
+            assert (keyed(seed) == wg.random.key(seed)).all()
+            assert (keyed(np.asarray(seed)) == wg.random.key(seed)).all()
+
+
+def test_a_step_draws_anew_for_each_seed_that_it_is_given():
+    def loss(w, seed):
+        return wg.sum(w * wg.random.normal(wg.random.key(seed), (3,)))
+
+    step = wg.TrainStep(loss, np.ones(3, np.float32), wg.optim.SGD(0.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert step(1) != step(2)
+        assert step(1) == step(1)

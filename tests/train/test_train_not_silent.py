@@ -407,6 +407,22 @@ def test_gradients_that_are_all_zero_from_the_first_call_on_are_named():
     assert "the gradient of every parameter was 0 in the first 3 calls" in str(found.message)
 
 
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda step, y: [step(X, y) for _ in range(4)],
+        lambda step, y: step.run(X, y, batch_size=4, epochs=3),
+    ],
+)
+def test_rewards_of_zero_are_no_reason_to_warn(way):
+    def loss(w, x, reward):
+        chosen = wg.distributions.Categorical(x @ w)
+        return -wg.mean(chosen.log_prob(0) * reward) - 0.01 * wg.mean(chosen.entropy())
+
+    step = wg.TrainStep(loss, np.zeros((3, 2)), wg.optim.SGD(0.1))
+    assert warned(lambda: way(step, np.zeros(8))) == []
+
+
 def cancelled(w, x, y):
     logp = x @ w
     return -wg.mean(wg.exp(logp - logp) * y)

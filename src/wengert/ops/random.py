@@ -23,7 +23,7 @@ from wengert.core.batching import BatchedCall
 from wengert.core.define import function, primitive
 from wengert.core.dims import Dim, Shape
 from wengert.core.lowering import SpecialKernel
-from wengert.core.number import is_traced_number
+from wengert.core.number import Number, is_traced_number
 from wengert.core.samples import Exactly, sample
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
@@ -212,11 +212,16 @@ def keys_of_each(name: str, key: Any, count: int) -> Any:
 
 @function(space="random")
 def key(seed: int) -> Any:
-    """The key of a seed, an integer from 0 to 2**64 - 1.
+    """The key of a seed, an integer from 0 to 2**64 - 1. One that is an argument of a recorded
+    function gives another key in each call.
 
     >>> wg.random.key(2**32 + 5)
     array([5, 1], dtype=uint32)
     """
+    given: Any = seed.as_array() if type(seed) is Number else seed
+    if type(given) is Tensor and given.shape == () and given.dtype.kind in "iu":
+        halves = [given & 0xFFFFFFFF, (given >> 32) & 0xFFFFFFFF]
+        return op.astype(op.stack(halves), np.uint32)
     try:
         number = int(seed.__index__())
     except (AttributeError, TypeError):

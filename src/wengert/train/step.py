@@ -230,7 +230,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         quick = self._quick_steps.find()
         zero_gradients = self._engine.zero_gradients
         if not zero_gradients.is_over:
-            zero_gradients.look("TrainStep", found[REPORT][np.newaxis])
+            zero_gradients.look("TrainStep", found[REPORT][np.newaxis], batch)
             if not zero_gradients.is_over:  # nobody could look at the quick way of calls
                 quick = never
         if quick is not self._quick:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from wengert.core import tree
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnreachedWarning
 from wengert.train.recorded.step_arrays import LOSS, NORM
@@ -17,20 +19,21 @@ Array = np.ndarray[Any, Any]
 
 class ZeroGradients:
     """Looks at the first calls of a step, or of all members of an ensemble, by themselves or in a
-    run. A loss of 0 is no reason to warn: it has its minimum.
+    run. A loss of 0 is no reason to warn: it has its minimum. Nor is a batch with floats that are
+    all 0, as rewards may be for a long while: the gradient may be a multiple of them.
     """
 
     def __init__(self, plan: StepPlan) -> None:
         self.is_over = plan.accumulate > 1 or not plan.storage.trained
         self._found = 0
 
-    def look(self, by: str, reports: Array) -> None:
-        """Look at the reports of the next calls, (calls, 2)."""
+    def look(self, by: str, reports: Array, data: Sequence[Any] = ()) -> None:
+        """Look at the reports of the next calls, (calls, 2), whose batches are of this data."""
         for loss, norm in reports[:CALLS].tolist():
             self._found += 1
             self.is_over = norm != 0.0 or loss == 0.0 or self._found == CALLS
             if self.is_over:
-                if norm == 0.0 and loss != 0.0:
+                if norm == 0.0 and loss != 0.0 and not any(map(_is_zero, data)):
                     _warn(by, loss)
                 return
 
@@ -40,6 +43,15 @@ class ZeroGradients:
         largest = np.abs(first[:, :, LOSS]).argmax(axis=0)
         losses = first[largest, np.arange(first.shape[1]), LOSS]
         self.look(by, np.stack([losses, first[:, :, NORM].max(axis=0)], axis=1))
+
+
+def _is_zero(x: Any) -> bool:
+    """Whether an argument, or an array in it, has floats that are all 0."""
+    try:
+        arrays = [np.asarray(leaf) for leaf in tree.leaves(x)] or [np.asarray(x)]
+    except Exception:  # no tree of arrays
+        return False
+    return any(a.dtype.kind == "f" and a.size and not a.any() for a in arrays)
 
 
 def _warn(by: str, loss: float) -> None:

@@ -168,7 +168,8 @@ class _Stretch:
         """Take all steps."""
         self._engine.guard.change_in_parts(self._run.by, self._begin, self._go_on)
         if not self._engine.zero_gradients.is_over:
-            self._engine.zero_gradients.look(self._run.by, self.recorder.reports)
+            reports, data = self.recorder.reports, self._run.data.leaves
+            self._engine.zero_gradients.look(self._run.by, reports, data)
 
     def complete_epochs(self) -> list[Epoch]:
         """The epochs whose steps have all been taken, as far as that was noted."""
