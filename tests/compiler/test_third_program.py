@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import ProgramsWarning
 
 rate = 0.0
 
@@ -343,7 +342,10 @@ def _contents():
 def test_what_is_in_a_container_of_another_kind(name):
     read, change = _contents()[name]
     compiled = wg.compile(read)
-    with pytest.warns(ProgramsWarning, match=rf"'{name}', which it reads from outside, is"):
-        for i in range(3):
-            change(i * 1.5)
-            compiled(np.ones(3))
+    (found,) = warned(*(functools.partial(_changed, change, i * 1.5, compiled) for i in range(3)))
+    assert f"{name!r}, which it reads from outside, is" in found
+
+
+def _changed(change, value, compiled):
+    change(value)
+    compiled(np.ones(3))

@@ -242,7 +242,7 @@ def test_a_parameter_of_the_loss_with_the_name_of_an_option():
 
     x, y, sgd = np.ones((8, 3)), np.ones(8), wg.optim.SGD(0.1)
     for made in (wg.TrainStep(loss, np.ones(3), sgd), wg.Ensemble(loss, [np.ones(3)] * 2, sgd)):
-        with pytest.raises(TypeError, match="as aux, which is an option .* in the order x, aux"):
+        with pytest.raises(TypeError, match=r"as aux, which is an option .* in the order x, aux"):
             made.run(x=x, aux=y, batch_size=4)
         with pytest.raises(TypeError, match="given ndarray as aux"):
             made.epochs(x=x, aux=y, batch_size=4)

@@ -217,6 +217,17 @@ class Tensor:
             f"array. {repair_of(name, dir(Tensor))}. ({user_line()})"
         )
 
+    @classmethod
+    def __torch_function__(cls, function: Any, *_args: Any, **_kwargs: Any) -> NoReturn:
+        """What torch calls in the place of its own functions. Where an operator of torch was given
+        a Tensor, this error leads to the operator of the Tensor.
+        """
+        name = getattr(function, "__name__", "a function")
+        raise TypeError(
+            f"torch.{name}: given a Tensor of wengert, which is recorded; torch computes with its "
+            "own tensors only. Write it with the functions of wg."
+        )
+
     def __array__(self, *_args: Any, **_kwargs: Any) -> np.ndarray[Any, Any]:
         carrier = carrier_for_join(self)
         if carrier is not None:

@@ -30,11 +30,17 @@ def _note_constant(key: Any, message: str) -> None:
         warn_user(message, RandomnessWarning)
 
 
-_NEVER_KEYS = {bool, int, float, str, tuple, list}
+_NEVER_KEYS = {bool, int, float, str, tuple, list, type(None)}
 
 
 def _no_key(name: str, given: Any) -> DTypeError:
     """The refusal of what stands where the key belongs: a seed, or NumPy's first argument."""
+    if given is None:
+        return DTypeError(
+            f"{name}: None was given as the key; a key is two uint32 numbers, or a Generator. A "
+            "parameter rng with a default keeps it in functions that are bound or evaluated: write "
+            "rng without a default there."
+        )
     return DTypeError(
         f"{name}: {given!r} was given as the key; a key is two uint32 numbers, and comes first. "
         f"Write wg.random.{name}(wg.random.key(seed), …)."

@@ -370,7 +370,9 @@ class Engine:
         for name, x in zip(names, tree.leaves(tuple(batch)), strict=True):
             own = is_live(x) and any(np.may_share_memory(x, y) for y in (*self.live, *self.early))
             if own:
+                average = " For the average, give the loss a parameter averaged."
                 raise ValueError(
                     f"TrainStep: batch argument {name!r} is a live array of this step; the loss "
                     "gets it as its model, and it is written to. Use it from there, or pass a copy."
+                    f"{average if self.plan.storage.averages else ''}"
                 )

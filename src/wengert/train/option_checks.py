@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from types import FunctionType, MethodType
 from typing import Any
 
 from wengert.core import tree
@@ -23,6 +24,23 @@ def require_function(by: str, f: Any, called: str) -> None:
             f"{by}: given {type(f).__name__} as {called}; it is a function of the model and a "
             "batch. Pass the function itself."
         )
+
+
+def require_no_network(by: str, f: Any, structure: tree.Structure) -> None:
+    """Refuse a network of the form of the step's model in the place of a function of it."""
+    called = isinstance(f, MethodType) and f.__name__ == "__call__"
+    network = f.__self__ if called else f
+    if not isinstance(f, FunctionType) and _has_arrays(network):
+        try:
+            same = tree.flatten(network)[1].spec == structure.spec
+        except TraceError:
+            return
+        if same:
+            raise TypeError(
+                f"{by}: given {type(network).__name__}, a network like the step's model; it is "
+                "called with the live model, and needs a function of that. Write "
+                "step.bind(lambda m, x: m(x))."
+            )
 
 
 def require_order(loss: Any, model: Any) -> None:

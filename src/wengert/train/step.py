@@ -37,6 +37,7 @@ from wengert.train.option_checks import (
     require_accumulate,
     require_epochs,
     require_function,
+    require_no_network,
     require_only_last,
     require_order,
     require_threads,
@@ -357,6 +358,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         array([1., 1.])
         """
         require_function("TrainStep.bind", f, "what to bind")
+        require_no_network("TrainStep.bind", f, self._engine.plan.storage.structure)
         require_dims("TrainStep.bind", dims)
         self._engine.look()
         if _parameters_of(self._engine, f).wants_rng:  # its numbers are its own

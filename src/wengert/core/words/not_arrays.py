@@ -27,6 +27,12 @@ def require_array(name: str, x: Any) -> None:
             "rng.next_key(), which is another one in every call."
         )
     if isinstance(x, Mapping) or dataclasses.is_dataclass(x):
+        if callable(x):
+            raise DTypeError(
+                f"{name}: given a {type(x).__name__} as an operand, a network; an operand is one "
+                "array. Call it, net(x); or look whether the arguments of the function are given "
+                "in its order."
+            )
         called = f"wg.{name}" if name in op.public("") else name
         raise DTypeError(
             f"{name}: given a {type(x).__name__} as an operand, which holds arrays; an "

@@ -159,7 +159,12 @@ def describe(cause: Cause, result: str, by: str = "compile") -> str:
         return f"{by}: {given}; {needed}. Correct the argument, {repair}"
     if cause.op == op.constant.name:
         given = f"the program has {cause.value}{_at(cause.index)} of a constant"
-        return f"{by}: {given}; {needed}. Use a finite constant, {repair}{place}"
+        outside = (
+            "In a log_prob it stands for a value outside of the support: scale it into that, an "
+            "action of TanhNormal into (-1, 1). Elsewhere use"
+        )
+        use = outside if cause.value == "-inf" else "Use"
+        return f"{by}: {given}; {needed}. {use} a finite constant, {repair}{place}"
     given = ", ".join([f"{_what(cause)}{_at(cause.index)}", *_where(cause)])
     return f"{_name(cause)}: {given}; {needed}. Change what goes in, {repair}{place}"
 

@@ -57,6 +57,8 @@ def require_members(by: str, names: Sequence[str], arguments: Sequence[Any], mem
                 is_list = isinstance(x.tree, list | tuple) and len(x.tree) == members
                 what = "a list of shape" if is_list else "shape"
                 repair = "Write each(np.stack(…)) of it" if is_list else f"Stack {members} of them"
+                if is_list and not hasattr(x.tree[0], "shape"):  # trees, such as networks
+                    repair = "Write each(wg.tree.map(lambda *x: np.stack(x), *them))"
                 raise ShapeError(
                     f"{by}: argument {name!r} was given for each member with {what} "
                     f"{tuple(int(n) for n in leaf.shape)}; its first axis must have {members} "

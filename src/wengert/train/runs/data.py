@@ -75,7 +75,7 @@ class Data:
             if x.dtype.kind not in NUMBERS:
                 _refuse_dtype(by, self._paths()[k], x)
         self.rows = self._count_rows(by)
-        self.size = _batch_size(by, size, self.rows, may_be_short)
+        self.size = _batch_size(by, size, self.rows, may_be_short, self._joined)
         pairs = zip(self.leaves, self.whole, strict=True)
         self.kind = (
             self._structure,
@@ -121,6 +121,14 @@ class Data:
         found: tuple[Any, ...] = tree.unflatten(self._structure, leaves)
         return found
 
+    def _joined(self) -> str:
+        """What to do with an argument that is a list of rows; nothing where there is none."""
+        for name, x in zip(self._names, self._batch(self.leaves), strict=True):
+            many = isinstance(x, list) and len(x) > 1 and all(type(y) is np.ndarray for y in x)
+            if many and len({y.shape for y in x}) == 1:
+                return f"{name!r} is a list of {len(x)} arrays; if they are rows, np.stack them."
+        return ""
+
     def _count_rows(self, by: str) -> int:
         pairs = zip(self.leaves, self.whole, strict=True)
         counts = {x.shape[0] for x, whole in pairs if not whole}
@@ -135,7 +143,7 @@ class Data:
             given = ", ".join(f"{path}: {len(x)}" for path, x, whole in known if not whole)
             raise ShapeError(
                 f"{by}: the arrays have different numbers of rows ({given}); each sample is one "
-                "row of every array. Cut them to one length."
+                f"row of every array. {self._joined() or 'Cut them to one length.'}"
             )
         rows: int = counts.pop()
         if not rows:
@@ -239,7 +247,9 @@ def _place(size: int, x: Array) -> Array:
     return aligned_array((size, *x.shape[1:]), x.dtype.newbyteorder("="))
 
 
-def _batch_size(by: str, size: Any, rows: int, may_be_short: bool) -> int:
+def _batch_size(
+    by: str, size: Any, rows: int, may_be_short: bool, joined: Callable[[], str]
+) -> int:
     if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
         raise ValueError(
             f"{by}: batch_size={size!r} was given; it is a whole number of rows, at least 1. "
@@ -248,6 +258,6 @@ def _batch_size(by: str, size: Any, rows: int, may_be_short: bool) -> int:
     if size > rows and not may_be_short:
         raise ShapeError(
             f"{by}: batch_size={size} was given for {rows} rows; a batch must fit into the data. "
-            f"Choose {rows} or less, as in batch_size=min({size}, len(x))."
+            + (joined() or f"Choose {rows} or less, as in batch_size=min({size}, len(x)).")
         )
     return int(min(size, rows))
