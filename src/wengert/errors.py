@@ -278,7 +278,7 @@ class ProgramsWarning(WengertWarning):
 
 
 class RandomnessWarning(WengertWarning):
-    """NumPy or Python drew random numbers while a function was recorded, or a generator of a
+    """NumPy, Python or torch drew random numbers while a function was recorded, or a generator of a
     constant key did; they stay the same.
 
     Draw from `rng`, a parameter of a loss, or from `wg.random` with a key that is an argument.
@@ -295,7 +295,8 @@ class AlikeWarning(WengertWarning):
 class CaptureWarning(WengertWarning):
     """What a function reads from outside its arguments is too much to be compared in every call, or
     changes without changing the program, which is recorded again each time; or it is a table of
-    pandas, polars or xarray, whose numbers are not compared at all.
+    pandas, polars or xarray, or a tensor or network of torch, whose numbers are not compared at
+    all.
     """
 
 
@@ -421,7 +422,8 @@ class CheckpointWarning(WengertWarning):
 class CopiedWarning(WengertWarning):
     """A setting of the optimizer that a TrainStep was made with was changed, or something was
     written into an array of the model or the state that it was made with, and the step was called
-    afterwards. The step has copies of its own.
+    afterwards. Or two steps that take turns were made with one network in common. A step has copies
+    of its own.
 
     `step.optimizer.lr = 1e-4` acts on the next call; `optimizer.lr = 1e-4` does not.
     `step.model.w[...] = w` sets weights; `model.w[...] = w` does not.
@@ -442,8 +444,9 @@ class ScheduleWarning(WengertWarning):
 
 
 class UnreachedWarning(WengertWarning):
-    """No gradient reaches a parameter, and weight decay makes it smaller all the same. Or the
-    gradient of every parameter is exactly 0 in the first calls of a step, and nothing is trained.
+    """No gradient reaches a parameter, and weight decay makes it smaller all the same; or the loss
+    computes with it, as behind an argmax or a stop_gradient around too much. Or the gradient of
+    every parameter is exactly 0 in the first calls of a step, and nothing is trained.
 
     Freeze a parameter that is not used: {"head.*": None, "*": AdamW(1e-3)}.
     """
@@ -483,8 +486,8 @@ class UnsharedWarning(WengertWarning):
 
 
 class StackedWarning(WengertWarning):
-    """All members of an ensemble were given a batch that looks like a stack of batches, one for
-    each member; or a state that looks like a stack of states.
+    """All members of an ensemble were given a batch, or a part of one, that looks like a stack, one
+    for each member; or a state that looks like a stack of states.
 
     `ensemble(wg.train.each(x), wg.train.each(y))` gives x[i] and y[i] to member i, and
     `state=wg.train.each(state)` state[i].
@@ -492,7 +495,7 @@ class StackedWarning(WengertWarning):
 
 
 class SweepWarning(WengertWarning):
-    """Some settings of a sweep failed, or a group of them did as a whole; or a setting went on with
-    the step of another one; or the folder holds results of another grid, or files that cannot be
+    """Some settings of a sweep failed, or a group of them did as a whole; or all seeds gave the same
+    numbers; or a setting went on with the step of another one; or the folder holds results of another grid, or files that cannot be
     read.
     """

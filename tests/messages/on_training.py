@@ -259,6 +259,25 @@ NO_SETTINGS: dict[str, Callable[[], Any]] = {
         "model",
         {"w": np.ones(2), "t": 2.0},
     ),
+    "TrainStep.run: an array for a parameter of the loss with the name of an option": lambda: step(
+        lambda m, x, aux: loss(m, x, aux)
+    ).run(x=X, aux=Y, batch_size=2),
+    "TrainStep.run: a list of rows": lambda: step().run(list(X), Y, batch_size=2),
+    "TrainStep.bind: a network like the model": lambda: wg.TrainStep(
+        lambda m, x: wg.mean(m(x)), wg.nn.Linear(3, 2, seed=0), SGD
+    ).bind(wg.nn.Linear(3, 2, seed=0)),
+    "TrainStep.bind: a generator left at None": lambda: step().bind(
+        lambda m, x, rng=None: wg.random.normal(rng, (2,))
+    )(X),
+    "TrainStep: a network in the place of an array": lambda: first(
+        wg.nn.Linear(3, 2, seed=0), function=lambda m, x: wg.sum(x @ m["w"])
+    ),
+    "TrainStep: a dict in the place of an array": lambda: first(
+        {"a": X}, function=lambda m, x: wg.sum(wg.tanh(x) * m["w"])
+    ),
+    "TrainStep: a function of torch": lambda: first(
+        X, function=lambda m, x: type(m["w"]).__torch_function__(np.mean, (), (m["w"],))
+    ),
     "TrainStep: gradients are set": lambda: setattr(step(), "gradients", MODEL),
     "TrainStep.optimizer: a rate of several": lambda: setattr(
         step(optimizer={"w": None, "*": SGD}).optimizer, "learning_rate", 0.1

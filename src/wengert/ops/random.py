@@ -218,9 +218,12 @@ def key(seed: int) -> Any:
     >>> wg.random.key(2**32 + 5)
     array([5, 1], dtype=uint32)
     """
-    given: Any = seed.as_array() if type(seed) is Number else seed
-    if type(given) is Tensor and given.shape == () and given.dtype.kind in "iu":
-        halves = [given & 0xFFFFFFFF, (given >> 32) & 0xFFFFFFFF]
+    given: Any = seed
+    if type(given) is Number:
+        given = given.as_array()
+    if isinstance(given, Tensor) and given.shape == () and given.dtype.kind in "iu":
+        low = op.bitwise_and(given, 0xFFFFFFFF)
+        halves = [low, op.bitwise_and(op.right_shift(given, 32), 0xFFFFFFFF)]
         return op.astype(op.stack(halves), np.uint32)
     try:
         number = int(seed.__index__())

@@ -132,7 +132,7 @@ class FunctionParameters:
         of reach by name.
         """
         for name, value in options.items():
-            if name in self._names and (isinstance(value, list) or getattr(value, "shape", ())):
+            if name in self._names and (isinstance(value, list) or np.ndim(value) > 0):
                 raise TypeError(
                     f"{by}: given {type(value).__name__} as {name}, which is an option of it; the "
                     "parameter of the loss with that name can only be given by position. Pass the "

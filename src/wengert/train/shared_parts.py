@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Hashable
+from typing import Any
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
@@ -21,7 +21,7 @@ class SharedParts:
     _times = itertools.count(1)
 
     def __init__(self) -> None:
-        self.trained: dict[Hashable, str] = {}  # what messages call them
+        self.trained: dict[Any, str] = {}  # what messages call them
         self._partners: weakref.WeakSet[SharedParts] = weakref.WeakSet()
         self._last = 0  # when it was looked last
 

@@ -230,7 +230,7 @@ class GivenTrees:
     def add_trained(self, arrays: Iterable[GivenArray]) -> None:
         """Note that these arrays are parameters of the step, and who else has been given some."""
         found = {each.taken: each.name for each in arrays}
-        self._shared.trained |= found
+        self._shared.trained.update(found)
         others = {other for taken in found for other in taken.trained_by if other is not self}
         for other in others:
             self._shared.meet(other._shared)
