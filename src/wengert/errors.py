@@ -495,7 +495,7 @@ class StackedWarning(WengertWarning):
 
 
 class SweepWarning(WengertWarning):
-    """Some settings of a sweep failed, or a group of them did as a whole; or all seeds gave the same
-    numbers; or a setting went on with the step of another one; or the folder holds results of another grid, or files that cannot be
-    read.
+    """Some settings of a sweep failed, or a group of them did as a whole; or all seeds gave the
+    same numbers; or a setting went on with the step of another one; or the folder holds results of
+    another grid, or files that cannot be read.
     """
