@@ -223,7 +223,7 @@ def key(seed: int) -> Any:
         given = given.as_array()
     if isinstance(given, Tensor) and given.shape == () and given.dtype.kind in "iu":
         low = op.bitwise_and(given, 0xFFFFFFFF)
-        halves = [low, op.bitwise_and(op.right_shift(given, 32), 0xFFFFFFFF)]
+        halves = [low, op.bitwise_and(op.bitwise_right_shift(given, 32), 0xFFFFFFFF)]
         return op.astype(op.stack(halves), np.uint32)
     try:
         number = int(seed.__index__())
