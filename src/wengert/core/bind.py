@@ -147,24 +147,16 @@ def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
     """Run `op` on the highest level among its operands."""
     top: Level | None = None
     sized = False
-    special = False  # whether an array is of a kind that may mean more than an array
     for x in operands:
-        if type(x) is Tensor:
+        kind = type(x)
+        if kind is Tensor:
             level = x.level
             if top is None or level.number > top.number:
                 top = level
-        elif type(x) is Dim:
+        elif kind is Dim:
             sized = True
-        elif type(x) is Number:
-            return bind(op, [plain_operand(y) for y in operands], params)
-        elif type(x) is not np.ndarray and type(x) is not float and type(x) is not int:
-            if isinstance(x, np.ndarray):
-                special = True
-            elif type(x) is list or type(x) is tuple or hasattr(type(x), "__array_ufunc__"):
-                # Rules ask for the shape of a list, and another library's array would answer them.
-                return bind(op, [op.operand(y) for y in operands], params)
-    if special:
-        _require_plain(op, operands)
+        elif kind is not np.ndarray and kind not in _TAKEN:
+            return bind(op, [_taken(op, y, operands) for y in operands], params)
     if top is not None:
         if top.closed:
             top.require_open()
@@ -176,12 +168,29 @@ def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
     return evaluate(op, operands, params)
 
 
-def _require_plain(op: Op, operands: Sequence[Value]) -> None:
-    for x in operands:
-        try:
-            require_plain_array(op.name, x)
-        except WengertError as error:
-            raise located(error, operands) from None
+# What ops compute with as it is, besides Tensors, sizes and arrays. Of anything else an array is
+# made: rules ask for the shape of a list, and a Series of pandas or an array of a user's class would
+# bring a meaning of its own, as operands that are paired by labels.
+_TAKEN = frozenset((float, int, bool, type(None), *np.sctypeDict.values()))
+
+
+def _taken(op: Op, x: Any, operands: Sequence[Value]) -> Value:
+    """An operand as one of the kinds that ops compute with."""
+    kind = type(x)
+    if kind is Tensor or kind is Dim or kind is np.ndarray or kind in _TAKEN:
+        return x
+    try:
+        require_plain_array(op.name, x)
+        found = plain_operand(x) if kind is Number else op.operand(x)
+        if isinstance(found, bool | int | float):  # of a class of its own: an enumeration, a unit
+            return int(found) if isinstance(found, int) else float(found)
+        if isinstance(found, np.ndarray):
+            found = np.asarray(found)
+            if found.dtype.char not in CHARS:
+                op.require_operands([found if y is x else y for y in operands])
+        return found
+    except WengertError as error:
+        raise located(error, operands) from None
 
 
 def _innermost_whole(top: Level) -> Level:

@@ -40,6 +40,9 @@ class Tensor:
     """
 
     __slots__ = ("handle", "known", "level", "value")
+    # `series * x` and `np.multiply(series, x)` are left to us: both lie above those of pandas.
+    __pandas_priority__ = 5000
+    __array_priority__ = 5000.0
 
     def __init__(
         self, level: Level, handle: Any, value: Value, known: ArrayType | None = None

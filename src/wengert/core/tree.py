@@ -5,6 +5,7 @@ Arrays are leaves; Python numbers, strings, None and callables are static, part 
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import starmap
 from typing import Any
@@ -328,7 +329,24 @@ def _flatten(tree: Tree) -> tuple[list[Any], Any]:
     if others:
         for i, name in hiding(values, others):
             raise hidden_error(values[i], name, _path(accessors_of(spec)[i]))
+    if len(set(builtins.map(id, values))) < len(values):
+        values = _numbers_apart(values)
     return values, spec
+
+
+def _numbers_apart(values: list[Any]) -> list[Any]:
+    """The values, with a NumPy scalar at several places as one object for each. Scalars are
+    numbers: `{"a": m, "b": m}` has two, as with Python's, where one array would be tied.
+    """
+    seen: set[int] = set()
+    found = []
+    for x in values:
+        if isinstance(x, np.generic) and type(x) is not Tensor:
+            if id(x) in seen:
+                x = np.asarray(x) if isinstance(x, np.bool_) else x.copy()  # there is one np.True_
+            seen.add(id(x))
+        found.append(x)
+    return found
 
 
 def holder(tree: Tree) -> Any | None:

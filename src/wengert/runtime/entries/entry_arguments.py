@@ -180,21 +180,24 @@ def write_check(module: Module) -> None:
 
 
 def _check_one(code: Function, i: str, leaf: str, thing: str, dims: str) -> None:
-    """An array must be tied to the arrays it was tied to, and to no other."""
+    """An array must be tied to the arrays it was tied to, and to no other. Scalars never are."""
     first = code.field(leaf, LEAF, "first")
     seen = code.section("seen")
     own = code.equal(first, i)
+    kind = code.inside(thing, objects.TYPE, "ptr")
+    ndarray = code.read("ndarray", "ptr")
 
     def compare() -> None:
-        _require_new(code, seen, code.field(leaf, LEAF, "group"), i)
+        is_array = code.let(f"icmp eq ptr {kind}, {ndarray}")
+        code.when(is_array, lambda: _require_new(code, seen, code.field(leaf, LEAF, "group"), i))
         _check_array(code, i, leaf, thing, dims)
 
+    def compare_tied() -> None:
+        code.leave_unless_equal(kind, ndarray, "ptr")
+        code.leave_unless_equal(code.load(seen, first, "ptr"), thing, "ptr")
+
     code.when(own, compare)
-    tied = code.let(f"xor i1 {own}, true")
-    code.when(
-        tied,
-        lambda: code.leave_unless_equal(code.load(seen, first, "ptr"), thing, "ptr"),
-    )
+    code.when(code.let(f"xor i1 {own}, true"), compare_tied)
 
 
 def _require_new(code: Function, seen: str, group: str, i: str) -> None:
