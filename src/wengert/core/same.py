@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import sys
+from collections.abc import Mapping, Set
 from types import FunctionType, SimpleNamespace
 from typing import Any
 
@@ -14,8 +16,9 @@ _BY_VALUE = (set, bytearray, SimpleNamespace)
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether values give the same program. 1, 1.0 and True do not, nor do 0.0 and -0.0; arrays do
-    that have the same bytes. What cannot be compared is the same only as itself.
+    """Whether values give the same program. 1, 1.0 and True do not, nor do 0.0 and -0.0, wherever
+    they are: in tuples, sets, fields of dataclasses, attributes. Arrays do that have the same
+    bytes. What cannot be compared is the same only as itself.
 
     >>> same((1, "mean"), (1, "mean")), same(1, 1.0), same([np.ones(2)], [np.ones(2)])
     (True, False, True)
@@ -24,7 +27,7 @@ def same(a: Any, b: Any) -> bool:
         return True
     if type(a) is not type(b):
         return False
-    if isinstance(a, float | np.floating):
+    if isinstance(a, float | complex | np.inexact):
         return repr(a) == repr(b)
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(map(same, a, b))
@@ -34,11 +37,48 @@ def same(a: Any, b: Any) -> bool:
         return _same_arrays(a, b)
     if isinstance(a, FunctionType):
         return _same_functions(a, b)
-    return _equal(a, b)
+    if isinstance(a, set | frozenset):
+        return _same_sets(a, b)
+    if _is_frozen(type(a)):  # its hash is that of its fields, and that of a NaN is always another
+        return all(_same_attribute(a, b, each.name) for each in dataclasses.fields(a))
+    return _equal(a, b) and _same_attributes(a, b)
 
 
 def _same_items(a: Mapping[Any, Any], b: Mapping[Any, Any]) -> bool:
     return all(same(value, b[key]) for key, value in a.items())
+
+
+def _same_sets(a: Set[Any], b: Set[Any]) -> bool:
+    found = {x: x for x in b}
+    return len(a) == len(b) and all(x in found and same(x, found[x]) for x in a)
+
+
+def _is_frozen(kind: type) -> bool:
+    """Whether objects of a class are dataclasses that are compared by their fields for good."""
+    params = getattr(kind, "__dataclass_params__", None)
+    return params is not None and params.frozen and params.eq
+
+
+def _same_attributes(a: Any, b: Any) -> bool:
+    """Whether objects that their class calls equal are: it may look at a part of them, a name."""
+    kind = type(a)
+    if isinstance(a, type) or kind.__module__.partition(".")[0] in sys.stdlib_module_names:
+        return True
+    names = {*getattr(a, "__dict__", ()), *getattr(b, "__dict__", ())}
+    for each in kind.__mro__:
+        slots = each.__dict__.get("__slots__", ())
+        names.update((slots,) if isinstance(slots, str) else slots)
+    return all(_same_attribute(a, b, name) for name in names - {"__dict__", "__weakref__"})
+
+
+def _same_attribute(a: Any, b: Any, name: str) -> bool:
+    try:
+        return same(getattr(a, name, _MISSING), getattr(b, name, _MISSING))
+    except RecursionError:  # what holds itself
+        return False
+
+
+_MISSING = object()
 
 
 def _same_arrays(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:

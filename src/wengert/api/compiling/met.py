@@ -37,6 +37,7 @@ from wengert.runtime.signature import LEAF_MARK, Static, is_number
 FORM, PLACES = "", " "  # what forms of arguments, and which arrays are one, are called
 _MOST_INSIDE = 16  # functions, each in the next one
 PATIENCE = 3  # programs of one function that nobody meant to make
+MANY_OBJECTS = 8  # programs for static objects of one class that are equal only to themselves
 REMEMBERED = 64  # codes of functions
 # What the first program of the latest function of a code was made for; and of how many functions,
 # one after the other, that differ in a number from outside alone.
@@ -78,6 +79,7 @@ class Met:
         self._alone = alone  # it lives as long as one function of wg.compile
         self._asked = asked or {}  # sizes to be left open, whatever became of that
         self._made: list[dict[str, Any]] = []  # what each was made for, by what messages call it
+        self._fresh: dict[tuple[str, type], int] = {}  # programs for static objects of a class
         self._in_vain: dict[str, int] = {}  # recordings that gave nothing new, by their cause
 
     def note(self, executable: Executable, names: Sequence[str], dims: Dims | None) -> None:
@@ -86,12 +88,36 @@ class Met:
             return
         described = _described(executable, names)
         if described in self._made:  # static= asked for another one
+            self._note_static(executable, names)
             return
         self._made.append(described)
         if len(self._made) == PATIENCE:
             self._warn(_what_differs(self._made[-2], self._made[-1], dims or self._asked))
         elif len(self._made) == 1:
             self._note_first(described)
+
+    def _note_static(self, executable: Executable, names: Sequence[str]) -> None:
+        """Static arguments may have many values, but an object that is equal to itself alone makes
+        a program in every call that is given a new one: say so, once.
+        """
+        signature = executable.signature
+        marks = [ArrayType((), LEAF_MARK)] * signature.structure.count
+        given = tree.unflatten(signature.structure, marks)
+        for i in signature.static:
+            kind = type(given[i].value)
+            meant = names[i] == "self" or kind.__module__ == "builtins"
+            if meant or kind.__eq__ is not object.__eq__:
+                continue
+            count = self._fresh[names[i], kind] = self._fresh.get((names[i], kind), 1) + 1
+            if count == MANY_OBJECTS:
+                warn_user(
+                    f"compile: {self._name()} has {count} programs; its static argument "
+                    f"{names[i]!r} is another {kind.__name__} object in each, and these are equal "
+                    "only to themselves. Pass the same object in all calls, or write "
+                    f"@dataclass(frozen=True) above class {kind.__name__}. ({self._line()})",
+                    ProgramsWarning,
+                    self._line(),
+                )
 
     def _note_first(self, described: dict[str, Any]) -> None:
         """A loop over settings makes the same function anew each time, around another number: note
