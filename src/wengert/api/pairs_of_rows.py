@@ -31,6 +31,8 @@ ROWS = "n"  # what the number of rows is called here
 ROW, COLUMN, SQUARE = (ROWS,), (ROWS, "1"), (ROWS, ROWS)  # shapes in words
 _REDUCTIONS = {"sum", "mean", "max", "min", "vector_norm"}
 
+FEWEST_OUTSIDE = 5  # rows of an array that is no argument; few numbers may be anything
+
 
 def warn_of_pairs(graph: Graph, own: Collection[str], rows: str, where: str) -> None:
     """Warn where the loss that was recorded as this graph, maybe with its gradient, pairs rows, of
@@ -96,6 +98,10 @@ def _shape(node: Node) -> Shape:
     return node.type.shape if isinstance(node.type, ArrayType) else ()
 
 
+def _size(node: Node) -> int:
+    return int(node.params["value"].size)
+
+
 def _argument(node: Node) -> str:
     """The name of the argument that an input is, or is a part of."""
     return str(node.params.get("name", "")).partition(".")[0]
@@ -130,7 +136,7 @@ class _Loss:
             if (
                 node.op.kind == "elementwise"
                 and self._kinds[number] == SQUARE
-                and column in self._natural
+                and self._is_natural(column, row)
                 and row is not None
                 and (
                     self._are_two_things(column, row)
@@ -244,6 +250,48 @@ class _Loss:
             if own or not found.isdisjoint(_operands(node)):
                 found.add(number)
         return found
+
+    def _is_natural(self, column: int | None, row: int | None) -> bool:
+        """Whether nobody has written the axis of one element here, to pair rows."""
+        return column in self._natural or (
+            row is not None
+            and column in self._from_outside
+            and (column in self._of_model) != (row in self._of_model)
+            and self._has_other_numbers(self._from_outside[column], row)
+        )
+
+    @cached_property
+    def _from_outside(self) -> dict[int, list[int]]:
+        """Columns that are computed of columns alone, some of them arrays that the function reads
+        from outside; with the constants that these are.
+        """
+        found: dict[int, list[int]] = {}
+        for number, node in enumerate(self._graph.nodes):
+            if self._kinds[number] != COLUMN or _is_backward(node):
+                continue
+            columns = [i for i in _operands(node) if self._kinds[i] == COLUMN]
+            if node.op is op.constant:
+                found[number] = [number] if _size(node) >= FEWEST_OUTSIDE else []
+            elif isinstance(node.op.lower, Elementwise) and columns:
+                if all(i in found or i in self._natural for i in columns):
+                    found[number] = [c for i in columns for c in found.get(i, ())]
+        return {number: constants for number, constants in found.items() if constants}
+
+    def _has_other_numbers(self, columns: Collection[int], row: int) -> bool:
+        """Whether a row is computed of no constant that has the numbers of one of these columns:
+        `t[:, None]` and `t` are two sides of a grid.
+        """
+        known = {self._graph.nodes[i].params["value"].tobytes() for i in columns}
+        pending, seen = [row], set()
+        while pending:
+            number = pending.pop()
+            node = self._graph.nodes[number]
+            if node.op is op.constant and node.params["value"].tobytes() in known:
+                return False
+            more = [i for i in _operands(node) if i not in seen]
+            seen.update(more)
+            pending += more
+        return True
 
     @cached_property
     def _natural(self) -> set[int]:
