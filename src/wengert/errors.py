@@ -461,6 +461,12 @@ class UnusedWarning(WengertWarning):
     """
 
 
+class CaughtWarning(WengertWarning):
+    """A `try` has caught the TraceError of `float(x)` or `if x > 0`, and the function goes on: not
+    the way it goes with arrays. Write both ways, with `wg.where` or `wg.cond`.
+    """
+
+
 class LiveWarning(WengertWarning):
     """The live arrays of a TrainStep were assigned to it, or something was put in their place into
     a tree that the step has shown; both change nothing.

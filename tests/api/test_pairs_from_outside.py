@@ -24,7 +24,7 @@ WAYS = {
     "value_and_grad": lambda f: wg.compile(wg.value_and_grad(f))(p),
     "grad": lambda f: wg.compile(wg.grad(f))(p),
     "hessian": lambda f: wg.compile(wg.hessian(f))(p),
-    "LBFGS": lambda f: wg.optim.LBFGS(max_iterations=2).minimize(f, p),
+    "LBFGS": lambda f: wg.optim.LBFGS(max_iter=2).minimize(f, p),
 }
 MEANT = {
     "one shape": lambda p: np.mean((p[0] * x[:, 0] + p[1] - y) ** 2),

@@ -21,6 +21,7 @@ from wengert.core.dtypes import CHARS
 from wengert.core.number import Number, plain_operand
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
+from wengert.core.words.caught import warn_if_caught
 from wengert.core.words.float_notices import calls_numpy, raise_notices_at, told_again
 from wengert.core.words.masked import require_plain_array
 from wengert.core.words.not_arrays import require_array
@@ -40,6 +41,7 @@ class Level:
     whole: bool = False  # records every call made while it is open, also on outer Tensors
     closed: bool = False
     arrays_told: dict[int, Value]  # by id: what warnings have named, where it records
+    refused: TraceError | None = None  # the last that a Tensor of this level raised
 
     def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
         raise NotImplementedError
@@ -91,6 +93,7 @@ def enter(level: Level) -> None:
 
 def leave(level: Level) -> None:
     level.closed = True
+    level.refused = None  # it holds the frames that it went through
     _take_off(level)
 
 
@@ -125,6 +128,8 @@ def opened(level: Level) -> Iterator[None]:
     enter(level)
     try:
         yield
+        if level.refused is not None:
+            warn_if_caught(level.refused)
     except SystemError as error:
         raise_first(error)
     finally:
@@ -169,8 +174,8 @@ def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
 
 
 # What ops compute with as it is, besides Tensors, sizes and arrays. Of anything else an array is
-# made: rules ask for the shape of a list, and a Series of pandas or an array of a user's class would
-# bring a meaning of its own, as operands that are paired by labels.
+# made: rules ask for the shape of a list, and a Series of pandas or an array of a user's class
+# would bring a meaning of its own, as operands that are paired by labels.
 _TAKEN = frozenset((float, int, bool, type(None), *np.sctypeDict.values()))
 
 

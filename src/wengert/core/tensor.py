@@ -311,9 +311,10 @@ class Tensor:
         need_sizes(self.level.sizes_behind(self))
         state = "traced" if self.level.symbolic else "being differentiated"
         state = "batched by vmap" if self.level.batched else state
-        raise TraceError(
+        self.level.refused = TraceError(
             f"{what}: given a Tensor that is {state}; {reason}. {repair}. ({user_line()})"
         )
+        raise self.level.refused
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Value:
         for x in inputs:

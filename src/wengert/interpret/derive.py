@@ -12,6 +12,7 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.float_notices import noticed_at_users_lines
 from wengert.interpret.forward import Forward
+from wengert.core.words.caught import warn_if_caught
 from wengert.interpret.tape import Tape
 
 Flat: TypeAlias = Callable[..., Sequence[Value]]
@@ -29,6 +30,8 @@ def vjp_flat(function: Flat, primals: Sequence[Value]) -> tuple[list[Value], Pul
     try:
         watched = [tape.watch(x) if x.dtype.kind == "f" else x for x in primals]
         results = list(function(*watched))
+        if tape.refused is not None:
+            warn_if_caught(tape.refused)
     except SystemError as error:
         raise_first(error)
     finally:

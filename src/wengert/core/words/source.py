@@ -192,6 +192,12 @@ def _is_debuggers(frame: FrameType) -> bool:
     return str(frame.f_globals.get("__name__", "")).partition(".")[0] in _DEBUGGERS
 
 
+def is_users_own(code: CodeType) -> bool:
+    """Whether code is the user's, and no installed package's or Python's own."""
+    installed = "-packages" in code.co_filename  # site-packages, and dist-packages
+    return is_users(code) and not installed and not _is_pythons(code)
+
+
 def is_users(code: CodeType) -> bool:
     """Whether code belongs neither to Wengert nor to NumPy or SciPy."""
     known = _foreign.get(code)
