@@ -462,9 +462,8 @@ class UnusedWarning(WengertWarning):
 
 
 class CaughtWarning(WengertWarning):
-    """A `try` has caught the TraceError of `float(x)` or `if x > 0`, and the function goes on: not
-    the way it goes with arrays. Write both ways, with `wg.where` or `wg.cond`.
-    """
+    """A `try` has caught the TraceError of `float(x)` or `if x > 0`; with arrays, the function goes
+    on in another way. Write both ways, with `wg.where` or `wg.cond`."""
 
 
 class LiveWarning(WengertWarning):

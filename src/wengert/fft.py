@@ -9,4 +9,4 @@ globals().update(_functions)
 __all__ = [*_functions]  # noqa: PLE0604 (strings, from the table)
 
 explain_missing_names(globals())
-del explain_missing_names, functions, ops  # the latter were imported to fill the table
+del explain_missing_names, functions, op, ops  # the latter were imported to fill the table

@@ -119,11 +119,13 @@ def _dot(left: Sequence[Value | None], right: Sequence[Value | None]) -> float:
 
 
 def _compare(mode: str, level: int, found: float, expected: float, rtol: float) -> None:
-    error = abs(found - expected) / max(abs(expected), 1.0)
-    if not error <= rtol:  # NaN is a disagreement
+    error = abs(found - expected)
+    if not error <= rtol * max(abs(expected), 1.0):  # NaN is a disagreement
+        kind = "relative" if abs(expected) > 1.0 else "absolute"
+        error /= max(abs(expected), 1.0)
         raise AssertionError(
             f"check_grads: the {mode} derivative of order {level} is {found:.12g} along a random "
-            f"direction; differences give {expected:.12g} (relative error {error:.2g}, allowed "
+            f"direction; differences give {expected:.12g} ({kind} error {error:.2g}, allowed "
             f"{rtol:.2g}). Look at custom derivatives and at points where the function is not "
             "smooth."
         )

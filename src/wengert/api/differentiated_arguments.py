@@ -10,7 +10,7 @@ import numpy as np
 from wengert.api.trace import argument_names
 from wengert.core import tree
 from wengert.core.bind import located
-from wengert.core.dtypes import float64
+from wengert.core.dtypes import CHARS, float64, require_supported
 from wengert.core.number import Number
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
@@ -120,6 +120,8 @@ def _plain(name: str, x: Value) -> Value:
         raise _not_plain(name, type(x).__name__)
     if isinstance(x, np.ndarray) and not x.dtype.isnative:
         return x.astype(x.dtype.newbyteorder("="))
+    if x.dtype.char not in CHARS:
+        require_supported(name, "an array of the arguments", x.dtype)
     return x
 
 

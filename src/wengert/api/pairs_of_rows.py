@@ -136,6 +136,7 @@ class _Loss:
             if (
                 node.op.kind == "elementwise"
                 and self._kinds[number] == SQUARE
+                and column is not None
                 and self._is_natural(column, row)
                 and row is not None
                 and (
@@ -251,7 +252,7 @@ class _Loss:
                 found.add(number)
         return found
 
-    def _is_natural(self, column: int | None, row: int | None) -> bool:
+    def _is_natural(self, column: int, row: int | None) -> bool:
         """Whether nobody has written the axis of one element here, to pair rows."""
         return column in self._natural or (
             row is not None

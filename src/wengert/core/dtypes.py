@@ -35,9 +35,12 @@ def require_supported(name: str, which: int | str, dtype: DType) -> None:
     """Refuse an operand, given by position or in words, of a dtype that does not exist here."""
     if dtype not in SUPPORTED:
         what = f"operand {which}" if isinstance(which, int) else which
+        repair = "Convert it first, for example with x.astype(np.float32)"
+        if dtype.kind == "c":
+            repair = "Compute with its parts, x.real and x.imag, as arrays of their own"
         raise DTypeError(
             f"{name}: {what} has dtype {dtype}; it must be bool, an integer, float32 or float64. "
-            "Convert it first, for example with x.astype(np.float32)."
+            f"{repair}."
         )
 
 

@@ -289,7 +289,7 @@ class Tensor:
             self._refuse(
                 name,
                 f"order={order!r} is not recorded, elements are read row by row ('C')",
-                "Use wg.permute_dims first",
+                "Write x.T.reshape(shape[::-1]).T" if name == "reshape" else f"Write x.T.{name}()",
             )
 
     def _refuse_number(self, what: str) -> NoReturn:

@@ -341,7 +341,7 @@ def _numbers_apart(values: list[Any]) -> list[Any]:
     seen: set[int] = set()
     found = []
     for x in values:
-        if isinstance(x, np.generic) and type(x) is not Tensor:
+        if isinstance(x, np.generic):
             if id(x) in seen:
                 x = np.asarray(x) if isinstance(x, np.bool_) else x.copy()  # there is one np.True_
             seen.add(id(x))

@@ -38,6 +38,18 @@ class MultivariateNormal(Distribution):
 
     def __post_init__(self) -> None:
         factor = _value(self.factor)
+        shape = np.shape(factor)
+        if is_known(factor) and (len(shape) < 2 or shape[-1] != shape[-2]):
+            raise ShapeError(
+                f"MultivariateNormal: a factor of shape {shape} was given; (…, n, n) is needed. "
+                "Pass the lower Cholesky factor of the covariance; of standard deviations, "
+                "np.diag(std)."
+            )
+        if is_known(factor) and not (np.diagonal(factor, 0, -2, -1) > 0).all():
+            raise ValueError(
+                "MultivariateNormal: a factor whose diagonal is not all above 0 was given; that of "
+                "a Cholesky factor is. Pass wg.linalg.cholesky(covariance)."
+            )
         if is_known(factor) and np.ndim(factor) >= 2 and np.triu(factor, 1).any():
             raise ValueError(
                 "MultivariateNormal: a factor with numbers above its diagonal was given; it must "

@@ -11,7 +11,7 @@ from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.define import function
 from wengert.core.table import op
-from wengert.errors import ShapeError
+from wengert.errors import LoopError, ShapeError
 from wengert.functions.statistics import as_float
 
 # Dormand and Prince, A family of embedded Runge-Kutta formulae, 1980: where the slopes are taken,
@@ -201,5 +201,13 @@ def odeint(
 
     first = op.stop_gradient(_first_step(y0, slope_of(y0, t[0]), tolerances))
     pairs = op.stack([t[:-1], t[1:]], axis=1)
-    _, found = op.scan(interval, (y0, op.astype(first, y0.dtype)), pairs)
+    try:
+        _, found = op.scan(interval, (y0, op.astype(first, y0.dtype)), pairs)
+    except LoopError as refused:
+        failure = LoopError(
+            f"odeint: took max_steps={max_steps} steps between two times and was not through; a "
+            "slope may be NaN or infinite, or the equation stiff. Look at func(y, t), pass more "
+            "max_steps, or larger rtol and atol."
+        )
+        raise located(failure, [y0, t]) from refused
     return op.concat([op.expand_dims(y0, 0), found])

@@ -10,9 +10,9 @@ from typing import TypeAlias
 from wengert.core.bind import enter, leave, opened, raise_first
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
+from wengert.core.words.caught import warn_if_caught
 from wengert.core.words.float_notices import noticed_at_users_lines
 from wengert.interpret.forward import Forward
-from wengert.core.words.caught import warn_if_caught
 from wengert.interpret.tape import Tape
 
 Flat: TypeAlias = Callable[..., Sequence[Value]]

@@ -19,6 +19,7 @@ from wengert.core.dims import Shape, Size
 from wengert.core.number import is_traced_number
 from wengert.core.shapes import canonical_shape
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
 from wengert.errors import DTypeError, ShapeError
 from wengert.interpret.probabilities import note_probabilities
 from wengert.ops.generator import drawn
@@ -151,6 +152,11 @@ def categorical(key: Any, logits: Any, shape: Any = None, axis: int = -1) -> Any
         raise located(error, [logits])
     if logits.dtype.kind != "f":
         logits = op.astype(logits, dtypes.float32)
+    if type(logits) is not Tensor and np.isnan(logits).any():
+        raise ValueError(
+            "categorical: logits hold NaN; each must be a number or -inf. Check where they come "
+            "from, as with np.isnan(logits)."
+        )
     logits = op.moveaxis(logits, canonical_axis("categorical", axis, logits.ndim), -1)
     full = _full_shape("categorical", shape, logits[..., 0])
     noise = gumbel(key, (*full, logits.shape[-1]), logits.dtype)
@@ -315,6 +321,32 @@ def _first_of(order: Any, wanted: Shape, count: Size) -> Any:
     return op.reshape(order[:size], wanted)
 
 
+def _require_probabilities(p: Any, apart: int | None) -> None:
+    """Refuse what are no probabilities, as NumPy does; and too few of them that are not 0, where so
+    many options are drawn apart.
+    """
+    wrong = p[~(p >= 0)]  # NaN, too
+    if wrong.size:
+        raise ValueError(
+            f"choice: p holds {wrong[0]}; probabilities are 0 or more. Check where they come from."
+        )
+    total = float(np.sum(p, dtype=np.float64))
+    if not abs(total - 1) <= _SUM_ERROR:
+        raise ValueError(
+            f"choice: the sum of p is {total:.9g}; probabilities have the sum 1. Write p / np.sum(p)."
+        )
+    possible = np.count_nonzero(p)
+    if apart is not None and possible < apart:
+        raise ValueError(
+            f"choice: {apart} were to be drawn without replacement, and p has {possible} "
+            "probabilities that are not 0; there must be enough of them. Draw fewer, or with "
+            "replace=True."
+        )
+
+
+_SUM_ERROR = 1e-3  # what rounding of many float32 may leave
+
+
 def _places(key: Any, count: Size, wanted: Shape, replace: bool, p: Any) -> Any:
     if p is None:
         if replace:
@@ -327,6 +359,8 @@ def _places(key: Any, count: Size, wanted: Shape, replace: bool, p: Any) -> Any:
             "each is needed. Pass a vector of them."
         )
         raise located(error, [p])
+    if isinstance(p, np.ndarray):
+        _require_probabilities(p, None if replace else math.prod(map(int, wanted)))
     with np.errstate(divide="ignore"):  # of what is never drawn
         logits = op.log(op.astype(p, dtypes.float64))
     if replace:

@@ -27,6 +27,7 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.words.source import user_line
+from wengert.core.words.unused_results import warn_if_dropped
 from wengert.errors import DTypeError, MissingAttribute, ShapeError
 from wengert.ops.getitem import KeyEntry, basic, entries_of
 
@@ -393,6 +394,11 @@ class Chosen:
             found = _updated(way, self._x, self._key, values)
             if isinstance(found, np.ndarray) and (found is self._x or found.base is not None):
                 return np.array(found)  # apart from the array and the values
+            if type(self._x) is Tensor:
+                warn_if_dropped(
+                    f"x.at[…].{way}(…): given a Tensor, which is never changed in place; the "
+                    f"result is a new one, and nothing reads it. Write x = x.at[…].{way}(…)."
+                )
             return found
         except Exception as error:
             told = located(error, [self._x, self._key, values])

@@ -104,7 +104,7 @@ class Met:
         marks = [ArrayType((), LEAF_MARK)] * signature.structure.count
         given = tree.unflatten(signature.structure, marks)
         for i in signature.static:
-            kind = type(given[i].value)
+            kind: Any = type(given[i].value)
             meant = names[i] == "self" or kind.__module__ == "builtins"
             if meant or kind.__eq__ is not object.__eq__:
                 continue

@@ -177,6 +177,8 @@ def joining(name: str) -> str:
     if name in ("np.r_", "np.c_"):
         other = "wg.concat([x, y])" if name == "np.r_" else "wg.stack([x, y], axis=1)"
         return f"Write {name}[wg.array([a, b]), c], or {other} for sizes that are not known"
+    if name in ("np.require", "np.ascontiguousarray", "np.asfortranarray", "np.asarray_chkfinite"):
+        return "Leave it out: a Tensor has no order in memory"
     found = function_of_wg(name)
     if name.rpartition(".")[2] in found:
         return f"{found}, which takes lists of Tensors, too"

@@ -1,5 +1,5 @@
-"""Results that nothing reads. Whoever writes `v /= s` means to change the array that v names, and
-whoever loads into a model means to change that model; neither is ever changed in place.
+"""Results that nothing reads. Whoever writes `v /= s` or `x.at[i].set(v)` means to change the array,
+and whoever loads into a model means to change that model; neither is ever changed in place.
 """
 
 from __future__ import annotations
@@ -44,17 +44,29 @@ def warn_if_dropped(text: str) -> None:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame.f_code):
         frame = frame.f_back
-    if frame is not None and _is_dropped(frame.f_code, frame.f_lasti):
+    if frame is None:
+        return
+    key = frame.f_code, frame.f_lasti
+    if key not in _dropped:
+        _dropped[key] = _is_dropped(*key)
+    if _dropped[key]:
         warn_user(text, UnusedWarning, Line(frame.f_code.co_filename, frame.f_lineno))
 
 
 def _is_dropped(code: CodeType, place: int) -> bool:
+    """Whether a call is a statement of its own, outside of `try` and `with`."""
     if code.co_exceptiontable:
         entries = getattr(Bytecode(code), "exception_entries", ())
         if any(each.start <= place < each.end for each in entries):
             return False
-    behind = (each.opname for each in get_instructions(code) if each.offset > place)
-    return next(behind, "") == "POP_TOP"
+    listed = list(get_instructions(code))
+    # A place may lie in the cache behind an instruction, which is not listed.
+    call = sum(each.offset <= place for each in listed) - 1
+    is_call = listed[call].opname.startswith("CALL")
+    return is_call and call + 1 < len(listed) and listed[call + 1].opname == "POP_TOP"
+
+
+_dropped: dict[tuple[CodeType, int], bool] = {}  # by code and place
 
 
 def _unread(code: CodeType, place: int) -> str | None:

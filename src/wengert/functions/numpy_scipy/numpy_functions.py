@@ -158,7 +158,12 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return op.sum(diagonal(x, offset, axis1, axis2), -1)
 
 
-def pad(x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
+def pad(
+    x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0, **others: Any
+) -> Any:
+    if others:
+        given = ", ".join(f"{name}={value!r}" for name, value in others.items())
+        _refuse("pad", f"mode={mode!r} with {given}", "Join the parts with wg.concat")
     if mode == "constant" and np.ndim(constant_values) == 0:
         widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
         return op.pad(x, tuple(map(tuple, widths)), constant_values)
@@ -282,12 +287,17 @@ def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
 
 def allclose(
     x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> bool:
-    return bool(op.all(isclose(x, y, rtol, atol, equal_nan)))
+) -> Any:
+    return _answer(op.all(isclose(x, y, rtol, atol, equal_nan)))
 
 
-def array_equal(x: Any, y: Any) -> bool:
-    return np.shape(x) == np.shape(y) and bool(op.all(op.equal(x, y)))
+def array_equal(x: Any, y: Any) -> Any:
+    return np.shape(x) == np.shape(y) and _answer(op.all(op.equal(x, y)))
+
+
+def _answer(found: Any) -> Any:
+    """A bool of Python's where the value is known."""
+    return found if isinstance(found, Tensor) else bool(found)
 
 
 # Products.

@@ -95,7 +95,7 @@ hsplit vsplit dsplit                  | ary indices_or_sections
 flip                                  | m axis
 fliplr flipud                         | m
 roll                                  | a shift axis
-pad                                   | array pad_width mode constant_values
+pad                                   | array pad_width mode constant_values end_values stat_length reflect_type
 tile                                  | A reps>repetitions
 repeat                                | a repeats axis
 tril triu                             | m k
@@ -176,7 +176,7 @@ _REPAIRS = {
     "out": "Give the result a name instead",
     "initial": "Combine it with the result instead",
     "dtype": "Convert the result with astype",
-    "order": "Transpose it first",
+    "order": "Of order='F', write x.T.reshape(shape[::-1]).T",
     "copy": "A Tensor is never changed in place: write x = np.nan_to_num(x)",
 }
 _CHOSEN_MEAN = "wg.sum(wg.where(mask, x, 0), axis) / wg.sum(mask, axis)"
