@@ -36,6 +36,7 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "multigammaln: half a size": lambda: wg.multigammaln(3.0, 1.5),
     "jn: half an order": lambda: wg.jn(0.5, 3.0),
     "logsumexp: weights": lambda: wg.logsumexp(np.ones(3), b=np.ones(3)),
+    "odeint: slopes that are NaN": lambda: wg.odeint(lambda y, t: y * np.nan, 1.0, [0.0, 1.0]),
     "odeint: one time": lambda: wg.odeint(lambda y, t: -y, 1.0, 3.0),
     "odeint: times that rise and fall": lambda: wg.odeint(lambda y, t: -y, 1.0, [0.0, 1.0, 0.5]),
     "odeint: a slope of another shape": lambda: wg.odeint(lambda y, t: y[0], line, [0.0, 1.0]),
@@ -109,6 +110,12 @@ DRAWS: dict[str, Callable[[], Any]] = {
     "random.choice: of none": lambda: wg.random.choice(key, 0),
     "random.fold_in: a generator": lambda: wg.random.fold_in(wg.random.Generator(key), 3),
     "random.choice: a float": lambda: wg.random.choice(key, 3.5),
+    "random.choice: a negative probability": lambda: wg.random.choice(key, 2, p=[-0.5, 1.5]),
+    "random.choice: weights": lambda: wg.random.choice(key, 2, p=[1.0, 2.0]),
+    "random.choice: more than can be drawn": lambda: wg.random.choice(
+        key, 3, (2,), replace=False, p=[1.0, 0.0, 0.0]
+    ),
+    "random.categorical: NaN": lambda: wg.random.categorical(key, np.array([0.0, np.nan])),
     "random.choice: too few probabilities": lambda: wg.random.choice(key, 3, p=np.ones(2)),
 }
 DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
@@ -120,6 +127,12 @@ DISTRIBUTIONS: dict[str, Callable[[], Any]] = {
     "distributions.Normal: an attribute of others": lambda: Normal().rsample,  # type: ignore[attr-defined]
     "distributions.Categorical: a negative class": lambda: Categorical(line).log_prob(-1),
     "distributions.Categorical: one number": lambda: Categorical(0.5).log_prob(0),
+    "distributions.MultivariateNormal: deviations": lambda: MultivariateNormal(
+        np.zeros(2), np.ones(2)
+    ),
+    "distributions.MultivariateNormal: a negative diagonal": lambda: MultivariateNormal(
+        np.zeros(2), -np.eye(2)
+    ),
     "distributions.MultivariateNormal: a covariance": lambda: MultivariateNormal(
         np.zeros(2), np.ones((2, 2))
     ),

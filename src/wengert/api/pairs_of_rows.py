@@ -273,9 +273,10 @@ class _Loss:
             columns = [i for i in _operands(node) if self._kinds[i] == COLUMN]
             if node.op is op.constant:
                 found[number] = [number] if _size(node) >= FEWEST_OUTSIDE else []
-            elif isinstance(node.op.lower, Elementwise) and columns:
-                if all(i in found or i in self._natural for i in columns):
-                    found[number] = [c for i in columns for c in found.get(i, ())]
+                continue
+            known = all(i in found or i in self._natural for i in columns)
+            if isinstance(node.op.lower, Elementwise) and columns and known:
+                found[number] = [c for i in columns for c in found.get(i, ())]
         return {number: constants for number, constants in found.items() if constants}
 
     def _has_other_numbers(self, columns: Collection[int], row: int) -> bool:

@@ -333,7 +333,8 @@ def _require_probabilities(p: Any, apart: int | None) -> None:
     total = float(np.sum(p, dtype=np.float64))
     if not abs(total - 1) <= _SUM_ERROR:
         raise ValueError(
-            f"choice: the sum of p is {total:.9g}; probabilities have the sum 1. Write p / np.sum(p)."
+            f"choice: the sum of p is {total:.9g}; probabilities have the sum 1. Pass "
+            "p / np.sum(p)."
         )
     possible = np.count_nonzero(p)
     if apart is not None and possible < apart:

@@ -158,12 +158,7 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return op.sum(diagonal(x, offset, axis1, axis2), -1)
 
 
-def pad(
-    x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0, **others: Any
-) -> Any:
-    if others:
-        given = ", ".join(f"{name}={value!r}" for name, value in others.items())
-        _refuse("pad", f"mode={mode!r} with {given}", "Join the parts with wg.concat")
+def pad(x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Any:
     if mode == "constant" and np.ndim(constant_values) == 0:
         widths = np.broadcast_to(np.asarray(pad_width), (x.ndim, 2)).tolist()
         return op.pad(x, tuple(map(tuple, widths)), constant_values)

@@ -95,7 +95,7 @@ hsplit vsplit dsplit                  | ary indices_or_sections
 flip                                  | m axis
 fliplr flipud                         | m
 roll                                  | a shift axis
-pad                                   | array pad_width mode constant_values end_values stat_length reflect_type
+pad                                   | array pad_width mode constant_values !end_values
 tile                                  | A reps>repetitions
 repeat                                | a repeats axis
 tril triu                             | m k
@@ -177,6 +177,7 @@ _REPAIRS = {
     "initial": "Combine it with the result instead",
     "dtype": "Convert the result with astype",
     "order": "Of order='F', write x.T.reshape(shape[::-1]).T",
+    "end_values": "Join the parts with wg.concat",
     "copy": "A Tensor is never changed in place: write x = np.nan_to_num(x)",
 }
 _CHOSEN_MEAN = "wg.sum(wg.where(mask, x, 0), axis) / wg.sum(mask, axis)"
