@@ -1,5 +1,5 @@
-"""Results that nothing reads. Whoever writes `v /= s` or `x.at[i].set(v)` means to change the array,
-and whoever loads into a model means to change that model; neither is ever changed in place.
+"""Results that nothing reads. Whoever writes `v /= s` or `x.at[i].set(v)` means to change the
+array, and whoever loads into a model means to change that model; neither is changed in place.
 """
 
 from __future__ import annotations
