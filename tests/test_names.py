@@ -23,6 +23,7 @@ MODULES = {
     "linalg": "wg.linalg, and the ops of that name",
     "random": "wg.random, and the ops of that name",
     "dropout": "the layer, and the function that it calls",
+    "__main__": "`python -m` of the package, and of its command",
 }
 
 

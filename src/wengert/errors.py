@@ -294,9 +294,8 @@ class AlikeWarning(WengertWarning):
 
 class CaptureWarning(WengertWarning):
     """What a function reads from outside its arguments is too much to be compared in every call, or
-    changes without changing the program, which is recorded again each time; or it is a table of
-    pandas, polars or xarray, or a tensor or network of torch, whose numbers are not compared at
-    all.
+    changes without changing the program, which is recorded again each time; or it is a table or
+    tensor of another library, pandas or torch, whose numbers are not compared at all.
     """
 
 
@@ -323,8 +322,7 @@ class RowOrderWarning(WengertWarning):
     """Two frames or series of pandas have the same labels of rows in different orders. Rows are
     paired by their places, as NumPy does it.
 
-    `fit(step, (df.sample(frac=1), y))` pairs rows that do not belong together; `y.loc[x.index]` is
-    y in the order of x.
+    `y.loc[x.index]` is y in the order of x.
     """
 
 
@@ -470,8 +468,7 @@ class LiveWarning(WengertWarning):
     """The live arrays of a TrainStep were assigned to it, or something was put in their place into
     a tree that the step has shown; both change nothing.
 
-    `best = step.model` is no snapshot: training goes on in these arrays. `best =
-    wg.tree.copy(step.model)` is one.
+    `best = wg.tree.copy(step.model)` is a snapshot; `best = step.model` goes on changing.
     """
 
 
@@ -485,8 +482,7 @@ class RankWarning(WengertWarning):
 class UnsharedWarning(WengertWarning):
     """A process that was started as one of several ranks trains by itself, and so do the others.
 
-    `TrainStep(…, ranks=wg.parallel.mpi())` shares each step. Where every rank is to train something
-    of its own, `ranks="alone"` says so.
+    `ranks=wg.parallel.mpi()` shares each step; `ranks="alone"` says that each trains its own.
     """
 
 
@@ -494,13 +490,11 @@ class StackedWarning(WengertWarning):
     """All members of an ensemble were given a batch, or a part of one, that looks like a stack, one
     for each member; or a state that looks like a stack of states.
 
-    `ensemble(wg.train.each(x), wg.train.each(y))` gives x[i] and y[i] to member i, and
-    `state=wg.train.each(state)` state[i].
+    `wg.train.each(x)` gives x[i] to member i, and `state=wg.train.each(state)` gives state[i].
     """
 
 
 class SweepWarning(WengertWarning):
-    """Some settings of a sweep failed, or a group of them did as a whole; or all seeds gave the
-    same numbers; or a setting went on with the step of another one; or the folder holds results of
-    another grid, or files that cannot be read.
+    """Settings of a sweep failed, alone or as a group; all seeds gave the same numbers; a setting
+    went on with the step of another one; or the folder holds another grid, or unreadable files.
     """

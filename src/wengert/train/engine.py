@@ -25,10 +25,10 @@ from wengert.train.mistakes.given_trees import GivenTrees
 from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
-from wengert.train.recorded.mixed_rows import rows_are_shuffled
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
 from wengert.train.recorded.outside_layers import warn_of_outside_layers
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
+from wengert.train.recorded.rows_of_data import rows_are_shuffled
 from wengert.train.recorded.scalars import Row, Scalars
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.step_arrays import (

@@ -13,7 +13,7 @@ from wengert.api.trace import Dims
 from wengert.runtime.entries.entry import Entry, never
 from wengert.runtime.executable import Executable
 from wengert.train.batch import ModelForm, open_sizes
-from wengert.train.recorded.mixed_rows import telling_of_mixed_rows
+from wengert.train.recorded.rows_of_data import telling_of_mixed_rows
 
 
 class LivePrograms:

@@ -23,7 +23,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.reads import reads_of
-from wengert.train.shared_parts import SharedParts
+from wengert.train.mistakes.shared_parts import SharedParts
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Mark: TypeAlias = tuple[int, ...]

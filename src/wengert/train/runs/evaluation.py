@@ -12,7 +12,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.dims import Shape
 from wengert.errors import ShapeError
-from wengert.train.recorded.mixed_rows import rows_of_data
+from wengert.train.recorded.rows_of_data import rows_of_data
 
 
 def is_same_function(f: Any, other: Any) -> bool:
