@@ -3,8 +3,10 @@
 nodes     no region is left, every node says to which it belonged, outputs are different nodes
 members   every node that kernels compute is a member of one, its owner
 reads     what a kernel reads is there before: an argument, a constant, or what another wrote
+down      sums down the rows of a kernel go over all axes that its rows do not, and are read by
+          others only, when all rows are done
 commit    kernels that write over arguments come last, behind all that may fail
-splits    workers divide a loop that is there, and no fold but a single long row
+splits    workers divide a loop that is there, and no fold but where parts of it are left in memory
 slots     arrays that live at the same time have words of their own
 places    and bytes of their own
 """
@@ -58,6 +60,7 @@ def _check_kernels(program: Program, layout: Layout | None) -> None:
     _check_reads(program)
     _check_commit(program)
     for kernel in program.kernels:
+        _check_down(program, kernel)
         _check_split(program, kernel)
         for body in kernel.bodies:
             _check_kernels(body, layout)
@@ -129,9 +132,28 @@ def _check_commit(program: Program) -> None:
             _require(not late, "commit", f"k{k} writes what k{late} read later")
 
 
+def _check_down(program: Program, kernel: Kernel) -> None:
+    if not kernel.down:
+        return
+    others = tuple(axis for axis in range(len(kernel.domain)) if axis not in kernel.folded)
+    held = kernel.kind == "rows" and not kernel.gated and set(kernel.down) <= set(kernel.members)
+    _require(held, "down", f"sums down the rows of {kernel.kind}, or of no members")
+    for number in kernel.down:
+        node = program.node(number)
+        shapes = [program.graph.type(i).shape for i in node.operands if i is not None]
+        across = is_fold(node) and node.params["axes"] == others and shapes == [kernel.domain]
+        _require(across, "down", f"%{number} does not go over axes {others} of {kernel.domain}")
+    for number in kernel.members:
+        early = [v.root[0] for v in program.operand_views(number) if v.root[0] in kernel.down]
+        _require(not early, "down", f"%{number} reads a sum before all rows are done")
+    placed = kernel.partial is not None or not program.order
+    _require(placed, "down", "sums of blocks of rows have no word")
+
+
 def _check_split(program: Program, kernel: Kernel) -> None:
     if kernel.split is None:
         return
+    _require(not kernel.down or kernel.split == 0, "splits", "a sum down the rows is divided")
     if kernel.kind == "special":
         divisible = special_of(program.node(kernel.members[0])).units is not None
         _require(divisible, "splits", "a kernel of its own is divided that has no units")

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import cast
 
+from wengert.codegen import sums_down
 from wengert.codegen.commit_region import gate, joins_operands
 from wengert.codegen.cost.costly import is_costly
 from wengert.codegen.flatten import flatten
@@ -337,13 +338,20 @@ class _Fusion:
         kind: KernelKind = "rows" if node.order == "lanes" else "columns"
         for k in self.candidates(number, node):
             kernel = self.kernels[k]
-            if kernel.kind not in ("map", kind) or kernel.domain != shape:
+            if self.joins_rows(k, number):
+                kernel.down.append(number)
+                self.join_kernel(k, number)
+                return
+            down = sums_down.turns(self.program, k, kernel, axes) if kind == "rows" else None
+            turned: tuple[str, ...] = ("columns",) if down else ()
+            if kernel.kind not in ("map", kind, *turned) or kernel.domain != shape:
                 continue
             if kernel.kind == kind and kernel.folded != axes:  # a fold may go over no axes, too
                 continue
             if not self.can_fold(k, kernel, source, axes, kind):
                 continue
             kernel.kind, kernel.folded = kind, axes
+            kernel.down += down or ()
             self.join_kernel(k, number)
             return
         if (
@@ -356,6 +364,13 @@ class _Fusion:
         self.add(Growing(kind, shape, [number], axes), number)
         if kind == "rows" and len(axes) > 1:
             self.move_in(source)
+
+    def joins_rows(self, k: int, fold: int) -> bool:
+        """Whether a kernel along rows takes in a fold that goes from row to row."""
+        kernel = self.kernels[k]
+        return sums_down.joins(
+            self.program, k, kernel, fold, lambda rows, view: is_read_in_place(self.program, rows, view, True)
+        )
 
     def move_in(self, source: int) -> None:
         """Let the newest kernel, of a fold over several axes, compute what it alone reads: where
@@ -382,7 +397,7 @@ class _Fusion:
         if view is not None and k in self.owners(view.root):
             if view.root in self.program.joined:
                 return False
-            trial = Growing(kernel.kind, kernel.domain, kernel.members, axes)
+            trial = replace(kernel, folded=axes)
             if not is_read_in_place(self.program, trial, view, True):
                 return False
         if kind == "rows" and len(axes) > 1:

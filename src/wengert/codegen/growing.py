@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wengert.codegen.kernel import Kernel, KernelKind, Program
 from wengert.codegen.views import Root
@@ -33,6 +33,7 @@ class Growing:
     folded: tuple[int, ...] = ()
     region: int = 0
     bodies: tuple[Program, ...] = ()
+    down: list[int] = field(default_factory=list)  # of its members
 
     @property
     def outer(self) -> Shape:
@@ -46,6 +47,7 @@ class Growing:
             self.domain,
             tuple(self.members),
             self.folded,
+            tuple(self.down),
             self.region,
             self.bodies,
             stores,

@@ -4,7 +4,7 @@
                 another array, or nowhere (computed wherever it is read)
     Kernel   =  map      for i in domain: the members at i
              |  rows     the same, with folds over the last axes; results of a fold may be read in
-                         the same row
+                         the same row; and with sums down the rows, read when all are done
              |  columns  the same, with folds over other axes; results are read when the column is
                          finished
              |  gemm     a contraction, and members at each element of its result
@@ -58,6 +58,7 @@ class Kernel:
     domain: Shape
     members: tuple[int, ...]  # nodes it computes, in order
     folded: tuple[int, ...] = ()  # axes of the domain its folds go over
+    down: tuple[int, ...] = ()  # of rows: members that are sums over all other axes
     region: int = 0  # of its members: what is recomputed together; 0 is the program itself
     bodies: tuple[Program, ...] = ()  # of a loop or branch
     # What is in memory: known when all members are.
@@ -72,7 +73,7 @@ class Kernel:
     apart: bool = False  # whether another worker may run it while others run its neighbours
     scratch: tuple[tuple[int, Size], ...] = ()  # (slot, bytes) while it runs
     step: int | None = None  # of a loop that prints: the slot that has the number of the step
-    partial: int | None = None  # of a fold that is split: the slot of what its parts come to
+    partial: int | None = None  # of a fold in parts: the slot of what these come to
 
     @property
     def by_workers(self) -> bool:

@@ -24,7 +24,7 @@ def is_read_in_place(program: Program, kernel: Growing, view: StridedView, full:
     number = view.root[0]
     shape = program.root_type(view.root).shape
     computed_full = shape == kernel.domain and not is_fold(program.node(number))
-    if view.offset != 0:
+    if view.offset != 0 or number in kernel.down:
         return False
     if full and computed_full:
         return view.strides == row_major(kernel.domain)

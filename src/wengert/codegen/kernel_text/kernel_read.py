@@ -362,6 +362,7 @@ class KernelReader(GraphReader):
 
         return {
             "along": ("folded", lambda: self.listed(self.count)),
+            "down": ("down", lambda: tuple(number for number, _ in arrays())),
             "region": ("region", self.count),
             "reads": ("reads", arrays),
             "stores": ("stores", arrays),

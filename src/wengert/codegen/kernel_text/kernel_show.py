@@ -30,6 +30,7 @@ are the result of: ``%3``, ``%3.1`` for one of several, ``copy(%3)`` for a copy 
     of %3 at 0, %4 at 12        an output in pieces: which these are, and where each begins
 
     along 0, 1                  of a kernel: the axes its folds go over
+    down %5                     members of rows that are summed over all other axes
     region 2                    that of its members
     reads %1, stores %3         arrays in memory
     keeps %3                    members remembered along a row
@@ -291,6 +292,7 @@ def _kernel_head(program: Program, k: int) -> str:
             parts.append(word)
 
     clause("along", kernel.folded)
+    clause("down", (f"%{number}" for number in kernel.down))
     clause("region", [kernel.region] if kernel.region else [])
     clause("reads", roots(kernel.reads))
     clause("stores", roots(kernel.stores))

@@ -10,6 +10,7 @@ from wengert.codegen.llvm.loops.axis_groups import collapsed
 from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.numerics import BLOCK, LANES
 from wengert.codegen.options import Options
+from wengert.codegen.sums_down import columns_of
 from wengert.codegen.targets.cpu.splitting import PART, is_partial
 from wengert.core.dims import Size, product
 
@@ -62,7 +63,7 @@ def _with_scratch(program: Program, slots: list[Slot], first: int) -> Program:
             special = special_of(node)
             memory = Arena() if special.units is None else Workspace()
             scratch.append((slot(memory), special.scratch(types, node.params)))
-        elif kernel.kind in ("rows", "columns") and is_partial(kernel, collapsed(program, kernel)):
+        elif kernel.down or _is_partial(program, kernel):
             partial = slot(Arena())
             scratch.append((partial, _bytes_of_parts(program, kernel)))
         bodies = tuple(_with_scratch(body, slots, first) for body in kernel.bodies)
@@ -72,12 +73,29 @@ def _with_scratch(program: Program, slots: list[Slot], first: int) -> Program:
     return replace(program, kernels=tuple(kernels))
 
 
+def _is_partial(program: Program, kernel: Kernel) -> bool:
+    return kernel.kind in ("rows", "columns") and is_partial(kernel, collapsed(program, kernel))
+
+
 def _bytes_of_parts(program: Program, kernel: Kernel) -> Size:
     """What the parts of a fold come to: of a long row a vector for each, of columns the sums of all
     of them for each block of rows.
     """
+    kernel = columns_of(kernel) if kernel.down else kernel
     folds = [program.root_type((i, 0)) for i in kernel.members if is_fold(program.node(i))]
     if kernel.kind == "rows":
         return -(-product(kernel.domain) // PART) * len(folds) * LANES * 8
-    rows = product(tuple(kernel.domain[axis] for axis in kernel.folded))
-    return -(-rows // BLOCK) * product(kernel.outer) * sum(each.dtype.itemsize for each in folds)
+    rows, columns = product(tuple(kernel.domain[a] for a in kernel.folded)), product(kernel.outer)
+    assert isinstance(columns, int)
+    return _bytes_of_blocks(rows, columns, sum(each.dtype.itemsize for each in folds))
+
+
+def _bytes_of_blocks(rows: Size, columns: int, size: int) -> Size:
+    """Sums of so many bytes for each column, of each block of rows; a little more where it is not
+    known how many blocks there are.
+
+    >>> _bytes_of_blocks(65, 20, 4), _bytes_of_blocks(wg.Dim("n"), 20, 4)
+    (256, 2*n + 128)
+    """
+    one = -(-columns // LANES) * LANES * size
+    return -(-rows // BLOCK) * one if isinstance(rows, int) else rows * -(-one // BLOCK) + one

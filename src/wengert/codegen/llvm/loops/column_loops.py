@@ -86,14 +86,8 @@ class ColumnLoops(FoldingLoops):
 
     def place_of_part(self, row: Index, fold: int, column: Index) -> str:
         """Where the sums of a block lie, from a column on."""
-        assert self.kernel.partial is not None
         assert self.last is not None
-        code, sizes = self.code, [self.dtype(i).itemsize for i in self.folds]
-        room, columns = self.frame.word(self.kernel.partial, "ptr"), self.extents[self.last]
-        before = code.mul(code.mul(code.div(row, BLOCK), columns), sum(sizes))
-        before = code.add(before, code.mul(columns, sum(sizes[:fold])))
-        at = code.let(f"getelementptr i8, ptr {room}, i64 {before}")
-        return code.address(at, column, self.dtype(self.folds[fold]))
+        return self.place_of_block(self.folds, self.extents[self.last], row, fold, column)
 
     def write_end_of_parts(self, name: str) -> None:
         """void(frame): the function that ends columns in blocks. It adds up what the blocks came
@@ -101,7 +95,7 @@ class ColumnLoops(FoldingLoops):
         """
         self.prepare()
         self.tiles({}, added=True)
-        self.code.function(name, "ptr noalias %frame")
+        self.code.function(name, self.params.replace("ptr %frame", "ptr noalias %frame"))
 
     # One vector of columns after the other.
 
@@ -174,13 +168,13 @@ class ColumnLoops(FoldingLoops):
         code, (first, end) = self.code, self.bounds[self.last]
         columns = self.extents[self.last]
         whole = isinstance(columns, int) and columns % LANES == 0  # shares are whole vectors
-        masked = len(self.kernel.members) >= LONG and not whole
+        masked = (added or len(self.kernel.members) >= LONG) and not whole
         main = end if masked or whole else code.let(f"and i64 {end}, {-LANES}")
 
         def mask_at(j: Index) -> Vector | None:
             return code.first_lanes(code.sub(end, j)) if masked else None
 
-        levels = self.levels()
+        levels = max(self.levels(), 2) if added else self.levels()
         width = self.tile_width(levels)
         # As much as for many columns: functions that differ in numbers only are alike.
         most = self.widest(levels)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
+from wengert.codegen.kernel import is_fold
 from wengert.codegen.llvm.loops.accumulators import closed, opened, taken
 from wengert.codegen.llvm.loops.idle_sums import conditions
 from wengert.codegen.llvm.loops.maps import Loops
@@ -13,7 +14,7 @@ from wengert.codegen.llvm.loops.members import group_stride
 from wengert.codegen.llvm.text.instructions import Instructions
 from wengert.codegen.llvm.text.positions import Position
 from wengert.codegen.llvm.text.vectors import Index, Vector
-from wengert.codegen.numerics import GROUP
+from wengert.codegen.numerics import BLOCK, GROUP, LANES
 from wengert.core.dtypes import DType, bool_
 from wengert.core.lowering import Fold
 from wengert.core.types import ArrayType
@@ -26,7 +27,7 @@ class FoldingLoops(Loops):
         """Whether a member is computed at every place of the domain."""
         node = self.program.node(number)
         assert isinstance(node.type, ArrayType)
-        return number not in self.folds and node.type.shape == self.kernel.domain
+        return not is_fold(node) and node.type.shape == self.kernel.domain
 
     def reads_along(self, group: int) -> bool:
         """Whether all that is read lies side by side along a group of axes, or is the same."""
@@ -34,7 +35,7 @@ class FoldingLoops(Loops):
         for number in self.kernel.members:
             node = program.node(number)
             assert isinstance(node.type, ArrayType)
-            shape = domain if number in self.folds else node.type.shape
+            shape = domain if is_fold(node) else node.type.shape
             for view in program.operand_views(number):
                 if (
                     len(view.strides) != len(shape)
@@ -83,6 +84,21 @@ class FoldingLoops(Loops):
         if mask is None or not masked:
             return value
         return Instructions(self.code, dtype).select(mask, value, self.identity(number))
+
+    def place_of_block(
+        self, folds: Sequence[int], columns: Index, row: Index, fold: int, column: Index
+    ) -> str:
+        """Where the sums of the block that begins with a row lie, of one of the folds from a column
+        on; there is room for whole vectors.
+        """
+        assert self.kernel.partial is not None
+        code, sizes = self.code, [self.dtype(i).itemsize for i in folds]
+        wide = code.mul(code.div(code.add(columns, LANES - 1), LANES), LANES)
+        before = code.mul(code.mul(code.div(row, BLOCK), wide), sum(sizes))
+        before = code.add(before, code.mul(wide, sum(sizes[:fold])))
+        room = self.frame.word(self.kernel.partial, "ptr")
+        at = code.let(f"getelementptr i8, ptr {room}, i64 {before}")
+        return code.address(at, column, self.dtype(folds[fold]))
 
     def fold_of(self, number: int) -> Fold:
         found = self.program.node(number).op.lower

@@ -100,6 +100,7 @@ class _KernelKey:
         first = (kernel.kind, kernel.domain, kernel.folded, kernel.split, kernel.gated)
         stores = tuple([self.stored(root) for root in kernel.stores])
         members = tuple([self.member(number) for number in kernel.members])
+        down = tuple([self.members[number] for number in kernel.down])
         kept = tuple([self.members[number] for number in kernel.kept])
         shared = None if kernel.shared is None else self.members[kernel.shared[0]]
         words = [self.number(WORD, slot) for slot, _ in kernel.scratch]
@@ -108,7 +109,8 @@ class _KernelKey:
         if kernel.partial is not None:
             words.append(self.number(WORD, kernel.partial))
         outputs = [self.output(root) for root in kernel.stores] if checking else ()
-        return (*first, stores, members, kept, shared, tuple(words), checking, tuple(outputs))
+        places = (stores, members, down, kept, shared)
+        return (*first, *places, tuple(words), checking, tuple(outputs))
 
     def number(self, what: str, value: int) -> int:
         """Which of the kernel's numbers this is."""

@@ -49,9 +49,10 @@ class Loops:
             self.frame.size(product(tuple(self.kernel.domain[axis] for axis in group)))
             for group in self.groups
         ]
-        self.folds = [i for i in self.kernel.members if is_fold(program.node(i))]
+        folds = (i for i in self.kernel.members if is_fold(program.node(i)))
+        self.folds = [i for i in folds if i not in self.kernel.down]
         self.bounds: list[tuple[Index, Index]] = [(0, n) for n in self.extents]
-        if by_workers and self.kernel.split is not None:
+        if by_workers and self.kernel.split is not None and not self.kernel.down:
             extent = self.extents[self.kernel.split]
             along = self.kernel.split == vector_group(self.kernel, self.groups)
             part = PART if self.kernel.kind == "rows" else BLOCK

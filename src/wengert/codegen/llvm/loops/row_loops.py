@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeAlias
 
 from wengert.codegen.cost.costly import is_costly
 from wengert.codegen.llvm.loops.folds import FoldingLoops
+from wengert.codegen.llvm.text.positions import Position
 from wengert.codegen.llvm.text.vectors import Index, Vector
 from wengert.codegen.numerics import BLOCK, GROUP, LANES
-from wengert.codegen.targets.cpu.splitting import PART, is_partial, is_short, vector_group
+from wengert.codegen.targets.cpu.splitting import PART, chunk, is_partial, is_short, vector_group
 
 # From a place on, with a mask.
 RowElements: TypeAlias = Callable[[Index, Vector | None], list[Vector]]
@@ -23,6 +24,8 @@ _UNROLLED = 4  # vectors of a block that are taken in one after the other, witho
 class RowLoops(FoldingLoops):
     """One function for one kernel of kind rows."""
 
+    sums_down: Mapping[int, str]  # of each sum down the rows: where those of this block begin
+
     def body(self) -> None:
         """Row by row, as often along each as folds follow from one another.
 
@@ -30,6 +33,8 @@ class RowLoops(FoldingLoops):
             for depth in 0 … deepest:  # of a member: how many folds lie behind it in turn
                 compute and store members of the row as a whole that are known now
                 go along the row: folds of this depth take in elements, members are stored
+
+        Where sums go down the rows too, rows come in blocks.
         """
         inner = [g for g, group in enumerate(self.groups) if group[0] in self.kernel.folded]
         (last,) = inner
@@ -50,7 +55,53 @@ class RowLoops(FoldingLoops):
                 self.finish_row(found, last, depths, depth)
                 self.row_loop(found, last, depths, depth)
 
-        self.nest([g for g in range(len(self.groups)) if g not in inner], row)
+        outer = [g for g in range(len(self.groups)) if g not in inner]
+        if self.kernel.down:
+            self.blocks_of_rows(outer, last, row)
+        else:
+            self.nest(outer, row)
+
+    def blocks_of_rows(
+        self, outer: list[int], last: int, row: Callable[[dict[int, Index]], None]
+    ) -> None:
+        """Rows in blocks, for each of which its sums down the rows are left in memory. A kernel of
+        columns adds these up, as after blocks that workers have added.
+
+        for each block of rows, or each in this chunk:
+            partial[block] = identities
+            for each row of the block: go along it; what is summed down is added to partial[block]
+        """
+        code, down = self.code, self.kernel.down
+        rows: Index = 1
+        for g in outer:
+            rows = code.mul(rows, self.extents[g])
+        divided = self.frame.worker is not None
+        first, end = chunk(code, rows, BLOCK) if divided else (0, rows)
+
+        def block(begin: Index, _: list[str]) -> None:
+            columns, after = self.extents[last], code.min(code.add(begin, BLOCK), end)
+            self.sums_down = {
+                i: self.place_of_block(down, columns, begin, n, 0) for n, i in enumerate(down)
+            }
+
+            def clear(j: Index, _: list[str]) -> None:
+                for i, place in self.sums_down.items():
+                    code.store(self.identity(i), code.address(place, j, self.dtype(i)))
+
+            def one(r: Index, _: list[str]) -> None:
+                places = self.values.unravel(Position(r), [self.extents[g] for g in outer])
+                row(dict(zip(outer, (place.base for place in places), strict=True)))
+
+            code.loop(0, columns, LANES, clear)
+            code.loop(begin, after, 1, one)
+
+        code.loop(first, end, BLOCK, block)
+
+    def add_down(self, number: int, begin: Index) -> None:
+        """Let a sum down the rows take in a vector of this row."""
+        code, dtype = self.code, self.dtype(number)
+        place = code.address(self.sums_down[number], begin, dtype)
+        code.store(self.combine(number, code.load(place, dtype), self.element(number)), place)
 
     def row_in_parts(self, last: int) -> None:
         """One long row: workers add up parts of it. `end_of_parts` adds what these come to.
@@ -185,7 +236,7 @@ class RowLoops(FoldingLoops):
         values.enter_row(self.code.place())
         values.enter(self.positions(found | {last: 0}, None, 0), None)
         for number in self.kernel.members:
-            if self.is_full(number):
+            if self.is_full(number) or number in self.kernel.down:
                 continue
             fold = number in self.folds
             if depths[number] + fold != depth:
@@ -205,12 +256,13 @@ class RowLoops(FoldingLoops):
             each fold of this depth takes in its element
         """
         folds = [i for i in self.folds if depths[i] == depth]
+        down = [i for i in self.kernel.down if depths[i] == depth]
         stores = [
             root
             for root in self.kernel.stores
             if self.is_full(root[0]) and depths[root[0]] == depth
         ]
-        if not folds and not stores:
+        if not folds and not stores and not down:
             return
         self.values.enter_row(self.code.place())
         kept = {
@@ -224,10 +276,12 @@ class RowLoops(FoldingLoops):
             self.store_all(stores)
             for i, pointer in kept.items():
                 self.values.store_along_row(i, pointer)
+            for i in down:
+                self.add_down(i, begin)
             return [self.element(i) for i in folds]
 
         extent = self.extents[last]
-        if not stores and not kept:
+        if not stores and not kept and not down:
             at = self.positions(found | {last: 0}, None, 0)
             extent = self.unless_idle(folds, at, None, extent)
         results = self.fold_lanes(extent, folds, body)
@@ -359,7 +413,8 @@ class RowLoops(FoldingLoops):
         """Whether the members along the row are so few and plain that writing them several times
         costs little, and loops and waiting cost more than they do.
         """
-        along = [i for i in self.kernel.members if i in self.folds or self.is_full(i)]
+        folds = (*self.folds, *self.kernel.down)
+        along = [i for i in self.kernel.members if i in folds or self.is_full(i)]
         nodes = [self.program.node(i) for i in along]
         return len(nodes) <= _BRIEF and not any(is_costly(node.op) for node in nodes)
 
