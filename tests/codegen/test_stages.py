@@ -15,7 +15,7 @@ from codegen.explained_programs import NETWORK, network
 from wengert.api.trace import trace_with_sizes
 from wengert.codegen.checking import check, check_places
 from wengert.codegen.flatten import without_kernels
-from wengert.codegen.kernel import Lowered, Program
+from wengert.codegen.kernel import Lowered, Program, is_fold
 from wengert.codegen.memory.plan import plan
 from wengert.codegen.options import Options
 from wengert.codegen.stages import STAGES, lower
@@ -151,6 +151,63 @@ def test_a_divided_loop_that_is_not_there(lowered):
     maps = [k for k, each in enumerate(lowered.program.kernels) if each.kind == "map"]
     with pytest.raises(CheckError, match="splits"):
         check(changed(lowered, maps[0], split=7))
+
+
+@pytest.fixture(scope="module")
+def summed_down() -> Lowered:
+    """One kernel along rows, with two sums down them."""
+
+    def function(x, y):
+        z = x - wg.mean(x, axis=1, keepdims=True)
+        return z, wg.sum(z * y, axis=0), wg.sum(y, axis=0)
+
+    x = np.ones((300, 40), np.float32)
+    graph, sizes = trace_with_sizes(function, x, x)
+    found = lower(run(graph), Options(sizes, grain=1))
+    (kernel,) = found.program.kernels
+    assert len(kernel.down) == 2
+    check(found)
+    return found
+
+
+def test_a_sum_down_the_rows_that_goes_along_them(summed_down):
+    (kernel,) = summed_down.program.kernels
+    folds = [i for i in kernel.members if is_fold(summed_down.program.node(i))]
+    (along,) = set(folds) - {*kernel.down}
+    with pytest.raises(CheckError, match=r"down: .* does not go over axes"):
+        check(changed(summed_down, 0, down=(along,)))
+
+
+def test_a_sum_down_the_rows_that_is_no_member(summed_down):
+    (kernel,) = summed_down.program.kernels
+    members = tuple(i for i in kernel.members if i != kernel.down[0])
+    with pytest.raises(CheckError, match="down"):
+        check(changed(summed_down, 0, members=members))
+
+
+def test_a_sum_that_is_read_before_all_rows_are_done(summed_down):
+    program = summed_down.program
+    (kernel,) = program.kernels
+    stored = next(i for i in kernel.members if not is_fold(program.node(i)))
+    early = {**program.views, program.node(stored).operands[0]: program.views[kernel.down[0]]}
+    fault = replace(summed_down, program=replace(program, views=early))
+    with pytest.raises(CheckError, match=r"down: .* before all rows are done"):
+        check(fault)
+
+
+def test_sums_of_blocks_without_a_word(summed_down):
+    with pytest.raises(CheckError, match=r"down: .* no word"):
+        check(changed(summed_down, 0, partial=None))
+
+
+def test_sums_down_the_rows_of_a_kernel_that_writes_over_arguments(summed_down):
+    with pytest.raises(CheckError, match="down"):
+        check(changed(summed_down, 0, gated=True))
+
+
+def test_sums_down_the_rows_that_workers_divide_along_them(summed_down):
+    with pytest.raises(CheckError, match="splits: a sum down the rows is divided"):
+        check(changed(summed_down, 0, split=1))
 
 
 def test_two_arrays_in_one_word(lowered):

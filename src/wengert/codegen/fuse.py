@@ -369,7 +369,11 @@ class _Fusion:
         """Whether a kernel along rows takes in a fold that goes from row to row."""
         kernel = self.kernels[k]
         return sums_down.joins(
-            self.program, k, kernel, fold, lambda rows, view: is_read_in_place(self.program, rows, view, True)
+            self.program,
+            k,
+            kernel,
+            fold,
+            lambda rows, view: is_read_in_place(self.program, rows, view, True),
         )
 
     def move_in(self, source: int) -> None:

@@ -25,6 +25,7 @@ from wengert.codegen.llvm.kernels.registry import special_of
 from wengert.codegen.llvm.kernels.report import write_report
 from wengert.codegen.llvm.loops.bodies import set_collected, write_cond, write_scan
 from wengert.codegen.llvm.loops.column_loops import ColumnLoops
+from wengert.codegen.llvm.loops.ended_folds import write_end, write_rows_and_end
 from wengert.codegen.llvm.loops.kernel_forms import KernelForm, KernelForms, alike
 from wengert.codegen.llvm.loops.maps import Loops
 from wengert.codegen.llvm.loops.products import write_contraction
@@ -35,7 +36,6 @@ from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.frame import Frame, RowPlaces
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
 from wengert.codegen.options import Options
-from wengert.codegen.sums_down import with_columns_of
 from wengert.codegen.targets.cpu.pool import word
 from wengert.codegen.targets.cpu.rounding import restore_rounding, set_rounding
 from wengert.codegen.targets.cpu.sharing import (
@@ -296,37 +296,9 @@ class _Writer:
             taken = nanoseconds(frame, program, k, self.sizes)
             share_out(code, f"{name}_chunk", taken, least_work(program, k, self.sizes))
         if kernel.partial is not None:
-            self.define_end(program, k, f"{name}_end", checking)
+            write_end(self.module, self.layout, program, k, f"{name}_end", checking)
             code.do(f"call void @{name}_end(ptr %frame)")
         code.function(name, "ptr %frame")
-
-    def define_end(
-        self,
-        program: Program,
-        k: int,
-        name: str,
-        checking: bool = False,
-        places: RowPlaces = None,
-    ) -> None:
-        """void(frame): what ends folds of which parts are in memory."""
-        kernel = program.kernels[k]
-        program = with_columns_of(program, k) if kernel.down else program
-        rows = kernel.kind == "rows" and not kernel.down
-        loops: type[RowLoops | ColumnLoops] = RowLoops if rows else ColumnLoops
-        end = loops(self.module, self.layout, program, k, checking, by_workers=False, places=places)
-        end.write_end_of_parts(name)
-
-    def define_rows(self, program: Program, k: int, name: str, places: RowPlaces) -> None:
-        """void(frame): rows, with sums down them, by the caller alone: first all rows, then what
-        ends the sums.
-        """
-        rows = RowLoops(self.module, self.layout, program, k, places=places)
-        rows.write(f"{name}_rows")
-        self.define_end(program, k, f"{name}_end", places=places)
-        code = Code(self.module, 1)
-        for part in ("rows", "end"):
-            code.do(f"call void @{name}_{part}({rows.params})")
-        code.function(name, rows.params)
 
     def define(self, program: Program, k: int, name: str, places: RowPlaces = None) -> None:
         module, layout, kernel = self.module, self.layout, program.kernels[k]
@@ -342,7 +314,7 @@ class _Writer:
         elif kernel.kind == "special":
             self.write_special(program, kernel, name, places)
         elif kernel.down and not kernel.by_workers:
-            self.define_rows(program, k, name, places)
+            write_rows_and_end(module, layout, program, k, name, places)
         else:
             _loops(kernel)(module, layout, program, k, places=places).write(name)
 

@@ -232,8 +232,10 @@ def vector_group(kernel: Kernel, groups: Sequence[tuple[int, ...]]) -> int | Non
 
 def is_short(kernel: Kernel, groups: Sequence[tuple[int, ...]]) -> bool:
     """Whether rows are so short that 16 of them are computed side by side."""
+    if kernel.kind != "rows" or kernel.down:
+        return False
     last = product(tuple(kernel.domain[axis] for axis in groups[-1]))
-    if kernel.kind != "rows" or not isinstance(last, int) or not 0 < last <= LANES:
+    if not isinstance(last, int) or not 0 < last <= LANES:
         return False
     return len(groups) > 1 and last * len(kernel.members) <= UNROLLED
 
