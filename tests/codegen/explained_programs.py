@@ -77,6 +77,14 @@ def branched(x: Any, y: Any) -> Any:
     return wg.cond(wg.sum(x) > 0, lambda a, b: wg.exp(a) * b, lambda a, b: a - b, x, y)
 
 
+def normalised(x: Any, scale: Any, shift: Any, g: Any) -> Any:
+    """Gradients along rows, and sums down them."""
+    return wg.vjp(wg.layer_norm, x, scale, shift)[1](g)
+
+
+NORMALISED = (f32(300, 40), f32(40), f32(40), f32(300, 40))
+
+
 def sorted_and_solved(a: Any, x: Any) -> Any:
     return wg.linalg.solve(a, x), wg.argsort(x, axis=0), wg.cumulative_sum(x, axis=1)
 
@@ -92,6 +100,7 @@ PROGRAMS: dict[str, Callable[[], ExplainedProgram]] = {
     "recurrent": lambda: explained(recurrent, *RECURRENT),
     "repeated": lambda: explained(repeated, *REPEATED),
     "branched": lambda: explained(branched, f32(5), f32(5)),
+    "normalised": lambda: explained(normalised, *NORMALISED),
     "special": lambda: explained(sorted_and_solved, MATRIX, f32(6, 4)),
     "empty": lambda: explained(lambda x: (wg.sum(x, axis=0), x * 2), f32(0, 3)),
     "of numbers": lambda: explained(lambda x: x * 2 + 1, np.float32(3)),

@@ -10,11 +10,13 @@ from codegen.explained_programs import (
     MATRIX,
     NETWORK,
     NETWORK_DIMS,
+    NORMALISED,
     PROGRAMS,
     RECURRENT,
     explained,
     f32,
     network,
+    normalised,
     recurrent,
 )
 from wengert.codegen.cost.counts import Cost, kernel_cost, loads, program_cost
@@ -32,6 +34,13 @@ def test_a_map():
     # x and y are read once each, though x has two readers
     assert cost == Cost(flops=3 * 60, functions=60, read=2 * 240, written=240)
     assert (cost.moved, cost.intensity) == (720, 0.25)
+
+
+def test_rows_and_sums_down_them():
+    """Of a norm: rows, cotangents and the scale are read, three gradients written."""
+    (cost,) = costs(normalised, *NORMALISED)
+    rows, one = 300 * 40 * 4, 40 * 4
+    assert (cost.read, cost.written) == (2 * rows + one, rows + 2 * one)
 
 
 def test_what_is_broadcast_is_read_once():

@@ -228,12 +228,28 @@ def collected(w, h, xs):
     return wg.value_and_grad(loss)(w)
 
 
+def test_the_text_of_sums_down_rows():
+    text = shown(lambda x: (wg.sum(x, axis=0), wg.sum(x, axis=1)), f32(300, 40))
+    assert text.partition("frame")[0].rstrip() == textwrap.dedent(
+        """\
+        program(%0: float32[300, 40] "x") in order {
+          k0 rows [300, 40] along 1 down %1 reads %0 stores %1, %2 scratch 13: 960 partial 13 {
+            %1: float32[40] = sum(%0, axes=(0,), keepdims=False) by rows
+            %2: float32[300] = sum(%0, axes=(1,), keepdims=False) by lanes
+          }
+          words %0: 10, %1: 11, %2: 12
+          return %1, %2
+        }"""
+    )
+
+
 def test_every_field_is_met(monkeypatch):
     """A field of the language that no program here fills could be lost without notice."""
     cases = [
         (looped, (f32(7, 5), f32(6, 4), f32(5, 7))),
         (collected, (f32(3), f32(3), f32(7, 3))),
         (lambda x: wg.sum(x * x), (np.ones(1 << 20, np.float32),)),
+        (lambda x: (wg.sum(x, axis=0), wg.sum(x, axis=1)), (f32(300, 40),)),
     ]
     for function, args in cases:
         graph, sizes = trace_with_sizes(function, *args)

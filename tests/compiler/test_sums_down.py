@@ -211,6 +211,22 @@ def test_rows_along_several_axes():
     require_same_bits(function, args)
 
 
+@pytest.mark.parametrize("rows", [300, 50])
+def test_workers_divide_rows(rows, monkeypatch):
+    """An open number of them, too, that is small at first."""
+    monkeypatch.setenv("WENGERT_GRAIN", "1")
+    dims = {"x": {0: wg.Dim("n")}, "g": {0: wg.Dim("n")}}
+    for options in ({}, {"dims": dims})[rows < sums_down.ROWS :]:
+        (kernel,) = kernels(layer_norm, *arguments(rows, 40), threads=3, **options)
+        assert (kernel.split, len(kernel.down)) == (0, 2)
+
+
+def test_nothing_as_large_as_the_rows_is_kept():
+    x, scale, shift, g = arguments(4096, 64)
+    executable = wg.compile(layer_norm, threads=1).executable(x, scale, shift, g)
+    assert executable.recipe.placed.arena < x.nbytes / 16
+
+
 # What is not taken in.
 
 

@@ -159,8 +159,9 @@ def _part(program: Program, number: int, sizes: Mapping[str, int]) -> int | None
         return _part_of_contraction(ProductSizes(program, number), sizes)
     if kernel.kind == "special":
         return _part_of_special(program.node(kernel.members[0]), program, sizes)
-    if kernel.down:
-        return 0 if number_of(product(kernel.outer), sizes) >= 2 * BLOCK_OF_FOLD else None
+    if kernel.down:  # whole blocks of rows, of which an open size may have many in another call
+        rows = product(kernel.outer)
+        return None if isinstance(rows, int) and rows < 2 * BLOCK_OF_FOLD else 0
     groups = collapsed(program, kernel)
     units: list[int] = []
     for group in groups:
