@@ -263,6 +263,14 @@ def test_what_is_no_plain_sum_or_lies_otherwise():
     require_same_bits(function, args)
 
 
+def test_a_sum_along_rows_of_another_shape():
+    def function(x, y):
+        return wg.sum(x, axis=0), wg.sum(y, axis=2), wg.sum(x, axis=1)
+
+    args = real(np.float32, 300, 40), real(np.float32, 3, 100, 40)
+    require_same_bits(function, args)
+
+
 def test_more_sums_than_one_kernel_takes():
     def function(x):
         y = wg.softmax(x)

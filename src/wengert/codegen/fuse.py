@@ -338,13 +338,14 @@ class _Fusion:
         kind: KernelKind = "rows" if node.order == "lanes" else "columns"
         for k in self.candidates(number, node):
             kernel = self.kernels[k]
+            if kernel.domain != shape:
+                continue
             if self.joins_rows(k, number):
                 kernel.down.append(number)
                 self.join_kernel(k, number)
                 return
             down = sums_down.turns(self.program, k, kernel, axes) if kind == "rows" else None
-            turned: tuple[str, ...] = ("columns",) if down else ()
-            if kernel.kind not in ("map", kind, *turned) or kernel.domain != shape:
+            if kernel.kind not in ("map", kind) and not down:
                 continue
             if kernel.kind == kind and kernel.folded != axes:  # a fold may go over no axes, too
                 continue
