@@ -129,7 +129,7 @@ def test_an_import_is_told_the_same():
 
 
 WORDED = {
-    r"tanh: given a Sequential .*wg\.tree\.map\(wg\.tanh, tree\)": (lambda: wg.tanh(a_model())),
+    r"tanh: given a Sequential .*Call it, net\(x\)": (lambda: wg.tanh(a_model())),
     r"mean: given a dict .*wg\.tree\.map\(wg\.mean, tree\)": lambda: wg.mean({"a": np.ones(2)}),
     r"fold_in: given a Generator .*rng\.next_key\(\)": (
         lambda: wg.random.fold_in(wg.random.Generator(wg.random.key(0)), 3)

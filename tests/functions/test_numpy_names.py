@@ -318,8 +318,6 @@ REFUSED = {
     "np.concatenate([x, V], out=V)": "np.concatenate: given a Tensor that is traced; its out",
     "np.where(x > 0)": "np.where: given a condition alone; that is not recorded. Give both values",
     "np.pad(x, 1, mode='mean')": "np.pad: given mode='mean'",
-    "np.allclose(x, 0)": "bool: given a Tensor that is traced; a Python branch would record one",
-    "np.array_equal(x, V)": "bool: given a Tensor that is traced",
     "np.add(x, 1, dtype=int)": "np.add: given a Tensor that is traced; its dtype argument",
     "np.frexp(x)": "np.frexp: given a Tensor that is traced; this NumPy function is not recorded",
     "x.sort()": "sort: given a Tensor that is traced; a Tensor is never changed in place",

@@ -237,7 +237,7 @@ def test_a_list_of_models_is_no_operand(call):
     models = [wg.nn.Linear(2, 3), wg.nn.Linear(3, 1)]
     with pytest.raises(
         DTypeError,
-        match=r"^tanh: given a Linear as an operand, .*tree\.map\(wg\.tanh, tree",
+        match=r"^tanh: given a Linear as an operand, a network; .*Call it, net\(x\)",
     ):
         call(lambda x: wg.tanh((np.ones(2), [x])), models)
 

@@ -322,7 +322,7 @@ def test_files_of_models_and_of_steps_are_told_apart(tmp_path):
     assert step.fingerprint() == before
     # What is as it should be is read.
     step.load(whole)
-    wg.load(whole, like=step.state_dict())
+    _ = wg.load(whole, like=step.state_dict())
     step.model = wg.load(weights, like=step.model)
     assert step.fingerprint() == before
 

@@ -53,7 +53,7 @@ def drawn(draw: F) -> F:
 
     @wraps(draw)
     def call(*args: Any, **kwargs: Any) -> Any:
-        key = args[0] if args else kwargs.get("key")
+        key = args[0] if args else kwargs.get("key", draw)  # without one, `checked` says so
         if isinstance(key, Generator):
             others = {name: value for name, value in kwargs.items() if name != "key"}
             return key._draw(checked, *args[1:], **others)

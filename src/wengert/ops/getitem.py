@@ -275,7 +275,8 @@ def _array(part: Any) -> Any:
         found = np.asarray(part)
         # A list of no elements has no dtype of its own, however deep.
         return found.astype(np.intp) if isinstance(part, list) and not found.size else found
-    if hasattr(type(part), "__array__"):  # a Series of pandas, say: by position, as an operand
+    # A Series of pandas, say, counts by position, as operands do.
+    if hasattr(type(part), "__array__") and type(part) is not Number:
         return np.asarray(part)
     return _refuse_kind(f"index {part!r}")
 
