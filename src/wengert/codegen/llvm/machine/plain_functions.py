@@ -1,7 +1,8 @@
-"""Plain functions have no loop and no vector: a line runs once in a call of the function, or not at
-all. They say what to call, and with which numbers. How good their code is hardly matters, but LLVM
-takes longer for each of them than for a page of others; so they are a module of their own, which it
-makes without looking for better code.
+"""Plain functions have no loop, no vector and no floats: a line runs once in a call of the
+function, or not at all. They say what to call, and with which numbers. How good their code is
+hardly matters, but LLVM takes longer for each of them than for a page of others; so they are a
+module of their own, which it makes without looking for better code. Functions that compute with
+single floats are none: the body of a loop may be made of them, and runs thousands of times.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from wengert.codegen.llvm.machine.common_functions import part_of
 
 _MARK = "; plain functions\n"
+_COMPUTES = re.compile(r"<| = phi |\b(?:float|double)\b")
 
 
 def without_plain(text: str) -> tuple[str, str]:
@@ -24,6 +26,8 @@ def without_plain(text: str) -> tuple[str, str]:
     ['; plain functions', 'declare void @g(ptr, i64)', 'define void @f(ptr %a) {']
     >>> rest.splitlines()[0]
     'define void @g(ptr %a, i64 %n) {'
+    >>> without_plain("define void @h() {\\n  %x = fadd float 1.0, 2.0\\n}\\n")[1]
+    ''
     """
     head, *functions = re.split(r"^(?=define )", text, flags=re.MULTILINE)
     plain = {i for i, function in enumerate(functions) if _runs_once(function)}
@@ -47,4 +51,4 @@ def is_plain(text: str) -> bool:
 
 
 def _runs_once(function: str) -> bool:
-    return "<" not in function and " = phi " not in function
+    return not _COMPUTES.search(function)
