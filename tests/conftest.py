@@ -1,6 +1,7 @@
 """Settings that hold for every test; they must be made before JAX is imported."""
 
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -11,6 +12,10 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Every program is made anew: no test passes because of what an earlier run left, and none writes to
 # the user's cache. Tests of the cache turn it on in folders of their own.
 os.environ["WENGERT_CACHE"] = "0"
+
+# Tests start many processes: each would compile the whole package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A failure must repeat on the next run and on another machine, slow or fast.
 settings.register_profile("wengert", deadline=None, derandomize=True)
