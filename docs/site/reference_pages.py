@@ -39,7 +39,7 @@ ROOMS = {
         ("api.", "interpret.", "ops.debug", "core.dims", "core.tensor"),
     ),
     "training": Room("TrainStep, files, sweeps", ("train.", "sweeping.")),
-    "control": Room("Loops, branches, updates", ("ops.control_flow", "ops.update")),
+    "control": Room("Loops, branches, updates", ("ops.control_flow", "ops.indexing.update")),
     "learning": Room(
         "Functions of learning",
         (

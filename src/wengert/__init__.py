@@ -12,7 +12,7 @@ from wengert import fft, linalg, random  # isort: skip  (they list what the impo
 from wengert.core import tree
 from wengert.core.dims import Dim
 from wengert.core.first_use import import_on_first_use
-from wengert.core.standard import API_VERSIONS
+from wengert.core.signatures.standard import API_VERSIONS
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.words.missing import explain_missing_names

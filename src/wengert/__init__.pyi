@@ -109,14 +109,12 @@ from wengert.ops.create import zeros_like as zeros_like
 from wengert.ops.cumulate import cumulative_prod as cumulative_prod
 from wengert.ops.cumulate import cumulative_sum as cumulative_sum
 from wengert.ops.cumulate import diff as diff
-from wengert.ops.diagonals import diag as diag
-from wengert.ops.diagonals import diagonal as diagonal
 from wengert.ops.einsum import einsum as einsum
 from wengert.ops.elementwise import pow as pow
-from wengert.ops.incomplete import gammaincinv as gammaincinv
 from wengert.ops.index import nonzero as nonzero
-from wengert.ops.real_orders import iv as iv
-from wengert.ops.real_orders import ive as ive
+from wengert.ops.indexing.update import at as at
+from wengert.ops.matrices.diagonals import diag as diag
+from wengert.ops.matrices.diagonals import diagonal as diagonal
 from wengert.ops.sequences.recurrences import linear_recurrence as linear_recurrence
 from wengert.ops.shape import broadcast_arrays as broadcast_arrays
 from wengert.ops.shape import expand_dims as expand_dims
@@ -125,7 +123,9 @@ from wengert.ops.shape import moveaxis as moveaxis
 from wengert.ops.shape import roll as roll
 from wengert.ops.shape import squeeze as squeeze
 from wengert.ops.shape import swapaxes as swapaxes
-from wengert.ops.update import at as at
+from wengert.ops.special_functions.incomplete import gammaincinv as gammaincinv
+from wengert.ops.special_functions.real_orders import iv as iv
+from wengert.ops.special_functions.real_orders import ive as ive
 from wengert.ops.windows.conv import conv as conv
 from wengert.ops.windows.conv import conv_transpose as conv_transpose
 from wengert.ops.windows.pooling import adaptive_mean_pool as adaptive_mean_pool
@@ -251,8 +251,6 @@ __all__ = [
     "cumsum",
     "cumprod",
     "debug",
-    "tril",
-    "triu",
     "exp",
     "exp2",
     "expm1",
@@ -292,9 +290,6 @@ __all__ = [
     "cbrt",
     "power",
     "hypot",
-    "gammainc",
-    "gammaincc",
-    "betainc",
     "take",
     "take_along_axis",
     "scatter_add",
@@ -330,6 +325,14 @@ __all__ = [
     "argsort",
     "sort",
     "searchsorted",
+    "cond",
+    "scan",
+    "while_loop",
+    "tril",
+    "triu",
+    "gammainc",
+    "gammaincc",
+    "betainc",
     "erf",
     "erfc",
     "erfcx",
@@ -349,9 +352,6 @@ __all__ = [
     "lgamma",
     "digamma",
     "polygamma",
-    "cond",
-    "scan",
-    "while_loop",
     "sinc",
     "real",
     "imag",
@@ -384,14 +384,9 @@ __all__ = [
     "cumulative_sum",
     "cumulative_prod",
     "diff",
-    "diagonal",
-    "diag",
     "einsum",
     "pow",
-    "gammaincinv",
     "nonzero",
-    "ive",
-    "iv",
     "broadcast_arrays",
     "moveaxis",
     "swapaxes",
@@ -400,7 +395,12 @@ __all__ = [
     "flip",
     "roll",
     "at",
+    "diagonal",
+    "diag",
     "linear_recurrence",
+    "gammaincinv",
+    "ive",
+    "iv",
     "conv",
     "conv_transpose",
     "max_pool",
@@ -897,22 +897,6 @@ def debug(x: Any, name: str = 'debug') -> Any:
     twice: float64[3] = [0. 2. 4.]
     """
 
-def tril(x: Any, k: int = 0) -> Any:
-    r"""The lower triangle of each matrix, up to diagonal k, and zeros above it.
-
-    >>> wg.tril(np.ones((2, 3), int))
-    array([[1, 0, 0],
-           [1, 1, 0]])
-    """
-
-def triu(x: Any, k: int = 0) -> Any:
-    r"""The upper triangle of each matrix, from diagonal k on, and zeros below it.
-
-    >>> wg.triu(np.ones((2, 3), int), k=1)
-    array([[0, 1, 1],
-           [0, 0, 1]])
-    """
-
 def exp(x: Any) -> Any:
     r"""e to the power of each element.
 
@@ -1184,30 +1168,6 @@ def hypot(x: Any, y: Any) -> Any:
 
     >>> wg.hypot(np.array([3.0, 1e200]), np.array([4.0, 1e200]))
     array([5.00000000e+000, 1.41421356e+200])
-    """
-
-def gammainc(a: Any, x: Any) -> Any:
-    r"""The share of ∫ tᵃ⁻¹ exp(-t) dt that lies between 0 and x, for a >= 0 and x >= 0.
-
-    >>> wg.gammainc(np.array([0.5, 1.0, 1e6]), np.array([1.0, 1.0, 1e6]))
-    array([0.84270079, 0.63212056, 0.50013298])
-    """
-
-def gammaincc(a: Any, x: Any) -> Any:
-    r"""1 - gammainc(a, x), accurate where that is near 0.
-
-    >>> wg.gammaincc(np.array([1.0, 1.0]), np.array([1.0, 50.0]))
-    array([3.67879441e-01, 1.92874985e-22])
-    """
-
-def betainc(a: Any, b: Any, x: Any) -> Any:
-    r"""The share of ∫ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt from 0 to 1 that lies below x, for a >= 0 and b >= 0.
-
-    NaN for x outside of [0, 1], and where a and b are so large (above about 1e9) that its continued
-    fraction does not settle.
-
-    >>> wg.betainc(np.array([0.5, 2.0]), 3.0, 0.25)
-    array([0.79296875, 0.26171875])
     """
 
 def take(x: Any, indices: Any, axis: int | None = None) -> Any:
@@ -1502,6 +1462,84 @@ def searchsorted(x1: Any, x2: Any, side: str = 'left', *, sorter: Any = None) ->
     array([1, 2])
     """
 
+def cond(condition: Any, then: Callable[..., Any], orelse: Callable[..., Any], *args: Any) -> Any:
+    r"""One of two functions of the same arguments, chosen by a condition at run time.
+
+    >>> cond(np.bool_(True), lambda x: x + 1, lambda x: x - 1, 2.0)
+    3.0
+    """
+
+def scan(
+    function: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: builtins.bool = False,
+) -> Any:
+    r"""A loop over time with a recorded body: `scan(f, init, xs)` where `f(carry, x) -> (carry, y)`.
+
+    >>> last, partial_sums = scan(lambda total, x: (total + x, total + x), 0.0, np.arange(4.0))
+    >>> partial_sums
+    array([0., 1., 3., 6.])
+    """
+
+def while_loop(
+    cond: Callable[[Any], Any],
+    body: Callable[[Any], Any],
+    init: Any,
+    max_steps: int | None = None,
+) -> Any:
+    r"""A loop as long as a condition holds, `while_loop(cond, body, init)`.
+
+    `cond(carry)` is a bool, and `body(carry)` the next carry.
+    `max_steps` bounds the steps: it is an error where the condition still holds after so many. The
+    way back (`wg.grad`) needs it, and keeps that many carries; forward mode does not. Condition and
+    body are recorded once, and values of outside that they read are differentiated, too.
+
+    >>> while_loop(lambda x: x < 100, lambda x: 2 * x, np.array(3))
+    array(192)
+    """
+
+def tril(x: Any, k: int = 0) -> Any:
+    r"""The lower triangle of each matrix, up to diagonal k, and zeros above it.
+
+    >>> wg.tril(np.ones((2, 3), int))
+    array([[1, 0, 0],
+           [1, 1, 0]])
+    """
+
+def triu(x: Any, k: int = 0) -> Any:
+    r"""The upper triangle of each matrix, from diagonal k on, and zeros below it.
+
+    >>> wg.triu(np.ones((2, 3), int), k=1)
+    array([[0, 1, 1],
+           [0, 0, 1]])
+    """
+
+def gammainc(a: Any, x: Any) -> Any:
+    r"""The share of ∫ tᵃ⁻¹ exp(-t) dt that lies between 0 and x, for a >= 0 and x >= 0.
+
+    >>> wg.gammainc(np.array([0.5, 1.0, 1e6]), np.array([1.0, 1.0, 1e6]))
+    array([0.84270079, 0.63212056, 0.50013298])
+    """
+
+def gammaincc(a: Any, x: Any) -> Any:
+    r"""1 - gammainc(a, x), accurate where that is near 0.
+
+    >>> wg.gammaincc(np.array([1.0, 1.0]), np.array([1.0, 50.0]))
+    array([3.67879441e-01, 1.92874985e-22])
+    """
+
+def betainc(a: Any, b: Any, x: Any) -> Any:
+    r"""The share of ∫ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt from 0 to 1 that lies below x, for a >= 0 and b >= 0.
+
+    NaN for x outside of [0, 1], and where a and b are so large (above about 1e9) that its continued
+    fraction does not settle.
+
+    >>> wg.betainc(np.array([0.5, 2.0]), 3.0, 0.25)
+    array([0.79296875, 0.26171875])
+    """
+
 def erf(x: Any) -> Any:
     r"""The error function of each element.
 
@@ -1635,44 +1673,6 @@ def polygamma(n: Any, x: Any) -> Any:
 
     >>> wg.polygamma(1, np.array([1.0, 10.0]))
     array([1.64493407, 0.10516634])
-    """
-
-def cond(condition: Any, then: Callable[..., Any], orelse: Callable[..., Any], *args: Any) -> Any:
-    r"""One of two functions of the same arguments, chosen by a condition at run time.
-
-    >>> cond(np.bool_(True), lambda x: x + 1, lambda x: x - 1, 2.0)
-    3.0
-    """
-
-def scan(
-    function: Callable[[Any, Any], tuple[Any, Any]],
-    init: Any,
-    xs: Any = None,
-    length: int | None = None,
-    reverse: builtins.bool = False,
-) -> Any:
-    r"""A loop over time with a recorded body: `scan(f, init, xs)` where `f(carry, x) -> (carry, y)`.
-
-    >>> last, partial_sums = scan(lambda total, x: (total + x, total + x), 0.0, np.arange(4.0))
-    >>> partial_sums
-    array([0., 1., 3., 6.])
-    """
-
-def while_loop(
-    cond: Callable[[Any], Any],
-    body: Callable[[Any], Any],
-    init: Any,
-    max_steps: int | None = None,
-) -> Any:
-    r"""A loop as long as a condition holds, `while_loop(cond, body, init)`.
-
-    `cond(carry)` is a bool, and `body(carry)` the next carry.
-    `max_steps` bounds the steps: it is an error where the condition still holds after so many. The
-    way back (`wg.grad`) needs it, and keeps that many carries; forward mode does not. Condition and
-    body are recorded once, and values of outside that they read are differentiated, too.
-
-    >>> while_loop(lambda x: x < 100, lambda x: 2 * x, np.array(3))
-    array(192)
     """
 
 def sinc(x: Any) -> Any:

@@ -9,8 +9,8 @@ from wengert.functions.numpy_scipy.scipy_names import cho_solve as cho_solve
 from wengert.functions.numpy_scipy.scipy_names import solve_triangular as solve_triangular
 from wengert.ops.contract import outer as outer
 from wengert.ops.contract import tensordot as tensordot
-from wengert.ops.diagonals import diagonal as diagonal
 from wengert.ops.matrices.determinant import slogdet as slogdet
+from wengert.ops.matrices.diagonals import diagonal as diagonal
 from wengert.ops.matrices.equations import solve_banded as solve_banded
 from wengert.ops.matrices.factors import eigh as eigh
 from wengert.ops.matrices.factors import eigvalsh as eigvalsh

@@ -5,18 +5,18 @@ import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert.ops.draws import beta as beta
-from wengert.ops.draws import categorical as categorical
-from wengert.ops.draws import choice as choice
-from wengert.ops.draws import dirichlet as dirichlet
-from wengert.ops.draws import exponential as exponential
-from wengert.ops.draws import gamma as gamma
-from wengert.ops.draws import gumbel as gumbel
-from wengert.ops.draws import loggamma as loggamma
-from wengert.ops.draws import poisson as poisson
-from wengert.ops.draws import split as split
-from wengert.ops.draws import truncated_normal as truncated_normal
-from wengert.ops.generator import Generator as Generator
+from wengert.ops.drawing.draws import beta as beta
+from wengert.ops.drawing.draws import categorical as categorical
+from wengert.ops.drawing.draws import choice as choice
+from wengert.ops.drawing.draws import dirichlet as dirichlet
+from wengert.ops.drawing.draws import exponential as exponential
+from wengert.ops.drawing.draws import gamma as gamma
+from wengert.ops.drawing.draws import gumbel as gumbel
+from wengert.ops.drawing.draws import loggamma as loggamma
+from wengert.ops.drawing.draws import poisson as poisson
+from wengert.ops.drawing.draws import split as split
+from wengert.ops.drawing.draws import truncated_normal as truncated_normal
+from wengert.ops.drawing.generator import Generator as Generator
 from wengert.ops.random import bernoulli as bernoulli
 from wengert.ops.random import key as key
 from wengert.ops.random import normal as normal

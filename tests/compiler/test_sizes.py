@@ -17,7 +17,7 @@ from compiler.running import bits, require_near, run_alone, widened
 from compiler.test_table import check, with_gradients
 from wengert.core.dtypes import INTEGERS
 from wengert.core.op import Op
-from wengert.core.samples import Exactly, Sample
+from wengert.core.op_parts.samples import Exactly, Sample
 
 RNG = np.random.default_rng(31)
 SHAPES = [(1003,), (37, 53), (2, 3, 5, 17)]

@@ -17,7 +17,7 @@ from compiler.calls_of_ops import Gradients, Values
 from compiler.running import no_numpy, require_near, run_alone, widened
 from wengert.core.graph import Graph
 from wengert.core.op import Op
-from wengert.core.samples import uniform
+from wengert.core.op_parts.samples import uniform
 from wengert.core.table import op as table
 
 # What no call of an op alone makes: they appear in programs.

@@ -8,7 +8,7 @@ import inspect
 import pytest
 
 import wengert as wg
-from wengert.core.declared import can_take, declared
+from wengert.core.signatures.declared import can_take, declared
 
 
 def decorated(f):

@@ -133,7 +133,7 @@ def test_functions_of_others_are_called_in_whole_ones():
         "codegen/llvm/machine/native.py: _link",
         "codegen/llvm/machine/strength_reduction.py: __enter__",  # of what native.py makes
         "codegen/llvm/machine/strength_reduction.py: __exit__",
-        "core/tree_nodes.py: _register",
+        "core/trees/tree_nodes.py: _register",
         "runtime/entries/entry_table.py: _open",
         "runtime/entries/entry_table.py: _build",
         "runtime/entries/entry_table.py: _kind",

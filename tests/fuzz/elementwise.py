@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core.op import Op
-from wengert.core.samples import Booleans, Exactly, Integers, Real
+from wengert.core.op_parts.samples import Booleans, Exactly, Integers, Real
 from wengert.core.table import UFUNCS
 
 from .builder import INTEGERS, Builder

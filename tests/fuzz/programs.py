@@ -13,7 +13,7 @@ import wengert  # noqa: F401  (fills the table)
 from wengert.core.dims import substitute
 from wengert.core.graph import Graph
 from wengert.core.op import Op
-from wengert.core.samples import Real
+from wengert.core.op_parts.samples import Real
 from wengert.core.table import op as table
 from wengert.core.types import ArrayType
 

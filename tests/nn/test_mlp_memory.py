@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nn.test_mlp import made, random
-from wengert.nn.bound_mlp import BoundMlp
+from wengert.nn.perceptron.bound_mlp import BoundMlp
 from wengert.runtime.entries import objects
 
 quick = pytest.mark.skipif(not objects.fits(), reason="the entry point knows CPython only")

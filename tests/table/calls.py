@@ -12,7 +12,7 @@ import numpy as np
 
 from wengert.core.bind import opened
 from wengert.core.op import Op
-from wengert.core.samples import Exactly
+from wengert.core.op_parts.samples import Exactly
 from wengert.core.tensor import Tensor
 from wengert.interpret.forward import Forward
 from wengert.interpret.tape import Tape

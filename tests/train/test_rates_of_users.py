@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.optim.held_rates import is_known_ahead
+from wengert.optim.schedules.held_rates import is_known_ahead
 
 X = np.ones((4, 3))
 

@@ -11,12 +11,12 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.dtypes import DType, is_float
-from wengert.core.matched_trees import beside
-from wengert.core.number import Number
 from wengert.core.op import Call, Op
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
+from wengert.core.trees.matched_trees import beside
 from wengert.core.types import ArrayType, Value, type_of
+from wengert.core.values.number import Number
 from wengert.core.words.arguments import worded, worded_methods
 from wengert.core.words.lost_writes import below_arguments, require_unwritten
 from wengert.errors import DTypeError, NotDifferentiable, ShapeError, TraceError

@@ -11,10 +11,10 @@ from wengert.api.trace import argument_names
 from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.dtypes import CHARS, float64, require_supported
-from wengert.core.number import Number
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
+from wengert.core.values.number import Number
 from wengert.core.words.lost_writes import Label, require_unwritten
 from wengert.core.words.masked import holds_masked_array, is_masked_array
 from wengert.core.words.tied import warn_of_ties

@@ -16,7 +16,7 @@ from wengert.core import tree
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value
 from wengert.core.words.arguments import worded
-from wengert.interpret.body import close
+from wengert.interpret.bodies.body import close
 from wengert.interpret.derive import Pullback, jvp_flat
 
 __all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]

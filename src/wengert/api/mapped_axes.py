@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.dims import Dim, Size
-from wengert.core.matched_trees import spread
+from wengert.core.trees.matched_trees import spread
 from wengert.core.types import Value
 from wengert.errors import AxisError, ShapeError, TraceError
 

@@ -21,12 +21,12 @@ from wengert.api.mapped_axes import (
 from wengert.api.owned_results import owned
 from wengert.api.trace import argument_names
 from wengert.core import tree
-from wengert.core.batching import in_front, positions
 from wengert.core.bind import is_in_batch, located, opened, recording_level
-from wengert.core.constant import IndexableConstant, indexable
 from wengert.core.dims import Size
+from wengert.core.op_parts.batching import in_front, positions
 from wengert.core.table import op
 from wengert.core.types import Value
+from wengert.core.values.constant import IndexableConstant, indexable
 from wengert.core.words.arguments import worded
 from wengert.core.words.float_notices import noticed_at_users_lines
 from wengert.core.words.lost_writes import below_arguments, require_unwritten
@@ -34,7 +34,7 @@ from wengert.core.words.masked import require_plain_array
 from wengert.core.words.warn import warn_user
 from wengert.errors import RandomnessWarning, TraceError, WengertError
 from wengert.interpret.batched import Batched
-from wengert.interpret.loops import Loop
+from wengert.interpret.bodies.loops import Loop
 from wengert.interpret.randomness import moved, used_by
 from wengert.interpret.randomness import positions as standing
 

@@ -18,9 +18,9 @@ import numpy as np
 
 from wengert.core.dims import Dim, has_dims
 from wengert.core.dtypes import CHARS
-from wengert.core.number import Number, plain_operand
 from wengert.core.tensor import Tensor
 from wengert.core.types import Value
+from wengert.core.values.number import Number, plain_operand
 from wengert.core.words.caught import warn_if_caught
 from wengert.core.words.float_notices import calls_numpy, raise_notices_at, told_again
 from wengert.core.words.masked import require_plain_array

@@ -14,11 +14,10 @@ import numpy as np
 
 from wengert.core import promotion
 from wengert.core.bind import bind, located, wholes
-from wengert.core.broadcast import broadcast_shapes
-from wengert.core.declared import can_take
 from wengert.core.lowering import Elementwise
 from wengert.core.op import Call, Jvp, Op, Vjp
-from wengert.core.other_arrays import is_labelled
+from wengert.core.op_parts.broadcast import broadcast_shapes
+from wengert.core.op_parts.samples import Sample
 from wengert.core.rules import (
     Rule,
     broadcasting_jvp,
@@ -30,10 +29,11 @@ from wengert.core.rules import (
     vjp_of_partials,
     zeros_like,
 )
-from wengert.core.samples import Sample
+from wengert.core.signatures.declared import can_take
 from wengert.core.table import FUNCTIONS, UFUNCS, op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
+from wengert.core.values.other_arrays import is_labelled
 from wengert.core.words.arguments import binding_refused, refusal
 from wengert.core.words.float_notices import told_again
 from wengert.core.words.unused_results import warn_if_unused

@@ -10,19 +10,19 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from wengert.core.batching import Batch
 from wengert.core.bind import bind, is_worded, located
-from wengert.core.declared import BEFORE_SLASH, NO_DEFAULT, PLAIN, REST, declared
 from wengert.core.dtypes import CHARS, require_supported
 from wengert.core.lowering import Lowering
-from wengert.core.magnitude import Magnitude
-from wengert.core.number import Number
-from wengert.core.other_arrays import array_within
-from wengert.core.samples import Sample
-from wengert.core.standard import call_with_keywords, with_keywords
+from wengert.core.op_parts.batching import Batch
+from wengert.core.op_parts.magnitude import Magnitude
+from wengert.core.op_parts.samples import Sample
+from wengert.core.signatures.declared import BEFORE_SLASH, NO_DEFAULT, PLAIN, REST, declared
+from wengert.core.signatures.standard import call_with_keywords, with_keywords
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import Type, Value
+from wengert.core.values.number import Number
+from wengert.core.values.other_arrays import array_within
 from wengert.core.words.arguments import (
     binding_refused,
     given_twice,

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.broadcast import broadcast_like, unbroadcast
-from wengert.core.declared import REST, declared
 from wengert.core.op import Jvp, Vjp
+from wengert.core.op_parts.broadcast import broadcast_like, unbroadcast
+from wengert.core.signatures.declared import REST, declared
 from wengert.core.table import op
 from wengert.core.types import Value
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from wengert.core.carried import carrier_for_join
 from wengert.core.dims import Size, need_sizes
-from wengert.core.other_arrays import is_labelled
-from wengert.core.standard import API_VERSIONS, require_cpu
+from wengert.core.signatures.standard import API_VERSIONS, require_cpu
 from wengert.core.table import FUNCTIONS, SCIPY_UFUNCS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.types import ArrayType, Value, type_of
+from wengert.core.values.carried import carrier_for_join
+from wengert.core.values.other_arrays import is_labelled
 from wengert.core.words.elsewhere import (
     SCIPY_SPECIAL,
     function_of_wg,
@@ -173,7 +173,7 @@ class Tensor:
         return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Value]:
-        return iter([self[i] for i in range(len(self))])  # type: ignore[index]  # set in ops/getitem.py
+        return iter([self[i] for i in range(len(self))])  # type: ignore[index]  # set in getitem.py
 
     def __bool__(self) -> bool:
         if self.level.batched:

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.number import Number
 from wengert.core.process.ending import ending
-from wengert.core.same import same
 from wengert.core.tensor import Tensor
-from wengert.core.tree_nodes import (
+from wengert.core.trees.same import same
+from wengert.core.trees.tree_nodes import (
     LEAF_TYPES,
     Tree,
     accessors_of,
@@ -26,6 +25,7 @@ from wengert.core.tree_nodes import (
     plain,
     rebuilt,
 )
+from wengert.core.values.number import Number
 from wengert.core.words.hidden import hidden_error, is_foreign
 
 __all__ = [

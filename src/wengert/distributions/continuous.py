@@ -17,7 +17,7 @@ from wengert.distributions.distribution_parameters import (
     drawn_shape,
 )
 from wengert.errors import WengertError
-from wengert.ops.draws import is_known, require_positive
+from wengert.ops.drawing.draws import is_known, require_positive
 
 _HALF_LOG_TURN = math.log(2 * math.pi) / 2
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from wengert.core.bind import located
-from wengert.core.broadcast import broadcast_shapes
 from wengert.core.dims import Size
 from wengert.core.dtypes import int64
+from wengert.core.op_parts.broadcast import broadcast_shapes
 from wengert.core.table import op
 from wengert.core.words.arguments import worded_methods
 from wengert.distributions.distribution_parameters import (
@@ -21,8 +21,8 @@ from wengert.distributions.distribution_parameters import (
     drawn_shape,
 )
 from wengert.errors import DTypeError, ShapeError
-from wengert.interpret.column_values import note_column
-from wengert.interpret.probabilities import note_probabilities
+from wengert.interpret.mistakes.column_values import note_column
+from wengert.interpret.mistakes.probabilities import note_probabilities
 
 
 def _require_classes(x: Any, count: Size) -> Any:

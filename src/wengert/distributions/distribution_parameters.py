@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from wengert import functions, ops  # noqa: F401 (fill the table)
-from wengert.core.broadcast import broadcast_shapes
 from wengert.core.dtypes import float64
-from wengert.core.shapes import canonical_shape
+from wengert.core.op_parts.broadcast import broadcast_shapes
+from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.words.missing import Explained
 from wengert.core.words.repairs import OF_DISTRIBUTIONS
-from wengert.ops.draws import draw_dtype, strong_dtypes
+from wengert.ops.drawing.draws import draw_dtype, strong_dtypes
 
 
 class Distribution(Explained):

@@ -19,7 +19,7 @@ from wengert.distributions.distribution_parameters import (
     drawn_shape,
 )
 from wengert.errors import ShapeError
-from wengert.ops.draws import is_known
+from wengert.ops.drawing.draws import is_known
 
 
 @worded_methods("__init__", "sample")

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.batching import with_leading_axes
-from wengert.core.broadcast import canonical_axis
 from wengert.core.define import composite
 from wengert.core.dims import divide_exactly
-from wengert.core.samples import sample, uniform
+from wengert.core.op_parts.batching import with_leading_axes
+from wengert.core.op_parts.broadcast import canonical_axis
+from wengert.core.op_parts.samples import sample, uniform
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError

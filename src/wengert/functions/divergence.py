@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.batching import BatchedCall
-from wengert.core.broadcast import canonical_axis, unbroadcast
 from wengert.core.define import composite
 from wengert.core.dims import product
+from wengert.core.op_parts.batching import BatchedCall
+from wengert.core.op_parts.broadcast import canonical_axis, unbroadcast
+from wengert.core.op_parts.samples import Integers, Real, sample
 from wengert.core.rules import pull
-from wengert.core.samples import Integers, Real, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError
@@ -26,9 +26,9 @@ from wengert.functions.reduction import (
     require_equal_shapes,
 )
 from wengert.functions.statistics import as_float, reduced_shape
-from wengert.interpret.binary_targets import note_class_targets, note_no_logarithms
-from wengert.interpret.called_again import is_in_loss
-from wengert.interpret.probabilities import (
+from wengert.interpret.mistakes.binary_targets import note_class_targets, note_no_logarithms
+from wengert.interpret.mistakes.called_again import is_in_loss
+from wengert.interpret.mistakes.probabilities import (
     note_no_logarithms_made,
     note_one_class,
     note_probabilities,

@@ -8,10 +8,10 @@ from typing import Any
 
 from wengert.core.define import function
 from wengert.core.dtypes import is_float
-from wengert.core.number import is_traced_number
 from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
+from wengert.core.values.number import is_traced_number
 from wengert.core.words.source import Line, user_line
 from wengert.errors import ShapeError
 from wengert.functions.parameter import canonical_number

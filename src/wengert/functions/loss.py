@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert.core import dtypes
 from wengert.core.define import composite
-from wengert.core.samples import Integers, Real, sample
+from wengert.core.op_parts.samples import Integers, Real, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.functions.parameter import canonical_number
@@ -19,9 +19,9 @@ from wengert.functions.reduction import (
     require_equal_shapes,
 )
 from wengert.functions.statistics import as_float
-from wengert.interpret.binary_targets import note_binary_targets
-from wengert.interpret.called_again import is_in_loss
-from wengert.interpret.probabilities import note_probabilities, note_swapped
+from wengert.interpret.mistakes.binary_targets import note_binary_targets
+from wengert.interpret.mistakes.called_again import is_in_loss
+from wengert.interpret.mistakes.probabilities import note_probabilities, note_swapped
 
 
 def _targets(name: str, x: Any, targets: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.standard import require_cpu
+from wengert.core.signatures.standard import require_cpu
 from wengert.core.tensor import Tensor
 from wengert.core.words.arguments import worded
 from wengert.errors import DTypeError, TraceError

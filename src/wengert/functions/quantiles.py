@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from wengert.core.bind import located
-from wengert.core.broadcast import canonical_axes
 from wengert.core.define import function
 from wengert.core.dims import Shape, product
+from wengert.core.op_parts.broadcast import canonical_axes
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.errors import DTypeError, ShapeError

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.batching import along
-from wengert.core.broadcast import canonical_axes
 from wengert.core.define import composite
 from wengert.core.dims import Dim, Shape, Size, product
-from wengert.core.samples import sample
+from wengert.core.op_parts.batching import along
+from wengert.core.op_parts.broadcast import canonical_axes
+from wengert.core.op_parts.samples import sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError

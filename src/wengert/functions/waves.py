@@ -10,7 +10,7 @@ import numpy as np
 
 from wengert.core import dtypes
 from wengert.core.define import composite
-from wengert.core.samples import uniform
+from wengert.core.op_parts.samples import uniform
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.functions.statistics import as_float

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.batching import BatchedCall, Same, element_by_element, repeated
 from wengert.core.bind import Level, bind, is_worded, located, opened
 from wengert.core.dims import Size
 from wengert.core.graph import Graph
 from wengert.core.op import Call, Op
+from wengert.core.op_parts.batching import BatchedCall, Same, element_by_element, repeated
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Type, Value, type_of

@@ -22,7 +22,7 @@ from wengert.interpret.kept_arrays import (
     recorded_constant,
     some_elements,
 )
-from wengert.interpret.widening import note_integers, note_widening
+from wengert.interpret.mistakes.widening import note_integers, note_widening
 
 
 class Record(NamedTuple):

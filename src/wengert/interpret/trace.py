@@ -13,18 +13,18 @@ from wengert.core.bind import Level, at_line, opened, recording
 from wengert.core.dims import Dim, SizeNeeded, is_known, substitute, yielding_sizes
 from wengert.core.dtypes import DType, float64
 from wengert.core.graph import Graph, Node
-from wengert.core.number import key_of_argument
 from wengert.core.op import Op
 from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Type, Value, type_of
+from wengert.core.values.number import key_of_argument
 from wengert.core.words.masked import require_plain_array
 from wengert.core.words.source import Line, user_line
 from wengert.errors import ShapeError, TraceError, WengertError
-from wengert.interpret.mixed_rows import note_mixed_rows
-from wengert.interpret.widening import note_widening
+from wengert.interpret.mistakes.mixed_rows import note_mixed_rows
+from wengert.interpret.mistakes.widening import note_widening
 
 Constants: TypeAlias = list[tuple[np.ndarray[Any, Any], Line | None]]
 

@@ -9,7 +9,6 @@ from wengert.core.words.missing import explain_missing_names
 from wengert.nn import init
 from wengert.nn.dropout import Dropout
 from wengert.nn.embedding import Embedding
-from wengert.nn.gradients import Gradients
 from wengert.nn.images.channel_norms import GroupNorm, InstanceNorm
 from wengert.nn.images.conv_layers import (
     Conv1d,
@@ -21,16 +20,17 @@ from wengert.nn.images.conv_layers import (
 )
 from wengert.nn.images.pooling_layers import AdaptiveMeanPool, Flatten, MaxPool, MeanPool
 from wengert.nn.linear import Linear
-from wengert.nn.mlp import Mlp
 from wengert.nn.normalization import BatchNorm, LayerNorm, RMSNorm
-from wengert.nn.recurrent import GRU
+from wengert.nn.perceptron.gradients import Gradients
+from wengert.nn.perceptron.mlp import Mlp
+from wengert.nn.perceptron.scratch import Scratch
 from wengert.nn.residual import Residual
-from wengert.nn.scratch import Scratch
 from wengert.nn.seeding import seed
 from wengert.nn.sequences.bidirectional import Bidirectional
 from wengert.nn.sequences.mamba import Mamba, MambaState
 from wengert.nn.sequences.multihead import KeyValueCache, MultiheadAttention
 from wengert.nn.sequences.positional import PositionalEmbedding, SinusoidalPositions, rotary
+from wengert.nn.sequences.recurrent import GRU
 from wengert.nn.sequences.rnn import LSTM, RNN
 from wengert.nn.sequences.s4d import S4D
 from wengert.nn.sequences.transformer import TransformerBlock

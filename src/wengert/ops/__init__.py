@@ -7,30 +7,24 @@ from wengert.ops import (
     create,
     cumulate,
     debug,
-    diagonals,
-    draw_bounds,
-    draws,
     einsum,
     elementary,
     elementwise,
-    generator,
-    getitem,
-    incomplete,
     index,
     piecewise,
     program,
     random,
-    real_orders,
     reduce,
     shape,
     sort,
-    special,
-    update,
 )
 from wengert.ops.control_flow import control, scan, while_loop
+from wengert.ops.drawing import draw_bounds, draws, generator
+from wengert.ops.indexing import getitem, update
 from wengert.ops.matrices import (
     complement,
     determinant,
+    diagonals,
     equations,
     factors,
     linalg,
@@ -46,6 +40,7 @@ from wengert.ops.sequences import (
     recurrent_loops,
     state_spaces,
 )
+from wengert.ops.special_functions import incomplete, real_orders, special
 from wengert.ops.windows import conv, convolution, pooling
 
 __all__ = [

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.batching import BatchedCall, with_rows
 from wengert.core.bind import located
-from wengert.core.broadcast import canonical_axis
 from wengert.core.define import function, linear, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly, product
 from wengert.core.lowering import Pick, Places, inside_or
 from wengert.core.op import holds_tensor
-from wengert.core.samples import sample
-from wengert.core.shapes import canonical_shape
+from wengert.core.op_parts.batching import BatchedCall, with_rows
+from wengert.core.op_parts.broadcast import canonical_axis
+from wengert.core.op_parts.samples import sample
+from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType

@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.core import promotion
 from wengert.core.define import elementwise
-from wengert.core.samples import Booleans, Exactly, Integers, sample, uniform
+from wengert.core.op_parts.samples import Booleans, Exactly, Integers, sample, uniform
 
 _ORDERED = (*uniform((-2, 2), (-2, 2)), sample(Exactly([1.0, 2.0, 3.0]), Exactly(2.0)))
 _TRUTHS = (

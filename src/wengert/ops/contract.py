@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.batching import BatchedCall, raised
-from wengert.core.broadcast import broadcast_shapes, canonical_axis, unbroadcast
 from wengert.core.define import bilinear, function
 from wengert.core.dims import product
 from wengert.core.dtypes import promote
 from wengert.core.lowering import Contraction
-from wengert.core.samples import Integers, sample
+from wengert.core.op_parts.batching import BatchedCall, raised
+from wengert.core.op_parts.broadcast import broadcast_shapes, canonical_axis, unbroadcast
+from wengert.core.op_parts.samples import Integers, sample
 from wengert.core.table import UFUNCS, op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError

@@ -9,18 +9,18 @@ import numpy as np
 
 from wengert.core import dtypes
 from wengert.core.bind import is_in_batch, located, recording_level
-from wengert.core.constant import indexable
 from wengert.core.define import function, primitive
 from wengert.core.dims import Dim, Shape, Size, divide_exactly
 from wengert.core.lowering import Formula
-from wengert.core.number import Number
 from wengert.core.op import holds_tensor
-from wengert.core.samples import sample
-from wengert.core.shapes import canonical_shape
-from wengert.core.standard import require_cpu
+from wengert.core.op_parts.samples import sample
+from wengert.core.signatures.shapes import canonical_shape
+from wengert.core.signatures.standard import require_cpu
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
+from wengert.core.values.constant import indexable
+from wengert.core.values.number import Number
 from wengert.core.words.masked import require_plain_array
 from wengert.errors import DTypeError, ShapeError, TraceError
 

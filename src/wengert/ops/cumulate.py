@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.batching import along
 from wengert.core.bind import located
-from wengert.core.broadcast import canonical_axis
 from wengert.core.define import function, linear, primitive
 from wengert.core.lowering import Pick, Places, SpecialKernel, inside_or
-from wengert.core.samples import Exactly, Integers, sample
+from wengert.core.op_parts.batching import along
+from wengert.core.op_parts.broadcast import canonical_axis
+from wengert.core.op_parts.samples import Exactly, Integers, sample
 from wengert.core.table import FUNCTIONS, UFUNC_METHODS, op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError, TraceError

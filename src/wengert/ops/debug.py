@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.batching import Same
 from wengert.core.bind import recording_level
 from wengert.core.define import primitive
 from wengert.core.dims import Dim
 from wengert.core.dtypes import bool_
 from wengert.core.lowering import SpecialKernel
+from wengert.core.op_parts.batching import Same
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
 from wengert.interpret.printing import print_value

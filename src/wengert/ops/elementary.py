@@ -11,7 +11,7 @@ from wengert.core import promotion
 from wengert.core.define import elementwise
 from wengert.core.dtypes import floating
 from wengert.core.emit import on_arrays
-from wengert.core.samples import uniform
+from wengert.core.op_parts.samples import uniform
 from wengert.core.special_functions import numpy_special
 from wengert.core.table import op
 

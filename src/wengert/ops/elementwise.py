@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import magnitude, promotion
+from wengert.core import promotion
 from wengert.core.define import elementwise, function
 from wengert.core.emit import on_arrays
 from wengert.core.lowering import Elementwise, changed_meanwhile
-from wengert.core.samples import Exactly, Real, sample, uniform
+from wengert.core.op_parts import magnitude
+from wengert.core.op_parts.samples import Exactly, Real, sample, uniform
 from wengert.core.table import op
 from wengert.errors import DTypeError
 

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.batching import BatchedCall, positions
-from wengert.core.broadcast import broadcast_shapes, canonical_axis
 from wengert.core.define import composite, function, linear
 from wengert.core.dims import Shape, product
 from wengert.core.lowering import BAD_INDEX, Pick, Places, SpecialKernel
-from wengert.core.samples import Exactly, Integers, sample
-from wengert.core.shapes import canonical_shape
+from wengert.core.op_parts.batching import BatchedCall, positions
+from wengert.core.op_parts.broadcast import broadcast_shapes, canonical_axis
+from wengert.core.op_parts.samples import Exactly, Integers, sample
+from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError, TraceError
-from wengert.ops.batched_index import gather_of_each, scatter_of_each
+from wengert.ops.indexing.batched_index import gather_of_each, scatter_of_each
 
 # One integer array per indexed axis, broadcast together; negative indices count from the end.
 

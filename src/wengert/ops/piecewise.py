@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import magnitude, promotion
+from wengert.core import promotion
 from wengert.core.define import elementwise
 from wengert.core.dtypes import DType, promote
 from wengert.core.lowering import Elementwise
-from wengert.core.samples import Booleans, Exactly, Real, sample, uniform
+from wengert.core.op_parts import magnitude
+from wengert.core.op_parts.samples import Booleans, Exactly, Real, sample, uniform
 from wengert.core.table import op
 from wengert.core.types import Value
 

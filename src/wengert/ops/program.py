@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import dtypes, magnitude, tree
-from wengert.core.batching import BatchedCall, with_leading_axes
+from wengert.core import dtypes, tree
 from wengert.core.define import elementwise, linear, primitive
 from wengert.core.dims import Size
 from wengert.core.lowering import Along, Elementwise, Formula, Source, View
-from wengert.core.samples import Booleans, sample, uniform
-from wengert.core.shapes import canonical_shape
+from wengert.core.op_parts import magnitude
+from wengert.core.op_parts.batching import BatchedCall, with_leading_axes
+from wengert.core.op_parts.samples import Booleans, sample, uniform
+from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import CheckError

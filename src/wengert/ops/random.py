@@ -19,26 +19,26 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.batching import BatchedCall
 from wengert.core.define import function, primitive
 from wengert.core.dims import Dim, Shape
 from wengert.core.lowering import SpecialKernel
-from wengert.core.number import Number, is_traced_number
-from wengert.core.samples import Exactly, sample
-from wengert.core.shapes import canonical_shape
+from wengert.core.op_parts.batching import BatchedCall
+from wengert.core.op_parts.samples import Exactly, sample
+from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
+from wengert.core.values.number import Number, is_traced_number
 from wengert.core.words.not_arrays import require_array
 from wengert.errors import DTypeError
 from wengert.interpret.batched import one_by_one
-from wengert.ops.draw_bounds import (
+from wengert.ops.drawing.draw_bounds import (
     are_run_time_bounds,
     between,
     integer_bounds,
     require_whole,
 )
-from wengert.ops.generator import drawn
+from wengert.ops.drawing.generator import drawn
 
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _KEY_STEPS = 0x9E3779B9, 0xBB67AE85  # the golden ratio and sqrt(3) - 1, as fractions of 2**32

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.batching import BatchedCall, along, with_rows
 from wengert.core.bind import located
-from wengert.core.broadcast import canonical_axes, canonical_axis
 from wengert.core.define import linear, primitive
 from wengert.core.dims import Shape, product
 from wengert.core.lowering import Fold, SpecialKernel
-from wengert.core.samples import Booleans, Exactly, Integers, sample
+from wengert.core.op_parts.batching import BatchedCall, along, with_rows
+from wengert.core.op_parts.broadcast import canonical_axes, canonical_axis
+from wengert.core.op_parts.samples import Booleans, Exactly, Integers, sample
 from wengert.core.table import UFUNC_METHODS, op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError, TraceError

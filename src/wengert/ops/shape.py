@@ -6,14 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import magnitude
-from wengert.core.batching import BatchedCall, with_leading_axes, with_shape
-from wengert.core.broadcast import broadcast_shapes, canonical_axes, canonical_axis, unbroadcast
 from wengert.core.define import function, linear
 from wengert.core.dims import Shape, Size
 from wengert.core.lowering import Along, View
-from wengert.core.samples import sample
-from wengert.core.shapes import canonical_shape, solved_shape
+from wengert.core.op_parts import magnitude
+from wengert.core.op_parts.batching import BatchedCall, with_leading_axes, with_shape
+from wengert.core.op_parts.broadcast import (
+    broadcast_shapes,
+    canonical_axes,
+    canonical_axis,
+    unbroadcast,
+)
+from wengert.core.op_parts.samples import sample
+from wengert.core.signatures.shapes import canonical_shape, solved_shape
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.batching import BatchedCall, along
-from wengert.core.broadcast import canonical_axis
 from wengert.core.define import composite, primitive
 from wengert.core.dtypes import int64, promote
 from wengert.core.lowering import SpecialKernel, comparisons
-from wengert.core.samples import Exactly, sample
+from wengert.core.op_parts.batching import BatchedCall, along
+from wengert.core.op_parts.broadcast import canonical_axis
+from wengert.core.op_parts.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError

@@ -8,8 +8,8 @@ from typing import Any
 from wengert.core.table import op
 from wengert.functions.clipping import length
 from wengert.optim.adam import Moments
-from wengert.optim.constructors import GivenRate, chosen_rate
 from wengert.optim.exclusion import Exclude, Excluding, excludes
+from wengert.optim.lifecycle.constructors import GivenRate, chosen_rate
 from wengert.optim.optimizer import Arrays
 
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 from wengert.core.table import op
 from wengert.errors import OptimError
 from wengert.functions.clipping import length
-from wengert.optim.constructors import GivenRate, chosen_rate
 from wengert.optim.exclusion import Exclude, Excluding, excludes
+from wengert.optim.lifecycle.constructors import GivenRate, chosen_rate
 from wengert.optim.numbers import zeros_like
 from wengert.optim.optimizer import Arrays, Optimizer
 from wengert.optim.settings import Setting, below_one, not_negative, positive, truth

@@ -20,15 +20,17 @@ from wengert.core.words.missing import Explained
 from wengert.core.words.repairs import OF_OPTIMIZERS
 from wengert.core.words.tied import warn_of_ties
 from wengert.errors import OptimError, WengertError
-from wengert.optim import saving
-from wengert.optim.constructors import GivenRate, Rate, chosen_rate, one_rate, show_parameters
-from wengert.optim.given_optimizers import note_change
-from wengert.optim.held_rates import deep_copied
-from wengert.optim.member_optimizers import made_for_members
-from wengert.optim.parameters import gradients_for, parameters_of, replaced, warn_of_floats
-from wengert.optim.schedules_base import Schedule
-from wengert.optim.settings import not_negative
-from wengert.optim.updates_in_place import (
+from wengert.optim.lifecycle import saving
+from wengert.optim.lifecycle.constructors import (
+    GivenRate,
+    Rate,
+    chosen_rate,
+    one_rate,
+    show_parameters,
+)
+from wengert.optim.lifecycle.given_optimizers import note_change
+from wengert.optim.lifecycle.member_optimizers import made_for_members
+from wengert.optim.lifecycle.updates_in_place import (
     ParameterState,
     graph_parameters,
     nonfinite_part,
@@ -37,6 +39,10 @@ from wengert.optim.updates_in_place import (
     require_weights,
     usable_gradient,
 )
+from wengert.optim.parameters import gradients_for, parameters_of, replaced, warn_of_floats
+from wengert.optim.schedules.held_rates import deep_copied
+from wengert.optim.schedules.schedules_base import Schedule
+from wengert.optim.settings import not_negative
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, require_policy
 
 Arrays: TypeAlias = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert.core.table import op
 from wengert.optim.adam import Moments
-from wengert.optim.constructors import GivenRate, chosen_rate
+from wengert.optim.lifecycle.constructors import GivenRate, chosen_rate
 from wengert.optim.numbers import choice, power, root
 from wengert.optim.optimizer import Arrays
 from wengert.optim.settings import Setting, truth

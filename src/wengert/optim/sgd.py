@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wengert.errors import OptimError
-from wengert.optim.constructors import GivenRate, chosen_rate
+from wengert.optim.lifecycle.constructors import GivenRate, chosen_rate
 from wengert.optim.numbers import choice, zeros_like
 from wengert.optim.optimizer import Arrays, Optimizer
 from wengert.optim.settings import Setting, below_one, fraction, not_negative, truth

@@ -10,8 +10,8 @@ import numpy as np
 from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import OptimError, ScheduleWarning
-from wengert.optim.constructors import Rate
-from wengert.optim.given_optimizers import note_copy
+from wengert.optim.lifecycle.constructors import Rate
+from wengert.optim.lifecycle.given_optimizers import note_copy
 from wengert.optim.numbers import choice
 from wengert.optim.optimizer import Arrays, Optimizer, Updates
 from wengert.optim.parameters import parameters_of, replaced

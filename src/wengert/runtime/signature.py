@@ -14,8 +14,8 @@ from wengert.core import tree
 from wengert.core.bind import Level
 from wengert.core.dims import Shape, Size, solve, substitute
 from wengert.core.dtypes import require_supported
-from wengert.core.same import same
 from wengert.core.tensor import Tensor
+from wengert.core.trees.same import same
 from wengert.core.types import ArrayType
 from wengert.errors import TraceError
 

@@ -4,8 +4,8 @@ from wengert.train import metrics
 from wengert.train.ensemble.each import each
 from wengert.train.ensemble.ensemble import Ensemble
 from wengert.train.ensemble.ensemble_function import EnsembleFunction
-from wengert.train.ensemble.member_orders import bootstrap_rows
 from wengert.train.ensemble.reports import EnsembleEpoch, EnsembleHistory, EnsembleLast
+from wengert.train.ensemble.runs.member_orders import bootstrap_rows
 from wengert.train.fitting.epoch_record import EpochRecord
 from wengert.train.fitting.fit import fit
 from wengert.train.fitting.loggers import log_csv, log_jsonl, log_tensorboard, log_wandb

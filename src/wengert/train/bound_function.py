@@ -24,8 +24,8 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import BatchNormWarning, DropoutWarning
 from wengert.functions.batch_statistics import BatchStatistics, noting_batch_statistics
 from wengert.functions.dropout import noting_dropout
-from wengert.interpret.called_again import in_bound_function
-from wengert.ops.generator import Generator
+from wengert.interpret.mistakes.called_again import in_bound_function
+from wengert.ops.drawing.generator import Generator
 from wengert.runtime.entries.entry import Call, never
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.train.ensemble import member_calls, member_loops
+from wengert.train.ensemble import member_calls
 from wengert.train.ensemble.cost import MemberWork, shared_cache, splits
+from wengert.train.ensemble.runs import member_loops
 
 from .populations import (
     MEMBERS,

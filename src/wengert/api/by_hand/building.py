@@ -11,7 +11,7 @@ from wengert.core import dtypes, tree
 from wengert.core.graph import Graph as CoreGraph
 from wengert.core.graph import Node
 from wengert.core.op import Op
-from wengert.core.shapes import canonical_shape
+from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, type_of

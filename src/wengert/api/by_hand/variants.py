@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from wengert.api.by_hand.building import Building, Container
-from wengert.core.broadcast import canonical_axis
 from wengert.core.op import Op
+from wengert.core.op_parts.broadcast import canonical_axis
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.errors import TraceError

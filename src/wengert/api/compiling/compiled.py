@@ -27,13 +27,13 @@ from wengert.api.trace import NOTHING, Dims, argument_names, input_types
 from wengert.core import tree
 from wengert.core.dims import SizeNeeded
 from wengert.core.dtypes import CHARS, DType, require_supported
-from wengert.core.number import Number, argument_of_key, key_of_argument
 from wengert.core.process.fork_door import door
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
+from wengert.core.values.number import Number, argument_of_key, key_of_argument
 from wengert.core.words.warn import warn_user
 from wengert.errors import SizeWarning, TraceError
-from wengert.interpret.first_values import noting_first_values, warn_of_first_values
+from wengert.interpret.mistakes.first_values import noting_first_values, warn_of_first_values
 from wengert.loading import garbage_left
 from wengert.runtime.executable import Executable
 from wengert.runtime.profile import Profile

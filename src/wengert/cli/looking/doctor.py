@@ -14,7 +14,7 @@ from wengert.codegen.targets.cpu.target import host
 from wengert.core.dtypes import float32, float64
 from wengert.core.table import op
 from wengert.errors import WengertError
-from wengert.nn.mlp import Mlp
+from wengert.nn.perceptron.mlp import Mlp
 from wengert.optim.adam import Adam
 from wengert.runtime.caching.cache import open_store
 from wengert.runtime.caching.cache_store import Missed

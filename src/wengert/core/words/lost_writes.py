@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from wengert.core import tree
-from wengert.core.same import same
 from wengert.core.tensor import Tensor
+from wengert.core.trees.same import same
 from wengert.core.words.warn import warn_user
 from wengert.errors import FrozenValueWarning, TraceError
 

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from wengert.core.spectrum import Spectrum, spectrum_as_array
 from wengert.core.table import op
+from wengert.core.values.spectrum import Spectrum, spectrum_as_array
 from wengert.errors import DTypeError
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from wengert.core.bind import located
-from wengert.core.broadcast import canonical_axes, canonical_axis
 from wengert.core.dims import product
+from wengert.core.op_parts.broadcast import canonical_axes, canonical_axis
 from wengert.core.promotion import inexact
 from wengert.core.table import op
 from wengert.core.tensor import Tensor

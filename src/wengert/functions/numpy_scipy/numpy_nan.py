@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core.bind import located
-from wengert.core.broadcast import canonical_axes
+from wengert.core.op_parts.broadcast import canonical_axes
 from wengert.core.table import op
 from wengert.errors import ShapeError
 from wengert.functions.quantiles import INTERPOLATIONS, quantile_of_rows, rows_of

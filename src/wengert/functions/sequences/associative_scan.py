@@ -7,8 +7,8 @@ from typing import Any
 
 from wengert.core import tree
 from wengert.core.bind import located
-from wengert.core.broadcast import canonical_axis
 from wengert.core.define import function
+from wengert.core.op_parts.broadcast import canonical_axis
 from wengert.core.table import op
 from wengert.errors import ShapeError
 from wengert.functions.sequences.in_chunks import scan_in_chunks

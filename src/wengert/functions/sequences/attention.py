@@ -14,8 +14,8 @@ from wengert.core.define import function
 from wengert.core.table import op
 from wengert.errors import DTypeError, ShapeError
 from wengert.functions.parameter import canonical_number
-from wengert.interpret.attention_masks import note_mask
-from wengert.interpret.mixed_rows import note_mixed_rows
+from wengert.interpret.mistakes.attention_masks import note_mask
+from wengert.interpret.mistakes.mixed_rows import note_mixed_rows
 
 ROWS = 128  # queries whose scores are alive at once; decides the order of sums in gradients of k, v
 # Spans of queries that look at fewer keys than the spans behind them. Each is a loop of its own to

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from wengert.core.bind import located
-from wengert.core.broadcast import canonical_axis
 from wengert.core.define import function
-from wengert.core.spectrum import Spectrum
+from wengert.core.op_parts.broadcast import canonical_axis
 from wengert.core.table import op
+from wengert.core.values.spectrum import Spectrum
 from wengert.errors import ShapeError
 from wengert.functions.statistics import as_float
 

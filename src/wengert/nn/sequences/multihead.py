@@ -16,7 +16,7 @@ from wengert.core.words.missing import Explained
 from wengert.errors import ShapeError
 from wengert.functions.sequences.attention import attend_in_order
 from wengert.functions.time_axes import note_time_axis
-from wengert.interpret.attention_masks import note_rows_as_heads
+from wengert.interpret.mistakes.attention_masks import note_rows_as_heads
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import require_float, require_shape, require_size
 from wengert.nn.linear import Linear

@@ -25,7 +25,7 @@ from wengert.nn.sequences.multihead import (
     require_input_first,
 )
 from wengert.nn.showing import shown_parts
-from wengert.ops.generator import Generator
+from wengert.ops.drawing.generator import Generator
 
 
 @worded_methods("__init__", "__call__", "extend", "step", "cache")

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.batching import BatchedCall, repeated
 from wengert.core.dtypes import int64
 from wengert.core.graph import Graph
+from wengert.core.op_parts.batching import BatchedCall, repeated
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value
-from wengert.interpret.batched_bodies import (
+from wengert.interpret.bodies.batched_bodies import (
     BatchedBody,
     Flags,
     batched_body,
@@ -23,7 +23,7 @@ from wengert.interpret.batched_bodies import (
     swapped,
     widened,
 )
-from wengert.interpret.body import record, split, zeros
+from wengert.interpret.bodies.body import record, split, zeros
 from wengert.interpret.replay import replay
 
 

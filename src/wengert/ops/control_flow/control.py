@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.batching import BatchedCall, repeated
 from wengert.core.bind import located, recording_level
 from wengert.core.define import primitive
 from wengert.core.dtypes import bool_
 from wengert.core.graph import Graph
 from wengert.core.lowering import Bodies
-from wengert.core.number import plain_operand
+from wengert.core.op_parts.batching import BatchedCall, repeated
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value, type_of
+from wengert.core.values.number import plain_operand
 from wengert.errors import DTypeError, ShapeError
-from wengert.interpret.batched_bodies import batched_body, chosen, marked, run_body
-from wengert.interpret.body import (
+from wengert.interpret.bodies.batched_bodies import batched_body, chosen, marked, run_body
+from wengert.interpret.bodies.body import (
     close,
     filled,
     float_wanted,

@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert.core.graph import Graph
 from wengert.core.types import Value
-from wengert.interpret.body import filled, floats, record, split, spread
+from wengert.interpret.bodies.body import filled, floats, record, split, spread
 from wengert.interpret.derive import jvp_flat, vjp_flat
 from wengert.interpret.printing import quiet
 from wengert.interpret.replay import replay

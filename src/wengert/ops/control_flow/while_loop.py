@@ -17,7 +17,7 @@ from wengert.core.table import op
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.words.source import attributed, user_line
 from wengert.errors import DTypeError, LoopError, NotDifferentiable, ShapeError, WengertError
-from wengert.interpret.body import (
+from wengert.interpret.bodies.body import (
     close,
     derive,
     filled,
@@ -31,18 +31,18 @@ from wengert.interpret.body import (
     with_captured,
     zeros,
 )
-from wengert.interpret.carry import (
+from wengert.interpret.bodies.carry import (
     looked_after,
     require_carry,
     require_structure,
     settled,
     stacked,
 )
+from wengert.interpret.bodies.loops import IndexNeeded, Loop
+from wengert.interpret.bodies.stepwise import run_while
 from wengert.interpret.eagerness import is_eager
-from wengert.interpret.loops import IndexNeeded, Loop
 from wengert.interpret.printing import at_step, quiet
 from wengert.interpret.replay import replay
-from wengert.interpret.stepwise import run_while
 from wengert.ops.control_flow.batched_loops import while_of_each
 from wengert.ops.control_flow.loop_steps import LoopParts, adjoint_step, tangent_step
 

@@ -11,11 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.batching import with_leading_axes
 from wengert.core.define import primitive
 from wengert.core.lowering import SpecialKernel, cubes
-from wengert.core.matrices import SIGNIFICANT, require_floats, require_matrices, without_spoilt
-from wengert.core.samples import sample
+from wengert.core.op_parts.batching import with_leading_axes
+from wengert.core.op_parts.samples import sample
+from wengert.core.signatures.matrices import (
+    SIGNIFICANT,
+    require_floats,
+    require_matrices,
+    without_spoilt,
+)
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.core.batching import with_leading_axes
 from wengert.core.define import function, primitive
 from wengert.core.lowering import SpecialKernel, cubes
-from wengert.core.matrices import require_equal_matrices, require_floats, require_square
-from wengert.core.samples import Exactly, sample
+from wengert.core.op_parts.batching import with_leading_axes
+from wengert.core.op_parts.samples import Exactly, sample
+from wengert.core.signatures.matrices import require_equal_matrices, require_floats, require_square
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.batching import BatchedCall
 from wengert.core.bind import located
-from wengert.core.broadcast import broadcast_shapes, unbroadcast
 from wengert.core.define import composite, function, primitive
 from wengert.core.dtypes import promote
 from wengert.core.lowering import SpecialKernel
-from wengert.core.matrices import (
+from wengert.core.op_parts.batching import BatchedCall
+from wengert.core.op_parts.broadcast import broadcast_shapes, unbroadcast
+from wengert.core.op_parts.samples import Exactly, sample
+from wengert.core.signatures.matrices import (
     require_floats,
     require_matrices,
     require_square,
     spoiling,
 )
-from wengert.core.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError

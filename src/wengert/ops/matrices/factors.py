@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.core.batching import with_leading_axes
 from wengert.core.define import function, primitive
 from wengert.core.lowering import Failure, SpecialKernel, cubes
-from wengert.core.matrices import (
+from wengert.core.op_parts.batching import with_leading_axes
+from wengert.core.op_parts.samples import Exactly, sample
+from wengert.core.signatures.matrices import (
     SIGNIFICANT,
     require_floats,
     require_matrices,
     require_square,
     without_spoilt,
 )
-from wengert.core.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError

@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.batching import BatchedCall, raised, with_leading_axes
-from wengert.core.broadcast import broadcast_shapes, canonical_axis, unbroadcast
 from wengert.core.define import function, primitive
 from wengert.core.dtypes import promote
 from wengert.core.lowering import Failure, SpecialKernel, cubes
-from wengert.core.matrices import (
+from wengert.core.op_parts.batching import BatchedCall, raised, with_leading_axes
+from wengert.core.op_parts.broadcast import broadcast_shapes, canonical_axis, unbroadcast
+from wengert.core.op_parts.samples import Exactly, sample
+from wengert.core.signatures.matrices import (
     require_floats,
     require_matrices,
     require_square,
     spoiling,
     without_spoilt,
 )
-from wengert.core.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError

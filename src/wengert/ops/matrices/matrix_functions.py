@@ -7,19 +7,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert.core.batching import with_leading_axes
 from wengert.core.bind import located
-from wengert.core.broadcast import broadcast_shapes, unbroadcast
 from wengert.core.define import composite, function, primitive
 from wengert.core.lowering import SpecialKernel, cubes
-from wengert.core.matrices import (
+from wengert.core.op_parts.batching import with_leading_axes
+from wengert.core.op_parts.broadcast import broadcast_shapes, unbroadcast
+from wengert.core.op_parts.samples import Exactly, sample
+from wengert.core.signatures.matrices import (
     require_floats,
     require_matrices,
     require_square,
     spoiling,
     without_spoilt,
 )
-from wengert.core.samples import Exactly, sample
 from wengert.core.special_functions.pade import COEFFICIENTS, LARGEST_NORM
 from wengert.core.table import op
 from wengert.core.types import ArrayType

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.batching import with_leading_axes
 from wengert.core.define import primitive
 from wengert.core.lowering import Failure, SpecialKernel, cubes
-from wengert.core.matrices import (
+from wengert.core.op_parts.batching import with_leading_axes
+from wengert.core.op_parts.samples import Exactly, sample
+from wengert.core.signatures.matrices import (
     ROOT_STEPS,
     SETTLING,
     require_floats,
@@ -18,7 +19,6 @@ from wengert.core.matrices import (
     spoiling,
     without_spoilt,
 )
-from wengert.core.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.batching import along
-from wengert.core.broadcast import canonical_axes, canonical_axis
 from wengert.core.define import composite, function
-from wengert.core.matrices import require_floats, require_matrices
-from wengert.core.samples import sample
+from wengert.core.op_parts.batching import along
+from wengert.core.op_parts.broadcast import canonical_axes, canonical_axis
+from wengert.core.op_parts.samples import sample
+from wengert.core.signatures.matrices import require_floats, require_matrices
 from wengert.core.table import op
 from wengert.errors import ShapeError
 

@@ -10,7 +10,7 @@ from wengert.core.graph import Graph
 from wengert.core.op import Jvp, Vjp
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value, type_of
-from wengert.interpret.body import filled, gradient_of, scatter, tangent_of
+from wengert.interpret.bodies.body import filled, gradient_of, scatter, tangent_of
 from wengert.interpret.trace import trace_flat
 
 BySteps: TypeAlias = Callable[..., Sequence[Any]]  # operands, all of them floats -> outputs

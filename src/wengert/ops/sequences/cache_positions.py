@@ -9,7 +9,7 @@ import numpy as np
 from wengert.core import promotion
 from wengert.core.define import elementwise
 from wengert.core.lowering import Elementwise, changed_meanwhile
-from wengert.core.samples import Integers, sample
+from wengert.core.op_parts.samples import Integers, sample
 
 
 def _with_room(position: Any, room: Any) -> Any:

@@ -12,11 +12,11 @@ import numpy as np
 from wengert.core.define import primitive
 from wengert.core.dtypes import is_float
 from wengert.core.lowering import Params, Shapes, SpecialKernel
-from wengert.core.samples import Real, sample
+from wengert.core.op_parts.samples import Real, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.errors import ShapeError
-from wengert.interpret.body import filled
+from wengert.interpret.bodies.body import filled
 from wengert.interpret.derive import vjp_flat
 from wengert.ops.sequences.by_steps import jvp_by_steps, vjp_by_steps
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from wengert.core import dtypes
-from wengert.core.broadcast import broadcast_shapes, canonical_axis
 from wengert.core.define import function, primitive
 from wengert.core.lowering import SpecialKernel
-from wengert.core.samples import Exactly, sample
+from wengert.core.op_parts.broadcast import broadcast_shapes, canonical_axis
+from wengert.core.op_parts.samples import Exactly, sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError

@@ -12,10 +12,10 @@ from functools import cache
 from typing import Any
 
 from wengert.core.define import composite
-from wengert.core.samples import Real, sample
+from wengert.core.op_parts.samples import Real, sample
 from wengert.core.table import op
 from wengert.core.types import Value, type_of
-from wengert.interpret.body import filled
+from wengert.interpret.bodies.body import filled
 from wengert.ops.sequences.by_steps import BySteps, jvp_by_steps, vjp_by_steps
 from wengert.ops.sequences.recurrent_cells import CELLS, Cell
 

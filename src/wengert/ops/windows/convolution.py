@@ -21,7 +21,7 @@ from wengert.core.define import bilinear
 from wengert.core.dims import Dim, Shape, Size, product
 from wengert.core.dtypes import is_float, promote
 from wengert.core.lowering import Params, Shapes, SpecialKernel
-from wengert.core.samples import sample
+from wengert.core.op_parts.samples import sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError

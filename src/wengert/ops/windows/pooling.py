@@ -11,8 +11,8 @@ from wengert.core.define import function, linear, primitive
 from wengert.core.dims import Dim, Shape, product
 from wengert.core.dtypes import floating, int64
 from wengert.core.lowering import BAD_INDEX, SpecialKernel
-from wengert.core.samples import Integers, sample
-from wengert.core.shapes import canonical_shape
+from wengert.core.op_parts.samples import Integers, sample
+from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError

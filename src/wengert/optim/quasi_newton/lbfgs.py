@@ -15,14 +15,15 @@ from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
 from wengert.core.words.warn import warn_user
 from wengert.errors import OptimError, UnreachedWarning
-from wengert.optim import saving, settings
-from wengert.optim.constructors import chosen_rate, one_rate
-from wengert.optim.held_rates import deep_copied
+from wengert.optim import settings
+from wengert.optim.lifecycle import saving
+from wengert.optim.lifecycle.constructors import chosen_rate, one_rate
+from wengert.optim.lifecycle.updates_in_place import require_weights
 from wengert.optim.parameters import named
 from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
 from wengert.optim.quasi_newton.minimized_functions import MinimizedFunctions
-from wengert.optim.updates_in_place import require_weights
+from wengert.optim.schedules.held_rates import deep_copied
 
 _NAMES = (
     "lr",

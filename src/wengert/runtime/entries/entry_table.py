@@ -10,7 +10,7 @@ from wengert.core import tree
 from wengert.core.dims import Dim, Size
 from wengert.core.dtypes import is_float
 from wengert.core.process.ending import ending
-from wengert.core.tree_nodes import is_namedtuple, rest_of
+from wengert.core.trees.tree_nodes import is_namedtuple, rest_of
 from wengert.core.types import ArrayType
 from wengert.runtime.call_memory import Memory
 from wengert.runtime.entries import objects

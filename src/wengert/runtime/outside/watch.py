@@ -21,7 +21,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from wengert.core.same import same
+from wengert.core.trees.same import same
 from wengert.core.words.source import Line
 from wengert.errors import TraceError
 from wengert.runtime.outside.live import is_rewritten

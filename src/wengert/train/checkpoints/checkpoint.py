@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.same import same
+from wengert.core.trees.same import same
 from wengert.errors import CheckpointError, WengertError
-from wengert.optim.held_rates import rehearsed
+from wengert.optim.schedules.held_rates import rehearsed
 from wengert.runtime.refusals import require_plain
 from wengert.train.checkpoints.mistaken_files import model_given
 from wengert.train.engine import Engine

@@ -29,7 +29,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.process.ending import ending
 from wengert.core.tensor import Tensor
-from wengert.core.tree_nodes import plain, rebuilt
+from wengert.core.trees.tree_nodes import plain, rebuilt
 from wengert.core.words.functions import name_of_function
 from wengert.core.words.masked import is_masked_array
 from wengert.errors import CheckpointError

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.same import same
+from wengert.core.trees.same import same
 from wengert.core.words.warn import warn_user
 from wengert.errors import AlikeWarning
 from wengert.optim.optimizer import Optimizer

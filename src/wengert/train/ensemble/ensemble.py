@@ -37,10 +37,10 @@ from wengert.train.ensemble.evaluated import EvaluatedData
 from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.given import given_members, in_words, require_unshared
 from wengert.train.ensemble.member_calls import MemberCalls, stacked
-from wengert.train.ensemble.member_loops import Members
-from wengert.train.ensemble.member_run import MemberRun, RunOptions
 from wengert.train.ensemble.reports import EnsembleEpoch, EnsembleHistory, EnsembleLast
-from wengert.train.ensemble.run_data import RunData
+from wengert.train.ensemble.runs.member_loops import Members
+from wengert.train.ensemble.runs.member_run import MemberRun, RunOptions
+from wengert.train.ensemble.runs.run_data import RunData
 from wengert.train.ensemble.scores import best_of, bootstrap_seeds, seeds_of_members
 from wengert.train.ensemble.stacked_batches import warn_of_stacked, warn_of_stacked_state
 from wengert.train.option_checks import (

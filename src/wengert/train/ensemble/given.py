@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert.errors import OptimError, ShapeError
-from wengert.optim.member_optimizers import MemberOptimizers
+from wengert.optim.lifecycle.member_optimizers import MemberOptimizers
 from wengert.train.ensemble.each import Each, require_members
 from wengert.train.option_checks import whole
 from wengert.train.ranked.ranks import is_alone

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Sequence
 
 from wengert.core import tree
-from wengert.core.same import same
+from wengert.core.trees.same import same
 from wengert.errors import ShapeError
 from wengert.optim.parameters import leaf_name
 from wengert.train.storage import Array, Storage

@@ -10,9 +10,9 @@ from typing import Any
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
-from wengert.optim.given_optimizers import OBSERVED, original_of, tell_of_changes
+from wengert.optim.lifecycle.given_optimizers import OBSERVED, original_of, tell_of_changes
+from wengert.optim.lifecycle.saving import OTHER_NAME
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.saving import OTHER_NAME
 
 
 class Originals:

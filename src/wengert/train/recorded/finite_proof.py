@@ -19,7 +19,7 @@ import numpy as np
 
 from wengert.core.dtypes import DType, bool_, float64
 from wengert.core.graph import Graph
-from wengert.core.magnitude import NotFollowed, largest, smallest
+from wengert.core.op_parts.magnitude import NotFollowed, largest, smallest
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.train.recorded.known_magnitudes import Extents

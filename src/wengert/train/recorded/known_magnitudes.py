@@ -1,8 +1,8 @@
 """Extents: how large the values of an elementwise graph can be, and how small.
 
 Of each value is known the most that |x| can be, and of some the least that x can be, by the rules
-of the ops (`core/magnitude.py`). What is found is a scalar, so a graph over millions of elements is
-followed in a few dozen instructions.
+of the ops (`core/op_parts/magnitude.py`). What is found is a scalar, so a graph over millions of
+elements is followed in a few dozen instructions.
 
 Where the most is finite, no element is infinite or NaN. Ops hand a most that is not finite on to
 their results; where one does not, as 1 / inf does, its operand is noted as one to look at.
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from wengert.core.dtypes import is_float
 from wengert.core.graph import Graph, Node
-from wengert.core.magnitude import NotFollowed
+from wengert.core.op_parts.magnitude import NotFollowed
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
 

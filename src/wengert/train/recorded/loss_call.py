@@ -15,10 +15,10 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import BatchNormWarning, DropoutWarning
 from wengert.functions.batch_statistics import BatchStatistics, noting_batch_statistics
 from wengert.functions.dropout import noting_idle_dropout
-from wengert.interpret.called_again import in_loss
-from wengert.interpret.picked import picked_from
+from wengert.interpret.mistakes.called_again import in_loss
+from wengert.interpret.mistakes.picked import picked_from
 from wengert.interpret.trace import Trace
-from wengert.ops.generator import Generator
+from wengert.ops.drawing.generator import Generator
 from wengert.train.batch import AVERAGED, GENERATOR
 from wengert.train.recorded.step_arrays import CALLS, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan

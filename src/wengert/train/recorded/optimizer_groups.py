@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from wengert.core.same import same
+from wengert.core.trees.same import same
 from wengert.core.words.named_dict import missing_key
 from wengert.core.words.warn import warn_user
 from wengert.errors import GroupWarning, OptimError, UnreachedWarning
 from wengert.optim.exclusion import closest_path, excludes
-from wengert.optim.member_optimizers import MemberOptimizers
+from wengert.optim.lifecycle.member_optimizers import MemberOptimizers
+from wengert.optim.lifecycle.saving import fixed_of, names_of, numbers_of
 from wengert.optim.optimizer import Optimizer
-from wengert.optim.saving import fixed_of, names_of, numbers_of
 from wengert.runtime.outside.users_code import is_users
 
 EVERYTHING = "*"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScheduleWarning
-from wengert.optim.given_optimizers import OBSERVED, tell_of_changes
+from wengert.optim.lifecycle.given_optimizers import OBSERVED, tell_of_changes
 from wengert.optim.schedules import Chain, ReduceOnPlateau
 from wengert.train.recorded.optimizer_groups import Group, parts_of
 

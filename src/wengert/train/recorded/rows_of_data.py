@@ -19,7 +19,7 @@ from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning, SizeWarning
 from wengert.functions.time_axes import TimeAxis, noting_time_axes
-from wengert.interpret.mixed_rows import noting_mixed_rows
+from wengert.interpret.mistakes.mixed_rows import noting_mixed_rows
 from wengert.train.batch import ROWS
 
 _TABLES, _ARRAYS = 2, 3  # that begin with as many rows in a call, if these are rows of a batch

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert.optim.held_rates import is_known_ahead
 from wengert.optim.optimizer import Optimizer
+from wengert.optim.schedules.held_rates import is_known_ahead
 from wengert.runtime.outside.watch import SAME_ITEMS, Place
 from wengert.train.recorded.faded_rates import FadedRates
 from wengert.train.recorded.optimizer_groups import Group

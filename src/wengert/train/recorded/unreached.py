@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from wengert.core.types import Value
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnreachedWarning
-from wengert.interpret.widening import place_of
+from wengert.interpret.mistakes.widening import place_of
 
 SHOWN = 3  # so many paths are named
 

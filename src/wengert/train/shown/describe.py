@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wengert.core import tree
-from wengert.optim.saving import shown
+from wengert.optim.lifecycle.saving import shown
 from wengert.train.engine import Engine
 from wengert.train.segments import ModelParameter, Segment
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from wengert.core import tree
-from wengert.core.same import same
+from wengert.core.trees.same import same
 from wengert.core.words.warn import warn_user
 from wengert.errors import LiveWarning
 

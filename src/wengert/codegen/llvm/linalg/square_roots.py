@@ -33,7 +33,7 @@ from wengert.codegen.llvm.text.vectors import Index, Vector
 from wengert.codegen.numerics import LANES
 from wengert.core.dims import Size
 from wengert.core.dtypes import int64
-from wengert.core.matrices import ROOT_STEPS, SETTLING
+from wengert.core.signatures.matrices import ROOT_STEPS, SETTLING
 from wengert.core.types import ArrayType
 
 _MATRICES = 5

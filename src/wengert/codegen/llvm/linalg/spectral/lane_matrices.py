@@ -25,7 +25,7 @@ from wengert.codegen.llvm.text.vectors import Code, Index, Vector
 from wengert.codegen.numerics import LANES
 from wengert.core.dims import Size
 from wengert.core.dtypes import DType, bool_, int64
-from wengert.core.matrices import SIGNIFICANT
+from wengert.core.signatures.matrices import SIGNIFICANT
 from wengert.core.types import ArrayType
 
 SMALL = 6  # columns at most

@@ -24,7 +24,7 @@ from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
 from wengert.codegen.numerics import LANES
 from wengert.core.dtypes import bool_
-from wengert.core.matrices import SIGNIFICANT
+from wengert.core.signatures.matrices import SIGNIFICANT
 
 _WIDE = 2  # vectors of columns whose sums are in registers at once
 

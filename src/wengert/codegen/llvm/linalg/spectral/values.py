@@ -20,7 +20,7 @@ from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.vectors import Code, Index, scalar_type
 from wengert.codegen.numerics import LANES
 from wengert.core.dtypes import int64
-from wengert.core.matrices import SIGNIFICANT
+from wengert.core.signatures.matrices import SIGNIFICANT
 
 
 @routine("ptr %a, i64 %size, ptr %exponent")

@@ -1,0 +1,1 @@
+"""Loops and branches: the functions inside them as graphs, and what these may read and carry."""

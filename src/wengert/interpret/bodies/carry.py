@@ -1,0 +1,92 @@
+"""What loops ask of a carry, and of the functions that make the next one of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from wengert.core import tree
+from wengert.core.bind import at_line, recording_level
+from wengert.core.dims import Size
+from wengert.core.dtypes import DType, is_float
+from wengert.core.types import ArrayType, Value
+from wengert.core.words.source import user_line
+from wengert.core.words.warn import warn_user
+from wengert.errors import RandomnessWarning, ShapeError, TraceError
+from wengert.interpret.bodies.body import noted_bodies
+from wengert.interpret.bodies.body_state import BodyState
+from wengert.interpret.eagerness import is_eager
+from wengert.interpret.randomness import moved, positions, used_by
+
+Found = TypeVar("Found")
+
+
+def stacked(length: Size, types: Sequence[ArrayType]) -> list[ArrayType]:
+    """Arrays that hold one of these for each step."""
+    return [ArrayType((length, *t.shape), t.dtype) for t in types]
+
+
+def require_carry(name: str, before: Sequence[ArrayType], after: Sequence[ArrayType]) -> None:
+    if list(before) != list(after):
+        repair = "Convert it with reshape or astype before returning it"
+        pairs = list(zip(before, after, strict=False))
+        if all(a == b or (a.shape == b.shape and _becomes_float(a, b)) for a, b in pairs):
+            first = next(b.dtype for a, b in pairs if a != b)
+            repair = f"Begin with floats: init.astype(np.{first})"
+        raise ShapeError(
+            f"{name}: the carry goes in as {before} and comes out as {after}; its shapes "
+            f"and dtypes must stay the same. {repair}."
+        )
+
+
+def _becomes_float(before: ArrayType, after: ArrayType) -> bool:
+    return is_float(after.dtype) and not is_float(before.dtype)
+
+
+def require_structure(name: str, structure: tree.Structure, returned: Any) -> None:
+    found = tree.flatten(tree.arrays(returned))[1]
+    if found != structure:
+        error = TraceError(
+            f"{name}: the carry goes in as {structure} and comes out as {found}; its structure "
+            "must stay the same. Return a tree of the same form."
+        )
+        raise at_line(error, user_line())
+
+
+def settled(x: Value, returned: DType, others: Sequence[Any]) -> DType:
+    """The dtype of a carry that began as a Python number, given what the body returned for it.
+
+    Like the number itself it gives way to the floats around it.
+    """
+    floats_around = [y.dtype for y in others if is_float(y.dtype)]
+    if not is_float(returned) or not floats_around:
+        return returned
+    return np.result_type(*floats_around)
+
+
+def looked_after(
+    name: str, functions: Sequence[Callable[..., Any]], run: Callable[[], Found], repair: str
+) -> Found:
+    """Run a loop. Its functions are recorded once: what NumPy draws in them, or what they keep
+    outside, is the same in every step, which is said.
+    """
+    if recording_level() is not None or is_eager():
+        return run()
+    before = [positions(used_by(function)) for function in functions]
+    states = [BodyState(function) for function in functions]
+    with noted_bodies() as recorded:
+        found = run()
+    for state in states:
+        state.look(name, recorded[-len(functions) :])
+    for each in before:
+        used = moved(each)
+        if used is not None:
+            warn_user(
+                f"{name}: {used} was used in the body, which is recorded once; what it drew is the "
+                f"same in every step. {repair}.",
+                RandomnessWarning,
+            )
+            break
+    return found

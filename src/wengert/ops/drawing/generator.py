@@ -1,0 +1,206 @@
+"""Generator: an object that counts its draws, and what takes one in the place of a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from wengert.core.bind import at_line
+from wengert.core.table import op
+from wengert.core.tensor import Tensor
+from wengert.core.words.arguments import worded, worded_methods
+from wengert.core.words.missing import Explained
+from wengert.core.words.repairs import OF_GENERATORS
+from wengert.core.words.source import user_line
+from wengert.core.words.warn import warn_user
+from wengert.errors import DTypeError, RandomnessWarning, TraceError
+from wengert.interpret.bodies.loops import indices, open_loops
+from wengert.interpret.mistakes.called_again import called_again, looked_at
+from wengert.interpret.trace import recorded_program
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _note_constant(key: Any, message: str) -> None:
+    """Warn where every step of a training, or every call of a bound function, draws the same."""
+    if called_again() and type(key) is not Tensor and recorded_program() is not None:
+        warn_user(message, RandomnessWarning)
+
+
+_NEVER_KEYS = {bool, int, float, str, tuple, list, type(None)}
+
+
+def _no_key(name: str, given: Any) -> DTypeError:
+    """The refusal of what stands where the key belongs: a seed, or NumPy's first argument."""
+    if given is None:
+        return DTypeError(
+            f"{name}: None was given as the key; a key is two uint32 numbers, or a Generator. A "
+            "parameter rng with a default keeps it in functions that are bound or evaluated: write "
+            "rng without a default there."
+        )
+    return DTypeError(
+        f"{name}: {given!r} was given as the key; a key is two uint32 numbers, and comes first. "
+        f"Write wg.random.{name}(wg.random.key(seed), …)."
+    )
+
+
+def drawn(draw: F) -> F:
+    """A function of a key that takes a Generator in its place, and draws under its next key."""
+    checked = worded(draw)
+
+    @wraps(draw)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        key = args[0] if args else kwargs.get("key", draw)  # without one, `checked` says so
+        if isinstance(key, Generator):
+            others = {name: value for name, value in kwargs.items() if name != "key"}
+            return key._draw(checked, *args[1:], **others)
+        if type(key) in _NEVER_KEYS:
+            raise _no_key(draw.__name__, key)
+        if not called_again():
+            return checked(*args, **kwargs)
+        _note_constant(
+            key,
+            f"random.{draw.__name__}: a constant key is used in {called_again()}; its numbers are "
+            "the same in every call. Give the function a parameter rng, and pass that in place of "
+            "the key; what shall stay the same, draw outside of it.",
+        )
+        with looked_at():
+            return checked(*args, **kwargs)
+
+    return cast("F", call)
+
+
+@worded_methods(
+    "__init__", "fold_in", "bits", "uniform", "normal", "bernoulli", "randint", "permutation"
+)
+class Generator(Explained):
+    """Draws under one key; each call is a new site with a key of its own, numbered from 0.
+
+    In a traced program the sites are numbered once; every run repeats them under its own key. A
+    compiled function makes its generator itself, of a key that is an argument: numbers of one from
+    outside would be the same in every call, and are refused.
+    Inside a scan, the numbers of a generator from outside also depend on the index of the step.
+
+    >>> rng = wg.random.Generator(wg.random.key(0))
+    >>> bool((rng.normal((3,)) == rng.normal((3,))).any())
+    False
+    """
+
+    __slots__ = ("_around", "_key", "_program", "sites", "used")
+    _repairs = OF_GENERATORS
+    _nature = (
+        "a generator draws uniform, normal, bernoulli, randint, categorical, choice and others"
+    )
+
+    def __init__(self, key: Any) -> None:
+        if isinstance(key, int | np.integer):
+            raise TypeError(
+                f"Generator: given the number {key}; it draws under a key. Write "
+                f"wg.random.Generator(wg.random.key({key}))."
+            )
+        self._key = key
+        self.sites = 0
+        self.used = False
+        self._around = open_loops()  # its key may depend on these
+        self._program = recorded_program()  # which it is a part of
+
+    def next_key(self) -> Any:
+        """The key of the next site."""
+        return self._draw(lambda key: key)
+
+    def _draw(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call with the key of the next site, which is used up only if that succeeds."""
+        self._require_inside()
+        _note_constant(
+            self._key,
+            f"random.Generator: one of a constant key draws in {called_again()}; its numbers are "
+            "the same in every call. Give the function a parameter rng and use that, or pass "
+            "the key as an argument.",
+        )
+        self.used = True
+        inside = [loop for loop in open_loops() if loop not in self._around]
+        site = self.sites
+        for loop in inside:
+            site = loop.site(self, site)
+        key = op.fold_in(self._key, site)
+        for index in indices(inside):
+            key = op.fold_in(key, index)
+        with looked_at():
+            out = function(key, *args, **kwargs)
+        self.sites = site + 1
+        return out
+
+    def _require_inside(self) -> None:
+        """Refuse to draw for a program that this generator is no part of."""
+        program = recorded_program()
+        if program is not None and program is not self._program and type(self._key) is not Tensor:
+            raise at_line(
+                TraceError(
+                    "random.Generator: one from outside draws in a function that is compiled; its "
+                    "numbers would be the same in every call. In the loss of a TrainStep, name a "
+                    "parameter rng; elsewhere, make it inside, wg.random.Generator(key), of a key "
+                    "that is an argument, and pass wg.random.fold_in(key, i) in call i."
+                ),
+                user_line(),
+            )
+
+    def fold_in(self, number: Any) -> Generator:
+        """A generator of its own for this number, for example the index of a step."""
+        self.used = True
+        return Generator(op.fold_in(self._key, number))
+
+    def bits(self, shape: Any = (), dtype: Any = np.uint32) -> Any:
+        return self._draw(op.random_bits, shape, dtype)
+
+    def uniform(
+        self, shape: Any = (), dtype: Any = np.float32, low: Any = 0.0, high: Any = 1.0
+    ) -> Any:
+        return self._draw(op.uniform, shape, dtype, low, high)
+
+    def normal(self, shape: Any = (), dtype: Any = np.float32) -> Any:
+        return self._draw(op.normal, shape, dtype)
+
+    def bernoulli(self, p: Any = 0.5, shape: Any = None) -> Any:
+        return self._draw(op.bernoulli, p, shape)
+
+    def randint(self, shape: Any, low: Any, high: Any, dtype: Any = np.int64) -> Any:
+        return self._draw(op.randint, shape, low, high, dtype)
+
+    def permutation(self, count: Any) -> Any:
+        return self._draw(op.permutation, count)
+
+    def exponential(self, shape: Any = (), dtype: Any = np.float32) -> Any:
+        return self._draw(op.exponential, shape, dtype)
+
+    def gumbel(self, shape: Any = (), dtype: Any = np.float32) -> Any:
+        return self._draw(op.gumbel, shape, dtype)
+
+    def categorical(self, logits: Any, shape: Any = None, axis: int = -1) -> Any:
+        return self._draw(op.categorical, logits, shape, axis)
+
+    def gamma(self, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+        return self._draw(op.gamma, a, shape, dtype)
+
+    def beta(self, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+        return self._draw(op.beta, a, b, shape, dtype)
+
+    def dirichlet(self, alpha: Any, shape: Any = None, dtype: Any = None) -> Any:
+        return self._draw(op.dirichlet, alpha, shape, dtype)
+
+    def poisson(self, rate: Any, shape: Any = None, dtype: Any = np.int64) -> Any:
+        return self._draw(op.poisson, rate, shape, dtype)
+
+    def truncated_normal(self, low: Any, high: Any, shape: Any = None, dtype: Any = None) -> Any:
+        return self._draw(op.truncated_normal, low, high, shape, dtype)
+
+    def choice(self, options: Any, shape: Any = (), replace: bool = True, p: Any = None) -> Any:
+        return self._draw(op.choice, options, shape, replace, p)
+
+    def __repr__(self) -> str:
+        return f"Generator({self._key!r}, sites={self.sites})"
+
+
+op.enter_function("Generator", Generator, space="random")  # the class itself

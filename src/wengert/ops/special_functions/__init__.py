@@ -1,0 +1,1 @@
+"""Special functions as ops: error, gamma, beta and Bessel functions, with their derivatives."""
