@@ -36,6 +36,7 @@ class RandomnessWarning(WengertWarning):
 
 class AlikeWarning(WengertWarning):
     """All members of an ensemble have the same numbers after their first steps: they are one model.
+    Or two matrices of one model begin alike and are trained alike, as twin critics of one seed.
 
     Give them other models, settings or batches: `wg.Ensemble(loss, lambda seed: make(seed), …)`.
     """
@@ -59,8 +60,8 @@ class DropoutWarning(WengertWarning):
 
 class BatchNormWarning(WengertWarning):
     """The loss of a TrainStep was evaluated, and a BatchNorm in it has `training=True` there, too:
-    what is measured depends on which rows share a batch. Or a loss does not return the new state of
-    one, and its running statistics stay what they are.
+    what is measured depends on which rows share a batch. Or a loss, or a function of `bind`, does
+    not return the new state of one, and its running statistics stay what they are.
 
     Evaluate another function, with `training=False`; in `wg.train.fit` it is `validation_loss`.
     Carry the state: `TrainStep(loss, model, optimizer, state=norm.initial_state())`.

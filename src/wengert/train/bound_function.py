@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from threading import get_ident
@@ -34,7 +34,12 @@ from wengert.train.batch import AVERAGED, GENERATOR, FunctionParameters, prepare
 from wengert.train.engine import Engine
 from wengert.train.live_programs import LivePrograms
 from wengert.train.quick_calls import QuickBoundCalls
-from wengert.train.recorded.loss_call import averages_of, cast_floats, leaves_of
+from wengert.train.recorded.loss_call import (
+    averages_of,
+    cast_floats,
+    dropped_statistics,
+    leaves_of,
+)
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.step_plan import StepPlan
@@ -74,6 +79,8 @@ def _recorded(
             returned = parameters.call(f, [model, *args], given)
         if evaluates and getattr(f, "__wrapped__", f) is plan.loss:
             _warn_as_in_training(dropping, normalizing)
+        elif not evaluates and normalizing:
+            _warn_of_training_in_bind(dropped_statistics(normalizing, returned))
         storage.require_unwritten("TrainStep.bind", "model", leaves, model, returned)
         return with_sizes(returned)
 
@@ -235,6 +242,18 @@ def _warn_as_in_training(
             "validation_loss=f in wg.train.fit.",
             BatchNormWarning,
             normalizing[0].line,
+        )
+
+
+def _warn_of_training_in_bind(lines: Iterable[Line | None]) -> None:
+    for line in lines:
+        warn_user(
+            "TrainStep.bind: a BatchNorm in it has training=True, and its new state is dropped; "
+            "what is computed for a row depends on the rows beside it, and the running statistics "
+            "stay what they are. Predict with training=False and the step's state: "
+            "predict(step.state, x). If new statistics are meant, return them.",
+            BatchNormWarning,
+            line,
         )
 
 

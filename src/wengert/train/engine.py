@@ -22,6 +22,7 @@ from wengert.train.eager_steps import run_eagerly
 from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.given_trees import GivenTrees
+from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
@@ -105,6 +106,7 @@ class Engine:
         self.given.add(plan.storage.given_arrays, plan.storage.given_objects)
         self.given.add_trained(plan.storage.given_parameters())
         self.zero_gradients = ZeroGradients(plan)
+        self.twins = TwinParameters(plan.storage)
         # Paths that no gradient reaches: always this list, which members share.
         self.unreached: list[str] = [] if first is None else first.unreached
         # Of the last call: scalars, report, index, whether skipped. Machine code writes there, too.

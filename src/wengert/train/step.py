@@ -232,8 +232,10 @@ class TrainStep(StepViews, Explained, Uncopied):
         zero_gradients = self._engine.zero_gradients
         if not zero_gradients.is_over:
             zero_gradients.look("TrainStep", found[REPORT][np.newaxis], batch)
-            if not zero_gradients.is_over:  # nobody could look at the quick way of calls
-                quick = never
+        if not self._engine.twins.is_over:
+            self._engine.twins.look("TrainStep")
+        if not (zero_gradients.is_over and self._engine.twins.is_over):
+            quick = never  # nobody could look at the quick way of calls
         if quick is not self._quick:
             self._quick = quick
         loss = found[REPORT].item(LOSS)
