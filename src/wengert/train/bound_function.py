@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -31,6 +30,7 @@ from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE
 from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.train.batch import AVERAGED, GENERATOR, FunctionParameters, prepared
+from wengert.train.draws import Draws
 from wengert.train.engine import Engine
 from wengert.train.live_programs import LivePrograms
 from wengert.train.quick_calls import QuickBoundCalls
@@ -104,6 +104,7 @@ class BoundFunction(Uncopied):
         dims: Dims | None = None,
         met: Met | None = None,  # the programs of other functions of the same code
         keeps_numbers: bool = False,  # whether the model's are numbers in what is returned
+        draws: Draws | None = None,  # where the positions of its draws are kept, if somewhere
     ) -> None:
         self.function = f
         storage, cast = engine.plan.storage, engine.plan.cast
@@ -114,7 +115,8 @@ class BoundFunction(Uncopied):
         self._own_names = names
         self._looked_at: weakref.WeakSet[Executable] = weakref.WeakSet()
         self._draws, self._number = parameters.wants_rng, number
-        self._calls = itertools.count()
+        self._positions = draws or Draws()
+        self._positions.begin(number)
         self._cast, self._parameters, self._names = cast, parameters, parameters.names
         self._compiled, self._guard, self._shown = engine.compiled, engine.guard, engine.shown
         self._programs = LivePrograms(
@@ -142,8 +144,8 @@ class BoundFunction(Uncopied):
         if not self._draws:
             return tuple(own)
         if number is not None:
-            self._calls = itertools.count(number)
-        return (*own, np.array([self._number, next(self._calls)]))
+            self._positions.go_on({self._number: number})
+        return (*own, np.array([self._number, self._positions.take(self._number)]))
 
     def prepared(self, args: Sequence[Any]) -> list[Any]:
         """The arguments of a call as trees of arrays."""
@@ -183,7 +185,7 @@ class BoundFunction(Uncopied):
 
     def call_numbered(self, number: int, args: Sequence[Any]) -> Any:
         """The same, as the call with this number: its random numbers depend on that."""
-        self._calls = itertools.count(number)
+        self._positions.go_on({self._number: number})
         return self(*args)
 
     def look(self) -> None:

@@ -18,6 +18,7 @@ from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, SKIP
 from wengert.runtime.outside.live import is_live
 from wengert.train.batch import Kinds, leaf_names
+from wengert.train.draws import Draws
 from wengert.train.eager_steps import run_eagerly
 from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
@@ -107,6 +108,7 @@ class Engine:
         self.given.add_trained(plan.storage.given_parameters())
         self.zero_gradients = ZeroGradients(plan)
         self.twins = TwinParameters(plan.storage)
+        self.draws = Draws()  # of bound functions, saved with the step
         # Paths that no gradient reaches: always this list, which members share.
         self.unreached: list[str] = [] if first is None else first.unreached
         # Of the last call: scalars, report, index, whether skipped. Machine code writes there, too.

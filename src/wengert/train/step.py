@@ -27,6 +27,7 @@ from wengert.train.bound_function import EVALUATING, BoundFunction
 from wengert.train.checkpoints.checkpoint import Checkpoint
 from wengert.train.checkpoints.files import File, load_state, save
 from wengert.train.checkpoints.fingerprint import fingerprint
+from wengert.train.draws import MOST_SAVED, Draws
 from wengert.train.engine import Engine
 from wengert.train.ensemble.member_forms import require_same_form, require_same_state
 from wengert.train.guard import IDLE
@@ -364,7 +365,9 @@ class TrainStep(StepViews, Explained, Uncopied):
         require_dims("TrainStep.bind", dims)
         self._engine.look()
         if _parameters_of(self._engine, f).wants_rng:  # its numbers are its own
-            return _bound(self._engine, next(self._numbers), f, dims)
+            number = next(self._numbers)
+            draws = self._engine.draws if number < MOST_SAVED else None
+            return _bound(self._engine, number, f, dims, draws=draws)
         return self._bounds.share(f, dims)
 
     # Going on later.
@@ -473,7 +476,8 @@ def _bound(
     f: Callable[..., Any],
     dims: Dims | None,
     met: Met | None = None,
+    draws: Draws | None = None,
 ) -> BoundFunction:
     evaluating = number == EVALUATING  # which takes means, of numbers as well
     parameters = _parameters_of(engine, f)
-    return BoundFunction(engine, f, parameters, number, dims, met, not evaluating)
+    return BoundFunction(engine, f, parameters, number, dims, met, not evaluating, draws)
