@@ -6,7 +6,7 @@ import pytest
 import wengert as wg
 from train.warned_steps import W, X, Y, stepped, warned
 from wengert.api.pairs_of_rows import warn_of_pairs_in_data
-from wengert.errors import PairedRowsWarning
+from wengert.errors import PairedRowsWarning, SummedRowsWarning
 
 # Pairs of rows.
 
@@ -368,3 +368,32 @@ def test_a_long_loss_is_looked_through_at_once():
 
     (found,) = warned(stepped(loss, COLUMN, X, Y, nonfinite="ignore"))
     assert found.category is PairedRowsWarning
+
+
+def test_sums_over_rows_that_are_evaluated_in_several_batches_are_told():
+    step = wg.TrainStep(lambda w, x, y: wg.mean((x @ w - y) ** 2), np.ones(3), wg.optim.SGD(0.1))
+
+    def told(f, size=4):
+        call = warned(lambda: step.evaluate(f, X, Y, batch_size=size))
+        return [each.category for each in call]
+
+    def weighted(w, x, y):
+        weights = wg.exp(y)
+        return wg.sum(weights / wg.sum(weights) * (x @ w))
+
+    for f in (
+        lambda w, x, y: wg.sum((x @ w - y) ** 2),
+        lambda w, x, y: {"hits": ((x @ w > 0) == (y > 0)).sum()},
+        lambda w, x, y: 0.5 * ((x @ w - y) @ (x @ w - y)) + 0.1 * wg.sum(w**2),
+    ):
+        assert told(f, size=8) == []
+        assert told(f) == [SummedRowsWarning]
+        assert told(f) == []
+    for f in (
+        lambda w, x, y: wg.mean((x @ w - y) ** 2) + wg.sum(w**2),
+        lambda w, x, y: wg.sum((x @ w - y) ** 2) / x.shape[0],
+        lambda w, x, y: wg.sum((x @ w - y) ** 2) / 4,
+        lambda w, x, y: wg.mean(wg.sum(x * w, axis=1)),
+        weighted,
+    ):
+        assert told(f) == []

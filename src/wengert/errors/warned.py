@@ -140,6 +140,14 @@ class PairedRowsWarning(WengertWarning):
     """
 
 
+class SummedRowsWarning(WengertWarning):
+    """A function that sums over the rows of a batch was evaluated in several batches: what
+    `step.evaluate` gives, a mean over rows, depends on `batch_size`.
+
+    Return a mean, and multiply it by the number of rows if the sum is meant.
+    """
+
+
 class TiedWarning(WengertWarning):
     """One array stands at several places of one list of a model, and is one parameter there; or
     one network stands under two names of a dict, and is one network; or two arrays of a model share

@@ -20,7 +20,7 @@ from wengert.core.graph import Graph
 from wengert.core.table import op
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
-from wengert.errors import BatchNormWarning, DropoutWarning
+from wengert.errors import BatchNormWarning, DropoutWarning, SummedRowsWarning
 from wengert.functions.batch_statistics import BatchStatistics, noting_batch_statistics
 from wengert.functions.dropout import noting_dropout
 from wengert.interpret.called_again import in_bound_function
@@ -44,6 +44,7 @@ from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import with_sizes
+from wengert.train.recorded.summed_rows import sums_over_rows
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."
@@ -133,6 +134,7 @@ class BoundFunction(Uncopied):
         )
         self._quick_calls = QuickBoundCalls(engine.guard, engine.shown, self._own, self._programs)
         self._quick: Call = never  # the way of calls, while nothing else is under way
+        self._sums: list[Line | None] = []  # over rows, where it evaluates
         self.open_shapes: list[Shape] | None = None  # of the last result, where sizes were open
 
     @property
@@ -188,6 +190,19 @@ class BoundFunction(Uncopied):
         self._positions.go_on({self._number: number})
         return self(*args)
 
+    def warn_of_sums(self) -> None:
+        """Warn, once, where what was evaluated in several batches sums over their rows."""
+        for line in self._sums[:1]:
+            warn_user(
+                "TrainStep.evaluate: given a function that sums over the rows of a batch; evaluate "
+                "takes the mean over batches, each counted by its rows, so that the result depends "
+                "on batch_size. Return a mean, wg.mean(…), and multiply it by the number of all "
+                "rows if the sum is meant.",
+                SummedRowsWarning,
+                line,
+            )
+        self._sums.clear()
+
     def look(self) -> None:
         """Compare what was captured with what is there now; raises where an array was changed."""
         self._programs.look()
@@ -215,6 +230,7 @@ class BoundFunction(Uncopied):
         if self._number == EVALUATING:
             warn_of_paired_rows(graph, sizes, self._own_names, "in TrainStep.evaluate")
             warn_of_scanned_rows(graph, self._own_names, "in TrainStep.evaluate")
+            self._sums += sums_over_rows(graph)
         else:
             warn_of_scanned_rows(graph, self._own_names, "in TrainStep.bind", by_reading=True)
 

@@ -346,7 +346,11 @@ class TrainStep(StepViews, Explained, Uncopied):
             parameters.require_state_given(by, len(arrays))
         data = Data(by, parameters.names(len(arrays)), arrays, batch_size, may_be_short=True)
         engine.look()
-        return engine.guard.read(lambda: weighted_mean(self._evaluated.find(f), data))
+        bound = self._evaluated.find(f)
+        found = engine.guard.read(lambda: weighted_mean(bound, data))
+        if data.rows > data.size:
+            bound.warn_of_sums()
+        return found
 
     def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:
         """Compiled `f(model, *args)` on the live parameters; `dims` opens axes of its arguments
