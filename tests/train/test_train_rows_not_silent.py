@@ -317,6 +317,17 @@ def test_paired_rows_are_named_where_a_function_is_minimised():
     assert not warned(lambda: search.minimize(lambda w: wg.mean((X @ w - Y) ** 2), np.ones(3)))
 
 
+def test_paired_rows_that_are_ravelled_for_a_jacobian_are_named():
+    def told(residuals):
+        compiled = wg.compile(wg.jacobian(residuals))
+        return [each.category for each in warned(lambda: compiled(w, X, Y))]
+
+    w = np.ones((3, 1))
+    assert told(lambda w, x, y: wg.tanh(x @ w - y).ravel()) == [PairedRowsWarning]
+    assert told(lambda w, x, y: (x @ w - y[:, None]).ravel()) == []
+    assert told(lambda w, x, y: ((x @ w)[:, :, None] - y[None, None, :]).ravel()) == []
+
+
 @pytest.mark.parametrize("columns", ["predictions", "targets"])
 def test_metrics_of_a_fit_that_pair_rows_are_named(columns):
     is_column = columns == "predictions"

@@ -64,4 +64,4 @@ class TwinParameters:
 
 def _is_plain(x: Array) -> bool:
     """Whether a matrix has few numbers, as zeros, ones and an identity have: nobody drew them."""
-    return np.unique(x).size <= min(x.shape) + 1
+    return bool(np.unique(x).size <= min(x.shape) + 1)
