@@ -6,7 +6,7 @@ import pytest
 import wengert as wg
 from train.warned_steps import W, X, Y, stepped, warned
 from wengert.api.pairs_of_rows import warn_of_pairs_in_data
-from wengert.errors import PairedRowsWarning, SummedRowsWarning
+from wengert.errors import FirstRowWarning, PairedRowsWarning, SummedRowsWarning
 
 # Pairs of rows.
 
@@ -408,3 +408,18 @@ def test_sums_over_rows_that_are_evaluated_in_several_batches_are_told():
         weighted,
     ):
         assert told(f) == []
+
+
+def test_the_first_row_of_the_maxima_of_all_rows_is_named():
+    def told(best):
+        def loss(w, x, y):
+            q = x @ w
+            return wg.mean((q[:, 0] - y - wg.stop_gradient(best(q))) ** 2)
+
+        return [each.category for each in warned(stepped(loss, np.ones((3, 2)), X, Y))]
+
+    assert told(lambda q: q.max(1)[0]) == [FirstRowWarning]
+    assert told(lambda q: q.min(axis=-1)[0] + 1) == [FirstRowWarning]
+    assert told(lambda q: q.max(1)) == []
+    assert told(lambda q: q.max(1) - q.max(1)[0]) == []
+    assert told(lambda q: q.max(0)[0] + q[0].max() + q.max(1)[1:].sum()) == []

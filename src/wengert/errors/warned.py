@@ -140,6 +140,14 @@ class PairedRowsWarning(WengertWarning):
     """
 
 
+class FirstRowWarning(WengertWarning):
+    """A loss takes the largest or smallest of each row, and uses that of the first row alone:
+    `q.max(1)[0]`, as in PyTorch, whose `max` gives values and indices.
+
+    Write `q.max(1)`; the indices are `q.argmax(1)`.
+    """
+
+
 class SummedRowsWarning(WengertWarning):
     """A function that sums over the rows of a batch was evaluated in several batches: what
     `step.evaluate` gives, a mean over rows, depends on `batch_size`.

@@ -27,6 +27,7 @@ from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
+from wengert.train.recorded.first_rows import warn_of_first_rows
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
 from wengert.train.recorded.outside_layers import warn_of_outside_layers
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
@@ -186,6 +187,7 @@ class Engine:
             warn_of_paired_rows(executable.graph, executable.sizes, own)
             warn_of_scanned_rows(executable.graph, own, shuffled=rows_are_shuffled())
             warn_of_single_outputs(executable.graph, own)
+            warn_of_first_rows(executable.graph)
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]
             warn_of_outside_layers(executable.watch, storage.tree(storage.leaves), given)
