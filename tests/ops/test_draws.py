@@ -185,16 +185,3 @@ def test_a_generator_draws_them_too():
 def test_refusals(draw, error, words):
     with pytest.raises(error, match=words):
         draw()
-
-
-@pytest.mark.parametrize("wrong", [[0.5, 0.5, 0.5], [-0.5, 1.0, 0.5], [np.nan, 0.5, 0.5]])
-def test_what_are_no_probabilities_is_refused_in_compiled_functions_too(wrong):
-    def drawn(p):
-        return random.choice(KEY, 3, (5,), p=p)
-
-    compiled = wg.compile(drawn)
-    right = np.array([0.2, 0.3, 0.5])
-    np.testing.assert_array_equal(compiled(right), drawn(right))
-    for f in (drawn, compiled):
-        with pytest.raises(ValueError, match=r"choice: (the sum of p|p holds)"):
-            f(np.array(wrong))

@@ -22,7 +22,6 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.errors import DTypeError, ShapeError
 from wengert.interpret.probabilities import note_probabilities
-from wengert.ops.draw_probabilities import probabilities_of
 from wengert.ops.generator import drawn
 from wengert.ops.random import keys_of_each, require_real, words_for
 
@@ -322,6 +321,33 @@ def _first_of(order: Any, wanted: Shape, count: Size) -> Any:
     return op.reshape(order[:size], wanted)
 
 
+def _require_probabilities(p: Any, apart: int | None) -> None:
+    """Refuse what are no probabilities, as NumPy does; and too few of them that are not 0, where so
+    many options are drawn apart.
+    """
+    wrong = p[~(p >= 0)]  # NaN, too
+    if wrong.size:
+        raise ValueError(
+            f"choice: p holds {wrong[0]}; probabilities are 0 or more. Check where they come from."
+        )
+    total = float(np.sum(p, dtype=np.float64))
+    if not abs(total - 1) <= _SUM_ERROR:
+        raise ValueError(
+            f"choice: the sum of p is {total:.9g}; probabilities have the sum 1. Pass "
+            "p / np.sum(p)."
+        )
+    possible = np.count_nonzero(p)
+    if apart is not None and possible < apart:
+        raise ValueError(
+            f"choice: {apart} were to be drawn without replacement, and p has {possible} "
+            "probabilities that are not 0; there must be enough of them. Draw fewer, or with "
+            "replace=True."
+        )
+
+
+_SUM_ERROR = 1e-3  # what rounding of many float32 may leave
+
+
 def _places(key: Any, count: Size, wanted: Shape, replace: bool, p: Any) -> Any:
     if p is None:
         if replace:
@@ -334,9 +360,10 @@ def _places(key: Any, count: Size, wanted: Shape, replace: bool, p: Any) -> Any:
             "each is needed. Pass a vector of them."
         )
         raise located(error, [p])
-    p = probabilities_of(p, 0 if replace else math.prod(map(int, wanted)))
+    if isinstance(p, np.ndarray):
+        _require_probabilities(p, None if replace else math.prod(map(int, wanted)))
     with np.errstate(divide="ignore"):  # of what is never drawn
-        logits = op.log(p)
+        logits = op.log(op.astype(p, dtypes.float64))
     if replace:
         return categorical(key, logits, wanted)
     noisy = logits + gumbel(key, (count,), dtypes.float64)

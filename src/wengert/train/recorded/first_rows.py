@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from wengert.core.graph import Graph, Node
-from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.core.words.warn import warn_user
 from wengert.errors import FirstRowWarning
@@ -41,7 +40,7 @@ def _extremes(graph: Graph) -> Iterator[tuple[Node, list[Node]]]:
             continue
         for operand in alike.keys() & set(node.operands):
             alike[operand][1].append(node)
-        if node.op in (op.max, op.min) and _begins_with_rows(node):
+        if node.op.name in ("max", "min") and _begins_with_rows(node):
             key = node.op.name, node.operands, str(node.params)
             alike[number] = first.setdefault(key, (node, []))
     return iter(first.values())
@@ -54,7 +53,7 @@ def _begins_with_rows(node: Node) -> bool:
 
 def _takes_first_row(node: Node) -> bool:
     return (
-        node.op is op.slice_axes
+        node.op.name == "slice_axes"
         and node.params["start"][0] == 0
         and str(node.params["size"][0]) == "1"
     )

@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator
 
 from wengert.core.graph import Graph, Node
-from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.core.words.source import Line
 from wengert.train.batch import ROWS
@@ -41,16 +40,16 @@ def _sum_in(graph: Graph, rows: list[bool], number: int) -> int | None:
     """The node that a result is the sum of rows by, but for what is added and simple factors."""
     node = graph.nodes[number]
     operands = _operands(node)
-    adds_up = node.op is op.sum or node.op.kind == "bilinear"
+    adds_up = node.op.name == "sum" or node.op.kind == "bilinear"
     if adds_up and not rows[number] and any(rows[i] for i in operands):
         return number
-    if node.op in (op.multiply, op.divide, op.negative, op.astype):
-        factors = [graph.nodes[i] for i in operands if graph.nodes[i].op is op.constant]
-        if node.op is op.divide or not all(map(_is_simple, factors)):
+    if node.op.name in ("multiply", "negative", "astype"):
+        factors = [graph.nodes[i] for i in operands if graph.nodes[i].op.name == "constant"]
+        if not all(map(_is_simple, factors)):
             return None
-        operands = [i for i in operands if graph.nodes[i].op is not op.constant]
+        operands = [i for i in operands if graph.nodes[i].op.name != "constant"]
         return _sum_in(graph, rows, operands[0]) if len(operands) == 1 else None
-    if node.op in (op.add, op.subtract):
+    if node.op.name in ("add", "subtract"):
         parts = (_sum_in(graph, rows, i) for i in operands)
         return next((part for part in parts if part is not None), None)
     return None
@@ -72,7 +71,7 @@ def _is_of_each_row(graph: Graph, rows: list[bool], total: int) -> bool:
         operands = _operands(node)
         of_rows = any(rows[i] for i in operands)
         along = of_rows and node.op.kind == "composite" and "axis" in node.params
-        if node.op is op.size or (of_rows and not rows[number]) or along:
+        if node.op.name == "size" or (of_rows and not rows[number]) or along:
             return False
         more = [i for i in operands if i not in seen]
         seen.update(more)
