@@ -246,3 +246,30 @@ def test_weights_may_be_a_strided_view():
     o.SGD(1.0, momentum=0.5).step(("any", "id"), whole[::2, 1::2], np.ones((2, 3)))
     assert whole.sum() == -6
     assert (whole[::2, 1::2] == -1).all()
+
+
+@pytest.mark.filterwarnings("error::wengert.errors.WengertWarning")
+def test_two_arrays_that_take_turns_under_one_id_are_told_once():
+    optimizer, g = o.Adam(0.1), np.ones((2, 3))
+    actor, critic = np.zeros((2, 3)), np.zeros((2, 3))
+    optimizer.step("w", actor, g)
+    optimizer.step("w", critic, g)  # it may be there in the place of the first
+    with pytest.warns(wg.errors.TiedWarning, match="Adam.step: two arrays take turns .* 'w'"):
+        optimizer.step("w", actor, g)
+    optimizer.step("w", critic, g)  # it was told
+
+
+@pytest.mark.filterwarnings("error::wengert.errors.WengertWarning")
+def test_views_of_one_place_new_copies_and_rules_that_keep_nothing_are_let_be():
+    whole, g = np.zeros((2, 3)), np.ones(3)
+    optimizer = o.Adam(0.1)
+    kept = []
+    for _ in range(3):
+        optimizer.step("row", whole[1], g)
+        kept.append(np.zeros(3))
+        optimizer.step("copy", kept[-1], g)
+        for w in kept:
+            o.SGD(0.1).step("w", w, g)
+    plain = o.SGD(0.1)
+    for w in kept * 2:
+        plain.step("w", w, g)

@@ -57,11 +57,13 @@ def test_training_does_not_disturb_what_is_drawn_nor_the_other_way_round(compile
         np.testing.assert_array_equal(function(x), drawn(x, 3, 0, call))
         both.evaluate(lambda model, x, rng: wg.mean(rng.normal(x.shape)), x, batch_size=4)
     assert alone.fingerprint() == both.fingerprint()
-    wg.tree.map(np.testing.assert_array_equal, alone.state_dict(), both.state_dict())
+    state = both.state_dict()
+    assert state.pop("draws") == {"0": 3}  # how often it was called
+    wg.tree.map(np.testing.assert_array_equal, alone.state_dict(), state)
     other = make(noisy, seed=4, compiled=compiled)
     function = other.bind(draw)
-    other.load_state_dict(both.state_dict())  # it has the seed
-    np.testing.assert_array_equal(function(x), drawn(x, 3, 0, 0))
+    other.load_state_dict(both.state_dict())  # it has the seed, and goes on from there
+    np.testing.assert_array_equal(function(x), drawn(x, 3, 0, 3))
 
 
 def test_a_bound_function_that_draws_runs_in_machine_code(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 import wengert as wg
 from train.warned_steps import W, X, Y, stepped, warned
 from wengert.api.pairs_of_rows import warn_of_pairs_in_data
-from wengert.errors import PairedRowsWarning
+from wengert.errors import FirstRowWarning, PairedRowsWarning, SummedRowsWarning
 
 # Pairs of rows.
 
@@ -317,6 +317,17 @@ def test_paired_rows_are_named_where_a_function_is_minimised():
     assert not warned(lambda: search.minimize(lambda w: wg.mean((X @ w - Y) ** 2), np.ones(3)))
 
 
+def test_paired_rows_that_are_ravelled_for_a_jacobian_are_named():
+    def told(residuals):
+        compiled = wg.compile(wg.jacobian(residuals))
+        return [each.category for each in warned(lambda: compiled(w, X, Y))]
+
+    w = np.ones((3, 1))
+    assert told(lambda w, x, y: wg.tanh(x @ w - y).ravel()) == [PairedRowsWarning]
+    assert told(lambda w, x, y: (x @ w - y[:, None]).ravel()) == []
+    assert told(lambda w, x, y: ((x @ w)[:, :, None] - y[None, None, :]).ravel()) == []
+
+
 @pytest.mark.parametrize("columns", ["predictions", "targets"])
 def test_metrics_of_a_fit_that_pair_rows_are_named(columns):
     is_column = columns == "predictions"
@@ -368,3 +379,47 @@ def test_a_long_loss_is_looked_through_at_once():
 
     (found,) = warned(stepped(loss, COLUMN, X, Y, nonfinite="ignore"))
     assert found.category is PairedRowsWarning
+
+
+def test_sums_over_rows_that_are_evaluated_in_several_batches_are_told():
+    step = wg.TrainStep(lambda w, x, y: wg.mean((x @ w - y) ** 2), np.ones(3), wg.optim.SGD(0.1))
+
+    def told(f, size=4):
+        call = warned(lambda: step.evaluate(f, X, Y, batch_size=size))
+        return [each.category for each in call]
+
+    def weighted(w, x, y):
+        weights = wg.exp(y)
+        return wg.sum(weights / wg.sum(weights) * (x @ w))
+
+    for f in (
+        lambda w, x, y: wg.sum((x @ w - y) ** 2),
+        lambda w, x, y: {"hits": ((x @ w > 0) == (y > 0)).sum()},
+        lambda w, x, y: 0.5 * ((x @ w - y) @ (x @ w - y)) + 0.1 * wg.sum(w**2),
+    ):
+        assert told(f, size=8) == []
+        assert told(f) == [SummedRowsWarning]
+        assert told(f) == []
+    for f in (
+        lambda w, x, y: wg.mean((x @ w - y) ** 2) + wg.sum(w**2),
+        lambda w, x, y: wg.sum((x @ w - y) ** 2) / x.shape[0],
+        lambda w, x, y: wg.sum((x @ w - y) ** 2) / 4,
+        lambda w, x, y: wg.mean(wg.sum(x * w, axis=1)),
+        weighted,
+    ):
+        assert told(f) == []
+
+
+def test_the_first_row_of_the_maxima_of_all_rows_is_named():
+    def told(best):
+        def loss(w, x, y):
+            q = x @ w
+            return wg.mean((q[:, 0] - y - wg.stop_gradient(best(q))) ** 2)
+
+        return [each.category for each in warned(stepped(loss, np.ones((3, 2)), X, Y))]
+
+    assert told(lambda q: q.max(1)[0]) == [FirstRowWarning]
+    assert told(lambda q: q.min(axis=-1)[0] + 1) == [FirstRowWarning]
+    assert told(lambda q: q.max(1)) == []
+    assert told(lambda q: q.max(1) - q.max(1)[0]) == []
+    assert told(lambda q: q.max(0)[0] + q[0].max() + q.max(1)[1:].sum()) == []

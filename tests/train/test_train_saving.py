@@ -347,3 +347,32 @@ def test_a_model_that_cannot_be_shown_without_arrays_is_named():
     with pytest.raises(wg.errors.ShapeError, match="Sized") as caught:
         step.model = {"w": np.ones(2)}
     assert "0x" not in str(caught.value)
+
+
+def test_bound_functions_that_draw_go_on_where_they_were(tmp_path):
+    def made():
+        return wg.TrainStep(lambda w, x: wg.sum(w * x), np.ones(2), wg.optim.SGD(0.1), seed=3)
+
+    def draw(w, rng):
+        return rng.normal((4,)) + wg.sum(w)
+
+    step = made()
+    assert "draws" not in step.state_dict()
+    first, second = step.bind(draw), step.bind(draw)
+    drawn = [first(), first(), second()]
+    step.save(tmp_path / "step")
+    drawn += [first(), second()]
+    before, after = made(), made()
+    early = before.bind(draw), before.bind(draw)
+    early[1](), early[1]()
+    for again in (before, after):
+        again.load(tmp_path / "step")
+        bound = early if again is before else (again.bind(draw), again.bind(draw))
+        np.testing.assert_array_equal([bound[0](), bound[1]()], drawn[3:])
+    # Loaded from a step that has bound nothing, they go on as they were.
+    before.load_state_dict(made().state_dict())
+    assert before.state_dict()["draws"] == {"0": 3, "1": 2}
+    for wrong in ({"0": -1}, {"name": 1}, 3):
+        with pytest.raises(wg.errors.CheckpointError, match="draws"):
+            before.load_state_dict(step.state_dict() | {"draws": wrong})
+    assert before.state_dict()["draws"] == {"0": 3, "1": 2}

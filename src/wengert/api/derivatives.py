@@ -67,7 +67,7 @@ def value_and_grad(
         )
         return ((value, aux) if has_aux else value), gradient
 
-    return _noted(differentiated, argnums)
+    return noted(differentiated, argnums)
 
 
 @worded
@@ -88,10 +88,10 @@ def grad(
         (_, aux), gradient = _value_and_grad("grad", f, args, kwargs, argnums, has_aux)
         return (gradient, aux) if has_aux else gradient
 
-    return _noted(differentiated, argnums)
+    return noted(differentiated, argnums)
 
 
-def _noted(differentiated: Callable[..., Any], argnums: Argnums) -> Callable[..., Any]:
+def noted(differentiated: Callable[..., Any], argnums: Argnums) -> Callable[..., Any]:
     """The function, with what it differentiates by: `compile` warns of losses."""
     setattr(differentiated, DIFFERENTIATED_BY, argnums)
     return differentiated

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.api.derivatives import grad, pullback_of, with_aux, zeros_where_none
+from wengert.api.derivatives import grad, noted, pullback_of, with_aux, zeros_where_none
 from wengert.api.differentiated_arguments import Argnums, DifferentiatedArguments
 from wengert.api.owned_results import copied
 from wengert.core import tree
@@ -38,7 +38,7 @@ def jacobian(
     """
     if function is None:
         return lambda f: jacobian(f, argnums, has_aux)
-    return _backwards("jacobian", function, argnums, has_aux)
+    return noted(_backwards("jacobian", function, argnums, has_aux), argnums)
 
 
 @worded
@@ -54,7 +54,7 @@ def jacrev(
     """
     if function is None:
         return lambda f: jacrev(f, argnums, has_aux)
-    return _backwards("jacrev", function, argnums, has_aux)
+    return noted(_backwards("jacrev", function, argnums, has_aux), argnums)
 
 
 @worded

@@ -7,7 +7,8 @@ pairs are reduced to one number. Where both come from the model, or both from th
 of one thing with itself do not count, nor does a loss with products of matrices for all pairs.
 Pairs that are reduced along one axis first, `log_prob(action).sum(-1)`, count where one of the two
 comes from the model and the other does not, and where nothing goes back to the pairs, as in a
-softmax.
+softmax. So do pairs that are laid out in one row, `(p - y).ravel()`, as residuals are, of which a
+`jacobian` is taken.
 
 `scores[:, actions]` is another way to such pairs: it takes every action from every row.
 """
@@ -18,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 
-from wengert.core.dims import Shape
+from wengert.core.dims import Dim, Shape
 from wengert.core.graph import Graph, Node
 from wengert.core.lowering import Elementwise
 from wengert.core.table import op
@@ -29,6 +30,7 @@ from wengert.passes.opened_bodies import with_open_bodies
 
 ROWS = "n"  # what the number of rows is called here
 ROW, COLUMN, SQUARE = (ROWS,), (ROWS, "1"), (ROWS, ROWS)  # shapes in words
+RAVELLED = (f"{ROWS}**2",)
 _REDUCTIONS = {"sum", "mean", "max", "min", "vector_norm"}
 
 FEWEST_OUTSIDE = 5  # rows of an array that is no argument; few numbers may be anything
@@ -40,10 +42,10 @@ def warn_of_pairs(graph: Graph, own: Collection[str], rows: str, where: str) -> 
     model, or belong to it.
     """
     loss = _Loss(graph, own, rows)
-    for node, column, row in _one_of_each_line(loss.paired()):
+    for node, column, row, end in _one_of_each_line(loss.paired()):
         warn_user(
             f"{node.op.name}: given shapes {column} and {row} {where}, both with the rows of the "
-            "batch; the result has a number for each pair of rows, and all of them are reduced. "
+            f"batch; the result has a number for each pair of rows, and all of them are {end}. "
             "Give both one shape, as with prediction[:, 0]; if pairs are meant, write [:, None] "
             "and [None, :].",
             PairedRowsWarning,
@@ -88,8 +90,8 @@ def warn_of_pairs_in_data(graph: Graph, where: str) -> None:
 
 
 def _one_of_each_line(
-    found: Iterable[tuple[Node, str, str]],
-) -> Iterable[tuple[Node, str, str]]:
+    found: Iterable[tuple[Node, str, str, str]],
+) -> Iterable[tuple[Node, str, str, str]]:
     """The first of those at one line: a distribution pairs its rows several times."""
     return {each[0].line or i: each for i, each in reversed([*enumerate(found)])}.values()
 
@@ -123,13 +125,14 @@ class _Loss:
 
     def __init__(self, graph: Graph, own: Collection[str], rows: str) -> None:
         self._graph, self._own = graph, own
-        names = {ROWS: f"other {ROWS}", rows: ROWS}
+        square = str(int(rows) ** 2) if rows.isdecimal() else str(Dim(rows) * Dim(rows))
+        names = {ROWS: f"other {ROWS}", rows: ROWS, square: RAVELLED[0]}
         self._kinds = [
             tuple(names.get(size, size) for size in map(str, _shape(node))) for node in graph.nodes
         ]
 
-    def paired(self) -> Iterator[tuple[Node, str, str]]:
-        """The nodes that pair rows, with the shapes of their operands."""
+    def paired(self) -> Iterator[tuple[Node, str, str, str]]:
+        """The nodes that pair rows, with the shapes of their operands and what becomes of them."""
         for number, node in enumerate(self._graph.nodes):
             found = {self._kinds[i]: i for i in _operands(node)}
             column, row = found.get(COLUMN), found.get(ROW)
@@ -139,13 +142,19 @@ class _Loss:
                 and column is not None
                 and self._is_natural(column, row)
                 and row is not None
-                and (
-                    self._are_two_things(column, row)
-                    if number in self._reduced
-                    else self._is_of_model(column, row) and self._is_reduced_by_turns(number)
-                )
+                and (end := self._end_of(number, column, row)) is not None
             ):
-                yield node, _shown(COLUMN), _shown(ROW)
+                yield node, _shown(COLUMN), _shown(ROW), end
+
+    def _end_of(self, pairs: int, column: int, row: int) -> str | None:
+        """What becomes of pairs that are hardly meant, in words."""
+        if pairs in self._reduced:
+            return "reduced" if self._are_two_things(column, row) else None
+        if not self._is_of_model(column, row):
+            return None
+        if self._is_reduced_by_turns(pairs):
+            return "reduced"
+        return "laid out in one row" if self._is_ravelled(pairs) else None
 
     def every_index_of_every_row(self) -> Iterator[tuple[Node, str, str]]:
         """The nodes that read a table of rows at the indices of all rows, with the shapes of
@@ -214,6 +223,23 @@ class _Loss:
                 else:
                     turns |= bool(kind)
         return turns
+
+    def _is_ravelled(self, pairs: int) -> bool:
+        """Whether pairs are computed with one by one and then laid out in one row."""
+        if self._pairs_are_meant or self._reduced_meets_pairs:
+            return False
+        seen, pending, ends = {pairs}, [pairs], False
+        while pending:
+            for number in self._readers.get(pending.pop(), ()):
+                kind, by = self._kinds[number], self._graph.nodes[number].op
+                if kind == SQUARE and by.kind == "elementwise":
+                    pending += [number] if number not in seen else []
+                    seen.add(number)
+                elif by is not op.reshape or kind != RAVELLED:
+                    return False
+                else:
+                    ends = True
+        return ends
 
     @cached_property
     def _reduced_meets_pairs(self) -> bool:

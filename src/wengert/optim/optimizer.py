@@ -20,6 +20,7 @@ from wengert.core.words.missing import Explained
 from wengert.core.words.repairs import OF_OPTIMIZERS
 from wengert.core.words.tied import warn_of_ties
 from wengert.errors import OptimError, WengertError
+from wengert.optim.arrays_in_turn import ArraysInTurn
 from wengert.optim.lifecycle import saving
 from wengert.optim.lifecycle.constructors import (
     GivenRate,
@@ -86,6 +87,7 @@ class Optimizer(Explained):
     rate_name = "lr"  # what the constructor calls the learning rate
     _made = False  # whether its constructor has ended: there are no other settings from then on
     _updates: Updates | None = None  # of the training step that this optimizer belongs to
+    _in_turn: ArraysInTurn | None = None  # those that `step` has updated
 
     def __init__(
         self, lr: GivenRate | None = None, *, learning_rate: GivenRate | None = None
@@ -277,6 +279,9 @@ class Optimizer(Explained):
         require_id(type(self).__name__, parameter_id)
         require_weights(type(self).__name__, repr(parameter_id), weights, "update")
         found = self._updated(parameter_id, weights, grad, nonfinite)
+        if self._kept or callable(self.lr):  # else nothing is shared under an id
+            self._in_turn = self._in_turn or ArraysInTurn()
+            self._in_turn.note(type(self).__name__, parameter_id, weights)
         if found is not None:
             np.copyto(weights, found[0])
             self._states[parameter_id] = found[1]
@@ -325,6 +330,7 @@ class Optimizer(Explained):
         """Forget what `step` has kept, as for a new training run; settings stay."""
         self._require_apart("clear_state", "Make a new step to begin anew.")
         self._states.clear()
+        self._in_turn = None
 
     def _require_apart(self, by: str, repair: str) -> None:
         """Refuse what concerns the kept state, where a training step keeps that and not this."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from threading import get_ident
@@ -21,7 +20,7 @@ from wengert.core.graph import Graph
 from wengert.core.table import op
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
-from wengert.errors import BatchNormWarning, DropoutWarning
+from wengert.errors import BatchNormWarning, DropoutWarning, SummedRowsWarning
 from wengert.functions.batch_statistics import BatchStatistics, noting_batch_statistics
 from wengert.functions.dropout import noting_dropout
 from wengert.interpret.mistakes.called_again import in_bound_function
@@ -31,14 +30,21 @@ from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE
 from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.train.batch import AVERAGED, GENERATOR, FunctionParameters, prepared
+from wengert.train.draws import Draws
 from wengert.train.engine import Engine
 from wengert.train.live_programs import LivePrograms
 from wengert.train.quick_calls import QuickBoundCalls
-from wengert.train.recorded.loss_call import averages_of, cast_floats, leaves_of
+from wengert.train.recorded.loss_call import (
+    averages_of,
+    cast_floats,
+    dropped_statistics,
+    leaves_of,
+)
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import with_sizes
+from wengert.train.recorded.summed_rows import sums_over_rows
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."
@@ -74,6 +80,8 @@ def _recorded(
             returned = parameters.call(f, [model, *args], given)
         if evaluates and getattr(f, "__wrapped__", f) is plan.loss:
             _warn_as_in_training(dropping, normalizing)
+        elif not evaluates and normalizing:
+            _warn_of_training_in_bind(dropped_statistics(normalizing, returned))
         storage.require_unwritten("TrainStep.bind", "model", leaves, model, returned)
         return with_sizes(returned)
 
@@ -97,6 +105,7 @@ class BoundFunction(Uncopied):
         dims: Dims | None = None,
         met: Met | None = None,  # the programs of other functions of the same code
         keeps_numbers: bool = False,  # whether the model's are numbers in what is returned
+        draws: Draws | None = None,  # where the positions of its draws are kept, if somewhere
     ) -> None:
         self.function = f
         storage, cast = engine.plan.storage, engine.plan.cast
@@ -107,7 +116,8 @@ class BoundFunction(Uncopied):
         self._own_names = names
         self._looked_at: weakref.WeakSet[Executable] = weakref.WeakSet()
         self._draws, self._number = parameters.wants_rng, number
-        self._calls = itertools.count()
+        self._positions = draws or Draws()
+        self._positions.begin(number)
         self._cast, self._parameters, self._names = cast, parameters, parameters.names
         self._compiled, self._guard, self._shown = engine.compiled, engine.guard, engine.shown
         self._programs = LivePrograms(
@@ -124,6 +134,7 @@ class BoundFunction(Uncopied):
         )
         self._quick_calls = QuickBoundCalls(engine.guard, engine.shown, self._own, self._programs)
         self._quick: Call = never  # the way of calls, while nothing else is under way
+        self._sums: list[Line | None] = []  # over rows, where it evaluates
         self.open_shapes: list[Shape] | None = None  # of the last result, where sizes were open
 
     @property
@@ -135,8 +146,8 @@ class BoundFunction(Uncopied):
         if not self._draws:
             return tuple(own)
         if number is not None:
-            self._calls = itertools.count(number)
-        return (*own, np.array([self._number, next(self._calls)]))
+            self._positions.go_on({self._number: number})
+        return (*own, np.array([self._number, self._positions.take(self._number)]))
 
     def prepared(self, args: Sequence[Any]) -> list[Any]:
         """The arguments of a call as trees of arrays."""
@@ -176,8 +187,21 @@ class BoundFunction(Uncopied):
 
     def call_numbered(self, number: int, args: Sequence[Any]) -> Any:
         """The same, as the call with this number: its random numbers depend on that."""
-        self._calls = itertools.count(number)
+        self._positions.go_on({self._number: number})
         return self(*args)
+
+    def warn_of_sums(self) -> None:
+        """Warn, once, where what was evaluated in several batches sums over their rows."""
+        for line in self._sums[:1]:
+            warn_user(
+                "TrainStep.evaluate: given a function that sums over the rows of a batch; evaluate "
+                "takes the mean over batches, each counted by its rows, so that the result depends "
+                "on batch_size. Return a mean, wg.mean(…), and multiply it by the number of all "
+                "rows if the sum is meant.",
+                SummedRowsWarning,
+                line,
+            )
+        self._sums.clear()
 
     def look(self) -> None:
         """Compare what was captured with what is there now; raises where an array was changed."""
@@ -206,6 +230,7 @@ class BoundFunction(Uncopied):
         if self._number == EVALUATING:
             warn_of_paired_rows(graph, sizes, self._own_names, "in TrainStep.evaluate")
             warn_of_scanned_rows(graph, self._own_names, "in TrainStep.evaluate")
+            self._sums += sums_over_rows(graph)
         else:
             warn_of_scanned_rows(graph, self._own_names, "in TrainStep.bind", by_reading=True)
 
@@ -235,6 +260,18 @@ def _warn_as_in_training(
             "validation_loss=f in wg.train.fit.",
             BatchNormWarning,
             normalizing[0].line,
+        )
+
+
+def _warn_of_training_in_bind(lines: Iterable[Line | None]) -> None:
+    for line in lines:
+        warn_user(
+            "TrainStep.bind: a BatchNorm in it has training=True, and its new state is dropped; "
+            "what is computed for a row depends on the rows beside it, and the running statistics "
+            "stay what they are. Predict with training=False and the step's state: "
+            "predict(step.state, x). If new statistics are meant, return them.",
+            BatchNormWarning,
+            line,
         )
 
 

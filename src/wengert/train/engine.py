@@ -18,13 +18,16 @@ from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, SKIP
 from wengert.runtime.outside.live import is_live
 from wengert.train.batch import Kinds, leaf_names
+from wengert.train.draws import Draws
 from wengert.train.eager_steps import run_eagerly
 from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.given_trees import GivenTrees
+from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
+from wengert.train.recorded.first_rows import warn_of_first_rows
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
 from wengert.train.recorded.outside_layers import warn_of_outside_layers
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
@@ -105,6 +108,8 @@ class Engine:
         self.given.add(plan.storage.given_arrays, plan.storage.given_objects)
         self.given.add_trained(plan.storage.given_parameters())
         self.zero_gradients = ZeroGradients(plan)
+        self.twins = TwinParameters(plan.storage)
+        self.draws = Draws()  # of bound functions, saved with the step
         # Paths that no gradient reaches: always this list, which members share.
         self.unreached: list[str] = [] if first is None else first.unreached
         # Of the last call: scalars, report, index, whether skipped. Machine code writes there, too.
@@ -182,6 +187,7 @@ class Engine:
             warn_of_paired_rows(executable.graph, executable.sizes, own)
             warn_of_scanned_rows(executable.graph, own, shuffled=rows_are_shuffled())
             warn_of_single_outputs(executable.graph, own)
+            warn_of_first_rows(executable.graph)
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]
             warn_of_outside_layers(executable.watch, storage.tree(storage.leaves), given)

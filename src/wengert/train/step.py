@@ -27,6 +27,7 @@ from wengert.train.bound_function import EVALUATING, BoundFunction
 from wengert.train.checkpoints.checkpoint import Checkpoint
 from wengert.train.checkpoints.files import File, load_state, save
 from wengert.train.checkpoints.fingerprint import fingerprint
+from wengert.train.draws import MOST_SAVED, Draws
 from wengert.train.engine import Engine
 from wengert.train.ensemble.member_forms import require_same_form, require_same_state
 from wengert.train.guard import IDLE
@@ -232,8 +233,10 @@ class TrainStep(StepViews, Explained, Uncopied):
         zero_gradients = self._engine.zero_gradients
         if not zero_gradients.is_over:
             zero_gradients.look("TrainStep", found[REPORT][np.newaxis], batch)
-            if not zero_gradients.is_over:  # nobody could look at the quick way of calls
-                quick = never
+        if not self._engine.twins.is_over:
+            self._engine.twins.look("TrainStep")
+        if not (zero_gradients.is_over and self._engine.twins.is_over):
+            quick = never  # nobody could look at the quick way of calls
         if quick is not self._quick:
             self._quick = quick
         loss = found[REPORT].item(LOSS)
@@ -343,7 +346,11 @@ class TrainStep(StepViews, Explained, Uncopied):
             parameters.require_state_given(by, len(arrays))
         data = Data(by, parameters.names(len(arrays)), arrays, batch_size, may_be_short=True)
         engine.look()
-        return engine.guard.read(lambda: weighted_mean(self._evaluated.find(f), data))
+        bound = self._evaluated.find(f)
+        found = engine.guard.read(lambda: weighted_mean(bound, data))
+        if data.rows > data.size:
+            bound.warn_of_sums()
+        return found
 
     def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:
         """Compiled `f(model, *args)` on the live parameters; `dims` opens axes of its arguments
@@ -362,7 +369,9 @@ class TrainStep(StepViews, Explained, Uncopied):
         require_dims("TrainStep.bind", dims)
         self._engine.look()
         if _parameters_of(self._engine, f).wants_rng:  # its numbers are its own
-            return _bound(self._engine, next(self._numbers), f, dims)
+            number = next(self._numbers)
+            draws = self._engine.draws if number < MOST_SAVED else None
+            return _bound(self._engine, number, f, dims, draws=draws)
         return self._bounds.share(f, dims)
 
     # Going on later.
@@ -471,7 +480,8 @@ def _bound(
     f: Callable[..., Any],
     dims: Dims | None,
     met: Met | None = None,
+    draws: Draws | None = None,
 ) -> BoundFunction:
     evaluating = number == EVALUATING  # which takes means, of numbers as well
     parameters = _parameters_of(engine, f)
-    return BoundFunction(engine, f, parameters, number, dims, met, not evaluating)
+    return BoundFunction(engine, f, parameters, number, dims, met, not evaluating, draws)

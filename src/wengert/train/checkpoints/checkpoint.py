@@ -24,6 +24,7 @@ BY = "TrainStep.load_state_dict"  # how errors begin
 COUNTS = ("calls", "updates", "phase", "epoch", "shuffled", "seed")
 UNFINISHED = "unfinished"  # one more part, of a step in the middle of an epoch or accumulation
 STATIC = "static"  # and one of a model that has more than arrays
+DRAWS = "draws"  # and one of a step with bound functions that draw: how often they were called
 FIT = "fit"  # and one that `fit` adds to its files, of which a step knows nothing
 EPOCH = ("batches", "rows", "batch_size", "shuffle_seed", "data")
 MOST = 2**62  # the largest count that is accepted: counting must be able to go on
@@ -112,7 +113,11 @@ class Checkpoint:
         }
         groups = [group for group in self._engine.plan.groups if group.optimizer is not None]
         settings = {group.glob: group.optimizer.saved() for group in groups}  # type: ignore[union-attr]
-        optional = {UNFINISHED: self._unfinished(), STATIC: dict(self._engine.plan.storage.static)}
+        optional = {
+            UNFINISHED: self._unfinished(),
+            STATIC: dict(self._engine.plan.storage.static),
+            DRAWS: {str(number): x for number, x in self._engine.draws.positions.items()},
+        }
         return {
             "arrays": arrays,
             "counts": self._counts(),
@@ -126,7 +131,7 @@ class Checkpoint:
         before anything changes.
         """
         self._require_no_model(given)
-        _require_names("state", given, PARTS, (UNFINISHED, STATIC, FIT))
+        _require_names("state", given, PARTS, (UNFINISHED, STATIC, DRAWS, FIT))
         _require_static(given.get(STATIC, {}), self._engine.plan.storage.static)
         own = self._arrays()
         _require_names("arrays", given["arrays"], tuple(own))
@@ -141,6 +146,7 @@ class Checkpoint:
         self._require_accumulation(counts["phase"], unfinished.get("accumulate"))
         begun = _begun(counts["calls"], unfinished.get("epoch"))
         progress = Progress(counts["epoch"], bool(counts["shuffled"]), begun)
+        drawn = _draws(given.get(DRAWS, {}))
         _require_names("limits", given["limits"], tuple(self._engine.limits))
         limits = {name: _limit(name, value) for name, value in given["limits"].items()}
         settings = {group.glob: given["settings"][group.glob] for group in groups}
@@ -158,6 +164,7 @@ class Checkpoint:
             copy()
             self._engine.set_counts(counts["calls"], counts["updates"], counts["phase"])
             self._engine.progress = progress
+            self._engine.draws.go_on(drawn)
             self._engine.set_seed(counts["seed"])
             self._engine.set_limits(limits)
             self._engine.scalars.forget()
@@ -231,6 +238,16 @@ def _count(name: str, value: Any, most: int = MOST) -> int:
             "what state_dict returned."
         )
     return found
+
+
+def _draws(given: Any) -> dict[int, int]:
+    """How often bound functions were called, by their numbers. Where nothing is said of one it goes
+    on as it was: a step may load the state of another, which samples from nothing.
+    """
+    names = given if isinstance(given, Mapping) else ()
+    numbers = [name for name in names if str(name).isdecimal()]
+    _require_names(DRAWS, given, (), tuple(numbers))
+    return {int(name): _count(DRAWS, given[name]) for name in numbers}
 
 
 def _begun(calls: int, given: Any) -> Begun | None:

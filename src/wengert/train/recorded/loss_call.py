@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from wengert.core import tree
@@ -71,18 +71,25 @@ def call_loss(
     return returned
 
 
-def _warn_of_dropped_statistics(
-    normalizing: Sequence[BatchStatistics], returned: Any, carries: bool
-) -> None:
-    """Warn of running statistics that nothing that the loss returns is computed from: who predicts
-    by them has those of the beginning.
-    """
+def dropped_statistics(
+    normalizing: Sequence[BatchStatistics], returned: Any
+) -> Iterator[Line | None]:
+    """Where layers make running statistics that nothing that was returned is computed from."""
     for line, running, _, _ in normalizing:
         while isinstance(running, Tensor) and not isinstance(running.level, Trace):
             running = running.value  # it depends on the model: the statistics before it are there
         level = getattr(running, "level", None)
-        if not isinstance(level, Trace) or running.handle in _read_for(level, returned):
-            continue
+        if isinstance(level, Trace) and running.handle not in _read_for(level, returned):
+            yield line
+
+
+def _warn_of_dropped_statistics(
+    normalizing: Sequence[BatchStatistics], returned: Any, carries: bool
+) -> None:
+    """Warn of running statistics that the loss drops: who predicts by them has those of the
+    beginning.
+    """
+    for line in dropped_statistics(normalizing, returned):
         repair = (
             "Return it: return value, new_state"
             if carries

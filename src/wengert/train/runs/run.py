@@ -170,6 +170,8 @@ class _Stretch:
         if not self._engine.zero_gradients.is_over:
             reports, data = self.recorder.reports, self._run.data.leaves
             self._engine.zero_gradients.look(self._run.by, reports, data)
+        if not self._engine.twins.is_over:
+            self._engine.twins.look(self._run.by)
 
     def complete_epochs(self) -> list[Epoch]:
         """The epochs whose steps have all been taken, as far as that was noted."""
