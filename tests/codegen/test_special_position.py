@@ -55,6 +55,14 @@ def test_shapes(name: str, shape: tuple[int, ...], axis: int) -> None:
         check(name, drawn(shape), None)
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(("shape", "axis"), [((40, 70), 1), ((5, 300), 0), ((3, 4, 5, 18), 1)])
+def test_workers_divide_the_other_axes(shape: tuple[int, ...], axis: int, dynamic: bool) -> None:
+    x, params = drawn(shape), {"axis": axis, "keepdims": False}
+    (found,) = run_special(POSITION["argmax"], op.argmax, [x], params, dynamic=dynamic, chunks=3)
+    np.testing.assert_array_equal(found, np.argmax(x, axis))
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("dtype", sorted(SUPPORTED, key=str))
 def test_dtypes(name: str, dtype: Any) -> None:

@@ -1,15 +1,12 @@
 """Running sums, products and linear recurrences.
 
 Each output is made from the one before it, in that order on every target. `recurrence` rounds a·h +
-b once. What runs side by side are the other axes. Workers divide those before the axis, or those
-behind it where they are more.
+b once. What runs side by side are the other axes, which workers divide.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
-from typing import Any
 
 from wengert.codegen.llvm.kernels.axes import (
     StridedArrays,
@@ -17,23 +14,19 @@ from wengert.codegen.llvm.kernels.axes import (
     load_lanes,
     loop_vectors,
     over_lanes,
-    part_of_axis,
     store_lanes,
     walk,
 )
+from wengert.codegen.llvm.kernels.divided_axes import own_part, places_beside
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
 from wengert.codegen.llvm.kernels.row_squares import RowSquares, Step
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
-from wengert.codegen.numerics import LANES
-from wengert.core.dims import Size, product
 from wengert.core.dtypes import is_float
-from wengert.core.types import ArrayType
 
 _ROWS = 4  # side by side: as many as one addition takes cycles
 _NARROW = 64  # up to so many columns stay in registers from row to row; more are read back
-_MANY = 8  # places before the axis that are enough for workers to divide
 
 
 def _add_product(e: Arithmetic, terms: Sequence[Vector], before: Vector) -> Vector:
@@ -57,7 +50,7 @@ def _emit(step: Step, begun: bool = False) -> Callable[[KernelCall], None]:
         if begun:
             operands[-1] = _along(operands[-1], y, axis)
         arrays, (before, _, after) = compacted(code, [*operands, y], groups, keep=1)
-        arrays = _own_part(call, arrays, before, after)
+        arrays = own_part(call, y.shape, arrays, before, after)
         kernel = _Running(code, step, begun)
 
         def write() -> None:
@@ -76,55 +69,6 @@ def _emit(step: Step, begun: bool = False) -> Callable[[KernelCall], None]:
             write()
 
     return emit
-
-
-def _are_behind(shape: Sequence[Index | Size], axis: int) -> bool:
-    """Whether workers divide the axes behind the one that is gone along."""
-    front, back = (_product(sizes) for sizes in (shape[:axis], shape[axis + 1 :]))
-    return front is not None and back is not None and front < _MANY and front * LANES < back
-
-
-def _product(sizes: Sequence[Index | Size]) -> int | None:
-    """Of sizes that are known."""
-    known = [n for n in sizes if isinstance(n, int)]
-    return prod(known) if len(known) == len(sizes) else None
-
-
-def _places(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
-    """Of the axes that workers divide, all places."""
-    shape, axis = types[0].shape, params["axis"]
-    return product(shape[axis + 1 :] if _are_behind(shape, axis) else shape[:axis])
-
-
-def _own_part(
-    call: KernelCall, arrays: list[StridedArray], before: int, after: int
-) -> list[StridedArray]:
-    """The part of the arrays that this call computes, of which so many axes are left before the
-    one that is gone along and behind it. Where one is divided it is in whole vectors; of several,
-    the first.
-    """
-    code, axis = call.code, call.params["axis"]
-    shape = call.outputs[0].shape
-    behind = _are_behind(shape, axis)
-    count = after if behind else before
-    if not count:
-        return arrays
-    along = before + 1 if behind else 0
-    size = arrays[0].shape[along]
-    if count == 1:
-        step = LANES if behind or not after else 1
-        ends = [code.min(_rounded_up(code, each, step), size) for each in call.units]
-    else:
-        sizes = shape[axis + 1 :] if behind else shape[:axis]
-        total: Index = 1
-        for each in sizes:
-            total = code.mul(total, each)
-        ends = [code.div(code.mul(each, size), code.max(total, 1)) for each in call.units]
-    return [part_of_axis(code, x, along, *ends) for x in arrays]
-
-
-def _rounded_up(code: Code, count: Index, step: int) -> Index:
-    return count if step == 1 else code.mul(code.div(code.add(count, step - 1), step), step)
 
 
 def _along(h: StridedArray, y: StridedArray, axis: int) -> StridedArray:
@@ -272,8 +216,10 @@ def _at(code: Code, x: StridedArray, t: Index) -> StridedArray:
 
 
 CUMULATE = {
-    "cumsum": Special(_emit(lambda e, terms, before: e.add(before, terms[0])), units=_places),
-    "cumprod": Special(_emit(lambda e, terms, before: e.mul(before, terms[0])), units=_places),
-    "recurrence": Special(_emit(_add_product), units=_places),
-    "recurrence_from": Special(_emit(_add_product, begun=True), units=_places),
+    "cumsum": Special(_emit(lambda e, terms, before: e.add(before, terms[0])), units=places_beside),
+    "cumprod": Special(
+        _emit(lambda e, terms, before: e.mul(before, terms[0])), units=places_beside
+    ),
+    "recurrence": Special(_emit(_add_product), units=places_beside),
+    "recurrence_from": Special(_emit(_add_product, begun=True), units=places_beside),
 }

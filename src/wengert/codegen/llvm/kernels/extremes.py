@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from wengert.codegen.llvm.kernels.axes import (
     StridedArrays,
@@ -20,51 +21,63 @@ from wengert.codegen.llvm.kernels.axes import (
     walk,
     walk_vectors,
 )
+from wengert.codegen.llvm.kernels.divided_axes import own_part, places_beside
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
 from wengert.codegen.llvm.loops.accumulators import all_numbers
 from wengert.codegen.llvm.text.arithmetic import Arithmetic
 from wengert.codegen.llvm.text.arrays import StridedArray
 from wengert.codegen.llvm.text.vectors import Code, Index, Vector
+from wengert.core.dims import Size
 from wengert.core.dtypes import bool_, int64, is_float
+from wengert.core.types import ArrayType
 
 _BLOCK = 64  # vectors of a row among which the best is found before its place is
 _UNROLLED = 4  # vectors that are looked at without a loop
+_SIDE_BY_SIDE = 4  # vectors of columns: neighbours in memory are read at once
 _SHORT = 64  # up to so many elements, rows lie side by side in lanes
 
 
 def _emit(largest: bool) -> Callable[[KernelCall], None]:
-    """The kernel of argmax or argmin: along one axis, or among all elements."""
+    """The kernel of argmax or argmin: along one axis, or among all elements. Among none, positions
+    are 0.
+    """
 
     def emit(call: KernelCall) -> None:
-        kernel = _Position(call.code, largest)
         (x,), (y,) = call.operands, call.outputs
         axis = call.params["axis"]
+        kernel = _Position(call.code, largest)
         if axis is None:
-            _where_filled(call, x.shape, lambda: kernel.overall(x, y))
+            held: Index = 1
+            for size in x.shape:
+                held = call.code.mul(held, size)
+            _where_filled(call.code, held, y, lambda: kernel.overall(x, y))
         else:
-            _where_filled(call, x.shape[axis : axis + 1], lambda: kernel.along(x, y, axis))
+            kernel.along(call, x, y, axis)
 
     return emit
 
 
-def _where_filled(call: KernelCall, sizes: Sequence[Index], write: Callable[[], None]) -> None:
-    """Write the code, to run only if there are elements; among none, positions are 0.
+def _units(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
+    return 1 if params["axis"] is None else places_beside(types, params)
 
-    if sizes are open: y = 0; if all sizes > 0: the code
+
+def _where_filled(code: Code, held: Index, y: StridedArray, write: Callable[[], None]) -> None:
+    """Write the code, to run only where there are elements; how many may be known at run time only.
+
+    if there are none: y = 0; else: the code
     """
-    code, (y,) = call.code, call.outputs
-    held: Index = 1
-    for size in sizes:
-        held = code.mul(held, size)
     if isinstance(held, int):
         write()
         return
-    count: Index = 1
-    for size in y.shape:
-        count = code.mul(count, size)
     zero = code.constant(0, int64)
-    flat = StridedArray(y.pointer, (count,), (1,), int64)
-    over_lanes(code, count, lambda j, mask: store_lanes(code, zero, flat, j, mask))
+
+    def row(rest: StridedArrays, _: tuple[Index, ...]) -> None:
+        over_lanes(
+            code, rest[0].shape[0], lambda j, mask: store_lanes(code, zero, rest[0], j, mask)
+        )
+
+    filled = y if y.shape else StridedArray(y.pointer, (1,), (1,), int64)
+    code.when(code.compare("eq", held, 0), lambda: walk(code, [filled], len(filled.shape) - 1, row))
     code.when(code.compare("sgt", held, 0), write)
 
 
@@ -73,17 +86,23 @@ class _Position:
         self.code = code
         self.largest = largest
 
-    def along(self, x: StridedArray, y: StridedArray, axis: int) -> None:
-        """Along one axis, for every position of the others.
+    def along(self, call: KernelCall, x: StridedArray, y: StridedArray, axis: int) -> None:
+        """Along one axis, for every position of the others that is this worker's.
 
         axis is the last:  for each row: the best of each block, and where it stands
-        else, or short:    for each vector of columns: the best of each, from row to row
+        else, or short:    for vectors of columns: the best of each, from row to row
         """
         code = self.code
-        y = _spread(y, x, axis)
         groups = [axis, 1, len(x.shape) - axis - 1]
-        arrays, (before, _, after) = compacted(code, [x, y], groups, keep=1)
+        arrays, (before, _, after) = compacted(code, [x, _spread(y, x, axis)], groups, keep=1)
+        arrays = own_part(call, x.shape, arrays, before, after)
+        others = [i for i in range(before + after + 1) if i != before]
+        written = picked(arrays[1], others)
         n = x.shape[axis]
+        _where_filled(code, n, written, lambda: self._write_along(arrays, before, after, n))
+
+    def _write_along(self, arrays: list[StridedArray], before: int, after: int, n: Index) -> None:
+        code = self.code
         if not after and before and isinstance(n, int) and n <= _SHORT:
             order = [*range(before - 1), before, before - 1]  # rows for columns
             arrays, before, after = [picked(a, order) for a in arrays], before - 1, 1
@@ -91,13 +110,11 @@ class _Position:
             walk(code, arrays, before, lambda rest, _: self._row(rest))
             return
 
-        def columns(rest: StridedArrays, _: tuple[Index, ...]) -> None:
-            over_lanes(code, rest[0].shape[-1], lambda j, mask: self._columns(rest, j, mask))
-
         # The axis itself comes last but one, after all other loops.
         order = [i for i in range(before + after + 1) if i != before]
         order.insert(-1, before)
-        walk(code, [picked(a, order) for a in arrays], before + after - 1, columns)
+        ordered = [picked(a, order) for a in arrays]
+        walk(code, ordered, before + after - 1, lambda rest, _: self._columns(rest))
 
     def overall(self, x: StridedArray, y: StridedArray) -> None:
         """Among all elements, counted row by row."""
@@ -119,24 +136,43 @@ class _Position:
         x, y = arrays  # (n), (n) with stride 0
         self._finish(self._along_lanes(x, 0, self._first(x)), y)
 
-    def _columns(self, arrays: StridedArrays, j: Index, mask: Vector | None) -> None:
-        """(n, columns), each column in a lane.
+    def _columns(self, arrays: StridedArrays) -> None:
+        """(n, columns): several vectors of columns side by side, then one by one."""
+        code, columns = self.code, arrays[0].shape[-1]
+        block = _SIDE_BY_SIDE * code.lanes
+        main = code.mul(code.div(columns, block), block)
+        if main != 0:
+            code.loop(0, main, block, lambda j, _: self._best_of_columns(arrays, j, None, block))
+
+        def one(j: Index, mask: Vector | None) -> None:
+            self._best_of_columns(arrays, code.add(main, j), mask, code.lanes)
+
+        over_lanes(code, code.sub(columns, main), one)
+
+    def _best_of_columns(
+        self, arrays: StridedArrays, j: Index, mask: Vector | None, count: int
+    ) -> None:
+        """So many columns from j on, each in a lane.
 
         best, position = x[0], 0
         for t in 1 … n: where x[t] is better: best, position = x[t], t
         """
         code = self.code
         x, y = arrays
+        places = [code.add(j, i) for i in range(0, count, code.lanes)]
 
-        def element(t: Index) -> Vector:
-            return load_lanes(code, x.at(code, t), j, mask)
+        def elements(t: Index) -> list[Vector]:
+            return [load_lanes(code, x.at(code, t), place, mask) for place in places]
 
         def body(t: Index, best: Sequence[Vector]) -> list[Vector]:
-            return self._better(element(t), self._everywhere(t), best, None)
+            position = self._everywhere(t)
+            pairs = zip(elements(t), best[::2], best[1::2], strict=True)
+            return [v for now, *kept in pairs for v in self._better(now, position, kept)]
 
-        first = [element(0), self._everywhere(0)]
-        _, position = loop_vectors(code, 1, x.shape[0], body, first)
-        store_lanes(code, position, y.at(code, 0), j, mask)
+        first = [v for element in elements(0) for v in (element, self._everywhere(0))]
+        last = loop_vectors(code, 1, x.shape[0], body, first)
+        for place, position in zip(places, last[1::2], strict=True):
+            store_lanes(code, position, y.at(code, 0), place, mask)
 
     def _first(self, x: StridedArray) -> list[Vector]:
         """The first element is the best so far, at position 0."""
@@ -244,15 +280,11 @@ class _Position:
             value = e.select(unknown, e.const(math.nan), value)
         return [value, code.join(among, numbers.min)]
 
-    def _better(
-        self, x: Vector, position: Vector, best: Sequence[Vector], mask: Vector | None
-    ) -> list[Vector]:
-        """The better of the best so far and a later element, per lane, where the mask holds."""
+    def _better(self, x: Vector, position: Vector, best: Sequence[Vector]) -> list[Vector]:
+        """The better of the best so far and a later element, per lane."""
         e = Arithmetic(self.code, x.dtype)
-        found = self._is_better(x, best[0])
-        if mask is not None:
-            found = e.and_(found, mask)
-        return [e.select(found, x, best[0]), e.select(found, position, best[1])]
+        better = self._is_better(x, best[0])
+        return [e.select(better, x, best[0]), e.select(better, position, best[1])]
 
     def _is_better(self, x: Vector, best: Vector) -> Vector:
         code, e = self.code, Arithmetic(self.code, x.dtype)
@@ -286,4 +318,7 @@ def _spread(y: StridedArray, x: StridedArray, axis: int) -> StridedArray:
     return StridedArray(y.pointer, x.shape, tuple(strides), y.dtype)
 
 
-POSITION = {"argmax": Special(_emit(True)), "argmin": Special(_emit(False))}
+POSITION = {
+    "argmax": Special(_emit(True), units=_units),
+    "argmin": Special(_emit(False), units=_units),
+}
