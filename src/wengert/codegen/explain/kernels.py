@@ -27,7 +27,7 @@ class ExplainedKernel:
 
 
 class KernelNotes(Notes):
-    """Costs beside kernels, places beside what they store; `place` says it of a word."""
+    """Costs beside kernels, places beside what they store; `place` gives that of a word."""
 
     def __init__(self, place: Callable[[int], str], sizes: Mapping[str, int]) -> None:
         self.place, self.sizes = place, sizes
@@ -43,7 +43,7 @@ class KernelNotes(Notes):
 
 
 def printer_for_looking(notes: Notes) -> KernelPrinter:
-    """One that leaves out the bytes of arrays."""
+    """A printer for people, which leaves out the bytes of arrays."""
     return KernelPrinter(Writer(brief=True), lines=True, notes=notes)
 
 

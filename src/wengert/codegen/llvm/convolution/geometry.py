@@ -133,16 +133,16 @@ class Laid:
 
 
 class Room:
-    """Scratch memory that a function takes its arrays from, one behind the other."""
+    """Scratch memory that a function takes its arrays from, one after the other."""
 
     def __init__(self, code: Code) -> None:
         self.code, self.rest = code, "%scratch"
 
     def take(self, count: Index, dtype: DType) -> str:
-        code, found = self.code, self.rest
+        code, taken = self.code, self.rest
         size = code.mul(code.div(code.add(code.mul(count, dtype.itemsize), 63), 64), 64)
-        self.rest = code.let(f"getelementptr i8, ptr {found}, i64 {size}")
-        return found
+        self.rest = code.let(f"getelementptr i8, ptr {taken}, i64 {size}")
+        return taken
 
 
 def put(code: Code, value: Index, table: str, number: Index) -> None:

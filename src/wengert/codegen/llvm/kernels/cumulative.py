@@ -79,7 +79,7 @@ def _emit(step: Step, begun: bool = False) -> Callable[[KernelCall], None]:
 
 
 def _are_behind(shape: Sequence[Index | Size], axis: int) -> bool:
-    """Whether workers divide the axes behind the one that is gone along."""
+    """Whether workers divide the axes behind the one that the kernel goes along."""
     front, back = (_product(sizes) for sizes in (shape[:axis], shape[axis + 1 :]))
     return front is not None and back is not None and front < _MANY and front * LANES < back
 
@@ -91,7 +91,7 @@ def _product(sizes: Sequence[Index | Size]) -> int | None:
 
 
 def _places(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
-    """Of the axes that workers divide, all places."""
+    """How many places the axes that workers divide have together."""
     shape, axis = types[0].shape, params["axis"]
     return product(shape[axis + 1 :] if _are_behind(shape, axis) else shape[:axis])
 
@@ -99,9 +99,9 @@ def _places(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
 def _own_part(
     call: KernelCall, arrays: list[StridedArray], before: int, after: int
 ) -> list[StridedArray]:
-    """The part of the arrays that this call computes, of which so many axes are left before the
-    one that is gone along and behind it. Where one is divided it is in whole vectors; of several,
-    the first.
+    """The part of the arrays that this call computes. `before` and `after` say how many axes are
+    left before and behind the one that the kernel goes along. A single one is divided in whole
+    vectors; of several, the first is divided.
     """
     code, axis = call.code, call.params["axis"]
     shape = call.outputs[0].shape

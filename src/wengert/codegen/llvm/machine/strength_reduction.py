@@ -1,6 +1,6 @@
-"""Strength reduction: LLVM writes the addresses in loops anew, as sums from turn to turn. For code
-that is written as ours is this gains nothing (where it would, the text has such sums already), and
-it takes a fifth of LLVM's time.
+"""Strength reduction: LLVM rewrites the addresses in loops as sums from turn to turn. For code that
+is written as ours is, this gains nothing (where it would, the text has such sums already), and it
+takes a fifth of LLVM's time.
 """
 
 from __future__ import annotations
