@@ -113,8 +113,8 @@ class Program:
 
     @once
     def remembered(self) -> dict[Any, Any]:
-        """What was computed from this program, and may be asked for again: by function, and what it
-        was given.
+        """What was computed from this program, and may be needed again: by the function that
+        computed it and its arguments.
         """
         return {}
 

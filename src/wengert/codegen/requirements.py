@@ -80,7 +80,7 @@ def _spans(graph: Graph) -> Iterator[tuple[Node, Span]]:
 
 
 def _spans_of(graph: Graph, node: Node) -> Iterator[Span]:
-    """What a node asks of open axes; an axis that is taken as a whole asks for nothing."""
+    """What a node requires of open axes; an axis that is read as a whole requires nothing."""
     lower, out = node.op.lower, node.type
     if not isinstance(lower, View | Pick) or not isinstance(out, ArrayType):
         return

@@ -10,7 +10,7 @@ from textwrap import dedent
 
 from wengert.codegen.cost.durations import duration
 from wengert.codegen.explain.arena import ArenaMap, Buffer, arena_summary
-from wengert.codegen.explain.kernels import ExplainedKernel, printer_for_looking
+from wengert.codegen.explain.kernels import ExplainedKernel, brief_printer
 from wengert.codegen.explain.passes import PassResult
 from wengert.codegen.explain.text import ExplainedProgram
 from wengert.core.text import html_view
@@ -94,7 +94,7 @@ def _cards(it: ExplainedProgram) -> str:
     """The text of the program: a card for each kernel, between what stands before and after."""
     cards = {kernel.name: _card(kernel) for kernel in it.kernels}
     texts = []
-    for k, lines in printer_for_looking(it.notes).parts(it.program, "k", ""):
+    for k, lines in brief_printer(it.notes).parts(it.program, "k", ""):
         text = "\n".join(lines)
         texts.append(cards[f"k{k}"] if k is not None else f"<pre>{escape(text)}</pre>")
     return "\n".join(texts)

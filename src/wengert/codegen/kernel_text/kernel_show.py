@@ -69,7 +69,7 @@ from wengert.core.types import ArrayType
 
 __all__ = ["KernelPrinter", "Notes", "read", "show"]
 
-WORDLESS = ("special", "scan", "cond")  # kinds that may have no domain, which is then left out
+DOMAINLESS = ("special", "scan", "cond")  # kinds that may have no domain, which is then left out
 
 
 def show(made: Program | Lowered, lines: bool = True) -> str:
@@ -276,7 +276,7 @@ def _sizes(sizes: Iterable[Size], brackets: str) -> str:
 def _kernel_head(program: Program, k: int) -> str:
     """Kind, domain and clauses; what is not known or not so is left out."""
     kernel = program.kernels[k]
-    shape: Shape | None = None if kernel.kind in WORDLESS and not kernel.domain else kernel.domain
+    shape: Shape | None = None if kernel.kind in DOMAINLESS and not kernel.domain else kernel.domain
     parts = [kernel.kind, *([] if shape is None else [_sizes(shape, "[]")])]
 
     def clause(word: str, items: Iterable[object]) -> None:

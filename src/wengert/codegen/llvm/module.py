@@ -331,8 +331,8 @@ class _Writer:
     def with_neighbours(
         self, program: Program, numbers: Sequence[int], callees: Mapping[int, Callee]
     ) -> list[Callee]:
-        """The functions of kernels in their order, with one for each run of kernels that have
-        nothing to do with each other.
+        """The functions of kernels in their order, with one for each run of kernels that are
+        independent of each other.
         """
         calls: list[Callee] = []
         for apart, run in groupby(numbers, lambda k: program.kernels[k].apart):

@@ -58,7 +58,7 @@ def _first_come(flow: Flow, late: Sequence[int]) -> list[int]:
 class _Walk:
     """The state of a program while its tasks run one by one, in the direction of a flow.
 
-    A kept buffer has one more user, who comes at the very end: going forward it is never closed,
+    A kept buffer has one more user, which comes at the very end: going forward it is never closed,
     going backward it is open from the start.
     """
 

@@ -151,7 +151,7 @@ def put(code: Code, value: Index, table: str, number: Index) -> None:
     code.do(f"store i64 {value}, ptr {at}, align 8")
 
 
-def got(code: Code, table: str, number: Index) -> str:
+def read_word(code: Code, table: str, number: Index) -> str:
     """A number of a table of words."""
     return code.let(f"load i64, ptr {code.address(table, number, int64)}, align 8")
 

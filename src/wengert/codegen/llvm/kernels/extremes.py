@@ -132,7 +132,7 @@ class _Position:
             return load_lanes(code, x.at(code, t), j, mask)
 
         def body(t: Index, best: Sequence[Vector]) -> list[Vector]:
-            return self._better(element(t), self._everywhere(t), best, None)
+            return self._better(element(t), self._everywhere(t), best)
 
         first = [element(0), self._everywhere(0)]
         _, position = loop_vectors(code, 1, x.shape[0], body, first)
@@ -244,14 +244,10 @@ class _Position:
             value = e.select(unknown, e.const(math.nan), value)
         return [value, code.join(among, numbers.min)]
 
-    def _better(
-        self, x: Vector, position: Vector, best: Sequence[Vector], mask: Vector | None
-    ) -> list[Vector]:
-        """The better of the best so far and a later element, per lane, where the mask holds."""
+    def _better(self, x: Vector, position: Vector, best: Sequence[Vector]) -> list[Vector]:
+        """The better of the best so far and a later element, per lane."""
         e = Arithmetic(self.code, x.dtype)
         better = self._is_better(x, best[0])
-        if mask is not None:
-            better = e.and_(better, mask)
         return [e.select(better, x, best[0]), e.select(better, position, best[1])]
 
     def _is_better(self, x: Vector, best: Vector) -> Vector:

@@ -22,8 +22,8 @@ RowPlaces: TypeAlias = Mapping[OpenNumber, int] | None  # where in a row each is
 
 
 class Frame:
-    """The frame as one function reads it: every word once, at the beginning. `worker` says who
-    runs the function, where that may be another than the caller.
+    """The frame as one function reads it: every word once, at the beginning. `worker` is the number
+    of the worker that runs the function, where that may be another thread than the caller.
 
     A function that alike kernels share finds the numbers in which they differ in a row of a table,
     `%numbers`; `places` says where in it each of them stands.
