@@ -2,11 +2,11 @@
 
 nodes     no region is left, every node says to which it belonged, outputs are different nodes
 members   every node that kernels compute is a member of one, its owner
-reads     what a kernel reads is there before: an argument, a constant, or what another wrote
+reads     what a kernel reads exists before it runs: an argument, a constant, or what another wrote
 down      sums down the rows of a kernel go over all axes that its rows do not, and are read by
           others only, when all rows are done
 commit    kernels that write over arguments come last, behind all that may fail
-splits    workers divide a loop that is there, and no fold but where parts of it are left in memory
+splits    workers divide a loop that exists, and a fold only where its parts are left in memory
 slots     arrays that live at the same time have words of their own
 places    and bytes of their own
 """
@@ -45,7 +45,7 @@ def check(made: Program | Lowered) -> None:
 
 
 def verify_promises(made: Program | Lowered) -> None:
-    """As `check`, but raise BrokenPromise: who asks says whose fault it is."""
+    """As `check`, but raise BrokenPromise: the caller says whose fault it is."""
     program = made.program if isinstance(made, Lowered) else made
     layout = made.layout if isinstance(made, Lowered) else None
     if layout is None and not program.kernels:

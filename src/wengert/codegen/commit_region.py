@@ -1,8 +1,8 @@
 """Commit region: the end of a program, which writes over its arguments when nothing has failed.
 
 What lies behind a `boundary` in the graph, or is made of arguments alone, and leads only to outputs
-that go over arguments is the commit: kernels of their own, which write in place. All others have
-run before, and what they found decides whether these run at all.
+that go over arguments is the commit: kernels of their own, which write in place. All others run
+before these, which run only if none of the others has failed.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def committed(graph: Graph, regions: Sequence[int], written: Collection[int]) ->
             plain.add(number)
     early = {number for at, number in enumerate(graph.returns) if at not in written}
     returned = set(graph.returns)
-    found: set[int] = set()
+    commit: set[int] = set()
     for number in sorted(behind | plain, reverse=True):
         useful = bool(users[number]) or number in returned
-        alone = number not in early and all(i in found for i in users[number])
+        alone = number not in early and all(i in commit for i in users[number])
         if useful and alone and regions[number] == 0 and _in_loops(graph.nodes[number]):
-            found.add(number)
-    return found
+            commit.add(number)
+    return commit
 
 
 def commit_last(program: Program, options: Options) -> Program:
@@ -127,11 +127,11 @@ def _parts(graph: Graph, commit: Collection[int], joins: Collection[int]) -> dic
         for i in graph.nodes[number].operands:
             if i in goals:
                 goals[i] |= goals[number]
-    found: dict[int, None] = {}
+    seen: dict[int, None] = {}
     for number in sorted(commit):
-        if not goals[number] <= found.keys():
-            found |= dict.fromkeys(sorted(goals[number]))
-    regions = {goal: COMMIT - 1 - n for n, goal in enumerate(found)}
+        if not goals[number] <= seen.keys():
+            seen |= dict.fromkeys(sorted(goals[number]))
+    regions = {goal: COMMIT - 1 - n for n, goal in enumerate(seen)}
     single = _single_numbers(graph, commit)
     return {
         number: regions[next(iter(each))] if len(each) == 1 and number not in single else COMMIT
@@ -140,22 +140,22 @@ def _parts(graph: Graph, commit: Collection[int], joins: Collection[int]) -> dic
 
 
 def _single_numbers(graph: Graph, commit: Collection[int]) -> set[int]:
-    """Nodes of the commit that are single numbers, made of such alone. Among the others they would
-    stand between kernels that could be one.
+    """Nodes of the commit that are single numbers, computed from such numbers alone. Among the
+    others they would stand between kernels that could be one.
     """
-    found: set[int] = set()
+    single: set[int] = set()
     for number in sorted(commit):
         node = graph.nodes[number]
-        made = all(i is None or i in found or i not in commit for i in node.operands)
+        made = all(i is None or i in single or i not in commit for i in node.operands)
         alike = isinstance(node.op.lower, Elementwise) and not graph.type(number).shape
         if made and alike and number not in graph.returns:
-            found.add(number)
-    return found
+            single.add(number)
+    return single
 
 
 def _sets(graph: Graph, commit: Collection[int]) -> dict[int, int]:
-    """Nodes of one size that have to do with each other: a number for each set of them. What is
-    computed for one parameter, and its state, is such a set.
+    """For each node of the commit, the number of its set: nodes of one size that are connected.
+    What is computed for one parameter, and its state, is such a set.
     """
     above = list(range(len(graph.nodes)))
 
@@ -168,7 +168,7 @@ def _sets(graph: Graph, commit: Collection[int]) -> dict[int, int]:
     for number in commit:
         mine = graph.type(number)
         for i in graph.nodes[number].operands:
-            if i is not None and not _is_anybodys(graph, i):
+            if i is not None and not _connects_nothing(graph, i):
                 other = graph.type(i)
                 if mine.shape and other.shape and mine.size == other.size:
                     above[top(i)] = top(number)
@@ -176,12 +176,12 @@ def _sets(graph: Graph, commit: Collection[int]) -> dict[int, int]:
 
 
 def joins_operands(node: Node) -> bool:
-    """Whether it is its operands, one behind the other."""
+    """Whether a node is its operands, one after the other."""
     return isinstance(node.op.lower, Pick) and node.op.lower.joins
 
 
-def _is_anybodys(graph: Graph, number: int) -> bool:
-    """Whether a node says nothing of what it is used for: numbers that repeat or are counted."""
+def _connects_nothing(graph: Graph, number: int) -> bool:
+    """Whether a node connects nothing that reads it: numbers that repeat or follow a formula."""
     node = graph.nodes[number]
     if isinstance(node.op.lower, lowering.View):
         source = node.operands[0]
@@ -194,7 +194,7 @@ _LOOPED = (Elementwise, Pick, Fold, lowering.View)
 
 
 def _in_loops(node: Node) -> bool:
-    """Whether a node is computed in loops, and cannot fail there: then it is too late."""
+    """Whether a node is computed in loops, and cannot fail: in the commit it would be too late."""
     if not isinstance(node.op.lower, _LOOPED):
         return False
     assert isinstance(node.type, ArrayType)
@@ -202,8 +202,8 @@ def _in_loops(node: Node) -> bool:
 
 
 def harmless(graph: Graph, written: Mapping[int, int]) -> frozenset[int]:
-    """Outputs that may go over arguments as soon as they are computed, and need no end of a program
-    of their own: nobody reads these arguments, and nothing in the graph can fail.
+    """Outputs that may go over arguments as soon as they are computed, and need no commit: nobody
+    reads these arguments, and nothing in the graph can fail.
     """
     if not written or _can_fail(graph):
         return frozenset()
@@ -212,10 +212,10 @@ def harmless(graph: Graph, written: Mapping[int, int]) -> frozenset[int]:
 
 
 def _can_fail(graph: Graph) -> bool:
-    """Whether any node may find an error in its numbers, those of bodies too."""
+    """Whether any node, also of bodies, may find an error in its numbers."""
     for node in graph.nodes:
         types = (node.type,) if isinstance(node.type, ArrayType) else node.type
-        if any(can_fail(node.op.lower, found.dtype) for found in types):
+        if any(can_fail(node.op.lower, each.dtype) for each in types):
             return True
         if any(isinstance(value, Graph) and _can_fail(value) for value in node.params.values()):
             return True
@@ -223,8 +223,8 @@ def _can_fail(graph: Graph) -> bool:
 
 
 def gate(program: Program, written: Mapping[int, int]) -> Program:
-    """The program with the kernels of the commit that can write right over arguments marked.
-    `written` says which output goes over which input.
+    """The program in which those kernels of the commit are marked that can write directly over
+    arguments. `written` says which output goes over which input.
     """
     inputs = {at: (program.graph.inputs[source], 0) for at, source in written.items()}
     targets: dict[Root, CommitTarget] = {}
@@ -265,11 +265,11 @@ def gate(program: Program, written: Mapping[int, int]) -> Program:
 
 def _readers(program: Program) -> dict[Root, list[int]]:
     """The kernels that read each array."""
-    found: dict[Root, list[int]] = {}
+    readers: dict[Root, list[int]] = {}
     for k, kernel in enumerate(program.kernels):
         for root in kernel.reads:
-            found.setdefault(root, []).append(k)
-    return found
+            readers.setdefault(root, []).append(k)
+    return readers
 
 
 def _writes_in_place(
@@ -314,7 +314,7 @@ def _stores_last(program: Program, kernel: Kernel) -> bool:
 
 
 def _reads(program: Program, kernel: Kernel) -> Iterator[tuple[Node, StridedView]]:
-    """All that the members of a kernel read, and who does."""
+    """Everything that the members of a kernel read, each with the member that reads it."""
     for i in kernel.members:
         for view in program.operand_views(i):
             yield program.node(i), view
@@ -331,8 +331,8 @@ def _waits(
     targets: Mapping[Root, CommitTarget],
     readers: Mapping[Root, Sequence[int]],
 ) -> dict[int, frozenset[int]]:
-    """For which others each kernel that writes over an argument waits: those that read it."""
-    found: dict[int, frozenset[int]] = {}
+    """For each kernel that writes over an argument, the others it waits for: those that read it."""
+    waits: dict[int, frozenset[int]] = {}
     sources_of = {
         k: {targets[root][1] for root in kernel.stores if root in targets}
         for k, kernel in enumerate(program.kernels)
@@ -351,8 +351,8 @@ def _waits(
             # Where both write pieces of the same arguments, each reads its own piece only.
             others = {r for r in others if not sources & reads[r] <= sources_of[r]}
         if others:
-            found[k] = frozenset(others)
-    return found
+            waits[k] = frozenset(others)
+    return waits
 
 
 def _waits_for_itself(program: Program, waits: Mapping[int, Collection[int]]) -> bool:

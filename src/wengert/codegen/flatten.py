@@ -56,7 +56,7 @@ def flatten(graph: Graph, _options: Options) -> Program:
 
 
 def without_kernels(graph: Graph, regions: Sequence[int]) -> Program:
-    """A program before fusion: every node has an array of its own, and nobody computes it."""
+    """A program before fusion: every node has an array of its own, which no kernel computes yet."""
     own = {number: own_view(number, node) for number, node in enumerate(graph.nodes)}
     views = {number: view for number, view in own.items() if view is not None}
     return Program(graph, tuple(regions), views=views)
@@ -111,7 +111,7 @@ def _by_demand(graph: Graph, regions: Sequence[int]) -> tuple[Graph, list[int]]:
     comes before these, in the order of the program: then kernels can run in that order. Numbers
     that arrays are computed with come first of all.
     """
-    out, found = Graph(), []
+    out, regions_by_demand = Graph(), []
     first = _early_numbers(graph, regions)
     numbers: dict[int, int] = {}
     printing = [number for number, node in enumerate(graph.nodes) if prints(node)]
@@ -130,10 +130,10 @@ def _by_demand(graph: Graph, regions: Sequence[int]) -> tuple[Graph, list[int]]:
             stack.pop()
             operands = tuple(None if i is None else numbers[i] for i in node.operands)
             numbers[number] = out.append(node.reading(operands))
-            found.append(regions[number])
+            regions_by_demand.append(regions[number])
     out.inputs[:] = [numbers[i] for i in graph.inputs]
     out.returns[:] = [numbers[i] for i in graph.returns]
-    return out, found
+    return out, regions_by_demand
 
 
 def _early_numbers(graph: Graph, regions: Sequence[int]) -> list[int]:
@@ -143,7 +143,7 @@ def _early_numbers(graph: Graph, regions: Sequence[int]) -> list[int]:
     plain: set[int] = set()
     numbers: set[int] = set()
     shown: dict[int, int] = {}  # views, and whose elements they show
-    found: dict[int, None] = {}
+    early: dict[int, None] = {}
     for number, node in enumerate(graph.nodes):
         operands = [shown.get(i, i) for i in node.operands if i is not None]
         if isinstance(node.op.lower, View) and operands:
@@ -154,8 +154,8 @@ def _early_numbers(graph: Graph, regions: Sequence[int]) -> list[int]:
             plain.add(number)
             numbers.add(number)
         elif not isinstance(node.type, ArrayType) or node.type.shape:
-            found |= dict.fromkeys(i for i in operands if i in numbers)
-    return list(found)
+            early |= dict.fromkeys(i for i in operands if i in numbers)
+    return list(early)
 
 
 def _is_early_number(node: Node) -> bool:

@@ -58,17 +58,17 @@ def fuse(program: Program, options: Options) -> Program:
       return %4
     }
 
-    Outputs that are copied in the end cannot be computed in pieces: where some turn out to be, all
-    is fused again without them.
+    Outputs that are copied in the end cannot be computed in pieces: where some turn out to be, the
+    program is fused again, and these are computed as a whole.
     """
     late = options.late
     direct = set(range(len(program.graph.returns)))
     while True:
-        found = gate(_Fusion(program, options, direct).finished(), late)
-        roots = {at: found.views[found.graph.returns[at]].root for at in late}
-        joined = {at for at in late if at not in found.overwrites and roots[at] in found.joined}
+        fused = gate(_Fusion(program, options, direct).finished(), late)
+        roots = {at: fused.views[fused.graph.returns[at]].root for at in late}
+        joined = {at for at in late if at not in fused.overwrites and roots[at] in fused.joined}
         if not joined:
-            return found
+            return fused
         direct -= joined
 
 
@@ -93,7 +93,7 @@ class _Fusion:
         self.joined: dict[Root, tuple[Root, ...]] = {}
         self.pieces: dict[Root, tuple[Root, Size]] = {}
         self.regions = given.regions
-        # What can be asked of the program so far: it looks at the tables above.
+        # The program so far: it reads the tables above while they are filled.
         self.program = Program(
             flat,
             self.regions,
@@ -170,11 +170,11 @@ class _Fusion:
         """An array of its own that holds these elements in order: the one there is, or a copy of
         what no kernel computes. None where it has another place already.
         """
-        program, found = self.program, self.graph.type(number)
+        program, array_type = self.program, self.graph.type(number)
         view, copy = program.views.get(number), (number, COPY)
         if view is not None and view.offset == 0 and view.root in program.owner:
-            whole = without_gaps(view, found.shape)
-            same = program.root_type(view.root).size == found.size
+            whole = without_gaps(view, array_type.shape)
+            same = program.root_type(view.root).size == array_type.size
             free = not any(view.root in each for each in (others, program.pieces, self.returned))
             if whole and same and free:
                 return view.root
@@ -186,7 +186,9 @@ class _Fusion:
         if isinstance(node.op.lower, Formula):
             return True
         inline = self.program.inline
-        read = node.operands[:1] if node.op is op.boundary else node.operands  # a flag is asked
+        read = (
+            node.operands[:1] if node.op is op.boundary else node.operands
+        )  # the flag is only tested
         if not all(i in inline for i in read) or not read:
             return False
         if not isinstance(node.op.lower, lowering.View):
@@ -209,11 +211,11 @@ class _Fusion:
         assert source is not None
         shape = self.graph.type(source).shape
         view = self.program.views.get(source)
-        found = None if view is None else looked_at(node, view, shape)
-        if found is None:
-            found = looked_at(node, StridedView(self.copy(source), 0, row_major(shape)), shape)
-        assert found is not None
-        return found
+        reordered = None if view is None else looked_at(node, view, shape)
+        if reordered is None:
+            reordered = looked_at(node, StridedView(self.copy(source), 0, row_major(shape)), shape)
+        assert reordered is not None
+        return reordered
 
     def copy(self, number: int) -> Root:
         """Memory of its own for a node that has none, in which its elements lie in order."""
@@ -282,8 +284,8 @@ class _Fusion:
             return []
         owners = [k for root in self.roots(node) for k in self.owners(root)]
         latest, newest = max(owners, default=-1), len(self.kernels) - 1
-        found = [newest] if latest == newest else [newest, latest]
-        return [k for k in found if k >= 0 and self.kernels[k].region == self.regions[number]]
+        choices = [newest] if latest == newest else [newest, latest]
+        return [k for k in choices if k >= 0 and self.kernels[k].region == self.regions[number]]
 
     def owners(self, root: Root) -> list[int]:
         """The kernels that compute an array, all its pieces."""

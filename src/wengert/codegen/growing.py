@@ -1,6 +1,6 @@
 """Growing: a kernel while nodes join it, and where a long one ends.
 
-A kernel takes in so many members and no more. Where it ends is chosen: what crosses the border goes
+A kernel takes in a limited number of members. Where it ends is chosen: what crosses the border goes
 through memory, so it should be little. And where a loop in Python was unrolled, kernels that end at
 the same place of the loop are alike, and written once.
 """
@@ -25,7 +25,7 @@ LIKE = 8  # members by which the beginnings of kernels are compared
 
 @dataclass(slots=True)
 class Growing:
-    """A kernel of which more members may come."""
+    """A kernel that more members may join."""
 
     kind: KernelKind
     domain: Shape
@@ -89,11 +89,11 @@ class Borders:
             if near:  # it crosses all places from behind itself up to its last reader
                 changes[place + 1] += 1
                 changes[bisect_right(members, near[-1]) + (near[-1] > members[-1])] -= 1
-        found, count = [], 0
+        counts, count = [], 0
         for change in changes[:-1]:
             count += change
-            found.append(count)
-        return found
+            counts.append(count)
+        return counts
 
     def _all_readers(self) -> list[list[int]]:
         if self._readers is None:

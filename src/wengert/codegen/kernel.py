@@ -73,7 +73,7 @@ class Kernel:
     apart: bool = False  # whether another worker may run it while others run its neighbours
     scratch: tuple[tuple[int, Size], ...] = ()  # (slot, bytes) while it runs
     step: int | None = None  # of a loop that prints: the slot that has the number of the step
-    partial: int | None = None  # of a fold in parts: the slot of what these come to
+    partial: int | None = None  # of a fold in parts: the slot of their results
 
     @property
     def by_workers(self) -> bool:
@@ -113,8 +113,8 @@ class Program:
 
     @once
     def remembered(self) -> dict[Any, Any]:
-        """What was computed from this program, and may be asked for again: by function, and what it
-        was given.
+        """What was computed from this program, and may be needed again: by the function that
+        computed it and its arguments.
         """
         return {}
 
@@ -127,32 +127,32 @@ class Program:
         """For each node behind boundaries, the arrays that hold the flags of these; None stands for
         a flag that is a number and no array.
         """
-        found: dict[int, set[Root | None]] = {}
+        flags: dict[int, set[Root | None]] = {}
         for number, node in enumerate(self.graph.nodes):
-            sets = [found[i] for i in node.operands if i in found]
+            sets = [flags[i] for i in node.operands if i in flags]
             if node.op is op.boundary:
                 flag = node.operands[1]
                 view = None if flag is None else self.views.get(flag)
                 sets.append({None if view is None else view.root})
             if sets:
-                found[number] = set().union(*sets)
-        return found
+                flags[number] = set().union(*sets)
+        return flags
 
     def node(self, number: int) -> Node:
         return self.graph.nodes[number]
 
     def root_type(self, root: Root) -> ArrayType:
-        found = self.graph.nodes[root[0]].type
-        return found if isinstance(found, ArrayType) else found[root[1]]
+        result_type = self.graph.nodes[root[0]].type
+        return result_type if isinstance(result_type, ArrayType) else result_type[root[1]]
 
     def depths(self, kernel: Kernel) -> dict[int, int]:
         """How many folds of a kernel lie behind each of its members, one after the other."""
-        found: dict[int, int] = {}
+        depths: dict[int, int] = {}
         for number in kernel.members:
             roots = [view.root[0] for view in self.operand_views(number)]
-            behind = (found[i] + is_fold(self.node(i)) for i in roots if i in found)
-            found[number] = max(behind, default=0)
-        return found
+            behind = (depths[i] + is_fold(self.node(i)) for i in roots if i in depths)
+            depths[number] = max(behind, default=0)
+        return depths
 
     def whole_view(self, number: int) -> StridedView:
         """How an operand of a loop or branch is read: its elements lie in order."""
@@ -223,7 +223,7 @@ class Inner:
 
 @dataclass(frozen=True)
 class Printer:
-    """A pointer to the function that prints what is shown; null where nobody looks."""
+    """A pointer to the function that prints what is shown; null where nothing is printed."""
 
 
 Slot: TypeAlias = Input | Output | ConstantArray | Arena | Workspace | Inner | Printer
@@ -285,15 +285,15 @@ class Lowered:
 
 def all_programs(program: Program) -> list[Program]:
     """A program and the bodies inside it."""
-    found = [program]
+    programs = [program]
     for kernel in program.kernels:
         for body in kernel.bodies:
-            found += all_programs(body)
-    return found
+            programs += all_programs(body)
+    return programs
 
 
-def byte_size(found: ArrayType) -> Size:
-    return found.size * found.dtype.itemsize
+def byte_size(array_type: ArrayType) -> Size:
+    return array_type.size * array_type.dtype.itemsize
 
 
 def shown(program: Program, kernel: Kernel) -> Shown:
@@ -301,8 +301,8 @@ def shown(program: Program, kernel: Kernel) -> Shown:
     node = program.node(kernel.members[0])
     (number,) = node.operands
     assert number is not None
-    found = program.graph.type(number)
-    return Shown(node.params["name"], found.dtype, found.ndim, len(program.steps))
+    array_type = program.graph.type(number)
+    return Shown(node.params["name"], array_type.dtype, array_type.ndim, len(program.steps))
 
 
 _IN_LOOPS = (Elementwise, Fold, Pick)

@@ -18,39 +18,39 @@ def with_memory(program: Program, kernels: Sequence[Growing]) -> list[Kernel]:
     """The kernels that a program is to have, with what each reads, stores and keeps."""
     reads = _reads(program, kernels)
     stores = _stores(program, kernels, {root for each in reads for root in each})
-    found = []
+    finished = []
     for growing, read, stored in zip(kernels, reads, stores, strict=True):
         grown = growing.grown(read, stored)
         kept = _read_again(program, grown) if grown.kind == "rows" else ()
-        found.append(replace(grown, kept=kept) if kept else grown)
-    return found
+        finished.append(replace(grown, kept=kept) if kept else grown)
+    return finished
 
 
 def _reads(program: Program, kernels: Sequence[Growing]) -> list[tuple[Root, ...]]:
     """What each kernel reads and does not compute, and the pieces of it."""
-    found: list[tuple[Root, ...]] = []
+    reads: list[tuple[Root, ...]] = []
     for k, kernel in enumerate(kernels):
         views = [view for i in kernel.members for view in program.operand_views(i)]
         roots = (r for v in views for r in (v.root, *program.joined.get(v.root, ())))
-        found.append(tuple(dict.fromkeys(r for r in roots if program.owner.get(r) != k)))
-    return found
+        reads.append(tuple(dict.fromkeys(r for r in roots if program.owner.get(r) != k)))
+    return reads
 
 
 def _stores(
     program: Program, kernels: Sequence[Growing], read: set[Root]
 ) -> list[tuple[Root, ...]]:
     """What each kernel writes to memory: what others read, what is returned, the flags that are
-    asked before the commit, and all that comes of a kernel which is no loop over its members.
+    tested before the commit, and every result of a kernel that is no loop over its members.
     """
     needed = {program.views[i].root for i in program.graph.returns} | program.pieces.keys() | read
     needed |= {root for roots in program.flags().values() for root in roots if root}
-    found: list[list[Root]] = [[] for _ in kernels]
+    stores: list[list[Root]] = [[] for _ in kernels]
     for root, k in program.owner.items():
         kernel = kernels[k]
         whole = kernel.kind == "special" or bool(kernel.bodies)
         if root in needed or whole or (kernel.kind == "gemm" and root[0] == kernel.members[0]):
-            found[k].append(root)
-    return [tuple(each) for each in found]
+            stores[k].append(root)
+    return [tuple(each) for each in stores]
 
 
 def _read_again(program: Program, kernel: Kernel) -> tuple[int, ...]:
@@ -58,7 +58,7 @@ def _read_again(program: Program, kernel: Kernel) -> tuple[int, ...]:
     fold.
     """
     depths = program.depths(kernel)
-    found: dict[int, None] = {}
+    kept: dict[int, None] = {}
     for number in kernel.members:
         for view in program.operand_views(number):
             source = view.root[0]
@@ -66,5 +66,5 @@ def _read_again(program: Program, kernel: Kernel) -> tuple[int, ...]:
                 node = program.node(source)
                 full = shape_of(node) == kernel.domain
                 if full and is_slow(node.op) and view.root not in kernel.stores:
-                    found[source] = None
-    return tuple(found)
+                    kept[source] = None
+    return tuple(kept)

@@ -1,5 +1,5 @@
-"""Numerics: the numbers that decide in which order sums are added. No target may change them: with
-another number here, every result is another.
+"""Numerics: the numbers that decide in which order sums are added. No target may change them: a
+different number here changes the bits of every result.
 """
 
 from __future__ import annotations

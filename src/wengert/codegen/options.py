@@ -1,4 +1,4 @@
-"""Options: what decides about a program's code beside its graph."""
+"""Options: what a program's code depends on besides its graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Options:
     sizes: Mapping[str, int] = field(default_factory=dict)  # of the first call: what orders are for
     fused: bool = True
     target: Target | None = None  # this machine
-    finite: bool = False  # whether outputs are asked if they are finite
+    finite: bool = False  # whether outputs are checked to be finite
     threads: int = 1
     grain: int = 0  # nanoseconds of work from which on a kernel is split; 0: none is
     written: Mapping[int, int] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 `x[1:]` of an axis of size n is recorded with size n - 1. That is right from n = 1 on; for n = 0 it
 is another program. So every slice of an open axis is a requirement on the sizes of a call. So is
-every maximum over one: of no elements there is none, and who asks for it is told so. And there are
+every maximum over an open axis: no elements have no maximum, which is an error. And there are
 functions that refuse a single element, and say so by an op.
 """
 
@@ -31,8 +31,8 @@ class Requirements:
         self.axes: dict[Dim, Node] = {}  # open sizes, each with the first node that has it
         for size, node in _axes(graph):
             self.axes.setdefault(size, node)
-        # Of elements that become one, and must not be none; where they must be several, of the
-        # others.
+        # How many elements a node reduces to one, which must be at least one. Where there must be
+        # several, how many there are besides the first.
         self.counts: dict[Dim, Node] = {}
         for size, node in _counts(graph):
             self.counts.setdefault(size, node)
@@ -57,11 +57,11 @@ class Requirements:
         return all(map(_grows, self.axes))
 
     def least(self, sizes: Mapping[str, int]) -> dict[str, int] | None:
-        """Sizes up to these ones from which on all are right: none, one, two or these, if any."""
+        """The smallest sizes from which on all sizes are right; of 0, 1, 2 and these, if any."""
         for start in (0, 1, 2, *sizes.values()):
-            found = {name: min(start, size) for name, size in sizes.items()}
-            if self._hold_from(found):
-                return found
+            smallest = {name: min(start, size) for name, size in sizes.items()}
+            if self._hold_from(smallest):
+                return smallest
         return None
 
     def _hold_from(self, sizes: Mapping[str, int]) -> bool:
@@ -80,7 +80,7 @@ def _spans(graph: Graph) -> Iterator[tuple[Node, Span]]:
 
 
 def _spans_of(graph: Graph, node: Node) -> Iterator[Span]:
-    """What a node asks of open axes; an axis that is taken as a whole asks for nothing."""
+    """What a node requires of open axes; an axis that is read as a whole requires nothing."""
     lower, out = node.op.lower, node.type
     if not isinstance(lower, View | Pick) or not isinstance(out, ArrayType):
         return
@@ -104,8 +104,8 @@ def _spans_of(graph: Graph, node: Node) -> Iterator[Span]:
 
 def _axes(graph: Graph) -> Iterator[tuple[Dim, Node]]:
     for node in graph.nodes:
-        for found in (node.type,) if isinstance(node.type, ArrayType) else node.type:
-            yield from ((size, node) for size in found.shape if isinstance(size, Dim))
+        for array_type in (node.type,) if isinstance(node.type, ArrayType) else node.type:
+            yield from ((size, node) for size in array_type.shape if isinstance(size, Dim))
     for body in graph.subgraphs():
         yield from _axes(body)
 
@@ -133,9 +133,9 @@ def _along(axis: int | None) -> tuple[int, ...] | None:
 
 
 def _number(size: Size, sizes: Mapping[str, int]) -> int:
-    found = size.substitute(sizes) if isinstance(size, Dim) else size
-    assert isinstance(found, int)
-    return found
+    number = size.substitute(sizes) if isinstance(size, Dim) else size
+    assert isinstance(number, int)
+    return number
 
 
 def _grows(size: Size) -> bool:

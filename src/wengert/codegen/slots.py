@@ -72,8 +72,8 @@ def share_memory(program: Program, options: Options) -> Program:
         if kernel.kind == "gemm":
             kernel = _share_sums(program, kernel, needed)
         elif kernel.kind == "scan":
-            kernel, found = _share_stacks(program, kernel, outer)
-            inside |= found
+            kernel, nested = _share_stacks(program, kernel, outer)
+            inside |= nested
         kernels.append(kernel)
     return replace(program, kernels=tuple(kernels), inside=inside)
 
@@ -241,9 +241,9 @@ def _with_slots(
 def _show(program: Program, kernel: Kernel, frame: _Frame) -> None:
     if frame.printer is None:
         frame.printer = frame.slot(Printer())
-    found = shown(program, kernel)
-    if found not in frame.shown:
-        frame.shown.append(found)
+    printed = shown(program, kernel)
+    if printed not in frame.shown:
+        frame.shown.append(printed)
 
 
 def _with_inner_slots(program: Program, kernel: Kernel, frame: _Frame) -> Kernel:
@@ -263,8 +263,8 @@ def _with_inner_slots(program: Program, kernel: Kernel, frame: _Frame) -> Kernel
     steps = program.steps if step is None else (*program.steps, step)
     bodies = tuple(_with_slots(body, frame, steps, outermost=False) for body in kernel.bodies)
     if loops:
-        for found in params["body"].output_types()[: params["carry"]]:
-            scratch += [(frame.slot(Arena()), byte_size(found)) for _ in range(2)]
+        for carry_type in params["body"].output_types()[: params["carry"]]:
+            scratch += [(frame.slot(Arena()), byte_size(carry_type)) for _ in range(2)]
     if kernel.kind == "while":
         scratch.append((frame.slot(Arena()), 1))  # whether it goes on
     return replace(kernel, bodies=bodies, step=step, scratch=tuple(scratch))
@@ -278,18 +278,18 @@ def _failing(program: Program) -> Iterator[Node]:
         for number in kernel.members:
             node = program.node(number)
             types = (node.type,) if isinstance(node.type, ArrayType) else node.type
-            if any(can_fail(node.op.lower, found.dtype) for found in types):
+            if any(can_fail(node.op.lower, each.dtype) for each in types):
                 yield node
 
 
 def _names(graph: Graph) -> set[str]:
     """The names of all Dims, in bodies too."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in graph.nodes:
         types = (node.type,) if isinstance(node.type, ArrayType) else node.type
-        found |= {name for t in types for n in t.shape if isinstance(n, Dim) for name in n.names}
-        found |= {name for value in node.params.values() for name in _named(value)}
-    return found
+        names |= {name for t in types for n in t.shape if isinstance(n, Dim) for name in n.names}
+        names |= {name for value in node.params.values() for name in _named(value)}
+    return names
 
 
 def _named(value: Any) -> set[str]:

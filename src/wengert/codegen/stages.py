@@ -50,15 +50,15 @@ def lower(
     graph: Graph, options: Options, begin: Callable[[Program], None] = lambda _: None
 ) -> Lowered:
     """The program of a graph, ready to be written. `begin` is called as soon as its kernels are
-    known, and may have made what does not depend on the rest.
+    known, and may start work that depends on nothing else.
     """
     if not options.finite:
         early = options.early | harmless(graph, options.written)
         options = replace(options, early=early)
-    found: Any = graph
+    made: Any = graph
     for stage in STAGES:
-        found = stage(found, options)
+        made = stage(made, options)
         if stage is split:
-            begin(found)
-    assert isinstance(found, Lowered)
-    return found
+            begin(made)
+    assert isinstance(made, Lowered)
+    return made

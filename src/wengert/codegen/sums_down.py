@@ -57,10 +57,10 @@ def turns(program: Program, k: int, kernel: Growing, along: Sequence[int]) -> li
     if not _suits(program, kernel, folds, along):
         return None
     for number in kernel.members:
-        found = program.node(number).type
-        assert isinstance(found, ArrayType)
+        array_type = program.node(number).type
+        assert isinstance(array_type, ArrayType)
         if number not in folds:
-            if found.shape != kernel.domain:  # it is computed from a sum
+            if array_type.shape != kernel.domain:  # it is computed from a sum
                 return None
             continue
         for view in program.operand_views(number):

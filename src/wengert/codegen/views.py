@@ -44,10 +44,10 @@ def row_major(shape: Shape) -> Strides:
 
 def own_view(number: int, node: Node) -> StridedView | None:
     """How a node is read that has an array of its own; None where it has several."""
-    found = node.type
+    result_type = node.type
     return (
-        StridedView((number, 0), 0, row_major(found.shape))
-        if isinstance(found, ArrayType)
+        StridedView((number, 0), 0, row_major(result_type.shape))
+        if isinstance(result_type, ArrayType)
         else None
     )
 
@@ -75,9 +75,9 @@ def axes_read(node: Node, shape: Shape) -> tuple[Along, ...]:
     """Where a view reads each axis of its operand, which can be said axis by axis."""
     assert isinstance(node.op.lower, lowering.View)
     assert isinstance(node.type, ArrayType)
-    found = node.op.lower.along(shape, node.type.shape, **node.params)
-    assert found is not None
-    return found
+    axes = node.op.lower.along(shape, node.type.shape, **node.params)
+    assert axes is not None
+    return axes
 
 
 def repeats(node: Node, shape: Shape) -> bool:
@@ -105,7 +105,7 @@ def reshaped(shape: Shape, strides: Strides, out: Shape) -> Strides | None:
     groups = _groups([n for n, _ in axes], wanted)
     if groups is None:
         return None
-    found: list[Size] = []
+    new_strides: list[Size] = []
     for begin, end, first, last in groups:
         for (_, outer), (size, inner) in zip(
             axes[begin : end - 1], axes[begin + 1 : end], strict=True
@@ -117,8 +117,8 @@ def reshaped(shape: Shape, strides: Strides, out: Shape) -> Strides | None:
         for size in reversed(wanted[first:last]):
             inside.append(step)
             step = step * size
-        found += reversed(inside)
-    left = iter(found)
+        new_strides += reversed(inside)
+    left = iter(new_strides)
     return tuple(0 if n == 1 else next(left) for n in out)
 
 
@@ -149,5 +149,5 @@ def _divides(small: Size, large: Size) -> bool:
 
 
 def without_gaps(view: StridedView, shape: Shape) -> bool:
-    """Whether a view is its root from the beginning to the end, or a part that begins anywhere."""
+    """Whether the elements of a view lie in order and without gaps, wherever it begins."""
     return view.strides == row_major(shape) or product(shape) == 0

@@ -18,7 +18,7 @@ graph(%0: float32[3] "x", %1: float32[3] "y") {
 Nodes are equal if op, operands and parameters are, arrays and numbers by their bits. Swapped
 operands count as equal where the op is commutative and exact: the larger of -0.0 and 0.0, say,
 depends on which comes first. Of folds that differ only in `keepdims`, the second is a reshape of
-the first. Random numbers with different keys have different operands. Bodies are treated each for
+the first. Random numbers with different keys have different operands. Each body is treated by
 itself: nothing is merged across the border of a loop, a branch or a region.
 """
 
@@ -70,12 +70,12 @@ def _key(node: Node) -> Any:
     return key
 
 
-def _elements(found: Type) -> Any:
+def _elements(result_type: Type) -> Any:
     """A type without its axes of size 1, which `keepdims` leaves."""
-    if isinstance(found, tuple):
-        return found
-    shape = found.shape
-    return tuple(size for size in shape if size != 1) if 1 in shape else shape, found.dtype
+    if isinstance(result_type, tuple):
+        return result_type
+    shape = result_type.shape
+    return tuple(size for size in shape if size != 1) if 1 in shape else shape, result_type.dtype
 
 
 def _operands(node: Node) -> tuple[Any, ...]:

@@ -13,9 +13,9 @@ graph(%0: float32[3] "x", %1: float32[3] "unused") {
   return %2
 }
 
-Inputs and parameters stay: callers count on them; so does what prints. Loops, branches and regions
-leave out outputs that nobody reads, as far as they can, and their bodies are treated in the same
-way.
+Inputs and parameters stay, because callers count on them; nodes that print stay, too. Loops,
+branches and regions leave out outputs that nobody reads, as far as they can, and their bodies are
+treated in the same way.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ of one repeated number is a broadcast constant. Each new node has the line of th
 Regions stay nodes: their bodies are expanded in place. A body is a scope of its own, in which every
 pass works for itself, so nothing inside a region is ever merged with a node outside; what a
 backward region recomputes stays recomputed, and it comes where its cotangent operands are known. No
-node needs an id for that. Whoever dissolves regions does it after the last pass that merges nodes.
+node needs an id for that. Regions are dissolved after the last pass that merges nodes.
 """
 
 from __future__ import annotations
@@ -74,9 +74,11 @@ class _Expansion:
         if node.op is op.full:
             return self.place_full(out, node)
         if node.op.kind == "elementwise":
-            found = node.type
-            assert isinstance(found, ArrayType)
-            wide = [None if i is None else self.wide(out, i, found, node) for i in node.operands]
+            array_type = node.type
+            assert isinstance(array_type, ArrayType)
+            wide = [
+                None if i is None else self.wide(out, i, array_type, node) for i in node.operands
+            ]
             node = node.reading(tuple(wide))
         lower = node.op.lower
         if node.op.kind == "bilinear" or (isinstance(lower, SpecialKernel) and lower.one_dtype):
@@ -120,14 +122,14 @@ class _Expansion:
         return outputs if isinstance(node.type, tuple) else outputs[0]
 
     def place_full(self, out: Graph, node: Node) -> PlacedNode:
-        found, fill = node.type, node.params["fill_value"]
-        assert isinstance(found, ArrayType)
+        array_type, fill = node.type, node.params["fill_value"]
+        assert isinstance(array_type, ArrayType)
         if isinstance(fill, Dim):
-            params = {"dim": fill, "dtype": found.dtype}
-            number = out.append(Node(op.size, (), params, found.with_shape(()), node.line))
+            params = {"dim": fill, "dtype": array_type.dtype}
+            number = out.append(Node(op.size, (), params, array_type.with_shape(()), node.line))
         else:
-            number = append_constant(out, np.full((), fill, found.dtype), node.line)
-        return append_broadcast(out, number, found, node.line)
+            number = append_constant(out, np.full((), fill, array_type.dtype), node.line)
+        return append_broadcast(out, number, array_type, node.line)
 
 
 def _with_one_dtype(out: Graph, node: Node) -> Node:
@@ -137,9 +139,11 @@ def _with_one_dtype(out: Graph, node: Node) -> Node:
     operands = []
     for i in node.operands:
         assert i is not None
-        found = out.type(i)
-        if found.dtype != dtype:
-            cast = Node(op.astype, (i,), {"dtype": dtype}, found.with_dtype(dtype), node.line)
+        operand_type = out.type(i)
+        if operand_type.dtype != dtype:
+            cast = Node(
+                op.astype, (i,), {"dtype": dtype}, operand_type.with_dtype(dtype), node.line
+            )
             i = out.append(cast)
         operands.append(i)
     return node.reading(tuple(operands))

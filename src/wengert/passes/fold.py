@@ -68,14 +68,14 @@ class _Fold:
         value = self.value(out, node)
         if value is None:
             return out.append(node)
-        found = node.type
-        assert isinstance(found, ArrayType)
-        if node.op is op.broadcast_to or (node.op is op.constant and value.ndim == found.ndim):
+        array_type = node.type
+        assert isinstance(array_type, ArrayType)
+        if node.op is op.broadcast_to or (node.op is op.constant and value.ndim == array_type.ndim):
             number = out.append(node)  # as small as it can be
         else:
             number = append_constant(out, value, node.line)
             self.known[number] = value
-            number = append_broadcast(out, number, found, node.line)
+            number = append_broadcast(out, number, array_type, node.line)
         self.known[number] = value
         return number
 
@@ -91,8 +91,8 @@ class _Fold:
         """The value of a node, or None where it is not known or not to be written down."""
         if node.op is op.constant:
             return _compact(node.params["value"])
-        found = node.type
-        if not node.op.exact or not node.operands or not isinstance(found, ArrayType):
+        array_type = node.type
+        if not node.op.exact or not node.operands or not isinstance(array_type, ArrayType):
             return None
         known = self.known
         numbers = [i for i in node.operands if i in known]
@@ -103,24 +103,24 @@ class _Fold:
             if node.op is op.broadcast_to:
                 return values[0]
             if node.op.kind == "elementwise":
-                return _computed(node, values, found.with_shape(()))
+                return _computed(node, values, array_type.with_shape(()))
         types = [out.type(i) for i in numbers]
-        shapes = [found.shape, *(each.shape for each in types)]
-        if has_dims((*shapes, *node.params.values())) or int(found.size) > LIMIT:
+        shapes = [array_type.shape, *(each.shape for each in types)]
+        if has_dims((*shapes, *node.params.values())) or int(array_type.size) > LIMIT:
             return None
         whole = [
             np.broadcast_to(x, tuple(map(int, t.shape))) for x, t in zip(values, types, strict=True)
         ]
-        return _compact(_computed(node, whole, found))
+        return _compact(_computed(node, whole, array_type))
 
 
 def _computed(node: Node, operands: Sequence[Any], wanted: ArrayType) -> Any:
     try:
         with np.errstate(all="ignore", invalid="raise"):
-            found = np.asarray(node.op.numpy(*operands, **node.params))
-    except Exception:  # it will be said at run time, where the message has a line to name
+            array = np.asarray(node.op.numpy(*operands, **node.params))
+    except Exception:  # run time reports it, with the line in the message
         return None
-    return found if found.shape == wanted.shape and found.dtype == wanted.dtype else None
+    return array if array.shape == wanted.shape and array.dtype == wanted.dtype else None
 
 
 def _compact(value: Any) -> Any:

@@ -30,8 +30,8 @@ def prepare(graph: Graph) -> list[Node]:
         if node.op.saving is not None:
             params = node.op.saving(node.params)
             types = [None if i is None else graph.type(i) for i in node.operands]
-            found = node_type(node.op, types, params)
-            node = Node(node.op, node.operands, params, found, node.line)
+            result_type = node_type(node.op, types, params)
+            node = Node(node.op, node.operands, params, result_type, node.line)
         nodes.append(node)
     return nodes
 
@@ -57,8 +57,8 @@ def _gradient(
     if not _on(tape, values[loss]):
         return [None] * len(wrt)
     numbers = list(slots)
-    found = tape.sweep({values[loss].handle: g}, [slots[n] for n in numbers])
-    cotangents = dict(zip(numbers, found, strict=True))
+    swept = tape.sweep({values[loss].handle: g}, [slots[n] for n in numbers])
+    cotangents = dict(zip(numbers, swept, strict=True))
     return [cotangents.get(n) for n in wrt]
 
 

@@ -1,5 +1,5 @@
-"""A program in which checkpoints and branches are written out, for those who look at what it does:
-both branches are computed, and one is chosen.
+"""A program in which checkpoints and branches are written out, for inspecting what it computes:
+both branches are computed, and the results of one are chosen.
 """
 
 from __future__ import annotations

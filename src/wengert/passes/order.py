@@ -3,8 +3,8 @@
 `lanes` for folds over the last axes: element r of a row goes to lane r mod 16; each lane adds its
 elements in order, the lanes of a block join in a fixed tree, block sums are added in order. `rows`
 for folds over other axes: elements in order, in blocks. `k-blocks` for contractions. A fold over
-both the last and other axes becomes two; `vecdot` is a fold of products. What
-decides is shape and axes, never layout or machine.
+both the last and other axes becomes two; `vecdot` is a fold of products. The order depends on shape
+and axes, never on layout or machine.
 
 >>> from wengert.core.text.show import read, show
 >>> graph = read('''
@@ -68,35 +68,37 @@ def _place(out: Graph, node: Node) -> PlacedNode:
 
 def _appended(out: Graph, node: Node, source: int, axes: tuple[int, ...], how: str) -> int:
     params = {"axes": axes, "keepdims": False}
-    found = node_type(node.op, [out.type(source)], params)
-    return out.append(Node(node.op, (source,), params, found, node.line, how))
+    fold_type = node_type(node.op, [out.type(source)], params)
+    return out.append(Node(node.op, (source,), params, fold_type, node.line, how))
 
 
 def _last_block(rank: int, axes: tuple[int, ...]) -> tuple[int, ...]:
     """Those of the axes that are the last ones, without a gap."""
-    found = []
+    block = []
     for axis in reversed(range(rank)):
         if axis not in axes:
             break
-        found.append(axis)
-    return tuple(reversed(found))
+        block.append(axis)
+    return tuple(reversed(block))
 
 
 def _place_vecdot(out: Graph, node: Node) -> PlacedNode:
     """A sum of products along one axis, which is a fold like others."""
     left, right = (i for i in node.operands if i is not None)
-    found, axis = node.type, node.params["axis"]
-    assert isinstance(found, ArrayType)
-    shape = list(found.shape)
-    shape.insert(axis, out.type(left).shape[axis - len(found.shape) - 1])
-    wide = found.with_shape(tuple(shape))
+    array_type, axis = node.type, node.params["axis"]
+    assert isinstance(array_type, ArrayType)
+    shape = list(array_type.shape)
+    shape.insert(axis, out.type(left).shape[axis - len(array_type.shape) - 1])
+    wide = array_type.with_shape(tuple(shape))
     pair = tuple(append_broadcast(out, i, wide, node.line) for i in (left, right))
     products = out.append(Node(op.multiply, pair, {}, wide, node.line))
-    total = op.any if found.dtype == bool_ else op.sum
+    total = op.any if array_type.dtype == bool_ else op.sum
     params = {"axes": (axis,), "keepdims": False}
-    counted = found.with_dtype(accumulated(found.dtype)) if total is op.sum else found
+    counted = (
+        array_type.with_dtype(accumulated(array_type.dtype)) if total is op.sum else array_type
+    )
     number = single(_place(out, Node(total, (products,), params, counted, node.line)))
-    if counted == found:
+    if counted == array_type:
         return number
-    cast = {"dtype": found.dtype}  # wrapped around in the end, as it would be on the way
-    return out.append(Node(op.astype, (number,), cast, found, node.line))
+    cast = {"dtype": array_type.dtype}  # wrapped around in the end, as it would be on the way
+    return out.append(Node(op.astype, (number,), cast, array_type, node.line))

@@ -53,9 +53,9 @@ def copy_into(
                 numbers.append(outputs[node.params["index"]])
                 continue
         if node.operands:
-            found = [None if i is None else numbers[i] for i in node.operands]
-            assert tuple not in map(type, found), f"{node.op.name}: reads several outputs as one"
-            node = node.reading(cast("tuple[int | None, ...]", tuple(found)))
+            operands = [None if i is None else numbers[i] for i in node.operands]
+            assert tuple not in map(type, operands), f"{node.op.name}: reads several outputs as one"
+            node = node.reading(cast("tuple[int | None, ...]", tuple(operands)))
         numbers.append(place(out, node))
     return numbers
 
@@ -97,8 +97,10 @@ def append_constant(out: Graph, value: Any, line: Line | None) -> int:
 
 def append_broadcast(out: Graph, number: int, like: ArrayType, line: Line | None) -> int:
     """The node in this shape: itself where it has that already."""
-    found = out.type(number)
-    if found.shape == like.shape:
+    array_type = out.type(number)
+    if array_type.shape == like.shape:
         return number
     params = {"shape": like.shape}
-    return out.append(Node(op.broadcast_to, (number,), params, found.with_shape(like.shape), line))
+    return out.append(
+        Node(op.broadcast_to, (number,), params, array_type.with_shape(like.shape), line)
+    )

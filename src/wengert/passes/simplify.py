@@ -21,7 +21,7 @@ graph(%0: float32[2, 3] "x") {
 }
 
 The sum stays: x + 0.0 turns -0.0 into 0.0. Neither is x * 0 a zero, as x may be infinite. The sign
-and payload of a NaN are nobody's promise. What a rule leaves without a reader is for `dce`.
+and payload of a NaN are not promised. Nodes that a rule leaves without a reader are left to `dce`.
 
 Derivatives have been taken before, so `stop_gradient` has done its work and goes, too.
 """
@@ -75,15 +75,15 @@ class Match:
 
     @property
     def out(self) -> ArrayType:
-        found = self.calls[0].type
-        assert isinstance(found, ArrayType)
-        return found
+        array_type = self.calls[0].type
+        assert isinstance(array_type, ArrayType)
+        return array_type
 
     def type(self, name: str) -> ArrayType:
         return self.graph.type(self.values[name])
 
     def number(self, name: str) -> Any:
-        """The one number that fills an array, as a 0-d array; None where there is no such."""
+        """The one number that fills an array, as a 0-d array; None if there is no such number."""
         return repeated(self.graph, self.values[name])
 
 
@@ -91,8 +91,8 @@ class Match:
 class SimplifyRule:
     """A pattern, what takes its place, and when.
 
-    Operands of commutative ops are tried in both orders. A name that stands twice is one value. The
-    result must have the type of the node it replaces, which is asked in any case: `reshape(x)` may
+    Operands of commutative ops are tried in both orders. A name that occurs twice is one value. The
+    result must have the type of the node it replaces, which is always checked: `reshape(x)` may
     become `x` only where nothing changes. `params` gives the parameters of the call in the result,
     `numbers` the constants that it names.
     """
@@ -111,8 +111,8 @@ class SimplifyRule:
 
     @once
     def needs(self) -> tuple[frozenset[str], ...]:
-        """For each operand of the pattern that is not just any value, the ops of which it must be
-        one: most rules are left out for that.
+        """For each operand of the pattern that cannot be any value, the ops that may compute it.
+        This is a quick test that rules out most rules.
         """
         return tuple(
             frozenset([each.op]) if isinstance(each, Apply) else NUMBERS
@@ -331,8 +331,8 @@ def _matches(
         return
     operands = [i for i in node.operands if i is not None]
     for order in (operands, operands[::-1]) if node.op.commutative else (operands,):
-        for calls, found in _match_all(graph, order, pattern.operands, values):
-            yield (node, *calls), found
+        for calls, known in _match_all(graph, order, pattern.operands, values):
+            yield (node, *calls), known
 
 
 def _match_all(
@@ -342,15 +342,15 @@ def _match_all(
         yield (), values
         return
     number, term = numbers[0], terms[0]
-    found: Iterator[tuple[tuple[Node, ...], dict[str, int]]] = iter(())
+    matches: Iterator[tuple[tuple[Node, ...], dict[str, int]]] = iter(())
     if isinstance(term, Apply):
-        found = _matches(graph, graph.nodes[number], term, values)
+        matches = _matches(graph, graph.nodes[number], term, values)
     elif isinstance(term, str):
         if values.get(term, number) == number:
-            found = iter([((), values | {term: number})])
+            matches = iter([((), values | {term: number})])
     elif _is_number(repeated(graph, number), term):
-        found = iter([((), values)])
-    for calls, known in found:
+        matches = iter([((), values)])
+    for calls, known in matches:
         for others, all_known in _match_all(graph, numbers[1:], terms[1:], known):
             yield (*calls, *others), all_known
 

@@ -86,8 +86,8 @@ class _Loop:
 
     def sunk(self) -> Node:
         """The loop with everything inside that can be."""
-        while (found := next((i for i in self.xs if self.can_sink(i)), None)) is not None:
-            self.take_in(found)
+        while (number := next((i for i in self.xs if self.can_sink(i)), None)) is not None:
+            self.take_in(number)
         return self.node
 
     def can_sink(self, number: int) -> bool:
@@ -125,16 +125,16 @@ class _Loop:
         self.xs = [i for i in self.xs if i != number]
         operands = []
         assert isinstance(producer.type, ArrayType)
-        found = producer.type.with_shape(producer.type.shape[1:])
+        step_type = producer.type.with_shape(producer.type.shape[1:])
         for i in producer.operands:
             assert i is not None
             self.readers[i].discard(number)
             self.readers[i].add(self.number)
             if self.is_fixed(i, producer):
-                operands.append(self.fixed(out, i, found, consts))
+                operands.append(self.fixed(out, i, step_type, consts))
             else:
                 operands.append(self.stacked(out, i, xs))
-        made = out.append(replace(producer, operands=tuple(operands), type=found))
+        made = out.append(replace(producer, operands=tuple(operands), type=step_type))
         for position, i in enumerate(body.inputs):
             if position not in kept:
                 given[i] = made
@@ -149,31 +149,31 @@ class _Loop:
         """An operand that is the same in every step, inside the body."""
         (source,) = self.graph.nodes[number].operands
         assert source is not None
-        node, found = self.graph.nodes[source], self.graph.type(source)
-        wide = ArrayType(like.shape, found.dtype)
-        if node.op is op.constant and found.ndim == 0:
+        node, source_type = self.graph.nodes[source], self.graph.type(source)
+        wide = ArrayType(like.shape, source_type.dtype)
+        if node.op is op.constant and source_type.ndim == 0:
             return append_broadcast(
                 out, append_constant(out, node.params["value"], node.line), wide, node.line
             )
         self.consts.append(source)
         self.readers[source].add(self.number)
-        consts.append(_input(out, source, found))
+        consts.append(_input(out, source, source_type))
         return append_broadcast(out, consts[-1], wide, node.line)
 
     def stacked(self, out: Graph, number: int, xs: list[int]) -> int:
         """An operand over time, inside the body: one of the xs."""
         if number in self.xs:
             return xs[self.xs.index(number)]
-        found = self.graph.type(number)
+        array_type = self.graph.type(number)
         self.xs.append(number)
-        xs.append(_input(out, number, found.with_shape(found.shape[1:])))
+        xs.append(_input(out, number, array_type.with_shape(array_type.shape[1:])))
         return xs[-1]
 
 
-def _input(out: Graph, number: int, found: ArrayType) -> int:
-    """A new input, named after the node outside that it is."""
+def _input(out: Graph, number: int, array_type: ArrayType) -> int:
+    """A new input, named after the node outside whose value it takes."""
     taken = {node.params.get("name") for node in out.nodes if node.op is op.input}
     name = f"n{number}"
     while name in taken:
         name += "_"
-    return out.append(Node(op.input, (), {"name": name, "type": found}, found))
+    return out.append(Node(op.input, (), {"name": name, "type": array_type}, array_type))

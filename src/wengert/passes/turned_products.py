@@ -82,9 +82,9 @@ def _is_product_of_matrices(graph: Graph, node: Node) -> bool:
 
 def _transposed(out: Graph, number: int | None, node: Node) -> int:
     assert number is not None
-    found = out.type(number)
-    rank = found.ndim
+    array_type = out.type(number)
+    rank = array_type.ndim
     axes = (*range(rank - 2), rank - 1, rank - 2)
-    shape = tuple(found.shape[axis] for axis in axes)
-    kind = ArrayType(shape, found.dtype)
+    shape = tuple(array_type.shape[axis] for axis in axes)
+    kind = ArrayType(shape, array_type.dtype)
     return out.append(Node(op.permute_dims, (number,), {"axes": axes}, kind, node.line))

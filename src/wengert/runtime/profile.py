@@ -22,7 +22,7 @@ import numpy as np
 
 from wengert.codegen.cost.counts import Cost, kernel_cost
 from wengert.codegen.kernel import STATUS, Kernel, Layout, Lowered, Program, byte_size
-from wengert.codegen.llvm.commit_code import looked_at
+from wengert.codegen.llvm.commit_code import checked_outputs
 from wengert.codegen.llvm.machine.native import Native, object_code
 from wengert.codegen.llvm.module import SET_POINTERS, write_module
 from wengert.codegen.llvm.text.lines import Text
@@ -180,7 +180,7 @@ def _steps(
     found = [_kernel_step(program, number, sizes) for number in program.order]
     types = program.graph.output_types()
     if finite:
-        floats = [types[output] for output in looked_at(layout, program)]
+        floats = [types[output] for output in checked_outputs(layout, program)]
         count = sum(number_of(t.size, sizes) for t in floats)
         cost = Cost(flops=count, read=_bytes_of(floats, sizes))
         found.append(

@@ -3,8 +3,8 @@
 An elementwise op counts one operation per element, and so do functions such as `exp`, which are
 counted apart too; a fold counts one per element it takes in, a product of matrices 2 · m · n · k,
 and what only moves elements counts none. Integers count like floats. Bytes are those of the
-distinct elements read from other kernels' arrays and written, each once: what a cache without
-limits would leave.
+distinct elements read from other kernels' arrays and written, each once: the traffic that is left
+with an unlimited cache.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wengert.core.lowering import Bodies, Contraction, Elementwise, Fold, Pick
 from wengert.core.types import ArrayType
 
 Sizes: TypeAlias = Mapping[str, int]
-ASSUMED_STEPS = 16  # of a loop that runs until it has had enough
+ASSUMED_STEPS = 16  # of a loop that ends by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ def kernel_cost(program: Program, number: int, sizes: Sizes) -> Cost:
     key = kernel_cost, number, tuple(sizes.items())
     if key not in program.remembered:
         program.remembered[key] = _counted(program, number, sizes)
-    found: Cost = program.remembered[key]
-    return found
+    cost: Cost = program.remembered[key]
+    return cost
 
 
 def _counted(program: Program, number: int, sizes: Sizes) -> Cost:
@@ -114,7 +114,7 @@ def _steps(program: Program, kernel: Kernel, sizes: Sizes) -> int:
 def _member_flops(program: Program, number: int, sizes: Sizes) -> int:
     node = program.node(number)
     outputs = (node.type,) if isinstance(node.type, ArrayType) else node.type
-    results = [_numbers(found.shape, sizes) for found in outputs]
+    results = [_numbers(each.shape, sizes) for each in outputs]
     operands = [
         _numbers(program.graph.type(i).shape, sizes) for i in node.operands if i is not None
     ]
@@ -167,9 +167,9 @@ def _bytes_read(program: Program, number: int, sizes: Sizes) -> int:
                 touched[view] = max(count, touched.get(view, 0))
     total = 0
     for root in dict.fromkeys(view.root for view in touched):
-        found = program.root_type(root)
+        array_type = program.root_type(root)
         count = sum(n for view, n in touched.items() if view.root == root)
-        total += min(count * found.dtype.itemsize, number_of(byte_size(found), sizes))
+        total += min(count * array_type.dtype.itemsize, number_of(byte_size(array_type), sizes))
     return total
 
 

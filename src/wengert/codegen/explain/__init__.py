@@ -1,1 +1,1 @@
-"""Explain: a program in words, for people who ask what the compiler made of theirs."""
+"""Explain: a compiled program in words, for people who want to know what became of their code."""

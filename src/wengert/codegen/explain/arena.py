@@ -62,15 +62,15 @@ class ArenaMap:
 def arena_map(program: Program, layout: Layout, sizes: Mapping[str, int]) -> ArenaMap:
     """Where everything lies for these sizes."""
     placed = plan(program, layout, sizes)
-    found = list(_Reader(layout, sizes, placed.offsets).buffers(program, "k", Fraction(0), 1, ""))
-    found.sort(key=lambda each: (each.host, each.offset, each.begin, -each.size))
-    guests = [each for each in found if each.host]
+    buffers = list(_Reader(layout, sizes, placed.offsets).buffers(program, "k", Fraction(0), 1, ""))
+    buffers.sort(key=lambda each: (each.host, each.offset, each.begin, -each.size))
+    guests = [each for each in buffers if each.host]
     tasks, bytes_of = tasks_of(program, layout, sizes)
     kept = layout.kept & bytes_of.keys()
     lowest = peak(tasks, bytes_of, kept, program.order, in_place(program, layout))
     apart = sum(map(whole_lines, [*bytes_of.values(), *(each.size for each in guests)]))
     return ArenaMap(
-        [each for each in found if not each.host],
+        [each for each in buffers if not each.host],
         guests,
         placed.arena,
         placed.workspace,
@@ -150,10 +150,10 @@ def _span(prefix: str, first: int, last: int) -> str:
 # As text
 
 
-def arena_text(found: ArenaMap) -> list[str]:
+def arena_text(arena: ArenaMap) -> list[str]:
     """A line for each buffer, and a picture of those in the arena."""
-    lines = [arena_summary(found)]
-    buffers = [*found.buffers, *found.guests]
+    lines = [arena_summary(arena)]
+    buffers = [*arena.buffers, *arena.guests]
     if buffers:
         offsets, sizes, spans = zip(
             *((f"{b.offset:,}", f"{b.size:,}", b.kernels) for b in buffers), strict=True
@@ -161,37 +161,37 @@ def arena_text(found: ArenaMap) -> list[str]:
         at, size, span = (max(map(len, texts)) for texts in (offsets, sizes, spans))
         lines.append("")
         for number, b in enumerate(buffers):
-            mark = " " if b.host else found.mark(number)
+            mark = " " if b.host else arena.mark(number)
             host = f" in {b.host}" if b.host else ""
             lines.append(
                 f"  {mark}  at {b.offset:>{at},}  {b.size:>{size},} bytes  "
                 f"{b.kernels:<{span}}  {b.name} {b.what}{host}"
             )
-    return [*lines, "", *_picture(found)] if found.buffers else lines
+    return [*lines, "", *_picture(arena)] if arena.buffers else lines
 
 
-def arena_summary(found: ArenaMap) -> str:
+def arena_summary(arena: ArenaMap) -> str:
     """How good the plan is, in one line."""
-    texts = [f"{found.size:,} bytes" if found.size else "nothing lies in it"]
-    if found.lowest:
-        times = found.size / found.lowest
-        texts.append(f"{found.lowest:,} are alive at once ({times:.2f} ×)")
-    if found.apart:
-        texts.append(f"{found.apart:,} if nothing were used twice")
-    if found.workspace:
-        texts.append(f"{found.workspace:,} more for contractions to work in")
+    texts = [f"{arena.size:,} bytes" if arena.size else "nothing lies in it"]
+    if arena.lowest:
+        times = arena.size / arena.lowest
+        texts.append(f"{arena.lowest:,} are alive at once ({times:.2f} ×)")
+    if arena.apart:
+        texts.append(f"{arena.apart:,} if nothing were used twice")
+    if arena.workspace:
+        texts.append(f"{arena.workspace:,} more for contractions to work in")
     return "; ".join(texts)
 
 
-def _picture(found: ArenaMap) -> list[str]:
+def _picture(arena: ArenaMap) -> list[str]:
     """Time from left to right, one column or more a kernel; addresses from below."""
-    columns = max(min(WIDTH, found.kernels * (WIDTH // found.kernels)), 1)
-    height = min(HEIGHT, max(found.size // 64, 1))
+    columns = max(min(WIDTH, arena.kernels * (WIDTH // arena.kernels)), 1)
+    height = min(HEIGHT, max(arena.size // 64, 1))
     lines = []
-    margin = len(f"{found.size:,}")
+    margin = len(f"{arena.size:,}")
     for row in reversed(range(height)):
-        low, high = Fraction(found.size * row, height), Fraction(found.size * (row + 1), height)
-        cells = "".join(_cell(found, column, columns, low, high) for column in range(columns))
+        low, high = Fraction(arena.size * row, height), Fraction(arena.size * (row + 1), height)
+        cells = "".join(_cell(arena, column, columns, low, high) for column in range(columns))
         lines.append(f"  {round(low):>{margin},} {cells}")
     first, last = "first kernel", "last"
     gap = columns - len(first) - len(last)
@@ -199,13 +199,13 @@ def _picture(found: ArenaMap) -> list[str]:
     return [*lines, f"  {'':>{margin}} {ends}"]
 
 
-def _cell(found: ArenaMap, column: int, columns: int, low: Fraction, high: Fraction) -> str:
+def _cell(arena: ArenaMap, column: int, columns: int, low: Fraction, high: Fraction) -> str:
     """The letter of what fills most of a cell; the newest where it was written over another."""
-    moment = Fraction((2 * column + 1) * found.kernels, 2 * columns)
+    moment = Fraction((2 * column + 1) * arena.kernels, 2 * columns)
     best, most = FREE, Fraction(0)
-    for number, b in enumerate(found.buffers):
+    for number, b in enumerate(arena.buffers):
         if b.begin <= moment < b.end:
             share = min(high, Fraction(b.offset + b.size)) - max(low, Fraction(b.offset))
             if share >= most and share > 0:
-                best, most = found.mark(number), share
+                best, most = arena.mark(number), share
     return best

@@ -1,5 +1,5 @@
 """Explain as a page: kernels with what they cost, the arena drawn to scale, the graph after each
-pass. It needs nothing but itself.
+pass. The page is one file, and loads no others.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from textwrap import dedent
 
 from wengert.codegen.cost.durations import duration
 from wengert.codegen.explain.arena import ArenaMap, Buffer, arena_summary
-from wengert.codegen.explain.kernels import ExplainedKernel, printer_for_looking
+from wengert.codegen.explain.kernels import ExplainedKernel, brief_printer
 from wengert.codegen.explain.passes import PassResult
 from wengert.codegen.explain.text import ExplainedProgram
 from wengert.core.text import html_view
 from wengert.core.text.html import all_graphs, graph_view
 from wengert.core.text.page import page
 
-# Kernels and buffers have colours of the nodes of a graph.
+# Kernels and buffers have the colours that nodes have in drawings of graphs.
 COLOURS = {
     "map": "elementwise",
     "rows": "linear",
@@ -91,10 +91,10 @@ def _share(part: int, whole: int) -> str:
 
 
 def _cards(it: ExplainedProgram) -> str:
-    """The text of the program: a card for each kernel, between what stands before and behind."""
+    """The text of the program: a card for each kernel, between what stands before and after."""
     cards = {kernel.name: _card(kernel) for kernel in it.kernels}
     texts = []
-    for k, lines in printer_for_looking(it.notes).parts(it.program, "k", ""):
+    for k, lines in brief_printer(it.notes).parts(it.program, "k", ""):
         text = "\n".join(lines)
         texts.append(cards[f"k{k}"] if k is not None else f"<pre>{escape(text)}</pre>")
     return "\n".join(texts)
@@ -111,9 +111,9 @@ def _card(kernel: ExplainedKernel) -> str:
 # The arena
 
 
-def _arena(found: ArenaMap) -> str:
-    summary = f'<p class="lead">{escape(arena_summary(found))}</p>\n'
-    buffers = [*found.buffers, *found.guests]
+def _arena(arena: ArenaMap) -> str:
+    summary = f'<p class="lead">{escape(arena_summary(arena))}</p>\n'
+    buffers = [*arena.buffers, *arena.guests]
     if not buffers:
         return summary
     rows = "\n".join(
@@ -127,8 +127,8 @@ def _arena(found: ArenaMap) -> str:
     )
     heads = "".join(f"<th>{head}</th>" for head in ("in", "at", "bytes", "alive", "array", "type"))
     drawing = (
-        f'<p class="legend">{keys}</p><div class="arena">{arena_drawing(found)}</div>\n'
-        if found.buffers
+        f'<p class="legend">{keys}</p><div class="arena">{arena_drawing(arena)}</div>\n'
+        if arena.buffers
         else ""
     )
     return (
@@ -138,33 +138,33 @@ def _arena(found: ArenaMap) -> str:
     )
 
 
-def arena_drawing(found: ArenaMap) -> str:
+def arena_drawing(arena: ArenaMap) -> str:
     """Kernels from left to right, addresses from below, a rectangle for each buffer."""
     width, height = LEFT + DRAWING_WIDTH + 2, DRAWING_HEIGHT + BELOW + 8
-    shapes = "\n".join(_rectangle(found, b) for b in found.buffers)
+    shapes = "\n".join(_rectangle(arena, b) for b in arena.buffers)
     return (
         f'<svg width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
-        f'aria-label="map of the arena">\n{"".join(_scale(found))}\n{shapes}\n</svg>'
+        f'aria-label="map of the arena">\n{"".join(_scale(arena))}\n{shapes}\n</svg>'
     )
 
 
-def _scale(found: ArenaMap) -> Iterator[str]:
+def _scale(arena: ArenaMap) -> Iterator[str]:
     """Addresses at the left, kernels below."""
     for quarter in range(5):
         y = 8 + DRAWING_HEIGHT * (4 - quarter) / 4
         yield f'<path class="grid" d="M{LEFT} {y:.1f}h{DRAWING_WIDTH}"/>'
-        address = f"{found.size * quarter // 4:,}"
+        address = f"{arena.size * quarter // 4:,}"
         yield f'<text class="address" x="{LEFT - 8}" y="{y + 4:.1f}">{address}</text>'
-    column = DRAWING_WIDTH / found.kernels
+    column = DRAWING_WIDTH / arena.kernels
     every = -(-int(5 * LETTER) // max(int(column), 1))  # so that names do not touch
-    for position in range(0, found.kernels, max(every, 1)):
+    for position in range(0, arena.kernels, max(every, 1)):
         x = LEFT + (position + 0.5) * column
         y = DRAWING_HEIGHT + 8 + 18
-        yield f'<text class="pill" x="{x:.1f}" y="{y}">{found.order[position]}</text>'
+        yield f'<text class="pill" x="{x:.1f}" y="{y}">{arena.order[position]}</text>'
 
 
-def _rectangle(found: ArenaMap, b: Buffer) -> str:
-    column, byte = DRAWING_WIDTH / found.kernels, DRAWING_HEIGHT / found.size
+def _rectangle(arena: ArenaMap, b: Buffer) -> str:
+    column, byte = DRAWING_WIDTH / arena.kernels, DRAWING_HEIGHT / arena.size
     x, width = LEFT + float(b.begin) * column, float(b.end - b.begin) * column
     height = b.size * byte
     y = 8 + DRAWING_HEIGHT - b.offset * byte - height

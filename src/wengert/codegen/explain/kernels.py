@@ -27,7 +27,7 @@ class ExplainedKernel:
 
 
 class KernelNotes(Notes):
-    """Costs beside kernels, places beside what they store; `place` says it of a word."""
+    """Costs beside kernels, places beside what they store; `place` gives that of a word."""
 
     def __init__(self, place: Callable[[int], str], sizes: Mapping[str, int]) -> None:
         self.place, self.sizes = place, sizes
@@ -42,8 +42,8 @@ class KernelNotes(Notes):
         return self.place(program.slots[root]) if stored else ""
 
 
-def printer_for_looking(notes: Notes) -> KernelPrinter:
-    """One that leaves out the bytes of arrays."""
+def brief_printer(notes: Notes) -> KernelPrinter:
+    """A printer for people, which leaves out the bytes of arrays."""
     return KernelPrinter(Writer(brief=True), lines=True, notes=notes)
 
 
@@ -60,7 +60,7 @@ def explained_kernels(
             kernel_cost(program, k, sizes),
             work(program, k, sizes),
         )
-        for k, lines in printer_for_looking(notes).parts(program, "k", "")
+        for k, lines in brief_printer(notes).parts(program, "k", "")
         if k is not None
     ]
 

@@ -33,12 +33,12 @@ def graph_text(graph: Graph) -> str:
 def pass_results(graph: Graph) -> list[PassResult]:
     """The graph as it was recorded, and after each pass."""
     what = "The program as it was recorded."
-    found = [PassResult("traced", what, graph, _size(graph), graph_text(graph))]
+    results = [PassResult("traced", what, graph, _size(graph), graph_text(graph))]
     for each in PIPELINE:
         before, graph = graph, each(graph)
         what = (inspect.getdoc(each) or "").partition("\n\n")[0].replace("\n", " ")
-        found.append(_result(each.__name__, what, before, graph))
-    return found
+        results.append(_result(each.__name__, what, before, graph))
+    return results
 
 
 def _result(name: str, what: str, before: Graph, after: Graph) -> PassResult:

@@ -20,9 +20,9 @@ from wengert.codegen.explain.arena import ArenaMap, arena_map, arena_text, outpu
 from wengert.codegen.explain.kernels import (
     ExplainedKernel,
     KernelNotes,
+    brief_printer,
     cost_text,
     explained_kernels,
-    printer_for_looking,
 )
 from wengert.codegen.explain.passes import PassResult, pass_results
 from wengert.codegen.kernel import Arena, Input, Layout, Lowered, Output, Program
@@ -62,7 +62,7 @@ class ExplainedProgram:
     def kernel_text(self) -> str:
         """The program and its frame, with notes."""
         lowered = Lowered(self.program, self.layout)
-        return "\n".join(printer_for_looking(self.notes).all_of(lowered))
+        return "\n".join(brief_printer(self.notes).all_of(lowered))
 
     @once
     def arena(self) -> ArenaMap:

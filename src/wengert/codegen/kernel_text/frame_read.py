@@ -114,12 +114,12 @@ class _LoweredReader(KernelReader):
         dims = tuple(self.items(lambda: self.need_match(WORD, "the name of a size")[0], ")"))
         self.need("{")
         known = dict(named_programs(program))
-        layout = _FrameDraft(dims)
+        draft = _FrameDraft(dims)
         while not self.take("}"):
-            self.frame_part(layout, known)
-        found = layout.finished()
-        self.require_words(program, found)
-        return found
+            self.frame_part(draft, known)
+        layout = draft.finished()
+        self.require_words(program, layout)
+        return layout
 
     def frame_part(self, layout: _FrameDraft, known: Mapping[str, Program]) -> None:
         at = self.here()

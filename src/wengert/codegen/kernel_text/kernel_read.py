@@ -35,7 +35,7 @@ class _Reference(NamedTuple):
 
 @dataclass(slots=True)
 class _NodeFacts:
-    """What stands behind the call of a node in a program."""
+    """What follows the call of a node in the text of a program."""
 
     region: int | None = None
     inline: bool = False
@@ -73,28 +73,28 @@ class KernelReader(GraphReader):
         return int(self.need_match(COUNT, what)[0])
 
     def array(self) -> Root:
-        """A reference to an array; that there is one is asked when all nodes are known."""
+        """A reference to an array; whether it exists is checked when all nodes are known."""
         at = self.here()
         copied = self.match(COPIED)
         if copied:
             root = (int(copied[1]), COPY)
         else:
-            found = self.need_match(ARRAY, "an array such as %3, %3.1 or copy(%3)")
-            root = (int(found[1]), int(found[2] or 0))
+            match = self.need_match(ARRAY, "an array such as %3, %3.1 or copy(%3)")
+            root = (int(match[1]), int(match[2] or 0))
         assert self.draft is not None
         self.draft.references.append(_Reference(root, at))
         return root
 
     def listed(self, item: Callable[[], T]) -> tuple[T, ...]:
         """One item or more, with commas between them."""
-        found = [item()]
+        items = [item()]
         while self.behind(lambda: self.take(",")):
-            found.append(item())
-        return tuple(found)
+            items.append(item())
+        return tuple(items)
 
     def behind(self, take: Callable[[], bool]) -> bool:
-        """Whether something follows. If not, the place does not move: a comment that says the line
-        of a node stands right behind it.
+        """Whether something follows. If not, the place does not move: a comment with the line of a
+        node stands right after it.
         """
         before = self.at
         if take():
@@ -107,9 +107,9 @@ class KernelReader(GraphReader):
         return self.behind(lambda: self.keyword(word))
 
     def pair(self, left: Callable[[], Any], between: str, right: Callable[[], Any]) -> Any:
-        found = left()
+        first = left()
         self.need(between)
-        return found, right()
+        return first, right()
 
     def view(self) -> StridedView:
         root = self.array()
@@ -140,10 +140,10 @@ class KernelReader(GraphReader):
         self.number_all(draft.block)
         self.places[id(graph)] = draft.block.places
         self.require_graph(draft)
-        found = self.finished(draft, ordered)
+        program = self.finished(draft, ordered)
         self.draft = outside
         self.depth -= 1
-        return found
+        return program
 
     def part(self, draft: _Draft) -> None:
         """A node, a kernel, or a clause of the program."""
@@ -224,13 +224,13 @@ class KernelReader(GraphReader):
     def views(self, draft: _Draft, facts: Mapping[int, _NodeFacts]) -> dict[int, StridedView]:
         """Of every node in memory; one that says nothing has an array of its own."""
         graph = draft.block.graph
-        found: dict[int, StridedView] = {}
+        views: dict[int, StridedView] = {}
         for number, it in facts.items():
             view = it.view
             if view is None and not it.inline:
                 view = own_view(number, graph.nodes[number])
             if view is not None:
-                found[number] = view
+                views[number] = view
             ranks = [(it.view, graph.nodes[number]), (it.whole, graph.nodes[number])]
             source = graph.nodes[number].operands[:1] if it.folds is not None else ()
             ranks += [(it.folds, graph.nodes[i]) for i in source if i is not None]
@@ -241,7 +241,7 @@ class KernelReader(GraphReader):
                         f"%{number} has {rank} axes, and as many strides",
                         draft.block.places[number],
                     )
-        return found
+        return views
 
     def require_program(self, draft: _Draft, program: Program) -> None:
         """Raise unless what the kernels are said to wait for, own and return is there."""
@@ -259,9 +259,9 @@ class KernelReader(GraphReader):
 
     def graph(self) -> Graph:
         before, self.draft = self.draft, None
-        found = super().graph()
+        graph = super().graph()
         self.draft = before
-        return found
+        return graph
 
     def after_call(self, number: int) -> str | None:
         order = self.need_match(ORDER, "an order")[0] if self.says("by") else None
@@ -270,22 +270,22 @@ class KernelReader(GraphReader):
         return order
 
     def facts(self) -> _NodeFacts:
-        found = _NodeFacts()
+        facts = _NodeFacts()
         if self.says("region"):
-            found.region = self.count()
-        found.inline = self.says("inline")
+            facts.region = self.count()
+        facts.inline = self.says("inline")
         if self.says("as"):
-            found.view = self.view()
+            facts.view = self.view()
         if self.says("folds"):
-            found.folds = self.view()
+            facts.folds = self.view()
         if self.says("whole"):
-            found.whole = self.view()
+            facts.whole = self.view()
         if self.says("of"):
-            found.pieces = self.listed(lambda: self.pair(self.array, "at", self.size))
-        return found
+            facts.pieces = self.listed(lambda: self.pair(self.array, "at", self.size))
+        return facts
 
     def place(self) -> Line | None:
-        """The user's line; what is noted behind it is for people."""
+        """The user's line; the notes after it are for people."""
         match = PLACE.fullmatch(self.comment().partition("; ")[0])
         return Line(match[1], int(match[2])) if match else None
 
@@ -349,7 +349,7 @@ class KernelReader(GraphReader):
         return given
 
     def kernel_forms(self) -> dict[str, tuple[str, Callable[[], Any]]]:
-        """Of each clause, the field it is about and how it is read."""
+        """For each clause, the field that it gives and how it is read."""
 
         def arrays() -> Any:
             return self.listed(self.array)
@@ -384,7 +384,7 @@ class KernelReader(GraphReader):
 
     def members(self, draft: _Draft, region: int) -> tuple[tuple[int, ...], set[int]]:
         """The nodes in the braces, and which of them are copied and not computed here."""
-        found: list[int] = []
+        members: list[int] = []
         copies: set[int] = set()
         while True:
             copied = self.text.startswith("copy(", self.here())
@@ -395,11 +395,11 @@ class KernelReader(GraphReader):
                 number = self.node(draft.block)
                 draft.regions[number] = region
             else:
-                return tuple(found), copies
-            found.append(number)
+                return tuple(members), copies
+            members.append(number)
 
     def late_place(self, draft: _Draft, members: tuple[int, ...]) -> None:
-        """The user's line of a lone member stands behind the kernel, if all is one line."""
+        """The user's line of a lone member stands after the kernel, if all is one line."""
         node = draft.block.nodes.get(members[0])
         if len(members) == 1 and node is not None and node.line is None:
             line = self.place()

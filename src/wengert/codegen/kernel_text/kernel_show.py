@@ -23,7 +23,7 @@ no kernel computes stand before the first kernel that reads them. Arrays are cal
 are the result of: ``%3``, ``%3.1`` for one of several, ``copy(%3)`` for a copy of it in memory.
 
     by lanes                    the order in which a node adds up
-    region 2                    what is recomputed together, where that of its kernel is another
+    region 2                    what is recomputed together, where its kernel has another region
     inline                      it is computed wherever it is read
     as %1 at 4 strides (1, 2)   its element (i, j) is element 4 + i + 2j of that array
     folds …, whole …            what a fold, or a loop or branch, reads in its place
@@ -69,7 +69,7 @@ from wengert.core.types import ArrayType
 
 __all__ = ["KernelPrinter", "Notes", "read", "show"]
 
-WORDLESS = ("special", "scan", "cond")  # kinds that need not loop: without a domain they say none
+DOMAINLESS = ("special", "scan", "cond")  # kinds that may have no domain, which is then left out
 
 
 def show(made: Program | Lowered, lines: bool = True) -> str:
@@ -80,7 +80,7 @@ def show(made: Program | Lowered, lines: bool = True) -> str:
 
 
 class Notes:
-    """What is said beside a kernel or an array for people only: nothing, as it is here."""
+    """Notes for people beside a kernel or an array; this class has none."""
 
     def kernel(self, program: Program, k: int) -> str:
         return ""
@@ -90,7 +90,7 @@ class Notes:
 
 
 class KernelPrinter(GraphPrinter):
-    """Writes programs line by line. One for looking only leaves out the bytes of arrays and the
+    """Writes programs line by line. With a brief writer it leaves out the bytes of arrays and the
     graphs that the bodies of loops and branches were made of.
     """
 
@@ -120,7 +120,7 @@ class KernelPrinter(GraphPrinter):
         self, program: Program, prefix: str, indent: str
     ) -> Iterator[tuple[int | None, list[str]]]:
         """The lines of each kernel, after those of the nodes that it is the first to read; None is
-        what stands before and behind all kernels.
+        what stands before and after all kernels.
         """
         inner = indent + "  "
         declared = {i for i in declared_inputs(program.graph) if not _facts(program, i, 0)}
@@ -231,15 +231,15 @@ def _is_copy(program: Program, k: int, number: int) -> bool:
 
 def _read_by(program: Program, kernel: Kernel, left: set[int]) -> list[int]:
     """Those of the nodes left that a kernel reads, itself or through others; they are taken out."""
-    found: list[int] = []
+    numbers: list[int] = []
     stack = [*kernel.members, *(i for m in kernel.members for i in program.node(m).operands)]
     while stack:
         number = stack.pop()
         if number in left:
             left.remove(number)
-            found.append(number)
+            numbers.append(number)
             stack += program.node(number).operands
-    return sorted(found)
+    return sorted(numbers)
 
 
 def _facts(program: Program, number: int, region: int) -> str:
@@ -276,7 +276,7 @@ def _sizes(sizes: Iterable[Size], brackets: str) -> str:
 def _kernel_head(program: Program, k: int) -> str:
     """Kind, domain and clauses; what is not known or not so is left out."""
     kernel = program.kernels[k]
-    shape: Shape | None = None if kernel.kind in WORDLESS and not kernel.domain else kernel.domain
+    shape: Shape | None = None if kernel.kind in DOMAINLESS and not kernel.domain else kernel.domain
     parts = [kernel.kind, *([] if shape is None else [_sizes(shape, "[]")])]
 
     def clause(word: str, items: Iterable[object]) -> None:
@@ -284,8 +284,8 @@ def _kernel_head(program: Program, k: int) -> str:
         if text:
             parts.append(f"{word} {text}")
 
-    def roots(found: Iterable[Root]) -> list[str]:
-        return [root_text(program, root) for root in found]
+    def roots(arrays: Iterable[Root]) -> list[str]:
+        return [root_text(program, root) for root in arrays]
 
     def flag(word: str, given: bool) -> None:
         if given:

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeAlias
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
 from wengert.core.dtypes import int64
 
-RUN = 64  # lines of one kind in a function: LLVM takes longer for a line of a long one
-LEAST = 4  # times that calls come again, if they are a loop
+RUN = 64  # lines of one kind in a function: LLVM takes longer for each line of a long function
+LEAST = 4  # turns from which on repeated calls are a loop
 TABLE = "numbers"
 Row: TypeAlias = tuple[int, ...]
 
@@ -56,12 +56,12 @@ class Caller:
 
     def call(self, code: Code, callees: Sequence[Callee]) -> None:
         """Call one after the other; of many, parts are functions of their own."""
-        found = repetitions([(each.function, each.row is None) for each in callees])
-        if sum(each.period for each in found) <= RUN:
-            for each in found:
+        repeats = repetitions([(each.function, each.row is None) for each in callees])
+        if sum(each.period for each in repeats) <= RUN:
+            for each in repeats:
                 self._repeat(code, callees, each)
             return
-        for part in _parts(found):
+        for part in _parts(repeats):
             own = Code(self.module, 1)
             for each in part:
                 self._repeat(own, callees, each)
@@ -106,7 +106,7 @@ def _fixed(rows: Sequence[Row], begin: int) -> Iterator[str]:
 
 
 def _moving(code: Code, place: str, rows: Sequence[Row]) -> Iterator[str]:
-    """As `_fixed`, behind a pointer that is another one in every turn."""
+    """As `_fixed`, from a pointer on that changes in every turn."""
     begin = 0
     for row in rows:
         yield code.address(place, begin, int64)
@@ -114,7 +114,7 @@ def _moving(code: Code, place: str, rows: Sequence[Row]) -> Iterator[str]:
 
 
 class Repetition(NamedTuple):
-    """So many items from `begin` on, and again and again as many times as `turns` says."""
+    """As many items as `period` says, from `begin` on, which come as often as `turns` says."""
 
     begin: int
     period: int
@@ -126,12 +126,12 @@ class Repetition(NamedTuple):
 
 
 def repetitions(items: Sequence[object]) -> list[Repetition]:
-    """Items as what comes again and again, and single ones.
+    """Items in order: those that repeat, and single ones.
 
     >>> [tuple(each) for each in repetitions("abxyxyxyxyc")]
     [(0, 1, 1), (1, 1, 1), (2, 2, 4), (10, 1, 1)]
     """
-    found = []
+    repeats = []
     at = 0
     while at < len(items):
         most = max(
@@ -139,9 +139,9 @@ def repetitions(items: Sequence[object]) -> list[Repetition]:
             key=lambda each: (each.end, -each.period),
             default=Repetition(at, 1, 1),
         )
-        found.append(most if most.turns >= LEAST else Repetition(at, 1, 1))
-        at = found[-1].end
-    return found
+        repeats.append(most if most.turns >= LEAST else Repetition(at, 1, 1))
+        at = repeats[-1].end
+    return repeats
 
 
 def _periods(items: Sequence[object], at: int) -> Iterator[int]:
@@ -157,11 +157,11 @@ def _times(items: Sequence[object], at: int, period: int) -> int:
     return count
 
 
-def _parts(found: Sequence[Repetition]) -> list[list[Repetition]]:
-    """In parts of about as many lines as a function should have."""
+def _parts(repeats: Sequence[Repetition]) -> list[list[Repetition]]:
+    """The repetitions in parts, each of about as many lines as a function should have."""
     parts: list[list[Repetition]] = [[]]
     lines = 0
-    for each in found:
+    for each in repeats:
         if parts[-1] and lines + each.period > RUN:
             parts.append([])
             lines = 0

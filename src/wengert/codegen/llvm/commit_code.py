@@ -1,5 +1,5 @@
-"""Commit: the end of a program. Outputs are asked whether they are finite; then, if nothing has
-failed, donated arrays are written. Nothing before writes to them.
+"""Commit: the end of a program. Outputs may be checked to be finite; then, if nothing has failed,
+donated arrays are written. Nothing before writes to them.
 """
 
 from __future__ import annotations
@@ -71,13 +71,15 @@ def _write_copy(module: Module, split: bool) -> None:
     code.function(COPY, f"ptr %target, ptr %source, i64 %bytes{where}")
 
 
-def looked_at(layout: Layout, program: Program) -> list[int]:
-    """The outputs that are read once more to see whether they are finite. Of one over an argument
-    the kernel was asked before, or it is a scratch array.
+def checked_outputs(layout: Layout, program: Program) -> list[int]:
+    """The outputs that are read once more to see whether they are finite. One that is written over
+    an argument is not: its kernel was checked before, or it is a scratch array.
     """
     types = program.graph.output_types()
     over = {n for n, slot in enumerate(layout.outputs) if layout.holds(slot, Input)}
-    return [n for n, found in enumerate(types) if is_float(found.dtype) and n not in over]
+    return [
+        n for n, output_type in enumerate(types) if is_float(output_type.dtype) and n not in over
+    ]
 
 
 def write_finite_check(module: Module, layout: Layout, program: Program, split: bool) -> None:
@@ -90,12 +92,12 @@ def write_finite_check(module: Module, layout: Layout, program: Program, split: 
     """
     code = Code(module)
     frame = Frame(code, layout, program, "%worker" if split else None)
-    types, outputs = program.graph.output_types(), looked_at(layout, program)
+    types, outputs = program.graph.output_types(), checked_outputs(layout, program)
     for output in outputs:
-        found = types[output]
+        output_type = types[output]
         pointer = frame.word(layout.outputs[output], "ptr")
-        begin, count = _chunk(code, frame.size(found.size), LANES, split)
-        e = Arithmetic(code, found.dtype)
+        begin, count = _chunk(code, frame.size(output_type.size), LANES, split)
+        e = Arithmetic(code, output_type.dtype)
 
         def step(
             i: Index,

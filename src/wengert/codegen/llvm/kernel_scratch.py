@@ -78,8 +78,8 @@ def _is_partial(program: Program, kernel: Kernel) -> bool:
 
 
 def _bytes_of_parts(program: Program, kernel: Kernel) -> Size:
-    """What the parts of a fold come to: of a long row a vector for each, of columns the sums of all
-    of them for each block of rows.
+    """Bytes for the results of the parts of a fold: of a long row a vector for each part, of
+    columns the sums of all of them for each block of rows.
     """
     kernel = columns_of(kernel) if kernel.down else kernel
     folds = [program.root_type((i, 0)) for i in kernel.members if is_fold(program.node(i))]

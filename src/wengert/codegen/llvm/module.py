@@ -136,19 +136,19 @@ def _proofs(flags: Mapping[int, set[Root | None]], kernel: Kernel) -> tuple[Root
     """The flags that together say whether all that a kernel writes is known to be finite. None if
     no flags can say it: something it writes lies behind no boundary, or behind one without a flag.
     """
-    found = [flags.get(number, {None}) for number, _ in kernel.stores]
-    roots = sorted({root for each in found for root in each if root is not None})
-    return None if any(None in each for each in found) else tuple(roots)
+    flag_sets = [flags.get(number, {None}) for number, _ in kernel.stores]
+    roots = sorted({root for each in flag_sets for root in each if root is not None})
+    return None if any(None in each for each in flag_sets) else tuple(roots)
 
 
 def _is_doubted(code: Code, program: Program, proofs: Sequence[Root]) -> str:
     """An i1: whether one of the flags does not hold."""
-    found = "false"
+    doubted = "false"
     for root in proofs:
         flag = word(code, program.slots[root], "ptr")
         held = code.let(f"load i8, ptr {flag}, align 1")
-        found = code.let(f"or i1 {found}, {code.let(f'icmp eq i8 {held}, 0')}")
-    return found
+        doubted = code.let(f"or i1 {doubted}, {code.let(f'icmp eq i8 {held}, 0')}")
+    return doubted
 
 
 def _write_set_pointers(module: Module, layout: Layout, program: Program) -> None:
@@ -165,8 +165,8 @@ def _set_pieces(code: Code, layout: Layout, program: Program) -> None:
     """For each piece: frame[piece] = frame[whole] + where the piece begins."""
     frame = Frame(code, layout, program)
     for root, (whole, place) in program.pieces.items():
-        found = program.root_type(whole)
-        begin = code.address(frame.pointer(whole), frame.size(place), found.dtype)
+        array_type = program.root_type(whole)
+        begin = code.address(frame.pointer(whole), frame.size(place), array_type.dtype)
         at = code.let(f"getelementptr i64, ptr %frame, i64 {program.slots[root]}")
         code.do(f"store ptr {begin}, ptr {at}, align 8")
 
@@ -182,7 +182,7 @@ def _set_guests(module: Module, code: Code, layout: Layout) -> None:
     guests = list(layout.hosted.items())
     for n, part in enumerate(_parts(guests)):
         own = code if len(guests) <= RUN else Code(module, 1)
-        # Hosts are read first: what is read behind a write would wait for it.
+        # Hosts are read first: a read after a write would wait for it.
         hosts = dict.fromkeys(guest.host for _, guest in part)
         places = {host: word(own, host, "ptr") for host in hosts}
         for slot, guest in part:
@@ -195,8 +195,8 @@ def _set_guests(module: Module, code: Code, layout: Layout) -> None:
 
 
 class _Writer:
-    """Writes the functions of kernels; those that are alike share one, unless each is asked for by
-    its name.
+    """Writes the functions of kernels; those that are alike share one, unless each is to have one
+    of its own name.
     """
 
     def __init__(
@@ -236,7 +236,7 @@ class _Writer:
 
     def define_chunks(self, program: Program, names: Sequence[str]) -> set[int]:
         """Write the chunks of kernels that are alike: one function, and for each kernel another
-        that calls it with the kernel's own numbers. Those that are written now.
+        that calls it with the kernel's own numbers. Returns which kernels these are.
         """
         if self.named:
             return set()
@@ -263,8 +263,8 @@ class _Writer:
         write: Callable[[int, str, RowPlaces], None],
         checking: bool = False,
     ) -> list[Callee]:
-        """Write the functions of these kernels, and say how each is called. `write` is given a
-        kernel, the name of its function, and of a form where its numbers stand.
+        """Write the functions of these kernels, and return how each is called. `write` is given a
+        kernel, the name of its function and, if it has a form, the places of the form's numbers.
         """
         forms: list[KernelForm | None] = [None] * len(names)
         if not self.named and len(names) > 1:
@@ -331,25 +331,25 @@ class _Writer:
     def with_neighbours(
         self, program: Program, numbers: Sequence[int], callees: Mapping[int, Callee]
     ) -> list[Callee]:
-        """The functions of kernels in their order, with one for each run of kernels that have
-        nothing to do with each other.
+        """The functions of kernels in their order, with one for each run of kernels that are
+        independent of each other.
         """
-        found: list[Callee] = []
+        calls: list[Callee] = []
         for apart, run in groupby(numbers, lambda k: program.kernels[k].apart):
             together = list(run)
             if apart and len(together) > 1:
                 names = {k: callees[k].function for k in together}
                 name = self.define_neighbours(program, together, names)
-                found.append(Callee(name, name))
+                calls.append(Callee(name, name))
             else:
-                found += [callees[k] for k in together]
-        return found
+                calls += [callees[k] for k in together]
+        return calls
 
     def define_neighbours(
         self, program: Program, numbers: Sequence[int], names: Mapping[int, str]
     ) -> str:
-        """void(frame): kernels side by side. Their work is laid end to end, and each is run by who
-        takes the chunk that its middle lies in.
+        """void(frame): kernels side by side. Their work is laid end to end, and each is run by the
+        worker that takes the chunk in which its middle lies.
 
             chunk: for each kernel: if from <= its middle < to: call it
         """
@@ -368,7 +368,7 @@ class _Writer:
         return name
 
     def check_kernels(self, code: Code, program: Program, gated: Sequence[int]) -> None:
-        """Ask kernels that write over arguments whether what they would write is finite.
+        """Check whether what these kernels would write over arguments is finite.
 
         for kernels with the same flags: if one of these does not hold: call their checks
         """
@@ -381,8 +381,8 @@ class _Writer:
                 self.define_shared(program, k, name, checking=True)
 
         names = [f"{self.callees[id(program)][k].kernel}_check" for k in gated]
-        found = self.define_alike(program, gated, names, write, checking=True)
-        callees = dict(zip(gated, found, strict=True))
+        check_calls = self.define_alike(program, gated, names, write, checking=True)
+        callees = dict(zip(gated, check_calls, strict=True))
         flags = program.flags()
         alike_flags: dict[tuple[Root, ...] | None, list[int]] = {}
         for k in gated:
@@ -404,13 +404,13 @@ class _Writer:
         operands = []
         for i in node.operands:
             assert i is not None
-            view, found = program.views[i], program.graph.type(i)
+            view, operand_type = program.views[i], program.graph.type(i)
             operands.append(
                 StridedArray(
-                    frame.at(view, found.dtype),
-                    frame.shape(found.shape),
+                    frame.at(view, operand_type.dtype),
+                    frame.shape(operand_type.shape),
                     tuple(map(frame.size, view.strides)),
-                    found.dtype,
+                    operand_type.dtype,
                 )
             )
         outputs = [self.output(frame, (kernel.members[0], i)) for i in range(node.outputs)]
@@ -443,14 +443,14 @@ class _Writer:
         write_report(frame, number, x, frame.program.steps)
 
     def output(self, frame: Frame, root: tuple[int, int]) -> StridedArray:
-        found = frame.program.root_type(root)
-        shape = frame.shape(found.shape)
+        array_type = frame.program.root_type(root)
+        shape = frame.shape(array_type.shape)
         strides = []
         step = 1
-        for size in reversed(found.shape):
+        for size in reversed(array_type.shape):
             strides.append(frame.size(step))
             step = step * size
-        return StridedArray(frame.pointer(root), shape, tuple(reversed(strides)), found.dtype)
+        return StridedArray(frame.pointer(root), shape, tuple(reversed(strides)), array_type.dtype)
 
 
 def _loops(kernel: Kernel) -> type[Loops]:

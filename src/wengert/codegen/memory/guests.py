@@ -1,5 +1,5 @@
 """Guests: the memory of an output lies idle until it is written. Arrays that nobody needs any more
-by then can live there, and the arena is smaller by them.
+by then can live there, which makes the arena smaller.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _room(
         if last < begin or end < first:
             continue
         start = guests[other].offset
-        if offset + size <= start:  # and so for all that lie behind
+        if offset + size <= start:  # all that follow lie higher
             break
         offset = max(offset, start + whole_lines(sizes[other]))
         if offset + size > room:

@@ -12,8 +12,8 @@ Packed(offsets={0: 0, 1: 0, 2: 0, 3: 0}, size=640, scratch={})
 
 A buffer is a rectangle: its lifetime wide, its bytes high, and free to move up and down only. To
 pack rectangles best is NP-hard. Here they are put down one by one, each as low as it can lie, and
-all depends on who comes first. Several rankings are tried, then small changes to the best of them,
-until the arena is as small as the peak of the order (or nearly), below which nothing is possible.
+the result depends on which come first. Several rankings are tried, then small changes to the best
+of them, until the arena is (nearly) as small as the peak of the order. No arena can be smaller.
 """
 
 from __future__ import annotations
@@ -119,17 +119,17 @@ def _blocks(
 ) -> list[_Block]:
     """The rectangles of an order; `over` says which buffers are written over which."""
     blocks: list[_Block] = []
-    found: dict[int, _Block] = {}
+    block_of: dict[int, _Block] = {}
     for buffer in sorted(lives, key=lambda each: lives[each]):
         begin, end = lives[buffer]
         if buffer in over:
-            block = found[over[buffer]]
+            block = block_of[over[buffer]]
             block.end = end
             block.buffers.append(buffer)
         else:
             block = _Block(begin, end, flow.size[buffer], [buffer])
             blocks.append(block)
-        found[buffer] = block
+        block_of[buffer] = block
     for position, task in enumerate(order):
         blocks.append(_Block(position, position, flow.scratch[task], [], task))
     return [block for block in blocks if block.size]
@@ -158,19 +158,19 @@ def _live(blocks: list[_Block]) -> list[int]:
 
 def _best(ranked: Iterable[list[_Block]], lowest: int) -> _Packing:
     """The lowest packing there is time to find."""
-    found: list[_Packing] = []
+    packings: list[_Packing] = []
     effort = 0
     for blocks in ranked:
-        found.append(_put_down(blocks))
+        packings.append(_put_down(blocks))
         effort += len(blocks) ** 2
-        if found[-1].height == lowest or effort > EFFORT:
+        if packings[-1].height == lowest or effort > EFFORT:
             break
-    found.sort(key=lambda each: each.height)
-    for start in found[:IMPROVED]:
-        if _close(found[0], lowest):
+    packings.sort(key=lambda each: each.height)
+    for start in packings[:IMPROVED]:
+        if _close(packings[0], lowest):
             break
-        found[0] = min(found[0], _improved(start, lowest), key=lambda each: each.height)
-    return found[0]
+        packings[0] = min(packings[0], _improved(start, lowest), key=lambda each: each.height)
+    return packings[0]
 
 
 def _close(packing: _Packing, lowest: int) -> bool:
@@ -193,14 +193,14 @@ def _put_down(blocks: list[_Block]) -> _Packing:
 
 
 def _improved(packing: _Packing, lowest: int) -> _Packing:
-    """A packing as low or lower, found by moves that chance proposes; the same ones each time."""
+    """A packing as low or lower, by random moves; they are the same ones each time."""
     random = Random(0)
     for turn in range(EFFORT // IMPROVED // (1 + len(packing.blocks) ** 2)):
         if _close(packing, lowest):
             break
-        found = _put_down(_moved(packing, random, only_tops=turn % 2 == 0))
-        if found.height <= packing.height:
-            packing = found
+        moved = _put_down(_moved(packing, random, only_tops=turn % 2 == 0))
+        if moved.height <= packing.height:
+            packing = moved
     return packing
 
 

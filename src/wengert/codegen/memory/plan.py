@@ -49,9 +49,11 @@ class Placed:
 
 def number_of(size: Size, sizes: Mapping[str, int]) -> int:
     """A size as a number, with these numbers for its Dims."""
-    found = size if type(size) is int else size.substitute(sizes) if isinstance(size, Dim) else size
-    assert isinstance(found, int)
-    return found if found > 0 else 0
+    number = (
+        size if type(size) is int else size.substitute(sizes) if isinstance(size, Dim) else size
+    )
+    assert isinstance(number, int)
+    return number if number > 0 else 0
 
 
 def schedule(lowered: Lowered, options: Options) -> Lowered:
@@ -108,8 +110,8 @@ def _ordered(program: Program, layout: Layout, sizes: Mapping[str, int]) -> Prog
     program = replace(program, kernels=kernels, order=tuple(range(len(kernels))))
     tasks, buffers = tasks_of(program, layout, sizes)
     kept = layout.kept & buffers.keys()
-    found = order(tasks, buffers, kept, in_place(program, layout))
-    return replace(program, order=tuple(found))
+    kernel_order = order(tasks, buffers, kept, in_place(program, layout))
+    return replace(program, order=tuple(kernel_order))
 
 
 def _with_guests(lowered: Lowered) -> Lowered:
@@ -121,8 +123,8 @@ def _with_guests(lowered: Lowered) -> Lowered:
     tasks, buffers = tasks_of(program, layout, {})
     alias, kept = in_place(program, layout), layout.kept & buffers.keys()
     outputs = {
-        layout.outputs[i]: number_of(byte_size(found), {})
-        for i, found in enumerate(program.graph.output_types())
+        layout.outputs[i]: number_of(byte_size(output_type), {})
+        for i, output_type in enumerate(program.graph.output_types())
         if layout.outputs[i] not in kept
     }
     flow = flow_of(tasks, buffers, kept, alias)
@@ -133,13 +135,13 @@ def _with_guests(lowered: Lowered) -> Lowered:
         if best is None or size < best[0]:
             best = (size, each, guests)
     assert best is not None
-    _, found, guests = best
+    _, best_order, guests = best
     slots = tuple(
         Inner() if number in guests else slot
         for number, slot in enumerate(layout.slots, layout.first)
     )
     layout = replace(layout, slots=slots, hosted=dict(sorted(guests.items())))
-    return Lowered(replace(program, order=tuple(found)), layout)
+    return Lowered(replace(program, order=tuple(best_order)), layout)
 
 
 def plan(program: Program, layout: Layout, sizes: Mapping[str, int], threads: int = 1) -> Placed:
@@ -147,10 +149,10 @@ def plan(program: Program, layout: Layout, sizes: Mapping[str, int], threads: in
     bodies = [[plan(body, layout, sizes, threads) for body in k.bodies] for k in program.kernels]
     tasks, buffers = tasks_of(program, layout, sizes, bodies, threads)
     kept = layout.kept & buffers.keys()
-    found = place(tasks, buffers, kept, program.order, in_place(program, layout))
-    offsets = dict(found.offsets)
+    packed = place(tasks, buffers, kept, program.order, in_place(program, layout))
+    offsets = dict(packed.offsets)
     for number, kernel in enumerate(program.kernels):
-        base = found.scratch.get(number, 0)
+        base = packed.scratch.get(number, 0)
         for slot, size in kernel.scratch:
             if not layout.holds(slot, Workspace):
                 offsets[slot] = base
@@ -159,7 +161,7 @@ def plan(program: Program, layout: Layout, sizes: Mapping[str, int], threads: in
         for inside in bodies[number]:
             offsets |= {slot: base + offset for slot, offset in inside.offsets.items()}
             base += _aligned(inside.arena)
-    arena, workspace = _aligned(found.size), _aligned(_workspace(program, layout, sizes))
+    arena, workspace = _aligned(packed.size), _aligned(_workspace(program, layout, sizes))
     offsets |= {
         number: arena
         for number, slot in enumerate(layout.slots, layout.first)
@@ -227,9 +229,9 @@ def _writes(program: Program, kernel: Kernel) -> tuple[int, ...]:
 
 def _bytes(program: Program, root: Root, longer: bool) -> Size:
     """The size of an array; one with another inside is longer by a step."""
-    found = program.root_type(root)
-    size = byte_size(found)
-    return size + byte_size(found.with_shape(found.shape[1:])) if longer else size
+    array_type = program.root_type(root)
+    size = byte_size(array_type)
+    return size + byte_size(array_type.with_shape(array_type.shape[1:])) if longer else size
 
 
 def _scratch(kernel: Kernel, layout: Layout, sizes: Mapping[str, int], threads: int) -> int:
@@ -257,23 +259,23 @@ def _regions(program: Program) -> list[tuple[int, ...]]:
                 owner = program.owner.get(root)
                 if owner is not None and program.kernels[owner].region != kernel.region:
                     outside.setdefault(kernel.region, set()).add(owner)
-    found = [
+    waits = [
         tuple(sorted(k for k in outside.get(kernel.region, ()) if k < number))
         for number, kernel in enumerate(program.kernels)
     ]
     others = [k for k, kernel in enumerate(program.kernels) if not kernel.gated]
     for number, kernel in enumerate(program.kernels):
         if kernel.gated:
-            found[number] = (*others, *sorted(program.waits.get(number, set()) - set(others)))
-    return found
+            waits[number] = (*others, *sorted(program.waits.get(number, set()) - set(others)))
+    return waits
 
 
 def _printing(program: Program) -> dict[int, tuple[int]]:
     """Which kernel each kernel that prints comes after: the one that prints before it."""
-    found = [
+    printing = [
         k for k, kernel in enumerate(program.kernels) if prints(program.node(kernel.members[0]))
     ]
-    return {later: (earlier,) for earlier, later in pairwise(found)}
+    return {later: (earlier,) for earlier, later in pairwise(printing)}
 
 
 def in_place(program: Program, layout: Layout) -> dict[int, int]:
@@ -290,19 +292,19 @@ def in_place(program: Program, layout: Layout) -> dict[int, int]:
 
 
 def _source(program: Program, kernel: Kernel, root: Root) -> Root | None:
-    found = program.root_type(root)
+    array_type = program.root_type(root)
     for read in kernel.reads:
         if program.owner.get(read) is None:
             continue
         other = program.root_type(read)
-        same = byte_size(other) == byte_size(found) and other.dtype == found.dtype
+        same = byte_size(other) == byte_size(array_type) and other.dtype == array_type.dtype
         if same and _read_in_place(program, kernel, read):
             return read
     return None
 
 
 def _read_in_place(program: Program, kernel: Kernel, root: Root) -> bool:
-    """Whether a kernel reads an array only where it is at the moment."""
+    """Whether a kernel reads an array only at the place that it is computing."""
     views = [v for i in kernel.members for v in program.operand_views(i) if v.root == root]
     plain = all(isinstance(program.node(i).op.lower, Elementwise) for i in kernel.members)
     return plain and all(v.offset == 0 and v.strides == row_major(kernel.domain) for v in views)

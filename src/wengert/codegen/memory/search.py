@@ -18,10 +18,10 @@ ALL_POLISHED = 400  # in programs with more tasks only the best order is polishe
 def orders(flow: Flow, given: list[int]) -> list[list[int]]:
     """The orders worth a try where the search takes too long."""
     back = _greedy(flow.reversed(), given[::-1])[::-1]
-    found = [given, _greedy(flow, given), back, _depth_first(flow, given)]
+    tried = [given, _greedy(flow, given), back, _depth_first(flow, given)]
     if len(given) > ALL_POLISHED:
-        found = [min(found, key=lambda each: peak_of(flow, each))]
-    return [_polished(flow, each) for each in found]
+        tried = [min(tried, key=lambda each: peak_of(flow, each))]
+    return [_polished(flow, each) for each in tried]
 
 
 def by_number(flow: Flow) -> list[int]:
@@ -38,27 +38,27 @@ def _first_come(flow: Flow, late: Sequence[int]) -> list[int]:
     missing = [len(before) for before in flow.before]
     ready = [(late[task], task) for task, count in enumerate(missing) if count == 0]
     heapify(ready)
-    found = []
+    order = []
     while ready:
         task = heappop(ready)[1]
-        found.append(task)
+        order.append(task)
         for later in flow.after[task]:
             missing[later] -= 1
             if missing[later] == 0:
                 heappush(ready, (late[later], later))
-    if len(found) < len(missing):
+    if len(order) < len(missing):
         stuck = [task for task, count in enumerate(missing) if count]
         raise ValueError(
             f"order: tasks {stuck} wait for each other; dependencies have no cycle. "
             "Look at what these tasks read and what they come after."
         )
-    return found
+    return order
 
 
 class _Walk:
     """The state of a program while its tasks run one by one, in the direction of a flow.
 
-    A kept buffer has one more user, who comes at the very end: going forward it is never closed,
+    A kept buffer has one more user, which comes at the very end: going forward it is never closed,
     going backward it is open from the start.
     """
 
@@ -154,7 +154,7 @@ def _greedy(flow: Flow, rank: Sequence[int]) -> list[int]:
                 heappush(queue, (walk.outlook(task), -since[task], place[task], task))
 
     offer(range(len(rank)))
-    found: list[int] = []
+    order: list[int] = []
     while queue:
         score, _, _, task = heappop(queue)
         if walk.done[task]:
@@ -163,17 +163,17 @@ def _greedy(flow: Flow, rank: Sequence[int]) -> list[int]:
             offer([task])  # it was better when it was offered
             continue
         ready, changed = walk.run(task)
-        found.append(task)
+        order.append(task)
         for each in ready:
-            since[each] = len(found)
+            since[each] = len(order)
         offer(ready)
         offer(changed)
-    return found
+    return order
 
 
-def _polished(flow: Flow, found: list[int]) -> list[int]:
+def _polished(flow: Flow, order: list[int]) -> list[int]:
     """The order after moves that do not raise its peak: to free early, and to allocate late."""
-    late = _eager(flow.reversed(), found[::-1], peak_of(flow, found))[::-1]
+    late = _eager(flow.reversed(), order[::-1], peak_of(flow, order))[::-1]
     return _eager(flow, late, peak_of(flow, late))
 
 
@@ -195,7 +195,7 @@ def _eager(flow: Flow, base: Sequence[int], limit: int) -> list[int]:
                 heappush(free, (walk.demand(task), place[task], task))
 
     offer(base)
-    found: list[int] = []
+    order: list[int] = []
     for following in base:
         while not walk.done[following]:
             task = following
@@ -204,10 +204,10 @@ def _eager(flow: Flow, base: Sequence[int], limit: int) -> list[int]:
                 if walk.done[task]:
                     continue
             ready, changed = walk.run(task)
-            found.append(task)
+            order.append(task)
             offer(ready)
             offer(changed)
-    return found
+    return order
 
 
 def _depth_first(flow: Flow, given: Sequence[int]) -> list[int]:
@@ -232,17 +232,17 @@ def _depth_first(flow: Flow, given: Sequence[int]) -> list[int]:
             held += made[each]
         need[task] = max(need[task], held + made[task] + flow.scratch[task])
     ends = [task for task in given if not flow.after[task]]
-    found: dict[int, None] = {}
+    done: dict[int, None] = {}
     stack = sorted(ends, key=lambda task: depth[task], reverse=True)
     while stack:
         task = stack[-1]
-        waiting = [each for each in operands[task] if each not in found]
+        waiting = [each for each in operands[task] if each not in done]
         if waiting:
             stack.extend(reversed(waiting))
         else:
-            found[task] = None
+            done[task] = None
             stack.pop()
-    return list(found)
+    return list(done)
 
 
 def search(flow: Flow, given: list[int], effort: int) -> list[int] | None:
@@ -296,7 +296,7 @@ class _Search:
 
         `room` are the bytes left below the peak that was reached before.
         """
-        found = []
+        steps = []
         while ready:
             bit = ready & -ready
             ready ^= bit
@@ -304,11 +304,11 @@ class _Search:
             demand, net = self._cost(task, rest)
             if net <= 0 and demand <= room:
                 return [(task, demand, net)]
-            found.append((task, demand, net))
-        for step in found:
+            steps.append((task, demand, net))
+        for step in steps:
             if self._pays_back(*step, rest, room):
                 return [step]
-        return found
+        return steps
 
     def _cost(self, task: int, rest: int) -> tuple[int, int]:
         """The bytes a task needs beside those alive, and by how much it makes those grow."""
@@ -356,11 +356,11 @@ def _bits(tasks: Iterable[int]) -> int:
 
 def _way(came: dict[int, int], state: int) -> list[int]:
     """The tasks on the best way to a state."""
-    found = []
+    way = []
     while state:
-        found.append(came[state])
+        way.append(came[state])
         state ^= 1 << came[state]
-    return found[::-1]
+    return way[::-1]
 
 
 def _places(order: Sequence[int]) -> list[int]:

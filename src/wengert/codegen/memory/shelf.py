@@ -7,7 +7,7 @@
 (64, 192, 0)
 
 A long program lays down thousands of rectangles, most of them alive at once. So the shelf knows a
-floor for each moment, below which all bytes are taken then: nothing has to look there.
+floor for each moment, below which all bytes are taken then: there no place has to be looked for.
 """
 
 from __future__ import annotations

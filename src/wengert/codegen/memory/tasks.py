@@ -141,7 +141,7 @@ def lifetimes(flow: Flow, order: Sequence[int]) -> dict[int, tuple[int, int]]:
 
 
 class Living(Generic[Item]):
-    """Things that live from one moment to another, found by when they do."""
+    """Things that live from one moment to another, and can be looked up by time."""
 
     STRIDE = 64  # moments that share a list
 
@@ -166,7 +166,7 @@ def live_bytes(flow: Flow, order: Sequence[int], overwrite: bool = True) -> list
         size = flow.size[buffer]
         change[begin] += size
         change[end + 1] -= size
-    live, found = 0, []
+    live, alive = 0, []
     for position, task in enumerate(order):
         live += change[position]
         now = live + flow.scratch[task]
@@ -174,8 +174,8 @@ def live_bytes(flow: Flow, order: Sequence[int], overwrite: bool = True) -> list
             for a, _ in flow.over[task]:
                 if lives[a][1] == position:
                     now -= flow.size[a]
-        found.append(now)
-    return found
+        alive.append(now)
+    return alive
 
 
 def peak_of(flow: Flow, order: Sequence[int]) -> int:

@@ -1,5 +1,5 @@
-"""Convolution with the outputs along the lanes, for windows that are wider than they move far, as
-when a gradient is that of the window: the product of a matrix of windows, (batch · positions,
+"""Convolution with the outputs along the lanes, where a row of a window is longer than a row of its
+positions, as in the gradient of a window: the product of a matrix of windows, (batch · positions,
 channels · window), with w, of which a block at a time is copied together.
 """
 
@@ -99,7 +99,7 @@ class _ByWindow:
         self.sums = room.take(code.mul(rows, self.wide), self.dtype)
         self.weights = room.rest
         images = code.mul(geometry["groups"], geometry["batch"])
-        # Who does all of it does it in one part, and copies windows once.
+        # A worker that does all of it does it in one part, and copies windows once.
         units = code.mul(images, geometry["parts"])
         alone = code.compare("eq", code.sub("%to", "%from"), units)
         self.parts = code.let(f"select i1 {alone}, i64 1, i64 {geometry['parts']}")

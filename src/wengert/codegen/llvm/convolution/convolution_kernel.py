@@ -3,7 +3,7 @@ of a dtype share.
 
 The order of every sum is that of a product of matrices: channels and the elements of a window, row
 by row, in blocks of INNER; sequential fma inside a block from 0.0 on, then the blocks in order.
-Which function computes it does not touch the order.
+The order does not depend on which function computes it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
         for a in axes
     ]
     channels, outs, dtype = w.shape[2], w.shape[1], x.dtype
-    found: Size = 0
+    total: Size = 0
     known = not any(isinstance(n, Dim) for n in (window[-1], counts[-1]))
     ways = [_way(window[-1], counts[-1])] if known else [_SPACE, _WINDOW]
     for way in ways:
@@ -96,8 +96,8 @@ def _scratch(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
             elements, words = by_window.scratch_elements(
                 outs, product(tuple(counts)), held * volume
             )
-        found = found + elements * dtype.itemsize + words * 8 + 1024
-    return found
+        total = total + elements * dtype.itemsize + words * 8 + 1024
+    return total
 
 
 def _together(channels: Size, window: Size) -> int:
@@ -118,7 +118,7 @@ def _most(x: ArrayType, w: ArrayType, params: dict[str, Any], axis: int) -> Size
 
 def _parts(x: Sequence[Size | str], w: Sequence[Size | str], way: str) -> int:
     """How many parts the outputs are divided into, beside images: several where images are too few
-    for workers to have about the same each, as when a gradient is that of the first layer's window.
+    for workers to have about the same each, as in the gradient of the first layer's window.
     """
     batch, groups, outs = x[0], x[1], w[1]
     if not (isinstance(batch, int) and isinstance(groups, int) and isinstance(outs, int)):

@@ -133,16 +133,16 @@ class Laid:
 
 
 class Room:
-    """Scratch memory that a function takes its arrays from, one behind the other."""
+    """Scratch memory that a function takes its arrays from, one after the other."""
 
     def __init__(self, code: Code) -> None:
         self.code, self.rest = code, "%scratch"
 
     def take(self, count: Index, dtype: DType) -> str:
-        code, found = self.code, self.rest
+        code, taken = self.code, self.rest
         size = code.mul(code.div(code.add(code.mul(count, dtype.itemsize), 63), 64), 64)
-        self.rest = code.let(f"getelementptr i8, ptr {found}, i64 {size}")
-        return found
+        self.rest = code.let(f"getelementptr i8, ptr {taken}, i64 {size}")
+        return taken
 
 
 def put(code: Code, value: Index, table: str, number: Index) -> None:
@@ -151,7 +151,7 @@ def put(code: Code, value: Index, table: str, number: Index) -> None:
     code.do(f"store i64 {value}, ptr {at}, align 8")
 
 
-def got(code: Code, table: str, number: Index) -> str:
+def read_word(code: Code, table: str, number: Index) -> str:
     """A number of a table of words."""
     return code.let(f"load i64, ptr {code.address(table, number, int64)}, align 8")
 

@@ -5,7 +5,7 @@ Offsets of windows and offsets inside a window add up, so two tables say where e
 
 from __future__ import annotations
 
-from wengert.codegen.llvm.convolution.geometry import Geometry, Laid, got
+from wengert.codegen.llvm.convolution.geometry import Geometry, Laid, read_word
 from wengert.codegen.llvm.gemm.tile import registers
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
 from wengert.core.dtypes import DType
@@ -125,14 +125,14 @@ def define_copy(module: Module, name: str, dtype: DType) -> None:
 
     def run(n: Index, _: list[str]) -> None:
         first = code.mul(n, RUN_WORDS)
-        begin, to, count = (got(code, "%runs", code.add(first, i)) for i in range(RUN_WORDS))
+        begin, to, count = (read_word(code, "%runs", code.add(first, i)) for i in range(RUN_WORDS))
         source, target = code.address("%from", begin, dtype), code.address("%to", to, dtype)
 
         def vector(i: Index, _: list[str]) -> None:
             here, there = code.address(source, i, dtype), code.address(target, i, dtype)
 
             def row(r: Index, carried: list[str]) -> list[str]:
-                at = code.address(here, got(code, "%rows", r), dtype)
+                at = code.address(here, read_word(code, "%rows", r), dtype)
                 code.store(code.load(at, dtype), carried[0])
                 return [code.address(carried[0], "%to_row", dtype)]
 

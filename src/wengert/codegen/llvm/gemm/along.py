@@ -94,8 +94,8 @@ class _Along:
 
         def sums(j: Index) -> list[list[Vector]]:
             begin = self._at(self._at("%b", code.mul(j, "%b_col")), p)
-            found = self._sums(begin, _CHAINS, blocks, INNER, (self.turned, blocks))
-            return self._by_block(found, blocks)
+            totals = self._sums(begin, _CHAINS, blocks, INNER, (self.turned, blocks))
+            return self._by_block(totals, blocks)
 
         self._each(0, columns, p, self._kept(), sums)
 
@@ -113,12 +113,12 @@ class _Along:
 
             def sums(j: Index, chains: int = chains) -> list[list[Vector]]:
                 begin = self._at("%b", code.mul(j, "%b_col"))
-                found = self._sums(self._at(begin, p), chains, 1, whole, factors)
+                totals = self._sums(self._at(begin, p), chains, 1, whole, factors)
                 parts = code.either(
                     some,
                     [self.kind] * chains,
-                    lambda: self._rest(begin, code.add(p, whole), end, found),
-                    lambda: found,
+                    lambda: self._rest(begin, code.add(p, whole), end, totals),
+                    lambda: totals,
                 )
                 return [[x] for x in self._vectors(parts)]
 
@@ -157,7 +157,7 @@ class _Along:
                 repeated(code, self.dtype, self._at(x, apart_by[i]), blocks) for i in range(count)
             ]
             self._ask(begin, columns, blocks, t)
-            found = []
+            totals = []
             for chain, total in enumerate(sums):
                 own = self._columns_of(chain, blocks)
                 places = [
@@ -165,9 +165,9 @@ class _Along:
                 ]
                 for n, y in zip(numbers, side_by_side(code, self.dtype, places), strict=True):
                     total = self._product(n, y, total)
-                found.append(total)
+                totals.append(total)
             moved = [opaque(code, self._at(pointer, count)) for pointer in at]
-            return [opaque(code, self._at(x, apart_by[count])), *moved, *found]
+            return [opaque(code, self._at(x, apart_by[count])), *moved, *totals]
 
         carry = [("ptr", place), *(("ptr", x) for x in bases)]
         carry += [(self.kind, self.zero)] * chains
@@ -184,19 +184,19 @@ class _Along:
     def _by_block(self, sums: Sequence[str], blocks: int) -> list[list[Vector]]:
         """The sums of each vector of columns, block by block."""
         code, lanes, count = self.code, self.code.lanes, self.count
-        found = []
+        by_block = []
         for g in range(0, len(sums), blocks):
             chains = self._vectors(sums[g : g + blocks])
             if blocks == count:
-                found.append(transpose_parts(code, chains))
+                by_block.append(transpose_parts(code, chains))
                 continue
             assert (blocks, count) == (2, 4)
             orders = [
                 [part + b + x for part in range(0, lanes, count) for x in (0, 2, lanes, lanes + 2)]
                 for b in range(blocks)
             ]
-            found.append([picked(code, chains[0], chains[1], order) for order in orders])
-        return found
+            by_block.append([picked(code, chains[0], chains[1], order) for order in orders])
+        return by_block
 
     def _rest(self, begin: str, whole: Index, end: Index, sums: Sequence[str]) -> list[str]:
         """The sums with the values of k from `whole` on, fewer than a piece has: the last piece
@@ -271,10 +271,10 @@ class _Along:
         more = self.e.add(Vector((old,), self.dtype), first)
         begins = code.compare("eq", p, 0)
         total = code.let(f"select i1 {begins}, {kind} {first.parts[0]}, {kind} {more.parts[0]}")
-        (found,) = self._vectors([total])
+        (added,) = self._vectors([total])
         for one in others:
-            found = self.e.add(found, one)
-        code.store(found, place)
+            added = self.e.add(added, one)
+        code.store(added, place)
 
     def _ask(self, begin: str, columns: int, blocks: int, t: Index) -> None:
         """Ask for the lines of the next columns at t: those of a quarter of the places, another one

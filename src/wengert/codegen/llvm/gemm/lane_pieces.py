@@ -46,14 +46,14 @@ def _joined(code: Code, dtype: DType, places: Sequence[str]) -> Vector:
     """A vector of pieces from these places, one behind the other."""
     count, scalar = PIECE // dtype.itemsize, scalar_type(dtype)
     kind = f"<{count} x {scalar}>"
-    found = [code.let(f"load {kind}, ptr {at}, align {dtype.itemsize}") for at in places]
-    while len(found) > 1:
+    pieces = [code.let(f"load {kind}, ptr {at}, align {dtype.itemsize}") for at in places]
+    while len(pieces) > 1:
         order = ", ".join(f"i32 {i}" for i in range(2 * count))
-        pairs = zip(found[::2], found[1::2], strict=True)
+        pairs = zip(pieces[::2], pieces[1::2], strict=True)
         kind = f"<{count} x {scalar}>"
-        found = [
+        pieces = [
             code.let(f"shufflevector {kind} {x}, {kind} {y}, <{2 * count} x i32> <{order}>")
             for x, y in pairs
         ]
         count *= 2
-    return Vector((found[0],), dtype)
+    return Vector((pieces[0],), dtype)

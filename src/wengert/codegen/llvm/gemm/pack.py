@@ -89,9 +89,9 @@ def _transposed(code: Code, dtype: DType) -> list[str]:
 
         def block(r: Index, _: list[str]) -> None:
             at = code.min(r, last_row)
-            found = [code.load(code.address(s, at, dtype), dtype, held) for s in sources]
+            columns = [code.load(code.address(s, at, dtype), dtype, held) for s in sources]
             place = code.address(column, code.mul(at, "%to_row"), dtype)
-            for x in transpose(code, found):
+            for x in transpose(code, columns):
                 code.store(x, place)
                 place = code.address(place, "%to_row", dtype)
 
@@ -109,11 +109,11 @@ def transpose(code: Code, rows: list[Vector]) -> list[Vector]:
     small = 16 // rows[0].dtype.itemsize
     half = code.lanes // 2
     while half >= small:
-        found = list(rows)
+        exchanged = list(rows)
         for r in range(code.lanes):
             if not r & half:
-                found[r], found[r + half] = _exchange(code, rows[r], rows[r + half], half)
-        rows = found
+                exchanged[r], exchanged[r + half] = _exchange(code, rows[r], rows[r + half], half)
+        rows = exchanged
         half //= 2
     return [
         x for r in range(0, code.lanes, small) for x in transpose_parts(code, rows[r : r + small])

@@ -282,10 +282,10 @@ class _Choice:
 
     def _all(self, *conditions: tuple[str, Index, Index]) -> str:
         """Whether all comparisons hold."""
-        found, *others = [self.code.compare(*each) for each in conditions]
+        held, *others = [self.code.compare(*each) for each in conditions]
         for each in others:
-            found = self.code.let(f"and i1 {found}, {each}")
-        return found
+            held = self.code.let(f"and i1 {held}, {each}")
+        return held
 
     def _either(self, condition: str, then: Callable[[], None], other: Callable[[], None]) -> None:
         def branch(write: Callable[[], None]) -> Callable[[], list[str]]:

@@ -146,8 +146,8 @@ def _sums(
 
     carry = [("ptr", "%b"), *(("ptr", p) for p in pointers)]
     carry += [(kind, zero)] * (rows * vectors * pieces)
-    found = code.loop(0, "%inner", 1, step, carry)[1 + len(starts) :]
-    each = [Vector(tuple(found[i : i + pieces]), dtype) for i in range(0, len(found), pieces)]
+    parts = code.loop(0, "%inner", 1, step, carry)[1 + len(starts) :]
+    each = [Vector(tuple(parts[i : i + pieces]), dtype) for i in range(0, len(parts), pieces)]
     return [each[i : i + vectors] for i in range(0, len(each), vectors)]
 
 
@@ -196,14 +196,14 @@ def _write(code: Code, sums: list[list[Vector]], c: str, last: Vector) -> None:
 
     def each(add: bool) -> list[str]:
         place, held = c, _mask(code, last)
-        found: list[tuple[Vector, str, Vector | None]] = []
+        writes: list[tuple[Vector, str, Vector | None]] = []
         for row in sums:
             for v, x in enumerate(row):
                 mask = held if v == len(row) - 1 else None
                 at = code.address(place, v * code.lanes, dtype)
-                found.append((e.add(code.load(at, dtype, mask), x) if add else x, at, mask))
+                writes.append((e.add(code.load(at, dtype, mask), x) if add else x, at, mask))
             place = code.address(place, "%c_row", dtype)
-        for x, at, mask in found:
+        for x, at, mask in writes:
             code.store(x, at, mask)
         return []
 

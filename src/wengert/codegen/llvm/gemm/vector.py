@@ -128,8 +128,8 @@ def define_dot(module: Module, name: str, dtype: DType) -> None:
         end = code.add(done, whole)
         total = [(dot.kind, code.loop(done, end, size, dot.adding(sums), total)[0])]
         done = end
-    found = code.loop(done, "%inner", _FEW * INNER, dot.rest, total)
-    code.store(Vector(tuple(found), dtype), "%c")
+    parts = code.loop(done, "%inner", _FEW * INNER, dot.rest, total)
+    code.store(Vector(tuple(parts), dtype), "%c")
     code.function(name, DOT_PARAMS)
 
 
@@ -162,7 +162,7 @@ class _Dot:
         code, dtype = self.code, self.dtype
 
         def piece(k: Index, carried: list[str]) -> list[str]:
-            found: list[str] = []
+            after: list[str] = []
             for n, each in enumerate(carried):
                 numbers = []
                 for base in ("%a", "%b"):
@@ -173,9 +173,9 @@ class _Dot:
                 total = Vector((each,), dtype)
                 for x, y in zip(*numbers, strict=True):
                     total = self.e.fma(x, y, total)
-                found += total.parts
+                after += total.parts
             self._ask(p, k)
-            return found
+            return after
 
         with code.with_lanes(self.lanes):
             carry = [(code.type(dtype), self.e.const(0.0).parts[0])] * _VECTORS
@@ -250,11 +250,11 @@ class _Dot:
 
         def product(k: Index, carried: list[str]) -> list[str]:
             offsets = [code.mul(k, f"%{x}_inner") for x in "ab"]
-            found: list[str] = []
+            after: list[str] = []
             for row, each in zip(rows, carried, strict=True):
                 at = [code.address(x, n, dtype) for x, n in zip(row, offsets, strict=True)]
                 x, y = (code.load(place, dtype) for place in at)
-                found += self.e.fma(x, y, Vector((each,), dtype)).parts
-            return found
+                after += self.e.fma(x, y, Vector((each,), dtype)).parts
+            return after
 
         return code.loop(begin, end, 1, product, [(self.kind, x) for x in sums])

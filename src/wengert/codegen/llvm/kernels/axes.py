@@ -164,10 +164,10 @@ def compacted(
         axes = axes[length:]
     shape = tuple(size for size, _ in columns)
     steps_of = [tuple(strides[i] for _, strides in columns) for i in range(len(arrays))]
-    found = [
+    merged = [
         StridedArray(x.pointer, shape, s, x.dtype) for x, s in zip(arrays, steps_of, strict=True)
     ]
-    return found, counts
+    return merged, counts
 
 
 def _product(size: Index, stride: Index) -> Index | None:

@@ -33,8 +33,8 @@ class _Channel(StateRows):
         code.loop(*call.units, 1, one)
 
     def after(self, h: Row, a: Row, b: Row, u: Vector) -> list[Vector]:
-        """(a + ib) h + u, rounded as the loop that says what this computes: real parts, then
-        imaginary ones.
+        """(a + ib) h + u, rounded as in the loop that defines the op: real parts, then imaginary
+        ones.
         """
         e, (real, imag) = self.e, _parts(h, 2)
         rows = list(zip(real, imag, a, b, strict=True))
@@ -63,8 +63,8 @@ def _emit_scan(call: KernelCall) -> None:
             return state
 
         begin = [each for x in (real0, imag0) for each in rows.load(x.at(code, rows.item, n))]
-        found = _parts(loop_vectors(code, 0, rows.time, step, begin), 2)
-        for row, out in zip(found, (real1, imag1), strict=True):
+        states = _parts(loop_vectors(code, 0, rows.time, step, begin), 2)
+        for row, out in zip(states, (real1, imag1), strict=True):
             rows.store(row, out.at(code, rows.item, n))
 
     rows.over_channels(call, channel)
@@ -95,9 +95,9 @@ class _Pullback:
             self.again(n, k, count, a, b)
             return self.turn(n, k, count, (a, b, c, d), carried)
 
-        found = loop_vectors(code, 0, rows.chunks, chunk, [*begin, *zeros])
+        cotangents = loop_vectors(code, 0, rows.chunks, chunk, [*begin, *zeros])
         outputs = (self.gr0, self.gi0, *self.sums)
-        for row, out in zip(_parts(found, 6), outputs, strict=True):
+        for row, out in zip(_parts(cotangents, 6), outputs, strict=True):
             rows.store(row, out.at(code, item, n))
 
     def keep(self, k: Index, state: Row) -> None:
@@ -155,7 +155,7 @@ class _Pullback:
             g = rows.number(self.gy, n, now)
             after = code.add(t, 1)
             memory = [rows.get(x, i) for i in (t, after) for x in (self.reals, self.imags)]
-            found: list[list[Vector]] = []
+            by_vector: list[list[Vector]] = []
             totals = []
             minus = e.neg(g)
             for gr, gi, ga, gb, gc, gd, a, b, c, d, x, y, x1, y1 in zip(
@@ -167,9 +167,9 @@ class _Pullback:
                 ga = e.fma(gi, y, e.fma(gr, x, ga))
                 gb = e.fma(e.neg(gr), y, e.fma(gi, x, gb))
                 gr, gi = e.fma(a, gr, e.mul(b, gi)), e.fma(a, gi, e.neg(e.mul(b, gr)))
-                found.append([gr, gi, ga, gb, gc, gd])
+                by_vector.append([gr, gi, ga, gb, gc, gd])
             rows.write_number(rows.total(totals), self.gu, n, now)
-            return [row[i] for i in range(6) for row in found]
+            return [row[i] for i in range(6) for row in by_vector]
 
         return loop_vectors(code, 0, count, step, carried)
 

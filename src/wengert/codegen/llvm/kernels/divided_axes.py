@@ -21,7 +21,7 @@ _MANY = 8  # places before the axis that are enough for workers to divide
 
 
 def places_beside(types: Sequence[ArrayType], params: dict[str, Any]) -> Size:
-    """The number of places along the axes that workers divide: the `units` of such a kernel."""
+    """How many places the axes that workers divide have together: the `units` of such a kernel."""
     shape, axis = types[0].shape, params["axis"]
     return product(shape[axis + 1 :] if _are_behind(shape, axis) else shape[:axis])
 
@@ -33,9 +33,9 @@ def own_part(
     before: int,
     after: int,
 ) -> list[StridedArray]:
-    """The part of the arrays that this call computes, of which so many axes are left before the
-    one that is gone along and behind it. Where one axis is divided it is in whole vectors; of
-    several, the first is divided.
+    """The part of the arrays that this call computes. `before` and `after` say how many axes are
+    left before and behind the one that the kernel goes along. A single one is divided in whole
+    vectors; of several, the first is divided.
     """
     code, axis = call.code, call.params["axis"]
     behind = _are_behind(shape, axis)
@@ -57,7 +57,7 @@ def own_part(
 
 
 def _are_behind(shape: Sequence[Index | Size], axis: int) -> bool:
-    """Whether workers divide the axes behind the one that is gone along."""
+    """Whether workers divide the axes behind the one that the kernel goes along."""
     front, back = (_product(sizes) for sizes in (shape[:axis], shape[axis + 1 :]))
     return front is not None and back is not None and front < _MANY and front * LANES < back
 

@@ -220,14 +220,14 @@ class _Position:
             mask = code.first_lanes(code.sub(count, main))
             element = load_lanes(code, x, code.add(begin, main), mask)
             kept = self._kept(e, [e.select(mask, element, best[0])], kept)
-        found, ordered = kept
-        better = self._beyond(e, found, best[0])
+        candidate, ordered = kept
+        better = self._beyond(e, candidate, best[0])
         known = e.eq(best[0], best[0])  # a NaN is the best already
         better = e.or_(better, e.and_(e.not_(ordered), known))
         kinds = [code.type(v.dtype) for v in best for _ in v.parts]
 
         def search() -> list[str]:
-            return [p for v in self._found(x, before, begin, count, kept) for p in v.parts]
+            return [p for v in self._first_of_block(x, before, begin, count, kept) for p in v.parts]
 
         parts = code.either(
             e.any_lane(better), kinds, search, lambda: [p for v in best for p in v.parts]
@@ -250,13 +250,13 @@ class _Position:
             ordered = e.and_(ordered, all_numbers(e, elements))
         return [best, ordered]
 
-    def _found(
+    def _first_of_block(
         self, x: StridedArray, before: Index, begin: Index, count: Index, kept: Sequence[Vector]
     ) -> list[Vector]:
         """The first best of a block, and where it stands: the first NaN, if there is one."""
         code, e = self.code, Arithmetic(self.code, x.dtype)
-        found, ordered = kept
-        value = code.join(found, lambda a, b: e.select(self._beyond(e, a, b), a, b))
+        candidate, ordered = kept
+        value = code.join(candidate, lambda a, b: e.select(self._beyond(e, a, b), a, b))
         some = e.any_lane(e.not_(ordered))
         unknown = code.splat(some, bool_)
         whole = isinstance(count, int) and count % code.lanes == 0

@@ -47,10 +47,10 @@ class Special:
 
     emit: Callable[[KernelCall], None]
     scratch: Callable[[Sequence[ArrayType], dict[str, Any]], Size] = no_scratch  # bytes
-    # Of what workers divide between them, how many there are: each is computed as a whole, in the
-    # same way whoever computes its neighbours. None: one worker does it all.
+    # How many units workers divide between them: each is computed as a whole, in the same way
+    # whichever worker computes its neighbours. None: one worker does it all.
     units: Callable[[Sequence[ArrayType], dict[str, Any]], Size] | None = None
-    # Have the functions in a module that many programs share; they are compiled beside other work.
+    # Put the functions that many programs share into a module; it is compiled beside other work.
     common: Callable[[Module, Sequence[ArrayType], dict[str, Any]], None] | None = None
-    # How many units a chunk should not fall below: each chunk begins with work of its own.
+    # The fewest units that a chunk should have: each chunk begins with work of its own.
     least: Callable[[Sequence[ArrayType], dict[str, Any]], Size] | None = None

@@ -67,7 +67,7 @@ class _Windows:
         self.unrolled = _few_and_inside(params)
 
     def write(self, y: StridedArray) -> None:
-        find = self._found if self.unrolled else self._found_inside
+        find = self._largest_of_few if self.unrolled else self._largest_inside
 
         def position(arrays: StridedArrays, at: tuple[Index, ...]) -> None:
             code = self.code
@@ -87,16 +87,16 @@ class _Windows:
             outer = [code.mul(t, s) for t, s in zip(at, self.stride, strict=False)]
 
             def lanes(j: Index, mask: Vector | None) -> None:
-                store_lanes(code, self._found_in_lanes(outer, j, mask, y), arrays[0], j, mask)
+                store_lanes(code, self._largest_in_lanes(outer, j, mask, y), arrays[0], j, mask)
 
             over_lanes(code, y.shape[-1], lanes)
 
         walk(code, [y], len(y.shape) - 1, row)
 
-    def _found_in_lanes(
+    def _largest_in_lanes(
         self, outer: Sequence[Index], j: Index, mask: Vector | None, y: StridedArray
     ) -> Vector:
-        """As `_found`, for as many neighbouring positions as there are lanes."""
+        """As `_largest_of_few`, for as many neighbouring positions as there are lanes."""
         code, step = self.code, self.stride[-1]
         numbers = Arithmetic(code, int64)
         steps = numbers.mul(code.lane_numbers(), numbers.const(step))
@@ -126,11 +126,11 @@ class _Windows:
         high = code.load(behind, dtype, code.first_lanes(code.sub(held, code.lanes)))
         pieces, kind = (*low.parts, *high.parts), code.type(dtype)
         even = ", ".join(f"i32 {2 * i}" for i in range(code.width))
-        found = []
+        parts = []
         for x, y in zip(pieces[::2], pieces[1::2], strict=True):
             pair = f"{kind} {x}, {kind} {y}"
-            found.append(code.let(f"shufflevector {pair}, <{code.width} x i32> <{even}>"))
-        return Vector(tuple(found), dtype)
+            parts.append(code.let(f"shufflevector {pair}, <{code.width} x i32> <{even}>"))
+        return Vector(tuple(parts), dtype)
 
     def _better(self, element: Vector, here: Vector, best: Sequence[Vector]) -> list[Vector]:
         """The better of an element and the best before it: a larger one, or the first NaN."""
@@ -146,13 +146,13 @@ class _Windows:
     def _element(self, at: Sequence[Index]) -> tuple[Vector, Vector]:
         """The element at a position, and its place in the plane."""
         code = self.code
-        found: Index = 0
+        flat: Index = 0
         for i, size in zip(at, self.x.shape, strict=True):
-            found = code.add(code.mul(found, size), i)
-        place = Vector((str(found),), int64)
+            flat = code.add(code.mul(flat, size), i)
+        place = Vector((str(flat),), int64)
         return code.load(self.x.at(code, *at).pointer, self.x.dtype), place
 
-    def _found(self, begin: Sequence[Index]) -> Vector:
+    def _largest_of_few(self, begin: Sequence[Index]) -> Vector:
         """All elements of a window one after the other, without a loop."""
         code = self.code
         best: list[Vector] = []
@@ -163,7 +163,7 @@ class _Windows:
             best = self._better(element, place, best) if best else [element, place]
         return best[1]
 
-    def _found_inside(self, begin: Sequence[Index]) -> Vector:
+    def _largest_inside(self, begin: Sequence[Index]) -> Vector:
         """Those elements of a window that are inside the plane, in loops."""
         code = self.code
         bounds = []

@@ -1,4 +1,4 @@
-"""Random bits by counting: Philox4x32-10, with the counter that `ops/random.py` tells of.
+"""Random bits by counting: Philox4x32-10, with the counter that `ops/random.py` describes.
 
 One lane works on one block of four words. Words are kept in 64 bits, so that a product of two has
 room.

@@ -1,4 +1,4 @@
-"""The special kernels by name: that of `Kernel` in the definition of an op."""
+"""The special kernels by name: that of `SpecialKernel` in the definition of an op."""
 
 from __future__ import annotations
 

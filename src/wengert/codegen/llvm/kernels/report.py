@@ -1,8 +1,8 @@
 """Printing from compiled code: a kernel calls the function that a word of the frame points to.
 
 The function is Python's, and belongs to the process that runs the program: the code itself knows
-the number of what is shown and nothing else, so it can be stored. Where the word is null, nobody
-looks, and nothing is called.
+the number of what is shown and nothing else, so it can be stored. Where the word is null, nothing
+is called.
 """
 
 from __future__ import annotations

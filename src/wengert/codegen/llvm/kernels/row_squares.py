@@ -29,7 +29,7 @@ class RowSquares:
         self.e = Arithmetic(code, self.dtype)
 
     def write(self, i: Index, _: list[str]) -> None:
-        """So many rows as there are lanes, from row i on.
+        """As many rows as there are lanes, from row i on.
 
         h = y[:, 0] = x[:, 0]
         for t in 1 … the first place where vectors of y begin at the edge of a line:
@@ -75,17 +75,17 @@ class RowSquares:
         squares = [
             transpose(code, [code.load(self._at(place, t), self.dtype) for place in x]) for x in xs
         ]
-        found = []
+        columns = []
         for terms in zip(*squares, strict=True):
             h = self.step(self.e, terms, h)
-            found.append(h)
-        for place, value in zip(y, transpose(code, found), strict=True):
+            columns.append(h)
+        for place, value in zip(y, transpose(code, columns), strict=True):
             code.store(value, self._at(place, t))
         return h
 
     def _fetch_ahead(self, rows: Sequence[Sequence[str]], t: Index) -> None:
-        """Ask for what the next rows begin with: as much as is taken here, and as it lies in
-        memory, where this goes from row to row.
+        """Prefetch the beginning of the next rows: as much as is read here, but as it lies in
+        memory, while this goes from row to row.
         """
         code, line = self.code, 64 // self.dtype.itemsize
         for places, x in zip(rows, self.arrays, strict=True):
@@ -97,13 +97,13 @@ class RowSquares:
 
     def _column(self, places: Sequence[str], t: Index) -> Vector:
         """One element of each row."""
-        code, kind, found = self.code, self.code.type(self.dtype), "poison"
+        code, kind, column = self.code, self.code.type(self.dtype), "poison"
         for lane, place in enumerate(places):
             with code.with_lanes(1):
                 (x,) = code.load(self._at(place, t), self.dtype).parts
                 one = code.type(self.dtype)
-            found = code.let(f"insertelement {kind} {found}, {one} {x}, i32 {lane}")
-        return Vector((found,), self.dtype)
+            column = code.let(f"insertelement {kind} {column}, {one} {x}, i32 {lane}")
+        return Vector((column,), self.dtype)
 
     def _store_column(self, value: Vector, places: Sequence[str], t: Index) -> None:
         code = self.code

@@ -80,8 +80,8 @@ def _offset(
     inside = "true"
     for index, size, stride in zip(indices, sizes, strides, strict=True):
         with code.with_lanes(1):
-            found = code.load(index.pointer, index.dtype)
-            i = Arithmetic(code, int64).cast(found, int64).parts[0]
+            loaded = code.load(index.pointer, index.dtype)
+            i = Arithmetic(code, int64).cast(loaded, int64).parts[0]
         if index.dtype.kind == "i":
             negative = code.compare("slt", i, 0)
             i = code.let(f"select i1 {negative}, i64 {code.add(i, size)}, i64 {i}")

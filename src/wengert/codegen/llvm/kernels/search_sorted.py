@@ -34,9 +34,9 @@ def _emit(call: KernelCall) -> None:
             x, out = arrays
             key = search.number(x.pointer, x.dtype)
             low, high = search.bounds(key, before)
-            found = search.between(low, high, key)
-            code.store(Vector((found,), int64), out.pointer)
-            place = Vector((found,), int64)
+            position = search.between(low, high, key)
+            code.store(Vector((position,), int64), out.pointer)
+            place = Vector((position,), int64)
             return [place, place, key]
 
         first = [search.index(0), search.index(row.shape[0]), code.constant(0, search.dtype)]

@@ -17,7 +17,7 @@ CHUNK = 32  # times whose states are alive at once on the way back
 
 
 def known(size: Index | Size) -> int:
-    assert isinstance(size, int)  # only the batch may be known at call time only
+    assert isinstance(size, int)  # only the batch may be unknown until the call
     return size
 
 
@@ -31,7 +31,7 @@ def products(e: Instructions, x: Sequence[Vector], y: Sequence[Vector]) -> list[
 
 
 def in_lanes(emit: Callable[[KernelCall], Any]) -> Callable[[KernelCall], None]:
-    """With states in all lanes, also where other kernels would have one."""
+    """The kernel with states in all lanes, also where other kernels would have one lane."""
 
     def written(call: KernelCall) -> None:
         with call.code.with_lanes(LANES):
@@ -67,12 +67,12 @@ class StateRows:
 
     def load(self, x: StridedArray) -> list[Vector]:
         """A row of states of an operand or output; 0 behind the last."""
-        zero, found = self.e.const(0.0), []
+        zero, rows = self.e.const(0.0), []
         for v in self.vectors():
             mask = self.mask(v)
             row = load_lanes(self.code, x, v, mask)
-            found.append(row if mask is None else self.e.select(mask, row, zero))
-        return found
+            rows.append(row if mask is None else self.e.select(mask, row, zero))
+        return rows
 
     def store(self, row: Sequence[Vector], y: StridedArray) -> None:
         """A row of states of an output."""
@@ -110,7 +110,7 @@ class StateRows:
 
     def total(self, row: Sequence[Vector]) -> Vector:
         """The sum over states, in the order `lanes`."""
-        found = self.e.const(0.0)
+        total = self.e.const(0.0)
         for x in row:
-            found = self.e.add(found, x)
-        return self.code.join(found, self.e.add)
+            total = self.e.add(total, x)
+        return self.code.join(total, self.e.add)

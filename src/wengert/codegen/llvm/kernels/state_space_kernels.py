@@ -75,7 +75,7 @@ class _Block(StateRows):
     def after(
         self, h: Sequence[Vector], a: Sequence[Vector], x: Vector, B: Sequence[Vector]
     ) -> list[Vector]:
-        """a h + x B, in two roundings: the bits of the loop that says what this computes."""
+        """a h + x B, rounded twice, as in the loop that defines the op."""
         e = self.e
         rows = zip(h, a, B, strict=True)
         return [e.add(e.mul(decay, before), e.mul(x, b)) for before, decay, b in rows]
@@ -238,9 +238,9 @@ class _Pullback:
             ga = [e.fma(each, d, total) for each, total in zip(inner, ga, strict=True)]
             return [*products(e, gh, a), *ga]
 
-        found = loop_vectors(code, 0, count, step, [*block.load(gh0), *block.load(gA)])
-        block.store(found[:width], gh0)
-        block.store(found[width:], gA)
+        cotangents = loop_vectors(code, 0, count, step, [*block.load(gh0), *block.load(gA)])
+        block.store(cotangents[:width], gh0)
+        block.store(cotangents[width:], gA)
 
     def add(self, sums: str, t: Index, factor: Vector, row: Sequence[Vector]) -> None:
         before = self.block.get(sums, t)

@@ -135,8 +135,8 @@ def _running(
     code, dtypes = e.code, (e.dtype, bits_dtype(e.dtype))
 
     def step(i: Index, parts: list[str]) -> list[str]:
-        found = body(i, Scaled(*uncarried(code, parts, *dtypes)))
-        return [part for x in found for part in x.parts]
+        product = body(i, Scaled(*uncarried(code, parts, *dtypes)))
+        return [part for x in product for part in x.parts]
 
     code.loop(begin, end, 1, step, carried(code, *first))
 
@@ -243,8 +243,8 @@ def _scaled_tangent(e: Arithmetic, dx: StridedArray, place: _Place) -> None:
     """P dx Q, scaled as x was, in `work`.
 
     for each row i, for each vector j of columns:
-        found = dx[rows[i], columns[j]]; if not all are finite: spoilt = 1
-        work[i, j] = found / 2**(down[i] + right[j])
+        numbers = dx[rows[i], columns[j]]; if not all are finite: spoilt = 1
+        work[i, j] = numbers / 2**(down[i] + right[j])
     """
     code, work, whole = e.code, place.work, bits_dtype(e.dtype)
     below, beside = dx.strides
@@ -258,11 +258,11 @@ def _scaled_tangent(e: Arithmetic, dx: StridedArray, place: _Place) -> None:
             mask = code.first_lanes(code.sub(work.count, j))
             order = code.load(code.address(place.columns, j, int64), int64)
             positions = e.mul(order, splat_index(code, beside))
-            found = e.cast(code.gather(start, positions, dx.dtype, mask), e.dtype)
-            bad = e.any_lane(e.ge(magnitude(e, found), infinity_bits(e)))
+            numbers = e.cast(code.gather(start, positions, dx.dtype, mask), e.dtype)
+            bad = e.any_lane(e.ge(magnitude(e, numbers), infinity_bits(e)))
             code.when(bad, lambda: store_number(code, 1, place.spoilt, int64))
             right = code.load(code.address(place.right, j, whole), whole)
-            code.store(together(e, found, e.neg(e.add(down, right))), work.at(code, i, j))
+            code.store(together(e, numbers, e.neg(e.add(down, right))), work.at(code, i, j))
 
         code.loop(0, work.count, LANES, vector)
 

@@ -76,8 +76,8 @@ def _largest(
 
     def vector(k: Index, parts: list[str]) -> list[str]:
         (best,) = uncarried(code, parts, whole)
-        found = magnitude(e, code.load(code.address(start, k, e.dtype), e.dtype))
-        return list(e.max(best, found).parts)
+        magnitudes = magnitude(e, code.load(code.address(start, k, e.dtype), e.dtype))
+        return list(e.max(best, magnitudes).parts)
 
     parts = code.loop(0, end, apart, vector, carried(code, e.const(0, whole)))
     return uncarried(code, parts, whole)[0]
@@ -182,10 +182,10 @@ def _place_of_largest(e: Arithmetic, rows: MatrixRows, k: Index) -> tuple[Index,
             best, where = uncarried(code, parts, whole, int64)
             column = e.add(code.lane_numbers(), splat_index(code, j))
             inside = e.and_(e.ge(column, first), e.lt(column, end))
-            found = magnitude(e, code.load(rows.at(code, i, j), e.dtype))
-            larger = e.and_(inside, e.gt(found, best))
+            magnitudes = magnitude(e, code.load(rows.at(code, i, j), e.dtype))
+            larger = e.and_(inside, e.gt(magnitudes, best))
             place = e.add(column, splat_index(code, start))
-            now = (e.select(larger, found, best), e.select(larger, place, where))
+            now = (e.select(larger, magnitudes, best), e.select(larger, place, where))
             return [part for x in now for part in x.parts]
 
         given = [(kind, part) for (kind, _), part in zip(kinds, parts, strict=True)]
@@ -215,9 +215,9 @@ def _exchange_columns(code: Code, rows: MatrixRows, i: Index, j: Index) -> None:
 def _exchange(code: Code, line: str, dtype: DType, i: Index, j: Index) -> None:
     """Exchange two numbers of a line."""
     at = [code.address(line, place, dtype) for place in (i, j)]
-    found = [load_number(code, p, dtype) for p in at]
-    store_number(code, found[0], at[1], dtype)
-    store_number(code, found[1], at[0], dtype)
+    numbers = [load_number(code, p, dtype) for p in at]
+    store_number(code, numbers[0], at[1], dtype)
+    store_number(code, numbers[1], at[0], dtype)
 
 
 def _eliminate_both(e: Arithmetic, rows: MatrixRows, k: Index, pivot: str) -> None:

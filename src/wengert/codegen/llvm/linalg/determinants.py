@@ -65,8 +65,8 @@ def _product_of_pivots(e: Arithmetic, rows: MatrixRows, swaps: str) -> Determina
         size = times(e, Scaled(significand, exponent), taken_apart(e, e.abs(number)))
         moved = e.ne(swap, Vector((str(k),), int64))
         flipped = e.xor(e.lt(number, e.const(0)), moved)
-        found = (*size, e.xor(negative, flipped), e.or_(zero, e.eq(number, e.const(0))))
-        return [part for x in found for part in x.parts]
+        now = (*size, e.xor(negative, flipped), e.or_(zero, e.eq(number, e.const(0))))
+        return [part for x in now for part in x.parts]
 
     no = code.constant(False, bool_)
     parts = code.loop(0, rows.count, 1, pivot, carried(code, *one(e), no, no))
@@ -74,27 +74,29 @@ def _product_of_pivots(e: Arithmetic, rows: MatrixRows, swaps: str) -> Determina
     return Determinant(Scaled(significand, exponent), negative, zero)
 
 
-def _with_sign(e: Arithmetic, found: Determinant, size: Vector) -> Vector:
-    signed = e.select(found.negative, e.neg(size), size)
-    return e.select(found.zero, e.const(0), signed)
+def _with_sign(e: Arithmetic, determinant: Determinant, size: Vector) -> Vector:
+    signed = e.select(determinant.negative, e.neg(size), size)
+    return e.select(determinant.zero, e.const(0), signed)
 
 
-def _value(e: Arithmetic, found: Determinant) -> Vector:
-    return _with_sign(e, found, together(e, *found.size))
+def _value(e: Arithmetic, determinant: Determinant) -> Vector:
+    return _with_sign(e, determinant, together(e, *determinant.size))
 
 
-def _sign(e: Arithmetic, found: Determinant) -> Vector:
-    return _with_sign(e, found, e.const(1))
+def _sign(e: Arithmetic, determinant: Determinant) -> Vector:
+    return _with_sign(e, determinant, e.const(1))
 
 
-def _log_of_size(e: Arithmetic, found: Determinant) -> Vector:
+def _log_of_size(e: Arithmetic, determinant: Determinant) -> Vector:
     """log |det| = log(significand) + exponent · log(2), with the significand near 1."""
-    low = e.lt(found.size.significand, e.const(math.sqrt(0.5)))
-    exponent = e.sub(found.size.exponent, e.cast(low, found.size.exponent.dtype))
-    significand = e.select(low, e.mul(found.size.significand, e.const(2)), found.size.significand)
+    low = e.lt(determinant.size.significand, e.const(math.sqrt(0.5)))
+    exponent = e.sub(determinant.size.exponent, e.cast(low, determinant.size.exponent.dtype))
+    significand = e.select(
+        low, e.mul(determinant.size.significand, e.const(2)), determinant.size.significand
+    )
     log = e.fma(e.cast(exponent, e.dtype), e.const(math.log(2)), _log_near_one(e, significand))
     finite = e.lt(significand, e.const(math.inf))  # else infinite or NaN, and its own logarithm
-    return e.select(found.zero, e.const(-math.inf), e.select(finite, log, significand))
+    return e.select(determinant.zero, e.const(-math.inf), e.select(finite, log, significand))
 
 
 def _log_near_one(e: Arithmetic, x: Vector) -> Vector:
@@ -129,9 +131,9 @@ def _special(part: Part) -> Special:
             spoilt = anywhere(e, a, lambda x: e.ne(x, x))
             factor(code, dtype, a.pointer, a.step, n, swaps)
             with code.with_lanes(1):
-                found = part(e, _product_of_pivots(e, a, swaps))
+                value = part(e, _product_of_pivots(e, a, swaps))
                 nan = e.const(math.nan)
-                code.store(e.select(Vector((spoilt,), bool_), nan, found), out.pointer)
+                code.store(e.select(Vector((spoilt,), bool_), nan, value), out.pointer)
 
         for_each_matrix(call, 0, matrix)
 

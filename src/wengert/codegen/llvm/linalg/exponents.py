@@ -63,8 +63,8 @@ def taken_apart(e: Arithmetic, x: Vector) -> Scaled:
 
 def times(e: Arithmetic, x: Scaled, y: Scaled) -> Scaled:
     """The product, rounded once."""
-    found = taken_apart(e, e.mul(x.significand, y.significand))
-    return Scaled(found.significand, e.add(found.exponent, e.add(x.exponent, y.exponent)))
+    product = taken_apart(e, e.mul(x.significand, y.significand))
+    return Scaled(product.significand, e.add(product.exponent, e.add(x.exponent, y.exponent)))
 
 
 def together(e: Arithmetic, x: Vector, exponent: Vector) -> Vector:

@@ -85,9 +85,9 @@ def exchange_rows(e: Arithmetic, rows: MatrixRows, i: Index, j: Index) -> None:
 
         def vector(column: Index, _: Any) -> None:
             at = [code.address(start, column, e.dtype) for start in (one, other)]
-            found = [code.load(p, e.dtype) for p in at]
-            code.store(found[0], at[1])
-            code.store(found[1], at[0])
+            vectors = [code.load(p, e.dtype) for p in at]
+            code.store(vectors[0], at[1])
+            code.store(vectors[1], at[0])
 
         code.loop(0, rows.step, LANES, vector)
 
@@ -167,10 +167,10 @@ def _finish_block(code: Code, rows: MatrixRows, begin: Index, end: Index) -> Non
 def any_zero(code: Code, pointer: str, step: Index, count: Index, dtype: DType) -> str:
     """An i1: whether one of so many numbers, `step` apart, is 0."""
 
-    def number(k: Index, found: list[str]) -> list[str]:
+    def number(k: Index, so_far: list[str]) -> list[str]:
         each = load_number(code, code.address(pointer, code.mul(k, step), dtype), dtype)
         zero = code.let(f"fcmp oeq {scalar_type(dtype)} {each}, 0.0")
-        return [code.let(f"or i1 {found[0]}, {zero}")]
+        return [code.let(f"or i1 {so_far[0]}, {zero}")]
 
     return code.loop(0, count, 1, number, [("i1", "false")])[0]
 

@@ -50,15 +50,15 @@ def _emit(call: KernelCall) -> None:
         spoilt = is_spoilt(e, a)
         code.when(spoilt, lambda: fill(e, a, 0))
         halvings = _halve(e, a)
-        found, other = _rational(e, rows, swaps)
+        exponential, other = _rational(e, rows, swaps)
 
         def square(_: Index, __: Any) -> None:
-            multiply(e, found, found, other)
-            combine(e, found, [(1.0, other)])
+            multiply(e, exponential, exponential, other)
+            combine(e, exponential, [(1.0, other)])
 
         code.loop(0, halvings, 1, square)
-        code.when(spoilt, lambda: fill(e, found, math.nan))
-        copy_out(e, found, out)
+        code.when(spoilt, lambda: fill(e, exponential, math.nan))
+        copy_out(e, exponential, out)
 
     for_each_matrix(call, 2, matrix)
 
@@ -89,8 +89,8 @@ def _halve(e: Arithmetic, a: MatrixRows) -> str:
         code.store(together(e, code.load(at, e.dtype), minus), at)
 
     code.loop(0, code.mul(a.count, a.step), LANES, vector)
-    found = code.lane(halvings, 0)
-    return found if whole.itemsize == 8 else code.let(f"sext i32 {found} to i64")
+    count = code.lane(halvings, 0)
+    return count if whole.itemsize == 8 else code.let(f"sext i32 {count} to i64")
 
 
 def _rational(e: Arithmetic, rows: list[MatrixRows], swaps: str) -> tuple[MatrixRows, MatrixRows]:

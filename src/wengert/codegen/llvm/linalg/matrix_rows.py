@@ -184,10 +184,10 @@ def copy_in(e: Arithmetic, x: StridedArray, to: MatrixRows) -> None:
             mask = code.first_lanes(code.sub(columns, j))
             at = code.address(start, code.mul(j, right), x.dtype)
             if positions is None:
-                found = code.load(at, x.dtype, mask)
+                numbers = code.load(at, x.dtype, mask)
             else:
-                found = code.gather(at, positions, x.dtype, mask)
-            code.store(e.cast(found, to.dtype), to.at(code, i, j))
+                numbers = code.gather(at, positions, x.dtype, mask)
+            code.store(e.cast(numbers, to.dtype), to.at(code, i, j))
 
         code.loop(0, to.step, LANES, vector)
 
@@ -251,13 +251,13 @@ def clear_below(e: Arithmetic, rows: MatrixRows) -> None:
 
 
 def anywhere(e: Arithmetic, rows: MatrixRows, holds: Callable[[Vector], Vector]) -> str:
-    """An i1: whether something holds for any element, and not for 0."""
+    """An i1: whether something holds for any element; it must not hold for 0, which pads rows."""
     code = e.code
 
     def vector(i: Index, parts: list[str]) -> list[str]:
         x = code.load(code.address(rows.pointer, i, e.dtype), e.dtype)
-        (found,) = uncarried(code, parts, bool_)
-        return list(e.or_(found, holds(x)).parts)
+        (so_far,) = uncarried(code, parts, bool_)
+        return list(e.or_(so_far, holds(x)).parts)
 
     start = carried(code, code.constant(False, bool_))
     parts = code.loop(0, code.mul(rows.count, rows.step), LANES, vector, start)

@@ -35,9 +35,9 @@ def combine(
     def vector(i: Index, _: Any) -> None:
         total: Vector | None = None
         for factor, each in terms:
-            found = code.load(code.address(each.pointer, i, e.dtype), e.dtype)
+            elements = code.load(code.address(each.pointer, i, e.dtype), e.dtype)
             number = e.const(factor)
-            total = e.mul(number, found) if total is None else e.fma(number, found, total)
+            total = e.mul(number, elements) if total is None else e.fma(number, elements, total)
         assert total is not None
         code.store(total, code.address(into.pointer, i, e.dtype))
 
@@ -58,11 +58,11 @@ def largest(e: Arithmetic, x: MatrixRows, less: MatrixRows | None = None) -> Vec
 
     def vector(i: Index, parts: list[str]) -> list[str]:
         (so_far,) = uncarried(code, parts, e.dtype)
-        found = code.load(code.address(x.pointer, i, e.dtype), e.dtype)
+        elements = code.load(code.address(x.pointer, i, e.dtype), e.dtype)
         if less is not None:
             other = code.load(code.address(less.pointer, i, e.dtype), e.dtype)
-            found = e.sub(found, other)
-        return list(e.max(so_far, e.abs(found)).parts)
+            elements = e.sub(elements, other)
+        return list(e.max(so_far, e.abs(elements)).parts)
 
     count = code.mul(x.count, x.step)
     parts = code.loop(0, count, LANES, vector, carried(code, e.const(0)))

@@ -253,9 +253,9 @@ def _emit_cholesky(call: KernelCall) -> None:
         call.fail(_unless(code, spoilt, indefinite), number)
         code.when(spoilt, lambda: fill(e, a, math.nan))
         clear_below(e, a)
-        found = StridedArray(a.pointer, (n, n), (a.step, 1), dtype)
+        triangle = StridedArray(a.pointer, (n, n), (a.step, 1), dtype)
         if not call.params["upper"]:
-            copy_in(e, transposed(found), b)
+            copy_in(e, transposed(triangle), b)
         copy_out(e, a if call.params["upper"] else b, out)
 
     for_each_matrix(call, 2, matrix)

@@ -5,7 +5,7 @@ a NaN stays, and 0.0 is larger than -0.0. So three things are kept that take one
 and the result is made of them once, at the end of the block:
 
     largest    by plain comparison, which takes no NaN and does not tell zeros apart
-    signs      of all elements, joined by and: negative if all are. Asked where the largest is 0
+    signs      of all elements, joined by and: negative if all are. Needed where the largest is 0
     ordered    whether no element was NaN
 
 For the smallest, signs are joined by or: negative if any is.
@@ -68,8 +68,8 @@ def closed(code: Code, kept: Accumulator) -> Vector:
     e = Instructions(code, best.dtype)
     sign = e.const(np.iinfo(signs.dtype).min, signs.dtype)
     zero = e.from_bits(e.and_(signs, sign))
-    found = e.select(e.eq(best, e.const(0)), zero, best)
-    return e.select(ordered, found, e.const(np.nan))
+    signed = e.select(e.eq(best, e.const(0)), zero, best)
+    return e.select(ordered, signed, e.const(np.nan))
 
 
 def _in_three(fold: Fold, result: Vector) -> bool:

@@ -15,8 +15,8 @@ def collapsed(program: Program, kernel: Kernel) -> Groups:
     key = collapsed, kernel
     if key not in program.remembered:
         program.remembered[key] = _collapsed(program, kernel)
-    found: Groups = program.remembered[key]
-    return found
+    groups: Groups = program.remembered[key]
+    return groups
 
 
 def _collapsed(program: Program, kernel: Kernel) -> Groups:

@@ -74,10 +74,10 @@ def set_collected(code: Code, layout: Layout, program: Program) -> None:
     for kernel in program.kernels:
         for i, j in kernel.stacks.items():
             node, body = program.node(kernel.members[0]), kernel.bodies[0].graph
-            found = body.input_types()[node.params["consts"] + i]
+            carry_type = body.input_types()[node.params["consts"] + i]
             # Read here, not at the beginning: it may lie in an output, whose place was just set.
             saved = word(code, program.slots[kernel.members[0], len(body.returns) + i], "ptr")
-            place = code.address(saved, frame.size(byte_size(found)), int8)
+            place = code.address(saved, frame.size(byte_size(carry_type)), int8)
             at = code.let(
                 f"getelementptr i64, ptr %frame, i64 {program.slots[kernel.members[0], j]}"
             )
@@ -127,8 +127,8 @@ class _Scan:
         self.input_sizes = [self.size(t) for t in graph.input_types()]
         self.output_sizes = [self.size(t) for t in graph.output_types()]
 
-    def size(self, found: Any) -> Index:
-        size: Size = byte_size(found)
+    def size(self, array_type: Any) -> Index:
+        size: Size = byte_size(array_type)
         return self.c.frame.size(size)
 
     def steps(self) -> Index:
@@ -207,7 +207,7 @@ class _Scan:
     ) -> list[str]:
         """Where this step puts its carry."""
         code = self.c.code
-        found = []
+        targets = []
         for i in range(self.carry):
             if self.save:
                 following = code.sub(t, 1) if self.reverse else code.add(t, 1)
@@ -216,8 +216,8 @@ class _Scan:
             else:
                 between = spare[i]
             alone = i not in self.c.kernel.stacks
-            found.append(self.c.choose(is_last, last[i], between) if alone else between)
-        return found
+            targets.append(self.c.choose(is_last, last[i], between) if alone else between)
+        return targets
 
     def after(self, ins: list[str], spare: list[str], n: Index, turns: list[str]) -> list[str]:
         """The arrays that the next step writes its carry to: those that this step has read. The

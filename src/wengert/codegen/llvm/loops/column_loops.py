@@ -40,11 +40,11 @@ class ColumnLoops(FoldingLoops):
             return
         tiled = self.is_tiled()
 
-        def row(found: dict[int, Index]) -> None:
+        def row(outer_at: dict[int, Index]) -> None:
             if tiled:
-                self.tiles(found)
+                self.tiles(outer_at)
             else:
-                self.chunks(self.last, partial(self.chunk, found))
+                self.chunks(self.last, partial(self.chunk, outer_at))
 
         self.nest([g for g in self.kept if g != self.last], row)
 
@@ -62,7 +62,7 @@ class ColumnLoops(FoldingLoops):
     # Blocks of rows, by several workers.
 
     def blocks_of_chunk(self) -> None:
-        """Many rows: workers add up blocks of them. `end_of_parts` adds what these come to.
+        """Many rows: workers add up blocks of them. `write_end_of_parts` adds up their sums.
 
         for each block in this chunk:
             for each tile of columns: partial[block] = their sums
@@ -90,8 +90,8 @@ class ColumnLoops(FoldingLoops):
         return self.place_of_block(self.folds, self.extents[self.last], row, fold, column)
 
     def write_end_of_parts(self, name: str) -> None:
-        """void(frame): the function that ends columns in blocks. It adds up what the blocks came
-        to, in the order in which a single worker does, and stores the results.
+        """void(frame): the function that ends columns in blocks. It adds up the sums of the blocks,
+        in the order in which a single worker does, and stores the results.
         """
         self.prepare()
         self.tiles({}, added=True)
@@ -99,22 +99,22 @@ class ColumnLoops(FoldingLoops):
 
     # One vector of columns after the other.
 
-    def chunk(self, found: dict[int, Index], begin: Index, mask: Vector | None) -> None:
+    def chunk(self, outer_at: dict[int, Index], begin: Index, mask: Vector | None) -> None:
         """One vector of columns, from the first row to the last."""
 
         def block(first: Index, end: Index) -> list[Vector]:
             identities = [self.identity(i) for i in self.folds]
-            return self.add_rows(found, begin, mask, identities, first, end)
+            return self.add_rows(outer_at, begin, mask, identities, first, end)
 
         end = self.rows
         if not self.full:
-            at = self.positions(found | dict.fromkeys(self.folded, 0), self.last, begin)
+            at = self.positions(outer_at | dict.fromkeys(self.folded, 0), self.last, begin)
             end = self.unless_idle(self.folds, at, mask, end)
-        self.finish(found, begin, mask, self.in_blocks(end, BLOCK, self.folds, block))
+        self.finish(outer_at, begin, mask, self.in_blocks(end, BLOCK, self.folds, block))
 
     def add_rows(
         self,
-        found: dict[int, Index],
+        outer_at: dict[int, Index],
         begin: Index,
         mask: Vector | None,
         sums: list[Vector],
@@ -127,7 +127,7 @@ class ColumnLoops(FoldingLoops):
             places = self.values.unravel(Position(r), [self.extents[g] for g in self.folded])
             where = dict(zip(self.folded, (p.base for p in places), strict=True))
             self.values.enter_row(self.code.place())
-            self.values.enter(self.positions(found | where, self.last, begin), mask)
+            self.values.enter(self.positions(outer_at | where, self.last, begin), mask)
             for root in self.full:
                 self.store(root, self.values.value(root[0]))
             return [self.element(i) for i in self.folds]
@@ -135,10 +135,10 @@ class ColumnLoops(FoldingLoops):
         return self.folding(first, end, 1, self.folds, sums, elements)
 
     def finish(
-        self, found: dict[int, Index], begin: Index, mask: Vector | None, results: list[Vector]
+        self, outer_at: dict[int, Index], begin: Index, mask: Vector | None, results: list[Vector]
     ) -> None:
         """Store the results of a vector of columns, and what is computed from them."""
-        values, at = self.values, found | dict.fromkeys(self.folded, 0)
+        values, at = self.values, outer_at | dict.fromkeys(self.folded, 0)
         values.enter_row(self.code.place())
         values.enter(self.positions(at, self.last, begin), mask)
         values.fixed = dict(zip(self.folds, results, strict=True))
@@ -158,7 +158,7 @@ class ColumnLoops(FoldingLoops):
         low = isinstance(rows, int) and rows <= 2 * _ROWS
         return not narrow and not low and self.reads_along(self.last)
 
-    def tiles(self, found: dict[int, Index], added: bool = False) -> None:
+    def tiles(self, outer_at: dict[int, Index], added: bool = False) -> None:
         """Tile by tile, then the last columns that fill no vector. Blocks may have been `added` up
         before.
 
@@ -182,13 +182,13 @@ class ColumnLoops(FoldingLoops):
 
         def tile(begin: Index, _: list[str]) -> None:
             stop = code.min(code.add(begin, width), main)
-            _Tile(self, found, rooms, begin, stop, mask_at, added).write()
+            _Tile(self, outer_at, rooms, begin, stop, mask_at, added).write()
 
         code.loop(first, main, width, tile)
         if main is not end:
             # A chunk behind the end has no columns left.
             rest = code.sub(end, main if first == 0 else code.max(main, first))
-            last = partial(self.chunk, found, main)
+            last = partial(self.chunk, outer_at, main)
             code.when(code.compare("sgt", rest, 0), lambda: last(code.first_lanes(rest)))
 
     def levels(self) -> int:
@@ -204,7 +204,7 @@ class ColumnLoops(FoldingLoops):
         return min(width, -(-columns // LANES) * LANES) if isinstance(columns, int) else width
 
     def widest(self, levels: int) -> int:
-        """The same where there are many."""
+        """Columns of a tile where there are many."""
         size = levels * sum(self.dtype(i).itemsize for i in self.folds)
         return max(min(_ROOM // size, _WIDEST) // LANES, 1) * LANES
 
@@ -214,7 +214,7 @@ class _Tile:
     """Columns from `begin` to `end`, whose sums lie in `rooms`: of each level and fold."""
 
     loops: ColumnLoops
-    found: dict[int, Index]
+    outer_at: dict[int, Index]
     rooms: list[list[str]]
     begin: Index
     end: Index
@@ -227,7 +227,7 @@ class _Tile:
         self.sum_rows(top, 0, rows)
 
         def finish(j: Index) -> None:
-            self.loops.finish(self.found, j, self.mask_at(j), self.load(top, j))
+            self.loops.finish(self.outer_at, j, self.mask_at(j), self.load(top, j))
 
         self.along(finish)
 
@@ -260,7 +260,7 @@ class _Tile:
     def add_rows(self, first: Index, end: Index, j: Index) -> None:
         """Add a few rows to the sums of a block, for one vector of columns."""
         sums = self.load(0, j)
-        self.store(0, j, self.loops.add_rows(self.found, j, self.mask_at(j), sums, first, end))
+        self.store(0, j, self.loops.add_rows(self.outer_at, j, self.mask_at(j), sums, first, end))
 
     def along(self, body: Callable[[Index], None]) -> None:
         """For each vector of the tile."""

@@ -1,4 +1,4 @@
-"""Ended folds: what is done behind loops that leave sums of parts of a fold in memory."""
+"""Ended folds: what is done after loops that leave sums of parts of a fold in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def write_end(
     checking: bool = False,
     places: RowPlaces = None,
 ) -> None:
-    """void(frame): add up what the parts of a kernel's folds came to, in the one order."""
+    """void(frame): add up the results of the parts of a kernel's folds, in the one order."""
     kernel = program.kernels[k]
     program = with_columns_of(program, k) if kernel.down else program
     loops: type[RowLoops | ColumnLoops]

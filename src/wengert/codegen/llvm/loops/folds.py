@@ -101,9 +101,9 @@ class FoldingLoops(Loops):
         return code.address(at, column, self.dtype(folds[fold]))
 
     def fold_of(self, number: int) -> Fold:
-        found = self.program.node(number).op.lower
-        assert isinstance(found, Fold)
-        return found
+        fold = self.program.node(number).op.lower
+        assert isinstance(fold, Fold)
+        return fold
 
     def dtype(self, number: int) -> DType:
         """Of a member."""
@@ -114,8 +114,8 @@ class FoldingLoops(Loops):
         return self.code.constant(self.fold_of(number).identity(dtype), dtype)
 
     def combine(self, number: int, x: Vector, y: Vector) -> Vector:
-        found: Vector = self.fold_of(number).combine(Instructions(self.code, x.dtype), x, y)
-        return found
+        combined: Vector = self.fold_of(number).combine(Instructions(self.code, x.dtype), x, y)
+        return combined
 
     def taken_in(self, folds: list[int], sums: list[Vector], new: list[Vector]) -> list[Vector]:
         return [self.combine(i, x, y) for i, x, y in zip(folds, sums, new, strict=True)]
@@ -139,10 +139,12 @@ class FoldingLoops(Loops):
 
         def body(i: Index, flat: list[Vector]) -> list[Vector]:
             names = iter(flat)
-            found = [[next(names) for _ in range(size)] for size in sizes]
+            accumulators = [[next(names) for _ in range(size)] for size in sizes]
             new = zip(*(elements(code.add(i, n * step)) for n in range(unrolled)), strict=True)
-            found = [taken(code, *each) for each in zip(rules, found, new, strict=True)]
-            return [x for each in found for x in each]
+            accumulators = [
+                taken(code, *each) for each in zip(rules, accumulators, new, strict=True)
+            ]
+            return [x for each in accumulators for x in each]
 
         flat = [x for each in kept for x in each]
         names = iter(self.carrying(begin, end, unrolled * step, flat, body))

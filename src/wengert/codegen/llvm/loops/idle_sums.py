@@ -19,8 +19,8 @@ def conditions(program: Program, kernel: Kernel, folds: list[int]) -> list[int] 
     """The conditions under which sums have anything to add, one for each; None where not all have
     one.
     """
-    found = [_condition(program, kernel, number) for number in folds]
-    return [number for number in found if number is not None] if None not in found else None
+    numbers = [_condition(program, kernel, number) for number in folds]
+    return [number for number in numbers if number is not None] if None not in numbers else None
 
 
 def _condition(program: Program, kernel: Kernel, fold: int) -> int | None:

@@ -1,5 +1,5 @@
 """Forms: what alike kernels have in common. The steps of a loop in Python, the layers of a network
-and the parameters of an optimizer come to kernels that differ in numbers only: in the words of the
+and the parameters of an optimizer become kernels that differ in numbers only: in the words of the
 frame where their arrays stand, and in where their views begin. Such kernels have one form. It is
 written as code once, and reads the numbers of each of them from a row of a table.
 
@@ -56,8 +56,8 @@ class KernelForms:
         return self._form(number, checking)
 
     def of_chunks(self, number: int) -> KernelForm | None:
-        """The form of what workers run in chunks; None where it has no like: only loops have, of
-        which nothing is left to do behind the last chunk.
+        """The form of what workers run in chunks; None where it has no like: only loops have one,
+        and only if nothing is left to do after the last chunk.
         """
         kernel = self.program.kernels[number]
         loops = kernel.kind in ("map", "rows", "columns")
@@ -66,12 +66,12 @@ class KernelForms:
 
     def _form(self, number: int, checking: bool) -> KernelForm | None:
         key = _KernelKey(self, number)
-        found = key.made(checking)
+        form_key = key.made(checking)
         try:
-            hash(found)
+            hash(form_key)
         except TypeError:
             return None  # a parameter that cannot be compared
-        return KernelForm(found, tuple(key.numbers))
+        return KernelForm(form_key, tuple(key.numbers))
 
     def failing(self, node: Node) -> int | None:
         """The number by which a failure of this node is known."""
@@ -120,12 +120,12 @@ class _KernelKey:
         return self.members[root[0]], root[1], self.number(WORD, self.program.slots[root])
 
     def output(self, root: Root) -> int:
-        """Which output a check is about."""
+        """Which output is checked."""
         whole = self.program.pieces[root][0] if root in self.program.pieces else root
         return self.number(OUTPUT, self.program.graph.returns.index(whole[0]))
 
     def member(self, number: int) -> FormKey:
-        """All that is known of one member; the lines of the user's program apart."""
+        """All that is known of one member, except the lines of the user's program."""
         program, node = self.program, self.program.node(number)
         if (number, COPY) in program.owner and (number, COPY) in self.kernel.stores:
             return COPY, self.operand(number)
@@ -176,8 +176,8 @@ def alike(forms: Sequence[KernelForm | None]) -> list[list[int]]:
     >>> alike([one, KernelForm(("b",), ()), other, None])
     [[0, 2]]
     """
-    found: dict[FormKey, list[int]] = {}
+    by_key: dict[FormKey, list[int]] = {}
     for number, form in enumerate(forms):
         if form is not None:
-            found.setdefault(form.key, []).append(number)
-    return [group for group in found.values() if len(group) > 1]
+            by_key.setdefault(form.key, []).append(number)
+    return [group for group in by_key.values() if len(group) > 1]

@@ -13,7 +13,7 @@ from wengert.codegen.llvm.loops.folds import FoldingLoops
 from wengert.codegen.llvm.text.vectors import Index, Vector
 from wengert.codegen.numerics import BLOCK, GROUP, LANES
 
-# From a place on, with a mask.
+# (place, mask) -> the elements of a vector from that place on
 RowElements: TypeAlias = Callable[[Index, Vector | None], list[Vector]]
 
 _SIZE = BLOCK * LANES  # elements of a block
@@ -62,9 +62,9 @@ class LaneFolds(FoldingLoops):
 
         def few(blocks: int) -> Callable[[Index, list[Vector]], list[Vector]]:
             def step(i: Index, sums: list[Vector]) -> list[Vector]:
-                found = self.blocks(code.add(begin, i), blocks, folds, body)
+                lane_sums = self.blocks(code.add(begin, i), blocks, folds, body)
                 for n in range(blocks):
-                    block = self.joined(folds, found[n * len(folds) : (n + 1) * len(folds)])
+                    block = self.joined(folds, lane_sums[n * len(folds) : (n + 1) * len(folds)])
                     sums = self.taken_in(folds, sums, block)
                 return sums
 
@@ -153,7 +153,7 @@ class LaneFolds(FoldingLoops):
 
     def beside(self, folds: list[int]) -> int:
         """How many blocks go side by side: as many as an addition takes cycles, if registers hold
-        them. A larger or smaller number is found in one.
+        them. The largest or smallest number takes one cycle, and so one block.
         """
         if all(self.fold_of(i).keeps for i in folds):
             return 1

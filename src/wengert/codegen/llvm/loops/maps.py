@@ -29,8 +29,8 @@ class Loops:
         layout: Layout,
         program: Program,
         number: int,
-        checking: bool = False,  # whether what would be written is finite, and writing nothing
-        by_workers: bool | None = None,  # of a function that ends what workers did: False
+        checking: bool = False,  # write nothing; check whether what would be written is finite
+        by_workers: bool | None = None,  # False of a function that ends what workers did
         places: RowPlaces = None,
     ) -> None:
         self.checking = checking
@@ -63,18 +63,18 @@ class Loops:
     # Loops over groups of axes.
 
     def nest(self, groups: Sequence[int], body: Callable[[dict[int, Index]], None]) -> None:
-        """Loops over some of the groups, one inside the other; `body` gets where each is."""
+        """Loops over some of the groups, one inside the other; `body` gets the position in each."""
 
-        def level(depth: int, found: dict[int, Index]) -> None:
+        def level(depth: int, at: dict[int, Index]) -> None:
             if depth == len(groups):
-                body(found)
+                body(at)
                 return
             group = groups[depth]
             if self.extents[group] == 1:
-                level(depth + 1, found | {group: 0})
+                level(depth + 1, at | {group: 0})
                 return
             begin, end = self.bounds[group]
-            self.code.loop(begin, end, 1, lambda i, _: level(depth + 1, found | {group: i}))
+            self.code.loop(begin, end, 1, lambda i, _: level(depth + 1, at | {group: i}))
 
         level(0, {})
 
@@ -82,7 +82,7 @@ class Loops:
         self, group: int | None, body: Callable[[Index, Vector | None], None], unrolled: int = 1
     ) -> None:
         """`body(begin, mask)` for every vector along a group of axes, or once without one. The body
-        computes each member so many times as it is unrolled.
+        computes each member as many times as it is unrolled.
 
             for i in first, first + LANES … up to the last whole vector: body(i, no mask)
             if elements are left: body(where they begin, a mask of the first so many lanes)
@@ -122,9 +122,9 @@ class Loops:
         code = self.code
         code.loop(first, extent, LANES, lambda i, _: body(i, code.first_lanes(code.sub(extent, i))))
 
-    def positions(self, found: dict[int, Index], inner: int | None, begin: Index) -> list[Position]:
+    def positions(self, where: dict[int, Index], inner: int | None, begin: Index) -> list[Position]:
         return [
-            Position(begin, 1 if self.code.lanes > 1 else 0) if g == inner else Position(found[g])
+            Position(begin, 1 if self.code.lanes > 1 else 0) if g == inner else Position(where[g])
             for g in range(len(self.groups))
         ]
 
@@ -140,11 +140,11 @@ class Loops:
         last = len(self.groups) - 1
         stores = self.kernel.stores
 
-        def row(found: dict[int, Index]) -> None:
+        def row(outer_at: dict[int, Index]) -> None:
             self.values.enter_row(self.code.place())
 
             def body(begin: Index, mask: Vector | None) -> None:
-                self.values.enter(self.positions(found, last, begin), mask)
+                self.values.enter(self.positions(outer_at, last, begin), mask)
                 self.store_all(stores)
 
             self.chunks(last if self.groups else None, body)

@@ -43,7 +43,7 @@ class Evaluator:
         self.fixed: dict[int, Vector] = {}  # results of folds, and what is computed from them only
         self.in_memory: set[Root] = set()  # of this kernel's own: read back, not computed again
         self.along_row: dict[int, str] = {}  # members in memory for this row only: where it begins
-        # What was read at places that the loops come back to, where somebody wants to keep it.
+        # What was read at places that the loops come back to, if it is to be kept.
         self.seen: dict[Any, Vector] | None = None
         self.before: list[Any] | None = None  # the place in front of the innermost loop
         self._rows: dict[Any, str] = {}
@@ -63,23 +63,23 @@ class Evaluator:
 
     def axis_positions(self) -> list[Position]:
         """Where the loops are, along each axis of the domain."""
-        found: dict[int, Position] = {}
+        by_axis: dict[int, Position] = {}
         for group, position in zip(self.groups, self.positions, strict=True):
             sizes = [self.frame.size(self.kernel.domain[axis]) for axis in group]
-            found |= dict(zip(group, self.unravel(position, sizes), strict=True))
-        return [found[axis] for axis in range(len(self.kernel.domain))]
+            by_axis |= dict(zip(group, self.unravel(position, sizes), strict=True))
+        return [by_axis[axis] for axis in range(len(self.kernel.domain))]
 
     def unravel(self, position: Position, sizes: Sequence[Index]) -> list[Position]:
         """A position in several axes read as one, along each of them."""
         longer = [i for i, size in enumerate(sizes) if size != 1]
         if len(longer) <= 1:
             return [position if i in longer else Position(0) for i in range(len(sizes))]
-        found: list[Position] = []
+        inner: list[Position] = []
         for size in reversed(sizes[1:]):
             if size in (0, 1):
-                found.append(Position(0))
+                inner.append(Position(0))
             elif position.uniform:
-                found.append(Position(self.code.mod(position.base, size)))
+                inner.append(Position(self.code.mod(position.base, size)))
                 position = Position(self.code.div(position.base, size))
             else:
                 lanes = self.at.lanes(position)
@@ -88,9 +88,9 @@ class Evaluator:
                 by = self.code.splat(str(size), int64) if by is None else by
                 whole = self.code.each("udiv {t} {0}, {1}", lanes, by)
                 rest = e.sub(lanes, e.mul(whole, by))
-                found.append(Position(0, 0, rest))
+                inner.append(Position(0, 0, rest))
                 position = Position(0, 0, whole)
-        return [position, *reversed(found)]
+        return [position, *reversed(inner)]
 
     # Values.
 
@@ -101,17 +101,17 @@ class Evaluator:
                 return known[number]
         node = self.program.node(number)
         if number in self.along_row:
-            found = self.read_along_row(number)
+            value = self.read_along_row(number)
         elif (number, 0) in self.in_memory:
-            found = self.read(StridedView((number, 0), 0, row_major(_shape(node))), _shape(node))
+            value = self.read(StridedView((number, 0), 0, row_major(_shape(node))), _shape(node))
         elif (number, COPY) in self.kernel.stores:
-            found = self.operand(number, _shape(node))
+            value = self.operand(number, _shape(node))
         elif isinstance(node.op.lower, Pick):
-            found = node.op.lower.element(LanePlaces(self, node))
+            value = node.op.lower.element(LanePlaces(self, node))
         else:
-            found = self.elementwise(node)
-        self.values[number] = found
-        return found
+            value = self.elementwise(node)
+        self.values[number] = value
+        return value
 
     def elementwise(self, node: Node) -> Vector:
         lower = node.op.lower
@@ -130,8 +130,8 @@ class Evaluator:
             assert lower.failure is not None
             assert lower.failure.refuses is not None
             self.fail(lower.failure.refuses(e, *operands), node, Position(0))
-        found: Vector = lower.emit(e, *operands, **node.params)
-        return self.cast(found, node.type.dtype)
+        emitted: Vector = lower.emit(e, *operands, **node.params)
+        return self.cast(emitted, node.type.dtype)
 
     def cast(self, x: Vector, dtype: DType) -> Vector:
         return x if x.dtype == dtype else Instructions(self.code, dtype).cast(x, dtype)
@@ -186,16 +186,16 @@ class Evaluator:
         pointer = self.row_pointer(key, self.frame.at(view, dtype), steps, dtype, inner)
         if inner is None or not moving:
             with self.code.writing(self.code.lines if self.before is None else self.before):
-                found = self.code.load_splat(pointer, dtype)
-            self._splats[key] = found
-            return found
+                elements = self.code.load_splat(pointer, dtype)
+            self._splats[key] = elements
+            return elements
         if self.seen is not None and key in self.seen:
             return self.seen[key]
         position = self.at.scale(self.positions[inner], self.frame.size(steps[inner]))
-        found = self.load(pointer, position, dtype, self.mask)
+        elements = self.load(pointer, position, dtype, self.mask)
         if self.seen is not None:
-            self.seen[key] = found
-        return found
+            self.seen[key] = elements
+        return elements
 
     def read_along_row(self, number: int) -> Vector:
         dtype = self.program.root_type((number, 0)).dtype

@@ -1,4 +1,4 @@
-"""Places: what ops that find elements by position are offered, as code around one evaluator."""
+"""Places: what ops that find elements by position are written with, as code of one evaluator."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def write_while(
     gather: str | None,
 ) -> None:
     """The function of a loop that ends by itself. Where the program has workers, `gather` is the
-    function by which one learns what went wrong with the others.
+    function that collects their failures.
     """
     control = Control(module, layout, program, number)
     _While(control, call_kernels, gather).write()
@@ -39,7 +39,7 @@ class _While:
         self.consts, self.carry = params["consts"], params["carry"]
         self.limit: int | None = params["max_steps"]
         types = self.body.graph.output_types()
-        self.sizes = [control.frame.size(byte_size(found)) for found in types]
+        self.sizes = [control.frame.size(byte_size(each)) for each in types]
         *slots, (flag, _) = control.kernel.scratch[: 2 * self.carry + 1]
         self.turns = [control.frame.word(slot, "ptr") for slot, _ in slots]
         self.flag = control.frame.word(flag, "ptr")
@@ -71,23 +71,23 @@ class _While:
                 c.set_slot(input_slot(program, self.consts + i), carried[i])
         self.call_kernels(code, self.test)
         held = code.let(f"load i8, ptr {self.flag}, align 1")
-        found = code.let(f"icmp ne i8 {held}, 0")
-        found = self.where_nothing_failed(found)
+        going = code.let(f"icmp ne i8 {held}, 0")
+        going = self.where_nothing_failed(going)
         if self.limit is None:
-            return found
-        over = code.let(f"and i1 {found}, {code.compare('sge', n, self.limit)}")
+            return going
+        over = code.let(f"and i1 {going}, {code.compare('sge', n, self.limit)}")
         c.frame.fail(over, c.node, n)
-        return code.let(f"xor i1 {found}, {over}")
+        return code.let(f"xor i1 {going}, {over}")
 
-    def where_nothing_failed(self, found: str) -> str:
-        """What comes of numbers that were refused need not end by itself."""
+    def where_nothing_failed(self, going: str) -> str:
+        """Whether to go on; not if something has failed: with such numbers it might never end."""
         code = self.c.code
         if not self.c.frame.layout.failing:
-            return found
+            return going
         if self.gather is not None:
             code.do(f"call void @{self.gather}(ptr %frame)")
         good = code.compare("eq", word(code, STATUS), 0)
-        return code.let(f"and i1 {found}, {good}")
+        return code.let(f"and i1 {going}, {good}")
 
     def step(self, n: Index, carried: list[str]) -> list[str]:
         c, code = self.c, self.c.code

@@ -17,7 +17,7 @@ class RowLoops(LaneFolds):
     sums_down: Mapping[int, str]  # of each sum down the rows: where those of this block begin
 
     def body(self) -> None:
-        """Row by row, as often along each as folds follow from one another.
+        """Row by row, along each as often as folds depend on one another.
 
         for each row:
             for depth in 0 … deepest:  # of a member: how many folds lie behind it in turn
@@ -37,13 +37,13 @@ class RowLoops(LaneFolds):
         depths = self.program.depths(self.kernel)
         deepest = max(depths[i] + (i in self.folds) for i in self.kernel.members)
 
-        def row(found: dict[int, Index]) -> None:
+        def row(outer_at: dict[int, Index]) -> None:
             self.values.fixed = {}
             self.values.in_memory = set()
             self.values.along_row = {}
             for depth in range(deepest + 1):
-                self.finish_row(found, last, depths, depth)
-                self.row_loop(found, last, depths, depth)
+                self.finish_row(outer_at, last, depths, depth)
+                self.row_loop(outer_at, last, depths, depth)
 
         outer = [g for g in range(len(self.groups)) if g not in inner]
         if self.kernel.down:
@@ -94,7 +94,7 @@ class RowLoops(LaneFolds):
         code.store(self.combine(number, code.load(place, dtype), self.element(number)), place)
 
     def row_in_parts(self, last: int) -> None:
-        """One long row: workers add up parts of it. `end_of_parts` adds what these come to.
+        """One long row: workers add up parts of it. `write_end_of_parts` adds up their sums.
 
         for each part in this chunk: partial[part] = its sums, by groups of blocks
         """
@@ -130,7 +130,7 @@ class RowLoops(LaneFolds):
         return code.let(f"getelementptr i8, ptr {room}, i64 {code.mul(number, LANES * 8)}")
 
     def write_end_of_parts(self, name: str) -> None:
-        """void(frame): the function that ends a row in parts. It adds up what the parts came to, in
+        """void(frame): the function that ends a row in parts. It adds up the sums of the parts, in
         the order in which a single worker does.
 
             sums = identities
@@ -169,13 +169,13 @@ class RowLoops(LaneFolds):
         vector = vector_group(self.kernel, self.groups)
         assert vector is not None
 
-        def body(found: dict[int, Index], begin: Index, mask: Vector | None) -> None:
+        def body(outer_at: dict[int, Index], begin: Index, mask: Vector | None) -> None:
             remembered: list[dict[int, Vector]] = [{} for _ in range(count)]
             self.values.fixed, self.values.in_memory = {}, set()
             self.values.seen = {}
 
             def at(r: int) -> None:
-                self.values.enter(self.positions(found | {last: r}, vector, begin), mask)
+                self.values.enter(self.positions(outer_at | {last: r}, vector, begin), mask)
                 self.values.values = remembered[r]
 
             for number in self.kernel.members:
@@ -193,9 +193,9 @@ class RowLoops(LaneFolds):
                 full = [root for root in self.kernel.stores if r == 0 or self.is_full(root[0])]
                 self.store_all(full)
 
-        def row(found: dict[int, Index]) -> None:
+        def row(outer_at: dict[int, Index]) -> None:
             self.values.enter_row(self.code.place())
-            self.chunks(vector, lambda begin, mask: body(found, begin, mask), count)
+            self.chunks(vector, lambda begin, mask: body(outer_at, begin, mask), count)
 
         self.nest([g for g in range(len(self.groups)) if g not in (last, vector)], row)
 
@@ -213,7 +213,7 @@ class RowLoops(LaneFolds):
 
     def finish_row(
         self,
-        found: dict[int, Index],
+        outer_at: dict[int, Index],
         last: int,
         depths: dict[int, int],
         depth: int,
@@ -224,7 +224,7 @@ class RowLoops(LaneFolds):
         """
         values = self.values
         values.enter_row(self.code.place())
-        values.enter(self.positions(found | {last: 0}, None, 0), None)
+        values.enter(self.positions(outer_at | {last: 0}, None, 0), None)
         for number in self.kernel.members:
             if self.is_full(number) or number in self.kernel.down:
                 continue
@@ -237,7 +237,7 @@ class RowLoops(LaneFolds):
                 self.store((number, 0), value)
 
     def row_loop(
-        self, found: dict[int, Index], last: int, depths: dict[int, int], depth: int
+        self, outer_at: dict[int, Index], last: int, depths: dict[int, int], depth: int
     ) -> None:
         """Go along the row once.
 
@@ -262,7 +262,7 @@ class RowLoops(LaneFolds):
         }
 
         def body(begin: Index, mask: Vector | None) -> list[Vector]:
-            self.values.enter(self.positions(found, last, begin), mask)
+            self.values.enter(self.positions(outer_at, last, begin), mask)
             self.store_all(stores)
             for i, pointer in kept.items():
                 self.values.store_along_row(i, pointer)
@@ -272,7 +272,7 @@ class RowLoops(LaneFolds):
 
         extent = self.extents[last]
         if not stores and not kept and not down:
-            at = self.positions(found | {last: 0}, None, 0)
+            at = self.positions(outer_at | {last: 0}, None, 0)
             extent = self.unless_idle(folds, at, None, extent)
         results = self.fold_lanes(extent, folds, body)
         self.values.fixed |= dict(zip(folds, results, strict=True))

@@ -1,7 +1,7 @@
 """Alike functions differ only in numbers: in words of the frame, in sizes and strides.
 
-The layers of a network, the parameters of an optimizer and the steps of a loop in Python often come
-to such functions. They are compiled once: the numbers that differ are arguments, and so are
+The layers of a network, the parameters of an optimizer and the steps of a loop in Python often
+become such functions. They are compiled once: the numbers that differ are arguments, and so are
 functions they hand on.
 """
 
@@ -69,8 +69,8 @@ def share_alike(functions: list[str]) -> list[str]:
             body = text[head.end() :]
             handed = _HANDED.findall(body) if _HANDS in body else []
             form, numbers = _taken_apart(_HANDED.sub("@", body) if handed else body, lines)
-            found = _Function(place, head[0], head[1], body, numbers, handed)
-            alike.setdefault((found.params, form), []).append(found)
+            function = _Function(place, head[0], head[1], body, numbers, handed)
+            alike.setdefault((function.params, form), []).append(function)
     out = list(functions)
     shared: list[str] = []
     for group in alike.values():
@@ -84,16 +84,16 @@ def share_alike(functions: list[str]) -> list[str]:
 
 
 def _with_a_like(functions: list[str]) -> list[int]:
-    """Where functions stand that may be alike with another: they are the same without digits. That
-    is quickly seen, and most functions of a small program are like no other.
+    """The places of functions that may be like another one: without digits they are the same. This
+    test is quick, and most functions of a small program are like no other.
     """
-    found: dict[str, list[int]] = {}
+    by_form: dict[str, list[int]] = {}
     for place, text in enumerate(functions):
         if len(text) > SHORTEST:
             body = text[text.find("{") :]
             body = _HANDED.sub("@", body) if _HANDS in body else body
-            found.setdefault(body.translate(_NO_DIGITS), []).append(place)
-    return sorted(place for places in found.values() if len(places) > 1 for place in places)
+            by_form.setdefault(body.translate(_NO_DIGITS), []).append(place)
+    return sorted(place for places in by_form.values() if len(places) > 1 for place in places)
 
 
 def _taken_apart(body: str, known: dict[str, tuple[str, list[str]]]) -> tuple[str, list[str]]:
@@ -103,9 +103,9 @@ def _taken_apart(body: str, known: dict[str, tuple[str, list[str]]]) -> tuple[st
     for line in body.split("\n"):
         if line not in known:
             known[line] = _line_taken_apart(line)
-        rest, found = known[line]
+        rest, of_line = known[line]
         form.append(rest)
-        numbers += found
+        numbers += of_line
     return "\n".join(form), numbers
 
 
@@ -116,8 +116,8 @@ def _line_taken_apart(line: str) -> tuple[str, list[str]]:
 
 
 def _with_numbers(body: str, change: Callable[[str], str]) -> str:
-    def line(found: re.Match[str]) -> str:
-        return _NUMBER.sub(lambda number: change(number[0]), found[0])
+    def line(match: re.Match[str]) -> str:
+        return _NUMBER.sub(lambda number: change(number[0]), match[0])
 
     return _OPEN.sub(line, body)
 
@@ -132,23 +132,23 @@ def _shared(name: str, group: list[_Function]) -> tuple[str, list[str]]:
     own = _HANDED.sub(lambda given: others.get(next(functions), given[0]), first.body)
     own = _with_numbers(own, lambda number: names.get(next(rest), number))
     typed = [("i64", names), ("ptr", others)]
-    more = [f"{kind} {each}" for kind, found in typed for each in found.values()]
+    more = [f"{kind} {each}" for kind, named in typed for each in named.values()]
     attributes = own.partition("{")[0]
     calls = []
     for n, each in enumerate(group):
-        given = [f"{kind} {column[n]}" for kind, found in typed for column in found]
+        given = [f"{kind} {column[n]}" for kind, named in typed for column in named]
         call = f"  call void @{name}({', '.join((first.params, *given))})\n"
         calls.append(f"{each.head}{attributes}{{\n{call}  ret void\n}}\n")
     return f"define internal void @{name}({', '.join((first.params, *more))}){own}", calls
 
 
 def _changing(columns: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """What is not the same in all functions; what changes alike, once."""
+    """The columns that are not the same in all functions, each once."""
     return list(dict.fromkeys(column for column in columns if len(set(column)) > 1))
 
 
 def called_directly(functions: list[str]) -> list[str]:
-    """The same without functions that only call another: who calls them calls that.
+    """The same without functions that only call another: their callers call that one.
 
     >>> only = "define internal void @f(ptr %frame) #0 {\\n"
     >>> only += "  call void @alike0(ptr %frame, i64 5)\\n  ret void\\n}\\n"
@@ -158,14 +158,14 @@ def called_directly(functions: list[str]) -> list[str]:
     >>> print(*called_directly([other, only, "  call void @g(ptr %frame)\\n"]), end="")
       call void @alike0(ptr %frame, i64 5)
     """
-    found = [_ONLY_CALLS.fullmatch(text) for text in functions]
-    calls = {each[1]: each[2] for each in found if each}
-    for name, call in calls.items():  # who is called may only call another itself
+    matches = [_ONLY_CALLS.fullmatch(text) for text in functions]
+    calls = {each[1]: each[2] for each in matches if each}
+    for name, call in calls.items():  # the callee may itself only call another
         while (inner := _CALL.fullmatch(call)) and inner[1] in calls:
             call = calls[inner[1]]
         calls[name] = call
     used = {name[1:] for text in functions if _HANDS in text for name in _HANDED.findall(text)}
-    left = (t for t, each in zip(functions, found, strict=True) if not each or each[1] in used)
+    left = (t for t, each in zip(functions, matches, strict=True) if not each or each[1] in used)
     return [
         _CALL.sub(lambda call: calls.get(call[1], call[0]), text) if _CALLS in text else text
         for text in left

@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 def uninterrupted(compute: Callable[[], T]) -> T:
-    """What is computed, where no handler of a signal comes between: they run in the main thread,
-    and may raise where llvmlite has taken its lock and not yet seen to its release, or freed some
-    memory and not yet noted it.
+    """The result of a computation that no signal handler interrupts. Handlers run in the main
+    thread, and may raise where llvmlite has taken its lock and not yet made sure that it is
+    released, or has freed memory and not yet noted it.
     """
     if threading.current_thread() is not threading.main_thread():
         return compute()
@@ -22,8 +22,8 @@ def uninterrupted(compute: Callable[[], T]) -> T:
 
 
 class Beside(Generic[T]):
-    """Begins at once; `result` waits for it, and so does a fork. Where there is no thread to be
-    had, it computes then.
+    """A computation that begins at once; `result` waits for it, and so does a fork. Where no thread
+    can be started, `result` computes.
 
     >>> Beside(lambda: 6 * 7).result()
     42
@@ -31,7 +31,7 @@ class Beside(Generic[T]):
 
     def __init__(self, compute: Callable[[], T]) -> None:
         self._compute = compute
-        self._found: list[T] = []
+        self._results: list[T] = []
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = threading.Thread(target=self._run)
         door.admit()
@@ -47,7 +47,7 @@ class Beside(Generic[T]):
     def _run(self) -> None:
         door.belong()
         try:
-            self._found.append(self._compute())
+            self._results.append(self._compute())
         except BaseException as error:
             self._error = error
         finally:
@@ -64,6 +64,6 @@ class Beside(Generic[T]):
             self._thread.join()
         if self._error is not None:
             raise self._error
-        if not self._found:  # no thread, or this process was forked without it
-            self._found.append(self._compute())
-        return self._found[0]
+        if not self._results:  # no thread, or this process was forked without it
+            self._results.append(self._compute())
+        return self._results[0]

@@ -11,7 +11,8 @@ import re
 from collections.abc import Collection
 
 LARGE = 20_000  # characters of a module that is worth taking apart
-# How the names of common functions begin, up to what is made, and kept, together.
+# How the names of common functions begin. Those with the same beginning are made, and kept,
+# together.
 _FAMILY = re.compile(
     r"(?:gemm_[a-z0-9]+(?:_blocks|_matrix|_thin|_dot)?|convolution_[a-z0-9]+(?:_space|_window)?|linalg)(?=_|$)"
 )
@@ -32,9 +33,9 @@ def split(text: str) -> tuple[str, tuple[str, ...]]:
     head, *functions = re.split(r"^(?=define )", text, flags=re.MULTILINE)
     families: dict[str, set[int]] = {}
     for i, function in enumerate(functions):
-        found = _FAMILY.match(_name(function))
-        if found:
-            families.setdefault(found[0], set()).add(i)
+        family = _FAMILY.match(_name(function))
+        if family:
+            families.setdefault(family[0], set()).add(i)
     if not families:
         return text, ()
     rest = [i for i in range(len(functions)) if not any(i in each for each in families.values())]
@@ -94,8 +95,8 @@ def _declared(functions: list[str], part: Collection[int], body: str) -> str:
 
 
 def _name(line: str) -> str:
-    found = _NAME.search(line)
-    return found[1] if found else ""
+    match = _NAME.search(line)
+    return match[1] if match else ""
 
 
 def _declaration(function: str) -> str:

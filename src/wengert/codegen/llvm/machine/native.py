@@ -35,10 +35,10 @@ PLAIN_OPTIONS = {**OPTIONS, "opt": 0}  # for modules of plain functions
 
 
 class _Machines(threading.local):
-    """LLVM works for one thread at a time with each of them."""
+    """Target machines, of which each thread has its own: LLVM uses one in one thread at a time."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[Target, bool], Any] = {}
+        self.by_target: dict[tuple[Target, bool], Any] = {}
 
 
 _machines = _Machines()
@@ -51,10 +51,10 @@ def machine_for(target: Target, plain: bool = False) -> Any:
         ending.pass_or_stay()
     target = replace(target, width=LANES)  # the width of pieces is a matter of the text alone
     key = target, plain
-    if key not in _machines.found:
+    if key not in _machines.by_target:
         options = PLAIN_OPTIONS if plain else OPTIONS
-        _machines.found[key] = uninterrupted(lambda: _new_machine(target, options))
-    return _machines.found[key]
+        _machines.by_target[key] = uninterrupted(lambda: _new_machine(target, options))
+    return _machines.by_target[key]
 
 
 def _new_machine(target: Target, options: dict[str, Any]) -> Any:
@@ -82,8 +82,8 @@ def machine() -> dict[str, str]:
 
 def complete(text: str, target: Target | None = None) -> str:
     """The text of a module with what LLVM wants to know before and after it."""
-    found = machine_for(target or host())
-    head = f'target triple = "{found.triple}"\ntarget datalayout = "{found.target_data}"\n'
+    generator = machine_for(target or host())
+    head = f'target triple = "{generator.triple}"\ntarget datalayout = "{generator.target_data}"\n'
     # Vectors are as wide as the text says: no preference of the CPU's for narrower ones.
     foot = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }'
     return head + text + foot + "\n"
@@ -98,12 +98,12 @@ def assembly(text: str, target: Target | None = None) -> str:
     """The machine code of a module, to read."""
     if ending.near:
         ending.pass_or_stay()
-    found = target or host()
+    chosen = target or host()
 
     def emitted() -> str:
-        module = _parsed(text, found)
+        module = _parsed(text, chosen)
         with off:
-            return str(machine_for(found).emit_assembly(module))
+            return str(machine_for(chosen).emit_assembly(module))
 
     with door:
         return uninterrupted(emitted)
@@ -114,10 +114,10 @@ def make_object(text: str, target: Target | None = None) -> bytes:
     """A module as an object file."""
     if ending.near:
         ending.pass_or_stay()
-    found = target or host()
+    chosen = target or host()
     with door:
         return uninterrupted(
-            lambda: _emitted(machine_for(found, is_plain(text)), _parsed(text, found))
+            lambda: _emitted(machine_for(chosen, is_plain(text)), _parsed(text, chosen))
         )
 
 
@@ -177,13 +177,13 @@ class _Common:
     def begin(self, text: str, make: Make) -> Beside[bytes]:
         key = text, make
         with self._lock:
-            found = self._made.pop(key, None)
-            if found is None or found.failed:
-                found = Beside(partial(make, text))
-            self._made[key] = found
+            begun = self._made.pop(key, None)
+            if begun is None or begun.failed:
+                begun = Beside(partial(make, text))
+            self._made[key] = begun
             if len(self._made) > self.MOST:
                 del self._made[next(iter(self._made))]
-        return found
+        return begun
 
 
 _common = _Common()
@@ -212,7 +212,7 @@ class Native:
         for name in names:
             builder.export_symbol(name)
         self._library = builder.link(jit, "program")
-        # Each has what must go after it, in whatever way they go.
+        # Each refers to what must be freed after it, in whatever way they are freed.
         self._library.linker, jit.machine = jit, machine
         self._addresses = {name: self._library[name] for name in names}
 
@@ -225,7 +225,9 @@ class Native:
 
     @ending.whole
     def __del__(self, door: Door = door, ending: Ending = ending) -> None:  # modules may be gone
-        if ending.near:  # a thread that is gone may hold the door, and one be in this very code
+        if (
+            ending.near
+        ):  # a thread that is gone may hold the door, or have stopped in this very code
             ending.abandon(self.__dict__)
             return
         with door:

@@ -1,6 +1,6 @@
-"""Strength reduction: LLVM writes the addresses in loops anew, as sums from turn to turn. For code
-that is written as ours is this gains nothing (where it would, the text has such sums already), and
-it takes a fifth of LLVM's time.
+"""Strength reduction: LLVM rewrites the addresses in loops as sums from turn to turn. For code that
+is written as ours is, this gains nothing (where it would, the text has such sums already), and it
+takes a fifth of LLVM's time.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ SWITCHED = llvm.llvm_version_info[0] in _KNOWN
 class _Off:
     """`with off:` surrounds the making of machine code without strength reduction.
 
-    The switch is one for the process, in which others may use LLVM, too. So it is set by the first
-    to come in and set back by the last to leave: whoever makes machine code at another time, as
-    Numba does, finds LLVM as it was. When it changes, nobody inside is making any.
+    The process has one switch, and others in it may use LLVM, too. So it is set by the first thread
+    that enters and set back by the last that leaves: code that is made at another time, such as
+    Numba's, is made by LLVM as it was. When the switch changes, no thread inside is making code.
     """
 
     def __init__(self) -> None:

@@ -71,9 +71,9 @@ def reduced(e: Arithmetic, x: Vector) -> tuple[Vector, Vector, Vector]:
     def fast() -> tuple[str, ...]:
         return (*quadrant.parts, *head.parts, *rest.parts)
 
-    found = code.either(e.any_lane(huge), kinds, slow, fast)
+    names = code.either(e.any_lane(huge), kinds, slow, fast)
     n = code.pieces
-    parts = (tuple(found[k : k + n]) for k in (0, n, 2 * n))
+    parts = (tuple(names[k : k + n]) for k in (0, n, 2 * n))
     dtypes = (quadrant.dtype, x.dtype, x.dtype)
     first, second, third = (Vector(p, d) for p, d in zip(parts, dtypes, strict=True))
     return first, second, third
@@ -159,20 +159,20 @@ def _fixed_point(e: Arithmetic, x: Vector) -> tuple[str, str, str]:
         at = let(f"getelementptr i64, ptr @{_TABLE}, i64 {let(f'add i64 {word}, {k}')}")
         words.append(let(f"load i64, ptr {at}, align 8"))
     wide = let(f"zext i64 {m} to i128")
-    carry, found = "0", []
+    carry, limbs = "0", []
     for k in (2, 1, 0):
         operands = (("i64", words[k]), ("i64", words[k + 1]), ("i64", shift))
         window = let(f"zext i64 {code.call('llvm.fshl.i64', 'i64', *operands)} to i128")
         product = let(f"add i128 {let(f'mul i128 {wide}, {window}')}, {carry}")
         carry = let(f"lshr i128 {product}, 64")
-        found.append(let(f"trunc i128 {product} to i64"))
-    high = let(f"shl i128 {let(f'zext i64 {found[2]} to i128')}, 64")
-    turns = let(f"or i128 {high}, {let(f'zext i64 {found[1]} to i128')}")  # x · 2/π mod 4, · 2¹²⁶
+        limbs.append(let(f"trunc i128 {product} to i64"))
+    high = let(f"shl i128 {let(f'zext i64 {limbs[2]} to i128')}, 64")
+    turns = let(f"or i128 {high}, {let(f'zext i64 {limbs[1]} to i128')}")  # x · 2/π mod 4, · 2¹²⁶
     nearest = let(f"lshr i128 {let(f'add i128 {turns}, {2**125}')}, 126")
     fraction = let(f"shl i128 {turns}, 2")  # signed: the nearest quadrant is taken off
     negative = let(f"icmp slt i128 {fraction}, 0")
     magnitude = let(f"select i1 {negative}, i128 {let(f'sub i128 0, {fraction}')}, i128 {fraction}")
-    # All this was for |x|.
+    # So far this is the result for |x|.
     below = let(f"icmp slt i64 {bits}, 0")
     quadrant = let(f"trunc i128 {nearest} to i64")
     quadrant = let(f"select i1 {below}, i64 {let(f'sub i64 0, {quadrant}')}, i64 {quadrant}")

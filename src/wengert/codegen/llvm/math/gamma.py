@@ -1,4 +1,4 @@
-"""log Γ and its first derivative, in float64; the higher ones are in `math_polygamma`.
+"""log Γ and its first derivative, in float64; the higher ones are in `polygamma`.
 
 Large arguments have an asymptotic series. Small ones step down to [1, 2] by Γ(x + 1) = x Γ(x),
 where there is a polynomial, and negative ones are reflected: Γ(x) Γ(1 - x) = π / sin πx.
@@ -61,17 +61,17 @@ def lgamma(e: Arithmetic, x: Vector) -> Vector:
     """
     one = e.const(1)
     negative = e.lt(x, e.const(0))
-    found = _lgamma_of_positive(e, e.select(negative, e.sub(one, x), x))
+    of_positive = _lgamma_of_positive(e, e.select(negative, e.sub(one, x), x))
 
     def reflected() -> tuple[str, ...]:
         distance = from_integer(e, x)
         sine, _ = of_half_turns(e, distance)
-        below = e.sub(e.sub(e.const(math.log(pi)), log(e, e.abs(sine))), found)
+        below = e.sub(e.sub(e.const(math.log(pi)), log(e, e.abs(sine))), of_positive)
         pole = e.or_(e.eq(distance, e.const(0)), e.eq(x, e.const(-inf)))
         below = e.select(pole, e.const(inf), below)
-        return e.select(negative, below, found).parts
+        return e.select(negative, below, of_positive).parts
 
-    return where_any(e, negative, reflected, found)
+    return where_any(e, negative, reflected, of_positive)
 
 
 def where_any(
@@ -80,8 +80,8 @@ def where_any(
     """What `rare` computes if any lane of the mask holds, else the usual."""
     code = e.code
     kinds = [code.type(usual.dtype)] * code.pieces
-    found = code.either(e.any_lane(mask), kinds, rare, lambda: usual.parts)
-    return Vector(tuple(found), usual.dtype)
+    parts = code.either(e.any_lane(mask), kinds, rare, lambda: usual.parts)
+    return Vector(tuple(parts), usual.dtype)
 
 
 def from_integer(e: Arithmetic, x: Vector) -> Vector:
@@ -129,17 +129,17 @@ def digamma(e: Arithmetic, x: Vector) -> Vector:
     Error below 6 ulp for x > 0 (1 in float32); for x < 0 that of the terms that make it up.
     """
     negative = e.lt(x, e.const(0))
-    found = _digamma_of_positive(e, e.select(negative, e.sub(e.const(1), x), x))
+    of_positive = _digamma_of_positive(e, e.select(negative, e.sub(e.const(1), x), x))
 
     def reflected() -> tuple[str, ...]:
         # ψ(1 - x) - ψ(x) = π cot πx
         distance = from_integer(e, x)
         sine, cosine = of_half_turns(e, distance)
-        below = e.sub(found, e.div(e.mul(e.const(pi), cosine), sine))
+        below = e.sub(of_positive, e.div(e.mul(e.const(pi), cosine), sine))
         below = e.select(e.eq(distance, e.const(0)), e.const(nan), below)
-        return e.select(negative, below, found).parts
+        return e.select(negative, below, of_positive).parts
 
-    return where_any(e, negative, reflected, found)
+    return where_any(e, negative, reflected, of_positive)
 
 
 def _digamma_of_positive(e: Arithmetic, x: Vector) -> Vector:

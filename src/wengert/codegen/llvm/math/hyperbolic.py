@@ -41,8 +41,8 @@ def tanh(e: Arithmetic, x: Vector) -> Vector:
     size = e.abs(x)
     limit = e.const(9.09 if x.dtype.itemsize == 4 else 20.0, x.dtype)  # 1 is the nearest beyond
     size = e.select(e.gt(size, limit), limit, size)
-    found = piecewise(e, size, TANH) if x.dtype.itemsize == 4 else _tanh_double(e, size)
-    return e.copysign(found, x)
+    of_size = piecewise(e, size, TANH) if x.dtype.itemsize == 4 else _tanh_double(e, size)
+    return e.copysign(of_size, x)
 
 
 def _tanh_double(e: Arithmetic, x: Vector) -> Vector:
@@ -57,10 +57,10 @@ def _tanh_double(e: Arithmetic, x: Vector) -> Vector:
     bottom = e.fma(scale, p, above)
     rest = e.fma(scale, p, e.sub(above, bottom))
     inverse = e.div(one, bottom)
-    found = _quotient(e, top, bottom, rest, inverse)
+    near = _quotient(e, top, bottom, rest, inverse)
     # Farther out both sums begin to lose the 1, and 1 - 2 / (exp(2x) + 1) does not.
     return e.select(
-        e.gt(x, e.const(0.75, x.dtype)), e.fma(inverse, e.const(-2, x.dtype), one), found
+        e.gt(x, e.const(0.75, x.dtype)), e.fma(inverse, e.const(-2, x.dtype), one), near
     )
 
 
@@ -106,9 +106,9 @@ def sinh(e: Arithmetic, x: Vector) -> Vector:
     bottom = e.add(t, one)
     rest = e.add(e.sub(one, bottom), t)
     ratio = _quotient(e, t, bottom, rest, e.div(one, bottom))
-    found = e.fma(ratio, e.const(0.5, x.dtype), half)
+    of_size = e.fma(ratio, e.const(0.5, x.dtype), half)
     tiny = e.lt(e.abs(x), e.const(2.0**-60, x.dtype))
-    return e.select(tiny, x, e.copysign(found, x))
+    return e.select(tiny, x, e.copysign(of_size, x))
 
 
 @in_double
@@ -149,8 +149,8 @@ def acosh(e: Arithmetic, x: Vector) -> Vector:
     lost = e.fma(t, t, e.sub(twice, square))
     lost = e.div(e.add(e.fma(e.neg(root), root, square), lost), e.add(root, root))
     lost = e.select(e.gt(t, e.const(0, x.dtype)), lost, e.const(0, x.dtype))
-    found = _log1p_of_two(e, x, root, t, lost)
-    return e.select(e.ge(x, one), found, e.const(math.nan, x.dtype))
+    logarithm = _log1p_of_two(e, x, root, t, lost)
+    return e.select(e.ge(x, one), logarithm, e.const(math.nan, x.dtype))
 
 
 def _log1p_of_two(
@@ -175,6 +175,6 @@ def atanh(e: Arithmetic, x: Vector) -> Vector:
     back = e.neg(ratio)
     left = e.mul(e.fma(back, rest, e.fma(back, bottom, twice)), inverse)
     half = e.mul(log1p_of_sum(e, ratio, left), e.const(0.5, x.dtype))
-    found = e.select(e.eq(size, one), e.const(math.inf, x.dtype), half)
-    found = e.select(e.gt(size, one), e.const(math.nan, x.dtype), found)
-    return e.copysign(found, x)
+    of_size = e.select(e.eq(size, one), e.const(math.inf, x.dtype), half)
+    of_size = e.select(e.gt(size, one), e.const(math.nan, x.dtype), of_size)
+    return e.copysign(of_size, x)

@@ -141,13 +141,13 @@ def _sum(e: Arithmetic, k: Vector, f: Vector, rest: Vector | None = None) -> Vec
     return e.add(top, e.add(e.add(e.sub(start, top), f), tail))
 
 
-def _with_ends(e: Arithmetic, x: Vector, found: Vector) -> Vector:
+def _with_ends(e: Arithmetic, x: Vector, logarithm: Vector) -> Vector:
     """-inf at 0, NaN below, inf at inf."""
     dtype = x.dtype
     zero, infinity = e.const(0, dtype), e.const(math.inf, dtype)
     outside = e.select(e.eq(x, zero), e.const(-math.inf, dtype), e.const(math.nan, dtype))
-    found = e.select(e.eq(x, infinity), infinity, found)
-    return e.select(e.gt(x, zero), found, outside)
+    logarithm = e.select(e.eq(x, infinity), infinity, logarithm)
+    return e.select(e.gt(x, zero), logarithm, outside)
 
 
 def log(e: Arithmetic, x: Vector) -> Vector:
@@ -185,9 +185,9 @@ def log1p_of_sum(
         rest = e.select(large_x, e.const(0, dtype), rest)
     if doubled is not None:
         k = e.select(doubled, e.add(k, one), k)
-    found = _with_ends(e, total, _sum(e, k, f, rest))
+    usual = _with_ends(e, total, _sum(e, k, f, rest))
     tiny = e.lt(e.abs(x), e.const(2.0**-60, dtype))  # keeps the sign of 0
-    return e.select(tiny, x, found)
+    return e.select(tiny, x, usual)
 
 
 def _in_base(e: Arithmetic, x: Vector, base: _Base) -> Vector:

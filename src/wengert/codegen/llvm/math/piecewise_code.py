@@ -38,10 +38,10 @@ def piecewise(e: Arithmetic, x: Vector, table: Pieces) -> Vector:
     height = e.fma(x, e.const(table.pieces, x.dtype), e.const(base, x.dtype))
     place = e.from_bits(e.lshr(e.bits(height), 23 - bits)) if bits < 23 else height
     step = e.sub(x, e.look_up(table.centers, place))
-    found, *others, start = (e.look_up(each, place) for each in table.powers)
+    total, *others, start = (e.look_up(each, place) for each in table.powers)
     for each in others:
-        found = e.fma(found, step, each)
+        total = e.fma(total, step, each)
     if table.from_x:
         second = base * (1 + 2.0**-bits)  # where the second piece begins
         start = e.select(e.lt(height, e.const(second, x.dtype)), x, start)
-    return e.fma(found, step, start)
+    return e.fma(total, step, start)

@@ -34,7 +34,7 @@ def polygamma(e: Arithmetic, n: Vector, x: Vector) -> Vector:
     order = e.max(n, e.const(1, int64))
     positive = e.gt(x, zero)
     total = _sum(e, order, e.select(positive, x, e.sub(e.const(1), x)))
-    found = e.select(even, e.neg(total), total)
+    derivative = e.select(even, e.neg(total), total)
 
     def reflected() -> tuple[str, ...]:
         f = from_integer(e, x)
@@ -48,12 +48,14 @@ def polygamma(e: Arithmetic, n: Vector, x: Vector) -> Vector:
         # Halfway between integers and n even, all but S(1 - x) cancels: exactly, then.
         halfway = e.and_(even, e.eq(size, e.const(0.5)))
         below = e.select(halfway, e.neg(total), below)
-        return e.select(positive, found, below).parts
+        return e.select(positive, derivative, below).parts
 
-    found = where_any(e, e.le(x, zero), reflected, found)
+    derivative = where_any(e, e.le(x, zero), reflected, derivative)
     first = e.eq(n, e.const(0, int64))
-    found = where_any(e, first, lambda: e.select(first, digamma(e, x), found).parts, found)
-    return e.select(e.lt(n, e.const(0, int64)), e.const(nan), found)
+    derivative = where_any(
+        e, first, lambda: e.select(first, digamma(e, x), derivative).parts, derivative
+    )
+    return e.select(e.lt(n, e.const(0, int64)), e.const(nan), derivative)
 
 
 def _sum(e: Arithmetic, n: Vector, x: Vector) -> Vector:
@@ -113,8 +115,8 @@ def _first_terms(e: Arithmetic, n: Vector, x: Vector, start: Vector) -> tuple[Ve
 
     kind = code.type(float64)
     carry = [(kind, part) for part in (*e.const(0).parts, *x.parts)]
-    found = code.loop(0, count, 1, body, carry)
-    return Vector(tuple(found[:pieces]), float64), Vector(tuple(found[pieces:]), float64)
+    parts = code.loop(0, count, 1, body, carry)
+    return Vector(tuple(parts[:pieces]), float64), Vector(tuple(parts[pieces:]), float64)
 
 
 def _whole_power(e: Arithmetic, x: Vector, n: Vector) -> Vector:
@@ -125,16 +127,16 @@ def _whole_power(e: Arithmetic, x: Vector, n: Vector) -> Vector:
     bit, none = e.const(1, int64), e.const(0, int64)
 
     def body(_: Index, carried: list[str]) -> tuple[str, ...]:
-        found, square = (Vector(tuple(carried[k : k + pieces]), float64) for k in (0, pieces))
+        power, square = (Vector(tuple(carried[k : k + pieces]), float64) for k in (0, pieces))
         left = Vector(tuple(carried[2 * pieces :]), int64)
         odd = e.ne(e.and_(left, bit), none)
-        found = e.select(odd, e.mul(found, square), found)
-        return (*found.parts, *e.mul(square, square).parts, *e.lshr(left, 1).parts)
+        power = e.select(odd, e.mul(power, square), power)
+        return (*power.parts, *e.mul(square, square).parts, *e.lshr(left, 1).parts)
 
     carry = [(code.type(float64), part) for part in (*e.const(1).parts, *x.parts)]
     carry += [(code.type(int64), part) for part in n.parts]
-    found = code.loop(0, code.sub(64, zeros), 1, body, carry)
-    return Vector(tuple(found[:pieces]), float64)
+    parts = code.loop(0, code.sub(64, zeros), 1, body, carry)
+    return Vector(tuple(parts[:pieces]), float64)
 
 
 def _remaining_terms(e: Arithmetic, n: Vector, y: Vector) -> Vector:
@@ -158,12 +160,12 @@ def _factorial_over_power(e: Arithmetic, n: Vector, x: Vector) -> Vector:
     order = e.cast(n, float64)
 
     def body(i: Index, carried: list[str]) -> tuple[str, ...]:
-        found = Vector(tuple(carried), float64)
+        so_far = Vector(tuple(carried), float64)
         factor = e.cast(code.splat(str(i), int64), float64)
-        return e.select(e.lt(factor, order), e.mul(found, e.div(factor, x)), found).parts
+        return e.select(e.lt(factor, order), e.mul(so_far, e.div(factor, x)), so_far).parts
 
     carry = [(code.type(float64), part) for part in e.div(e.const(1), x).parts]
-    found = Vector(tuple(code.loop(1, limit, 1, body, carry)), float64)
+    quotient = Vector(tuple(code.loop(1, limit, 1, body, carry)), float64)
 
     def by_stirling() -> tuple[str, ...]:
         # √(2π / n) (n / e)ⁿ exp(1/12n - 1/360n³) / xⁿ
@@ -172,6 +174,6 @@ def _factorial_over_power(e: Arithmetic, n: Vector, x: Vector) -> Vector:
         power = e.mul(order, e.sub(log(e, e.div(order, x)), e.const(1)))
         root = e.sqrt(e.mul(e.const(2 * pi), inverse))
         large = e.mul(root, exp(e, e.fma(series, inverse, power)))
-        return e.select(many, large, found).parts
+        return e.select(many, large, quotient).parts
 
-    return where_any(e, many, by_stirling, found)
+    return where_any(e, many, by_stirling, quotient)

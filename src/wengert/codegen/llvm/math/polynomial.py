@@ -27,7 +27,7 @@ def quick_polynomial(
         if len(terms) <= 3:
             break
         following = e.mul(power, power)
-    found = terms.pop()
+    total = terms.pop()
     while terms:
-        found = e.fma(found, power, terms.pop())
-    return e.fma(found, x, constants[0])
+        total = e.fma(total, power, terms.pop())
+    return e.fma(total, x, constants[0])

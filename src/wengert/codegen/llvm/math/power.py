@@ -1,7 +1,7 @@
 """Powers and the cube root as LLVM instructions.
 
-pow is 2^(y·log2 |x|). The error of the logarithm counts as often as the exponent says, up to a
-thousand times, so float64 keeps it as the sum of two numbers; float32 is computed in float64.
+pow is 2^(y·log2 |x|). The error of the logarithm is multiplied by the exponent, which may be a
+thousand, so float64 keeps it as the sum of two numbers; float32 is computed in float64.
 """
 
 from __future__ import annotations
@@ -93,24 +93,24 @@ def pow(e: Arithmetic, x: Vector, y: Vector) -> Vector:
     if not is_float(x.dtype):
         return _pow_of_integers(e, x, y)
     size = e.abs(x)
-    found = _single(e, size, y) if x.dtype == float32 else _double(e, size, y)
-    return _with_special_cases(e, x, y, found)
+    raised = _single(e, size, y) if x.dtype == float32 else _double(e, size, y)
+    return _with_special_cases(e, x, y, raised)
 
 
-def _with_special_cases(e: Arithmetic, x: Vector, y: Vector, found: Vector) -> Vector:
+def _with_special_cases(e: Arithmetic, x: Vector, y: Vector, raised: Vector) -> Vector:
     dtype, size = x.dtype, e.abs(x)
     zero, one, infinity = (e.const(c, dtype) for c in (0, 1, math.inf))
     half = e.mul(y, e.const(0.5, dtype))
     whole = e.eq(e.floor(y), y)
     odd = e.and_(whole, e.ne(e.floor(half), half))
-    found = e.copysign(found, e.select(odd, x, one))
+    raised = e.copysign(raised, e.select(odd, x, one))
     imaginary = e.and_(e.and_(e.lt(x, zero), e.lt(size, infinity)), e.not_(whole))
     unknown = e.or_(imaginary, e.or_(e.ne(x, x), e.ne(y, y)))
-    found = e.select(unknown, e.const(math.nan, dtype), found)
-    found = e.select(e.eq(y, e.const(2, dtype)), e.mul(x, x), found)
-    found = e.select(e.eq(y, one), x, found)
+    raised = e.select(unknown, e.const(math.nan, dtype), raised)
+    raised = e.select(e.eq(y, e.const(2, dtype)), e.mul(x, x), raised)
+    raised = e.select(e.eq(y, one), x, raised)
     endless = e.and_(e.eq(size, one), e.eq(e.abs(y), infinity))
-    return e.select(e.or_(e.or_(e.eq(y, zero), e.eq(x, one)), endless), one, found)
+    return e.select(e.or_(e.or_(e.eq(y, zero), e.eq(x, one)), endless), one, raised)
 
 
 def _single(e: Arithmetic, size: Vector, y: Vector) -> Vector:
@@ -157,8 +157,8 @@ def _whole_and_rest(e: Arithmetic, x: Vector, limit: float, offset: int) -> tupl
 def _with_ends(e: Arithmetic, size: Vector, logarithm: Vector) -> Vector:
     """The logarithm of 0 and of infinity, where they are given."""
     infinity = e.const(math.inf, size.dtype)
-    found = e.select(e.eq(size, infinity), infinity, logarithm)
-    return e.select(e.eq(size, e.const(0, size.dtype)), e.neg(infinity), found)
+    with_infinity = e.select(e.eq(size, infinity), infinity, logarithm)
+    return e.select(e.eq(size, e.const(0, size.dtype)), e.neg(infinity), with_infinity)
 
 
 def _sum(e: Arithmetic, x: Vector, y: Vector) -> _Pair:
@@ -208,12 +208,12 @@ def _pow_of_integers(e: Arithmetic, x: Vector, y: Vector) -> Vector:
     one, parts = e.const(1, dtype), len(x.parts)
 
     def step(_: Index, carried: list[str]) -> list[str]:
-        found, base, left = (
+        raised, base, left = (
             Vector(tuple(carried[i * parts : (i + 1) * parts]), dtype) for i in range(3)
         )
         odd = e.ne(e.and_(left, one), e.const(0, dtype))
-        found = e.select(odd, e.mul(found, base), found)
-        return [*found.parts, *e.mul(base, base).parts, *e.lshr(left, 1).parts]
+        raised = e.select(odd, e.mul(raised, base), raised)
+        return [*raised.parts, *e.mul(base, base).parts, *e.lshr(left, 1).parts]
 
     start = [(code.type(dtype), part) for value in (one, x, y) for part in value.parts]
     last = code.loop(0, code.sub(bits, wide), 1, step, start)
@@ -243,9 +243,9 @@ def cbrt(e: Arithmetic, x: Vector) -> Vector:
     lost = e.fma(root, root, e.neg(square))
     miss = e.fma(lost, e.neg(root), e.fma(square, e.neg(root), m))
     root = e.fma(e.mul(miss, e.const(1 / 3, dtype)), slope, root)
-    found = e.copysign(e.mul(root, power(e, whole)), x)
+    signed = e.copysign(e.mul(root, power(e, whole)), x)
     usual = e.and_(e.gt(size, e.const(0, dtype)), e.lt(size, e.const(math.inf, dtype)))
-    return e.select(usual, found, x)
+    return e.select(usual, signed, x)
 
 
 def _three_ways(e: Arithmetic, more: Vector, less: Vector, x: float, y: float) -> Vector:

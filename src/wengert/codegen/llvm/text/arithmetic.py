@@ -65,17 +65,17 @@ class Arithmetic:
         return self.code.intrinsic("copysign", x, y)
 
     def nextafter(self, x: Vector, y: Vector) -> Vector:
-        """By the bits of x: floats of one sign are ordered as these are."""
+        """By the bits of x: floats of one sign are ordered as their bits are."""
         bits = self.bits(x)
         one = self.const(1, bits.dtype)
         zero = self.const(0, x.dtype)
         away = self.eq(self.gt(y, x), self.gt(x, zero))  # from 0: the bits count up
         moved = self.from_bits(self.select(away, self.add(bits, one), self.sub(bits, one)))
         least = self.copysign(self.from_bits(one), y)
-        found = self.select(self.eq(x, zero), least, moved)
-        found = self.select(self.eq(x, y), y, found)
+        following = self.select(self.eq(x, zero), least, moved)
+        following = self.select(self.eq(x, y), y, following)
         unknown = self.or_(self.ne(x, x), self.ne(y, y))
-        return self.select(unknown, self.add(x, y), found)
+        return self.select(unknown, self.add(x, y), following)
 
     def sqrt(self, x: Vector) -> Vector:
         return self.code.intrinsic("sqrt", x)
@@ -165,8 +165,14 @@ class Arithmetic:
         """An int64 with a uint64: where negative it is the smaller, else both are unsigned."""
         signed, true = (x, ("ne", "lt", "le")) if x.dtype.kind == "i" else (y, ("ne", "gt", "ge"))
         negative = self.lt(signed, self.const(0, signed.dtype))
-        found = self.code.each(f"icmp {_COMPARE[how][2]} {{t}} {{0}}, {{1}}", x, y, dtype=bool_)
-        return self.or_(negative, found) if how in true else self.and_(self.not_(negative), found)
+        as_unsigned = self.code.each(
+            f"icmp {_COMPARE[how][2]} {{t}} {{0}}, {{1}}", x, y, dtype=bool_
+        )
+        return (
+            self.or_(negative, as_unsigned)
+            if how in true
+            else self.and_(self.not_(negative), as_unsigned)
+        )
 
     def eq(self, x: Vector, y: Vector) -> Vector:
         return self._compare("eq", x, y)
@@ -193,13 +199,13 @@ class Arithmetic:
         """`usual`, and where the mask holds `rare()`, which is computed if it holds in any lane."""
         code, dtype = self.code, usual.dtype
         kinds = [code.type(dtype)] * code.pieces
-        found = code.either(
+        parts = code.either(
             self.any_lane(mask),
             kinds,
             lambda: self.select(mask, rare(), usual).parts,
             lambda: usual.parts,
         )
-        return Vector(tuple(found), dtype)
+        return Vector(tuple(parts), dtype)
 
     # Bits.
 
@@ -294,12 +300,12 @@ class Arithmetic:
     def any_lane(self, mask: Vector) -> str:
         """An i1: whether the mask holds in any lane."""
         code = self.code
-        found = mask.parts[0]
+        joined = mask.parts[0]
         for part in mask.parts[1:]:
-            found = code.let(f"or {code.type(bool_)} {found}, {part}")
+            joined = code.let(f"or {code.type(bool_)} {joined}, {part}")
         if code.lanes == 1:
-            return found
-        bits = code.let(f"bitcast {code.type(bool_)} {found} to i{code.width}")
+            return joined
+        bits = code.let(f"bitcast {code.type(bool_)} {joined} to i{code.width}")
         return code.let(f"icmp ne i{code.width} {bits}, 0")
 
 
@@ -312,7 +318,7 @@ def power_of_two(e: Arithmetic, exponent: Vector) -> Vector:
 
 def polynomial(e: Arithmetic, x: Vector, coefficients: list[Any]) -> Vector:
     """Horner's rule with fma; the coefficient of the highest power comes first."""
-    found = e.const(coefficients[0], x.dtype)
+    total = e.const(coefficients[0], x.dtype)
     for each in coefficients[1:]:
-        found = e.fma(found, x, e.const(each, x.dtype))
-    return found
+        total = e.fma(total, x, e.const(each, x.dtype))
+    return total

@@ -22,8 +22,8 @@ RowPlaces: TypeAlias = Mapping[OpenNumber, int] | None  # where in a row each is
 
 
 class Frame:
-    """The frame as one function reads it: every word once, at the beginning. `worker` says who
-    runs the function, where that may be another than the caller.
+    """The frame as one function reads it: every word once, at the beginning. `worker` is the number
+    of the worker that runs the function, where that may be another thread than the caller.
 
     A function that alike kernels share finds the numbers in which they differ in a row of a table,
     `%numbers`; `places` says where in it each of them stands.
@@ -46,11 +46,11 @@ class Frame:
 
     @property
     def params(self) -> str:
-        """What a function that reads this frame is given, after the type of the first."""
+        """The parameters of a function that reads this frame, without the type of the first."""
         return "%frame" if self.places is None else "%frame, ptr %numbers"
 
     def number(self, what: str, value: int) -> Index:
-        """A number that may be another one in an alike kernel."""
+        """A number that may be different in an alike kernel."""
         if self.places is None:
             return value
         place = self.places[what, value]
@@ -69,8 +69,8 @@ class Frame:
         return self.code.let_first(f"load {kind}, ptr {at}, align 8")
 
     def own(self, slot: int, size: Index) -> str:
-        """A pointer to memory in which a function works: so many bytes for each worker, and what
-        is missing to whole cache lines.
+        """A pointer to memory in which a function works: so many bytes for each worker, rounded up
+        to whole cache lines.
         """
         first, code = self.word(slot, "ptr"), self.code
         if self.worker is None:
@@ -136,7 +136,7 @@ class Frame:
 
     def refuse_output(self, condition: str, output: Index) -> None:
         """Where the i1 holds, note that an output is not finite. Of several the first is noted,
-        whoever finds them.
+        whichever worker finds it.
 
         if condition and (status == 0 or (status == NONFINITE and output < position)):
             status, position = NONFINITE, output
@@ -170,10 +170,10 @@ class Frame:
         notes = self.notes
 
         def note() -> None:
-            found = code.let(f"load i64, ptr {notes}, align 8")
-            first = code.compare("eq", found, 0)
+            status = code.let(f"load i64, ptr {notes}, align 8")
+            first = code.compare("eq", status, 0)
             code.do(
-                f"store i64 {code.let(f'select i1 {first}, i64 {number}, i64 {found}')}, "
+                f"store i64 {code.let(f'select i1 {first}, i64 {number}, i64 {status}')}, "
                 f"ptr {notes}, align 8"
             )
             at = code.let(f"getelementptr i64, ptr {notes}, i64 {POSITION}")

@@ -156,10 +156,10 @@ class Instructions(Arithmetic):
             return self.any_lane(going), [part for x in (going, *kept) for part in x.parts]
 
         start = (self.const(True, bool_), *carried)
-        found = code.repeat_at_most(
+        settled = code.repeat_at_most(
             limit, body, [(code.type(x.dtype), part) for x in start for part in x.parts]
         )
-        return vectors(found)[1:]
+        return vectors(settled)[1:]
 
 
 def _write_algorithm(code: Code, name: str, algorithm: Algorithm, count: int) -> None:

@@ -113,7 +113,7 @@ class Text:
 
     @property
     def here(self) -> tuple[int, str]:
-        """Where lines go now: what was written under the same `here` is known."""
+        """Where lines go now: values that were written under the same `here` can be used."""
         return id(self.lines), self.block
 
     def label(self, name: str) -> None:
@@ -218,8 +218,8 @@ class Text:
         body: Callable[[list[str]], tuple[str, Sequence[str]]],
         carry: Sequence[tuple[str, str]],
     ) -> list[str]:
-        """As `loop`, at most `limit` times and for as long as it is worth it: `body(carried)`
-        returns an i1, whether to go on, and the carried values.
+        """As `loop`, at most `limit` times: `body(carried)` returns an i1, whether to go on, and
+        the carried values.
         """
         k, before = self.fresh(), self.block
         i, going = f"%i{k}", f"%g{k}"
@@ -264,14 +264,14 @@ class Text:
         """then() if condition else orelse(): the values, of these types, that it returns."""
         k = self.fresh()
         self.do(f"br i1 {condition}, label %then{k}, label %else{k}")
-        found = []
+        ends = []
         for name, branch in (("then", then), ("else", orelse)):
             self.label(f"{name}{k}")
             values = branch()
-            found.append((self.block, values))
+            ends.append((self.block, values))
             self.do(f"br label %end{k}")
         self.label(f"end{k}")
-        (b1, v1), (b2, v2) = found
+        (b1, v1), (b2, v2) = ends
         return [
             self.let(f"phi {kind} [ {x}, %{b1} ], [ {y}, %{b2} ]")
             for kind, x, y in zip(kinds, v1, v2, strict=True)
@@ -306,7 +306,7 @@ class Text:
         return self.let(f"mul nsw i64 {x}, {y}")
 
     def div(self, x: Index, y: Index) -> Index:
-        """x // y of numbers that are not negative; where y is 0, nothing is ever divided."""
+        """x // y of numbers that are not negative; y is 0 only where the result is not used."""
         if y == 0:
             return 0
         if isinstance(x, int) and isinstance(y, int):
@@ -314,7 +314,7 @@ class Text:
         return x if y == 1 else self.let(f"udiv i64 {x}, {y}")
 
     def mod(self, x: Index, y: Index) -> Index:
-        """x % y of numbers that are not negative; where y is 0, nothing is ever divided."""
+        """x % y of numbers that are not negative; y is 0 only where the result is not used."""
         if y == 0:
             return 0
         if isinstance(x, int) and isinstance(y, int):

@@ -85,18 +85,18 @@ class _Table:
             for k in range(0, PIECES, lanes)
         ]
         where = kind, code.let(f"bitcast {whole} {every} to {kind}")
-        found = code.call("llvm.aarch64.neon.tbl4.v16i8", kind, *quarters, where)
-        return code.let(f"bitcast {kind} {found} to <{lanes} x float>")
+        chosen = code.call("llvm.aarch64.neon.tbl4.v16i8", kind, *quarters, where)
+        return code.let(f"bitcast {kind} {chosen} to <{lanes} x float>")
 
     def from_memory(self, parts: Sequence[str], lanes: int) -> str:
         code, (part,) = self.code, parts
         if code.lanes == 1:
             return self._one(part)
-        kind, found = f"<{lanes} x float>", "poison"
+        kind, chosen = f"<{lanes} x float>", "poison"
         for lane in range(lanes):
             one = self._one(code.let(f"extractelement {kind} {part}, i32 {lane}"))
-            found = code.let(f"insertelement {kind} {found}, float {one}, i32 {lane}")
-        return found
+            chosen = code.let(f"insertelement {kind} {chosen}, float {one}, i32 {lane}")
+        return chosen
 
     def _one(self, place: str) -> str:
         code = self.code

@@ -131,19 +131,19 @@ class Code(Text):
         """One instruction per piece: {t} is the type of operand 0, {r} that of the result, {0} …
         are the operands.
         """
-        found = operands[0].dtype if dtype is None else dtype
-        kinds = {"t": self.type(operands[0].dtype), "r": self.type(found)}
+        result_dtype = operands[0].dtype if dtype is None else dtype
+        kinds = {"t": self.type(operands[0].dtype), "r": self.type(result_dtype)}
         parts = zip(*(x.parts for x in operands), strict=True)
-        return Vector(tuple(self.let(text.format(*each, **kinds)) for each in parts), found)
+        return Vector(tuple(self.let(text.format(*each, **kinds)) for each in parts), result_dtype)
 
     def intrinsic(self, name: str, *operands: Vector, dtype: DType | None = None) -> Vector:
         """llvm.<name> of operands of one dtype, piece by piece."""
-        found = operands[0].dtype if dtype is None else dtype
+        result_dtype = operands[0].dtype if dtype is None else dtype
         full = f"llvm.{name}.{self.mangled(operands[0].dtype)}"
-        kind, result = self.type(operands[0].dtype), self.type(found)
+        kind, result = self.type(operands[0].dtype), self.type(result_dtype)
         parts = zip(*(x.parts for x in operands), strict=True)
         calls = (self.call(full, result, *((kind, p) for p in each)) for each in parts)
-        return Vector(tuple(calls), found)
+        return Vector(tuple(calls), result_dtype)
 
     def _piece_address(self, base: str, piece: int, dtype: DType) -> str:
         return self.address(base, piece * self.width, dtype)
@@ -223,13 +223,13 @@ class Code(Text):
                 other = self.let(f"getelementptr i8, ptr {readable}, {self.type(int64)} {_ZERO}")
                 at = self.let(f"select {bits} {bit}, {pointers} {at}, {pointers} {other}")
             asked = true if elsewhere else bit
-            found = self.let(
+            elements = self.let(
                 f"call {kind} @{full}({pointers} align {dtype.itemsize} {at}, {bits} {asked}, "
                 f"{kind} {_ZERO})"
             )
             if elsewhere:
-                found = self.let(f"select {bits} {bit}, {kind} {found}, {kind} {_ZERO}")
-            parts.append(found)
+                elements = self.let(f"select {bits} {bit}, {kind} {elements}, {kind} {_ZERO}")
+            parts.append(elements)
         return self._from_memory(tuple(parts), dtype)
 
     def gathers(self, dtype: DType) -> bool:
@@ -289,15 +289,15 @@ class Code(Text):
                 f"shufflevector {kind} {x}, {kind} {y}, <{len(numbers)} x i32> <{order}>"
             )
 
-        found = []
+        registers = []
         for begin in range(0, self.width, lanes):
             own = range(begin, begin + lanes)
-            found.append(write([shuffled(x, "poison", self.width, own) for x in pieces], lanes))
-        while len(found) > 1:
-            pairs = zip(found[::2], found[1::2], strict=True)
-            found = [shuffled(x, y, lanes, range(2 * lanes)) for x, y in pairs]
+            registers.append(write([shuffled(x, "poison", self.width, own) for x in pieces], lanes))
+        while len(registers) > 1:
+            pairs = zip(registers[::2], registers[1::2], strict=True)
+            registers = [shuffled(x, y, lanes, range(2 * lanes)) for x, y in pairs]
             lanes *= 2
-        return found[0]
+        return registers[0]
 
     # Lanes among themselves.
 

@@ -261,8 +261,8 @@ def _define_wait(module: Module) -> None:
         )
 
     def look(_: Index, carried: list[str]) -> list[str]:
-        found = code.is_open(seen[0], "%worker")
-        return code.either(found, ["i64"], take, lambda: idle(carried[0]))
+        has_chunk = code.is_open(seen[0], "%worker")
+        return code.either(has_chunk, ["i64"], take, lambda: idle(carried[0]))
 
     code.repeat(goes_on, look, [("i64", "0")])
     code.function(WAIT, "ptr %pool, i64 %worker", linkage="")

@@ -146,10 +146,10 @@ def nanoseconds(frame: Frame, program: Program, number: int, sizes: Mapping[str,
     """
     code, estimated = frame.code, work(program, number, sizes)
     size = size_of_work(program, number)
-    elements, found = number_of(size, sizes), frame.size(size)
-    if isinstance(found, int) or not elements:
+    elements, actual = number_of(size, sizes), frame.size(size)
+    if isinstance(actual, int) or not elements:
         return round(estimated)
-    return code.div(code.mul(found, max(1, round(1000 * estimated / elements))), 1000)
+    return code.div(code.mul(actual, max(1, round(1000 * estimated / elements))), 1000)
 
 
 def wanted_workers(frame: Frame, program: Program, sizes: Mapping[str, int]) -> str:

@@ -131,26 +131,26 @@ def _with_neighbours(program: Program, options: Options) -> Program:
     """Let workers run different kernels at once where those have nothing to do with each other:
     each writes over arguments of its own.
     """
-    found = {
+    neighbours = {
         k
         for k, kernel in enumerate(program.kernels)
         if kernel.gated and kernel.split is None and not kernel.kept and k not in program.waits
     }
-    enough = sum(work(program, k, options.sizes) for k in found) >= options.grain
-    if len(found) < 2 or not enough:
+    enough = sum(work(program, k, options.sizes) for k in neighbours) >= options.grain
+    if len(neighbours) < 2 or not enough:
         return program
-    kernels = (replace(kernel, apart=k in found) for k, kernel in enumerate(program.kernels))
+    kernels = (replace(kernel, apart=k in neighbours) for k, kernel in enumerate(program.kernels))
     return replace(program, kernels=tuple(kernels))
 
 
 def places_apart(program: Program, numbers: Sequence[int], sizes: Mapping[str, int]) -> list[float]:
     """Where the middle of each kernel lies, from 0 to 1, when their work is laid end to end."""
     amounts = [work(program, k, sizes) for k in numbers]
-    total, before, found = sum(amounts) or 1.0, 0.0, []
+    total, before, places = sum(amounts) or 1.0, 0.0, []
     for amount in amounts:
-        found.append((before + amount / 2) / total)
+        places.append((before + amount / 2) / total)
         before += amount
-    return found
+    return places
 
 
 def _part(program: Program, number: int, sizes: Mapping[str, int]) -> int | None:

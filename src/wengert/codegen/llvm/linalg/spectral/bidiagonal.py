@@ -40,11 +40,11 @@ def _take_column(
 
     def vector(i: Index, _: Any) -> None:
         mask = code.first_lanes(code.sub(a.count, i))
-        found = code.gather(a.at(code, i, k), down, dtype, mask)
+        numbers = code.gather(a.at(code, i, k), down, dtype, mask)
         for (p, _), factor in zip(less, minus, strict=True):
-            found = e.fma(factor, code.load(code.address(p, i, dtype), dtype), found)
-        found = e.select(mask, found, e.const(0))
-        code.store(found, code.address(target, i, dtype))
+            numbers = e.fma(factor, code.load(code.address(p, i, dtype), dtype), numbers)
+        numbers = e.select(mask, numbers, e.const(0))
+        code.store(numbers, code.address(target, i, dtype))
 
     code.loop(whole_vectors(code, k), a.count, LANES, vector)
 
@@ -106,8 +106,8 @@ def _less(e: Arithmetic, row: str, other: str, count: Index) -> None:
 
     def vector(j: Index, _: Any) -> None:
         at = code.address(row, j, dtype)
-        found = code.load(code.address(other, j, dtype), dtype)
-        code.store(e.sub(code.load(at, dtype), found), at)
+        numbers = code.load(code.address(other, j, dtype), dtype)
+        code.store(e.sub(code.load(at, dtype), numbers), at)
 
     code.loop(0, count, LANES, vector)
 
@@ -186,10 +186,10 @@ def bidiagonalise(
         other = rows_v.at(code, k)
 
         def vector(j: Index, _: Any) -> None:
-            found = e.sub(
+            numbers = e.sub(
                 code.load(matrix.at(code, k, j), dtype), code.load(code.address(x, j, dtype), dtype)
             )
-            code.store(found, code.address(other, j, dtype))
+            code.store(numbers, code.address(other, j, dtype))
 
         code.loop(begin, v_row, LANES, vector)
         tau, beta = code.address(right, k, dtype), code.address(beside, k, dtype)
@@ -230,15 +230,15 @@ def _times_vector(
 
             def vector(j: Index, parts: list[str]) -> list[str]:
                 factor = code.load(code.address(v, j, dtype), dtype)
-                found: list[str] = []
+                after: list[str] = []
                 for start, so_far in zip(at, uncarried(code, parts, *kinds), strict=True):
                     each = code.load(code.address(start, j, dtype), dtype)
-                    found.extend(e.fma(each, factor, so_far).parts)
-                return found
+                    after.extend(e.fma(each, factor, so_far).parts)
+                return after
 
             sums = code.loop(begin, end, LANES, vector, carried(code, *[e.const(0)] * size))
-            for r, found in enumerate(uncarried(code, sums, *kinds)):
-                joined = Vector((code.lane(code.join(found, e.add), 0),), dtype)
+            for r, row_sums in enumerate(uncarried(code, sums, *kinds)):
+                joined = Vector((code.lane(code.join(row_sums, e.add), 0),), dtype)
                 with code.with_lanes(1):
                     place = code.add(i, r)
                     minus = e.neg(Vector((inner,), dtype))

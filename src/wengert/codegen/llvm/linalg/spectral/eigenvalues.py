@@ -71,8 +71,8 @@ def _emit_large(call: KernelCall) -> None:
             reflections = (b.pointer, b.step, taus, code.sub(n, 1), 1, lines)
             multiply_out(code, dtype, a.pointer, a.step, n, *reflections)
             copy_in(e, transposed(StridedArray(a.pointer, (n, n), (a.step, 1), dtype)), b)
-        found = "true" if vectors else "false"
-        turned = (cosines, sines, b.pointer, b.step, found, failed)
+        wanted = "true" if vectors else "false"
+        turned = (cosines, sines, b.pointer, b.step, wanted, failed)
         diagonalise(code, dtype, diagonal, beside, n, *turned)
         sort_values(e, diagonal, n, [b] if vectors else [], descending=False)
         scale_back(code, dtype, diagonal, a.step, exponent)

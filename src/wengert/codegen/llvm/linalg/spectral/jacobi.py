@@ -60,9 +60,9 @@ def _make_symmetric(e: Arithmetic, a: LaneMatrix) -> None:
     code, half = e.code, e.const(0.5)
 
     def pair(i: Index, j: Index) -> None:
-        found = e.add(e.mul(half, a.get(code, i, j)), e.mul(half, a.get(code, j, i)))
-        a.put(code, found, i, j)
-        a.put(code, found, j, i)
+        mean = e.add(e.mul(half, a.get(code, i, j)), e.mul(half, a.get(code, j, i)))
+        a.put(code, mean, i, j)
+        a.put(code, mean, j, i)
 
     each(code, 0, a.rows, lambda i: each(code, 0, code.add(i, 1), lambda j: pair(i, j)))
 
@@ -70,8 +70,8 @@ def _make_symmetric(e: Arithmetic, a: LaneMatrix) -> None:
 def _turn_symmetric(
     e: Arithmetic, a: LaneMatrix, v: LaneMatrix | None, p: Index, q: Index
 ) -> Vector:
-    """Turn columns and rows p and q so that the number where they meet becomes 0; where it was not
-    as good as 0 before.
+    """Turn columns and rows p and q so that the number where they meet becomes 0. Returns a mask:
+    where it was not as good as 0 before.
     """
     code = e.code
     x, y, beside = a.get(code, p, p), a.get(code, q, q), a.get(code, p, q)
@@ -82,16 +82,16 @@ def _turn_symmetric(
     c, s = cosine_and_sine(e, t)
 
     def row(k: Index) -> None:
-        for at, found in zip(
+        for at, number in zip(
             (p, q), turned(e, c, s, a.get(code, k, p), a.get(code, k, q)), strict=True
         ):
-            a.put(code, found, k, at)
-            a.put(code, found, at, k)
+            a.put(code, number, k, at)
+            a.put(code, number, at, k)
         if v is not None:
-            for at, found in zip(
+            for at, number in zip(
                 (p, q), turned(e, c, s, v.get(code, k, p), v.get(code, k, q)), strict=True
             ):
-                v.put(code, found, k, at)
+                v.put(code, number, k, at)
 
     each(code, 0, a.rows, row)
     # Where the four meet, the loop left nonsense.
@@ -148,7 +148,7 @@ def _product(e: Arithmetic, a: LaneMatrix, p: Index, q: Index) -> Vector:
 
 
 def _turn_columns(e: Arithmetic, a: LaneMatrix, v: LaneMatrix | None, p: Index, q: Index) -> Vector:
-    """Turn columns p and q so that they become orthogonal; where they were not before.
+    """Turn columns p and q so that they become orthogonal. Returns a mask: where they were not.
 
     A column of almost nothing is left as it is: its vector is found in another way.
     """
@@ -162,8 +162,8 @@ def _turn_columns(e: Arithmetic, a: LaneMatrix, v: LaneMatrix | None, p: Index, 
     for rows in (a,) if v is None else (a, v):
 
         def row(k: Index, rows: LaneMatrix = rows) -> None:
-            found = turned(e, c, s, rows.get(code, k, p), rows.get(code, k, q))
-            for at, each_one in zip((p, q), found, strict=True):
+            pair = turned(e, c, s, rows.get(code, k, p), rows.get(code, k, q))
+            for at, each_one in zip((p, q), pair, strict=True):
                 rows.put(code, each_one, k, at)
 
         each(code, 0, rows.rows, row)
@@ -205,15 +205,15 @@ def _complete(e: Arithmetic, a: LaneMatrix, j: Index, empty: Vector, line: LaneM
     length = e.sqrt(_product(e, line, 0, 0))
 
     def take(i: Index) -> None:
-        found = e.div(line.get(code, i), length)
-        a.put(code, e.select(empty, found, a.get(code, i, j)), i, j)
+        number = e.div(line.get(code, i), length)
+        a.put(code, e.select(empty, number, a.get(code, i, j)), i, j)
 
     each(code, 0, a.rows, take)
 
 
 def _least_covered(e: Arithmetic, a: LaneMatrix, j: Index) -> Vector:
-    """The row whose squares in the columns before j come to the least: of its unit vector most is
-    left.
+    """The row whose squares in the columns before j have the smallest sum: of its unit vector most
+    is left.
     """
     code = e.code
 
@@ -222,8 +222,8 @@ def _least_covered(e: Arithmetic, a: LaneMatrix, j: Index) -> Vector:
 
         def less(k: Index, rest: list[str]) -> list[str]:
             (so_far,) = uncarried(code, rest, e.dtype)
-            found = a.get(code, i, k)
-            return list(e.fma(e.neg(found), found, so_far).parts)
+            number = a.get(code, i, k)
+            return list(e.fma(e.neg(number), number, so_far).parts)
 
         parts = code.loop(0, j, 1, less, carried(code, e.const(1)))
         (rest,) = uncarried(code, parts, e.dtype)

@@ -150,8 +150,8 @@ def write_lanes(
 
     def element(k: Index) -> None:
         at = code.address(start, k, out.dtype)
-        found = code.load(code.address(rows.pointer, code.mul(k, LANES), out.dtype), out.dtype)
-        code.scatter(e.add(found, spoilt), at, apart, inside)
+        numbers = code.load(code.address(rows.pointer, code.mul(k, LANES), out.dtype), out.dtype)
+        code.scatter(e.add(numbers, spoilt), at, apart, inside)
 
     each(code, 0, size, element)
 
@@ -165,8 +165,8 @@ def level(e: Arithmetic, a: LaneMatrix) -> tuple[Vector, Vector]:
 
     def larger(i: Index, parts: list[str]) -> list[str]:
         (best,) = uncarried(code, parts, whole)
-        found = magnitude(e, code.load(code.address(a.pointer, i, e.dtype), e.dtype))
-        return list(e.max(best, found).parts)
+        magnitudes = magnitude(e, code.load(code.address(a.pointer, i, e.dtype), e.dtype))
+        return list(e.max(best, magnitudes).parts)
 
     parts = code.loop(0, size, LANES, larger, carried(code, e.const(0, whole)))
     largest = e.from_bits(uncarried(code, parts, whole)[0])
@@ -208,8 +208,8 @@ def tangent(e: Arithmetic, twice: Vector, gap: Vector, small: Vector) -> Vector:
     steep = e.gt(size, e.const(2.0**50))  # then its square may overflow, and 1 is lost beside it
     square = e.select(steep, e.const(0), ratio)
     root = e.select(steep, size, e.sqrt(e.fma(square, square, e.const(1))))
-    found = e.copysign(e.div(e.const(1), e.add(size, root)), ratio)
-    return e.select(small, e.const(0), found)
+    smaller = e.copysign(e.div(e.const(1), e.add(size, root)), ratio)
+    return e.select(small, e.const(0), smaller)
 
 
 def cosine_and_sine(e: Arithmetic, t: Vector) -> tuple[Vector, Vector]:
@@ -289,9 +289,9 @@ def lead_lanes(e: Arithmetic, leader: LaneMatrix, others: list[LaneMatrix]) -> N
 
         def first(i: Index, parts: list[str]) -> list[str]:
             (sign,) = uncarried(code, parts, e.dtype)
-            found = leader.get(code, i, j)
-            here = e.and_(e.eq(sign, e.const(0)), e.ge(e.abs(found), limit))
-            return list(e.select(here, e.copysign(e.const(1), found), sign).parts)
+            numbers = leader.get(code, i, j)
+            here = e.and_(e.eq(sign, e.const(0)), e.ge(e.abs(numbers), limit))
+            return list(e.select(here, e.copysign(e.const(1), numbers), sign).parts)
 
         parts = code.loop(0, leader.rows, 1, first, carried(code, e.const(0)))
         (sign,) = uncarried(code, parts, e.dtype)

@@ -64,8 +64,8 @@ def total(
         return list(term(j, before).parts)
 
     parts = code.loop(begin, end, LANES, vector, carried(code, e.const(0)))
-    (found,) = uncarried(code, parts, e.dtype)
-    return code.join(found, e.add)
+    (sums,) = uncarried(code, parts, e.dtype)
+    return code.join(sums, e.add)
 
 
 def _reflection(name: str, away: Callable[[Arithmetic, Vector, Vector], Vector]) -> Routine:
@@ -91,8 +91,8 @@ def _reflection(name: str, away: Callable[[Arithmetic, Vector, Vector], Vector])
             return e.add(code.lane_numbers(), splat_index(code, j))
 
         def square(j: Index, before: Vector) -> Vector:
-            found = code.load(code.address(x, j, e.dtype), e.dtype)
-            rest = e.select(e.gt(numbers(j), place), found, e.const(0))
+            loaded = code.load(code.address(x, j, e.dtype), e.dtype)
+            rest = e.select(e.gt(numbers(j), place), loaded, e.const(0))
             return e.fma(rest, rest, before)
 
         tail = Vector((code.lane(total(e, begin, end, square), 0),), e.dtype)
@@ -102,8 +102,8 @@ def _reflection(name: str, away: Callable[[Arithmetic, Vector, Vector], Vector])
             flat = e.or_(e.eq(tail, e.const(0)), e.lt(squares, lost(e)))
             norm = away(e, e.sqrt(squares), alpha)
             safe = e.select(flat, e.const(1), norm)
-            found = e.div(e.sub(norm, alpha), safe)
-            put_scalar(e, e.select(flat, e.const(0), found), tau)
+            factor = e.div(e.sub(norm, alpha), safe)
+            put_scalar(e, e.select(flat, e.const(0), factor), tau)
             put_scalar(e, e.select(flat, alpha, norm), beta)
             by = e.select(flat, e.const(1), e.sub(alpha, norm)).parts[0]
             kept = flat.parts[0]
@@ -124,8 +124,8 @@ def _reflection(name: str, away: Callable[[Arithmetic, Vector, Vector], Vector])
 
 
 def _steadily_away(e: Arithmetic, length: Vector, alpha: Vector) -> Vector:
-    """Away from numbers that are clearly negative, and else from positive ones: of a number next to
-    0, whose sign is a rounding error, it is not that sign which decides.
+    """Away from numbers that are clearly negative, and else as from positive ones: the sign of a
+    number next to 0, which is a rounding error, does not decide.
     """
     positive = e.ge(alpha, e.mul(length, e.const(-SIGNIFICANT)))
     return e.select(positive, e.neg(length), length)
@@ -136,7 +136,7 @@ steady_reflection = _reflection("steady_reflection", _steadily_away)
 
 
 def clear_line(e: Arithmetic, line: str, end: Index) -> None:
-    """Zeros."""
+    """Fill a line with zeros."""
     code = e.code
 
     def vector(j: Index, _: Any) -> None:
@@ -171,17 +171,17 @@ def _sweep(pairs: int) -> Routine:
                 factor = code.load_splat(code.address(by, i, dtype), dtype)
                 after: list[str] = []
                 for k, before in enumerate(uncarried(code, rest, *[dtype] * size)):
-                    found = code.load(at(pointer, 0, k), dtype)
+                    numbers = code.load(at(pointer, 0, k), dtype)
                     for m, each in zip(minus, x_loaded, strict=True):
-                        found = e.fma(m, each[k], found)
-                    code.store(found, at(pointer, 0, k))
-                    after.extend(e.fma(factor, found, before).parts)
+                        numbers = e.fma(m, each[k], numbers)
+                    code.store(numbers, at(pointer, 0, k))
+                    after.extend(e.fma(factor, numbers, before).parts)
                 return [code.address(pointer, a_row, dtype), *after]
 
             zeros = carried(code, *[e.const(0)] * size)
             last = code.loop(0, rows, 1, row, [("ptr", code.address(a, j, dtype)), *zeros])
-            for k, found in enumerate(uncarried(code, last[1:], *[dtype] * size)):
-                code.store(found, at(sums, j, k))
+            for k, column_sums in enumerate(uncarried(code, last[1:], *[dtype] * size)):
+                code.store(column_sums, at(sums, j, k))
 
         def at(line: str, j: Index, k: int) -> str:
             return code.address(line, code.add(j, k * LANES), dtype)

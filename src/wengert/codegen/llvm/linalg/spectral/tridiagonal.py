@@ -69,11 +69,11 @@ def tridiagonalise(
 
         def vector(j: Index, _: Any) -> None:
             at = matrix.at(code, k, j)
-            found = e.fma(
+            numbers = e.fma(
                 minus[0], code.load(code.address(w, j, dtype), dtype), code.load(at, dtype)
             )
-            found = e.fma(minus[1], code.load(code.address(old, j, dtype), dtype), found)
-            code.store(found, at)
+            numbers = e.fma(minus[1], code.load(code.address(old, j, dtype), dtype), numbers)
+            code.store(numbers, at)
 
         code.loop(whole_vectors(code, k), step, LANES, vector)
         number = load_number(code, matrix.at(code, k, k), dtype)
@@ -124,8 +124,8 @@ def _update_of(
 
     def known(j: Index) -> Vector:
         number = e.add(code.lane_numbers(), splat_index(code, j))
-        found = code.load(code.address(sums, j, dtype), dtype)
-        return e.select(e.lt(number, place), e.const(0), found)
+        numbers = code.load(code.address(sums, j, dtype), dtype)
+        return e.select(e.lt(number, place), e.const(0), numbers)
 
     def product(j: Index, before: Vector) -> Vector:
         return e.fma(code.load(code.address(v, j, dtype), dtype), known(j), before)
@@ -134,8 +134,8 @@ def _update_of(
     half = e.mul(e.mul(e.const(-0.5), factor), e.mul(factor, total(e, begin, end, product)))
 
     def vector(j: Index, _: Any) -> None:
-        found = e.fma(half, code.load(code.address(v, j, dtype), dtype), e.mul(factor, known(j)))
-        code.store(found, code.address(w, j, dtype))
+        numbers = e.fma(half, code.load(code.address(v, j, dtype), dtype), e.mul(factor, known(j)))
+        code.store(numbers, code.address(w, j, dtype))
 
     code.loop(begin, end, LANES, vector)
 
@@ -196,7 +196,7 @@ def diagonalise(
 
 
 def _note(e: Arithmetic, n: Index, failed: str) -> None:
-    """One row needs no sweeps, and has none to spare."""
+    """Note the failure; not that of a single row, which needs no sweeps and has none left over."""
     code = e.code
     several = code.compare("sgt", n, 1)
     code.when(several, lambda: store_number(code, 1, failed, int64))

@@ -136,11 +136,11 @@ def _any_vanishing(e: Arithmetic, diagonal: str, low: Index, high: Index) -> str
     code = e.code
     limit = e.const(_half_eps(e) ** 2)
 
-    def look(i: Index, found: list[str]) -> list[str]:
+    def look(i: Index, so_far: list[str]) -> list[str]:
         number = scalar(e, diagonal, i)
         small = e.le(e.abs(number), limit)
         put_scalar(e, e.select(small, e.const(0), number), diagonal, i)
-        return [code.let(f"or i1 {found[0]}, {small.parts[0]}")]
+        return [code.let(f"or i1 {so_far[0]}, {small.parts[0]}")]
 
     return code.loop(low, code.add(high, 1), 1, look, [("i1", "false")])[0]
 

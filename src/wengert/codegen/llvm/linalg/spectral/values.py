@@ -32,14 +32,14 @@ def scale_whole(e: Arithmetic, a: str, size: str, exponent: str) -> None:
 
     def larger(i: Index, parts: list[str]) -> list[str]:
         (best,) = uncarried(code, parts, whole)
-        found = magnitude(e, code.load(code.address(a, i, e.dtype), e.dtype))
-        return list(e.max(best, found).parts)
+        magnitudes = magnitude(e, code.load(code.address(a, i, e.dtype), e.dtype))
+        return list(e.max(best, magnitudes).parts)
 
     parts = code.loop(0, size, LANES, larger, carried(code, e.const(0, whole)))
     largest = code.join(uncarried(code, parts, whole)[0], e.max)
-    found = taken_apart(e, e.from_bits(largest)).exponent
-    store_number(code, code.lane(found, 0), exponent, whole)
-    minus = e.neg(found)
+    exponents = taken_apart(e, e.from_bits(largest)).exponent
+    store_number(code, code.lane(exponents, 0), exponent, whole)
+    minus = e.neg(exponents)
 
     def divide(i: Index, _: Any) -> None:
         at = code.address(a, i, e.dtype)
@@ -80,9 +80,9 @@ def sort_values(
             ]
 
         start = [(kind, first), ("i64", str(i))]
-        found, at = code.loop(code.add(i, 1), n, 1, better, start)
+        chosen, at = code.loop(code.add(i, 1), n, 1, better, start)
         store_number(code, first, code.address(values, at, dtype), dtype)
-        store_number(code, found, code.address(values, i, dtype), dtype)
+        store_number(code, chosen, code.address(values, i, dtype), dtype)
         for each in rows:
             exchange_rows(e, each, i, at)
 
@@ -105,9 +105,9 @@ def lead_with_positive(e: Arithmetic, row: str, end: str, other: str, other_end:
 
     def first(j: Index, parts: list[str]) -> list[str]:
         (best,) = uncarried(code, parts, int64)
-        found = e.abs(code.load(code.address(row, j, dtype), dtype))
+        magnitudes = e.abs(code.load(code.address(row, j, dtype), dtype))
         number = e.add(code.lane_numbers(), splat_index(code, j))
-        return list(e.min(best, e.select(e.ge(found, limit), number, best)).parts)
+        return list(e.min(best, e.select(e.ge(magnitudes, limit), number, best)).parts)
 
     parts = code.loop(0, end, LANES, first, carried(code, e.const(2**62, int64)))
     place = code.lane(code.join(uncarried(code, parts, int64)[0], e.min), 0)
