@@ -1,12 +1,36 @@
 """Settings that hold for every test; they must be made before JAX is imported."""
 
+import importlib.util
+import mmap
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # JAX is the oracle in float64
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+# An oracle runs once: compiled in a hurry it takes a quarter of the time, most of which is XLA's.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+HURRY = "xla_cpu_use_fusion_emitters"
+
+
+def jax_knows(flag: str) -> bool:
+    """Whether the installed JAX has a flag of this name: of another one it would die."""
+    package = importlib.util.find_spec("jaxlib")
+    for place in package.submodule_search_locations or () if package else ():
+        for library in Path(place).glob("libjax_common.*"):
+            with (
+                library.open("rb") as file,
+                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+            ):
+                return content.find(flag.encode()) >= 0
+    return False
+
+
+if "XLA_FLAGS" not in os.environ:  # workers have it from the process that started them
+    os.environ["XLA_FLAGS"] = f"--{HURRY}=false" if jax_knows(HURRY) else ""
 
 # Every program is made anew: no test passes because of what an earlier run left, and none writes to
 # the user's cache. Tests of the cache turn it on in folders of their own.
