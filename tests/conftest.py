@@ -1,8 +1,10 @@
 """Settings that hold for every test; they must be made before JAX is imported."""
 
+import hashlib
 import importlib.util
 import mmap
 import os
+from collections import OrderedDict
 from pathlib import Path
 
 import pytest
@@ -51,3 +53,35 @@ def tests_in_any_order() -> None:
 
     wengert.nn.seed()
     met._compiled_of_code.clear()
+
+
+MADE_ANEW = Path(__file__).parent / "runtime"  # tests of how machine code is made and kept
+MOST_OBJECTS = 2000  # of some 20 KB each
+
+
+@pytest.fixture(autouse=True)
+def machine_code_of_a_text_is_made_once(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of what LLVM is asked for it has made before, in another test or build: machine code is
+    kept by the text it is made of, and by nothing else. All before that text is done anew.
+    """
+    if MADE_ANEW not in request.path.parents:
+        from wengert.runtime.caching import cache
+
+        monkeypatch.setattr(cache, "make_object", _object_of)
+
+
+_objects: OrderedDict[bytes, bytes] = OrderedDict()
+
+
+def _object_of(text: str) -> bytes:
+    from wengert.codegen.llvm.machine.native import make_object
+
+    key = hashlib.sha256(text.encode()).digest()
+    made = _objects.get(key)
+    if made is None:
+        made = _objects[key] = make_object(text)
+        if len(_objects) > MOST_OBJECTS:
+            _objects.popitem(last=False)
+    return made
