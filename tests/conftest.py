@@ -13,7 +13,7 @@ from hypothesis import settings
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # JAX is the oracle in float64
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-# An oracle runs once: compiled in a hurry it takes a quarter of the time, most of which is XLA's.
+# An oracle runs once: what compiles it in a hurry is quicker altogether.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 HURRY = "xla_cpu_use_fusion_emitters"
 
@@ -63,7 +63,7 @@ MOST_OBJECTS = 2000  # of some 20 KB each
 def machine_code_of_a_text_is_made_once(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of what LLVM is asked for it has made before, in another test or build: machine code is
+    """Much of what LLVM is asked for it has made before, in another test or build: machine code is
     kept by the text it is made of, and by nothing else. All before that text is done anew.
     """
     if MADE_ANEW not in request.path.parents:
