@@ -1,13 +1,39 @@
 """Settings that hold for every test; they must be made before JAX is imported."""
 
+import hashlib
+import importlib.util
+import mmap
 import os
 import sys
+from collections import OrderedDict
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # JAX is the oracle in float64
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+# An oracle runs once: what compiles it in a hurry is quicker altogether.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+HURRY = "xla_cpu_use_fusion_emitters"
+
+
+def jax_knows(flag: str) -> bool:
+    """Whether the installed JAX has a flag of this name: of another one it would die."""
+    package = importlib.util.find_spec("jaxlib")
+    for place in package.submodule_search_locations or () if package else ():
+        for library in Path(place).glob("libjax_common.*"):
+            with (
+                library.open("rb") as file,
+                mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+            ):
+                return content.find(flag.encode()) >= 0
+    return False
+
+
+if "XLA_FLAGS" not in os.environ:  # workers have it from the process that started them
+    os.environ["XLA_FLAGS"] = f"--{HURRY}=false" if jax_knows(HURRY) else ""
 
 # Every program is made anew: no test passes because of what an earlier run left, and none writes to
 # the user's cache. Tests of the cache turn it on in folders of their own.
@@ -32,3 +58,35 @@ def tests_in_any_order() -> None:
 
     wengert.nn.seed()
     met._compiled_of_code.clear()
+
+
+MADE_ANEW = Path(__file__).parent / "runtime"  # tests of how machine code is made and kept
+MOST_OBJECTS = 2000  # of some 20 KB each
+
+
+@pytest.fixture(autouse=True)
+def machine_code_of_a_text_is_made_once(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Much of what LLVM is asked for it has made before, in another test or build: machine code is
+    kept by the text it is made of, and by nothing else. All before that text is done anew.
+    """
+    if MADE_ANEW not in request.path.parents:
+        from wengert.runtime.caching import cache
+
+        monkeypatch.setattr(cache, "make_object", _object_of)
+
+
+_objects: OrderedDict[bytes, bytes] = OrderedDict()
+
+
+def _object_of(text: str) -> bytes:
+    from wengert.codegen.llvm.machine.native import make_object
+
+    key = hashlib.sha256(text.encode()).digest()
+    made = _objects.get(key)
+    if made is None:
+        made = _objects[key] = make_object(text)
+        if len(_objects) > MOST_OBJECTS:
+            _objects.popitem(last=False)
+    return made

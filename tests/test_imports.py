@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -55,10 +56,16 @@ def modules(root: Path) -> dict[str, Path]:
     return found
 
 
+@cache
+def nodes(text: str) -> tuple[ast.AST, ...]:
+    """All nodes of a source text; each file is read by several rules."""
+    return tuple(ast.walk(ast.parse(text)))
+
+
 def imports(root: Path, path: Path, known: dict[str, Path]) -> Iterator[tuple[ast.stmt, str]]:
     """Each import statement of a file with the absolute dotted name it reaches."""
     package = [root.name, *path.relative_to(root).parent.parts]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path.read_text(encoding="utf-8")):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node, alias.name
@@ -73,18 +80,16 @@ def imports(root: Path, path: Path, known: dict[str, Path]) -> Iterator[tuple[as
 
 def inside_functions(path: Path) -> set[int]:
     """Lines of the imports that stand inside a function."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    functions = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+    tree = nodes(path.read_text(encoding="utf-8"))
+    functions = (n for n in tree if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
     inner = (n for f in functions for n in ast.walk(f))
     return {n.lineno for n in inner if isinstance(n, ast.Import | ast.ImportFrom)}
 
 
 def for_types_only(path: Path) -> set[int]:
     """Lines of the imports under `if TYPE_CHECKING:`, which never run and so close no cycle."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    guards = (
-        n for n in ast.walk(tree) if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)
-    )
+    tree = nodes(path.read_text(encoding="utf-8"))
+    guards = (n for n in tree if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test))
     inner = (n for guard in guards for n in ast.walk(guard))
     return {n.lineno for n in inner if isinstance(n, ast.Import | ast.ImportFrom)}
 
@@ -158,7 +163,7 @@ def placement_faults(root: Path) -> list[str]:
         f"{path.relative_to(root)}:{node.lineno}: imports by a string; only {IMPORTS_LATE} does"
         for name, path in known.items()
         if name != IMPORTS_LATE
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes(path.read_text(encoding="utf-8"))
         if isinstance(node, ast.Name | ast.Attribute)
         and (node.id if isinstance(node, ast.Name) else node.attr) in BY_STRING
     ]

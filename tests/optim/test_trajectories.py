@@ -33,9 +33,13 @@ def ours(problem, optimizer):
 def by_optax(problem, transformation):
     state = [transformation.init(problem.start)]
 
+    @jax.jit
+    def step(gradients, state, parameters):
+        moves, state = transformation.update(gradients, state, parameters)
+        return optax.apply_updates(parameters, moves), state
+
     def update(parameters, gradients):
-        moves, state[0] = transformation.update(gradients, state[0], parameters)
-        moved = optax.apply_updates(parameters, moves)
+        moved, state[0] = step(gradients, state[0], parameters)
         return {name: np.asarray(x) for name, x in moved.items()}
 
     return trajectory(problem, update)
