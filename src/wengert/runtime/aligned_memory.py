@@ -26,8 +26,8 @@ def aligned_array(
     shape: Sequence[int], dtype: DType, make: Callable[..., Array] = np.empty
 ) -> Array:
     """A new array: of any numbers, or with `np.zeros` of zeros."""
-    found: Array = aligned_bytes(math.prod(shape) * dtype.itemsize, make).view(dtype)
-    return found.reshape(shape)
+    elements: Array = aligned_bytes(math.prod(shape) * dtype.itemsize, make).view(dtype)
+    return elements.reshape(shape)
 
 
 def aligned_count(count: int, dtype: DType) -> int:

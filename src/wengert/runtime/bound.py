@@ -47,8 +47,8 @@ class Bound:
     @property
     def addresses(self) -> list[int]:
         """Those of the arrays, in the order of `slots`."""
-        found: list[int] = self._addresses.tolist()
-        return found
+        addresses: list[int] = self._addresses.tolist()
+        return addresses
 
     def ordered_sizes(self) -> list[int]:
         """The sizes of the Dims, in the order in which frames have them."""

@@ -121,9 +121,9 @@ def _holding(x: Any) -> TraceError:
     )
 
 
-def _holds_tensor(found: Any, levels: Collection[Level]) -> bool:
+def _holds_tensor(thing: Any, levels: Collection[Level]) -> bool:
     """Whether a Tensor of these levels lies anywhere inside an object, as in a set or a closure."""
-    pending, seen = [found], set()
+    pending, seen = [thing], set()
     while pending:
         x = pending.pop()
         if id(x) in seen or isinstance(x, type | ModuleType | CodeType):

@@ -113,12 +113,12 @@ def _find_or_make(text: str) -> bytes:
     key = object_key(text)
     name = name_of(OBJECT, key)
     try:
-        found = store.read(name, key)
+        kept = store.read(name, key)
     except Missed as why:
         log.debug("object %s: miss: %s", name, why)
     else:
         log.debug("object %s: hit", name)
-        return found
+        return kept
     made = make_object(text)
     later(lambda: store.write(name, key, made))
     return made
@@ -142,12 +142,12 @@ def recall(
         return make(), told
     name = name_of(PROGRAM, ops, key)
     try:
-        found = from_bytes(store.read(name, key))
+        kept = from_bytes(store.read(name, key))
     except (Missed, Unreadable) as why:
         told = f"miss: {_why(store, ops, key, str(why))}"
     else:
         log.debug("program %s: hit", name)
-        return found, "hit"
+        return kept, "hit"
     log.info("program %s: %s", name, told)
     made = make()
     later(lambda: _keep(store, name, key, made))

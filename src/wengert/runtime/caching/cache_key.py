@@ -116,8 +116,8 @@ def _source_files(folder: str) -> Iterator[tuple[str, int, int, int]]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
-                found = entry.stat()
-                yield entry.path, found.st_mtime_ns, found.st_size, found.st_ctime_ns
+                status = entry.stat()
+                yield entry.path, status.st_mtime_ns, status.st_size, status.st_ctime_ns
             elif entry.is_dir() and entry.name != "__pycache__":
                 yield from _source_files(entry.path)
 
@@ -140,11 +140,11 @@ class _Digest:
 
     def parts(self) -> dict[str, str]:
         texts = {"ops": self.ops, "types": self.types, "parameters": self.parameters}
-        found = {
+        digests = {
             name: hashlib.sha256("\n".join(lines).encode()).hexdigest()
             for name, lines in texts.items()
         }
-        return {**found, "constants": self.constants.hexdigest()}
+        return {**digests, "constants": self.constants.hexdigest()}
 
     def graph(self, graph: Graph) -> None:
         self.ops.append(f"graph {graph.inputs} {graph.returns}")
@@ -190,8 +190,8 @@ class _Digest:
         return f"{kind} {value.dtype.str} {value.shape}"
 
 
-def _type_text(found: Type) -> str:
-    if isinstance(found, tuple):
-        return f"({', '.join(map(_type_text, found))})"
-    sizes = ", ".join(str(n.terms) if isinstance(n, Dim) else str(n) for n in found.shape)
-    return f"{found.dtype.str}[{sizes}]"
+def _type_text(t: Type) -> str:
+    if isinstance(t, tuple):
+        return f"({', '.join(map(_type_text, t))})"
+    sizes = ", ".join(str(n.terms) if isinstance(n, Dim) else str(n) for n in t.shape)
+    return f"{t.dtype.str}[{sizes}]"

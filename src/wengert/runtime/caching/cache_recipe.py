@@ -44,12 +44,12 @@ def from_bytes(body: bytes) -> Recipe:
     """The recipe that bytes say; raises `Unreadable` where they say none."""
     try:
         end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
-        found = _RecipeReader(body, end).value(json.loads(body[_LENGTH:end]))
+        recipe = _RecipeReader(body, end).value(json.loads(body[_LENGTH:end]))
     except Exception as error:  # whatever it is, it is no recipe, and the program is made anew
         raise Unreadable(f"{type(error).__name__} while reading it") from error
-    if not isinstance(found, Recipe):
+    if not isinstance(recipe, Recipe):
         raise Unreadable("it holds no recipe")
-    return found
+    return recipe
 
 
 def _plain(value: Any, blobs: list[bytes]) -> Any:
@@ -89,12 +89,12 @@ class _RecipeReader:
     def __init__(self, body: bytes, at: int) -> None:
         self.body, self.at = body, at
 
-    def value(self, found: Any) -> Any:
-        if isinstance(found, list):
-            return [self.value(each) for each in found]
-        if not isinstance(found, dict):
-            return found
-        ((kind, inside),) = found.items()
+    def value(self, encoded: Any) -> Any:
+        if isinstance(encoded, list):
+            return [self.value(each) for each in encoded]
+        if not isinstance(encoded, dict):
+            return encoded
+        ((kind, inside),) = encoded.items()
         if kind == "bytes":
             return self.blob(inside)
         if kind == "array":

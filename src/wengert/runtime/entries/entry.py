@@ -211,7 +211,7 @@ def _completed(call: Call, returned: tree.Structure) -> Call:
     """A call whose results are put into a tree that machine code cannot build."""
 
     def complete(*args: Any) -> Any:
-        found = call(*args)
-        return found if found is NotImplemented else tree.unflatten(returned, found)
+        results = call(*args)
+        return results if results is NotImplemented else tree.unflatten(returned, results)
 
     return complete

@@ -36,9 +36,9 @@ def _write_idle(module: Module) -> None:
     failed = code.let(f"icmp slt i32 {code.invoke('context_value', 'i32', *given)}, 0")
     code.clear_if(failed)
     code.leave_if(failed)
-    found = code.load("%value", 0, "ptr")
-    code.drop(found)  # False and True stay
-    code.leave_unless_equal(found, code.read("false", "ptr"), "ptr")
+    mode = code.load("%value", 0, "ptr")
+    code.drop(mode)  # False and True stay
+    code.leave_unless_equal(mode, code.read("false", "ptr"), "ptr")
     code.define_test("idle")
 
 
@@ -82,13 +82,13 @@ def answer(code: Function) -> str:
     """What a call through a gate returns."""
     counted = code.compare("sge", code.read("report", table="%gate"), 0)
     given = "ptr %table, ptr %gate, ptr %element"
-    (found,) = code.either(
+    (returned,) = code.either(
         counted,
         ["ptr"],
         lambda: [code.let(f"call ptr @number({given})")],
         lambda: [built(code)],
     )
-    return found
+    return returned
 
 
 def built(code: Function) -> str:

@@ -63,12 +63,12 @@ class Question:
         """
         try:
             with np.errstate(all="ignore"):
-                found = self.node.op.numpy(*operands, **self.params)
+                result = self.node.op.numpy(*operands, **self.params)
         except (ArithmeticError, ValueError, IndexError, np.linalg.LinAlgError):
             return None
-        if isinstance(found, tuple):
-            found = found[self.output]
-        return kind_of(np.asarray(found)[self.element])
+        if isinstance(result, tuple):
+            result = result[self.output]
+        return kind_of(np.asarray(result)[self.element])
 
 
 def culprit(asked: Question, kind: str) -> tuple[int, ArrayPosition] | None:
@@ -81,10 +81,10 @@ def culprit(asked: Question, kind: str) -> tuple[int, ArrayPosition] | None:
     suspects = _Suspects(asked if narrowed is None else narrowed[0], kind)
     if not suspects.count:
         return None
-    found = suspects.guilty(needed=narrowed is not None)
-    if found is None:
+    suspect = suspects.guilty(needed=narrowed is not None)
+    if suspect is None:
         return None
-    operand, element = found
+    operand, element = suspect
     return operand, element if narrowed is None else narrowed[1](operand, element)
 
 
@@ -185,10 +185,10 @@ class _Suspects:
             # Whatever stands in their place, the element is not finite. They have no part in it,
             # unless they are needed, or the op can do nothing without them.
             return self.at(0) if needed or None in answers else None
-        for enough in (lambda found: found == self.kind, lambda found: found != ""):
-            found = self.search(enough)
-            if found is not None:
-                return self.at(found)
+        for enough in (lambda answer: answer == self.kind, lambda answer: answer != ""):
+            first = self.search(enough)
+            if first is not None:
+                return self.at(first)
         return self.at(0)
 
     def search(self, enough: Callable[[str | None], bool]) -> int | None:
