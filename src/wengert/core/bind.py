@@ -186,14 +186,14 @@ def _taken(op: Op, x: Any, operands: Sequence[Value]) -> Value:
         return x
     try:
         require_plain_array(op.name, x)
-        found = plain_operand(x) if kind is Number else op.operand(x)
-        if isinstance(found, bool | int | float):  # of a class of its own: an enumeration, a unit
-            return int(found) if isinstance(found, int) else float(found)
-        if isinstance(found, np.ndarray):
-            found = np.asarray(found)
-            if found.dtype.char not in CHARS:
-                op.require_operands([found if y is x else y for y in operands])
-        return found
+        operand = plain_operand(x) if kind is Number else op.operand(x)
+        if isinstance(operand, bool | int | float):  # of a class of its own: an enumeration, a unit
+            return int(operand) if isinstance(operand, int) else float(operand)
+        if isinstance(operand, np.ndarray):
+            operand = np.asarray(operand)
+            if operand.dtype.char not in CHARS:
+                op.require_operands([operand if y is x else y for y in operands])
+        return operand
     except WengertError as error:
         raise located(error, operands) from None
 

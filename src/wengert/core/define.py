@@ -300,10 +300,10 @@ def function(
                 if isinstance(error, TypeError) and binding_refused(error):
                     signature = inspect.signature(definition)
                     explained = refusal(definition.__name__, signature, args, kwargs)
-                found = located(explained or error, args)
-                if found is error:
+                clearer = located(explained or error, args)
+                if clearer is error:
                     raise
-                raise found from None
+                raise clearer from None
 
         op.enter_function(entry or definition.__name__, call, space)
         _install(call, method, array_function)

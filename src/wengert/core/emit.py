@@ -318,8 +318,10 @@ def on_arrays(emit: Callable[..., Scalar]) -> Callable[..., Any]:
             raise TypeError from None  # worded by the dtype rule, which knows the op's name
         ready = [np.asarray(x, dtype) for x in operands]
         with np.errstate(all="ignore"):
-            found = emit(NumpyEmit(dtype), *ready, **params)
-        return np.broadcast_to(found, np.broadcast_shapes(*(x.shape for x in ready))).astype(dtype)
+            elements = emit(NumpyEmit(dtype), *ready, **params)
+        return np.broadcast_to(elements, np.broadcast_shapes(*(x.shape for x in ready))).astype(
+            dtype
+        )
 
     return computed
 

@@ -39,8 +39,8 @@ def import_on_first_use(
         if name not in places:
             return missing(name)
         path, inside = places[name]
-        found = namespace[name] = _imported(f"{package}.{path}", inside)
-        return found
+        value = namespace[name] = _imported(f"{package}.{path}", inside)
+        return value
 
     def listed() -> list[str]:
         return sorted({*namespace, *places})

@@ -47,13 +47,13 @@ class Failure(NamedTuple):
 
 
 def changed_meanwhile(
-    error: type[Exception], found: str, before: str = "none", **fields: Any
+    error: type[Exception], now: str, before: str = "none", **fields: Any
 ) -> Failure:
     """What native code can only find where another thread has changed an argument: NumPy, which
     has run them first, would have refused it.
     """
     what = (
-        f"found {found}, and {before} when NumPy ran the same arguments; arguments must not change "
+        f"found {now}, and {before} when NumPy ran the same arguments; arguments must not change "
         "during a call"
     )
     return Failure(error, what, "Do not write to them from another thread", **fields)

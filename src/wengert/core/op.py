@@ -67,14 +67,14 @@ class Call(NamedTuple):
         if self.definition is None:
             return inspect.Signature(return_annotation="Any")
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        found = [
+        parameters = [
             p.replace(
                 kind=kind,
                 annotation="Sequence[Any]" if p.kind is p.VAR_POSITIONAL else p.annotation,
             )
             for p in inspect.signature(self.definition).parameters.values()
         ]
-        return inspect.Signature(found, return_annotation="Any")
+        return inspect.Signature(parameters, return_annotation="Any")
 
     def arrange(
         self, name: str, args: Sequence[Any], kwargs: dict[str, Any], more: Sequence[str] = ()
@@ -245,10 +245,10 @@ class Op:
             except WengertWarning:  # an error, if somebody has said so
                 raise
             except Exception as error:
-                found = located(error if is_worded(error) else self._unreadable(params), operands)
-                if found is error:
+                clearer = located(error if is_worded(error) else self._unreadable(params), operands)
+                if clearer is error:
                     raise
-                raise found from (None if is_worded(error) else error)
+                raise clearer from (None if is_worded(error) else error)
         return operands, params
 
     def signature(self) -> inspect.Signature:

@@ -51,18 +51,18 @@ class Magnitude(NamedTuple):
 
 def largest(scalars: Sequence[Value]) -> Value:
     """The largest of some scalars; NaN where one is."""
-    found = scalars[0]
+    high = scalars[0]
     for x in scalars[1:]:
-        found = op.maximum(found, x)
-    return found
+        high = op.maximum(high, x)
+    return high
 
 
 def smallest(scalars: Sequence[Value]) -> Value:
     """The smallest of some scalars; NaN where one is."""
-    found = scalars[0]
+    low = scalars[0]
     for x in scalars[1:]:
-        found = op.minimum(found, x)
-    return found
+        low = op.minimum(low, x)
+    return low
 
 
 def _zero(node: Any) -> Any:
@@ -153,15 +153,15 @@ def _least_of_smaller(known: Known, node: Any) -> Value:
 
 def _least_of_larger(known: Known, node: Any) -> Value:
     """One of both is enough."""
-    found = []
+    bounds = []
     for i in node.operands:
         try:
-            found.append(known.least(i))
+            bounds.append(known.least(i))
         except NotFollowed:
             continue
-    if not found:
+    if not bounds:
         raise NotFollowed
-    return largest(found)
+    return largest(bounds)
 
 
 def _least_is_zero(_: Known, node: Any) -> Value:

@@ -49,8 +49,8 @@ def _same_items(a: Mapping[Any, Any], b: Mapping[Any, Any]) -> bool:
 
 
 def _same_sets(a: Set[Any], b: Set[Any]) -> bool:
-    found = {x: x for x in b}
-    return len(a) == len(b) and all(x in found and same(x, found[x]) for x in a)
+    members = {x: x for x in b}
+    return len(a) == len(b) and all(x in members and same(x, members[x]) for x in a)
 
 
 def _is_frozen(kind: type) -> bool:
@@ -106,7 +106,7 @@ def _equal(a: Any, b: Any) -> bool:
         except TypeError:
             return False
     try:
-        found = a == b
+        answer = a == b
     except Exception:  # whatever the user's class raises
         return False
-    return isinstance(found, bool | np.bool_) and bool(found)
+    return isinstance(answer, bool | np.bool_) and bool(answer)

@@ -56,6 +56,6 @@ def carrier_for_join(x: Any) -> Carrier | None:
     shape, dtype, is_item = x.shape, x.dtype, frame.f_locals.get("item") is x
     if not is_item or not all(isinstance(size, int) for size in shape):
         return None
-    found = np.broadcast_to(np.zeros((), dtype), shape).view(Carrier)
-    found.carried = x
-    return found
+    carrier = np.broadcast_to(np.zeros((), dtype), shape).view(Carrier)
+    carrier.carried = x
+    return carrier

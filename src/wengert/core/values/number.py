@@ -291,7 +291,7 @@ _SEQUENCES = (list, tuple, str, bytes, bytearray)
 
 def python_arithmetic(name: str, left: Any, right: Any) -> Any:
     """Python's own where both are numbers or Dims; else that of the op."""
-    found = getattr(op, name)(plain_operand(left), plain_operand(right))
+    value = getattr(op, name)(plain_operand(left), plain_operand(right))
     keys: frozenset[str] = frozenset()
     for x in (left, right):
         if type(x) is Number:
@@ -299,8 +299,8 @@ def python_arithmetic(name: str, left: Any, right: Any) -> Any:
         elif isinstance(x, Dim):
             keys |= x.names
         elif not _is_number(x):
-            return found
-    return Number(found, keys)
+            return value
+    return Number(value, keys)
 
 
 def _is_number(x: Any) -> bool:
