@@ -114,10 +114,10 @@ def _gathered_element(p: Places) -> Any:
     rank = max(each.ndim for each in indices)
     block = p.own[axis : axis + rank]
     places, masks = [*p.own[:axis]], []
-    for operand, (found, size) in enumerate(zip(indices, given.shape[axis:], strict=False), 1):
+    for operand, (t, size) in enumerate(zip(indices, given.shape[axis:], strict=False), 1):
         own = [
             p.fixed(0) if n == 1 else place
-            for place, n in zip(block[rank - found.ndim :], found.shape, strict=True)
+            for place, n in zip(block[rank - t.ndim :], t.shape, strict=True)
         ]
         place, bad = p.index(operand, own, size)
         places.append(place)
@@ -273,16 +273,16 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Any:
 
 def _along(x: Any, indices: Any, axis: int) -> list[Any]:
     """An index per axis: `indices` along one, every position along the others."""
-    found = []
+    per_axis = []
     for i, size in enumerate(x.shape):
         shape = tuple(size if i == j else 1 for j in range(x.ndim))
         if i == axis:
-            found.append(indices)
+            per_axis.append(indices)
         elif isinstance(size, int):
-            found.append(np.arange(size).reshape(shape))
+            per_axis.append(np.arange(size).reshape(shape))
         else:
-            found.append(op.reshape(op.arange(size), shape))
-    return found
+            per_axis.append(op.reshape(op.arange(size), shape))
+    return per_axis
 
 
 def _along_type(x: Any, indices: Any, axis: int) -> ArrayType:

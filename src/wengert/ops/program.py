@@ -109,8 +109,8 @@ def _cast(x: Any, dtype: Any) -> Any:
         inside = (
             (x > least - 1) & (x < beyond) if dtype.itemsize < 8 else (x >= least) & (x < beyond)
         )
-        found = np.where(inside, x, 0).astype(dtype)
-    return np.where(inside | np.isnan(x), found, np.where(x < 0, limits.min, limits.max)).astype(
+        whole = np.where(inside, x, 0).astype(dtype)
+    return np.where(inside | np.isnan(x), whole, np.where(x < 0, limits.min, limits.max)).astype(
         dtype
     )
 

@@ -66,10 +66,10 @@ def _complement(x: Any) -> Any:
         mirror = np.where(bent, here + away, mirror).astype(x.dtype)
         rest = _reflected(rest, mirror)
         mirrors.append(mirror)
-    found = np.broadcast_to(np.eye(m, dtype=x.dtype)[:, n:], (*x.shape[:-2], m, m - n))
+    basis = np.broadcast_to(np.eye(m, dtype=x.dtype)[:, n:], (*x.shape[:-2], m, m - n))
     for mirror in reversed(mirrors):
-        found = _reflected(found, mirror)
-    return spoil(found * leading_signs(found)[..., None, :] + 0, spoilt, 2)
+        basis = _reflected(basis, mirror)
+    return spoil(basis * leading_signs(basis)[..., None, :] + 0, spoilt, 2)
 
 
 def _across(x: Any, y: Any) -> Any:

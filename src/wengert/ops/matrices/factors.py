@@ -42,12 +42,12 @@ def spread(*shape: int) -> Exactly:
     return Exactly(x + 1.5 * np.diag(np.arange(1.0, 1 + max(shape[-2:])))[: shape[-2], : shape[-1]])
 
 
-def spoil(found: Any, spoilt: Any, axes: int) -> Any:
+def spoil(result: Any, spoilt: Any, axes: int) -> Any:
     """A result with NaN for the matrices that `without_spoilt` found."""
     if spoilt is None:
-        return found
+        return result
     where = spoilt.reshape(spoilt.shape[:-2] + (1,) * axes)
-    return np.where(where, found.dtype.type(np.nan), found)
+    return np.where(where, result.dtype.type(np.nan), result)
 
 
 def symmetric_part(x: Any) -> Any:

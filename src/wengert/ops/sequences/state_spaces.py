@@ -175,8 +175,8 @@ def _scan_vjp(
     gs = filled(g, [type_of(u), type_of(h0)])
     gu, gdelta, ga, gb, gc, gh0 = state_space_pullback.rebind([*operands, *gs], {})
     matrices = (op.swapaxes(op.sum(x, axis=2), 2, 3) for x in (gb, gc))
-    found = (gu, gdelta, op.sum(ga, axis=0), *matrices, gh0)
-    return [x if want else None for x, want in zip(found, wanted, strict=True)]
+    gradients = (gu, gdelta, op.sum(ga, axis=0), *matrices, gh0)
+    return [x if want else None for x, want in zip(gradients, wanted, strict=True)]
 
 
 def _flops(each: int) -> Any:
