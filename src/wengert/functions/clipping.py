@@ -112,9 +112,9 @@ def exact_length(x: Array, squares: Callable[[Array, Array], Any]) -> tuple[floa
     """(m, e): the length is m · 2^e. Where elements are not finite, neither is m. `squares` is
     `sum_of_squares`, compiled.
     """
-    found = float(squares(x, _ONE))
-    if LEAST <= found < math.inf:
-        return math.sqrt(found), 0
+    total = float(squares(x, _ONE))
+    if LEAST <= total < math.inf:
+        return math.sqrt(total), 0
     ends = float(x.min(initial=0)), float(x.max(initial=0))
     if not all(map(math.isfinite, ends)):
         return (math.nan if any(map(math.isnan, ends)) else math.inf), 0

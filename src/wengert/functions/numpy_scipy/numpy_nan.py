@@ -68,8 +68,8 @@ def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def _extreme(reduce: Any, beyond: float, x: Any, axis: Any, keepdims: bool) -> Any:
     if not _is_float(x):
         return reduce(x, axis, keepdims)
-    found = reduce(_filled(x, beyond), axis, keepdims)
-    return op.where(op.all(op.isnan(x), axis, keepdims), math.nan, found)
+    extreme = reduce(_filled(x, beyond), axis, keepdims)
+    return op.where(op.all(op.isnan(x), axis, keepdims), math.nan, extreme)
 
 
 def nancumsum(x: Any, axis: int | None = None) -> Any:
