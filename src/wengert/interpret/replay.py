@@ -76,10 +76,10 @@ def run_node(
     try:
         return bind(node.op, [None if i is None else values[i] for i in node.operands], params)
     except Exception as error:
-        found = at_line(error, node.line)
-        if found is error:
+        clearer = at_line(error, node.line)
+        if clearer is error:
             raise
-        raise found from None
+        raise clearer from None
 
 
 def sizes_of(

@@ -128,8 +128,8 @@ def _same_parameters(x: Any, y: Any) -> bool:
 
 
 def _changed(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    found = ((key, x, before.get(key, NOTHING)) for key, x in now.items())
-    return {k: x for k, x, old in found if x is not old and not _equal(x, old)}
+    triples = ((key, x, before.get(key, NOTHING)) for key, x in now.items())
+    return {k: x for k, x, old in triples if x is not old and not _equal(x, old)}
 
 
 def _equal(a: Any, b: Any) -> bool:
