@@ -127,15 +127,15 @@ class RankWatch:
             for key, _ in chooser.select(EACH / 4):
                 rank = key.data
                 try:
-                    found = key.fileobj.recv(65536)  # type: ignore[union-attr]
+                    received = key.fileobj.recv(65536)  # type: ignore[union-attr]
                 except OSError:
-                    found = b""
+                    received = b""
                 heard[rank] = time.monotonic()
-                if not found:
+                if not received:
                     chooser.unregister(key.fileobj)
                     self._note(FAILED, rank, DIED, rank)
                     continue
-                *lines, pending[rank] = (pending[rank] + found).split(b"\n")
+                *lines, pending[rank] = (pending[rank] + received).split(b"\n")
                 for each in lines:
                     kind, who, reason = json.loads(each)
                     if kind != BEAT:

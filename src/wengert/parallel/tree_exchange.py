@@ -72,8 +72,8 @@ class TreeExchange:
                 requests.append(self._comm.Isend(sent, dest=rank, tag=PARTS))
         self._wait(requests)
         parts |= {span: x[mine] for span, x in own.items()}
-        found = folded(whole, parts.get, _added)
-        np.copyto(into[mine], found)
+        total = folded(whole, parts.get, _added)
+        np.copyto(into[mine], total)
 
     def _spread(self, mine: slice, into: Array, coming: list[Any]) -> None:
         """Give everybody the piece that this rank has added, and wait for theirs."""
