@@ -94,11 +94,10 @@ class Executable:
         self._entry = self._make_entry()
         self.entry: Any = never  # until the first call has found out how much memory it takes
 
-    # How it is made. An executable from the cache has its recipe, and the rest is made where
-    # somebody asks for it.
+    # How it is made. An executable from the cache has its recipe, and the rest is made on demand.
 
     def _key_options(self) -> dict[str, Any]:
-        """What decides about the code beside the graph: part of the key in the cache."""
+        """What decides the code besides the graph: part of the key in the cache."""
         return {
             "fused": self.options.fused,
             "lanes": self._target.width,

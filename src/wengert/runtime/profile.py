@@ -5,7 +5,7 @@ between them: each finds its operands in the caches, or does not, as in any othe
 takes no longer than a reading of the clock is run so often in turn that its time can be seen, and
 in memory where it finds the same operands each time; only what writes to arguments goes on from
 what it wrote. Beside its time stand the operations it does and the bytes it has to move, and how
-much of what this machine can do that makes: of the rate of a large product of matrices, and of the
+near that is to what this machine can do: to the rate of a large product of matrices, and to the
 memory's bandwidth.
 """
 

@@ -31,7 +31,7 @@ from wengert.runtime.caching.cache_store import Key
 COARSE = 2.0  # seconds that the clock of a file system may be behind
 MOST = 1 << 24  # bytes of constants in a program that is kept
 
-# Switches that decide nothing, or are among the options of every program as what they come to.
+# Switches that do not change code, or whose effect is among the options of every program.
 _OTHERWISE = (
     "WENGERT_CACHE",
     "WENGERT_EAGER",
@@ -55,14 +55,14 @@ def program_keys(graph: Graph, options: Mapping[str, Any]) -> tuple[Key, Key]:
     """The key of a program's ops alone, and that of the program. Raises `Unkeyed`."""
     parts = graph_parts(graph)
     key = {**parts, **options, **_surroundings()}
-    return {"ops": parts["ops"]}, json.loads(json.dumps(key))  # as it will be read
+    return {"ops": parts["ops"]}, json.loads(json.dumps(key))  # as it will be read back
 
 
 def graph_parts(graph: Graph) -> dict[str, str]:
     """What tells a graph from others. Raises `Unkeyed`."""
     used = {node.op for node in _nodes(graph)}
     if any(each.body is not None and not table.is_as_sealed(each) for each in used):
-        graph = expand(graph)  # what users composed is told by what it is composed of
+        graph = expand(graph)  # a composite of a user's is known by what it is composed of
         used = {node.op for node in _nodes(graph)}
     for each in used:
         if not table.is_as_sealed(each):

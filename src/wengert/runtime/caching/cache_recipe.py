@@ -1,8 +1,8 @@
 """Recipe: what calls need of a program, and the same as bytes to keep.
 
-Everything else (the kernels, the LLVM text, who failed where) is made again from the graph when
-somebody asks for it. Bytes are JSON and the raw bytes of arrays and object files behind it; reading
-them runs nothing, and makes objects of the few classes below only.
+Everything else (the kernels, the LLVM text, which node can fail where) is made again from the graph
+on demand. Bytes are JSON and the raw bytes of arrays and object files behind it; reading them runs
+nothing, and makes objects of the few classes below only.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Unreadable(Exception):
 
 
 def to_bytes(recipe: Recipe) -> bytes:
-    """The recipe as bytes; raises `Unkeepable` where it holds something else than plain data."""
+    """The recipe as bytes; raises `Unkeepable` where it holds anything but plain data."""
     blobs: list[bytes] = []
     text = json.dumps(_plain(recipe, blobs), separators=(",", ":")).encode()
     return b"".join((len(text).to_bytes(_LENGTH, "little"), text, *blobs))
 
 
 def from_bytes(body: bytes) -> Recipe:
-    """The recipe that bytes say; raises `Unreadable` where they say none."""
+    """The recipe that bytes hold; raises `Unreadable` where they hold none."""
     try:
         end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
         recipe = _RecipeReader(body, end).value(json.loads(body[_LENGTH:end]))
@@ -99,7 +99,7 @@ class _RecipeReader:
             return self.blob(inside)
         if kind == "array":
             dtype, shape, size = inside
-            # A copy, which lies where arrays lie: aligned.
+            # A copy, as NumPy aligns the memory of new arrays.
             return np.frombuffer(self.blob(size), np.dtype(dtype)).reshape(shape).copy()
         if kind == "dict":
             return {self.value(k): self.value(v) for k, v in inside}

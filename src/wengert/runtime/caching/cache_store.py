@@ -1,8 +1,9 @@
 """Store: entries of the cache as files in one folder, which is the user's alone.
 
-An entry is a line that begins with a magic word and says its key and the SHA-256 of its body, and
-the body. Whatever is not exactly so, or could have been written by somebody else, is refused: the
-caller makes it anew. Whatever goes wrong with the folder or the disk costs time, and nothing else.
+An entry is a line, which begins with a magic word and gives the key and the SHA-256 of the body,
+and then the body. Whatever is not exactly so, or could have been written by somebody else, is
+refused: the caller makes it anew. Whatever goes wrong with the folder or the disk costs time, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Key: TypeAlias = Mapping[str, Any]  # says what an entry is for; plain JSON
 
 log = logging.getLogger("wengert.cache")
 
-MAGIC = b"wengert cache 1 "  # the number is that of this form of files
+MAGIC = b"wengert cache 1 "  # the number is the version of the file format
 LARGEST = 1 << 26  # bytes of an entry
 LONGEST_HEAD = 1 << 16  # bytes of its first line
 TOUCHED = 60.0  # seconds after which a used entry is marked as used again
@@ -58,7 +59,7 @@ def _head(key: Key, body: bytes) -> bytes:
 
 
 class Store:
-    """The entries in one folder, up to so many bytes."""
+    """The entries in one folder, up to a limit of bytes."""
 
     def __init__(self, folder: str, limit: int) -> None:
         self.folder, self.limit = folder, limit

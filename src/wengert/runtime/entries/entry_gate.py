@@ -2,8 +2,8 @@
 
 A gate is a table of its own, `%gate`. It has arguments that are given in advance, places that must
 be as expected, and what becomes of the results. All of a call happens while this thread has the
-GIL, and no Python code runs between the look at the places and the end of the program: whoever else
-looks sees the state before the call or after it.
+GIL, and no Python code runs between the look at the places and the end of the program: all other
+code sees the state before the call or after it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ GATED_CALL = "gated_call"
 
 
 def write_gate(module: Module) -> None:
-    """The functions that a call uses which came through a gate."""
+    """The functions that a call through a gate uses."""
     _write_idle(module)
     _write_element(module)
     _write_number(module)

@@ -81,8 +81,8 @@ def locate(
     sizes: Mapping[str, int],
     output: int | Sequence[int] | None = None,
 ) -> Cause | None:
-    """Why an output of the graph is not finite for these arrays: the first of all that is not, or
-    of those that are named.
+    """Why an output of the graph is not finite for these arrays: the first that is not, among all
+    or among those that are given.
 
     `names` are the arguments' paths, `sizes` those of its Dims. None where all outputs are finite,
     or where they cannot be computed again.

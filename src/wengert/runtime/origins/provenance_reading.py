@@ -1,8 +1,8 @@
-"""Which element of which operand an element of a node owes it to that it is not finite.
+"""Which element of which operand has made an element of a node not finite.
 
-The question is put to the op itself: numbers are put in the place of all elements that are not
-finite, then some of them are put back, and the op is run on that. So no op has to say what it
-reads, and an infinity that it does not read, or that vanishes, is never blamed.
+The op itself answers: all elements that are not finite are replaced by numbers, then some of them
+are put back, and the op is run on that. So no op has to say what it reads, and an infinity that it
+does not read, or that vanishes, is never blamed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILLS = (0.5, 1.5, 0.0, -0.5)  # an op is finite at one of them at least
 
 
 def kind_of(x: Any) -> str:
-    """How a message calls a number that is not finite; empty for others."""
+    """What messages call a number that is not finite; empty for others."""
     x = float(x)
     return "nan" if math.isnan(x) else "" if math.isfinite(x) else "inf" if x > 0 else "-inf"
 
@@ -150,7 +150,7 @@ def _folded(asked: Question, x: Array) -> tuple[Question, Back]:
     )
 
 
-# Who of the elements that are not finite is enough to explain what the op gave.
+# Which of the elements that are not finite is enough to explain what the op gave.
 
 
 @dataclass

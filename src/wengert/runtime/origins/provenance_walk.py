@@ -36,7 +36,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Entered:
-    """It was not finite before it came into a graph or a node: the element of the input
+    """A number that was not finite before it came into a graph or a node: the element of the input
     or operand.
     """
 
@@ -195,8 +195,8 @@ class _SteppedLoop:
         return carry
 
     def since(self, turn: int, position: int, element: ArrayPosition) -> int:
-        """How many steps come before the first of the carries, up to this one, that all have the
-        same number there which is not finite.
+        """From how many steps on, up to this one, all carries have the same kind of number that is
+        not finite there.
         """
         kind = kind_of(self.carry(turn)[position][element])
         while turn > 0 and kind_of(self.carry(turn - 1)[position][element]) == kind:
