@@ -56,7 +56,7 @@ class Level:
         return value.level.line_of(value) if type(value) is Tensor else None
 
     def constant_of(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-        """What a program took an array for, when it was an operand last; None for no program."""
+        """The constant that an array became when it last was an operand; None where none did."""
         return None
 
     def note_gradient(self, g: Tensor, of: Tensor) -> None:
@@ -137,8 +137,8 @@ def opened(level: Level) -> Iterator[None]:
 
 
 def raise_first(error: SystemError) -> NoReturn:
-    """Raise the error of ours that code in C, as SciPy's, went on after; Python only notices that
-    one is left.
+    """Raise the error of ours that code in C, such as SciPy's, has ignored; Python only notices
+    that one was left behind.
     """
     first: BaseException | None = error
     while isinstance(first, SystemError):
@@ -247,7 +247,9 @@ def located(error: _E, operands: Sequence[Value]) -> _E:
 
 
 def at_line(error: _E, line: Line | None) -> _E:
-    """The error with a line of the user's program behind it, unless it is another's or has one."""
+    """The error with a line of the user's program behind it, unless it is not ours or already has
+    one.
+    """
     if line is None or not is_worded(error) or _PLACE.search(str(error)):
         return error
     return type(error)(f"{error} ({line})")

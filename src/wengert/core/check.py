@@ -1,6 +1,7 @@
 """Check that a graph keeps its own rules: scope, types, parameters, names, and those of its bodies.
 
-Tests call this after every pass. The first lie found is named with the number and op of its node.
+Tests call this after every pass. The first broken rule is reported with the number and op of its
+node.
 """
 
 from __future__ import annotations
@@ -231,7 +232,7 @@ class _Check:
                 return
         except Fault:
             raise
-        except Exception as error:  # whatever a rule stumbles over was false in the node
+        except Exception as error:  # whatever makes a rule fail was wrong in the node
             self.wrong(f"is refused by its own type rule: {str(error).rstrip('.')}", error)
         if given != node.type:
             self.wrong(f"has type {node.type}; its rule gives {given}")
@@ -248,7 +249,9 @@ class _Check:
                 )
 
     def canonical(self, node: Node, types: Sequence[Any]) -> None:
-        """Parameters are in the one form that passes and kernels know: read again, they stay."""
+        """Parameters are in the one form that passes and kernels know: reading them again changes
+        nothing.
+        """
         read = node.op.settled or node.op.canonical
         if read is None:
             if set(node.params) != set(node.op.call.params):

@@ -84,7 +84,7 @@ def elementwise(
 
 
 def _require_operands(name: str, partials: Rule, call: Call) -> None:
-    """Refuse partials that cannot be called as they will be."""
+    """Refuse partials that cannot be called with the op's operands."""
     if not can_take(partials, 1 + len(call.operands), [*call.params]):
         takes = ", ".join(map(str, inspect.signature(partials).parameters.values())) or "nothing"
         raise TypeError(
@@ -270,7 +270,7 @@ def _register(
         _install_operator(infix, definition)
     for spelling in (definition.numpy, *aliases):
         if isinstance(spelling, np.ufunc):
-            UFUNCS.setdefault(spelling, definition)  # users compute with it, and do not redefine it
+            UFUNCS.setdefault(spelling, definition)  # the first stays: users do not redefine it
     return definition
 
 
@@ -379,8 +379,8 @@ _ASSIGNED = {  # the operators that Python has an assignment for, `x += y`
 
 
 def _answers_itself(other: Any, kind: type) -> bool:
-    """Whether an operator is not ours: of None, of text, of what asks NumPy to leave it alone, too,
-    and of arrays with names of axes.
+    """Whether an operator is left to the other operand: None, text, what asks NumPy to leave it
+    alone, too, and arrays with names of axes.
     """
     if kind is float or kind is int:
         return False

@@ -1,4 +1,4 @@
-"""Once: attributes that are computed when somebody asks for them."""
+"""Once: attributes that are computed when they are first read."""
 
 from __future__ import annotations
 

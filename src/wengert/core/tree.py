@@ -310,7 +310,7 @@ def weak(tree: Tree) -> list[bool]:
 
 
 def _is_number(x: Any) -> bool:
-    if type(x) is Tensor:  # which `isinstance` would have to ask
+    if type(x) is Tensor:  # `isinstance` would call its __class__
         return False
     return isinstance(x, bool | int | float | Number) and not isinstance(x, np.generic)
 

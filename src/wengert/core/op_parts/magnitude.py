@@ -41,9 +41,7 @@ MagnitudeRule: TypeAlias = Callable[[Known, Any], Value]  # of the node
 
 
 class Magnitude(NamedTuple):
-    """The two rules; an op without a rule for the least is followed no further where it is asked
-    for.
-    """
+    """The two rules; where an op has no rule for the least, nothing is known of it."""
 
     most: MagnitudeRule
     least: MagnitudeRule | None = None
@@ -77,7 +75,7 @@ def _is_zero(x: Value) -> bool:
 
 
 def _most_of_all(known: Known, node: Any) -> Value:
-    """That of the operand with the largest."""
+    """The largest bound of all operands."""
     return largest([known.most(i) for i in node.operands])
 
 
@@ -152,7 +150,7 @@ def _least_of_smaller(known: Known, node: Any) -> Value:
 
 
 def _least_of_larger(known: Known, node: Any) -> Value:
-    """One of both is enough."""
+    """A bound of either operand is enough."""
     bounds = []
     for i in node.operands:
         try:

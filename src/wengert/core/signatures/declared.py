@@ -1,5 +1,5 @@
-"""What functions declare that they take, read off their code: the table asks some hundred of them
-while it is imported, and inspect takes ten times as long to answer.
+"""What functions declare that they take, read off their code: the table reads some hundred of them
+while it is imported, and inspect takes ten times as long.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def scaled_bessel(e: Any, order: Any, x: Any) -> Any:
     inside_order, inside_x, inside = _guarded(e, positive, size)
     value = _inside(e, inside_order, inside_x)
     at_zero = choose(e, e.eq(positive, zero), one, e.gt(positive, zero), zero, nan)
-    # Beyond all numbers I is exp(x) / √(2πx) for each order that is one.
+    # Towards infinity I is exp(x) / √(2πx) for each finite order.
     ends = e.or_(e.eq(size, e.const(math.inf)), e.eq(positive, e.const(math.inf)))
     outside = choose(e, e.eq(size, zero), at_zero, ends, zero, nan)
     value = e.select(inside, value, outside)
@@ -137,7 +137,7 @@ def scaled_bessel(e: Any, order: Any, x: Any) -> Any:
 
 @cache
 def slope(times: int) -> Callable[..., Any]:
-    """The derivative by the order, so many times, where neither the order nor x is below 0."""
+    """The derivative by the order, of order `times`, where neither the order nor x is below 0."""
 
     def bessel_slope(e: Any, order: Any, x: Any) -> Any:
         zero, nan = e.const(0), e.const(math.nan)

@@ -152,7 +152,7 @@ def _above_zero(e: Any, x: Any, value: Any) -> Any:
 
 
 def _log(e: Any, x: Any) -> Any:
-    """2/π log(x) of numbers above 0, of others some number."""
+    """2/π log(x) where x is above 0; elsewhere some number."""
     return e.mul(e.const(2 / math.pi), e.log(e.select(e.gt(x, e.const(0)), x, e.const(1))))
 
 

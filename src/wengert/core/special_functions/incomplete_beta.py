@@ -149,7 +149,7 @@ def _inside(e: Any, a: Any, b: Any, x: Any) -> Any:
 
 
 def _at_edges(e: Any, a: Any, b: Any, x: Any, value: Any, high: Any) -> Any:
-    """0 and `high` where all weight lies right or left of x, NaN where that cannot be said."""
+    """0 and `high` where all weight lies right or left of x, NaN where neither is known."""
     zero, one, infinite = e.const(0), e.const(1), e.const(math.inf)
     valid = e.and_(e.and_(e.ge(a, zero), e.ge(b, zero)), e.and_(e.ge(x, zero), e.le(x, one)))
     unknown = e.or_(

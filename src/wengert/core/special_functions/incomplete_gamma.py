@@ -233,7 +233,7 @@ def gamma_log_quantile(e: Any, a: Any, p: Any) -> Any:
 
 def poisson_quantile(e: Any, rate: Any, u: Any) -> Any:
     """The smallest whole k with P(K ≤ k) ≥ u, where K is Poisson distributed: by bisection, as that
-    probability is Q(k + 1, rate). There is none for u ≥ 1, which is said as infinity.
+    probability is Q(k + 1, rate). There is none for u ≥ 1, for which this gives infinity.
     """
     zero, half, one = e.const(0), e.const(0.5), e.const(1)
     valid = e.and_(e.ge(rate, zero), e.lt(rate, e.const(1e15)))

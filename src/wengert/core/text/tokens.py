@@ -44,7 +44,7 @@ class Tokens:
     def here(self) -> int:
         """Where the next token begins."""
         match = BLANK.match(self.text, self.at)
-        assert match is not None  # it matches nothing, too
+        assert match is not None  # the pattern also matches nothing
         self.at = match.end()
         return self.at
 
@@ -90,7 +90,7 @@ class Tokens:
         return items
 
     def enter(self) -> None:
-        """One level deeper; whoever comes back out takes it off again."""
+        """Go one level deeper; the caller counts back when it comes out."""
         self.depth += 1
         if self.depth > DEEPEST:
             self.fail(f"brackets and graphs lie in each other at most {DEEPEST} deep")

@@ -1,6 +1,6 @@
 """Nodes of trees, on optree: which objects are opened, and how they are put together again.
 
-optree is written in C++, which the end of the process must not cut in two.
+optree is written in C++, and the end of the process must not interrupt it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _insertion_order.__enter__()
 
 @ending.whole
 def opened_tree(tree: Tree) -> tuple[list[Any], Any, set[type]]:
-    """Values, spec, and the types among the values that need a look."""
+    """Values, spec, and the types among the values that must be looked at."""
     if ending.near:
         ending.pass_or_stay()
     while True:
@@ -108,7 +108,7 @@ def places(tree: Tree) -> list[tuple[TreePlace, Any]]:
 
 
 def _family(kind: type) -> type:
-    """What a node has to be for its keys to mean the same."""
+    """The kind of node within which equal keys mean the same."""
     return dict if issubclass(kind, dict) else kind
 
 

@@ -50,7 +50,7 @@ def carrier_for_join(x: Any) -> Carrier | None:
     Nothing where x is in a list, of which NumPy copies the numbers, or has sizes that are not
     known.
     """
-    frame = sys._getframe(2)  # that of NumPy which asks x
+    frame = sys._getframe(2)  # NumPy's, which asks x for an array
     if frame.f_code is not _JOINING:
         return None
     shape, dtype, is_item = x.shape, x.dtype, frame.f_locals.get("item") is x
