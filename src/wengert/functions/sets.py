@@ -13,7 +13,7 @@ from wengert.errors import TraceError
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` finds."""
+    """What `unique_all` returns."""
 
     values: Any  # ascending
     indices: Any  # where each comes first in the flattened array
@@ -22,14 +22,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` finds."""
+    """What `unique_counts` returns."""
 
     values: Any
     counts: Any
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` finds."""
+    """What `unique_inverse` returns."""
 
     values: Any
     inverse_indices: Any

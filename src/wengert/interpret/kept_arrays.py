@@ -52,8 +52,8 @@ def some_elements(x: Array) -> Array:
 
 
 def recorded_constant(x: Array, values: list[Value]) -> Array | None:
-    """What a program that is being recorded took an array for, which was an operand beside these
-    values.
+    """The constant that an array, an operand beside these values, has become in the program that is
+    being recorded.
     """
     for value in values:
         while type(value) is Tensor:

@@ -66,7 +66,7 @@ def run_node(
 ) -> Value:
     """The value of one node, from the values of earlier ones."""
     if node.op is op.pick:
-        # A pick has an operand, and that several outputs.
+        # A pick has one operand, which has several outputs.
         return values[node.operands[0]][node.params["index"]]  # type: ignore[index]
     if node.op is op.constant:
         return node.params["value"]

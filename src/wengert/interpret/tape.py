@@ -136,7 +136,9 @@ class Tape(Level):
         return Tensor(self, slot, out)
 
     def _hold(self, op: Op, values: list[Value], sources: list[int | None]) -> None:
-        """Constants that the backward pass reads: what is written into them later is not seen."""
+        """Keep the constants that the backward pass reads as they are now, whatever is written into
+        them later.
+        """
         if op.kind == "elementwise":
             unread = op.drops if op.keeps else range(len(values))
         else:  # a rule that does not read what it is the derivative by may read the indices

@@ -176,7 +176,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 
 @function(array_function=(np.split,))
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """The array cut along an axis: into so many equal parts, or before each of some positions.
+    """The array cut along an axis: into a number of equal parts, or before each of some positions.
 
     >>> wg.split(np.arange(6), 3), wg.split(np.arange(6), [1, 4])
     ([array([0, 1]), array([2, 3]), array([4, 5])], [array([0]), array([1, 2, 3]), array([4, 5])])

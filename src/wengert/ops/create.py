@@ -240,7 +240,7 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """So many numbers at equal distances from start to stop, as a new first axis.
+    """`num` numbers at equal distances from start to stop, as a new first axis.
 
     The ends may be arrays or Tensors; gradients flow to both.
 

@@ -160,10 +160,10 @@ def _boundary_of_each(call: BatchedCall) -> Any:
     lower=View(lambda shape, out: tuple(map(Along, range(len(shape))))),
 )
 def boundary(x: Any, safe: Any, /) -> None:
-    """The numbers of x, behind which nothing is final until everything has succeeded.
+    """The numbers of x. What is computed from them is not final until everything has succeeded.
 
-    What is computed from them goes over arguments in the end, and only where nothing has failed;
-    where `safe` holds, that is known to be finite and need not be looked at.
+    It is written over arguments in the end, and only where nothing has failed; where `safe` holds,
+    that is known to be finite and need not be looked at.
     """
 
 

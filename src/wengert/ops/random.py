@@ -87,7 +87,7 @@ def _bits_under(key: Words, lead: Shape, shape: Shape, dtype: Any, stream: int) 
 
 
 def _bits_of_each(call: BatchedCall) -> Any:
-    """Arrays at once; what is recorded is a loop, as quick as one draw of so many numbers."""
+    """Arrays at once; what is recorded is a loop, as quick as one draw of as many numbers."""
     key = call.operands[0]
     if type(key) is not np.ndarray:
         return one_by_one(call)
@@ -237,7 +237,7 @@ def key(seed: int) -> Any:
 
 
 def require_real(name: str, dtype: Any, repair: str = "Give it by name, dtype=np.float32") -> Any:
-    """A float dtype, as it is written here."""
+    """A float dtype, in canonical form."""
     if isinstance(dtype, int | float):  # as NumPy's functions take them
         raise DTypeError(
             f"{name}: {dtype} was given as dtype; the arguments are a shape and a dtype. {repair}."
@@ -354,7 +354,8 @@ def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = np.int64) ->
     offset = op.random_bits(key, shape, np.uint64)
     if high - low < 2**64:  # uneven by less than one part in 2**64 / (high - low)
         offset = op.remainder(offset, int(high - low))
-    return op.astype(op.add(offset, int(low) % 2**64), wanted)  # modulo 2**64, as signs are
+    # Modulo 2**64, as signed integers are.
+    return op.astype(op.add(offset, int(low) % 2**64), wanted)
 
 
 @function(space="random")

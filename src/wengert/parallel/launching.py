@@ -37,7 +37,7 @@ class Starter(NamedTuple):
     engine: str
 
     def command(self, count: int) -> list[str]:
-        """Its call for so many ranks, up to what each of them runs."""
+        """Its command for `count` ranks, up to what each of them runs."""
         if self.engine == MPICH:
             return [self.path, "-prepend-rank", "-n", str(count)]
         return [self.path, "--tag-output", "--oversubscribe", "-n", str(count)]
@@ -54,7 +54,7 @@ def find_starter() -> Starter | None:
 
 
 def threads_for(count: int) -> int:
-    """How many threads each of so many ranks has."""
+    """How many threads each of `count` ranks has."""
     return max(1, available() // count)
 
 
@@ -67,7 +67,7 @@ def launch(
     tell: Tell,
     warn: Tell,
 ) -> bool:
-    """Run a script on so many ranks, and say whether it went well on all of them. `tell` gets each
+    """Run a script on `count` ranks, and say whether it went well on all of them. `tell` gets each
     line of theirs, `warn` those that are the launcher's own or that ranks wrote to the stream for
     errors. When one fails, all are ended.
     """
@@ -199,7 +199,7 @@ def _ended_with(process: subprocess.Popen[str], ranks: _Ranks) -> Iterator[None]
 
 
 def _pass_on(stream: IO[str], engine: str, tell: Tell) -> None:
-    """Give on the lines of a stream, each with its rank in front."""
+    """Pass on the lines of a stream, each with its rank in front."""
     for line in stream:
         tag = _TAGS[engine].match(line)
         text = line.rstrip("\n")

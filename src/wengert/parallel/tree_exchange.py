@@ -1,7 +1,7 @@
 """TreeExchange: one vector of each rank, added in the order of the tree over micro-batches.
 
-Every element is added in the same order, whichever rank adds it, so that it is free who adds what:
-a short vector goes to everybody at once, a long one is cut into as many pieces as there are ranks,
+Every element is added in the same order, whichever rank adds it, so any rank may add any part: a
+short vector goes to all ranks at once, a long one is cut into as many pieces as there are ranks,
 each of which one rank adds and gives to all.
 """
 

@@ -160,7 +160,7 @@ _HARMLESS: dict[str, tuple[Any, ...]] = {
     "device": ("cpu",),
     "where": (True,),
     "copy": (True, False),
-    "nan_to_num.copy": (True,),  # who gives False may not use the result
+    "nan_to_num.copy": (True,),  # a caller that passes False may not use the result
     "subok": (True, False),
     "stable": (True, False),
     "overwrite_input": (False,),

@@ -186,7 +186,7 @@ def _in_spans(q: Any, k: Any, v: Any, mask: Any, places: Any, first: int | None)
 
 
 def _spans(time: int) -> list[tuple[int, int]]:
-    """From where to where spans go: of whole blocks, and about as many of them."""
+    """Where spans begin and end: each has whole blocks, and all have about as many of them."""
     blocks = -(-time // ROWS)
     count = min(blocks, _SPANS if blocks < _LONG else _SPANS_OF_LONG)
     ends = [min(blocks * (n + 1) // count * ROWS, time) for n in range(count)]

@@ -28,7 +28,7 @@ _DIRECT = 512  # the largest matrix of a length that has none
 @function(space="fft")
 def rfft(x: Any, n: int | None = None, axis: int = -1) -> tuple[Any, Any]:
     """The Fourier transform of a real sequence along the axis: real and imaginary part of its
-    n // 2 + 1 frequencies. With `n`, of so many elements: cut, or with zeros behind.
+    n // 2 + 1 frequencies. With `n`, of n elements: cut off, or filled up with zeros.
 
     >>> real, imag = wg.fft.rfft(np.array([1.0, 0.0, 0.0, 0.0]))
     >>> real, imag

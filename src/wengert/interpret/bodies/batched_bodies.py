@@ -95,8 +95,9 @@ def marked(values: Sequence[Value], batched: Sequence[bool]) -> tuple[Value, ...
 def carried(
     body: Graph, call: BatchedCall, first: int, count: int, batched: Sequence[bool]
 ) -> tuple[BatchedBody, Flags]:
-    """The body of a loop for all examples, and which of its inputs differ: a carry does that is
-    made of what differs, whatever it begins with. The carry is `count` inputs, from `first` on.
+    """The body of a loop for all examples, and which of its inputs differ: a carry that is computed
+    from what differs does, too, whatever it begins with. The carry is `count` inputs, from `first`
+    on.
     """
     flags = tuple(batched)
     while True:

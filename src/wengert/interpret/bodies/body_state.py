@@ -1,5 +1,5 @@
 """State that the body of a loop keeps outside of it: the body is recorded once, so that every step
-would have what the first one found.
+would see what the first one saw.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class BodyState:
 
     def look(self, by: str, recorded: Sequence[Recorded]) -> None:
         """Refuse Tensors that the body left outside, and warn of numbers that it changed, where it
-        reads them, too. What other functions changed, which the body calls, counts if another
-        recording is another program.
+        reads them, too. What other functions changed, which the body calls, counts if recording it
+        again gives another program.
         """
         elsewhere: list[tuple[Variable, dict[str, Any]]] = []
         for each in self._known:

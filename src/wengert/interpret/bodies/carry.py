@@ -70,7 +70,7 @@ def looked_after(
     name: str, functions: Sequence[Callable[..., Any]], run: Callable[[], Returned], repair: str
 ) -> Returned:
     """Run a loop. Its functions are recorded once: what NumPy draws in them, or what they keep
-    outside, is the same in every step, which is said.
+    outside, is the same in every step, and a warning says so.
     """
     if recording_level() is not None or is_eager():
         return run()

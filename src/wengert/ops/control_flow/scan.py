@@ -274,7 +274,7 @@ def _scanned(
             step, tree.arrays(init), xs, times, settle, partial(require_carry, "scan")
         )
         return tree.unflatten(structure, apart(tree.leaves(last), [*carry, *rows])), ys
-    for _ in range(4):  # a Python number takes the dtype that what it meets gives it
+    for _ in range(4):  # a Python number takes its dtype from what it meets
         types = [type_of(x) for x in carry]
         known = [None if w else x for x, w in zip(carry, weak, strict=True)]
         body, returned, captured = close(

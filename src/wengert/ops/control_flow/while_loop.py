@@ -280,7 +280,7 @@ def _repeated(
             test, step, tree.arrays(init), settle, require, lambda n: require_below(n, limit)
         )
     both = tree.flatten((tree.arrays(init),))[1]
-    for _ in range(4):  # a Python number takes the dtype that what it meets gives it
+    for _ in range(4):  # a Python number takes its dtype from what it meets
         types = [type_of(x) for x in carry]
         # The condition first, as when it runs.
         asked, _, used_too = close("while_loop", test, both, types, whole=True)

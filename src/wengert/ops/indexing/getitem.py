@@ -282,7 +282,7 @@ def _array(part: Any) -> Any:
 
 
 def _consumed(part: Any) -> int:
-    """How many axes of x a part speaks about."""
+    """How many axes of x a part refers to."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
     if isinstance(part, np.ndarray) and part.dtype == np.bool_:
@@ -378,7 +378,7 @@ def _span(size: Size, part: slice) -> tuple[Size, Size, Size]:
 
 
 def _bound(size: Size, bound: Any, default: Size) -> Size:
-    """An end of a slice of an axis of run-time size, where it can be said without the number."""
+    """An end of a slice of an axis of run-time size, where it is known without the number."""
     if bound is None:
         return default
     if isinstance(bound, Dim):

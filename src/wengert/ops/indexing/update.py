@@ -1,5 +1,5 @@
-"""Arrays that are others at chosen positions: x.at[key].set(v) and its siblings. Nothing is changed
-in place.
+"""Arrays with other values at chosen positions: x.at[key].set(v) and its siblings. Nothing is
+changed in place.
 
 A key is read as `x[key]` reads it. Slices and single positions are written back with `place`. For
 integer arrays the rows they choose come first, and updates are rows at positions among them; of
@@ -343,7 +343,7 @@ def _numbers(count: Size) -> Any:
 
 
 def _written_back(x: Any, part: Any, entries: Sequence[KeyEntry]) -> Any:
-    """The array with another part where slices and single positions chose one."""
+    """The array with a new part in the place that slices and single positions chose."""
     spans = [entry.span for entry in entries if entry.span is not None]
     start, size, step = (tuple(each) for each in zip(*spans, strict=True)) if spans else ((),) * 3
     shape = tuple(x.shape)
@@ -358,7 +358,7 @@ def _written_back(x: Any, part: Any, entries: Sequence[KeyEntry]) -> Any:
 
 
 class Chosen:
-    """A part of an array, `x.at[key]`, and the arrays in which it is another."""
+    """A part of an array, `x.at[key]`, and the new arrays that have other values there."""
 
     __slots__ = ("_key", "_x")
 

@@ -2,7 +2,7 @@
 
 A basis of them can be turned in many ways. Here one is fixed, by reflections that bring the columns
 onto the first axes, one after the other; the basis is where the reflections bring the other axes.
-A derivative is what cannot be turned away: the space moves, and the vectors in it do not turn.
+The derivative is that of the space: it moves, and the vectors in it do not turn.
 """
 
 from __future__ import annotations

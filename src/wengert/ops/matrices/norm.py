@@ -37,7 +37,7 @@ def _slope(x: Any, out: Any, axes: tuple[int, ...], ord: float) -> Any:
     if abs(ord) == inf:
         best = op.equal(op.abs(x), norm)
         count = op.astype(op.sum(best, axis=axes, keepdims=True), x.dtype)
-        unknown = op.where(op.not_equal(norm, norm), math.nan, 0)  # then none of them is best
+        unknown = op.where(op.not_equal(norm, norm), math.nan, 0)  # then none is the largest
         return op.where(best, op.sign(x) / count, op.astype(unknown, x.dtype))
     vanishes = op.equal(norm, 0)
     part = x / op.where(vanishes, 1, norm)  # at most 1

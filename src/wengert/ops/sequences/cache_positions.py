@@ -45,4 +45,4 @@ def _with_room(position: Any, room: Any) -> Any:
     ),
 )
 def position_with_room(position: Any, room: Any, /) -> None:
-    """A position in a cache of so many."""
+    """A position in a cache, which must be below its room."""

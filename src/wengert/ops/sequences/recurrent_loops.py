@@ -69,7 +69,7 @@ def _backwards(
     _, weight, _, *first = operands
     hs, kept = out[0], out[1 + cell.states :]
     after = [hs, *kept[: cell.states - 1]]
-    before = after  # of no times at all
+    before = after  # where there are no times
     if hs.shape[0] != 0:
         before = [
             op.concat([op.expand_dims(x, axis=0), rows[:-1]], axis=0)
@@ -112,7 +112,7 @@ def _sample(kind: str, time: int, batch: tuple[int, ...]) -> Any:
     space="hidden",
 )
 def recurrent_loop(*operands: Any, kind: str, save: bool = False) -> Any:
-    """The loop of a recurrent layer, from time to time.
+    """The loop of a recurrent layer over time.
 
     Operands are what x adds to the gates at each time, (time, …, gates), weights and biases of h,
     and the first states. It gives the outputs of all times and the last states; with `save`, what

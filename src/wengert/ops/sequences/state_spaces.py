@@ -1,6 +1,6 @@
 """The loop of a selective scan and its way back as ops, each with a kernel of its own.
 
-What the kernels compute is said by scans over time, of which the other derivatives are made.
+Scans over time define what the kernels compute, and give the other derivatives.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _pullback_type(
     return tuple(ArrayType(shape, u.dtype) for shape in shapes)
 
 
-# In NumPy: all channels at once, time after time.
+# In NumPy: all channels at once, one time after the other.
 
 
 def _in_numpy(u: Any, delta: Any, A: Any, B: Any, C: Any, h0: Any) -> Any:

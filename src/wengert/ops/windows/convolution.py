@@ -30,7 +30,7 @@ LEADING = 3  # axes of x, w and y before those that windows move along
 
 
 def span(size: Size, step: Size) -> Size:
-    """How far it is from the first of so many elements to behind the last."""
+    """How many places `size` elements take that lie `step` apart."""
     return (size - 1) * step + 1
 
 

@@ -58,7 +58,7 @@ def _only_padding(size: Any, window: Any, stride: Any, pad: Any, dilation: Any) 
 def _positions_of_arrays(
     x: Any, window: Shape, stride: Shape, padding: Any, dilation: Shape
 ) -> Any:
-    """The element of each window after the other; a NaN stays, and of equals the first."""
+    """One element of all windows after the other; a NaN stays, and of equals the first."""
     out_type = _positions_type(x, window, stride, padding, dilation)
     space, counts = x.shape[1:], out_type.shape[1:]
     best = np.zeros(out_type.shape, x.dtype)
