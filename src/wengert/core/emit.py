@@ -29,7 +29,7 @@ Scalar: TypeAlias = Any
 Algorithm: TypeAlias = Callable[..., Scalar]
 Iteration: TypeAlias = Callable[..., Sequence[Scalar]]
 
-SETTLED = 2.0**-54  # of a number: a smaller change counts as none
+SETTLED = 2.0**-54  # of a number: a change up to this counts as none
 
 
 class Emit(Protocol):

@@ -41,7 +41,7 @@ MagnitudeRule: TypeAlias = Callable[[Known, Any], Value]  # of the node
 
 
 class Magnitude(NamedTuple):
-    """The two rules; where an op has no rule for the least, nothing is known of it."""
+    """The two rules; where an op has no rule for the least, its least is not known."""
 
     most: MagnitudeRule
     least: MagnitudeRule | None = None
