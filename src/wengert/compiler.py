@@ -2,7 +2,7 @@
 
     graph ──passes──▶ graph ──stages──▶ kernels and frame ──write──▶ text ──LLVM──▶ object files
 
-Nothing here knows of calls, arrays or caches; whoever keeps object files gives `make`.
+Nothing here knows of calls, arrays or caches; a caller that keeps object files passes `make`.
 """
 
 from __future__ import annotations

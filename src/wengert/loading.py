@@ -1,4 +1,4 @@
-"""Loading: what goes for the import of the whole package. This module is the first of it.
+"""Loading: what concerns the import of the whole package. This module is the first of it.
 
 Python looks for garbage while it imports, and finds none, for all of it is kept. It pauses from the
 import of this module to `resume`, after the last, and what was made until then counts as old: a

@@ -92,8 +92,8 @@ def _check(
     if order > 1:
 
         def derivative(*inner: Value) -> Sequence[Value]:
-            found = vjp_flat(function, inner)[1](gs)
-            return [g for g in found if g is not None]
+            gradients = vjp_flat(function, inner)[1](gs)
+            return [g for g in gradients if g is not None]
 
         if derivative(*xs):
             _check(derivative, xs, order - 1, modes, rtol, eps, rng, level + 1)
@@ -118,13 +118,13 @@ def _dot(left: Sequence[Value | None], right: Sequence[Value | None]) -> float:
     return float(sum(np.sum(a * b) for a, b in pairs if a is not None and b is not None))
 
 
-def _compare(mode: str, level: int, found: float, expected: float, rtol: float) -> None:
-    error = abs(found - expected)
+def _compare(mode: str, level: int, value: float, expected: float, rtol: float) -> None:
+    error = abs(value - expected)
     if not error <= rtol * max(abs(expected), 1.0):  # NaN is a disagreement
         kind = "relative" if abs(expected) > 1.0 else "absolute"
         error /= max(abs(expected), 1.0)
         raise AssertionError(
-            f"check_grads: the {mode} derivative of order {level} is {found:.12g} along a random "
+            f"check_grads: the {mode} derivative of order {level} is {value:.12g} along a random "
             f"direction; differences give {expected:.12g} ({kind} error {error:.2g}, allowed "
             f"{rtol:.2g}). Look at custom derivatives and at points where the function is not "
             "smooth."

@@ -186,27 +186,27 @@ class _CustomCall:
             for gy, y in zip(g[: self.count], out, strict=False)
         ]
         residuals = self.residuals.filled(out[self.count :])
-        found = self.custom.backward(residuals, tree.unflatten(self.outputs, cotangents))
+        returned = self.custom.backward(residuals, tree.unflatten(self.outputs, cotangents))
         totals: list[Value | None] = [None] * len(operands)
-        for place, gx in zip(self.places, self._flat(found, operands), strict=True):
+        for place, gx in zip(self.places, self._flat(returned, operands), strict=True):
             before = totals[place]
             totals[place] = gx if before is None else before if gx is None else before + gx
         return totals
 
-    def _flat(self, found: Any, operands: Sequence[Value]) -> list[Value | None]:
+    def _flat(self, returned: Any, operands: Sequence[Value]) -> list[Value | None]:
         """The cotangents a backward rule returned, one per leaf, checked against the arguments;
         None counts as zero.
         """
         args = self.args(operands)
         name = self.op.name
-        if not isinstance(found, tuple | list) or len(found) != len(args):
+        if not isinstance(returned, tuple | list) or len(returned) != len(args):
             raise ShapeError(
-                f"{name}: its backward rule returned {type(found).__name__} for {len(args)} "
+                f"{name}: its backward rule returned {type(returned).__name__} for {len(args)} "
                 "arguments; it must return a tuple with one cotangent per argument. Use None for "
                 "zero."
             )
         flat: list[Value | None] = []
-        for arg, gx in zip(args, found, strict=True):
+        for arg, gx in zip(args, returned, strict=True):
             leaves, numbers = tree.leaves(arg), tree.with_open_numbers(arg)[1]
             if not leaves:  # a Python number or another static value
                 flat += [None] * len(numbers)

@@ -29,10 +29,10 @@ __all__ = ["grad", "hvp", "jvp", "value_and_grad", "vjp"]
 DIFFERENTIATED_BY = "_differentiated_by"  # an attribute of gradient functions
 
 
-def zeros_where_none(found: Sequence[Value | None], leaves: Sequence[Value]) -> list[Value]:
+def zeros_where_none(derivatives: Sequence[Value | None], leaves: Sequence[Value]) -> list[Value]:
     return [
         op.full(x.shape, 0, dtype=x.dtype) if g is None else g
-        for g, x in zip(found, leaves, strict=True)
+        for g, x in zip(derivatives, leaves, strict=True)
     ]
 
 
@@ -119,10 +119,10 @@ def _value_and_grad(
 
     outputs, pullback = vjp_flat(flat, arguments.leaves)
     one = np.ones((), outputs[0].dtype)
-    found = pullback([one, *[None] * (len(outputs) - 1)])
+    cotangents = pullback([one, *[None] * (len(outputs) - 1)])
     value, *rest = copied(outputs)
     aux = tree.unflatten(aux_structure[0], rest) if has_aux else None
-    gradients = owned(zeros_where_none(found, arguments.leaves), outputs, arguments.leaves)
+    gradients = owned(zeros_where_none(cotangents, arguments.leaves), outputs, arguments.leaves)
     return (value, aux), arguments.result(gradients)
 
 
@@ -143,8 +143,8 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
 
     def pullback(cotangent: Any) -> tuple[Any, ...]:
         given = _like("vjp", "cotangent", cotangent, value, structure)
-        found = zeros_where_none(pull(given), arguments.leaves)
-        return tuple(arguments.gradients(owned(found, given, value, arguments.leaves)))
+        gradients = zeros_where_none(pull(given), arguments.leaves)
+        return tuple(arguments.gradients(owned(gradients, given, value, arguments.leaves)))
 
     result = tree.unflatten(structure, copied(value))
     return (result, pullback, aux) if has_aux else (result, pullback)
@@ -186,10 +186,10 @@ def _like(
     name: str, what: str, given: Any, values: Sequence[Value], structure: tree.Structure
 ) -> list[Value]:
     """A cotangent or tangent as flat leaves, checked against what it belongs to."""
-    leaves, found = tree.flatten(tree.arrays(given))
-    if not found.alike(structure) or len(leaves) != len(values):
+    leaves, form = tree.flatten(tree.arrays(given))
+    if not form.alike(structure) or len(leaves) != len(values):
         error = TraceError(
-            f"{name}: the {what} has structure {found}; it must have that of its value, "
+            f"{name}: the {what} has structure {form}; it must have that of its value, "
             f"{structure}. Build it with wg.tree.map over the value."
         )
         raise located(error, values)
@@ -240,10 +240,10 @@ def jvp(function: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
         count.append(len(out_leaves))
         return [*out_leaves, *aux_leaves]
 
-    outputs, found = jvp_flat(flat, leaves, moving)
+    outputs, d_outputs = jvp_flat(flat, leaves, moving)
     n = count[0]
     value = tree.unflatten(structures[0], copied(outputs[:n]))
-    tangents = owned(zeros_where_none(found[:n], outputs[:n]), outputs, leaves, ds)
+    tangents = owned(zeros_where_none(d_outputs[:n], outputs[:n]), outputs, leaves, ds)
     tangent = tree.unflatten(structures[0], tangents)
     return (
         (value, tangent, tree.unflatten(structures[1], copied(outputs[n:])))

@@ -55,11 +55,11 @@ class DifferentiatedArguments:
         if not numbers_move:
             for number, arg in zip(self.numbers, chosen, strict=True):
                 _require_floats(name, tree.leaves(arg), args[number])
-        found, self.places = tree.distinct_leaves(chosen)
-        if len(found) < len(self.places):
+        distinct, self.places = tree.distinct_leaves(chosen)
+        if len(distinct) < len(self.places):
             for arg in chosen:
                 warn_of_ties(name, arg)
-        self.leaves: list[Value] = [_plain(name, x) for x in found]
+        self.leaves: list[Value] = [_plain(name, x) for x in distinct]
         self.structures = [tree.flatten(arg)[1] for arg in chosen]
 
     def call(self, f: Callable[..., Any], values: Sequence[Value], **named: Any) -> Any:
@@ -96,8 +96,8 @@ class DifferentiatedArguments:
 
     def result(self, values: Sequence[Value]) -> Any:
         """The same, in the form of `argnums`: one tree or a tuple of trees."""
-        found = self.gradients(values)
-        return found[0] if self.single else tuple(found)
+        trees = self.gradients(values)
+        return trees[0] if self.single else tuple(trees)
 
 
 def _labels(f: Callable[..., Any], count: int, number: int) -> Label:

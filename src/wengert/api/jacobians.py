@@ -114,8 +114,8 @@ def _rows(
     basis = np.eye(n, dtype=y.dtype if y.dtype.kind == "f" else np.float64).reshape(n, *y.shape)
 
     def row(_: Any, e: Value) -> tuple[Any, list[Value]]:
-        found = pull([e if i == which else None for i in range(len(value))])
-        return None, zeros_where_none(found, arguments.leaves)
+        gradients = pull([e if i == which else None for i in range(len(value))])
+        return None, zeros_where_none(gradients, arguments.leaves)
 
     stacked = op.scan(row, None, basis)[1]
     return [
@@ -146,15 +146,15 @@ def _columns(
     def column(*tangents: Value) -> list[Value]:
         rest = iter(tangents)
         moving = [next(rest) if x.dtype.kind == "f" else None for x in arguments.leaves]
-        outputs, found = jvp_flat(flat, arguments.leaves, moving)
+        outputs, d_outputs = jvp_flat(flat, arguments.leaves, moving)
         made.append(outputs)
         n = made[2]
-        return zeros_where_none(found[:n], outputs[:n])
+        return zeros_where_none(d_outputs[:n], outputs[:n])
 
     basis = _basis([x for x in arguments.leaves if x.dtype.kind == "f"])
     types = [ArrayType(x.shape[1:], x.dtype) for x in basis]
     body, _, captured = close("jacfwd", column, tree.flatten(tuple(types))[1], types)
-    found = op.scan.rebind(
+    columns = op.scan.rebind(
         [*captured, *basis],
         {
             "body": body,
@@ -166,34 +166,34 @@ def _columns(
         },
     )
     structure, aux_structure, n, outputs = made
-    return outputs[:n], tree.unflatten(aux_structure, copied(outputs[n:])), structure, list(found)
+    return outputs[:n], tree.unflatten(aux_structure, copied(outputs[n:])), structure, list(columns)
 
 
 def _basis(leaves: Sequence[Value]) -> list[Any]:
     """For each leaf its part of the vectors that have a single one, in one of the leaves."""
-    total, found, begin = sum(map(_count, leaves)), [], 0
+    total, parts, begin = sum(map(_count, leaves)), [], 0
     for x in leaves:
         part = np.zeros((total, _count(x)), x.dtype)
         part[begin : begin + _count(x)] = np.eye(_count(x), dtype=x.dtype)
         begin += _count(x)
-        found.append(part.reshape(total, *map(int, x.shape)))
-    return found
+        parts.append(part.reshape(total, *map(int, x.shape)))
+    return parts
 
 
 def _row(arguments: DifferentiatedArguments, y: Value, column: Value) -> list[Value]:
     """The partial derivatives of an output by every leaf, output axes first."""
-    found: list[Value] = []
+    blocks: list[Value] = []
     begin = 0
     for x in arguments.leaves:
         if x.dtype.kind != "f" or y.dtype.kind != "f":
-            found.append(op.full((*y.shape, *x.shape), 0, dtype=x.dtype))
+            blocks.append(op.full((*y.shape, *x.shape), 0, dtype=x.dtype))
         else:
             part = op.reshape(column[begin : begin + _count(x)], (*x.shape, *y.shape))
             axes = range(len(x.shape) + len(y.shape))
             order = (*axes[len(x.shape) :], *axes[: len(x.shape)])
-            found.append(op.permute_dims(part, order))
+            blocks.append(op.permute_dims(part, order))
         begin += _count(x) if x.dtype.kind == "f" else 0
-    return copied(found)
+    return copied(blocks)
 
 
 @worded

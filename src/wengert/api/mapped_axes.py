@@ -48,27 +48,27 @@ def argument_axes(in_axes: Any, args: Sequence[Any], names: Sequence[str]) -> li
             f"{len(args)} by position; there must be one for each argument. Arguments by name are "
             "mapped along axis 0."
         )
-    found: list[Axis] = []
+    flat_axes: list[Axis] = []
     for name, axes, arg in zip(names, per_argument, args, strict=True):
         if axes is not None and isinstance(arg, bool | int | float):
             raise ShapeError(
                 f"vmap: argument {name} is {arg!r}, a number, and has no axis {axes!r}; it is the "
                 "same for all examples. Give it the axis None: in_axes=(0, None)."
             )
-        found += _spread("in_axes", f"argument {name}", axes, arg)
-    return found
+        flat_axes += _spread("in_axes", f"argument {name}", axes, arg)
+    return flat_axes
 
 
 def _spread(which: str, what: str, axes: Any, values: Any) -> list[Axis]:
     """An axis for each array of a tree, from a tree of axes that may end before it does."""
-    found = spread(axes, values)
-    if found is None:
+    flat_axes = spread(axes, values)
+    if flat_axes is None:
         raise ShapeError(
             f"vmap: {which} has {axes!r} for {what}, which is {tree.flatten(values)[1]}; it must "
             "be an axis, or a tree of the same form whose parts may be one axis for all below. "
             "Write it as the tree, with an axis or None for each part."
         )
-    return found
+    return flat_axes
 
 
 def result_axes(out_axes: Any, returned: Any) -> list[Axis]:

@@ -90,10 +90,10 @@ def warn_of_pairs_in_data(graph: Graph, where: str) -> None:
 
 
 def _one_of_each_line(
-    found: Iterable[tuple[Node, str, str, str]],
+    pairs: Iterable[tuple[Node, str, str, str]],
 ) -> Iterable[tuple[Node, str, str, str]]:
     """The first of those at one line: a distribution pairs its rows several times."""
-    return {each[0].line or i: each for i, each in reversed([*enumerate(found)])}.values()
+    return {each[0].line or i: each for i, each in reversed([*enumerate(pairs)])}.values()
 
 
 def _shape(node: Node) -> Shape:
@@ -134,8 +134,8 @@ class _Loss:
     def paired(self) -> Iterator[tuple[Node, str, str, str]]:
         """The nodes that pair rows, with the shapes of their operands and what becomes of them."""
         for number, node in enumerate(self._graph.nodes):
-            found = {self._kinds[i]: i for i in _operands(node)}
-            column, row = found.get(COLUMN), found.get(ROW)
+            by_kind = {self._kinds[i]: i for i in _operands(node)}
+            column, row = by_kind.get(COLUMN), by_kind.get(ROW)
             if (
                 node.op.kind == "elementwise"
                 and self._kinds[number] == SQUARE
@@ -246,37 +246,37 @@ class _Loss:
         """Whether the loss computes with pairs and with what it has reduced others to, as a softmax
         does: each row is weighed against all.
         """
-        found: set[int] = set()
+        reduced: set[int] = set()
         for number, node in enumerate(self._graph.nodes):
             kind = self._kinds[number]
             if not kind or _is_backward(node):
                 continue
             reduces = node.op.name in _REDUCTIONS and self._kinds[_operands(node)[0]] == SQUARE
-            follows = not found.isdisjoint(_operands(node))
+            follows = not reduced.isdisjoint(_operands(node))
             if follows and kind == SQUARE:
                 return True
             if reduces or follows:
-                found.add(number)
+                reduced.add(number)
         return False
 
     @cached_property
     def _readers(self) -> dict[int, list[int]]:
         """The nodes of the forward pass that read a node."""
-        found: dict[int, list[int]] = {}
+        readers: dict[int, list[int]] = {}
         for number, node in enumerate(self._graph.nodes):
             for operand in () if _is_backward(node) else dict.fromkeys(_operands(node)):
-                found.setdefault(operand, []).append(number)
-        return found
+                readers.setdefault(operand, []).append(number)
+        return readers
 
     @cached_property
     def _of_model(self) -> set[int]:
         """Those that depend on what the step itself gives to the loss."""
-        found: set[int] = set()
+        dependent: set[int] = set()
         for number, node in enumerate(self._graph.nodes):
             own = number in self._graph.inputs and is_own(node, self._own)
-            if own or not found.isdisjoint(_operands(node)):
-                found.add(number)
-        return found
+            if own or not dependent.isdisjoint(_operands(node)):
+                dependent.add(number)
+        return dependent
 
     def _is_natural(self, column: int, row: int | None) -> bool:
         """Whether nobody has written the axis of one element here, to pair rows."""
@@ -292,18 +292,18 @@ class _Loss:
         """Columns that are computed of columns alone, some of them arrays that the function reads
         from outside; with the constants that these are.
         """
-        found: dict[int, list[int]] = {}
+        sources: dict[int, list[int]] = {}
         for number, node in enumerate(self._graph.nodes):
             if self._kinds[number] != COLUMN or _is_backward(node):
                 continue
             columns = [i for i in _operands(node) if self._kinds[i] == COLUMN]
             if node.op is op.constant:
-                found[number] = [number] if _size(node) >= FEWEST_OUTSIDE else []
+                sources[number] = [number] if _size(node) >= FEWEST_OUTSIDE else []
                 continue
-            known = all(i in found or i in self._natural for i in columns)
+            known = all(i in sources or i in self._natural for i in columns)
             if isinstance(node.op.lower, Elementwise) and columns and known:
-                found[number] = [c for i in columns for c in found.get(i, ())]
-        return {number: constants for number, constants in found.items() if constants}
+                sources[number] = [c for i in columns for c in sources.get(i, ())]
+        return {number: constants for number, constants in sources.items() if constants}
 
     def _has_other_numbers(self, columns: Collection[int], row: int) -> bool:
         """Whether a row is computed of no constant that has the numbers of one of these columns:
@@ -327,17 +327,17 @@ class _Loss:
         columns of the batch alone. Where products of matrices have all pairs themselves, as in the
         squared distances of two sets of points, tables do not count: pairs are meant.
         """
-        found: set[int] = set()
+        natural: set[int] = set()
         for number, node in enumerate(self._graph.nodes):
             if self._kinds[number] != COLUMN:
                 continue
             columns = [i for i in _operands(node) if self._kinds[i] == COLUMN]
             computed = isinstance(node.op.lower, Elementwise) or node.op.kind == "composite"
-            follows = computed and bool(columns) and found.issuperset(columns)
+            follows = computed and bool(columns) and natural.issuperset(columns)
             product = node.op.kind == "bilinear"
-            if number in self._graph.inputs or product or follows or self._of_table(node, found):
-                found.add(number)
-        return found
+            if number in self._graph.inputs or product or follows or self._of_table(node, natural):
+                natural.add(number)
+        return natural
 
     def _of_table(self, node: Node, natural: set[int]) -> bool:
         """Whether a column is what is left of more than a column: `sum(q, axis=1, keepdims=True)`,

@@ -132,10 +132,10 @@ def argument_names(function: Callable[..., Any], count: int) -> list[str]:
     except (TypeError, ValueError):
         parameters = []
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    found: list[str] = []
+    unique: list[str] = []
     for i in range(count):
-        found.append(_unique(names[i] if i < len(names) else f"arg{i}", found))
-    return found
+        unique.append(_unique(names[i] if i < len(names) else f"arg{i}", unique))
+    return unique
 
 
 def _unique(name: str, taken: Sequence[str]) -> str:

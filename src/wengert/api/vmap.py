@@ -40,7 +40,7 @@ from wengert.interpret.randomness import positions as standing
 
 __all__ = ["vmap"]
 
-Found = TypeVar("Found")
+Returned = TypeVar("Returned")
 
 
 @worded
@@ -99,15 +99,15 @@ def _mapped(
     return tree.unflatten(form, owned(map(_plain, out), leaves))
 
 
-def _in_traced_code(leaves: Sequence[Value], run: Callable[[], Found]) -> Found:
+def _in_traced_code(leaves: Sequence[Value], run: Callable[[], Returned]) -> Returned:
     """Run what may refuse arguments or results; with the user's line where they are traced."""
     try:
         return run()
     except (WengertError, TypeError) as error:
-        found = located(error, leaves)
-        if found is error:
+        clearer = located(error, leaves)
+        if clearer is error:
             raise
-        raise found from None
+        raise clearer from None
 
 
 def _mapped_axes(
@@ -127,7 +127,7 @@ def _examples(level: Batched, arguments: Sequence[Any], axes: Sequence[Axis]) ->
     """One example of each array. An array at two places of an argument stays one, if its axis is
     the same at both.
     """
-    found: list[Value] = []
+    examples: list[Value] = []
     rest = iter(axes)
     for argument in arguments:
         known: dict[tuple[int, Axis], Value] = {}
@@ -135,8 +135,8 @@ def _examples(level: Batched, arguments: Sequence[Any], axes: Sequence[Axis]) ->
             axis = next(rest)
             if (id(x), axis) not in known:
                 known[id(x), axis] = _example(level, x, axis)
-            found.append(known[id(x), axis])
-    return found
+            examples.append(known[id(x), axis])
+    return examples
 
 
 def _example(level: Batched, x: Value, axis: Axis) -> Value:
@@ -171,12 +171,14 @@ def _called(f: Callable[..., Any], arguments: tuple[Any, Any], level: Batched) -
     """
     loop = Loop()
     body = loop.body(lambda _, given: f(*given[0], **given[1]), indexed=True)
-    found = body(None, (arguments, level.tensor(positions(level.size, 1))))
+    result = body(None, (arguments, level.tensor(positions(level.size, 1))))
     loop.leave_behind()
-    return found
+    return result
 
 
-def _noting_randomness(f: Callable[..., Any], run: Callable[[], Found], is_nested: bool) -> Found:
+def _noting_randomness(
+    f: Callable[..., Any], run: Callable[[], Returned], is_nested: bool
+) -> Returned:
     """Call a function with values. What NumPy draws in it, once for all examples, is the same for
     each, which is said; of what is recorded, those say it who record, and of one vmap in another,
     the outer one.
@@ -184,7 +186,7 @@ def _noting_randomness(f: Callable[..., Any], run: Callable[[], Found], is_neste
     if recording_level() is not None or is_nested:
         return run()
     before = standing(used_by(unwrap(f)))
-    found = run()
+    result = run()
     used = moved(before)
     if used is not None:
         warn_user(
@@ -193,7 +195,7 @@ def _noting_randomness(f: Callable[..., Any], run: Callable[[], Found], is_neste
             "wg.random.split(key, n) as an argument, or draw before and pass that.",
             RandomnessWarning,
         )
-    return found
+    return result
 
 
 def _placed(level: Batched, x: Value, axis: int | None, path: str) -> Value:
@@ -208,8 +210,8 @@ def _placed(level: Batched, x: Value, axis: int | None, path: str) -> Value:
         return x
     rank = len(x.shape) + 1
     place = inside(axis, rank, "out_axes", f"{what} with the examples")
-    found = level.front(x)
+    front = level.front(x)
     if place == 0:
-        return found
+        return front
     order = (*range(1, place + 1), 0, *range(place + 1, rank))
-    return op.permute_dims(found, order)
+    return op.permute_dims(front, order)

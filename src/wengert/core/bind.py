@@ -56,7 +56,7 @@ class Level:
         return value.level.line_of(value) if type(value) is Tensor else None
 
     def constant_of(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-        """What a program took an array for, when it was an operand last; None for no program."""
+        """The constant that an array became when it last was an operand; None where none did."""
         return None
 
     def note_gradient(self, g: Tensor, of: Tensor) -> None:
@@ -137,8 +137,8 @@ def opened(level: Level) -> Iterator[None]:
 
 
 def raise_first(error: SystemError) -> NoReturn:
-    """Raise the error of ours that code in C, as SciPy's, went on after; Python only notices that
-    one is left.
+    """Raise the error of ours that code in C, such as SciPy's, has ignored; Python only notices
+    that one was left behind.
     """
     first: BaseException | None = error
     while isinstance(first, SystemError):
@@ -186,14 +186,14 @@ def _taken(op: Op, x: Any, operands: Sequence[Value]) -> Value:
         return x
     try:
         require_plain_array(op.name, x)
-        found = plain_operand(x) if kind is Number else op.operand(x)
-        if isinstance(found, bool | int | float):  # of a class of its own: an enumeration, a unit
-            return int(found) if isinstance(found, int) else float(found)
-        if isinstance(found, np.ndarray):
-            found = np.asarray(found)
-            if found.dtype.char not in CHARS:
-                op.require_operands([found if y is x else y for y in operands])
-        return found
+        operand = plain_operand(x) if kind is Number else op.operand(x)
+        if isinstance(operand, bool | int | float):  # of a class of its own: an enumeration, a unit
+            return int(operand) if isinstance(operand, int) else float(operand)
+        if isinstance(operand, np.ndarray):
+            operand = np.asarray(operand)
+            if operand.dtype.char not in CHARS:
+                op.require_operands([operand if y is x else y for y in operands])
+        return operand
     except WengertError as error:
         raise located(error, operands) from None
 
@@ -247,7 +247,9 @@ def located(error: _E, operands: Sequence[Value]) -> _E:
 
 
 def at_line(error: _E, line: Line | None) -> _E:
-    """The error with a line of the user's program behind it, unless it is another's or has one."""
+    """The error with a line of the user's program behind it, unless it is not ours or already has
+    one.
+    """
     if line is None or not is_worded(error) or _PLACE.search(str(error)):
         return error
     return type(error)(f"{error} ({line})")

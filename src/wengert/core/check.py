@@ -1,6 +1,7 @@
 """Check that a graph keeps its own rules: scope, types, parameters, names, and those of its bodies.
 
-Tests call this after every pass. The first lie found is named with the number and op of its node.
+Tests call this after every pass. The first broken rule is reported with the number and op of its
+node.
 """
 
 from __future__ import annotations
@@ -92,8 +93,8 @@ class _Check:
         else:
             node: Any = self.graph.nodes[self.number]
             name = node.op.name if hasattr(node, "op") and hasattr(node.op, "name") else "graph"
-            found = getattr(node, "line", None)
-            line = f" ({found})" if isinstance(found, Line) else ""
+            stored = getattr(node, "line", None)
+            line = f" ({stored})" if isinstance(stored, Line) else ""
             subject = f"{name}: node {self.number}{self.place}{line} "
         raise Fault(self.graph, self.number, f"{subject}{text}.") from cause
 
@@ -143,8 +144,8 @@ class _Check:
         if node.op is table.pick:
             self.pick(node)
         else:
-            for number, found in zip(node.operands, types, strict=True):
-                if type(found) is tuple:
+            for number, t in zip(node.operands, types, strict=True):
+                if type(t) is tuple:
                     self.wrong(f"reads node {number}, which has several outputs; only pick may")
         self.given_type(node, types)
 
@@ -152,27 +153,25 @@ class _Check:
         if node.line is not None and not isinstance(node.line, Line):
             self.wrong(f"has {node.line!r} for its line; a Line or None is needed")
         each: Any = node.type if type(node.type) is tuple else (node.type,)
-        for found in each:
-            if not isinstance(found, ArrayType):
-                self.wrong(
-                    f"has {found!r} for its type; an ArrayType, or a tuple of them, is needed"
-                )
-            if found.dtype not in SUPPORTED:
-                self.wrong(f"has dtype {found.dtype!r}; wengert does not compute with it")
-            if type(found.shape) is not tuple:
-                self.wrong(f"has shape {found.shape!r}; a tuple is needed")
-            for size in found.shape:
+        for t in each:
+            if not isinstance(t, ArrayType):
+                self.wrong(f"has {t!r} for its type; an ArrayType, or a tuple of them, is needed")
+            if t.dtype not in SUPPORTED:
+                self.wrong(f"has dtype {t.dtype!r}; wengert does not compute with it")
+            if type(t.shape) is not tuple:
+                self.wrong(f"has shape {t.shape!r}; a tuple is needed")
+            for size in t.shape:
                 if isinstance(size, Dim):
                     self.scope(size)
                 elif type(size) is not int or size < 0:
                     self.wrong(f"has size {size!r}; a Dim or a non-negative int is needed")
-            self.countable(found)
+            self.countable(t)
 
-    def countable(self, found: ArrayType) -> None:
+    def countable(self, t: ArrayType) -> None:
         """Machine code counts bytes, and says how many, in 64 bits."""
-        known = product(tuple(size for size in found.shape if type(size) is int and size))
+        known = product(tuple(size for size in t.shape if type(size) is int and size))
         assert isinstance(known, int)
-        if known * found.dtype.itemsize >= 2**63 or not all(map(is_countable, found.shape)):
+        if known * t.dtype.itemsize >= 2**63 or not all(map(is_countable, t.shape)):
             self.wrong("has a type of 2**63 bytes or more; no array is as large")
 
     def scope(self, dim: Dim) -> None:
@@ -233,7 +232,7 @@ class _Check:
                 return
         except Fault:
             raise
-        except Exception as error:  # whatever a rule stumbles over was false in the node
+        except Exception as error:  # whatever makes a rule fail was wrong in the node
             self.wrong(f"is refused by its own type rule: {str(error).rstrip('.')}", error)
         if given != node.type:
             self.wrong(f"has type {node.type}; its rule gives {given}")
@@ -242,15 +241,17 @@ class _Check:
     def entry_dtypes(self, node: Node, types: Sequence[Any]) -> None:
         """Operands of an elementwise op have been converted before; a kernel converts nothing."""
         wanted = node.op.operand_dtypes(types)
-        for position, (found, dtype) in enumerate(zip(types, wanted, strict=True)):
-            if found is not None and found.dtype != dtype:
+        for position, (t, dtype) in enumerate(zip(types, wanted, strict=True)):
+            if t is not None and t.dtype != dtype:
                 self.wrong(
-                    f"reads operand {position} as {found.dtype}; it computes in {dtype}, an astype "
+                    f"reads operand {position} as {t.dtype}; it computes in {dtype}, an astype "
                     "must stand between"
                 )
 
     def canonical(self, node: Node, types: Sequence[Any]) -> None:
-        """Parameters are in the one form that passes and kernels know: read again, they stay."""
+        """Parameters are in the one form that passes and kernels know: reading them again changes
+        nothing.
+        """
         read = node.op.settled or node.op.canonical
         if read is None:
             if set(node.params) != set(node.op.call.params):
@@ -315,7 +316,7 @@ class _Check:
         if not all(type(axis) is int for axis in numbers):
             return  # None, or a form of the op's own
         types = [self.graph.nodes[i].type for i in node.operands if i is not None]
-        ranks = [each.ndim for found in (*types, node.type) for each in _types(found)]
+        ranks = [each.ndim for t in (*types, node.type) for each in _types(t)]
         if any(axis < 0 for axis in numbers):
             self.wrong(f"has {name}={value}; canonical axes are not negative")
         if ranks and any(axis >= max(ranks) for axis in numbers):
@@ -328,7 +329,7 @@ def _is_number(value: Any) -> bool:
     return type(value) is int
 
 
-def _types(found: Any) -> tuple[ArrayType, ...]:
+def _types(t: Any) -> tuple[ArrayType, ...]:
     """The ArrayTypes of a node's type; empty where that is malformed."""
-    each = found if type(found) is tuple else (found,)
+    each = t if type(t) is tuple else (t,)
     return each if all(isinstance(one, ArrayType) for one in each) else ()

@@ -84,7 +84,7 @@ def elementwise(
 
 
 def _require_operands(name: str, partials: Rule, call: Call) -> None:
-    """Refuse partials that cannot be called as they will be."""
+    """Refuse partials that cannot be called with the op's operands."""
     if not can_take(partials, 1 + len(call.operands), [*call.params]):
         takes = ", ".join(map(str, inspect.signature(partials).parameters.values())) or "nothing"
         raise TypeError(
@@ -270,7 +270,7 @@ def _register(
         _install_operator(infix, definition)
     for spelling in (definition.numpy, *aliases):
         if isinstance(spelling, np.ufunc):
-            UFUNCS.setdefault(spelling, definition)  # users compute with it, and do not redefine it
+            UFUNCS.setdefault(spelling, definition)  # the first stays: users do not redefine it
     return definition
 
 
@@ -300,10 +300,10 @@ def function(
                 if isinstance(error, TypeError) and binding_refused(error):
                     signature = inspect.signature(definition)
                     explained = refusal(definition.__name__, signature, args, kwargs)
-                found = located(explained or error, args)
-                if found is error:
+                clearer = located(explained or error, args)
+                if clearer is error:
                     raise
-                raise found from None
+                raise clearer from None
 
         op.enter_function(entry or definition.__name__, call, space)
         _install(call, method, array_function)
@@ -379,8 +379,8 @@ _ASSIGNED = {  # the operators that Python has an assignment for, `x += y`
 
 
 def _answers_itself(other: Any, kind: type) -> bool:
-    """Whether an operator is not ours: of None, of text, of what asks NumPy to leave it alone, too,
-    and of arrays with names of axes.
+    """Whether an operator is left to the other operand: None, text, what asks NumPy to leave it
+    alone, too, and arrays with names of axes.
     """
     if kind is float or kind is int:
         return False

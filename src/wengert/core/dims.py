@@ -228,7 +228,7 @@ class Dim:
     if not TYPE_CHECKING:  # type checkers would take every name for one that exists
 
         def __getattr__(self, name: str) -> Any:
-            """What an int has beside these methods is its value's."""
+            """Whatever else an int has is read from the value."""
             if name.startswith("__") or not hasattr(int, name):
                 raise AttributeError(f"'Dim' object has no attribute {name!r}")
             return int(self)

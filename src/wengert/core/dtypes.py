@@ -68,14 +68,14 @@ def promote(*operands: Value) -> DType:
     kinds = tuple(map(_kind, operands))
     if all(isinstance(kind, np.dtype) for kind in kinds):
         return _promoted(*kinds)
-    found: DType = np.result_type(*kinds)
-    return found
+    common: DType = np.result_type(*kinds)
+    return common
 
 
 @cache
 def _promoted(*kinds: DType) -> DType:
-    found: DType = np.result_type(*kinds)
-    return found
+    common: DType = np.result_type(*kinds)
+    return common
 
 
 def _kind(x: Value) -> Any:
@@ -98,13 +98,13 @@ def is_weak(x: Value) -> bool:
 
 def strong_dtype(operands: Sequence[Value]) -> DType | None:
     """The dtype of operands whose types are known, where all have the same and none gives way."""
-    found: DType | None = None
+    common: DType | None = None
     for x in operands:
         known = x if type(x) is ArrayType else getattr(x, "known", None)
-        if type(known) is not ArrayType or (found is not None and known.dtype is not found):
+        if type(known) is not ArrayType or (common is not None and known.dtype is not common):
             return None
-        found = known.dtype
-    return found
+        common = known.dtype
+    return common
 
 
 def floating(dtype: DType) -> DType:

@@ -29,7 +29,7 @@ Scalar: TypeAlias = Any
 Algorithm: TypeAlias = Callable[..., Scalar]
 Iteration: TypeAlias = Callable[..., Sequence[Scalar]]
 
-SETTLED = 2.0**-54  # of a number: a change that is no larger is none
+SETTLED = 2.0**-54  # of a number: a change up to this counts as none
 
 
 class Emit(Protocol):
@@ -229,12 +229,14 @@ class Emit(Protocol):
     # Algorithms: functions of an `Emit` and of operands, in instructions themselves.
 
     def in_double(self, algorithm: Algorithm, *operands: Scalar) -> Scalar:
-        """What an algorithm finds in float64, in the dtype of the last operand."""
+        """The result of an algorithm in float64, converted to the dtype of the last operand."""
 
     def iterate(
         self, limit: int, step: Iteration, carried: Sequence[Scalar], results: int = 1
     ) -> Sequence[Scalar]:
-        """Steps from carried floats to the next, until the first few stay; at most so many."""
+        """Steps from carried floats to the next, until the first `results` of them settle; at most
+        `limit`.
+        """
 
 
 class NumpyEmit:
@@ -318,8 +320,10 @@ def on_arrays(emit: Callable[..., Scalar]) -> Callable[..., Any]:
             raise TypeError from None  # worded by the dtype rule, which knows the op's name
         ready = [np.asarray(x, dtype) for x in operands]
         with np.errstate(all="ignore"):
-            found = emit(NumpyEmit(dtype), *ready, **params)
-        return np.broadcast_to(found, np.broadcast_shapes(*(x.shape for x in ready))).astype(dtype)
+            elements = emit(NumpyEmit(dtype), *ready, **params)
+        return np.broadcast_to(elements, np.broadcast_shapes(*(x.shape for x in ready))).astype(
+            dtype
+        )
 
     return computed
 

@@ -1,4 +1,4 @@
-"""First use: public names that are imported when someone first asks for them.
+"""First use: public names that are imported when they are first read.
 
 `import wengert` loads the ops and what calls of them need. The compiler, the runtime, layers,
 optimizers and training take longer to load than NumPy and LLVM together, and come with the first
@@ -39,8 +39,8 @@ def import_on_first_use(
         if name not in places:
             return missing(name)
         path, inside = places[name]
-        found = namespace[name] = _imported(f"{package}.{path}", inside)
-        return found
+        value = namespace[name] = _imported(f"{package}.{path}", inside)
+        return value
 
     def listed() -> list[str]:
         return sorted({*namespace, *places})
@@ -55,7 +55,7 @@ def _imported(path: str, name: str) -> Any:
             module = import_module(path)
             loading.count_as_old()
             return getattr(module, name) if name else module
-    except AttributeError as error:  # which would be taken for a missing name
+    except AttributeError as error:  # else Python would take it for a missing name
         raise ImportError(
             f"{path}: was needed for the first time, and its import raised AttributeError "
             f"({error}); what it imports must be of the versions that it was written for. "

@@ -55,9 +55,9 @@ class Graph:
 
     def type(self, number: int) -> ArrayType:
         """The type of a node with one output."""
-        found = self.nodes[number].type
-        assert isinstance(found, ArrayType)
-        return found
+        t = self.nodes[number].type
+        assert isinstance(t, ArrayType)
+        return t
 
     def name(self, number: int) -> str:
         """The user's name of an input or parameter, else its number."""
@@ -87,5 +87,5 @@ class Graph:
         return len(self.nodes)
 
 
-def _types(found: Type) -> tuple[ArrayType, ...]:
-    return (found,) if isinstance(found, ArrayType) else found
+def _types(t: Type) -> tuple[ArrayType, ...]:
+    return (t,) if isinstance(t, ArrayType) else t

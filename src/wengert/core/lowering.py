@@ -27,8 +27,8 @@ from wengert.core.types import ArrayType
 
 Params: TypeAlias = dict[str, Any]
 Shapes: TypeAlias = Sequence[tuple[int, ...]]
-# (shapes of the operands, shapes of the results, parameters) -> operations: of the usual methods
-# the leading terms
+# (shapes of the operands, shapes of the results, parameters) -> operations: the leading terms of
+# the usual methods
 Flops: TypeAlias = Callable[[Shapes, Shapes, Params], int]
 
 
@@ -47,13 +47,13 @@ class Failure(NamedTuple):
 
 
 def changed_meanwhile(
-    error: type[Exception], found: str, before: str = "none", **fields: Any
+    error: type[Exception], now: str, before: str = "none", **fields: Any
 ) -> Failure:
     """What native code can only find where another thread has changed an argument: NumPy, which
     has run them first, would have refused it.
     """
     what = (
-        f"found {found}, and {before} when NumPy ran the same arguments; arguments must not change "
+        f"found {now}, and {before} when NumPy ran the same arguments; arguments must not change "
         "during a call"
     )
     return Failure(error, what, "Do not write to them from another thread", **fields)
@@ -73,7 +73,7 @@ class Elementwise(NamedTuple):
 
     emit: Callable[..., Any]
     moves: bool = False  # whether it only moves or casts elements, which counts as no operation
-    chooses: bool = False  # whether it is its second operand or its third, as the first says
+    chooses: bool = False  # whether it is its second or its third operand, by its first
     failure: Failure | None = None
 
 
@@ -106,7 +106,7 @@ class Fold(NamedTuple):
 
     identity: Callable[[DType], Any]  # of the result's dtype
     combine: Callable[[Any, Any, Any], Any]  # (e, so far, element)
-    truth: bool = False  # whether elements are first asked whether they are not zero
+    truth: bool = False  # whether elements are first turned into bools: not zero
     adds: bool = False  # whether an element of 0 changes nothing
     again: str | None = None
     keeps: Literal["largest", "smallest"] | None = None  # of all elements, in whatever order

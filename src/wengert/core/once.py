@@ -1,4 +1,4 @@
-"""Once: attributes that are computed when somebody asks for them."""
+"""Once: attributes that are computed when they are first read."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ class once(Generic[T]):
     def __get__(self, owner: Any, kind: type) -> Self | T:
         if owner is None:
             return self
-        found = owner.__dict__[self._name] = self._compute(owner)
-        return found
+        value = owner.__dict__[self._name] = self._compute(owner)
+        return value

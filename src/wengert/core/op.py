@@ -67,14 +67,14 @@ class Call(NamedTuple):
         if self.definition is None:
             return inspect.Signature(return_annotation="Any")
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        found = [
+        parameters = [
             p.replace(
                 kind=kind,
                 annotation="Sequence[Any]" if p.kind is p.VAR_POSITIONAL else p.annotation,
             )
             for p in inspect.signature(self.definition).parameters.values()
         ]
-        return inspect.Signature(found, return_annotation="Any")
+        return inspect.Signature(parameters, return_annotation="Any")
 
     def arrange(
         self, name: str, args: Sequence[Any], kwargs: dict[str, Any], more: Sequence[str] = ()
@@ -200,7 +200,7 @@ class Op:
     __name__: str = field(init=False, default="")
     drops: tuple[int, ...] = field(init=False, default=())  # operands the backward pass skips
     bare_count: int = field(init=False, default=-1)  # operands, where there is nothing else
-    # Of an op made for one call: what its body was recorded as, which is what the program is.
+    # Of an op made for one call: the recorded bodies, which are part of the program.
     recorded: dict[Any, Any] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -242,13 +242,13 @@ class Op:
                 params = self.canonical(*operands, **params)
             except RuntimeWarning:
                 params = told_again(self.canonical, *operands, **params)
-            except WengertWarning:  # an error, if somebody has said so
+            except WengertWarning:  # a filter has made an error of it
                 raise
             except Exception as error:
-                found = located(error if is_worded(error) else self._unreadable(params), operands)
-                if found is error:
+                clearer = located(error if is_worded(error) else self._unreadable(params), operands)
+                if clearer is error:
                     raise
-                raise found from (None if is_worded(error) else error)
+                raise clearer from (None if is_worded(error) else error)
         return operands, params
 
     def signature(self) -> inspect.Signature:
@@ -272,7 +272,7 @@ class Op:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Op:
-        return self  # an op is what it is by identity
+        return self  # ops are compared by identity
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _by_name, (self.name,)
@@ -294,7 +294,7 @@ class Op:
             return x
         held = array_within(x)
         if held is not x:
-            return self.operand(held)  # a Tensor, it may be
+            return self.operand(held)  # perhaps a Tensor
         require_array(self.name, x)
         if isinstance(x, list | tuple) and holds_tensor(x):
             joined: Value = table.array(x)

@@ -94,9 +94,9 @@ def comparison(name: str, operands: Sequence[Value]) -> tuple[list[DType], DType
     kinds = [int64 if isinstance(x, Dim) else _integral(x, common) for x in operands]
     if None in kinds:
         return [common] * len(operands), bool_
-    found = np.result_type(*kinds)
-    if found.kind != "f":
-        return [found] * len(operands), bool_
+    whole = np.result_type(*kinds)
+    if whole.kind != "f":
+        return [whole] * len(operands), bool_
     return [uint64 if kind == uint64 else int64 for kind in kinds], bool_
 
 

@@ -69,15 +69,15 @@ def vjp_of_partials(name: str, partials: Rule) -> Vjp:
     ) -> Sequence[Value]:
         each = as_tuple(partials(out, *operands, **params))
         _require_all(name, each, operands)
-        found: list[Value] = []
+        gradients: list[Value] = []
         for p, x, want in zip(each, operands, wanted, strict=True):
             if not want:
-                found.append(None)
+                gradients.append(None)
                 continue
             gx = g if type(p) is int and p == 1 else pull(g, p)
             same = gx.shape == x.shape and gx.dtype is x.dtype
-            found.append(gx if same else unbroadcast(gx, x))
-        return found
+            gradients.append(gx if same else unbroadcast(gx, x))
+        return gradients
 
     return vjp
 

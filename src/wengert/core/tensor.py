@@ -54,8 +54,8 @@ class Tensor:
 
     @property  # type: ignore[misc]  # object's can be assigned to, this one must not be
     def __class__(self) -> Any:
-        """What `isinstance` says of it in code of the user's: an array, as it is where the same
-        function is called plainly, so that both take the same branch.
+        """What `isinstance` says of it in the user's code: an array, as it is when the same
+        function is called without a transformation, so that both take the same branch.
         """
         code = sys._getframe(1).f_code
         by_user = known_code(code)  # looked up right here: recording asks often

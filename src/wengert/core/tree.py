@@ -115,10 +115,10 @@ def flatten(tree: Tree) -> tuple[list[Any], Structure]:
     [array([1., 1.]), array([0.])]
     """
     values, spec = _flatten(tree)
-    found = [x for x in values if is_leaf(x)]
-    if len(found) == len(values):
+    held = [x for x in values if is_leaf(x)]
+    if len(held) == len(values):
         return values, Structure(spec, (_LEAF,) * len(values))
-    return found, Structure(spec, tuple(_LEAF if is_leaf(x) else x for x in values))
+    return held, Structure(spec, tuple(_LEAF if is_leaf(x) else x for x in values))
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Tree:
@@ -156,16 +156,16 @@ def distinct_leaves(trees: Sequence[Tree]) -> tuple[list[Any], tuple[int, ...]]:
     """The arrays of some arguments, and which of them each leaf is. One array at two places of an
     argument is tied: it is one value; in two arguments it is two.
     """
-    found: list[Any] = []
+    distinct: list[Any] = []
     places: list[int] = []
     for each in trees:
         seen: dict[int, int] = {}
         for x in leaves(each):
             if id(x) not in seen:
-                seen[id(x)] = len(found)
-                found.append(x)
+                seen[id(x)] = len(distinct)
+                distinct.append(x)
             places.append(seen[id(x)])
-    return found, tuple(places)
+    return distinct, tuple(places)
 
 
 def paths(tree: Tree) -> list[str]:
@@ -310,7 +310,7 @@ def weak(tree: Tree) -> list[bool]:
 
 
 def _is_number(x: Any) -> bool:
-    if type(x) is Tensor:  # which `isinstance` would have to ask
+    if type(x) is Tensor:  # `isinstance` would call its __class__
         return False
     return isinstance(x, bool | int | float | Number) and not isinstance(x, np.generic)
 
@@ -339,14 +339,14 @@ def _numbers_apart(values: list[Any]) -> list[Any]:
     numbers: `{"a": m, "b": m}` has two, as with Python's, where one array would be tied.
     """
     seen: set[int] = set()
-    found = []
+    apart = []
     for x in values:
         if isinstance(x, np.generic):
             if id(x) in seen:
                 x = np.asarray(x) if isinstance(x, np.bool_) else x.copy()  # there is one np.True_
             seen.add(id(x))
-        found.append(x)
-    return found
+        apart.append(x)
+    return apart
 
 
 def holder(tree: Tree) -> Any | None:

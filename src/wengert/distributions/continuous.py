@@ -105,15 +105,15 @@ class TanhNormal(Distribution):
         inside = op.less(op.abs(x), 1)
         safe = op.where(inside, x, 0)
         density = Normal(mean, std).log_prob(op.atanh(safe))
-        found = density - op.log1p(-safe) - op.log1p(safe)
-        return op.where(op.logical_or(inside, op.isnan(x)), found, -math.inf) + 0 * x
+        log_density = density - op.log1p(-safe) - op.log1p(safe)
+        return op.where(op.logical_or(inside, op.isnan(x)), log_density, -math.inf) + 0 * x
 
     def cdf(self, x: Any) -> Any:
         """The probability of at most x."""
         x, mean, std = computed(x, self.mean, self.std)
         inside = op.less(op.abs(x), 1)
-        found = Normal(mean, std).cdf(op.atanh(op.where(inside, x, 0)))
-        return op.where(inside, found, op.clip(x, 0, 1))
+        probability = Normal(mean, std).cdf(op.atanh(op.where(inside, x, 0)))
+        return op.where(inside, probability, op.clip(x, 0, 1))
 
     def entropy(self) -> NoReturn:
         raise WengertError(
@@ -165,8 +165,8 @@ class Uniform(Distribution):
         """The logarithm of the density at x; -inf outside."""
         x, low, high = computed(x, self.low, self.high)
         inside = op.logical_and(op.greater_equal(x, low), op.less_equal(x, high))
-        found = op.where(inside, -op.log(high - low), -math.inf)
-        return op.where(op.isnan(x), math.nan, found)
+        log_density = op.where(inside, -op.log(high - low), -math.inf)
+        return op.where(op.isnan(x), math.nan, log_density)
 
     def cdf(self, x: Any) -> Any:
         """The probability of at most x."""
@@ -219,8 +219,8 @@ class Gamma(Distribution):
         x, a, rate = computed(x, self.a, self.rate)
         safe = op.where(op.less(x, 0), 1, x)
         power = op.xlogy(a - 1, safe) + op.xlogy(a, rate)
-        found = power - rate * safe - op.lgamma(a)
-        return op.where(op.less(x, 0), -math.inf, found)
+        log_density = power - rate * safe - op.lgamma(a)
+        return op.where(op.less(x, 0), -math.inf, log_density)
 
     def cdf(self, x: Any) -> Any:
         """The probability of at most x."""
@@ -273,8 +273,8 @@ class Beta(Distribution):
         x, a, b = computed(x, self.a, self.b)
         outside = op.logical_or(op.less(x, 0), op.greater(x, 1))
         safe = op.where(outside, 0.5, x)
-        found = op.xlogy(a - 1, safe) + op.xlogy(b - 1, 1 - safe)
-        return op.where(outside, -math.inf, found - log_beta(a, b))
+        powers = op.xlogy(a - 1, safe) + op.xlogy(b - 1, 1 - safe)
+        return op.where(outside, -math.inf, powers - log_beta(a, b))
 
     def cdf(self, x: Any) -> Any:
         """The probability of at most x."""

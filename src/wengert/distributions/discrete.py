@@ -150,8 +150,12 @@ class Bernoulli(Distribution):
         logits = self._computed()
         x = op.asarray(x)
         missed = op.where(op.equal(x, 0), op.log_sigmoid(-logits), -math.inf)
-        found = op.where(op.equal(x, 1), op.log_sigmoid(logits), missed)
-        return op.where(op.isnan(x), math.nan, found) if x.dtype.kind == "f" else found
+        log_probability = op.where(op.equal(x, 1), op.log_sigmoid(logits), missed)
+        return (
+            op.where(op.isnan(x), math.nan, log_probability)
+            if x.dtype.kind == "f"
+            else log_probability
+        )
 
     def entropy(self) -> Any:
         logits = self._computed()

@@ -90,8 +90,8 @@ class MultivariateNormal(Distribution):
 
     def sample(self, key: Any, shape: Any = (), dtype: Any = None) -> Any:
         """Draws that can be differentiated by mean and factor."""
-        found = drawn_from("MultivariateNormal.sample", dtype, self.mean, self.factor)
-        mean, factor = self._fitting(found)
+        wanted = drawn_from("MultivariateNormal.sample", dtype, self.mean, self.factor)
+        mean, factor = self._fitting(wanted)
         full = drawn_shape("MultivariateNormal.sample", shape, mean, factor[..., 0])
         noise = op.expand_dims(op.normal(key, full, mean.dtype), -1)
         return mean + (op.tril(factor) @ noise)[..., 0]

@@ -156,8 +156,8 @@ class TraceError(WengertError, TypeError):
 
 
 class MissingAttribute(WengertError, AttributeError):
-    """A Tensor, a module, a layer or a training step was asked for what it has not, mostly a name
-    of another library's.
+    """A Tensor, a module, a layer or a training step was asked for an attribute that it does not
+    have, mostly a name that another library has.
 
     >>> wg.grad(lambda x: x.view(-1)[0])(np.ones((2, 2)))  # doctest: +ELLIPSIS
     Traceback (most recent call last):

@@ -11,8 +11,8 @@ from wengert.core.words.source import Line, user_line
 
 
 class BatchStatistics(NamedTuple):
-    """Where a layer uses the statistics of its batch, and the running mean that it makes of them,
-    for whoever predicts later.
+    """Where a layer uses the statistics of its batch, and the running mean that it makes of them
+    for later predictions.
     """
 
     line: Line | None
@@ -21,15 +21,15 @@ class BatchStatistics(NamedTuple):
     layer: Value  # an array of the layer, which tells it from others
 
 
-_noted = Meanwhile[list[BatchStatistics]]()  # while somebody asks
+_noted = Meanwhile[list[BatchStatistics]]()  # while they are being noted
 
 
 def noting_batch_statistics() -> AbstractContextManager[list[BatchStatistics]]:
-    """Where layers use the statistics of their batches, meanwhile."""
+    """Where layers use the statistics of their batches while this is open."""
     return _noted.said([])
 
 
 def note_batch_statistics(running: Value, before: Value, layer: Value) -> None:
-    """Say that a layer uses them here."""
+    """Note that a layer uses them here."""
     if _noted.value is not None:
         _noted.value.append(BatchStatistics(user_line(), running, before, layer))

@@ -1,4 +1,5 @@
-"""Lengths of gradients, and gradients made shorter: every formula of them, for all who clip.
+"""Lengths of gradients, and gradients made shorter: all their formulas, for every caller that
+clips.
 
 No square overflows or underflows on the way, and what is not finite is never clipped into silence.
 There are three kinds, because what may be assumed differs. *In a step* (`length`, `joint_length`,
@@ -20,9 +21,9 @@ from wengert.core.table import op
 from wengert.core.types import Value
 
 Array: TypeAlias = np.ndarray[Any, Any]
-SMALL = 2.0**-100  # a factor that every dtype has, and so has what is left of a smaller one
+SMALL = 2.0**-100  # every dtype holds this factor, and what a smaller one is beside it
 HIGH = 2.0**512  # above, and with many elements, the norm may be beyond the largest float
-LEAST = 2.0**-900  # of a sum of squares beside which those that underflow are nothing
+LEAST = 2.0**-900  # a sum of squares beside which those that underflow do not count
 RANGE = 1000  # exponents of powers of two that have an inverse
 TINY = 2.0**-900  # factors below lose digits, or are zero
 
@@ -112,9 +113,9 @@ def exact_length(x: Array, squares: Callable[[Array, Array], Any]) -> tuple[floa
     """(m, e): the length is m · 2^e. Where elements are not finite, neither is m. `squares` is
     `sum_of_squares`, compiled.
     """
-    found = float(squares(x, _ONE))
-    if LEAST <= found < math.inf:
-        return math.sqrt(found), 0
+    total = float(squares(x, _ONE))
+    if LEAST <= total < math.inf:
+        return math.sqrt(total), 0
     ends = float(x.min(initial=0)), float(x.max(initial=0))
     if not all(map(math.isfinite, ends)):
         return (math.nan if any(map(math.isnan, ends)) else math.inf), 0

@@ -142,13 +142,13 @@ def excess(logits: Any, targets: Any, /, axis: int, label_smoothing: float) -> A
     _excess_type(logits, targets, axis, label_smoothing)
     p = op.softmax(logits, axis)
     if dtypes.is_float(targets.dtype):  # they may sum to anything
-        found = p * op.sum(targets, axis, True) - targets
+        above = p * op.sum(targets, axis, True) - targets
     else:
-        found = op.where(_chosen(logits, targets, axis), p - 1, p)
+        above = op.where(_chosen(logits, targets, axis), p - 1, p)
     if label_smoothing == 0:
-        return found
+        return above
     share = op.divide(op.full((), 1, dtype=p.dtype), logits.shape[axis])
-    return found * (1 - label_smoothing) + (p - share) * label_smoothing
+    return above * (1 - label_smoothing) + (p - share) * label_smoothing
 
 
 def _excess(logits: Any, targets: Any, axis: int, label_smoothing: float) -> Any:
@@ -231,11 +231,11 @@ def _cross_entropy_of_arrays(
     losses = np.log(total) - below[chosen]
     powers /= total[:, None]
     powers[chosen] -= 1
-    found = powers.reshape(logits.shape)
+    above = powers.reshape(logits.shape)
     if reduction == "none":
-        return losses.reshape(targets.shape), found
+        return losses.reshape(targets.shape), above
     loss = np.add.reduce(losses)
-    return np.asarray(loss / targets.size if reduction == "mean" else loss), found
+    return np.asarray(loss / targets.size if reduction == "mean" else loss), above
 
 
 @composite(

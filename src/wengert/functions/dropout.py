@@ -16,17 +16,17 @@ from wengert.core.words.source import Line, user_line
 from wengert.errors import ShapeError
 from wengert.functions.parameter import canonical_number
 
-_idle = Meanwhile[list[Line | None]]()  # lines where nothing is dropped, while somebody asks
+_idle = Meanwhile[list[Line | None]]()  # lines where nothing is dropped, while they are being noted
 _dropping = Meanwhile[list[Line | None]]()  # and those where something is
 
 
 def noting_idle_dropout() -> AbstractContextManager[list[Line | None]]:
-    """The lines where a dropout with a rate is given no generator, meanwhile."""
+    """The lines where a dropout with a rate is given no generator, while this is open."""
     return _idle.said([])
 
 
 def noting_dropout() -> AbstractContextManager[list[Line | None]]:
-    """The lines where a dropout with a rate is given a generator, meanwhile."""
+    """The lines where a dropout with a rate is given a generator, while this is open."""
     return _dropping.said([])
 
 

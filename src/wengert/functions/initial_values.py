@@ -178,14 +178,14 @@ def odeint(
     tolerances = tuple(_tolerance(*each, y0.dtype) for each in (("rtol", rtol), ("atol", atol)))
 
     def slope_of(y: Any, time: Any) -> Any:
-        found = _one_array("func returns", func(y, time, *args))
-        if tuple(found.shape) != tuple(y.shape):
+        slope = _one_array("func returns", func(y, time, *args))
+        if tuple(slope.shape) != tuple(y.shape):
             error = ShapeError(
-                f"odeint: func returns shape {tuple(found.shape)} for y of shape "
+                f"odeint: func returns shape {tuple(slope.shape)} for y of shape "
                 f"{tuple(y.shape)}; it is the slope of each element of y. Return that."
             )
-            raise located(error, [found, y])
-        return op.astype(found, y0.dtype)
+            raise located(error, [slope, y])
+        return op.astype(slope, y0.dtype)
 
     def interval(carry: Any, times: Any) -> Any:
         y, long = carry
@@ -202,7 +202,7 @@ def odeint(
     first = op.stop_gradient(_first_step(y0, slope_of(y0, t[0]), tolerances))
     pairs = op.stack([t[:-1], t[1:]], axis=1)
     try:
-        _, found = op.scan(interval, (y0, op.astype(first, y0.dtype)), pairs)
+        _, values = op.scan(interval, (y0, op.astype(first, y0.dtype)), pairs)
     except LoopError as refused:
         failure = LoopError(
             f"odeint: took max_steps={max_steps} steps between two times and was not through; a "
@@ -210,4 +210,4 @@ def odeint(
             "max_steps, or larger rtol and atol."
         )
         raise located(failure, [y0, t]) from refused
-    return op.concat([op.expand_dims(y0, 0), found])
+    return op.concat([op.expand_dims(y0, 0), values])

@@ -69,13 +69,13 @@ def finfo(type: Any, /) -> FloatLimits:
     dtype = _dtype("finfo", type)
     if dtype.kind != "f":
         raise DTypeError(f"finfo: given {dtype}; a dtype of floats is needed. Use wg.iinfo.")
-    found = np.finfo(dtype)
+    limits = np.finfo(dtype)
     return FloatLimits(
-        bits=found.bits,
-        eps=float(found.eps),
-        max=float(found.max),
-        min=float(found.min),
-        smallest_normal=float(found.smallest_normal),
+        bits=limits.bits,
+        eps=float(limits.eps),
+        max=float(limits.max),
+        min=float(limits.min),
+        smallest_normal=float(limits.smallest_normal),
         dtype=dtype,
     )
 

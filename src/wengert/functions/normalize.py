@@ -227,12 +227,12 @@ def _affine(name: str, y: Any, scale: Any, shift: Any, axis: Axes) -> Any:
 
 def _affine_type(name: str, over_rest: bool) -> Any:
     def rule(x: Any, scale: Any, shift: Any, axis: Axes, eps: float) -> ArrayType:
-        found = ArrayType(x.shape, dtypes.floating(x.dtype))
+        t = ArrayType(x.shape, dtypes.floating(x.dtype))
         for what, y in (("scale", scale), ("shift", shift)):
             if y is not None:
                 _own_sizes(name, what, y, x, _others(x, axis) if over_rest else axis)
-                found = found.with_dtype(dtypes.promote(found, y))
-        return found
+                t = t.with_dtype(dtypes.promote(t, y))
+        return t
 
     return rule
 
@@ -307,8 +307,8 @@ def batch_norm_with_statistics(
 
 
 def _rms_type(x: Any, scale: Any, axis: Axes, eps: float) -> ArrayType:
-    found: ArrayType = _affine_type("rms_norm", over_rest=False)(x, scale, None, axis, eps)
-    return found
+    t: ArrayType = _affine_type("rms_norm", over_rest=False)(x, scale, None, axis, eps)
+    return t
 
 
 @composite(

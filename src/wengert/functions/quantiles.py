@@ -36,13 +36,13 @@ def _shares(q: Any) -> Any:
             "quantile: q is a Tensor; which elements are meant must be known. Pass numbers."
         )
         raise located(error, [q])
-    found = np.asarray(q, np.float64)
-    if not np.all((found >= 0) & (found <= 1)):
+    shares = np.asarray(q, np.float64)
+    if not np.all((shares >= 0) & (shares <= 1)):
         raise ValueError(
             f"quantile: q={q!r} was given; quantiles lie between 0 and 1, and percentiles between "
             "0 and 100. Choose others."
         )
-    return found
+    return shares
 
 
 def quantile_of_rows(
@@ -53,13 +53,13 @@ def quantile_of_rows(
     `last` is an integer, or an array of them with an axis of size 1 at the end.
     """
     shares = _shares(q)
-    found = [_one(rows, last, float(share), method) for share in shares.reshape(-1)]
+    quantiles = [_one(rows, last, float(share), method) for share in shares.reshape(-1)]
     reduced = reduced_shape(shape, axes, keepdims)
     if not shares.ndim:
-        return op.reshape(found[0], reduced)
-    if not found:
+        return op.reshape(quantiles[0], reduced)
+    if not quantiles:
         return op.zeros((*shares.shape, *reduced), dtype=rows.dtype)
-    return op.reshape(op.stack(found, axis=0), (*shares.shape, *reduced))
+    return op.reshape(op.stack(quantiles, axis=0), (*shares.shape, *reduced))
 
 
 def _one(rows: Any, last: Any, share: float, method: str) -> Any:
@@ -84,11 +84,11 @@ def _one(rows: Any, last: Any, share: float, method: str) -> Any:
     # From the nearer end, so that equal neighbours are met exactly.
     same = op.equal(lower, upper)  # infinite perhaps, and nothing lies between
     gap = op.where(same, 0, upper) - op.where(same, 0, lower)
-    found = op.where(op.less(weight, 0.5), lower + gap * weight, upper - gap * (1 - weight))
-    found = op.where(op.equal(weight, 0), lower, op.where(op.equal(weight, 1), upper, found))
+    value = op.where(op.less(weight, 0.5), lower + gap * weight, upper - gap * (1 - weight))
+    value = op.where(op.equal(weight, 0), lower, op.where(op.equal(weight, 1), upper, value))
     if isinstance(last, int):
-        return found
-    return op.where(op.less(last[..., 0], 0), math.nan, found)
+        return value
+    return op.where(op.less(last[..., 0], 0), math.nan, value)
 
 
 @function()
@@ -114,9 +114,9 @@ def quantile(
         raise located(error, [x])
     x = averageable(x)
     rows = op.sort(rows_of(x, axes))
-    found = quantile_of_rows(rows, int(rows.shape[-1]) - 1, q, method, x.shape, axes, keepdims)
+    values = quantile_of_rows(rows, int(rows.shape[-1]) - 1, q, method, x.shape, axes, keepdims)
     unknown = op.reshape(op.isnan(rows[..., -1]), reduced_shape(x.shape, axes, keepdims))
-    return op.where(unknown, math.nan, found)
+    return op.where(unknown, math.nan, values)
 
 
 @function()

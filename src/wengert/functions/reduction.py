@@ -33,8 +33,8 @@ def canonical_reduction(name: str, reduction: Any) -> Reduction:
             f"{name}: reduction={reduction!r} was given; it must be 'mean', 'sum' or 'none'. "
             "Choose one."
         )
-    found: Reduction = reduction
-    return found
+    known: Reduction = reduction
+    return known
 
 
 def require_equal_shapes(name: str, x: Any, targets: Any) -> None:

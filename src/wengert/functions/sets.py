@@ -13,7 +13,7 @@ from wengert.errors import TraceError
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` finds."""
+    """What `unique_all` returns."""
 
     values: Any  # ascending
     indices: Any  # where each comes first in the flattened array
@@ -22,14 +22,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` finds."""
+    """What `unique_counts` returns."""
 
     values: Any
     counts: Any
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` finds."""
+    """What `unique_inverse` returns."""
 
     values: Any
     inverse_indices: Any
@@ -43,9 +43,11 @@ def unique_all(x: Any, /) -> UniqueAll:
     >>> wg.unique_all(np.array([2, 1, 2])).counts
     array([1, 2])
     """
-    found = np.unique_all(_values_of("unique_all", x))
-    values = op.take(op.reshape(x, (-1,)), found.indices) if isinstance(x, Tensor) else found.values
-    return UniqueAll(values, found.indices, found.inverse_indices, found.counts)
+    unique = np.unique_all(_values_of("unique_all", x))
+    values = (
+        op.take(op.reshape(x, (-1,)), unique.indices) if isinstance(x, Tensor) else unique.values
+    )
+    return UniqueAll(values, unique.indices, unique.inverse_indices, unique.counts)
 
 
 @function(array_function=(np.unique_counts,))
@@ -55,8 +57,8 @@ def unique_counts(x: Any, /) -> UniqueCounts:
     >>> wg.unique_counts(np.array([3, 1, 3]))
     UniqueCounts(values=array([1, 3]), counts=array([1, 2]))
     """
-    found = op.unique_all(x)
-    return UniqueCounts(found.values, found.counts)
+    unique = op.unique_all(x)
+    return UniqueCounts(unique.values, unique.counts)
 
 
 @function(array_function=(np.unique_inverse,))
@@ -68,8 +70,8 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
     array([[5, 3],
            [3, 3]])
     """
-    found = op.unique_all(x)
-    return UniqueInverse(found.values, found.inverse_indices)
+    unique = op.unique_all(x)
+    return UniqueInverse(unique.values, unique.inverse_indices)
 
 
 @function(array_function=(np.unique_values,))

@@ -19,15 +19,15 @@ class TimeAxis(NamedTuple):
     line: Line | None
 
 
-_noted = Meanwhile[list[TimeAxis]]()  # while somebody asks
+_noted = Meanwhile[list[TimeAxis]]()  # while they are being noted
 
 
 def noting_time_axes() -> AbstractContextManager[list[TimeAxis]]:
-    """The axes that layers go along, meanwhile."""
+    """The axes that layers go along while this is open."""
     return _noted.said([])
 
 
 def note_time_axis(layer: str, x: Any) -> None:
-    """Say that a layer goes along axis -2 of x here."""
+    """Note that a layer goes along axis -2 of x here."""
     if _noted.value is not None and len(x.shape) > 2:
         _noted.value.append(TimeAxis(layer, str(tuple(x.shape)), x.shape[-2], user_line()))

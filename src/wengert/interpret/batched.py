@@ -57,12 +57,12 @@ class Batched(Level):
     def owns(self, x: Value) -> bool:
         return type(x) is Tensor and x.level is self
 
-    def _wrapped(self, found: Value) -> Value:
-        if type(found) is Same:
-            return found.value
-        if isinstance(found, tuple | list):
-            return tuple(map(self._wrapped, found))
-        return self.tensor(found)
+    def _wrapped(self, result: Value) -> Value:
+        if type(result) is Same:
+            return result.value
+        if isinstance(result, tuple | list):
+            return tuple(map(self._wrapped, result))
+        return self.tensor(result)
 
     def front(self, x: Value) -> Value:
         """A result of a function on this level, with the examples along axis 0."""
@@ -108,7 +108,7 @@ def one_by_one(call: BatchedCall) -> Value:
     fixed = [_array(x) for x, b in given if not b]
     rows = [x for x, b in given if b]
     body = _body_of(call, [*map(type_of, fixed), *map(_of_example, rows)])
-    found = table.scan.rebind(
+    results = table.scan.rebind(
         [*fixed, *rows],
         {
             "body": body,
@@ -120,7 +120,7 @@ def one_by_one(call: BatchedCall) -> Value:
         },
     )
     several = isinstance(node_type(call.op, _types_of(call), call.params), tuple)
-    return tuple(found) if several else found[0]
+    return tuple(results) if several else results[0]
 
 
 def _array(x: Value) -> Value:
@@ -178,10 +178,10 @@ def _batched_composite(op: Op, size: Size) -> Op:
         return over_examples(lambda *xs: body(*xs, **params), size, operands)
 
     def find_type(*operands: Any, **params: Any) -> Type:
-        found = node_type(op, [None if x is None else _of_example(x) for x in operands], params)
-        if isinstance(found, ArrayType):
-            return ArrayType((size, *found.shape), found.dtype)
-        return tuple(ArrayType((size, *each.shape), each.dtype) for each in found)
+        t = node_type(op, [None if x is None else _of_example(x) for x in operands], params)
+        if isinstance(t, ArrayType):
+            return ArrayType((size, *t.shape), t.dtype)
+        return tuple(ArrayType((size, *each.shape), each.dtype) for each in t)
 
     def vjp(
         g: Value, out: Value, operands: Sequence[Value], params: dict[str, Any], wanted: Any
@@ -239,5 +239,5 @@ def over_examples(function: Callable[..., Value], size: Size, arguments: Sequenc
         return None if x is None else level.front(x)
 
     with opened(level):
-        found = function(*map(example, arguments))
-        return all_of(found)
+        result = function(*map(example, arguments))
+        return all_of(result)

@@ -46,8 +46,8 @@ def vjp_flat(function: Flat, primals: Sequence[Value]) -> tuple[list[Value], Pul
         for slot, g in zip(slots, cotangents, strict=True):
             if slot is not None and g is not None:
                 starts[slot] = starts[slot] + g if slot in starts else g
-        found = iter(tape.sweep(starts, sources))
-        return [next(found) if type(x) is Tensor and x.level is tape else None for x in watched]
+        gradients = iter(tape.sweep(starts, sources))
+        return [next(gradients) if type(x) is Tensor and x.level is tape else None for x in watched]
 
     return outputs, pullback
 

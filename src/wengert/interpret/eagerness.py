@@ -14,7 +14,8 @@ eager_mode: ContextVar[bool] = ContextVar(
     "wengert_eager", default=os.environ.get("WENGERT_EAGER", "") not in ("", "0")
 )
 
-# Whether compiled functions run op by op here. Every call asks: no function of ours around it.
+# Whether compiled functions run op by op here. Every call asks this, so no function of ours is put
+# around it.
 is_eager: Callable[[], bool] = eager_mode.get
 
 

@@ -40,9 +40,9 @@ def is_kept(x: Array) -> bool:
 
 def kept(x: Array) -> Array:
     """A copy that nobody can write into."""
-    found = np.array(x)
-    found.flags.writeable = False
-    return found
+    copy = np.array(x)
+    copy.flags.writeable = False
+    return copy
 
 
 def some_elements(x: Array) -> Array:
@@ -52,14 +52,14 @@ def some_elements(x: Array) -> Array:
 
 
 def recorded_constant(x: Array, values: list[Value]) -> Array | None:
-    """What a program that is being recorded took an array for, which was an operand beside these
-    values.
+    """The constant that an array, an operand beside these values, has become in the program that is
+    being recorded.
     """
     for value in values:
         while type(value) is Tensor:
             if value.level.symbolic:
-                found: Array | None = value.level.constant_of(x)
-                if found is not None:
-                    return found
+                constant: Array | None = value.level.constant_of(x)
+                if constant is not None:
+                    return constant
             value = value.value
     return None

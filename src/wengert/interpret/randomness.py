@@ -18,7 +18,7 @@ def positions(captured: Iterable[Any]) -> Positions:
     """Where the generators that a function could use stand: the global ones and these."""
     reads: list[tuple[str, Callable[[], Any]]] = [
         ("random", random.getstate),
-        ("np.random", _global_state),  # NumPy imports it here, lest the function be the first
+        ("np.random", _global_state),  # NumPy imports it here, before the function does
     ]
     if _torch_state() is not None:
         reads.append(("the generator of torch", _torch_state))
@@ -41,7 +41,7 @@ def _global_state() -> bytes:
 
 
 def _torch_state() -> bytes | None:
-    """Where torch's own generator stands, if somebody has imported torch."""
+    """Where torch's own generator stands, if torch has been imported."""
     read = getattr(getattr(sys.modules.get("torch"), "random", None), "get_rng_state", None)
     return None if read is None else _bytes_of(read)
 

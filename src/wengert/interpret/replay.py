@@ -66,7 +66,7 @@ def run_node(
 ) -> Value:
     """The value of one node, from the values of earlier ones."""
     if node.op is op.pick:
-        # A pick has an operand, and that several outputs.
+        # A pick has one operand, which has several outputs.
         return values[node.operands[0]][node.params["index"]]  # type: ignore[index]
     if node.op is op.constant:
         return node.params["value"]
@@ -76,10 +76,10 @@ def run_node(
     try:
         return bind(node.op, [None if i is None else values[i] for i in node.operands], params)
     except Exception as error:
-        found = at_line(error, node.line)
-        if found is error:
+        clearer = at_line(error, node.line)
+        if clearer is error:
             raise
-        raise found from None
+        raise clearer from None
 
 
 def sizes_of(

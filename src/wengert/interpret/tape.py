@@ -136,7 +136,9 @@ class Tape(Level):
         return Tensor(self, slot, out)
 
     def _hold(self, op: Op, values: list[Value], sources: list[int | None]) -> None:
-        """Constants that the backward pass reads: what is written into them later is not seen."""
+        """Keep the constants that the backward pass reads as they are now, whatever is written into
+        them later.
+        """
         if op.kind == "elementwise":
             unread = op.drops if op.keeps else range(len(values))
         else:  # a rule that does not read what it is the derivative by may read the indices
@@ -146,9 +148,9 @@ class Tape(Level):
                 continue
             if is_kept(x):
                 continue
-            found = recorded_constant(x, values)
-            if found is not None:
-                values[i] = found
+            constant = recorded_constant(x, values)
+            if constant is not None:
+                values[i] = constant
             elif x.nbytes <= MOST_COPIED:
                 values[i] = kept(x)
             else:
@@ -183,15 +185,15 @@ class Tape(Level):
             witness.require_unchanged()
         before = begin_phase("backward")
         try:
-            found = self._sweep(cotangents, wanted, inspect)
+            gradients = self._sweep(cotangents, wanted, inspect)
         finally:
             begin_phase(before)
         if self._traced:
-            for slot, g in zip(wanted, found, strict=True):
+            for slot, g in zip(wanted, gradients, strict=True):
                 source = self._traced.get(slot)
                 if source is not None and type(g) is Tensor and g.level is source.level:
                     g.level.note_gradient(g, source)
-        return found
+        return gradients
 
     def _sweep(
         self,
@@ -220,10 +222,10 @@ class Tape(Level):
                     if True not in want:
                         continue
                 if op.vjp is not None and line is None:
-                    found = op.vjp(g, out, operands, params, want)
+                    gradients = op.vjp(g, out, operands, params, want)
                 else:
-                    found = _pull_back(record, g, want)
-                for source, gx in zip(sources, found, strict=True):
+                    gradients = _pull_back(record, g, want)
+                for source, gx in zip(sources, gradients, strict=True):
                     if gx is None or source is None:
                         continue
                     if inspect is not None:

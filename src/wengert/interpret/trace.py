@@ -92,7 +92,7 @@ class Trace(Level):
         try:
             lifted = self._lift_all(op, operands)
             types = [None if x is None else _plain_type(x) for x in lifted]
-            found = node_type(op, types, params)
+            t = node_type(op, types, params)
         except BaseException as error:
             self._take_back(before)
             if isinstance(error, ShapeError):
@@ -102,9 +102,9 @@ class Trace(Level):
             raise
         numbers = tuple(x if x is None else x.handle for x in lifted)
         line = user_line()
-        if isinstance(found, ArrayType) and found.dtype == float64:
+        if isinstance(t, ArrayType) and t.dtype == float64:
             note_widening(op, operands, line)
-        return self._record(Node(op, numbers, params, found, line))
+        return self._record(Node(op, numbers, params, t, line))
 
     def _record(self, node: Node) -> Value:
         number = self.graph.append(node)
@@ -143,9 +143,9 @@ class Trace(Level):
     def tensor(self, number: int) -> Tensor:
         return Tensor(self, number, None, self.graph.type(number))
 
-    def input(self, found: ArrayType, name: str, line: Line | None = None) -> Tensor:
+    def input(self, t: ArrayType, name: str, line: Line | None = None) -> Tensor:
         """A new input node."""
-        number = self.graph.append(Node(op.input, (), {"name": name, "type": found}, found, line))
+        number = self.graph.append(Node(op.input, (), {"name": name, "type": t}, t, line))
         self.graph.inputs.append(number)
         return self.tensor(number)
 
@@ -195,8 +195,8 @@ class Trace(Level):
         known = self._constants.get(id(x))
         if known is None or known[1] is not x:
             return None
-        found: np.ndarray[Any, Any] = self.graph.nodes[known[0]].params["value"]
-        return found
+        value: np.ndarray[Any, Any] = self.graph.nodes[known[0]].params["value"]
+        return value
 
     def array_of(self, number: int) -> Value:
         """The array of the user's that a node stands for, if it is known."""
@@ -312,8 +312,8 @@ def composite_body(op: Op, types: Sequence[ArrayType | None], params: dict[str, 
     try:
         key = (None if for_one_call else op, tuple(types), tuple(sorted(params.items())))
         if key in known:
-            found: Graph = known[key]
-            return found
+            recorded: Graph = known[key]
+            return recorded
     except TypeError:
         key = None  # a parameter without a hash (an array, a function's tree)
     body = op.body
@@ -345,5 +345,5 @@ def node_type(op: Op, types: Sequence[ArrayType | None], params: dict[str, Any])
     """The type of a call; a composite that gives no type rule has that of its body."""
     if op.type is not None:
         return op.type(*types, **params)
-    found = tuple(composite_body(op, types, params).output_types())
-    return found[0] if len(found) == 1 else found
+    outputs = tuple(composite_body(op, types, params).output_types())
+    return outputs[0] if len(outputs) == 1 else outputs

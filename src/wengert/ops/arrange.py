@@ -84,7 +84,7 @@ def _joined_element(p: Places) -> Any:
     """Each operand in turn, where the place lies inside it."""
     axis, value = p.params["axis"], None
     begin: Size = 0
-    for operand, shape in enumerate(found.shape for found in p.types):
+    for operand, shape in enumerate(t.shape for t in p.types):
         size = product(shape) if axis is None else shape[axis]
         moved = p.shift(p.own[axis or 0], 0 - begin)
         begin = begin + size
@@ -176,7 +176,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
 
 @function(array_function=(np.split,))
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
-    """The array cut along an axis: into so many equal parts, or before each of some positions.
+    """The array cut along an axis: into a number of equal parts, or before each of some positions.
 
     >>> wg.split(np.arange(6), 3), wg.split(np.arange(6), [1, 4])
     ([array([0, 1]), array([2, 3]), array([4, 5])], [array([0]), array([1, 2, 3]), array([4, 5])])
@@ -332,11 +332,11 @@ def _repeated(repeats: Any, size: int) -> Any:
     return np.repeat(np.arange(size), repeats.astype(np.int64))
 
 
-def _require_total(found: Any, total: Any) -> None:
+def _require_total(count: Any, total: Any) -> None:
     """Refuse a number of elements that is not the one that known repeats give."""
-    if total is not None and found != total:
+    if total is not None and count != total:
         raise ShapeError(
-            f"repeat: total_repeat_length={total!r} was given for repeats that make {found} "
+            f"repeat: total_repeat_length={total!r} was given for repeats that make {count} "
             "elements; they must be equal. Leave it out."
         )
 
@@ -351,8 +351,8 @@ def _repeated_to(repeats: Any, size: Any, total: Any) -> Any:
         )
         raise located(error, [repeats])
     ends = op.cumulative_sum(op.broadcast_to(op.astype(repeats, np.int64), (size,)))
-    found = op.searchsorted(ends, op.arange(total), side="right")
-    return op.clip(found, 0, size - 1)
+    positions = op.searchsorted(ends, op.arange(total), side="right")
+    return op.clip(positions, 0, size - 1)
 
 
 @function(method=True, array_function=(np.repeat,))

@@ -95,18 +95,18 @@ def _product_of_each(call: BatchedCall) -> Any:
     column = call.rank(1) == 1 or (call.rank(1) == 2 and y.shape[-1] == 1)
     if not call.batched[0] and call.rank(0) <= 2 and column:
         rows = op.reshape(y, (call.size, call.shape(1)[0]))
-        found = call.again([rows, x if call.rank(0) == 1 else op.matrix_transpose(x)])
-        return found if call.rank(1) == 1 else op.reshape(found, (*found.shape, 1))
+        products = call.again([rows, x if call.rank(0) == 1 else op.matrix_transpose(x)])
+        return products if call.rank(1) == 1 else op.reshape(products, (*products.shape, 1))
     vectors = [call.rank(i) == 1 for i in (0, 1)]
     x = _with_axis(x, -2) if vectors[0] else x
     y = _with_axis(y, -1) if vectors[1] else y
     rank = max(call.rank(0) + vectors[0], call.rank(1) + vectors[1])
-    found = call.again(
+    products = call.again(
         [raised(z, rank) if b else z for z, b in zip((x, y), call.batched, strict=True)]
     )
-    rest = found.shape[-2:]
+    rest = products.shape[-2:]
     kept = [size for size, vector in zip(rest, vectors, strict=True) if not vector]
-    return op.reshape(found, (*found.shape[:-2], *kept)) if any(vectors) else found
+    return op.reshape(products, (*products.shape[:-2], *kept)) if any(vectors) else products
 
 
 @bilinear(

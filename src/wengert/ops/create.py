@@ -240,7 +240,7 @@ def linspace(
     *,
     device: Any = None,
 ) -> Any:
-    """So many numbers at equal distances from start to stop, as a new first axis.
+    """`num` numbers at equal distances from start to stop, as a new first axis.
 
     The ends may be arrays or Tensors; gradients flow to both.
 
@@ -295,9 +295,9 @@ def _joined(x: Any) -> Any:
 
     def shape_of(each: Any) -> Shape:
         if not isinstance(each, list | tuple):
-            found = each.as_array() if isinstance(each, Number) else each
-            leaves.append(found)
-            return tuple(found.shape) if isinstance(found, Tensor) else np.shape(found)
+            leaf = each.as_array() if isinstance(each, Number) else each
+            leaves.append(leaf)
+            return tuple(leaf.shape) if isinstance(leaf, Tensor) else np.shape(leaf)
         shapes = [shape_of(inner) for inner in each]
         if any(shape != shapes[0] for shape in shapes):
             odd = next(shape for shape in shapes if shape != shapes[0])
@@ -361,5 +361,5 @@ def asarray(x: Any, dtype: Any = None, *, copy: bool | None = None, device: Any 
         require_plain_array("asarray", x)
         x = np.asarray(x)
         dtypes.require_supported("asarray", 0, x.dtype)
-    found = x if dtype is None or x.dtype == np.dtype(dtype) else op.astype(x, dtype)
-    return indexable(found) if recording_level() is not None or is_in_batch() else found
+    converted = x if dtype is None or x.dtype == np.dtype(dtype) else op.astype(x, dtype)
+    return indexable(converted) if recording_level() is not None or is_in_batch() else converted

@@ -242,7 +242,7 @@ def cumulative_prod(
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Differences of neighbours along the axis, `n` times; `prepend` and `append` join first.
 
-    None at all (n=0) is the array as it is, to which nothing joins.
+    With n=0 it is the array as it is, to which nothing joins.
 
     >>> wg.diff(np.array([1.0, 4.0, 9.0]))
     array([3., 5.])

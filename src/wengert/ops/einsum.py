@@ -203,7 +203,7 @@ def _with_each_label_once(term: _Term, sizes: dict[str, Size]) -> _Term:
 
 
 def _summed(term: _Term, kept: set[str]) -> _Term:
-    """The term with the axes summed that nobody else needs."""
+    """The term, summed over the axes that no other term needs."""
     alone = tuple(axis for axis, label in enumerate(term.labels) if label not in kept)
     if not alone:
         return term
@@ -229,7 +229,7 @@ def _next_pair(
 
 
 def _contract(a: _Term, b: _Term, kept: set[str], sizes: dict[str, Size]) -> _Term:
-    """The product of two terms, summed over the labels both have and nobody else needs."""
+    """The product of two terms, summed over the labels that both have and no other term needs."""
     shared = [label for label in a.labels if label in b.labels]
     batch = [label for label in shared if label in kept]
     inner = [label for label in shared if label not in kept]

@@ -57,7 +57,7 @@ def _gather(x: Any, *indices: Any, axis: int) -> Any:
     try:
         if dtypes.uint64 in [index.dtype for index in indices]:  # NumPy would wrap them around
             _require_in_range(_READ, x.shape, indices, axis)
-        if len(indices) == 1 and x.size:  # of an array of no elements take does not look at them
+        if len(indices) == 1 and x.size:  # take does not check indices of an empty array
             return np.take(x, indices[0].astype(np.intp), axis=axis)
         return x[(slice(None),) * axis + indices]
     except IndexError:
@@ -67,7 +67,7 @@ def _gather(x: Any, *indices: Any, axis: int) -> Any:
 
 def _require_in_range(name: str, shape: Shape, indices: Any, axis: int) -> None:
     if any(0 in index.shape for index in indices):
-        return  # broadcast together they are none
+        return  # broadcast together, there is no index
     for position, index in enumerate(indices, axis):
         size = shape[position]
         if not isinstance(index, np.ndarray | np.generic) or not isinstance(size, int):
@@ -114,10 +114,10 @@ def _gathered_element(p: Places) -> Any:
     rank = max(each.ndim for each in indices)
     block = p.own[axis : axis + rank]
     places, masks = [*p.own[:axis]], []
-    for operand, (found, size) in enumerate(zip(indices, given.shape[axis:], strict=False), 1):
+    for operand, (t, size) in enumerate(zip(indices, given.shape[axis:], strict=False), 1):
         own = [
             p.fixed(0) if n == 1 else place
-            for place, n in zip(block[rank - found.ndim :], found.shape, strict=True)
+            for place, n in zip(block[rank - t.ndim :], t.shape, strict=True)
         ]
         place, bad = p.index(operand, own, size)
         places.append(place)
@@ -273,16 +273,16 @@ def take(x: Any, indices: Any, /, axis: int | None = None) -> Any:
 
 def _along(x: Any, indices: Any, axis: int) -> list[Any]:
     """An index per axis: `indices` along one, every position along the others."""
-    found = []
+    per_axis = []
     for i, size in enumerate(x.shape):
         shape = tuple(size if i == j else 1 for j in range(x.ndim))
         if i == axis:
-            found.append(indices)
+            per_axis.append(indices)
         elif isinstance(size, int):
-            found.append(np.arange(size).reshape(shape))
+            per_axis.append(np.arange(size).reshape(shape))
         else:
-            found.append(op.reshape(op.arange(size), shape))
-    return found
+            per_axis.append(op.reshape(op.arange(size), shape))
+    return per_axis
 
 
 def _along_type(x: Any, indices: Any, axis: int) -> ArrayType:
@@ -400,8 +400,8 @@ def _embed_type(weight: Any, indices: Any) -> ArrayType:
 
 
 def _present(indices: Any, count: Any) -> Any:
-    """Indices of rows, none of which may be negative: that marks what is missing more often than it
-    counts from the end.
+    """Indices of rows, none of which may be negative: -1 marks a missing row more often than it
+    means the last one.
     """
     if isinstance(indices, np.ndarray) and isinstance(count, int):
         wrong = (indices < 0) | (indices >= count)

@@ -270,7 +270,7 @@ def _emit_clip(e: Any, x: Any, min: Any, max: Any) -> Any:
 
 def _clip_partials(_out: Any, x: Any, min: Any, max: Any) -> Any:
     """Which of the three the result is: a bound only where x lies beyond it, and max before min.
-    None of them where one is NaN, and all derivatives are.
+    Where one is NaN it is none of them, and all derivatives are NaN.
     """
     below = False if min is None else op.less(x, min)
     above = False if max is None else op.greater(x, max)

@@ -109,8 +109,8 @@ def _cast(x: Any, dtype: Any) -> Any:
         inside = (
             (x > least - 1) & (x < beyond) if dtype.itemsize < 8 else (x >= least) & (x < beyond)
         )
-        found = np.where(inside, x, 0).astype(dtype)
-    return np.where(inside | np.isnan(x), found, np.where(x < 0, limits.min, limits.max)).astype(
+        whole = np.where(inside, x, 0).astype(dtype)
+    return np.where(inside | np.isnan(x), whole, np.where(x < 0, limits.min, limits.max)).astype(
         dtype
     )
 
@@ -160,10 +160,10 @@ def _boundary_of_each(call: BatchedCall) -> Any:
     lower=View(lambda shape, out: tuple(map(Along, range(len(shape))))),
 )
 def boundary(x: Any, safe: Any, /) -> None:
-    """The numbers of x, behind which nothing is final until everything has succeeded.
+    """The numbers of x. What is computed from them is not final until everything has succeeded.
 
-    What is computed from them goes over arguments in the end, and only where nothing has failed;
-    where `safe` holds, that is known to be finite and need not be looked at.
+    It is written over arguments in the end, and only where nothing has failed; where `safe` holds,
+    that is known to be finite and need not be looked at.
     """
 
 

@@ -87,7 +87,7 @@ def _bits_under(key: Words, lead: Shape, shape: Shape, dtype: Any, stream: int) 
 
 
 def _bits_of_each(call: BatchedCall) -> Any:
-    """Arrays at once; what is recorded is a loop, as quick as one draw of so many numbers."""
+    """Arrays at once; what is recorded is a loop, as quick as one draw of as many numbers."""
     key = call.operands[0]
     if type(key) is not np.ndarray:
         return one_by_one(call)
@@ -101,9 +101,9 @@ def _bits_type(key: Any, shape: Shape, dtype: Any, stream: int) -> ArrayType:
 
 
 def _canonical_bits(_key: Any, shape: Any, dtype: Any, stream: int) -> dict[str, Any]:
-    if (found := dtypes.canonical("random_bits", dtype)) not in (dtypes.uint32, dtypes.uint64):
+    if (wanted := dtypes.canonical("random_bits", dtype)) not in (dtypes.uint32, dtypes.uint64):
         raise DTypeError(
-            f"random_bits: dtype {found} was given; it must be uint32 or uint64. "
+            f"random_bits: dtype {wanted} was given; it must be uint32 or uint64. "
             "Convert the result with astype."
         )
     if not 0 <= (number := int(stream)) < 2**32:
@@ -111,7 +111,7 @@ def _canonical_bits(_key: Any, shape: Any, dtype: Any, stream: int) -> dict[str,
             f"random_bits: stream {stream} was given; it must lie between 0 and 2**32 - 1. Choose "
             "another."
         )
-    return {"shape": canonical_shape("random_bits", shape), "dtype": found, "stream": number}
+    return {"shape": canonical_shape("random_bits", shape), "dtype": wanted, "stream": number}
 
 
 _SOME_KEY = Exactly(np.array([7, 11], np.uint32))
@@ -237,17 +237,17 @@ def key(seed: int) -> Any:
 
 
 def require_real(name: str, dtype: Any, repair: str = "Give it by name, dtype=np.float32") -> Any:
-    """A float dtype, as it is written here."""
+    """A float dtype, in canonical form."""
     if isinstance(dtype, int | float):  # as NumPy's functions take them
         raise DTypeError(
             f"{name}: {dtype} was given as dtype; the arguments are a shape and a dtype. {repair}."
         )
-    found = dtypes.canonical(name, dtype)
-    if not dtypes.is_float(found):
+    wanted = dtypes.canonical(name, dtype)
+    if not dtypes.is_float(wanted):
         raise DTypeError(
-            f"{name}: dtype {found} was given; it must be float32 or float64. Choose one of these."
+            f"{name}: dtype {wanted} was given; it must be float32 or float64. Choose one of these."
         )
-    return found
+    return wanted
 
 
 def words_for(dtype: Any) -> Any:
@@ -274,18 +274,18 @@ def uniform(
     >>> x.dtype, bool((x >= -1).all() and (x < 3).all())
     (dtype('float32'), True)
     """
-    found = require_real("uniform", dtype, "Write uniform(shape, low=low, high=high)")
+    wanted = require_real("uniform", dtype, "Write uniform(shape, low=low, high=high)")
     if are_run_time_bounds(low, high):
-        return between("uniform", _unit(key, shape, found), low, high)
+        return between("uniform", _unit(key, shape, wanted), low, high)
     if not (low < high and math.isfinite(high - low)):
         raise ValueError(
             f"uniform: low={low} and high={high} were given; low must be less than high, "
             "and both finite. Exchange or change them."
         )
-    unit = _unit(key, shape, found)
+    unit = _unit(key, shape, wanted)
     if (low, high) == (0, 1):
         return unit
-    below_high = float(np.nextafter(found.type(high), found.type(low)))  # against rounding up
+    below_high = float(np.nextafter(wanted.type(high), wanted.type(low)))  # against rounding up
     return op.minimum(unit * float(high - low) + float(low), below_high)
 
 
@@ -297,14 +297,14 @@ def normal(key: Any, shape: Any = (), dtype: Any = np.float32) -> Any:
     >>> wg.random.normal(wg.random.key(0), (2, 3), np.float64).shape
     (2, 3)
     """
-    found = require_real("normal", dtype, "Write mean + deviation * normal(shape)")
+    wanted = require_real("normal", dtype, "Write mean + deviation * normal(shape)")
     # Box and Muller (1958): a radius from one number, an angle from another. The radius keeps every
     # bit of a small number, so that the tails reach 6.7 in float32 and 9.4 in float64.
-    words = words_for(found)
+    words = words_for(wanted)
     scale = 2.0 ** (-8 * words.itemsize)
-    positive = op.astype(op.random_bits(key, shape, words), found) * scale + scale / 2  # (0, 1]
+    positive = op.astype(op.random_bits(key, shape, words), wanted) * scale + scale / 2  # (0, 1]
     radius = op.sqrt(op.log(positive) * -2.0)
-    return radius * op.cos(_unit(key, shape, found, stream=1) * (2 * math.pi))
+    return radius * op.cos(_unit(key, shape, wanted, stream=1) * (2 * math.pi))
 
 
 @function(space="random")
@@ -335,26 +335,27 @@ def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = np.int64) ->
     >>> sorted(set(wg.random.randint(wg.random.key(0), (100,), -1, 2).tolist()))
     [-1, 0, 1]
     """
-    found = dtypes.canonical("randint", dtype)
-    if isinstance(high, Dim) and low == 0 and found == dtypes.int64:
+    wanted = dtypes.canonical("randint", dtype)
+    if isinstance(high, Dim) and low == 0 and wanted == dtypes.int64:
         # Indices of an axis whose size is known at run time only: that need not be fixed.
-        return op.astype(op.random_bits(key, shape, np.uint64) % high, found)
+        return op.astype(op.random_bits(key, shape, np.uint64) % high, wanted)
     if are_run_time_bounds(low, high):
-        low, high = integer_bounds("randint", shape, found, low, high)
+        low, high = integer_bounds("randint", shape, wanted, low, high)
         count = op.astype(op.integers_between(low, high), dtypes.uint64)
         offset = op.remainder(op.random_bits(key, shape, np.uint64), count)
-        return op.astype(op.add(offset, op.astype(low, dtypes.uint64)), found)
+        return op.astype(op.add(offset, op.astype(low, dtypes.uint64)), wanted)
     require_whole("randint", low, high)
-    limits = np.iinfo(found) if found.kind in "iu" else None
+    limits = np.iinfo(wanted) if wanted.kind in "iu" else None
     if limits is None or not limits.min <= low < high <= limits.max + 1:
         raise ValueError(
-            f"randint: low={low}, high={high} and dtype {found} were given; low must be less than "
+            f"randint: low={low}, high={high} and dtype {wanted} were given; low must be less than "
             "high, and an integer dtype must hold all between. Change one of them."
         )
     offset = op.random_bits(key, shape, np.uint64)
     if high - low < 2**64:  # uneven by less than one part in 2**64 / (high - low)
         offset = op.remainder(offset, int(high - low))
-    return op.astype(op.add(offset, int(low) % 2**64), found)  # modulo 2**64, as signs are
+    # Modulo 2**64, as signed integers are.
+    return op.astype(op.add(offset, int(low) % 2**64), wanted)
 
 
 @function(space="random")

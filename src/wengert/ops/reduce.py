@@ -315,10 +315,10 @@ def _position_type(name: str) -> Any:
 def _position_of_each(call: BatchedCall) -> Any:
     if call.params["axis"] is not None:
         return along("axis")(call)
-    found = call.again([with_rows(call.operands[0])], axis=1, keepdims=False)
+    positions = call.again([with_rows(call.operands[0])], axis=1, keepdims=False)
     if not call.params["keepdims"]:
-        return found
-    return op.reshape(found, (call.size, *[1] * call.rank(0)))
+        return positions
+    return op.reshape(positions, (call.size, *[1] * call.rank(0)))
 
 
 _POSITIONS = (
@@ -397,8 +397,8 @@ def _as_ufunc_reduce(ufunc: np.ufunc, reduction: Callable[..., Any]) -> Callable
             raise located(error, [x])
         x = x if dtype is None else op.astype(x, dtype)
         axis = None if not x.shape and axis in (0, -1) else axis  # NumPy lets a number have an axis
-        found = reduction(x, axis=axis, keepdims=keepdims)
-        return found if dtype is None else op.astype(found, dtype)
+        reduced = reduction(x, axis=axis, keepdims=keepdims)
+        return reduced if dtype is None else op.astype(reduced, dtype)
 
     return reduce
 

@@ -37,7 +37,7 @@ class Starter(NamedTuple):
     engine: str
 
     def command(self, count: int) -> list[str]:
-        """Its call for so many ranks, up to what each of them runs."""
+        """Its command for `count` ranks, up to what each of them runs."""
         if self.engine == MPICH:
             return [self.path, "-prepend-rank", "-n", str(count)]
         return [self.path, "--tag-output", "--oversubscribe", "-n", str(count)]
@@ -54,7 +54,7 @@ def find_starter() -> Starter | None:
 
 
 def threads_for(count: int) -> int:
-    """How many threads each of so many ranks has."""
+    """How many threads each of `count` ranks has."""
     return max(1, available() // count)
 
 
@@ -67,7 +67,7 @@ def launch(
     tell: Tell,
     warn: Tell,
 ) -> bool:
-    """Run a script on so many ranks, and say whether it went well on all of them. `tell` gets each
+    """Run a script on `count` ranks, and say whether it went well on all of them. `tell` gets each
     line of theirs, `warn` those that are the launcher's own or that ranks wrote to the stream for
     errors. When one fails, all are ended.
     """
@@ -124,8 +124,8 @@ class _Ranks:
 
     def processes(self) -> dict[int, int]:
         """The process of each rank that has begun."""
-        found = ((i, self._folder / f"{i}{BEGUN}") for i in range(self._count))
-        return {i: int(path.read_text()) for i, path in found if path.exists()}
+        files = ((i, self._folder / f"{i}{BEGUN}") for i in range(self._count))
+        return {i: int(path.read_text()) for i, path in files if path.exists()}
 
     def have_failed(self) -> bool:
         """Whether one has ended otherwise than well, or is about to."""
@@ -140,16 +140,16 @@ class _Ranks:
         missing = self.not_done()
         died = {i: self._note(i, DIED) for i in range(self._count) if i not in self._ended}
         errors = {i: self._note(i, FAILED) for i in missing}
-        found = [
+        causes = [
             f"rank {i} died ({how})" + ("" if i in missing else " after its script had ended")
             for i, how in died.items()
             if how
         ]
         own = {i: text for i, text in errors.items() if text and not text.startswith("RankError")}
-        if not (found or own):  # ranks that only missed another one say little about the cause
+        if not (causes or own):  # ranks that only missed another one say little about the cause
             own = {i: text for i, text in errors.items() if text}
-        found += [f"rank {i} ended with {text}" for i, text in own.items()]
-        return found or ([f"{_listed(missing)} did not end well"] if missing else [])
+        causes += [f"rank {i} ended with {text}" for i, text in own.items()]
+        return causes or ([f"{_listed(missing)} did not end well"] if missing else [])
 
     def _note(self, rank: int, ending: str) -> str | None:
         path = self._folder / f"{rank}{ending}"
@@ -199,13 +199,13 @@ def _ended_with(process: subprocess.Popen[str], ranks: _Ranks) -> Iterator[None]
 
 
 def _pass_on(stream: IO[str], engine: str, tell: Tell) -> None:
-    """Give on the lines of a stream, each with its rank in front."""
+    """Pass on the lines of a stream, each with its rank in front."""
     for line in stream:
-        found = _TAGS[engine].match(line)
+        tag = _TAGS[engine].match(line)
         text = line.rstrip("\n")
-        if found is not None:
-            text = text[found.end() :].removesuffix(found[0])  # where the end of a line came alone
-        tell(f"rank {found[1]} | {text}" if found else text)
+        if tag is not None:
+            text = text[tag.end() :].removesuffix(tag[0])  # where the end of a line came alone
+        tell(f"rank {tag[1]} | {text}" if tag else text)
 
 
 def _is_rank(process: int) -> bool:

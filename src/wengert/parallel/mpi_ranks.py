@@ -86,16 +86,16 @@ class MpiRanks:
         if self.size == 1:
             return lambda: [own]
         ends = np.cumsum(sizes)
-        found = np.empty(int(ends[-1]), np.uint8)
+        gathered = np.empty(int(ends[-1]), np.uint8)
         places = (ends - sizes).tolist()
         byte = self._mpi.BYTE
-        request = self._comm.Iallgatherv([own, byte], [found, (list(sizes), places), byte])
+        request = self._comm.Iallgatherv([own, byte], [gathered, (list(sizes), places), byte])
         self._under_way.append(request)
 
         def finished() -> list[Array]:
             self._under_way.remove(request)
             self._wait([request])
-            return np.split(found, ends[:-1])
+            return np.split(gathered, ends[:-1])
 
         return finished
 
@@ -194,9 +194,9 @@ def mpi(
         raise ValueError(
             f"{by}: patience={patience!r} was given; it is a number of seconds above 0. Choose one."
         )
-    found = _imported(by)
-    comm = found.COMM_WORLD if comm is None else comm
-    if not isinstance(comm, found.Intracomm):
+    library = _imported(by)
+    comm = library.COMM_WORLD if comm is None else comm
+    if not isinstance(comm, library.Intracomm):
         raise TypeError(
             f"{by}: given {type(comm).__name__}; it takes an MPI communicator of mpi4py. Leave it "
             "out for all processes."
@@ -207,7 +207,7 @@ def mpi(
             "each rank needs one micro-batch at least. Set micro_batches, to the same number "
             "wherever the same bits are wanted, or start fewer ranks."
         )
-    return MpiRanks(found, comm, sharing, exchange, float(patience))
+    return MpiRanks(library, comm, sharing, exchange, float(patience))
 
 
 def _imported(by: str) -> Any:

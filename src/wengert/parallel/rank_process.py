@@ -30,7 +30,7 @@ def main(script: str, *arguments: str) -> None:
     folder, rank = Path(os.environ[FOLDER]), own_rank()
     draft = folder / f"{rank}.draft"
     draft.write_text(str(os.getpid()))
-    draft.rename(folder / f"{rank}{BEGUN}")  # whoever looks sees all of it, or nothing
+    draft.rename(folder / f"{rank}{BEGUN}")  # a reader sees all of it, or nothing
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).resolve().parent)
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -47,7 +47,7 @@ def main(script: str, *arguments: str) -> None:
 
 
 def _die_with_parent() -> None:
-    """When the engine kills the keeper of this process, it is meant."""
+    """End this process, too, when the engine kills its keeper."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)

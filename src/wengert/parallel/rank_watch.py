@@ -1,9 +1,9 @@
-"""RankWatch: who of the ranks is still there.
+"""RankWatch: which of the ranks are still there.
 
-MPI does not say that a process is gone: whoever waits for its message waits for ever. So ranks also
-hold a plain connection each to rank 0, over which nothing is computed. An operating system closes
-the connections of a process that dies, however it dies, and that is how the others learn of it.
-Whoever waits for a message looks here again and again.
+MPI does not say that a process is gone: a rank that waits for its message waits for ever. So ranks
+also hold a plain connection each to rank 0, over which nothing is computed. An operating system
+closes the connections of a process that dies, however it dies, and that is how the others learn of
+it. A rank that waits for a message looks here again and again.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RankWatch:
         threading.Thread(target=self._listen, name="wengert-ranks", daemon=True).start()
         atexit.register(self._leave)
 
-    # What whoever waits asks.
+    # What a rank that waits asks.
 
     def require_all(self, since: float) -> None:
         """Raise where a rank is gone that may be waited for, since that time at least."""
@@ -103,7 +103,7 @@ class RankWatch:
             self._tell(FAILED, self.rank, reason)
 
     def _has_failed(self) -> bool:
-        """Whether somebody has, this rank or another."""
+        """Whether a rank has failed, this one or another."""
         return any(kind == FAILED for kind, *_ in list(self._gone.values()))
 
     # The connections.
@@ -127,15 +127,15 @@ class RankWatch:
             for key, _ in chooser.select(EACH / 4):
                 rank = key.data
                 try:
-                    found = key.fileobj.recv(65536)  # type: ignore[union-attr]
+                    received = key.fileobj.recv(65536)  # type: ignore[union-attr]
                 except OSError:
-                    found = b""
+                    received = b""
                 heard[rank] = time.monotonic()
-                if not found:
+                if not received:
                     chooser.unregister(key.fileobj)
                     self._note(FAILED, rank, DIED, rank)
                     continue
-                *lines, pending[rank] = (pending[rank] + found).split(b"\n")
+                *lines, pending[rank] = (pending[rank] + received).split(b"\n")
                 for each in lines:
                     kind, who, reason = json.loads(each)
                     if kind != BEAT:

@@ -39,8 +39,8 @@ def shard(ranks: Ranks, *arrays: Any) -> Any:
         )
     batches = divided(int(rows.pop() or 0), ranks.micro_batches)
     first, last = batches.rows_of_rank(ranks.rank, ranks.size) if batches.rows else (0, 0)
-    found = tuple(tree.map(lambda x: x[first:last], each) for each in opened)
-    return found if len(found) > 1 else found[0]
+    parts = tuple(tree.map(lambda x: x[first:last], each) for each in opened)
+    return parts if len(parts) > 1 else parts[0]
 
 
 def _opened(x: Any) -> Any:

@@ -1,7 +1,7 @@
 """TreeExchange: one vector of each rank, added in the order of the tree over micro-batches.
 
-Every element is added in the same order, whichever rank adds it, so that it is free who adds what:
-a short vector goes to everybody at once, a long one is cut into as many pieces as there are ranks,
+Every element is added in the same order, whichever rank adds it, so any rank may add any part: a
+short vector goes to all ranks at once, a long one is cut into as many pieces as there are ranks,
 each of which one rank adds and gives to all.
 """
 
@@ -72,8 +72,8 @@ class TreeExchange:
                 requests.append(self._comm.Isend(sent, dest=rank, tag=PARTS))
         self._wait(requests)
         parts |= {span: x[mine] for span, x in own.items()}
-        found = folded(whole, parts.get, _added)
-        np.copyto(into[mine], found)
+        total = folded(whole, parts.get, _added)
+        np.copyto(into[mine], total)
 
     def _spread(self, mine: slice, into: Array, coming: list[Any]) -> None:
         """Give everybody the piece that this rank has added, and wait for theirs."""

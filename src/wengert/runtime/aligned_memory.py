@@ -16,7 +16,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 def aligned_bytes(size: int, make: Callable[..., Array] = np.empty) -> Array:
-    """So many bytes: any, or with `np.zeros` zeros."""
+    """New bytes: uninitialised, or zeros with `np.zeros`."""
     room = make(size + ALIGNMENT, np.uint8)
     skipped = -objects.data(room) % ALIGNMENT
     return room[skipped : skipped + size]
@@ -25,12 +25,12 @@ def aligned_bytes(size: int, make: Callable[..., Array] = np.empty) -> Array:
 def aligned_array(
     shape: Sequence[int], dtype: DType, make: Callable[..., Array] = np.empty
 ) -> Array:
-    """A new array: of any numbers, or with `np.zeros` of zeros."""
-    found: Array = aligned_bytes(math.prod(shape) * dtype.itemsize, make).view(dtype)
-    return found.reshape(shape)
+    """A new array: uninitialised, or of zeros with `np.zeros`."""
+    elements: Array = aligned_bytes(math.prod(shape) * dtype.itemsize, make).view(dtype)
+    return elements.reshape(shape)
 
 
 def aligned_count(count: int, dtype: DType) -> int:
-    """As many elements, or a few more, so that what follows them in an array is aligned, too."""
+    """This many elements, or a few more, so that what follows them in an array is aligned, too."""
     unit = ALIGNMENT // dtype.itemsize
     return -(-count // unit) * unit

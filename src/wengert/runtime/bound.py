@@ -20,7 +20,7 @@ class Bound:
     """An executable, the sizes of its Dims, and arrays that it reads or writes in every call.
 
     A program finds its arrays by their addresses, which stand in slots of a frame. `fill` writes
-    those of the arrays that are bound; who calls the program writes the others.
+    those of the arrays that are bound; the caller of the program writes the others.
     """
 
     def __init__(
@@ -46,9 +46,9 @@ class Bound:
 
     @property
     def addresses(self) -> list[int]:
-        """Those of the arrays, in the order of `slots`."""
-        found: list[int] = self._addresses.tolist()
-        return found
+        """The addresses of the arrays, in the order of `slots`."""
+        addresses: list[int] = self._addresses.tolist()
+        return addresses
 
     def ordered_sizes(self) -> list[int]:
         """The sizes of the Dims, in the order in which frames have them."""
@@ -60,7 +60,7 @@ class Bound:
         return [slots[id(x)] for x in arrays]
 
     def without(self, slots: Sequence[int]) -> Bound:
-        """The same, where each call brings its own arrays for some slots."""
+        """The same without the arrays of these slots, for which each call brings its own."""
         kept = {slot: x for slot, x in self._arrays.items() if slot not in slots}
         return Bound(self.executable, self.sizes, kept)
 

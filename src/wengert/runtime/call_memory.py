@@ -81,5 +81,5 @@ class Memory:
 def input_slots(layout: Layout) -> list[int]:
     """Where in a frame the addresses of inputs stand."""
     numbered = enumerate(layout.slots, layout.first)
-    found = {slot.position: number for number, slot in numbered if isinstance(slot, Input)}
-    return [found[position] for position in range(len(found))]
+    numbers = {slot.position: number for number, slot in numbered if isinstance(slot, Input)}
+    return [numbers[position] for position in range(len(numbers))]

@@ -16,13 +16,13 @@ def matched(
     donated: Sequence[int], inputs: Sequence[ArrayType], outputs: Sequence[ArrayType]
 ) -> dict[int, int]:
     """Which outputs go into donated arrays: each into the first of its type that is left."""
-    found: dict[int, int] = {}
+    donors: dict[int, int] = {}
     for i in donated:
         for j, t in enumerate(outputs):
-            if j not in found and t == inputs[i]:
-                found[j] = i
+            if j not in donors and t == inputs[i]:
+                donors[j] = i
                 break
-    return found
+    return donors
 
 
 def require_donatable(

@@ -94,11 +94,10 @@ class Executable:
         self._entry = self._make_entry()
         self.entry: Any = never  # until the first call has found out how much memory it takes
 
-    # How it is made. An executable from the cache has its recipe, and the rest is made where
-    # somebody asks for it.
+    # How it is made. An executable from the cache has its recipe, and the rest is made on demand.
 
     def _key_options(self) -> dict[str, Any]:
-        """What decides about the code beside the graph: part of the key in the cache."""
+        """What decides the code besides the graph: part of the key in the cache."""
         return {
             "fused": self.options.fused,
             "lanes": self._target.width,
@@ -202,9 +201,9 @@ class Executable:
 
     def __call__(self, *args: Any) -> Any:
         """The results for arguments of the kind it was compiled for."""
-        found = self.entry(*args)
-        if found is not NotImplemented:
-            return found
+        results = self.entry(*args)
+        if results is not NotImplemented:
+            return results
         arrays = arrays_of(args, self.signature, self.input_types)
         return self.run(arrays, sizes_of(self.input_types, arrays))
 
@@ -250,7 +249,7 @@ class Executable:
             begin = time.perf_counter_ns()
             self._function(memory.address)
             taken = time.perf_counter_ns() - begin
-            found = int(memory.frame[STATUS]), int(memory.frame[POSITION])
+            outcome = int(memory.frame[STATUS]), int(memory.frame[POSITION])
             least = self._least(sizes) if owned else None
             if entry is not None and least is not None:
                 entry.accept_from(least)
@@ -258,7 +257,7 @@ class Executable:
             self.give(memory, long=taken > LONG)
         if entry is not None and owned:
             self.entry = entry.call
-        return found
+        return outcome
 
     # For what calls the program itself.
 

@@ -155,8 +155,9 @@ class CallLoop:
             self._words[at + PROGRAM.index(name)] = value
 
     def go_through(self, batches: Batches, rest_sizes: Sequence[Array | None]) -> None:
-        """Let calls from now on use the batches of these data, which whoever calls `run` holds. For
-        each program: the sizes of its Dims in the smaller batch, if it is known to be right for it.
+        """Let calls from now on use the batches of these data, which the caller of `run` keeps
+        alive. For each program: the sizes of its Dims in the smaller batch, if it is known to be
+        right for it.
         """
         sorting, words = batches.sorting, self._words
         bound = None if sorting is None else sorting.bound

@@ -222,9 +222,9 @@ def _sizes_of_batch(code: _LoopText, program: str, smaller: str) -> str:
 
 
 def _is_alone_to_blame(code: _LoopText, program: str, frame: str, last_phase: Index) -> str:
-    """Whether what is not finite comes of this very call: its loss is not, or it is a cycle."""
-    found = code.load(frame, code.field(program, PROGRAM, "report"), "ptr")
-    value = code.load(found, 0, "double")
+    """Whether this very call is to blame: its loss is not finite, or it is a whole cycle."""
+    report = code.load(frame, code.field(program, PROGRAM, "report"), "ptr")
+    value = code.load(report, 0, "double")
     itself = code.let(f"fcmp une double {code.let(f'fsub double {value}, {value}')}, 0.0")
     alone = code.compare("eq", last_phase, 0)
     return code.let(f"or i1 {itself}, {alone}")

@@ -5,7 +5,7 @@ between them: each finds its operands in the caches, or does not, as in any othe
 takes no longer than a reading of the clock is run so often in turn that its time can be seen, and
 in memory where it finds the same operands each time; only what writes to arguments goes on from
 what it wrote. Beside its time stand the operations it does and the bytes it has to move, and how
-much of what this machine can do that makes: of the rate of a large product of matrices, and of the
+near that is to what this machine can do: to the rate of a large product of matrices, and to the
 memory's bandwidth.
 """
 
@@ -177,21 +177,21 @@ class _TimedFunction:
 def _steps(
     program: Program, layout: Layout, sizes: Mapping[str, int], finite: bool
 ) -> list[_TimedFunction]:
-    found = [_kernel_step(program, number, sizes) for number in program.order]
+    steps = [_kernel_step(program, number, sizes) for number in program.order]
     types = program.graph.output_types()
     if finite:
         floats = [types[output] for output in checked_outputs(layout, program)]
         count = sum(number_of(t.size, sizes) for t in floats)
         cost = Cost(flops=count, read=_bytes_of(floats, sizes))
-        found.append(
+        steps.append(
             _TimedFunction("check_finite", "check", ("isfinite",), "", cost, _widest(floats))
         )
     if layout.commits:
         donated = [types[output] for output, _ in layout.commits]
         moved = _bytes_of(donated, sizes)
         cost = Cost(read=moved, written=moved)
-        found.append(_TimedFunction("commit", "copy", (), "", cost, _widest(donated)))
-    return found
+        steps.append(_TimedFunction("commit", "copy", (), "", cost, _widest(donated)))
+    return steps
 
 
 def _kernel_step(program: Program, number: int, sizes: Mapping[str, int]) -> _TimedFunction:
@@ -332,12 +332,12 @@ def _memory(program: Program, layout: Layout, sizes: Mapping[str, int]) -> Memor
     """
     every = range(layout.first, layout.first + len(layout.slots))
     apart = replace(layout, kept=frozenset(every))
-    found = Memory(layout, partial(plan, program, apart))
-    found.make_room(sizes)
-    if found.size > SMALL:
-        found = Memory(layout, partial(plan, program, layout))
-        found.make_room(sizes)
-    return found
+    memory = Memory(layout, partial(plan, program, apart))
+    memory.make_room(sizes)
+    if memory.size > SMALL:
+        memory = Memory(layout, partial(plan, program, layout))
+        memory.make_room(sizes)
+    return memory
 
 
 def _write_clocked(
@@ -380,10 +380,10 @@ def _read_clock(code: Text, position: int) -> None:
 @cache
 def gemm_rate(dtype: DType) -> float:
     """Operations per second of a large product of matrices, by our own code; measured once."""
-    found = f"{dtype.name}[{GEMM}, {GEMM}]"
+    matrix = f"{dtype.name}[{GEMM}, {GEMM}]"
     text = f"""
-        graph(%0: {found} "a", %1: {found} "b") {{
-          %2: {found} = matmul(%0, %1)
+        graph(%0: {matrix} "a", %1: {matrix} "b") {{
+          %2: {matrix} = matmul(%0, %1)
           return %2
         }}"""
     bench = _bench_of(text, [np.ones((GEMM, GEMM), dtype)] * 2)
@@ -404,6 +404,6 @@ def bandwidth() -> float:
 
 
 def _bench_of(text: str, arrays: Sequence[Array]) -> _Bench:
-    found = lower(run(read(text)), Options())
-    names = [f"k{number}" for number in found.program.order]
-    return _Bench(found.program, found.layout, {}, arrays, names)
+    lowered = lower(run(read(text)), Options())
+    names = [f"k{number}" for number in lowered.program.order]
+    return _Bench(lowered.program, lowered.layout, {}, arrays, names)

@@ -121,9 +121,9 @@ def _holding(x: Any) -> TraceError:
     )
 
 
-def _holds_tensor(found: Any, levels: Collection[Level]) -> bool:
+def _holds_tensor(thing: Any, levels: Collection[Level]) -> bool:
     """Whether a Tensor of these levels lies anywhere inside an object, as in a set or a closure."""
-    pending, seen = [found], set()
+    pending, seen = [thing], set()
     while pending:
         x = pending.pop()
         if id(x) in seen or isinstance(x, type | ModuleType | CodeType):
@@ -132,7 +132,7 @@ def _holds_tensor(found: Any, levels: Collection[Level]) -> bool:
         if type(x) is Tensor:
             if x.level in levels:
                 return True
-            pending.append(x.value)  # that of a transformation inside; the level leads anywhere
+            pending.append(x.value)  # perhaps an inner one; its level would lead anywhere
         elif isinstance(x, FunctionType):  # without its globals
             pending += [x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__]
         else:

@@ -182,6 +182,6 @@ def pool() -> WorkerPool:
 
 
 def begin_pool() -> None:
-    """Have the pool's machine code made beside other work, if there is no pool yet."""
+    """Begin to make the pool's machine code in another thread, if there is no pool yet."""
     if not pool.cache_info().currsize:
         begin_object(pool_text())

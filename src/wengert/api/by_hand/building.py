@@ -60,8 +60,8 @@ class Building(CoreGraph):
                 f"{kind}: neither a value nor a shape was given; one is needed. Pass shape=(…)."
             )
         if value is None:
-            found = ArrayType(canonical_shape(kind, shape), wanted or dtypes.float64)
-            return self._add_source(source, found, None, name)
+            t = ArrayType(canonical_shape(kind, shape), wanted or dtypes.float64)
+            return self._add_source(source, t, None, name)
         if isinstance(value, list) and not tree.leaves(value):
             value = np.asarray(value, np.float64)
         value = tree.arrays(value)
@@ -86,8 +86,8 @@ class Building(CoreGraph):
         ]
         return Container(tree.unflatten(structure, handles), (kind, (), {}))
 
-    def _add_source(self, source: Op, found: ArrayType, value: Any, name: str) -> Tensor:
-        node = Node(source, (), {"name": name, "type": found}, found, user_line())
+    def _add_source(self, source: Op, t: ArrayType, value: Any, name: str) -> Tensor:
+        node = Node(source, (), {"name": name, "type": t}, t, user_line())
         number = self.append(node)
         self.inputs.append(number)
         if value is not None:
@@ -107,9 +107,9 @@ class Building(CoreGraph):
             )
         return name
 
-    def append_zeros(self, found: ArrayType) -> int:
+    def append_zeros(self, t: ArrayType) -> int:
         """A new node of zeros."""
-        params = {"shape": found.shape, "fill_value": 0, "dtype": found.dtype}
+        params = {"shape": t.shape, "fill_value": 0, "dtype": t.dtype}
         return self.append_value(self.level.process(op.full, (), params))
 
     def append_value(self, value: Any) -> int:

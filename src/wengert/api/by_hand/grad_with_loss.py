@@ -68,16 +68,16 @@ def grad_with_loss(
                 "floats have a gradient. Leave it out of wrt."
             )
     loss = graph.returns[0]
-    found = graph.type(loss)
-    if not is_float(found.dtype):
+    t = graph.type(loss)
+    if not is_float(t.dtype):
         raise DTypeError(
-            f"grad_with_loss: the loss has dtype {found.dtype}; only floats are differentiated. "
+            f"grad_with_loss: the loss has dtype {t.dtype}; only floats are differentiated. "
             "Convert it with astype."
         )
     out = Graph.of(graph)
     out.nodes[:] = prepare(graph)
-    default = None if found.shape else np.ones((), found.dtype)
-    g = out.input(default, shape=found.shape, name=_free_name(graph), dtype=found.dtype)
+    default = None if t.shape else np.ones((), t.dtype)
+    g = out.input(default, shape=t.shape, name=_free_name(graph), dtype=t.dtype)
     cotangents = gradient(out.level, graph, loss, g, numbers)
     missing = [n for n, gx in zip(numbers, cotangents, strict=True) if gx is None]
     if missing and not options.zero_missing_wrt:

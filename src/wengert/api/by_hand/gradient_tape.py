@@ -87,12 +87,12 @@ class GradientTape(Recording):
         start = self._slot(loss)
         gloss = cotangent_of("GradientTape", loss if start is None else loss.value, seed)
         slots: list[Any] = [self._slot(x) for x in moving]
-        found: list[Value | None] = [None] * len(slots)
+        cotangents: list[Value | None] = [None] * len(slots)
         if start is not None:
-            found = self._tape.sweep({start: gloss}, slots)
-            if not all(g is None or type(g) is Tensor or np.isfinite(g).all() for g in found):
+            cotangents = self._tape.sweep({start: gloss}, slots)
+            if not all(g is None or type(g) is Tensor or np.isfinite(g).all() for g in cotangents):
                 self._explain(start, gloss, slots)
-        filled = [_or_zeros(g, x) for g, x in zip(found, moving, strict=True)]
+        filled = [_or_zeros(g, x) for g, x in zip(cotangents, moving, strict=True)]
         gradients = iter(owned(filled, [gloss], [x.value for x in moving]))
         return tree.unflatten(
             tree.derivative_form(structure),

@@ -90,10 +90,10 @@ class Graph(Variants):
         """Give an input or parameter a new value; all that depends on it is fresh from then on."""
         if isinstance(node, Container):
             handles, structure = tree.flatten(node.tree)
-            leaves, found = tree.flatten(tree.arrays(value))
-            if not found.alike(structure):
+            leaves, form = tree.flatten(tree.arrays(value))
+            if not form.alike(structure):
                 raise TraceError(
-                    f"set: given {found} for a tree of {structure}; the structures must be equal. "
+                    f"set: given {form} for a tree of {structure}; the structures must be equal. "
                     "Pass a tree of the same form."
                 )
             pairs = zip(handles, leaves, strict=True)
@@ -165,10 +165,10 @@ class Graph(Variants):
         with opened(tape):
             watched = {n: tape.watch(self._given[n]) for n in parameters}
             out = self._compute(number, self._given | watched, {})
-        found: list[Any] = [None] * len(parameters)
+        gradients: list[Any] = [None] * len(parameters)
         if isinstance(out, Tensor):
-            found = tape.sweep({out.handle: gloss}, [watched[n].handle for n in parameters])
-        for n, g in zip(parameters, found, strict=True):
+            gradients = tape.sweep({out.handle: gloss}, [watched[n].handle for n in parameters])
+        for n, g in zip(parameters, gradients, strict=True):
             g = np.zeros_like(self._given[n]) if g is None else np.array(g)
             self._gradients[n] = self._gradients[n] + g if n in self._gradients else g
 

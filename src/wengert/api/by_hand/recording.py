@@ -163,16 +163,18 @@ class Recording:
         for index, gx in self._cotangents({self._steps[-1].output: g}).items():
             tensors[index].__iadd__(gx.reshape(tensors[index].shape))
 
-    def _cotangents(self, found: dict[int, Any]) -> dict[int, Any]:
+    def _cotangents(self, cotangents: dict[int, Any]) -> dict[int, Any]:
         """The cotangent of every slot, from that of the last output."""
         for step in reversed(self._steps):
-            if step.output not in found:
+            if step.output not in cotangents:
                 continue
-            for index, gx in zip(step.operands, step.pullback([found[step.output]]), strict=True):
+            for index, gx in zip(
+                step.operands, step.pullback([cotangents[step.output]]), strict=True
+            ):
                 if gx is not None:
                     require_finite(step.name, index, gx)
-                    found[index] = found[index] + gx if index in found else gx
-        return found
+                    cotangents[index] = cotangents[index] + gx if index in cotangents else gx
+        return cotangents
 
     def _require_buffer(self, index: int, slot: _Slot, buffer: Any) -> None:
         if not isinstance(buffer, np.ndarray) or buffer.size != math.prod(slot.shape):

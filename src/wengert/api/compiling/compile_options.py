@@ -37,15 +37,15 @@ def positions_of(function: Callable[..., Any], given: Sequence[Named], count: in
     """Arguments named by position or name, as positions; without those left to their defaults."""
     total = max(count, _parameter_count(function))
     names = argument_names(function, total)
-    found = []
+    positions = []
     for each in given:
         position = names.index(each) if each in names else each
         if not isinstance(position, int) or not -total <= position < total:
             known = f"the arguments are {', '.join(names)}" if names else "the function has none"
             repair = "Use one of these names, or its position" if names else "Leave it out"
             raise TypeError(f"compile: argument {each!r} was named; {known}. {repair}.")
-        found.append(position % total)
-    return [position for position in found if position < count]
+        positions.append(position % total)
+    return [position for position in positions if position < count]
 
 
 def _parameter_count(function: Callable[..., Any]) -> int:

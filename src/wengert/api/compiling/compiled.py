@@ -93,17 +93,17 @@ class Compiled:
         if is_eager():
             return self._run_eagerly(args)
         for executable in self.programs.recent:
-            found = executable.entry(*args)
-            if found is not NotImplemented:
-                return found
+            result = executable.entry(*args)
+            if result is not NotImplemented:
+                return result
         return self._look_up_and_run(args)
 
     def served(self, args: tuple[Any, ...]) -> tuple[Any, Executable]:
         """What a call returns, and the executable that computed it. No argument is a Tensor."""
         for executable in self.programs.recent:
-            found = executable.entry(*args)
-            if found is not NotImplemented:
-                return found, executable
+            result = executable.entry(*args)
+            if result is not NotImplemented:
+                return result, executable
         return self._find_and_run(args)
 
     def _look_up_and_run(self, args: tuple[Any, ...]) -> Any:
@@ -121,9 +121,9 @@ class Compiled:
         tried = self.programs.recent
         executable, arrays, sizes = self._find(args)
         if not any(executable is each for each in tried):
-            found = executable.entry(*args)
-            if found is not NotImplemented:
-                return found, executable
+            result = executable.entry(*args)
+            if result is not NotImplemented:
+                return result, executable
         return executable.run(arrays, sizes), executable
 
     def _run_eagerly(self, args: tuple[Any, ...]) -> Any:
@@ -209,8 +209,8 @@ class Compiled:
                 "Remove the * or ** from its signature."
             )
         last = max(i for i, p in enumerate(places) if p.name in given)
-        found = [given.get(p.name, p.default) for p in places[: last + 1]]
-        return (*found, *args[len(places) :])
+        positional = [given.get(p.name, p.default) for p in places[: last + 1]]
+        return (*positional, *args[len(places) :])
 
     def _marked(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
         """The arguments with static ones marked and Python numbers as arrays; where these are."""
@@ -258,9 +258,9 @@ class Compiled:
         dtypes = tuple(_native(x.dtype) for x in arrays)
         shapes = [tuple(x.shape) for x in arrays]
         kind = (structure, places, dtypes, tuple(map(len, shapes)), numbers, opened.pattern)
-        found = self.programs.find(kind, structure, shapes)
-        if found is not None:
-            executable, sizes = found
+        known = self.programs.find(kind, structure, shapes)
+        if known is not None:
+            executable, sizes = known
         else:
             stand_ins = [ArrayType(*pair) for pair in zip(shapes, dtypes, strict=True)]
             with door, garbage_left():
@@ -330,9 +330,9 @@ class Compiled:
         @functools.wraps(self._function)
         def recorded(*given: Any) -> Any:
             levels = {x.level for x in tree.leaves(given) if isinstance(x, Tensor)}
-            found = self._function(*(_seen(x, keys.get(i)) for i, x in enumerate(given)))
-            returned.append(structure_of(found, levels, passed))
-            return found
+            result = self._function(*(_seen(x, keys.get(i)) for i, x in enumerate(given)))
+            returned.append(structure_of(result, levels, passed))
+            return result
 
         given = tree.unflatten(structure, [stand_ins[place] for place in places])
         with noting_first_values() as asked:
@@ -371,11 +371,11 @@ class Compiled:
         """Which of the distinct arrays belong to some of the arguments."""
         chosen = positions_of(self._function, names, len(args))
         counts = [len(tree.leaves(arg)) for arg in args]
-        found: dict[int, None] = {}
+        members: dict[int, None] = {}
         for i in chosen:
             begin = sum(counts[:i])
-            found |= dict.fromkeys(places[begin : begin + counts[i]])
-        return tuple(found)
+            members |= dict.fromkeys(places[begin : begin + counts[i]])
+        return tuple(members)
 
 
 def _made_again(

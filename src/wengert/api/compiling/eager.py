@@ -69,12 +69,12 @@ class EagerCall:
         shown = [_shown(x) for x in given]
         arguments = self._arguments(shown)
         with _running():
-            found = self.function(*(x.value if isinstance(x, Static) else x for x in arguments))
+            result = self.function(*(x.value if isinstance(x, Static) else x for x in arguments))
         leaves = [shown[place] for place in self.places]
-        require_unwritten("compile", self._label, self.structure, leaves, arguments, found)
+        require_unwritten("compile", self._label, self.structure, leaves, arguments, result)
         passed = passed_on(self.structure) | self.passed
-        returned = structure_of(found, (), passed)
-        outputs = [_owned(x) for x in tree.leaves(tree.arrays(found, passed))]
+        returned = structure_of(result, (), passed)
+        outputs = [_owned(x) for x in tree.leaves(tree.arrays(result, passed))]
         fault = self._fault(returned, outputs)
         types = [type_of(x) for x in map(_shown, given)], [type_of(x) for x in outputs]
         for j, i in matched(self.donated, *types).items():
@@ -90,20 +90,20 @@ class EagerCall:
         return ".".join((argument_names(self.function, number + 1)[number], *path[1:]))
 
     def _arguments(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        found = tree.unflatten(self.structure, [arrays[place] for place in self.places])
-        assert isinstance(found, tuple)
-        return found
+        arguments = tree.unflatten(self.structure, [arrays[place] for place in self.places])
+        assert isinstance(arguments, tuple)
+        return arguments
 
     def names(self, arrays: Sequence[Array]) -> list[str]:
         """What messages call the distinct arrays."""
         arguments = self._arguments(arrays)
-        found = [""] * len(arrays)
+        names = [""] * len(arrays)
         places = iter(self.places)
         for name, x in zip(argument_names(self.function, len(arguments)), arguments, strict=True):
             for path in tree.paths(x):
                 place = next(places)
-                found[place] = found[place] or ".".join(filter(None, (name, path)))
-        return found
+                names[place] = names[place] or ".".join(filter(None, (name, path)))
+        return names
 
     def _fault(self, returned: tree.Structure, outputs: Sequence[Array]) -> NonFiniteError | None:
         """What is wrong with the results, where they are asked to be finite."""

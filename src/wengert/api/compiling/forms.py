@@ -58,7 +58,7 @@ def _below(path: str, held: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _listed(what: str, names: Any) -> str:
-    found = list(names)
-    if not found:
+    listed = list(names)
+    if not listed:
         return f"no {what}s"
-    return f"the {what}{'s' * (len(found) > 1)} {', '.join(found)}"
+    return f"the {what}{'s' * (len(listed) > 1)} {', '.join(listed)}"

@@ -87,10 +87,10 @@ class KnownPrograms:
             return None
         try:
             parts = graph_parts(graph)
-            found = next((each for each in stale if graph_parts(each.graph) == parts), None)
+            same = next((each for each in stale if graph_parts(each.graph) == parts), None)
         except Unkeyed:
-            found = None
-        if found is None:
+            same = None
+        if same is None:
             for each in stale:
                 each.watch.require_unchanged()
-        return found
+        return same

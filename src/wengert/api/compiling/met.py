@@ -206,14 +206,14 @@ def _transformations(f: Any) -> list[Any]:
     """Which transformations are around what the user has written, and the plain values they were
     told: the gradient of a function is another program than its hessian.
     """
-    found: list[Any] = []
+    around: list[Any] = []
     for each in _inwards(f):
         if _is_written(each):
             break
         if isinstance(each, FunctionType):
             cells = [cell.cell_contents for cell in each.__closure__ or () if not _is_empty(cell)]
-            found += [each.__code__, *(_text(x) for x in cells if is_plain(x))]
-    return found
+            around += [each.__code__, *(_text(x) for x in cells if is_plain(x))]
+    return around
 
 
 def _codes_of(function: FunctionType) -> list[CodeType]:
@@ -242,7 +242,7 @@ def _forget_oldest(codes: dict[Any, Any]) -> None:
 def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
     """Array arguments by their types, others by their values, and what is outside of them."""
     signature = executable.signature
-    found: dict[str, Any] = dict(zip(signature.names, executable.input_types, strict=True))
+    described: dict[str, Any] = dict(zip(signature.names, executable.input_types, strict=True))
     marks = [ArrayType((), LEAF_MARK)] * signature.structure.count
     forms: dict[str, Form] = {}
     given = tree.unflatten(signature.structure, marks)
@@ -251,15 +251,15 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
         static = tree.flatten(x)[1].static
         values = [v for v in static if v is not LEAF_MARK and not isinstance(v, Static)]
         if is_number(x):
-            found[f"argument {name!r}"] = _Needed(_text(x))
+            described[f"argument {name!r}"] = _Needed(_text(x))
         elif values:
-            found[f"argument {name!r}"] = [_text(each) for each in values]
+            described[f"argument {name!r}"] = [_text(each) for each in values]
     # What an object has itself goes before what its class has, of the same name.
     own = sorted(executable.watch.places, key=lambda p: p.kind == ATTRIBUTE or p.value is MISSING)
     for label, value in chain.from_iterable(map(_labelled, own)):
         outside = _Outside(_text(value), _which(value), type(value) is float)
-        found.setdefault(f"{label!r}", outside)
-    return {**found, FORM: forms, PLACES: (signature.structure.spec, signature.places)}
+        described.setdefault(f"{label!r}", outside)
+    return {**described, FORM: forms, PLACES: (signature.structure.spec, signature.places)}
 
 
 def _labelled(place: Place) -> list[tuple[str, Any]]:

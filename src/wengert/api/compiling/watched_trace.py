@@ -42,7 +42,7 @@ def watched_trace(
     could not all be watched.
     """
     walk = _walk(roots, args)
-    captures = walk.found
+    captures = walk.captures
     outside, before = Outside(captures), positions(captures.generators)
 
     def record() -> Graph:
@@ -68,7 +68,7 @@ def watched_trace(
     if used:
         places = captures.settled()
     else:
-        places = outside.settled(by, graph, record, lambda: _walk(roots, args).found)
+        places = outside.settled(by, graph, record, lambda: _walk(roots, args).captures)
     return graph, Watch(places, [each for each in arrays if each.is_there]), captures.left_out
 
 
@@ -98,15 +98,15 @@ def _differs_again(graph: Graph, record: Callable[[], Graph]) -> bool:
 
 def _warn_of_tables(by: str, captures: Captures) -> None:
     """Its numbers go through the hands of another library, which gives others after each change."""
-    for found, what, repair in (
+    for labels, what, repair in (
         (captures.tables, "table", "its arrays as arguments: table[column].to_numpy()"),
         (captures.torch, "tensor", "it as an argument, an array of NumPy: t.detach().numpy()"),
     ):
-        if not found:
+        if not labels:
             continue
         line = Line(captures.codes[0].co_filename, captures.codes[0].co_firstlineno)
         warn_user(
-            f"{by}: the function reads {found[0]}, from outside; what it takes from there is "
+            f"{by}: the function reads {labels[0]}, from outside; what it takes from there is "
             f"a constant of the program, and a later change of the {what} may go unnoticed. Pass "
             f"{repair}. ({line})",
             CaptureWarning,
@@ -125,17 +125,17 @@ def _captured(
     captures: Captures, constants: Sequence[tuple[Array, Line | None]], by: str
 ) -> list[Captured]:
     """The arrays that the program depends on, or may depend on, and that could be changed."""
-    found: dict[int, Captured] = {}
+    captured: dict[int, Captured] = {}
     for x, line in constants:
         if is_rewritten(x):
             _refuse_live(by, captures.name_of(x), line)
-        if id(x) not in found and _can_change(x):
-            found[id(x)] = Captured(x, captures.name_of(x), line, by, certain=True)
+        if id(x) not in captured and _can_change(x):
+            captured[id(x)] = Captured(x, captures.name_of(x), line, by, certain=True)
     owners = {id(owner_of(x)) for x, _ in constants}
     for name, x in captures.arrays.values():
         if id(owner_of(x)) not in owners and _can_change(x):
-            found[id(x)] = Captured(x, name, None, by, certain=False)
-    return list(found.values())
+            captured[id(x)] = Captured(x, name, None, by, certain=False)
+    return list(captured.values())
 
 
 def _can_change(x: Array) -> bool:

@@ -54,7 +54,7 @@ class BatchedCall(NamedTuple):
         return [self.front(i) for i in range(len(self.operands))]
 
     def raised(self, i: int, rank: int) -> Value:
-        """An operand that broadcasts against others as it does in an example of so many axes."""
+        """An operand that broadcasts against others as it does in one example of `rank` axes."""
         x = self.operands[i]
         return raised(x, rank) if self.batched[i] else x
 
@@ -73,7 +73,7 @@ def repeated(x: Value, size: Size) -> Value:
 
 
 def raised(x: Value, rank: int) -> Value:
-    """A batched value whose examples have new axes of size 1 in front, until they have so many."""
+    """A batched value whose examples get axes of size 1 in front, until they have `rank` axes."""
     missing = rank + 1 - len(x.shape)
     if missing <= 0:
         return x
@@ -89,7 +89,7 @@ def in_front(x: Value, axis: int) -> Value:
 
 
 def positions(size: Size, rank: int) -> Value:
-    """The numbers of the examples, along the first of so many axes: an index by which every example
+    """The numbers of the examples, along the first of `rank` axes: an index by which every example
     reads its own part.
     """
     numbers = np.arange(size) if isinstance(size, int) else table.arange(size)

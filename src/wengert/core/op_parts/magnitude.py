@@ -41,9 +41,7 @@ MagnitudeRule: TypeAlias = Callable[[Known, Any], Value]  # of the node
 
 
 class Magnitude(NamedTuple):
-    """The two rules; an op without a rule for the least is followed no further where it is asked
-    for.
-    """
+    """The two rules; where an op has no rule for the least, its least is not known."""
 
     most: MagnitudeRule
     least: MagnitudeRule | None = None
@@ -51,18 +49,18 @@ class Magnitude(NamedTuple):
 
 def largest(scalars: Sequence[Value]) -> Value:
     """The largest of some scalars; NaN where one is."""
-    found = scalars[0]
+    high = scalars[0]
     for x in scalars[1:]:
-        found = op.maximum(found, x)
-    return found
+        high = op.maximum(high, x)
+    return high
 
 
 def smallest(scalars: Sequence[Value]) -> Value:
     """The smallest of some scalars; NaN where one is."""
-    found = scalars[0]
+    low = scalars[0]
     for x in scalars[1:]:
-        found = op.minimum(found, x)
-    return found
+        low = op.minimum(low, x)
+    return low
 
 
 def _zero(node: Any) -> Any:
@@ -77,7 +75,7 @@ def _is_zero(x: Value) -> bool:
 
 
 def _most_of_all(known: Known, node: Any) -> Value:
-    """That of the operand with the largest."""
+    """The largest bound of all operands."""
     return largest([known.most(i) for i in node.operands])
 
 
@@ -152,16 +150,16 @@ def _least_of_smaller(known: Known, node: Any) -> Value:
 
 
 def _least_of_larger(known: Known, node: Any) -> Value:
-    """One of both is enough."""
-    found = []
+    """A bound of either operand is enough."""
+    bounds = []
     for i in node.operands:
         try:
-            found.append(known.least(i))
+            bounds.append(known.least(i))
         except NotFollowed:
             continue
-    if not found:
+    if not bounds:
         raise NotFollowed
-    return largest(found)
+    return largest(bounds)
 
 
 def _least_is_zero(_: Known, node: Any) -> Value:

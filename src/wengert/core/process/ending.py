@@ -2,8 +2,8 @@
 
 Python does not wait for daemon threads. From some moment on it ends each where it next wants the
 interpreter's lock. In a function of a library in C++ or Rust that is an abort of the process; and
-what LLVM works with is taken away under its hands. So before that moment the end waits until no
-thread is inside such a function, and daemon threads that come to one then stay in front of it.
+what LLVM works with is freed while it works. So before that moment the end waits until no thread is
+inside such a function, and daemon threads that come to one then stay in front of it.
 
 Such a function is decorated, and begins with a look at whether the end is near:
 
@@ -47,8 +47,8 @@ class Ending:
 
     def pass_or_stay(self) -> None:
         """For a thread that has come to such a function when the end is near: go on, or never."""
-        # Python, or who has started it, waits for a thread that is no daemon; the main thread is
-        # none. What is called inside such a function belongs to it.
+        # Python, or whoever started it, waits for threads that are not daemons; the main thread is
+        # not one. What is called inside such a function belongs to it.
         if not threading.current_thread().daemon or self._is_inside(sys._getframe(2)):
             return
         self._staying.add(threading.get_ident())

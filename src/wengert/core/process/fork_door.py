@@ -12,7 +12,7 @@ import os
 import threading
 from types import TracebackType
 
-PATIENCE = 60.0  # seconds that a fork waits: who came in may have been interrupted, and not leave
+PATIENCE = 60.0  # seconds that a fork waits: an interrupted thread may never leave
 
 
 class _Here(threading.local):

@@ -1,4 +1,4 @@
-"""Meanwhile: what a thread has said for as long as something runs."""
+"""Meanwhile: values that a thread sets for as long as something runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Meanwhile(threading.local, Generic[T]):
-    """A value that each thread has for itself: the one that was said last and still holds, or None.
+    """A value that each thread has for itself: the one that was set last and still holds, or None.
 
     >>> place = Meanwhile[str]()
     >>> with place.said("inside"):

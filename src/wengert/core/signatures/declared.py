@@ -1,5 +1,5 @@
-"""What functions declare that they take, read off their code: the table asks some hundred of them
-while it is imported, and inspect takes ten times as long to answer.
+"""What functions declare that they take, read off their code: the table reads some hundred of them
+while it is imported, and inspect takes ten times as long.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def declared(function: Callable[..., Any]) -> list[Declared]:
     [('x', 0, <class 'inspect._empty'>), ('axis', 1, None), ('out', 3, <class 'inspect._empty'>)]
     """
     if type(function) is not FunctionType or function.__dict__:  # it may show another signature
-        found = inspect.signature(function).parameters.values()
-        return [(p.name, int(p.kind), p.default) for p in found]
+        shown = inspect.signature(function).parameters.values()
+        return [(p.name, int(p.kind), p.default) for p in shown]
     code, defaults = function.__code__, function.__defaults__ or ()
     count, by_name = code.co_argcount, code.co_kwonlyargcount
     names, required = code.co_varnames, count - len(defaults)

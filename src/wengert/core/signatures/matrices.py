@@ -68,5 +68,5 @@ def without_spoilt(x: Any) -> tuple[Any, Any]:
 
 
 def spoiling(out: Any, spoilt: Any) -> Any:
-    """A result with NaN for the matrices that `without_spoilt` found."""
+    """A result with NaN for the matrices that `without_spoilt` took out."""
     return out if spoilt is None else np.where(spoilt, out.dtype.type(np.nan), out)

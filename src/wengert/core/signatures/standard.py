@@ -46,21 +46,21 @@ def call_with_keywords(
     given = args[0] if args else None
     if dtype is not None and args:
         args = (op.astype(op.asarray(given), dtype), *args[1:])
-    found = call(*args, **kwargs)
+    result = call(*args, **kwargs)
     if dtype is not None:
-        found = op.astype(found, dtype)
-    return found if copy is None else _copied(name, given, found, copy)
+        result = op.astype(result, dtype)
+    return result if copy is None else _copied(name, given, result, copy)
 
 
-def _copied(name: str, given: Any, found: Any, copy: bool) -> Any:
-    if not isinstance(found, np.ndarray) or not isinstance(given, np.ndarray):
-        return found  # a Tensor: nobody can write to it, so nobody can tell
-    same = given.dtype == found.dtype and given.shape == found.shape
-    if not copy and (same or np.may_share_memory(given, found)):
-        return given if same else found
+def _copied(name: str, given: Any, result: Any, copy: bool) -> Any:
+    if not isinstance(result, np.ndarray) or not isinstance(given, np.ndarray):
+        return result  # a Tensor: nobody can write to it, so nobody can tell
+    same = given.dtype == result.dtype and given.shape == result.shape
+    if not copy and (same or np.may_share_memory(given, result)):
+        return given if same else result
     if not copy and name != "astype":  # which copies where it must
         raise ValueError(
             f"{name}: copy=False was given; this array cannot be shown so without a copy. Leave "
             "copy out."
         )
-    return found.copy() if copy and np.may_share_memory(given, found) else found
+    return result.copy() if copy and np.may_share_memory(given, result) else result

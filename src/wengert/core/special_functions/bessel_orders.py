@@ -29,9 +29,9 @@ def _polynomials() -> list[list[float]]:
     U[k + 1](p) = p² (1 - p²) / 2 · U[k]'(p) + 1/8 ∫₀ᵖ (1 - 5 t²) U[k](t) dt
     """
     powers, whole = {0: 1}, 1  # numerators of the coefficients, and their common denominator
-    found = []
+    polynomials = []
     for k in range(_TERMS):
-        found.append([powers.get(k + 2 * i, 0) / whole for i in range(k + 1)])
+        polynomials.append([powers.get(k + 2 * i, 0) / whole for i in range(k + 1)])
         after: dict[int, int] = {}
         unit = 8 * math.lcm(*(n + j for n in powers for j in (1, 3)))  # divided by each of them
         for n, c in powers.items():
@@ -39,7 +39,7 @@ def _polynomials() -> list[list[float]]:
             after[n + 1] = after.get(n + 1, 0) + half * n + eighth // (n + 1)
             after[n + 3] = after.get(n + 3, 0) - half * n - 5 * eighth // (n + 3)
         powers, whole = after, whole * unit
-    return found
+    return polynomials
 
 
 def _near(e: Any, order: Any, x: Any) -> Any:
@@ -100,10 +100,10 @@ def _inside(e: Any, order: Any, x: Any) -> Any:
     near = e.not_(e.or_(large, far))
     # A loop goes on for as long as one element of a vector needs it: the others get easy numbers.
     small_order = e.select(large, one, order)
-    found = _near(e, e.select(near, order, one), e.select(near, x, one))
-    found = e.select(far, _far(e, small_order, e.select(far, x, e.const(_FAR))), found)
+    value = _near(e, e.select(near, order, one), e.select(near, x, one))
+    value = e.select(far, _far(e, small_order, e.select(far, x, e.const(_FAR))), value)
     given = e.select(large, order, e.const(_LARGE_ORDER)), e.select(large, x, one)
-    return e.select(large, _large(e, *given), found)
+    return e.select(large, _large(e, *given), value)
 
 
 def _guarded(e: Any, order: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -123,30 +123,30 @@ def scaled_bessel(e: Any, order: Any, x: Any) -> Any:
     odd = e.and_(whole, e.ne(half, e.floor(half)))
     size, positive = e.abs(x), e.select(whole, e.abs(order), order)
     inside_order, inside_x, inside = _guarded(e, positive, size)
-    found = _inside(e, inside_order, inside_x)
+    value = _inside(e, inside_order, inside_x)
     at_zero = choose(e, e.eq(positive, zero), one, e.gt(positive, zero), zero, nan)
-    # Beyond all numbers I is exp(x) / √(2πx) for each order that is one.
+    # Towards infinity I is exp(x) / √(2πx) for each finite order.
     ends = e.or_(e.eq(size, e.const(math.inf)), e.eq(positive, e.const(math.inf)))
     outside = choose(e, e.eq(size, zero), at_zero, ends, zero, nan)
-    found = e.select(inside, found, outside)
+    value = e.select(inside, value, outside)
     negative = e.lt(x, zero)
-    found = e.select(e.and_(negative, odd), e.neg(found), found)
+    value = e.select(e.and_(negative, odd), e.neg(value), value)
     known = e.and_(e.or_(whole, e.and_(e.ge(x, zero), e.ge(order, zero))), e.eq(x, x))
-    return e.select(known, found, nan)
+    return e.select(known, value, nan)
 
 
 @cache
 def slope(times: int) -> Callable[..., Any]:
-    """The derivative by the order, so many times, where neither the order nor x is below 0."""
+    """The derivative by the order, of order `times`, where neither the order nor x is below 0."""
 
     def bessel_slope(e: Any, order: Any, x: Any) -> Any:
         zero, nan = e.const(0), e.const(math.nan)
         jets = Jets(e, times)
         inside_order, inside_x, inside = _guarded(e, order, x)
-        found = jets.derivative(_inside(jets, jets.variable(inside_order), (inside_x,)))
+        derivative = jets.derivative(_inside(jets, jets.variable(inside_order), (inside_x,)))
         falls = e.and_(e.eq(x, zero), e.eq(order, zero))
         stays = e.and_(e.ge(x, zero), e.ge(order, zero))
-        return choose(e, inside, found, falls, e.const(-math.inf), stays, zero, nan)
+        return choose(e, inside, derivative, falls, e.const(-math.inf), stays, zero, nan)
 
     bessel_slope.__name__ = f"bessel_slope_{times}"
     return bessel_slope

@@ -116,9 +116,9 @@ def j0(e: Any, x: Any) -> Any:
     size = e.abs(x)
     (p, q), (plus, minus) = _far(e, size, _P0, _Q0), _turns(e, size)
     far = e.sub(e.mul(p, plus), e.mul(q, minus))
-    found = e.select(e.le(size, e.const(8)), _near(e, size, _J0_NEAR), far)
-    found = e.select(e.eq(x, e.const(0)), e.const(1), found)
-    return e.select(e.ne(x, x), x, found)
+    value = e.select(e.le(size, e.const(8)), _near(e, size, _J0_NEAR), far)
+    value = e.select(e.eq(x, e.const(0)), e.const(1), value)
+    return e.select(e.ne(x, x), x, value)
 
 
 def _j1_far(e: Any, size: Any) -> Any:
@@ -132,27 +132,27 @@ def j1(e: Any, x: Any) -> Any:
     near = e.mul(x, _near(e, size, _J1_NEAR))
     far = _j1_far(e, size)
     far = e.select(e.lt(x, e.const(0)), e.neg(far), far)
-    found = e.select(e.le(size, e.const(8)), near, far)
-    return e.select(e.ne(x, x), x, found)
+    value = e.select(e.le(size, e.const(8)), near, far)
+    return e.select(e.ne(x, x), x, value)
 
 
 def j1_over_x(e: Any, x: Any) -> Any:
     """J of order 1 divided by x, which is 1/2 at 0."""
     size = e.abs(x)
     far = e.div(_j1_far(e, size), e.max(size, e.const(8)))
-    found = e.select(e.le(size, e.const(8)), _near(e, size, _J1_NEAR), far)
-    found = e.select(e.eq(x, e.const(0)), e.const(0.5), found)
-    return e.select(e.ne(x, x), x, found)
+    value = e.select(e.le(size, e.const(8)), _near(e, size, _J1_NEAR), far)
+    value = e.select(e.eq(x, e.const(0)), e.const(0.5), value)
+    return e.select(e.ne(x, x), x, value)
 
 
-def _above_zero(e: Any, x: Any, found: Any) -> Any:
-    """What was found for x > 0; -inf at 0, NaN below."""
+def _above_zero(e: Any, x: Any, value: Any) -> Any:
+    """The value for x > 0; -inf at 0, NaN below."""
     zero = e.const(0)
-    return choose(e, e.gt(x, zero), found, e.eq(x, zero), e.const(-math.inf), e.const(math.nan))
+    return choose(e, e.gt(x, zero), value, e.eq(x, zero), e.const(-math.inf), e.const(math.nan))
 
 
 def _log(e: Any, x: Any) -> Any:
-    """2/π log(x) of numbers above 0, of others some number."""
+    """2/π log(x) where x is above 0; elsewhere some number."""
     return e.mul(e.const(2 / math.pi), e.log(e.select(e.gt(x, e.const(0)), x, e.const(1))))
 
 
@@ -190,8 +190,8 @@ def _climb(e: Any, order: Any, x: Any, zeroth: Any, first: Any) -> Any:
             e.select(going, after, here),
         )
 
-    found = e.iterate(_LIMIT, step, (one, zeroth, first))[2]
-    return e.select(e.eq(order, e.const(0)), zeroth, found)
+    last = e.iterate(_LIMIT, step, (one, zeroth, first))[2]
+    return e.select(e.eq(order, e.const(0)), zeroth, last)
 
 
 def _not_zero(e: Any, x: Any) -> Any:
@@ -229,9 +229,9 @@ def _fall(e: Any, order: Any, x: Any, zeroth: Any, first: Any) -> Any:
             e.select(going, e.mul(by_first, quotient), by_first),
         )
 
-    found = e.iterate(_LIMIT, step, (order, last, last, one))
+    carried = e.iterate(_LIMIT, step, (order, last, last, one))
     larger = e.gt(e.abs(zeroth), e.abs(first))
-    return e.select(larger, e.mul(found[2], zeroth), e.mul(found[3], first))
+    return e.select(larger, e.mul(carried[2], zeroth), e.mul(carried[3], first))
 
 
 def _odd(e: Any, n: Any) -> Any:
@@ -253,12 +253,12 @@ def jn(e: Any, n: Any, x: Any) -> Any:
     down_x = e.select(above, inside, e.min(inside, e.const(2)))
     down = _fall(e, down_order, down_x, zeroth, first)
     at_zero = e.select(e.eq(order, e.const(0)), e.const(1), e.const(0))
-    found = choose(e, e.eq(order, e.const(1)), j1(e, size), tiny, at_zero, above, down, up)
-    found = e.select(e.eq(size, e.const(math.inf)), e.const(0), found)
+    value = choose(e, e.eq(order, e.const(1)), j1(e, size), tiny, at_zero, above, down, up)
+    value = e.select(e.eq(size, e.const(math.inf)), e.const(0), value)
     turned = e.and_(_odd(e, order), e.ne(e.lt(n, e.const(0)), e.lt(x, e.const(0))))
-    found = e.select(turned, e.neg(found), found)
-    found = e.select(known, found, e.const(math.nan))
-    return e.select(e.ne(x, x), x, found)
+    value = e.select(turned, e.neg(value), value)
+    value = e.select(known, value, e.const(math.nan))
+    return e.select(e.ne(x, x), x, value)
 
 
 def yn(e: Any, n: Any, x: Any) -> Any:
@@ -267,9 +267,9 @@ def yn(e: Any, n: Any, x: Any) -> Any:
     known = e.and_(e.le(order, e.const(_LIMIT)), e.eq(order, e.floor(order)))
     order = e.select(known, order, e.const(0))
     inside = e.select(e.gt(x, e.const(0)), e.min(x, e.const(1e300)), e.const(1))
-    found = _climb(e, order, inside, y0(e, inside), y1(e, inside))
-    found = e.select(e.eq(x, e.const(math.inf)), e.const(0), found)
-    found = _above_zero(e, x, found)
-    found = e.select(e.and_(_odd(e, order), e.lt(n, e.const(0))), e.neg(found), found)
-    found = e.select(known, found, e.const(math.nan))
-    return e.select(e.ne(x, x), x, found)
+    value = _climb(e, order, inside, y0(e, inside), y1(e, inside))
+    value = e.select(e.eq(x, e.const(math.inf)), e.const(0), value)
+    value = _above_zero(e, x, value)
+    value = e.select(e.and_(_odd(e, order), e.lt(n, e.const(0))), e.neg(value), value)
+    value = e.select(known, value, e.const(math.nan))
+    return e.select(e.ne(x, x), x, value)

@@ -42,8 +42,8 @@ def erfc_scaled(e: Any, x: Any) -> Any:
     size = e.abs(x)
     right = e.select(e.eq(size, e.const(math.inf)), e.const(0), _scaled_of_positive(e, size))
     left = e.sub(e.mul(e.const(2), e.exp(e.mul(size, size))), right)
-    found = e.select(e.lt(x, e.const(0)), left, right)
-    return e.select(e.ne(x, x), x, found)
+    value = e.select(e.lt(x, e.const(0)), left, right)
+    return e.select(e.ne(x, x), x, value)
 
 
 def normal_distribution(e: Any, x: Any) -> Any:
@@ -89,8 +89,8 @@ def erf_inverse(e: Any, y: Any) -> Any:
     inside = e.and_(e.gt(size, half), e.lt(size, one))
     tail = _inverse_of_tail(e, e.select(inside, e.sub(one, size), half))
     far = e.select(e.eq(size, one), e.const(math.inf), tail)
-    found = e.select(near, center, e.copysign(far, y))
-    return e.select(e.le(size, one), found, e.const(math.nan))
+    x = e.select(near, center, e.copysign(far, y))
+    return e.select(e.le(size, one), x, e.const(math.nan))
 
 
 def erfc_inverse(e: Any, q: Any) -> Any:
@@ -102,6 +102,6 @@ def erfc_inverse(e: Any, q: Any) -> Any:
     inside = e.and_(e.gt(reflected, zero), e.lt(reflected, half))
     tail = _inverse_of_tail(e, e.select(inside, reflected, half))
     far = e.select(e.eq(reflected, zero), e.const(math.inf), tail)
-    found = e.select(near, center, e.select(e.gt(q, one), e.neg(far), far))
+    x = e.select(near, center, e.select(e.gt(q, one), e.neg(far), far))
     valid = e.and_(e.ge(q, zero), e.le(q, two))
-    return e.select(valid, found, e.const(math.nan))
+    return e.select(valid, x, e.const(math.nan))

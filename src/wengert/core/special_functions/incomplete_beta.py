@@ -62,13 +62,13 @@ def beta_density(e: Any, a: Any, b: Any, x: Any) -> Any:
     z = e.select(inside, x, e.const(0.5))
     y = e.sub(one, z)
     logarithm = _log_density(e, a, b, z, y, e.log(z), e.log1p(e.neg(z)))
-    found = e.div(e.div(e.exp(logarithm), z), y)
+    density = e.div(e.div(e.exp(logarithm), z), y)
     at_zero = choose(e, e.lt(a, one), infinite, e.gt(a, one), zero, b)
     at_one = choose(e, e.lt(b, one), infinite, e.gt(b, one), zero, a)
-    found = choose(
-        e, inside, found, e.eq(x, zero), at_zero, e.eq(x, one), at_one, e.const(math.nan)
+    density = choose(
+        e, inside, density, e.eq(x, zero), at_zero, e.eq(x, one), at_one, e.const(math.nan)
     )
-    return e.select(e.and_(e.gt(a, zero), e.gt(b, zero)), found, e.const(math.nan))
+    return e.select(e.and_(e.gt(a, zero), e.gt(b, zero)), density, e.const(math.nan))
 
 
 def _fraction(e: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
@@ -78,7 +78,7 @@ def _fraction(e: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
     zero, one, two = e.const(0), e.const(1), e.const(2)
     total, start = e.add(a, b), e.add(e.sub(e.mul(a, y), e.mul(b, x)), one)
 
-    def step(found: Any, c: Any, d: Any, m: Any, _last: Any) -> Any:
+    def step(fraction: Any, c: Any, d: Any, m: Any, _last: Any) -> Any:
         before = e.sub(m, one)  # whole numbers join first: a may be much smaller
         odd = e.add(a, e.add(m, before))  # a + 2m - 1
         left = e.mul(m, e.mul(x, e.div(e.sub(b, m), odd)))
@@ -89,12 +89,12 @@ def _fraction(e: Any, a: Any, b: Any, x: Any, y: Any) -> Any:
         below = e.add(e.add(m, left), below)
         d = e.div(one, e.fma(top, d, below))
         c = e.add(below, e.div(top, c))
-        return e.mul(found, e.mul(c, d)), c, d, e.add(m, one), found
+        return e.mul(fraction, e.mul(c, d)), c, d, e.add(m, one), fraction
 
     first = e.mul(e.div(a, e.add(a, one)), start)
-    found, _, _, _, last = e.iterate(_LIMIT, step, (first, first, zero, one, zero))
-    settled = e.le(e.abs(e.sub(found, last)), e.mul(e.const(1e-11), e.abs(found)))
-    return e.select(settled, found, e.const(math.nan))
+    fraction, _, _, _, last = e.iterate(_LIMIT, step, (first, first, zero, one, zero))
+    settled = e.le(e.abs(e.sub(fraction, last)), e.mul(e.const(1e-11), e.abs(fraction)))
+    return e.select(settled, fraction, e.const(math.nan))
 
 
 def _small_complement(e: Any, a: Any, b: Any, y: Any, log_y: Any) -> Any:
@@ -130,7 +130,7 @@ def _of_inside(e: Any, a: Any, b: Any, x: Any) -> Any:
         e.select(needed, u, half),
         e.select(needed, v, half),
     )
-    found = e.select(needed, e.div(factor, fraction), e.const(0))
+    tail = e.select(needed, e.div(factor, fraction), e.const(0))
     tiny = e.and_(right, e.le(b, e.const(_TINY)))
     small = _small_complement(
         e,
@@ -139,7 +139,7 @@ def _of_inside(e: Any, a: Any, b: Any, x: Any) -> Any:
         e.select(tiny, y, half),
         e.select(tiny, log_y, e.const(-math.log(2))),
     )
-    return choose(e, tiny, small, right, e.sub(one, found), found)
+    return choose(e, tiny, small, right, e.sub(one, tail), tail)
 
 
 def _inside(e: Any, a: Any, b: Any, x: Any) -> Any:
@@ -148,8 +148,8 @@ def _inside(e: Any, a: Any, b: Any, x: Any) -> Any:
     return e.and_(positive, e.and_(e.and_(e.lt(a, infinite), e.lt(b, infinite)), e.lt(x, one)))
 
 
-def _at_edges(e: Any, a: Any, b: Any, x: Any, found: Any, high: Any) -> Any:
-    """0 and `high` where all weight lies right or left of x, NaN where that cannot be said."""
+def _at_edges(e: Any, a: Any, b: Any, x: Any, value: Any, high: Any) -> Any:
+    """0 and `high` where all weight lies right or left of x, NaN where neither is known."""
     zero, one, infinite = e.const(0), e.const(1), e.const(math.inf)
     valid = e.and_(e.and_(e.ge(a, zero), e.ge(b, zero)), e.and_(e.ge(x, zero), e.le(x, one)))
     unknown = e.or_(
@@ -158,7 +158,7 @@ def _at_edges(e: Any, a: Any, b: Any, x: Any, found: Any, high: Any) -> Any:
     unknown = e.or_(e.not_(valid), unknown)
     all_left = e.or_(e.eq(a, zero), e.eq(b, infinite))
     edges = choose(e, e.eq(x, zero), zero, e.eq(x, one), high, all_left, high, zero)
-    return choose(e, unknown, e.const(math.nan), _inside(e, a, b, x), found, edges)
+    return choose(e, unknown, e.const(math.nan), _inside(e, a, b, x), value, edges)
 
 
 def _guarded(e: Any, a: Any, b: Any, x: Any) -> tuple[Any, Any, Any]:
@@ -183,8 +183,8 @@ def slope(by_a: int, by_b: int) -> Callable[..., Any]:
         series = _of_inside(
             outer, outer.variable((inside[0],)), (inner.variable(inside[1]),), ((inside[2],),)
         )
-        found = inner.derivative(outer.derivative(series))
-        return _at_edges(e, a, b, x, found, e.const(0))
+        derivative = inner.derivative(outer.derivative(series))
+        return _at_edges(e, a, b, x, derivative, e.const(0))
 
     beta_slope.__name__ = f"beta_slope_{by_a}_{by_b}"
     return beta_slope

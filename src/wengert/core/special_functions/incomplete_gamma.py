@@ -60,10 +60,12 @@ def gamma_density(e: Any, a: Any, x: Any) -> Any:
     zero, one = e.const(0), e.const(1)
     inside = e.and_(e.gt(x, zero), e.lt(x, e.const(math.inf)))
     y = e.select(inside, x, one)
-    found = e.div(e.exp(_log_density(e, a, y)), y)
+    density = e.div(e.exp(_log_density(e, a, y)), y)
     at_zero = choose(e, e.lt(a, one), e.const(math.inf), e.gt(a, one), zero, one)
-    found = choose(e, inside, found, e.eq(x, zero), at_zero, e.gt(x, zero), zero, e.const(math.nan))
-    return e.select(e.gt(a, zero), found, e.const(math.nan))
+    density = choose(
+        e, inside, density, e.eq(x, zero), at_zero, e.gt(x, zero), zero, e.const(math.nan)
+    )
+    return e.select(e.gt(a, zero), density, e.const(math.nan))
 
 
 def _series(e: Any, a: Any, x: Any) -> Any:
@@ -153,8 +155,8 @@ def _both(e: Any, a: Any, x: Any) -> tuple[Any, Any]:
     )
 
 
-def _at_edges(e: Any, a: Any, x: Any, found: Any, low: Any, high: Any) -> Any:
-    """`low` where P is 0, `high` where it is 1, NaN where it is neither, else what was found."""
+def _at_edges(e: Any, a: Any, x: Any, value: Any, low: Any, high: Any) -> Any:
+    """`low` where P is 0, `high` where it is 1, NaN outside the domain, else `value`."""
     zero, infinite = e.const(0), e.const(math.inf)
     positive_a, positive_x = e.gt(a, zero), e.gt(x, zero)
     finite_a, finite_x = e.lt(a, infinite), e.lt(x, infinite)
@@ -167,7 +169,7 @@ def _at_edges(e: Any, a: Any, x: Any, found: Any, low: Any, high: Any) -> Any:
         e.and_(e.eq(x, infinite), e.and_(e.ge(a, zero), finite_a)),
         e.and_(e.eq(a, zero), positive_x),
     )
-    return choose(e, inside, found, empty, low, full, high, e.const(math.nan))
+    return choose(e, inside, value, empty, low, full, high, e.const(math.nan))
 
 
 def _guarded(e: Any, a: Any, x: Any) -> tuple[Any, Any]:
@@ -181,14 +183,14 @@ def _guarded(e: Any, a: Any, x: Any) -> tuple[Any, Any]:
 
 def gamma_lower(e: Any, a: Any, x: Any) -> Any:
     """P(a, x)."""
-    found = _both(e, *_guarded(e, a, x))[0]
-    return _at_edges(e, a, x, found, e.const(0), e.const(1))
+    lower = _both(e, *_guarded(e, a, x))[0]
+    return _at_edges(e, a, x, lower, e.const(0), e.const(1))
 
 
 def gamma_upper(e: Any, a: Any, x: Any) -> Any:
     """Q(a, x)."""
-    found = _both(e, *_guarded(e, a, x))[1]
-    return _at_edges(e, a, x, found, e.const(1), e.const(0))
+    upper = _both(e, *_guarded(e, a, x))[1]
+    return _at_edges(e, a, x, upper, e.const(1), e.const(0))
 
 
 def gamma_log_quantile(e: Any, a: Any, p: Any) -> Any:
@@ -223,15 +225,15 @@ def gamma_log_quantile(e: Any, a: Any, p: Any) -> Any:
     begin = e.select(tiny, zero, start)  # elements that need no step get an easy one
     a_, target = e.select(tiny, one, a_), e.select(tiny, e.log(half), target)
     left = e.or_(left, tiny)
-    found = e.select(tiny, least, e.iterate(50, step, (begin,))[0])
+    log_x = e.select(tiny, least, e.iterate(50, step, (begin,))[0])
     edges = choose(e, e.eq(p, zero), e.neg(infinite), e.eq(p, one), infinite, e.const(math.nan))
     valid = e.and_(e.gt(a, zero), e.lt(a, infinite))
-    return e.select(inside, found, e.select(valid, edges, e.const(math.nan)))
+    return e.select(inside, log_x, e.select(valid, edges, e.const(math.nan)))
 
 
 def poisson_quantile(e: Any, rate: Any, u: Any) -> Any:
     """The smallest whole k with P(K ≤ k) ≥ u, where K is Poisson distributed: by bisection, as that
-    probability is Q(k + 1, rate). There is none for u ≥ 1, which is said as infinity.
+    probability is Q(k + 1, rate). There is none for u ≥ 1, for which this gives infinity.
     """
     zero, half, one = e.const(0), e.const(0.5), e.const(1)
     valid = e.and_(e.ge(rate, zero), e.lt(rate, e.const(1e15)))
@@ -247,11 +249,11 @@ def poisson_quantile(e: Any, rate: Any, u: Any) -> Any:
         new_high = e.select(reached, middle, high)
         return e.max(e.sub(new_high, new_low), zero), e.min(new_low, high)
 
-    found = e.iterate(64, step, (last, zero))[1]
-    found = e.select(e.lt(u, one), found, e.const(math.inf))
-    found = e.select(e.eq(u, u), found, e.const(math.nan))
-    found = e.select(e.gt(rate, zero), found, zero)
-    return e.select(valid, found, e.const(math.nan))
+    k = e.iterate(64, step, (last, zero))[1]
+    k = e.select(e.lt(u, one), k, e.const(math.inf))
+    k = e.select(e.eq(u, u), k, e.const(math.nan))
+    k = e.select(e.gt(rate, zero), k, zero)
+    return e.select(valid, k, e.const(math.nan))
 
 
 @cache
@@ -261,8 +263,8 @@ def slope(order: int) -> Callable[..., Any]:
     def gamma_slope(e: Any, a: Any, x: Any) -> Any:
         jets = Jets(e, order)
         inside_a, inside_x = _guarded(e, a, x)
-        found = jets.derivative(_both(jets, jets.variable(inside_a), (inside_x,))[0])
-        return _at_edges(e, a, x, found, e.const(0), e.const(0))
+        derivative = jets.derivative(_both(jets, jets.variable(inside_a), (inside_x,))[0])
+        return _at_edges(e, a, x, derivative, e.const(0), e.const(0))
 
     gamma_slope.__name__ = f"gamma_slope_{order}"
     return gamma_slope

@@ -79,12 +79,12 @@ class Jets:
     def div(self, x: Series, y: Series) -> Series:
         if len(y) == 1:
             return tuple(self.e.div(each, y[0]) for each in x)
-        found: list[Any] = []
+        quotient: list[Any] = []
         for k, top in enumerate(self._padded(x, self.order + 1)):
             for j in range(1, min(k, len(y) - 1) + 1):
-                top = self.e.sub(top, self.e.mul(y[j], found[k - j]))
-            found.append(self.e.div(top, y[0]))
-        return tuple(found)
+                top = self.e.sub(top, self.e.mul(y[j], quotient[k - j]))
+            quotient.append(self.e.div(top, y[0]))
+        return tuple(quotient)
 
     def abs(self, x: Series) -> Series:
         return self.select(self.lt(x, self.const(0)), self.neg(x), x)
@@ -133,11 +133,11 @@ class Jets:
 
     def _solved(self, value: Any, slope: Callable[[int, list[Any]], Any], x: Series) -> Series:
         """y from its value and from `slope(k, y so far)`, which is f(x) · x' at tᵏ⁻¹."""
-        found = [value]
+        y = [value]
         if len(x) > 1:
             for k in range(1, self.order + 1):
-                found.append(self.e.mul(slope(k, found), self.e.const(1 / k)))
-        return tuple(found)
+                y.append(self.e.mul(slope(k, y), self.e.const(1 / k)))
+        return tuple(y)
 
     def _weighted(self, x: Series, y: Sequence[Any], k: int) -> Any:
         """Σ j · x[j] · y[k - j] over j = 1 … k."""
@@ -169,14 +169,14 @@ class Jets:
 
     def sqrt(self, x: Series) -> Series:
         root = self.e.sqrt(x[0])
-        found = [root]
+        y = [root]
         if len(x) > 1:
             double = self.e.add(root, root)
             for k, top in enumerate(self._padded(x, self.order + 1)[1:], 1):
                 for j in range(1, k):
-                    top = self.e.sub(top, self.e.mul(found[j], found[k - j]))
-                found.append(self.e.div(top, double))
-        return tuple(found)
+                    top = self.e.sub(top, self.e.mul(y[j], y[k - j]))
+                y.append(self.e.div(top, double))
+        return tuple(y)
 
     def erfc(self, x: Series) -> Series:
         gauss = self.exp(self.neg(self.mul(x, x)))
@@ -196,7 +196,7 @@ class Jets:
         def flat(numbers: Sequence[Series]) -> list[Any]:
             return [each for x in numbers for each in self._padded(x, width)]
 
-        found = self.e.iterate(
+        last = self.e.iterate(
             limit, lambda *values: flat(step(*series(values))), flat(carried), results * width
         )
-        return series(found)
+        return series(last)

@@ -1,4 +1,4 @@
-"""The error function, the gamma function and their kin on NumPy arrays, which has none of them.
+"""The error function, the gamma function and their kin on NumPy arrays; NumPy has none of them.
 
 Each is computed in float64, to about 1e-15 of its value (of its largest term near a zero on the
 negative axis), and returned in the dtype of its argument.

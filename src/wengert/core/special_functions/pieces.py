@@ -14,18 +14,18 @@ _HALF_LOG_TURN = math.log(2 * math.pi) / 2
 
 def polynomial(e: Any, x: Any, coefficients: Sequence[float]) -> Any:
     """By Horner's rule; the lowest power comes first."""
-    found = e.const(coefficients[-1])
+    total = e.const(coefficients[-1])
     for each in coefficients[-2::-1]:
-        found = e.fma(found, x, e.const(each))
-    return found
+        total = e.fma(total, x, e.const(each))
+    return total
 
 
 def choose(e: Any, *cases: Any) -> Any:
     """choose(e, c1, x1, c2, x2, …, rest): what stands behind the first condition that holds."""
-    found = cases[-1]
+    chosen = cases[-1]
     for i in range(len(cases) - 3, -1, -2):
-        found = e.select(cases[i], cases[i + 1], found)
-    return found
+        chosen = e.select(cases[i], cases[i + 1], chosen)
+    return chosen
 
 
 def log1p_over_square(e: Any, u: Any) -> Any:
@@ -90,5 +90,5 @@ def log_gamma_gap(e: Any, a: Any, b: Any) -> Any:
     coefficients = [-bernoulli / (2 * k) for k, bernoulli in enumerate(BERNOULLI[:8], 1)]
     slope = e.mul(square, polynomial(e, square, coefficients))
     growth = e.mul(e.sub(w, half), e.log1p(e.div(b, w)))
-    found = e.fma(b, e.add(e.sub(e.log(e.add(w, b)), one), slope), growth)
-    return e.sub(found, e.select(small, steps, e.const(0)))
+    gap = e.fma(b, e.add(e.sub(e.log(e.add(w, b)), one), slope), growth)
+    return e.sub(gap, e.select(small, steps, e.const(0)))

@@ -38,8 +38,8 @@ KINDS = {
 
 def to_html(graph: Graph, title: str = "Graph") -> str:
     """One page with the graph and every graph inside it; it can be opened without a network."""
-    found = list(all_graphs(graph, "g", ""))
-    sections = [(heading, graph_view(each, key)) for each, key, heading in found]
+    graphs = list(all_graphs(graph, "g", ""))
+    sections = [(heading, graph_view(each, key)) for each, key, heading in graphs]
     return page(title, sections, html_view.STYLE, html_view.SCRIPT)
 
 
@@ -135,13 +135,13 @@ def _row(graph: Graph, number: int, node: Node, users: Sequence[int], key: str) 
     outputs = [f"output {i}" for i, each in enumerate(graph.returns) if each == number]
     mark = f' <span class="out">{", ".join(outputs)}</span>' if outputs else ""
     line = escape(str(node.line)) if node.line else ""
-    found = type_text(node.type)
+    shown = type_text(node.type)
     return (
         f'<tr id="{escape(key)}-{number}" {_data(number, node, users)}>'
         f'<td class="number">%{number}</td>'
         f'<td class="op {kind_of(node)}"><i></i>{escape(node.op.name)}{mark}</td>'
         f"<td>{operands}</td><td>{_params(node, number, key)}</td>"
-        f'<td class="type{" long" if len(found) > 24 else ""}">{escape(found)}</td>'
+        f'<td class="type{" long" if len(shown) > 24 else ""}">{escape(shown)}</td>'
         f'<td class="line">{line}</td></tr>'
     )
 
@@ -245,11 +245,11 @@ def _boxes(graph: Graph) -> tuple[list[_Box], list[Edge]]:
         for operand in graph.nodes[number].operands
         if operand is not None and operand not in inside
     ]
-    found = layers(len(boxes), edges)
+    depths = layers(len(boxes), edges)
     kept: list[Edge] = []
     references: dict[Edge, int] = {}
     for start, end in edges:
-        if found[end] - found[start] > LONG_EDGE:
+        if depths[end] - depths[start] > LONG_EDGE:
             if (start, end) not in references:
                 references[start, end] = len(boxes)
                 number = boxes[start].number

@@ -40,21 +40,21 @@ def layers(count: int, edges: Sequence[Edge]) -> list[int]:
     before, after = neighbours(count, edges)
     missing = [len(each) for each in before]
     ready = [box for box in range(count) if not missing[box]]
-    found = [0] * count
+    depths = [0] * count
     order: list[int] = []
     while ready:
         box = ready.pop()
         order.append(box)
         for reader in after[box]:
-            found[reader] = max(found[reader], found[box] + 1)
+            depths[reader] = max(depths[reader], depths[box] + 1)
             missing[reader] -= 1
             if not missing[reader]:
                 ready.append(reader)
     tied = _ties(order, before, after)
     for box in reversed(order):  # down to its readers, where that makes lines no longer
         if after[box] and len(set(after[box])) >= tied[box]:
-            found[box] = min(found[reader] for reader in after[box]) - 1
-    return found
+            depths[box] = min(depths[reader] for reader in after[box]) - 1
+    return depths
 
 
 def _ties(order: list[int], before: list[list[int]], after: list[list[int]]) -> list[int]:
@@ -78,8 +78,8 @@ def neighbours(count: int, edges: Sequence[Edge]) -> tuple[list[list[int]], list
 
 def place(widths: Sequence[float], edges: Sequence[Edge]) -> Drawing:
     """Place boxes of these widths; edges enter a box from left to right, in their order here."""
-    found = layers(len(widths), edges)
-    drawing = _Drawing(widths, found)
+    depths = layers(len(widths), edges)
+    drawing = _Drawing(widths, depths)
     routes = drawing.route(edges)
     drawing.order()
     middles, all_widths = drawing.middles(), drawing.widths
@@ -87,16 +87,16 @@ def place(widths: Sequence[float], edges: Sequence[Edge]) -> Drawing:
     middles = [m - left for m in middles]
     width = max((m + w / 2 for m, w in zip(middles, all_widths, strict=True)), default=0.0)
     bends = [[(middles[b], drawing.layers[b]) for b in route] for route in routes]
-    return Drawing(found, middles[: len(widths)], bends, width)
+    return Drawing(depths, middles[: len(widths)], bends, width)
 
 
 class _Drawing:
     """Boxes and, after them, the bends of long lines, in rows."""
 
-    def __init__(self, widths: Sequence[float], found: Sequence[int]) -> None:
+    def __init__(self, widths: Sequence[float], depths: Sequence[int]) -> None:
         self.boxes = len(widths)
         self.widths = list(widths)
-        self.layers = list(found)
+        self.layers = list(depths)
         self.rows: list[list[int]] = []
         self.above: list[list[int]] = []
         self.below: list[list[int]] = []

@@ -101,15 +101,15 @@ class Writer:
         return f"${self.data.setdefault(encoded, len(self.data))}"
 
 
-def type_text(found: Type) -> str:
+def type_text(t: Type) -> str:
     """``float32[batch, 4]``, or several of them in parentheses.
 
     >>> type_text((ArrayType((), np.dtype("int64")),))
     '(int64[],)'
     """
-    if isinstance(found, ArrayType):
-        return repr(found)
-    return f"({', '.join(map(repr, found))}{',' * (len(found) == 1)})"
+    if isinstance(t, ArrayType):
+        return repr(t)
+    return f"({', '.join(map(repr, t))}{',' * (len(t) == 1)})"
 
 
 def has_numbers(value: Any) -> bool:
@@ -243,14 +243,14 @@ class ValueTokens(Tokens):
 
     def _parsed(self, text: str, at: int) -> Size:
         try:
-            found = parse_size(text) if len(text) <= LONGEST_SIZE else None
+            size = parse_size(text) if len(text) <= LONGEST_SIZE else None
         except ShapeError:
-            found = None
-        if found is None:
+            size = None
+        if size is None:
             self.fail(f"{reprlib.repr(text)} is no size", at)
-        if not is_countable(found):
+        if not is_countable(size):
             self.fail("the numbers of a size are below 2**63", at)
-        return found
+        return size
 
     def _array(self) -> Any:
         at = self.here()

@@ -137,10 +137,10 @@ class GraphReader(ValueTokens):
         self.at = start
         number = self.new_number(block)
         self.need(":")
-        found, name = self.array_type(), self.string()
+        t, name = self.array_type(), self.string()
         end = self.at
         self.take(",")  # the comment stands after it
-        block.nodes[number] = Node(kind, (), {"name": name, "type": found}, found, self.place())
+        block.nodes[number] = Node(kind, (), {"name": name, "type": t}, t, self.place())
         self.at = end
         return number
 
@@ -153,11 +153,11 @@ class GraphReader(ValueTokens):
         """Read a node; its number."""
         number = self.new_number(block)
         self.need(":", " and a type")
-        found = self.type()
+        t = self.type()
         self.need("=")
         called = self.op()
         self.need("(")
-        operands, params = self.arguments(called, found)
+        operands, params = self.arguments(called, t)
         order = self.after_call(number)
         line = self.place()
         if self.take("{"):
@@ -165,7 +165,7 @@ class GraphReader(ValueTokens):
             params = self.with_bodies(params)
         for each in params.values():
             self.require_no_body(each)
-        block.nodes[number] = Node(called, operands, params, found, line, order)
+        block.nodes[number] = Node(called, operands, params, t, line, order)
         return number
 
     def after_call(self, number: int) -> str | None:
@@ -177,10 +177,10 @@ class GraphReader(ValueTokens):
         if name not in op:
             close = difflib.get_close_matches(name, [each.name for each in op], n=1)
             self.fail("there is no such op" + (f", did you mean {close[0]}?" if close else ""), at)
-        found: Op = op[name]
-        return found
+        called: Op = op[name]
+        return called
 
-    def arguments(self, called: Op, found: Type) -> tuple[tuple[int | None, ...], dict[str, Any]]:
+    def arguments(self, called: Op, t: Type) -> tuple[tuple[int | None, ...], dict[str, Any]]:
         operands: list[int | None] = []
         params: dict[str, Any] = {}
 
@@ -194,7 +194,7 @@ class GraphReader(ValueTokens):
                 return
             name = self.match(NAMED)
             if name is None:
-                params.update(self.lone_argument(called, found))
+                params.update(self.lone_argument(called, t))
             elif name[1] in params:
                 self.fail("this parameter is given twice", at)
             else:
@@ -203,13 +203,13 @@ class GraphReader(ValueTokens):
         self.items(argument, ")")
         return tuple(operands), params
 
-    def lone_argument(self, called: Op, found: Type) -> dict[str, Any]:
+    def lone_argument(self, called: Op, t: Type) -> dict[str, Any]:
         """What a source has in its parentheses, completed by its type."""
-        if called is op.constant and isinstance(found, ArrayType):
-            return {"value": self.elements(found.dtype, found.shape)}
+        if called is op.constant and isinstance(t, ArrayType):
+            return {"value": self.elements(t.dtype, t.shape)}
         if called not in (op.input, op.parameter):
             self.fail("expected an operand such as %3 or a parameter such as axis=0")
-        return {"name": self.string(), "type": found}
+        return {"name": self.string(), "type": t}
 
     def with_bodies(self, params: dict[str, Any]) -> dict[str, Any]:
         """The parameters with the graphs of the block below in their places."""

@@ -38,13 +38,13 @@ class Tokens:
         token = TOKEN.match(self.text, at)
         text = token[0] if token else ""
         short = text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-        found = repr(short) if token else "the end of the text"
-        raise CheckError(f"read: line {self.line(at)} has {found}; {reason}.")
+        shown = repr(short) if token else "the end of the text"
+        raise CheckError(f"read: line {self.line(at)} has {shown}; {reason}.")
 
     def here(self) -> int:
         """Where the next token begins."""
         match = BLANK.match(self.text, self.at)
-        assert match is not None  # it matches nothing, too
+        assert match is not None  # the pattern also matches nothing
         self.at = match.end()
         return self.at
 
@@ -79,18 +79,18 @@ class Tokens:
 
     def items(self, item: Callable[[], T], closing: str) -> list[T]:
         """Items between commas up to the closing symbol; a comma may stand after the last one."""
-        found: list[T] = []
+        items: list[T] = []
         self.enter()
         while not self.take(closing):
-            found.append(item())
+            items.append(item())
             if not self.take(","):
                 self.need(closing, " or ','")
                 break
         self.depth -= 1
-        return found
+        return items
 
     def enter(self) -> None:
-        """One level deeper; whoever comes back out takes it off again."""
+        """Go one level deeper; the caller counts back when it comes out."""
         self.depth += 1
         if self.depth > DEEPEST:
             self.fail(f"brackets and graphs lie in each other at most {DEEPEST} deep")

@@ -29,8 +29,8 @@ def _nearest(known: dict[TreePlace, Any], place: TreePlace) -> Any:
     return known[place]
 
 
-def beside(found: Tree, whole: Tree) -> list[Any] | None:
-    """The array that `found` has at the place of each array of a tree, None where it has None there
+def beside(part: Tree, whole: Tree) -> list[Any] | None:
+    """The array that `part` has at the place of each array of a tree, None where it has None there
     or above. What it has beside static values does not count. None where the forms differ.
 
     >>> beside({"b": None, "a": 1.0 * np.ones(1)}, {"a": np.ones(1), "b": [np.ones(3)]})
@@ -38,7 +38,7 @@ def beside(found: Tree, whole: Tree) -> list[Any] | None:
     >>> beside([np.ones(1)], {"a": np.ones(1)}) is None
     True
     """
-    known = dict(places(of_plain_nodes(found)))
+    known = dict(places(of_plain_nodes(part)))
     above = {place for place, x in known.items() if x is None}
     values: list[Any] = []
     for place, x in places(of_plain_nodes(whole)):

@@ -17,8 +17,8 @@ _BY_VALUE = (set, bytearray, SimpleNamespace)
 
 def same(a: Any, b: Any) -> bool:
     """Whether values give the same program. 1, 1.0 and True do not, nor do 0.0 and -0.0, wherever
-    they are: in tuples, sets, fields of dataclasses, attributes. Arrays do that have the same
-    bytes. What cannot be compared is the same only as itself.
+    they are: in tuples, sets, fields of dataclasses, attributes. Arrays with the same bytes do.
+    What cannot be compared is the same only as itself.
 
     >>> same((1, "mean"), (1, "mean")), same(1, 1.0), same([np.ones(2)], [np.ones(2)])
     (True, False, True)
@@ -39,7 +39,7 @@ def same(a: Any, b: Any) -> bool:
         return _same_functions(a, b)
     if isinstance(a, set | frozenset):
         return _same_sets(a, b)
-    if _is_frozen(type(a)):  # its hash is that of its fields, and that of a NaN is always another
+    if _is_frozen(type(a)):  # its hash comes from its fields, and each NaN has another hash
         return all(_same_attribute(a, b, each.name) for each in dataclasses.fields(a))
     return _equal(a, b) and _same_attributes(a, b)
 
@@ -49,8 +49,8 @@ def _same_items(a: Mapping[Any, Any], b: Mapping[Any, Any]) -> bool:
 
 
 def _same_sets(a: Set[Any], b: Set[Any]) -> bool:
-    found = {x: x for x in b}
-    return len(a) == len(b) and all(x in found and same(x, found[x]) for x in a)
+    members = {x: x for x in b}
+    return len(a) == len(b) and all(x in members and same(x, members[x]) for x in a)
 
 
 def _is_frozen(kind: type) -> bool:
@@ -60,7 +60,9 @@ def _is_frozen(kind: type) -> bool:
 
 
 def _same_attributes(a: Any, b: Any) -> bool:
-    """Whether objects that their class calls equal are: it may look at a part of them, a name."""
+    """Whether objects that are equal for their class really are: it may compare a part of them,
+    such as a name.
+    """
     kind = type(a)
     if isinstance(a, type) or kind.__module__.partition(".")[0] in sys.stdlib_module_names:
         return True
@@ -106,7 +108,7 @@ def _equal(a: Any, b: Any) -> bool:
         except TypeError:
             return False
     try:
-        found = a == b
+        answer = a == b
     except Exception:  # whatever the user's class raises
         return False
-    return isinstance(found, bool | np.bool_) and bool(found)
+    return isinstance(answer, bool | np.bool_) and bool(answer)

@@ -1,6 +1,6 @@
 """Nodes of trees, on optree: which objects are opened, and how they are put together again.
 
-optree is written in C++, which the end of the process must not cut in two.
+optree is written in C++, and the end of the process must not interrupt it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _insertion_order.__enter__()
 
 @ending.whole
 def opened_tree(tree: Tree) -> tuple[list[Any], Any, set[type]]:
-    """Values, spec, and the types among the values that need a look."""
+    """Values, spec, and the types among the values that must be looked at."""
     if ending.near:
         ending.pass_or_stay()
     while True:
@@ -98,17 +98,17 @@ def places(tree: Tree) -> list[tuple[TreePlace, Any]]:
     """All that a tree of plain nodes holds, also None, with the keys that lead to it."""
     if ending.near:
         ending.pass_or_stay()
-    accessors, found, _ = optree.tree_flatten_with_accessor(
+    accessors, values, _ = optree.tree_flatten_with_accessor(
         tree, none_is_leaf=True, namespace=_NAMESPACE
     )
     return [
         (tuple((_family(key.type), key.entry) for key in accessor), x)
-        for accessor, x in zip(accessors, found, strict=True)
+        for accessor, x in zip(accessors, values, strict=True)
     ]
 
 
 def _family(kind: type) -> type:
-    """What a node has to be for its keys to mean the same."""
+    """The kind of node within which equal keys mean the same."""
     return dict if issubclass(kind, dict) else kind
 
 
@@ -168,9 +168,9 @@ def rest_of(node: Any) -> tuple[dict[str, Any], int]:
     """What an instance of a dataclass holds beside its fields, where a spec has it as a node; and
     how many attributes its __dict__ has, or -1.
     """
-    found: list[_Rest] = []
-    node.walk([None] * node.num_leaves, lambda _kind, data, _children: found.append(data))
-    return found[-1].attributes, found[-1].size
+    rests: list[_Rest] = []
+    node.walk([None] * node.num_leaves, lambda _kind, data, _children: rests.append(data))
+    return rests[-1].attributes, rests[-1].size
 
 
 def _register(kind: type) -> None:
@@ -182,8 +182,8 @@ def _register(kind: type) -> None:
         rest = {k: v for k, v in held.items() if k not in names} if held else {}
         if rest:
             require_declared(kind, rest)
-        found = _Rest(rest, -1 if held is None else len(held))
-        return tuple(getattr(x, name, None) for name in names), found, names
+        others = _Rest(rest, -1 if held is None else len(held))
+        return tuple(getattr(x, name, None) for name in names), others, names
 
     def build(rest: Any, children: Any) -> Any:
         x: Any = object.__new__(kind)  # not __init__: it may compute, or refuse what is no array

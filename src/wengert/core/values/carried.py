@@ -50,12 +50,12 @@ def carrier_for_join(x: Any) -> Carrier | None:
     Nothing where x is in a list, of which NumPy copies the numbers, or has sizes that are not
     known.
     """
-    frame = sys._getframe(2)  # that of NumPy which asks x
+    frame = sys._getframe(2)  # NumPy's, which asks x for an array
     if frame.f_code is not _JOINING:
         return None
     shape, dtype, is_item = x.shape, x.dtype, frame.f_locals.get("item") is x
     if not is_item or not all(isinstance(size, int) for size in shape):
         return None
-    found = np.broadcast_to(np.zeros((), dtype), shape).view(Carrier)
-    found.carried = x
-    return found
+    carrier = np.broadcast_to(np.zeros((), dtype), shape).view(Carrier)
+    carrier.carried = x
+    return carrier

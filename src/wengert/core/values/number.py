@@ -1,10 +1,9 @@
 """Number: a Python number that is known at call time only.
 
 Arithmetic with Python numbers is Python's own, in float64 or int64, and gives Numbers; comparisons
-with them give bools of the same kind. In all else a Number is a traced scalar whose dtype gives way
-to those of arrays, as a Python number's does.
-Where Python needs the value (a branch, `range`, a shape, a key of a dict, a text), it is
-specialised like the size behind a Dim.
+with them give bools of the same kind. Everywhere else a Number is a traced scalar whose dtype gives
+way to those of arrays, as a Python number's does. Where Python needs the value (a branch, `range`,
+a shape, a key of a dict, a text), it is specialised like the size behind a Dim.
 
 What Python's arithmetic makes of Dims and numbers that is no size, as ``1 / n``, is a Number, too.
 """
@@ -44,7 +43,7 @@ class Number:
 
     def __init__(self, tensor: Tensor, keys: frozenset[str]) -> None:
         self.tensor = Tensor(tensor.level, tensor.handle, tensor.value, Weak((), tensor.dtype))
-        self.keys = keys  # of the arguments that it is computed from, and names of Dims
+        self.keys = keys  # of the arguments it is computed from, and the names of Dims
 
     @property  # type: ignore[misc]  # object's can be assigned to, this one must not be
     def __class__(self) -> Any:
@@ -213,7 +212,7 @@ class Number:
 
     def _computed(self, name: str, left: Any, right: Any) -> Any:
         if isinstance(left, _SEQUENCES) or isinstance(right, _SEQUENCES):
-            self._need()  # in Python, which repeats or refuses them
+            self._need()  # Python repeats these, or refuses
         return python_arithmetic(name, left, right)
 
     def __add__(self, other: Any) -> Any:
@@ -291,7 +290,7 @@ _SEQUENCES = (list, tuple, str, bytes, bytearray)
 
 def python_arithmetic(name: str, left: Any, right: Any) -> Any:
     """Python's own where both are numbers or Dims; else that of the op."""
-    found = getattr(op, name)(plain_operand(left), plain_operand(right))
+    value = getattr(op, name)(plain_operand(left), plain_operand(right))
     keys: frozenset[str] = frozenset()
     for x in (left, right):
         if type(x) is Number:
@@ -299,8 +298,8 @@ def python_arithmetic(name: str, left: Any, right: Any) -> Any:
         elif isinstance(x, Dim):
             keys |= x.names
         elif not _is_number(x):
-            return found
-    return Number(found, keys)
+            return value
+    return Number(value, keys)
 
 
 def _is_number(x: Any) -> bool:
@@ -320,7 +319,7 @@ def _whole(x: Any) -> Any:
 
 
 def is_traced_number(x: Any) -> bool:
-    """Whether it is a Number, whatever it says that it is."""
+    """Whether it is a Number, whatever its __class__ says."""
     return type(x) is Number
 
 

@@ -297,8 +297,8 @@ def _worded(function: Callable[..., Any], name: str, own: int) -> Callable[..., 
                 raise
             signature = inspect.signature(function)
             kept = list(signature.parameters.values())[own:]
-            found = refusal(name, signature.replace(parameters=kept), args[own:], kwargs)
-            raise found or error from None
+            clearer = refusal(name, signature.replace(parameters=kept), args[own:], kwargs)
+            raise clearer or error from None
 
     return call
 

@@ -95,8 +95,8 @@ def repair_of(name: str, known: list[str]) -> str:
         return REPAIRS[name]
     if name in op.public(""):
         return f"Write wg.{name}(x)"
-    found = misspelt(name, [each for each in known if not each.startswith("_")])
-    return f"Write x.{found}" if found else "Write it with the functions of wg"
+    meant = misspelt(name, [each for each in known if not each.startswith("_")])
+    return f"Write x.{meant}" if meant else "Write it with the functions of wg"
 
 
 def ufunc_name(ufunc: np.ufunc) -> str:
@@ -131,17 +131,17 @@ def function_of_wg(name: str) -> str:
 def scipy_function() -> str | None:
     """The function of SciPy that the user's program called and that is running now, if one is."""
     frame: FrameType | None = sys._getframe(1)
-    found: Any = None
+    outermost: Any = None
     while frame is not None:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package not in ("numpy", "scipy", "wengert"):
             break  # the user's, which SciPy may have called itself
-        found = frame if package == "scipy" else found
+        outermost = frame if package == "scipy" else outermost
         frame = frame.f_back
-    if found is None:
+    if outermost is None:
         return None
-    module, name = found.f_globals["__name__"], found.f_code.co_name
-    wrapped = found.f_locals.get("f") if name == "wrapper" else None
+    module, name = outermost.f_globals["__name__"], outermost.f_code.co_name
+    wrapped = outermost.f_locals.get("f") if name == "wrapper" else None
     if wrapped is not None:  # one that SciPy applies over batches
         module, name = wrapped.__module__, wrapped.__name__
     parts = [part for part in module.split(".") if not part.startswith("_")]
@@ -153,19 +153,19 @@ def numpy_function() -> str | None:
     not `np.array` itself.
     """
     frame: FrameType | None = sys._getframe(1)
-    found: FrameType | None = None
+    outermost: FrameType | None = None
     while frame is not None:
         package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
         if package not in ("numpy", "wengert"):
             break
-        found = frame if package == "numpy" else found
+        outermost = frame if package == "numpy" else outermost
         frame = frame.f_back
-    if found is None:
+    if outermost is None:
         return None
-    name = found.f_code.co_name
+    name = outermost.f_code.co_name
     if name == "__getitem__":
         joins = {"RClass": "np.r_", "CClass": "np.c_"}
-        return joins.get(type(found.f_locals.get("self")).__name__)
+        return joins.get(type(outermost.f_locals.get("self")).__name__)
     for space, module in (("np", np), ("np.linalg", np.linalg)):
         if callable(getattr(module, name, None)):
             return f"{space}.{name}"
@@ -179,9 +179,9 @@ def joining(name: str) -> str:
         return f"Write {name}[wg.array([a, b]), c], or {other} for sizes that are not known"
     if name in ("np.require", "np.ascontiguousarray", "np.asfortranarray", "np.asarray_chkfinite"):
         return "Leave it out: a Tensor has no order in memory"
-    found = function_of_wg(name)
-    if name.rpartition(".")[2] in found:
-        return f"{found}, which takes lists of Tensors, too"
+    instead = function_of_wg(name)
+    if name.rpartition(".")[2] in instead:
+        return f"{instead}, which takes lists of Tensors, too"
     return f"Write {name}(wg.array([a, b]))"
 
 

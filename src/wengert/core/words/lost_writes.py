@@ -53,8 +53,8 @@ def require_unwritten(
     if tree.is_leaf(now):
         return
     try:
-        found, form = tree.flatten(now)
-        if len(found) == len(leaves) and all(map(_is, found, leaves)) and form == structure:
+        held, form = tree.flatten(now)
+        if len(held) == len(leaves) and all(map(_is, held, leaves)) and form == structure:
             return
     except TraceError:  # arrays where a tree has none: they were written there
         pass
@@ -196,21 +196,21 @@ def _items(x: Any) -> dict[Any, Any]:
 
 def _objects_in(x: Any) -> set[int]:
     """The arrays and nodes of what a function returned."""
-    found: set[int] = set()
+    ids: set[int] = set()
     pending = [x]
     while pending:
         each = pending.pop()
-        if _is_node(each) and id(each) not in found:
+        if _is_node(each) and id(each) not in ids:
             pending += _items(each).values()
         if _is_node(each) or tree.is_leaf(each):
-            found.add(id(each))
-    return found
+            ids.add(id(each))
+    return ids
 
 
 def _is_cached(write: _Write) -> bool:
     """Whether Python keeps the result of a method there, to be computed again for every call."""
-    found = getattr(type(write.holder), write.path[-1], None)
-    return isinstance(found, functools.cached_property)
+    member = getattr(type(write.holder), write.path[-1], None)
+    return isinstance(member, functools.cached_property)
 
 
 def _holds_arrays(x: Any) -> bool:

@@ -45,8 +45,8 @@ class Explained:
             repair = self._repairs.get(name)
             if repair is None:
                 known = [each for each in dir(self) if not each.startswith("_")]
-                found = misspelt(name, known)
-                repair = f"Write {found}" if found else f"It has {', '.join(known)}"
+                meant = misspelt(name, known)
+                repair = f"Write {meant}" if meant else f"It has {', '.join(known)}"
             raise MissingAttribute(
                 f"{kind.__name__}.{name}: there is no such attribute; {self._nature}. {repair}."
             )
@@ -111,11 +111,11 @@ def _repair(space: str, name: str, known: Sequence[str]) -> str:
     unknown = "Write it with the functions of wg"
     if theirs is not None and space:  # what is called so elsewhere in wg is something else
         return unknown
-    found = _elsewhere_in_wg(space, name, known)
-    if found is None and not _is_of_others(name):
+    instead = _elsewhere_in_wg(space, name, known)
+    if instead is None and not _is_of_others(name):
         guess = misspelt(name, known)
-        found = guess and f"{_shown(space)}.{guess}"
-    return f"Write {found}" if found else unknown
+        instead = guess and f"{_shown(space)}.{guess}"
+    return f"Write {instead}" if instead else unknown
 
 
 def _in_numpy(space: str, name: str) -> tuple[Any, str]:

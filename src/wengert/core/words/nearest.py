@@ -23,13 +23,13 @@ def nearest(given: str, known: Iterable[str], alike: float = 0.0) -> str | None:
     True
     """
     matcher = SequenceMatcher(b=given)
-    best, found = alike, None
+    best, closest = alike, None
     for name in known:
         matcher.set_seq1(name)
         ratio = matcher.ratio()
-        if ratio > best or (found is None and ratio >= best):
-            best, found = ratio, name
-    return found
+        if ratio > best or (closest is None and ratio >= best):
+            best, closest = ratio, name
+    return closest
 
 
 def misspelt(given: str, known: Iterable[str]) -> str | None:
@@ -41,8 +41,8 @@ def misspelt(given: str, known: Iterable[str]) -> str | None:
     """
     allowed = (len(given) >= _SHORT) + (len(given) >= _LONG)
     near = [(_typos(given, name, allowed), name) for name in known]
-    found = min((each for each in near if each[0] <= allowed), default=None)
-    return None if found is None else found[1]
+    closest = min((each for each in near if each[0] <= allowed), default=None)
+    return None if closest is None else closest[1]
 
 
 def _typos(given: str, name: str, allowed: int) -> int:

@@ -126,10 +126,10 @@ def user_expression() -> str:
         frame = frame.f_back
     if frame is None:
         return ""
-    found = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
-    if found is None or None in found:
+    position = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
+    if position is None or None in position:
         return ""
-    first, last, begin, end = found
+    first, last, begin, end = position
     assert first is not None
     assert last is not None
     file = frame.f_code.co_filename

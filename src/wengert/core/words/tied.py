@@ -81,13 +81,13 @@ def warn_of_shared_memory(
     """Warn where two arrays of floats have elements in common, as an array and its transpose do.
     They are told apart by their bounds in memory, and looked at more closely where these overlap.
     """
-    found = [
+    spans = [
         (*byte_bounds(x), path, x)
         for path, x in zip(paths, arrays, strict=True)
         if x.size and x.dtype.kind == "f"
     ]
     last: tuple[int, int, str, np.ndarray[Any, Any]] | None = None
-    for each in sorted(found, key=lambda entry: entry[:2]):
+    for each in sorted(spans, key=lambda entry: entry[:2]):
         if last is not None and each[0] < last[1] and _share(last[3], each[3]):
             warn_user(
                 f"{by}: {last[2]!r} and {each[2]!r} are views of one memory; they become two "

@@ -58,21 +58,21 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None
 ) -> Any:
-    found = op.power(base, op.linspace(start, stop, num, None, endpoint))
-    return found if dtype is None else op.astype(found, dtype)
+    powers = op.power(base, op.linspace(start, stop, num, None, endpoint))
+    return powers if dtype is None else op.astype(powers, dtype)
 
 
 def partition(x: Any, kth: Any, axis: int | None = -1) -> Any:
     """All of it sorted, which has the k-th in its place, too."""
-    found = op.sort(op.reshape(x, (-1,)), 0) if axis is None else op.sort(x, axis)
-    _require_places("np.partition", found, kth, axis)
-    return found
+    ordered = op.sort(op.reshape(x, (-1,)), 0) if axis is None else op.sort(x, axis)
+    _require_places("np.partition", ordered, kth, axis)
+    return ordered
 
 
 def argpartition(x: Any, kth: Any, axis: int | None = -1) -> Any:
-    found = op.argsort(op.reshape(x, (-1,)), 0) if axis is None else op.argsort(x, axis)
-    _require_places("np.argpartition", found, kth, axis)
-    return found
+    order = op.argsort(op.reshape(x, (-1,)), 0) if axis is None else op.argsort(x, axis)
+    _require_places("np.argpartition", order, kth, axis)
+    return order
 
 
 def _require_places(name: str, x: Any, kth: Any, axis: int | None) -> None:
@@ -103,14 +103,14 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         raise located(error, [x])
 
     def value(each: Any) -> Any:
-        found = each(x, *args, **kw) if callable(each) else each
-        return op.astype(op.broadcast_to(op.asarray(found), x.shape), x.dtype)
+        result = each(x, *args, **kw) if callable(each) else each
+        return op.astype(op.broadcast_to(op.asarray(result), x.shape), x.dtype)
 
     rest = funclist[len(conditions) :]
-    found = value(rest[0]) if rest else op.zeros_like(x)
+    chosen = value(rest[0]) if rest else op.zeros_like(x)
     for condition, each in zip(conditions, funclist, strict=False):
-        found = op.where(condition, value(each), found)
-    return found
+        chosen = op.where(condition, value(each), chosen)
+    return chosen
 
 
 # Ufuncs.

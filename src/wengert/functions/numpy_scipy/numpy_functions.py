@@ -290,9 +290,9 @@ def array_equal(x: Any, y: Any) -> Any:
     return np.shape(x) == np.shape(y) and _answer(op.all(op.equal(x, y)))
 
 
-def _answer(found: Any) -> Any:
+def _answer(answer: Any) -> Any:
     """A bool of Python's where the value is known."""
-    return found if isinstance(found, Tensor) else bool(found)
+    return answer if isinstance(answer, Tensor) else bool(answer)
 
 
 # Products.
@@ -369,8 +369,8 @@ def real_if_close(x: Any) -> Any:
 
 def angle(x: Any, deg: bool = False) -> Any:
     x = as_float(op.asarray(x))
-    found = op.where(op.signbit(x), 180.0 if deg else math.pi, 0.0)
-    return op.where(op.isnan(x), x, op.astype(found, x.dtype))
+    angles = op.where(op.signbit(x), 180.0 if deg else math.pi, 0.0)
+    return op.where(op.isnan(x), x, op.astype(angles, x.dtype))
 
 
 # Questions about the dtype.

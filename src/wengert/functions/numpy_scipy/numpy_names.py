@@ -160,7 +160,7 @@ _HARMLESS: dict[str, tuple[Any, ...]] = {
     "device": ("cpu",),
     "where": (True,),
     "copy": (True, False),
-    "nan_to_num.copy": (True,),  # who gives False may not use the result
+    "nan_to_num.copy": (True,),  # a caller that passes False may not use the result
     "subok": (True, False),
     "stable": (True, False),
     "overwrite_input": (False,),
@@ -277,8 +277,8 @@ class _Shown:
             if each.startswith("!"):  # it has a place: what is behind it is shown by name
                 kind = inspect.Parameter.KEYWORD_ONLY
                 continue
-            found = known.get(ours or name)
-            default = found.default if found else None if i else inspect.Parameter.empty
+            parameter = known.get(ours or name)
+            default = parameter.default if parameter else None if i else inspect.Parameter.empty
             shown.append(inspect.Parameter(name, kind, default=default))
         return inspect.Signature(shown)
 
@@ -303,9 +303,9 @@ def _refuse(name: str, argument: str, values: Iterable[Any]) -> None:
 
 def _some_tensor(values: Iterable[Any]) -> Tensor | None:
     for value in values:
-        found = _some_tensor(value) if isinstance(value, list | tuple) else value
-        if isinstance(found, Tensor):
-            return found
+        candidate = _some_tensor(value) if isinstance(value, list | tuple) else value
+        if isinstance(candidate, Tensor):
+            return candidate
     return None
 
 

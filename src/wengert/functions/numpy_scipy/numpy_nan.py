@@ -25,7 +25,7 @@ def _filled(x: Any, value: float) -> Any:
 
 
 def _count(x: Any, axis: Any, keepdims: bool) -> Any:
-    """How many are no NaN, in the dtype of x."""
+    """How many elements are not NaN, in the dtype of x."""
     return op.astype(op.sum(op.logical_not(op.isnan(x)), axis, keepdims), x.dtype)
 
 
@@ -68,8 +68,8 @@ def nanmin(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def _extreme(reduce: Any, beyond: float, x: Any, axis: Any, keepdims: bool) -> Any:
     if not _is_float(x):
         return reduce(x, axis, keepdims)
-    found = reduce(_filled(x, beyond), axis, keepdims)
-    return op.where(op.all(op.isnan(x), axis, keepdims), math.nan, found)
+    extreme = reduce(_filled(x, beyond), axis, keepdims)
+    return op.where(op.all(op.isnan(x), axis, keepdims), math.nan, extreme)
 
 
 def nancumsum(x: Any, axis: int | None = None) -> Any:
@@ -98,7 +98,9 @@ def nanpercentile(
 def nanquantile(
     x: Any, q: Any, axis: Any = None, method: str = "linear", keepdims: bool = False
 ) -> Any:
-    """Sorted, NaN come last: how many numbers come before them, only the program knows."""
+    """NaNs are sorted to the end: how many numbers come before them is known only when the program
+    runs.
+    """
     axes = canonical_axes("np.nanquantile", axis, x.ndim)
     if method not in INTERPOLATIONS or not x.size:
         error = ShapeError(

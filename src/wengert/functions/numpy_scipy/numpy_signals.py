@@ -43,9 +43,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
     slope = op.subtract(f1, f0) / op.where(op.equal(width, 0), 1, width)
     inside = f0 + slope * (x - x0)
     inside = op.where(op.equal(x, x1), f1, inside)
-    found = op.where(op.less(x, xp[0]), fp[0] if left is None else left, inside)
-    found = op.where(op.greater(x, xp[-1]), fp[-1] if right is None else right, found)
-    return op.where(op.isnan(x), x, found)
+    curve = op.where(op.less(x, xp[0]), fp[0] if left is None else left, inside)
+    curve = op.where(op.greater(x, xp[-1]), fp[-1] if right is None else right, curve)
+    return op.where(op.isnan(x), x, curve)
 
 
 def np_interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
@@ -64,8 +64,8 @@ def gradient(f: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> An
         )
         raise located(error, [f])
     f = averageable(f)
-    found = [_slopes(f, h, number, edge_order) for number, h in zip(axes, each, strict=True)]
-    return found[0] if len(found) == 1 else tuple(found)
+    slopes = [_slopes(f, h, number, edge_order) for number, h in zip(axes, each, strict=True)]
+    return slopes[0] if len(slopes) == 1 else tuple(slopes)
 
 
 def _slopes(f: Any, spacing: Any, axis: int, edge_order: int) -> Any:

@@ -64,8 +64,8 @@ def _inverse_gamma(x: Any) -> Any:
     nearest = op.round(x)
     sine = op.sin(math.pi * (x - nearest)) * op.where(_is_odd(nearest), -1 / math.pi, 1 / math.pi)
     mirrored = op.pull(sine, op.exp(op.lgamma(op.where(left, 1 - x, 1))))
-    found = op.where(left, mirrored, op.exp(-op.lgamma(op.where(left, 1, x))))
-    return op.where(op.equal(x, -math.inf), 0, found)
+    inverse = op.where(left, mirrored, op.exp(-op.lgamma(op.where(left, 1, x))))
+    return op.where(op.equal(x, -math.inf), 0, inverse)
 
 
 def _i0(x: Any) -> Any:
@@ -106,8 +106,8 @@ def _rel_entr(x: Any, y: Any) -> Any:
     both = op.logical_and(op.greater(x, 0), op.greater(y, 0))
     nothing = op.logical_and(op.equal(x, 0), op.greater_equal(y, 0))
     safe_x, safe_y = op.where(both, x, 1), op.where(both, y, 1)
-    found = op.where(both, safe_x * op.log(safe_x / safe_y), op.where(nothing, 0.0, math.inf))
-    return op.where(op.logical_or(op.isnan(x), op.isnan(y)), math.nan, found)
+    entropy = op.where(both, safe_x * op.log(safe_x / safe_y), op.where(nothing, 0.0, math.inf))
+    return op.where(op.logical_or(op.isnan(x), op.isnan(y)), math.nan, entropy)
 
 
 def _kl_div(x: Any, y: Any) -> Any:
@@ -163,8 +163,8 @@ def multigammaln(a: Any, d: Any) -> Any:
     a = as_float(op.asarray(a))
     d = int(d)
     parts = op.lgamma(op.expand_dims(a, -1) - np.arange(d).astype(a.dtype) / 2)
-    found = op.sum(parts, axis=-1) + math.log(math.pi) * d * (d - 1) / 4
-    return op.where(op.greater(a, (d - 1) / 2), found, math.nan)
+    total = op.sum(parts, axis=-1) + math.log(math.pi) * d * (d - 1) / 4
+    return op.where(op.greater(a, (d - 1) / 2), total, math.nan)
 
 
 @function(space="linalg")

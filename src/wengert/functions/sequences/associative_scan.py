@@ -50,8 +50,8 @@ def associative_scan(
         rows = _combined(f, rows, axes, structure)
     if reverse:
         rows = [op.flip(x, axis=0) for x in rows]
-    found = [op.moveaxis(x, 0, along) for x, along in zip(rows, axes, strict=True)]
-    return tree.unflatten(structure, found)
+    arrays = [op.moveaxis(x, 0, along) for x, along in zip(rows, axes, strict=True)]
+    return tree.unflatten(structure, arrays)
 
 
 def _combined(f: Callable[[Any, Any], Any], rows: Any, axes: list[int], structure: Any) -> Any:
@@ -61,13 +61,13 @@ def _combined(f: Callable[[Any, Any], Any], rows: Any, axes: list[int], structur
         return tree.unflatten(structure, [op.expand_dims(x, axis=along) for x, along in pairs])
 
     def step(before: Any, x: Any) -> tuple[Any, Any]:
-        found, given = tree.flatten(tree.arrays(f(whole(before), whole(x))))
+        combined, given = tree.flatten(tree.arrays(f(whole(before), whole(x))))
         if given != structure:
             raise ShapeError(
                 "associative_scan: the function returned another tree than it was given; it must "
                 "combine two elements into one. Return a tree like its arguments."
             )
-        after = tuple(op.squeeze(x, axis=along) for x, along in zip(found, axes, strict=True))
+        after = tuple(op.squeeze(x, axis=along) for x, along in zip(combined, axes, strict=True))
         return after, after
 
     first = tuple(x[0] for x in rows)

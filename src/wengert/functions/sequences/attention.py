@@ -175,18 +175,18 @@ def _in_spans(q: Any, k: Any, v: Any, mask: Any, places: Any, first: int | None)
         return _block(q, k, v, mask, places)
     if first is None:
         return _in_blocks(q, k, v, mask, places)
-    found = []
+    spans = []
     for begin, end in _spans(time):
         here = slice(begin, end)
         seen = slice(0, first + end)
         looked = None if mask is None else _part_of_mask(mask, here, seen)
         span = _in_blocks(q[..., here, :], k[..., seen], v[..., seen, :], looked, places[here])
-        found.append(span)
-    return op.concat(found, axis=-2)
+        spans.append(span)
+    return op.concat(spans, axis=-2)
 
 
 def _spans(time: int) -> list[tuple[int, int]]:
-    """From where to where spans go: of whole blocks, and about as many of them."""
+    """Where spans begin and end: each has whole blocks, and all have about as many of them."""
     blocks = -(-time // ROWS)
     count = min(blocks, _SPANS if blocks < _LONG else _SPANS_OF_LONG)
     ends = [min(blocks * (n + 1) // count * ROWS, time) for n in range(count)]
@@ -220,14 +220,14 @@ def _in_blocks(q: Any, k: Any, v: Any, mask: Any, places: Any) -> Any:
 
     if not whole:
         return one((), given)[1]
-    _, found = op.scan(one, (), {name: blocks(x) for name, x in given.items()})
-    found = op.moveaxis(found, 0, -3)
-    found = op.reshape(found, (*found.shape[:-3], whole, found.shape[-1]))
+    _, rows = op.scan(one, (), {name: blocks(x) for name, x in given.items()})
+    rows = op.moveaxis(rows, 0, -3)
+    rows = op.reshape(rows, (*rows.shape[:-3], whole, rows.shape[-1]))
     if whole == time:
-        return found
+        return rows
     rest = {name: x[..., whole:, :] for name, x in given.items()}
     last = one((), rest)[1]
-    return op.concat([found, last], axis=-2)
+    return op.concat([rows, last], axis=-2)
 
 
 def _optional(**arrays: Any) -> dict[str, Any]:

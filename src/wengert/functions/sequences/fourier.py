@@ -28,7 +28,7 @@ _DIRECT = 512  # the largest matrix of a length that has none
 @function(space="fft")
 def rfft(x: Any, n: int | None = None, axis: int = -1) -> tuple[Any, Any]:
     """The Fourier transform of a real sequence along the axis: real and imaginary part of its
-    n // 2 + 1 frequencies. With `n`, of so many elements: cut, or with zeros behind.
+    n // 2 + 1 frequencies. With `n`, of n elements: cut off, or filled up with zeros.
 
     >>> real, imag = wg.fft.rfft(np.array([1.0, 0.0, 0.0, 0.0]))
     >>> real, imag
@@ -97,8 +97,8 @@ def _transformed(z: Any, n: int) -> Any:
     if p == n:
         matrix = _matrix(n, dtype)[:, : parts * n]
         flat = op.reshape(z, (*z.shape[:-2], parts * n))
-        found = op.matmul(flat, np.ascontiguousarray(matrix.T))
-        return op.reshape(found, (*z.shape[:-2], 2, n))
+        product = op.matmul(flat, np.ascontiguousarray(matrix.T))
+        return op.reshape(product, (*z.shape[:-2], 2, n))
     if p == 1:
         return _by_convolution(z, n)
     q, lead = n // p, z.shape[:-2]
@@ -126,8 +126,8 @@ def _by_convolution(z: Any, n: int) -> Any:
         z = _times(z, (c, -s), axis=-2)
     product = _times(_transformed(_fitted(z, size), size), chirp, axis=-2)
     # The inverse transform is the forward one with parts swapped, before and after.
-    found = op.flip(_transformed(op.flip(product, axis=-2), size), axis=-2)
-    return _times(found[..., :n], (c, -s), axis=-2)
+    inverse = op.flip(_transformed(op.flip(product, axis=-2), size), axis=-2)
+    return _times(inverse[..., :n], (c, -s), axis=-2)
 
 
 def _divisor(n: int) -> int:
@@ -136,9 +136,9 @@ def _divisor(n: int) -> int:
         return n
     stages = math.ceil(math.log(n) / math.log(_RADIX) - 1e-9)
     wanted = n ** (1 / stages)
-    found = [p for p in range(2, _RADIX + 1) if n % p == 0]
-    if found:
-        return min(found, key=lambda p: (abs(math.log(p / wanted)), p))
+    divisors = [p for p in range(2, _RADIX + 1) if n % p == 0]
+    if divisors:
+        return min(divisors, key=lambda p: (abs(math.log(p / wanted)), p))
     return n if n <= _DIRECT else 1
 
 

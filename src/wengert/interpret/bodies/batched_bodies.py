@@ -57,11 +57,11 @@ def batched_body(
 
 
 def _recorded(body: Graph, size: Size, batched: Flags, wanted: Flags) -> BatchedBody:
-    found: list[Flags] = []
+    returned: list[Flags] = []
 
     def run(*values: Value) -> Sequence[Value]:
         out, flags = run_body(body, size, values, batched)
-        found.append(tuple(b or w for b, w in zip(flags, wanted, strict=True)))
+        returned.append(tuple(b or w for b, w in zip(flags, wanted, strict=True)))
         return [
             repeated(y, size) if w and not b else y
             for y, b, w in zip(out, flags, wanted, strict=True)
@@ -69,12 +69,12 @@ def _recorded(body: Graph, size: Size, batched: Flags, wanted: Flags) -> Batched
 
     types = [widened(t, size) if b else t for t, b in zip(body.input_types(), batched, strict=True)]
     graph, _ = trace_flat(run, types, [f"x{i}" for i in range(len(types))])
-    return BatchedBody(graph, found[-1])
+    return BatchedBody(graph, returned[-1])
 
 
-def widened(found: ArrayType, size: Size) -> ArrayType:
+def widened(t: ArrayType, size: Size) -> ArrayType:
     """The type of all examples, from that of one."""
-    return ArrayType((size, *found.shape), found.dtype)
+    return ArrayType((size, *t.shape), t.dtype)
 
 
 def chosen(condition: Value, then: Value, otherwise: Value) -> Value:
@@ -95,15 +95,16 @@ def marked(values: Sequence[Value], batched: Sequence[bool]) -> tuple[Value, ...
 def carried(
     body: Graph, call: BatchedCall, first: int, count: int, batched: Sequence[bool]
 ) -> tuple[BatchedBody, Flags]:
-    """The body of a loop for all examples, and which of its inputs differ: a carry does that is
-    made of what differs, whatever it begins with. The carry is `count` inputs, from `first` on.
+    """The body of a loop for all examples, and which of its inputs differ: a carry that is computed
+    from what differs does, too, whatever it begins with. The carry is `count` inputs, from `first`
+    on.
     """
     flags = tuple(batched)
     while True:
         differs = flags[first : first + count]
         wanted = (*differs, *[False] * (len(body.returns) - count))
-        found = batched_body(body, call.size, flags, wanted)
-        again = found.batched[:count]
+        recorded = batched_body(body, call.size, flags, wanted)
+        again = recorded.batched[:count]
         if again == differs:
-            return found, flags
+            return recorded, flags
         flags = (*flags[:first], *again, *flags[first + count :])

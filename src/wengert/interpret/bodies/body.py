@@ -58,10 +58,10 @@ def _body_gradient(body: Graph, wanted: Sequence[bool]) -> Graph:
     def run(*values: Value) -> Sequence[Value]:
         operands, gs = values[: len(inputs)], values[len(inputs) :]
         _, pullback = vjp_flat(lambda *xs: replay(body, xs), operands)
-        found = pullback(spread(gs, outputs))
+        gradients = pullback(spread(gs, outputs))
         return [
             zeros(x) if gx is None else gx
-            for x, gx, want in zip(operands, found, wanted, strict=True)
+            for x, gx, want in zip(operands, gradients, wanted, strict=True)
             if want
         ]
 
@@ -75,8 +75,8 @@ def _body_tangent(body: Graph) -> Graph:
 
     def run(*values: Value) -> Sequence[Value]:
         operands, tangents = values[: len(inputs)], spread(values[len(inputs) :], inputs)
-        outputs, found = jvp_flat(lambda *xs: replay(body, xs), operands, tangents)
-        return filled(found, outputs)
+        outputs, d_outputs = jvp_flat(lambda *xs: replay(body, xs), operands, tangents)
+        return filled(d_outputs, outputs)
 
     types = [*inputs, *(t for t in inputs if is_float(t.dtype))]
     return trace_flat(run, types, [f"x{i}" for i in range(len(types))])[0]

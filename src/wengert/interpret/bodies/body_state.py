@@ -1,5 +1,5 @@
 """State that the body of a loop keeps outside of it: the body is recorded once, so that every step
-would have what the first one found.
+would see what the first one saw.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class BodyState:
 
     def look(self, by: str, recorded: Sequence[Recorded]) -> None:
         """Refuse Tensors that the body left outside, and warn of numbers that it changed, where it
-        reads them, too. What other functions changed, which the body calls, counts if another
-        recording is another program.
+        reads them, too. What other functions changed, which the body calls, counts if recording it
+        again gives another program.
         """
         elsewhere: list[tuple[Variable, dict[str, Any]]] = []
         for each in self._known:
@@ -128,8 +128,8 @@ def _same_parameters(x: Any, y: Any) -> bool:
 
 
 def _changed(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    found = ((key, x, before.get(key, NOTHING)) for key, x in now.items())
-    return {k: x for k, x, old in found if x is not old and not _equal(x, old)}
+    triples = ((key, x, before.get(key, NOTHING)) for key, x in now.items())
+    return {k: x for k, x, old in triples if x is not old and not _equal(x, old)}
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -37,7 +37,7 @@ def variables(function: Any) -> list[Variable]:
     """What a body reads from outside, itself and through the user's functions and methods that it
     calls; that which it names itself comes first.
     """
-    found: dict[Any, Variable] = {}
+    known: dict[Any, Variable] = {}
     pending, seen = list(_callees(function)), set[Any]()
     while pending and len(seen) < MOST_FUNCTIONS:
         each, owner = pending.pop(0)
@@ -47,15 +47,15 @@ def variables(function: Any) -> list[Variable]:
         seen.add((code, id(owner)))
         names = _names(code)
         if owner is not None and code.co_argcount:
-            found.setdefault(id(owner), _held_object(code.co_varnames[0], owner, code))
+            known.setdefault(id(owner), _held_object(code.co_varnames[0], owner, code))
             pending += _methods(owner, names)
         for key, name, read, write in _named(each, names.loaded):
             x = read()
-            if key not in found:
-                found[key] = Variable(name, read, write, code, content(x))
+            if key not in known:
+                known[key] = Variable(name, read, write, code, content(x))
                 pending += _callees(x) if callable(x) else ()
                 pending += _methods(x, names)
-    return list(found.values())
+    return list(known.values())
 
 
 class _Names(NamedTuple):

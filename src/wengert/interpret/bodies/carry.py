@@ -20,7 +20,7 @@ from wengert.interpret.bodies.body_state import BodyState
 from wengert.interpret.eagerness import is_eager
 from wengert.interpret.randomness import moved, positions, used_by
 
-Found = TypeVar("Found")
+Returned = TypeVar("Returned")
 
 
 def stacked(length: Size, types: Sequence[ArrayType]) -> list[ArrayType]:
@@ -46,10 +46,10 @@ def _becomes_float(before: ArrayType, after: ArrayType) -> bool:
 
 
 def require_structure(name: str, structure: tree.Structure, returned: Any) -> None:
-    found = tree.flatten(tree.arrays(returned))[1]
-    if found != structure:
+    form = tree.flatten(tree.arrays(returned))[1]
+    if form != structure:
         error = TraceError(
-            f"{name}: the carry goes in as {structure} and comes out as {found}; its structure "
+            f"{name}: the carry goes in as {structure} and comes out as {form}; its structure "
             "must stay the same. Return a tree of the same form."
         )
         raise at_line(error, user_line())
@@ -67,17 +67,17 @@ def settled(x: Value, returned: DType, others: Sequence[Any]) -> DType:
 
 
 def looked_after(
-    name: str, functions: Sequence[Callable[..., Any]], run: Callable[[], Found], repair: str
-) -> Found:
+    name: str, functions: Sequence[Callable[..., Any]], run: Callable[[], Returned], repair: str
+) -> Returned:
     """Run a loop. Its functions are recorded once: what NumPy draws in them, or what they keep
-    outside, is the same in every step, which is said.
+    outside, is the same in every step, and a warning says so.
     """
     if recording_level() is not None or is_eager():
         return run()
     before = [positions(used_by(function)) for function in functions]
     states = [BodyState(function) for function in functions]
     with noted_bodies() as recorded:
-        found = run()
+        result = run()
     for state in states:
         state.look(name, recorded[-len(functions) :])
     for each in before:
@@ -89,4 +89,4 @@ def looked_after(
                 RandomnessWarning,
             )
             break
-    return found
+    return result

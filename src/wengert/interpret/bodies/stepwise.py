@@ -81,9 +81,9 @@ def _taken(
 ) -> tuple[Any, Any]:
     """The carry after a step, and what else it returned."""
     for _ in range(TRIES if first else 1):
-        found, y = step(carry)
+        returned, y = step(carry)
         before, structure = tree.flatten(carry)
-        after = list(map(_array, tree.leaves(tree.arrays(found))))
+        after = list(map(_array, tree.leaves(tree.arrays(returned))))
         wanted = settle([x.dtype for x in after])
         if not first or wanted == [x.dtype for x in before]:
             break

@@ -138,10 +138,10 @@ def _origin(x: Value) -> _Origin | None:
     level, number = place
     if number not in level.origins:
         level.origins[number] = _walked(place)
-    found = level.origins[number]
-    if found is None:
+    origin = level.origins[number]
+    if origin is None:
         return None
-    level, number = found
+    level, number = origin
     told = number in level.told or id(level.array_of(number)) in _arrays_told()
     return _Origin(level, number, told)
 
@@ -150,7 +150,7 @@ def _walked(begin: _Node) -> _Node | None:
     """The first node on some way back that is float64 and has no operand that is; None if one way
     ends at an argument, or on purpose.
     """
-    found = None
+    origin = None
     pending: list[_Node | None] = [begin]
     seen = set()
     while pending:
@@ -163,8 +163,8 @@ def _walked(begin: _Node) -> _Node | None:
         level, number = place
         node = level.graph.nodes[number]
         if number in level.origins:  # known from an earlier meeting
-            found = level.origins[number]
-            if found is None:
+            origin = level.origins[number]
+            if origin is None:
                 return None
         elif node.op is table.input:
             outer = level.stands_for.get(number)
@@ -173,14 +173,14 @@ def _walked(begin: _Node) -> _Node | None:
             if type(outer) is Tensor:
                 pending.append(place_of(outer))
             else:
-                found = place
+                origin = place
         elif _was_asked_for(level, number):
             return None
         else:
             wide = list(_wide_operands(level, number))
             pending += [(level, each) for each in wide]
-            found = found if wide else place
-    return found
+            origin = origin if wide else place
+    return origin
 
 
 def _is_drawn(x: Value) -> bool:
@@ -191,7 +191,7 @@ def _is_drawn(x: Value) -> bool:
     if place is None or x.dtype != float32:
         return False
     level, number = place
-    found, pending, seen = False, [number], set()
+    drawn, pending, seen = False, [number], set()
     while pending:
         number = pending.pop()
         node = level.graph.nodes[number]
@@ -199,16 +199,16 @@ def _is_drawn(x: Value) -> bool:
             continue
         seen.add(number)
         if node.op is table.random_bits:
-            found = True
+            drawn = True
         elif node.op is table.input or (not node.operands and not _is_scalar(node.type)):
             return False
         else:
             pending += [each for each in node.operands if each is not None]
-    return found
+    return drawn
 
 
-def _is_scalar(found: Type) -> bool:
-    return isinstance(found, ArrayType) and not found.shape
+def _is_scalar(t: Type) -> bool:
+    return isinstance(t, ArrayType) and not t.shape
 
 
 def _arrays_told() -> dict[int, Value]:
@@ -238,8 +238,8 @@ def _wide_operands(level: Trace, number: int) -> Iterator[int]:
     for each in level.graph.nodes[number].operands:
         if each is None or each in level.implicit or _is_weak(level, each):
             continue
-        found = level.graph.nodes[each].type
-        if isinstance(found, tuple) or found.dtype == float64:
+        t = level.graph.nodes[each].type
+        if isinstance(t, tuple) or t.dtype == float64:
             yield each
 
 

@@ -39,13 +39,13 @@ def scan_of_each(call: BatchedCall) -> Any:
     consts, count, inputs = call.params["consts"], call.params["carry"], len(body.inputs)
     if any(call.batched[inputs:]):
         return _scan_of_different_lengths(call)
-    found, flags = carried(body, call, consts, count, call.batched[:inputs])
+    recorded, flags = carried(body, call, consts, count, call.batched[:inputs])
     begin = _begun(call, consts, flags)
     xs = zip(begin[count:], flags[consts + count :], strict=True)
     rows = [swapped(x) if b else x for x, b in xs]
     given = [*call.operands[:consts], *begin[:count], *rows, *call.operands[inputs:]]
-    out = call.again(given, body=found.graph)
-    return _scanned(out, count, found)
+    out = call.again(given, body=recorded.graph)
+    return _scanned(out, count, recorded)
 
 
 def _scanned(out: Sequence[Value], count: int, body: BatchedBody) -> tuple[Any, ...]:
@@ -95,15 +95,17 @@ def while_of_each(call: BatchedCall) -> Any:
     """One loop for all examples; where their conditions differ, it runs until the last is done."""
     test, body = call.params["test"], call.params["body"]
     consts, count = call.params["consts"], call.params["carry"]
-    found, flags = carried(body, call, consts, count, call.batched)
+    recorded, flags = carried(body, call, consts, count, call.batched)
     asked = batched_body(test, call.size, flags)
     if asked.batched[0]:
         return _while_any(call, (*flags[:consts], *[True] * count))
     begin = _begun(call, consts, flags)
-    out = call.again([*call.operands[:consts], *begin], test=asked.graph, body=found.graph)
-    stacks = [swapped(x) if b else x for x, b in zip(out[count + 1 :], found.batched, strict=False)]
+    out = call.again([*call.operands[:consts], *begin], test=asked.graph, body=recorded.graph)
+    stacks = [
+        swapped(x) if b else x for x, b in zip(out[count + 1 :], recorded.batched, strict=False)
+    ]
     steps = out[count : count + 1]
-    batched = (*found.batched, *[False] * len(steps), *(found.batched if stacks else ()))
+    batched = (*recorded.batched, *[False] * len(steps), *(recorded.batched if stacks else ()))
     return marked([*out[:count], *steps, *stacks], batched)
 
 

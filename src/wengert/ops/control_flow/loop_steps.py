@@ -51,14 +51,14 @@ def adjoint_step(p: LoopParts, want: Sequence[bool], used: bool) -> Graph:
     def run(*values: Value) -> Sequence[Value]:
         consts, g_carry, g_consts, carry, x, g_y, g_saved = split(values, groups)
         _, pullback = vjp_flat(lambda *xs: replay(body, xs), [*consts, *carry, *x])
-        found = pullback([*spread(g_carry, p.carry_types), *spread(g_y, p.y_types)])
-        found_consts, found_carry, found_x = p.operands(found)
-        summed = [c for c, w in zip(found_consts, want, strict=True) if w]
-        g_before = filled(found_carry, p.carry_types)
+        gradients = pullback([*spread(g_carry, p.carry_types), *spread(g_y, p.y_types)])
+        to_consts, to_carry, to_x = p.operands(gradients)
+        summed = [c for c, w in zip(to_consts, want, strict=True) if w]
+        g_before = filled(to_carry, p.carry_types)
         return [
             *([a + b for a, b in zip(g_before, g_saved, strict=True)] if used else g_before),
             *(a if b is None else a + b for a, b in zip(g_consts, summed, strict=True)),
-            *filled(found_x, p.x_types),
+            *filled(to_x, p.x_types),
         ]
 
     return record(run, groups)

@@ -108,8 +108,8 @@ def _sizes(body: Graph, operands: Sequence[Any], whole: int) -> dict[str, Size]:
     """The numbers behind the Dims of a body, from its operands: xs come with an axis in front."""
     sizes: dict[str, Size] = {}
     if body.has_dims:
-        for i, (found, x) in enumerate(zip(body.input_types(), operands, strict=True)):
-            solve(found.shape, x.shape if i < whole else x.shape[1:], sizes)
+        for i, (t, x) in enumerate(zip(body.input_types(), operands, strict=True)):
+            solve(t.shape, x.shape if i < whole else x.shape[1:], sizes)
     return sizes
 
 
@@ -154,7 +154,7 @@ def _scan_vjp(
     g_consts = [zeros(t) for t, w in zip(p.const_types, want, strict=True) if w]
     per_step = [*saved, *xs, *filled(g_ys, stacked(p.length, p.y_types))]
     per_step += filled(g_saved, stacked(p.length, p.carry_types)) if used else []
-    found = scan.rebind(
+    gradients = scan.rebind(
         [*consts, *g_carry, *g_consts, *per_step, *_counted(p.body, operands)[1]],
         {
             "body": body,
@@ -166,10 +166,10 @@ def _scan_vjp(
         },
     )
     end = len(g_carry) + len(g_consts)
-    gx = spread(found[end:], p.x_types)
+    gx = spread(gradients[end:], p.x_types)
     return [
-        *scatter(found[len(g_carry) : end], want),
-        *spread(found[: len(g_carry)], p.carry_types),
+        *scatter(gradients[len(g_carry) : end], want),
+        *spread(gradients[: len(g_carry)], p.carry_types),
         *gx,
         *(None for _ in _counted(p.body, operands)[1]),
     ]
@@ -184,7 +184,7 @@ def _scan_jvp(
     d_consts, d_init, d_xs = p.operands(tangents)
     d_carry = filled(d_init, p.carry_types)
     body = derive(p.body, ("scan_jvp", params["save"]), lambda: tangent_step(p, params["save"]))
-    found = scan.rebind(
+    results = scan.rebind(
         [
             *[*consts, *filled(d_consts, p.const_types)],
             *[*init, *d_carry],
@@ -200,9 +200,11 @@ def _scan_jvp(
         },
     )
     end = p.carry + len(d_carry)
-    d_y, d_saved = split(found[end:], [floats(p.y_types), found[end + len(floats(p.y_types)) :]])
+    d_y, d_saved = split(
+        results[end:], [floats(p.y_types), results[end + len(floats(p.y_types)) :]]
+    )
     return [
-        *spread(found[p.carry : end], p.carry_types),
+        *spread(results[p.carry : end], p.carry_types),
         *spread(d_y, p.y_types),
         *(spread(d_saved, p.carry_types) if params["save"] else []),
     ]
@@ -272,7 +274,7 @@ def _scanned(
             step, tree.arrays(init), xs, times, settle, partial(require_carry, "scan")
         )
         return tree.unflatten(structure, apart(tree.leaves(last), [*carry, *rows])), ys
-    for _ in range(4):  # a Python number takes the dtype that what it meets gives it
+    for _ in range(4):  # a Python number takes its dtype from what it meets
         types = [type_of(x) for x in carry]
         known = [None if w else x for x, w in zip(carry, weak, strict=True)]
         body, returned, captured = close(
@@ -286,7 +288,7 @@ def _scanned(
         if wanted == [x.dtype for x in carry]:
             break
         carry = [x if x.dtype == d else op.astype(x, d) for x, d in zip(carry, wanted, strict=True)]
-    found = scan.rebind(
+    results = scan.rebind(
         [*captured, *carry, *rows],
         {
             "body": body,
@@ -298,7 +300,7 @@ def _scanned(
         },
     )
     # The user's own tree: (carry, outputs).
-    return tree.unflatten(returned, found[: len(body.returns)])  # type: ignore[no-any-return]
+    return tree.unflatten(returned, results[: len(body.returns)])  # type: ignore[no-any-return]
 
 
 def _stepped(xs: Any) -> Any:

@@ -132,7 +132,7 @@ def _while_vjp(
     g_consts = [zeros(t) for t, w in zip(p.const_types, want, strict=True) if w]
     limit = params["max_steps"]
     per_step = [*saved, *(filled(g_saved, stacked(limit, p.carry_types)) if used else [])]
-    found = op.scan.rebind(
+    gradients = op.scan.rebind(
         [*consts, *g_carry, *g_consts, *per_step, steps],
         {
             "body": body,
@@ -143,8 +143,8 @@ def _while_vjp(
             "save": False,
         },
     )
-    found_carry, found_consts = found[: len(g_carry)], found[len(g_carry) :]
-    return [*scatter(found_consts, want), *spread(found_carry, p.carry_types)]
+    to_carry, to_consts = gradients[: len(g_carry)], gradients[len(g_carry) :]
+    return [*scatter(to_consts, want), *spread(to_carry, p.carry_types)]
 
 
 def _while_jvp(
@@ -157,7 +157,7 @@ def _while_jvp(
     d_carry = filled(d_init, p.carry_types)
     groups = [p.const_types, floats(p.const_types), p.carry_types, floats(p.carry_types)]
     test = params["test"]
-    found = while_loop.rebind(
+    results = while_loop.rebind(
         [*consts, *filled(d_consts, p.const_types), *init, *d_carry],
         params
         | {
@@ -167,11 +167,11 @@ def _while_jvp(
             "carry": p.carry + len(d_carry),
         },
     )
-    d_last = spread(found[p.carry : p.carry + len(d_carry)], p.carry_types)
+    d_last = spread(results[p.carry : p.carry + len(d_carry)], p.carry_types)
     if not params["save"]:
         return d_last
     begin = p.carry + len(d_carry) + 1 + p.carry
-    return [*d_last, None, *spread(found[begin:], p.carry_types)]
+    return [*d_last, None, *spread(results[begin:], p.carry_types)]
 
 
 def _primal_test(test: Graph, groups: Sequence[Sequence[ArrayType]]) -> Graph:
@@ -241,14 +241,14 @@ def _looped(
             raise
     ask = asking.body(lambda carry, _: cond(carry), indexed=True)
     go = stepping.body(lambda carry, _: body(carry), indexed=True)
-    found = _repeated(
+    last = _repeated(
         lambda pair, _: ask(pair[0], (None, pair[1])),
         lambda pair, _: (go(pair[0], (None, pair[1])), pair[1] + 1),
         (init, np.asarray(0)),
         limit,
     )
     stepping.leave_behind()
-    return found[0]
+    return last[0]
 
 
 def _repeated(
@@ -280,7 +280,7 @@ def _repeated(
             test, step, tree.arrays(init), settle, require, lambda n: require_below(n, limit)
         )
     both = tree.flatten((tree.arrays(init),))[1]
-    for _ in range(4):  # a Python number takes the dtype that what it meets gives it
+    for _ in range(4):  # a Python number takes its dtype from what it meets
         types = [type_of(x) for x in carry]
         # The condition first, as when it runs.
         asked, _, used_too = close("while_loop", test, both, types, whole=True)
@@ -298,7 +298,7 @@ def _repeated(
     except ShapeError as error:
         raise at_line(error, user_line()) from None
     captured = list({id(x): x for x in (*used_too, *used)}.values())
-    found = while_loop.rebind(
+    results = while_loop.rebind(
         [*captured, *carry],
         {
             "test": with_captured(asked, used_too, captured),
@@ -309,7 +309,7 @@ def _repeated(
             "save": False,
         },
     )
-    return tree.unflatten(structure, found)
+    return tree.unflatten(structure, results)
 
 
 def _test_of(cond: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:

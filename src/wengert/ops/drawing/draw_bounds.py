@@ -101,8 +101,8 @@ def between(name: str, unit: Any, low: Any, high: Any) -> Any:
     low, high = (op.add(x, 0) if isinstance(x, Dim) else op.asarray(x) for x in (low, high))
     _require_within(name, unit.shape, [low, high])
     width, begin, end = (op.astype(x, unit.dtype) for x in (op.subtract(high, low), low, high))
-    found = op.minimum(unit * width + begin, op.nextafter(end, begin))  # against rounding up
-    return op.where(op.logical_and(op.less(low, high), op.isfinite(width)), found, math.nan)
+    moved = op.minimum(unit * width + begin, op.nextafter(end, begin))  # against rounding up
+    return op.where(op.logical_and(op.less(low, high), op.isfinite(width)), moved, math.nan)
 
 
 def _require_within(name: str, shape: Shape, bounds: list[Any]) -> None:

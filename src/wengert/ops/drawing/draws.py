@@ -30,8 +30,8 @@ def _open_unit(key: Any, shape: Any, dtype: Any) -> Any:
     """Numbers between 0 and 1, neither of which occurs; small ones keep all their bits."""
     words = words_for(dtype)
     scale = 2.0 ** (-8 * words.itemsize)
-    found = op.astype(op.random_bits(key, shape, words), dtype) * scale + scale / 2
-    return op.minimum(found, 1 - float(np.finfo(dtype).epsneg))
+    unit = op.astype(op.random_bits(key, shape, words), dtype) * scale + scale / 2
+    return op.minimum(unit, 1 - float(np.finfo(dtype).epsneg))
 
 
 def _full_shape(name: str, shape: Any, *parameters: Any) -> Shape:
@@ -173,12 +173,12 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
     True
     """
     require_positive("loggamma", a=a)
-    found = draw_dtype("loggamma", dtype, a)
+    wanted = draw_dtype("loggamma", dtype, a)
     a = _parameter(a, dtypes.float64)
     full = _full_shape("loggamma", shape, a)
     # In float64 for every dtype: the tails are as long as a quantile of 53 bits makes them.
     quantile = _open_unit(key, full, dtypes.float64)
-    return op.astype(op.log_gammaincinv(op.broadcast_to(a, full), quantile), found)
+    return op.astype(op.log_gammaincinv(op.broadcast_to(a, full), quantile), wanted)
 
 
 @function(space="random")
@@ -207,13 +207,13 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
     """
     require_positive("beta", a=a)
     require_positive("beta", b=b)
-    found = draw_dtype("beta", dtype, a, b)
+    wanted = draw_dtype("beta", dtype, a, b)
     a, b = _parameter(a, dtypes.float64), _parameter(b, dtypes.float64)
     full = _full_shape("beta", shape, a, b)
     first, second = (
         loggamma(op.fold_in(key, i), x, full, dtypes.float64) for i, x in enumerate((a, b))
     )
-    return op.astype(op.sigmoid(first - second), found)
+    return op.astype(op.sigmoid(first - second), wanted)
 
 
 @function(space="random")
@@ -225,14 +225,14 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any
     >>> wg.random.dirichlet(wg.random.key(0), np.ones(3), (2,)).sum(axis=1)
     array([1., 1.])
     """
-    found = draw_dtype("dirichlet", dtype, alpha)
+    wanted = draw_dtype("dirichlet", dtype, alpha)
     alpha = _parameter(alpha, dtypes.float64)
     if not alpha.shape:
         error = ShapeError("dirichlet: given one number as alpha; a vector is needed. Pass one.")
         raise located(error, [alpha])
     full = (*_full_shape("dirichlet", shape, alpha[..., 0]), alpha.shape[-1])
     logarithms = loggamma(key, alpha, full, dtypes.float64)
-    return op.astype(op.softmax(logarithms, axis=-1), found)
+    return op.astype(op.softmax(logarithms, axis=-1), wanted)
 
 
 @function(space="random")
@@ -249,11 +249,11 @@ def poisson(key: Any, rate: Any, shape: Any = None, dtype: Any = np.int64) -> An
         raise ValueError(
             f"poisson: rate={rate} was given; it must lie between 0 and 1e15. Choose another."
         )
-    found = dtypes.canonical("poisson", dtype)
+    wanted = dtypes.canonical("poisson", dtype)
     rate = _parameter(rate, dtypes.float64)
     full = _full_shape("poisson", shape, rate)
     quantile = _open_unit(key, full, dtypes.float64)
-    return op.astype(op.poisson_quantile(op.broadcast_to(rate, full), quantile), found)
+    return op.astype(op.poisson_quantile(op.broadcast_to(rate, full), quantile), wanted)
 
 
 @function(space="random")
@@ -271,7 +271,7 @@ def truncated_normal(key: Any, low: Any, high: Any, shape: Any = None, dtype: An
             f"truncated_normal: low={low} and high={high} were given; low must be less than high. "
             "Exchange or change them."
         )
-    found = draw_dtype("truncated_normal", dtype, low, high)
+    wanted = draw_dtype("truncated_normal", dtype, low, high)
     low, high = _parameter(low, dtypes.float64), _parameter(high, dtypes.float64)
     full = _full_shape("truncated_normal", shape, low, high)
     share = _open_unit(key, full, dtypes.float64)
@@ -280,7 +280,7 @@ def truncated_normal(key: Any, low: Any, high: Any, shape: Any = None, dtype: An
     first, last = op.where(right, -high, low), op.where(right, -low, high)
     below, above = op.ndtr(first), op.ndtr(last)
     inside = op.clip(op.ndtri(below + share * (above - below)), first, last)
-    return op.astype(op.where(right, -inside, inside), found)
+    return op.astype(op.where(right, -inside, inside), wanted)
 
 
 @function(space="random")

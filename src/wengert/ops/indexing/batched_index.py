@@ -36,12 +36,12 @@ def gather_of_each(call: BatchedCall) -> Any:
     if not any(call.batched[1:]):
         return call.again([x, *indices], axis=axis + 1)
     if not call.batched[0]:
-        found = call.again([x, *indices])  # the examples are the first axis of the indices
-        return op.permute_dims(found, (axis, *(a for a in range(found.ndim) if a != axis)))
+        picked = call.again([x, *indices])  # the examples are the first axis of the indices
+        return op.permute_dims(picked, (axis, *(a for a in range(picked.ndim) if a != axis)))
     # Indexed axes go in front of the others of an example, beside its number.
     rows = op.permute_dims(x, _moved_forward(len(x.shape), axis + 1, len(indices)))
-    found = call.again([rows, positions(call.size, rank + 1), *indices], axis=0)
-    return op.permute_dims(found, _back(_moved_forward(len(found.shape), axis + 1, rank)))
+    picked = call.again([rows, positions(call.size, rank + 1), *indices], axis=0)
+    return op.permute_dims(picked, _back(_moved_forward(len(picked.shape), axis + 1, rank)))
 
 
 def scatter_of_each(call: BatchedCall) -> Any:
@@ -53,9 +53,9 @@ def scatter_of_each(call: BatchedCall) -> Any:
         return call.again([updates, *indices], shape=whole, axis=axis + 1)
     order = _moved_forward(len(whole), axis + 1, len(indices))
     rows = op.permute_dims(updates, _moved_forward(len(updates.shape), axis + 1, rank))
-    found = call.again(
+    added = call.again(
         [rows, positions(call.size, rank + 1), *indices],
         shape=tuple(whole[a] for a in order),
         axis=0,
     )
-    return op.permute_dims(found, _back(order))
+    return op.permute_dims(added, _back(order))

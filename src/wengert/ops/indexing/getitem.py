@@ -27,14 +27,14 @@ from wengert.errors import ShapeError, TraceError
 def _slices(name: str, shape: Any, start: Any, size: Any, step: Any) -> tuple[slice, ...]:
     """The same as NumPy's slices, where they fit into the shape."""
     _require_inside(name, shape, start, size, step)
-    found = []
+    slices = []
     for first, count, stride in zip(start, size, step, strict=True):
         stop = first + count * stride
         if count == 0:
-            found.append(slice(0, 0))
+            slices.append(slice(0, 0))
         else:
-            found.append(slice(first, None if stop < 0 else stop, stride))
-    return tuple(found)
+            slices.append(slice(first, None if stop < 0 else stop, stride))
+    return tuple(slices)
 
 
 def _require_inside(name: str, shape: Shape, start: Shape, size: Shape, step: Shape) -> None:
@@ -272,9 +272,9 @@ def _array(part: Any) -> Any:
     if isinstance(part, np.generic | list | tuple):
         if isinstance(part, list | tuple) and holds_tensor(part):
             return _array(op.array(part))
-        found = np.asarray(part)
+        indices = np.asarray(part)
         # A list of no elements has no dtype of its own, however deep.
-        return found.astype(np.intp) if isinstance(part, list) and not found.size else found
+        return indices.astype(np.intp) if isinstance(part, list) and not indices.size else indices
     # A Series of pandas, say, counts by position, as operands do.
     if hasattr(type(part), "__array__") and type(part) is not Number:
         return np.asarray(part)
@@ -282,7 +282,7 @@ def _array(part: Any) -> Any:
 
 
 def _consumed(part: Any) -> int:
-    """How many axes of x a part speaks about."""
+    """How many axes of x a part refers to."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
     if isinstance(part, np.ndarray) and part.dtype == np.bool_:
@@ -378,7 +378,7 @@ def _span(size: Size, part: slice) -> tuple[Size, Size, Size]:
 
 
 def _bound(size: Size, bound: Any, default: Size) -> Size:
-    """An end of a slice of an axis of run-time size, where it can be said without the number."""
+    """An end of a slice of an axis of run-time size, where it is known without the number."""
     if bound is None:
         return default
     if isinstance(bound, Dim):

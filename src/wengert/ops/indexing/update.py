@@ -1,5 +1,5 @@
-"""Arrays that are others at chosen positions: x.at[key].set(v) and its siblings. Nothing is changed
-in place.
+"""Arrays with other values at chosen positions: x.at[key].set(v) and its siblings. Nothing is
+changed in place.
 
 A key is read as `x[key]` reads it. Slices and single positions are written back with `place`. For
 integer arrays the rows they choose come first, and updates are rows at positions among them; of
@@ -107,21 +107,21 @@ def _together(
     if isinstance(indices, np.ndarray) and len(np.unique(indices)) == len(indices):
         return _at_last(x, indices, updates)
     order = op.argsort(indices)
-    places, found = (op.gather([each, order], axis=0) for each in (indices, updates))
+    places, totals = (op.gather([each, order], axis=0) for each in (indices, updates))
     distance = 1
     while distance < int(indices.shape[0]):
-        same = _spread(op.equal(places[distance:], places[:-distance]), found)
-        both = combine(found[:-distance], found[distance:])
-        found = op.concat([found[:distance], op.where(same, both, found[distance:])])
+        same = _spread(op.equal(places[distance:], places[:-distance]), totals)
+        both = combine(totals[:-distance], totals[distance:])
+        totals = op.concat([totals[:distance], op.where(same, both, totals[distance:])])
         distance *= 2
-    return _at_last(x, places, found)
+    return _at_last(x, places, totals)
 
 
 def _extreme(combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
     def body(x: Any, indices: Any, updates: Any) -> Any:
         x, updates = (op.astype(each, promote(x, updates)) for each in (x, updates))
-        touched, found = _together(x, indices, updates, combine)
-        return op.where(touched, combine(x, found), x)
+        touched, totals = _together(x, indices, updates, combine)
+        return op.where(touched, combine(x, totals), x)
 
     return body
 
@@ -143,11 +143,11 @@ def _extreme_vjp(g: Any, out: Any, x: Any, indices: Any, updates: Any) -> Any:
 def _extreme_jvp(d: Any, out: Any, x: Any, indices: Any, updates: Any) -> Any:
     dx, _, du = d
     ours, theirs = _shares(out, x, indices, updates)
-    found = None if dx is None else op.pull(dx, ours)
+    own = None if dx is None else op.pull(dx, ours)
     if du is None:
-        return found
+        return own
     moved = op.scatter([op.pull(du, theirs), indices], shape=tuple(x.shape), axis=0)
-    return moved if found is None else found + moved
+    return moved if own is None else own + moved
 
 
 def _extreme_of_arrays(ufunc: np.ufunc) -> Callable[[Any, Any, Any], Any]:
@@ -211,8 +211,8 @@ def smallest_at(x: Any, indices: Any, updates: Any, /) -> Any:
 
 
 def _set_rows(x: Any, indices: Any, updates: Any) -> Any:
-    touched, found = _at_last(x, indices, updates)
-    return op.where(touched, found, x)
+    touched, values = _at_last(x, indices, updates)
+    return op.where(touched, values, x)
 
 
 def _add_rows(x: Any, indices: Any, updates: Any) -> Any:
@@ -222,8 +222,8 @@ def _add_rows(x: Any, indices: Any, updates: Any) -> Any:
 
 
 def _multiply_rows(x: Any, indices: Any, updates: Any) -> Any:
-    touched, found = _together(x, indices, updates, op.multiply)
-    return op.where(touched, x * found, x)
+    touched, products = _together(x, indices, updates, op.multiply)
+    return op.where(touched, x * products, x)
 
 
 # What each way does to elements, and to rows at positions that may be repeated.
@@ -257,17 +257,17 @@ def _updated(way: str, x: Any, key: Any, values: Any) -> Any:
 def _updates(name: str, x: Any, values: Any) -> Any:
     """Updates in the dtype of the array; a Python number takes it."""
     plain = isinstance(values, bool | int | float) and not isinstance(values, np.generic)
-    found = op.asarray(values)
+    given = op.asarray(values)
     whole = plain and isinstance(values, int) and x.dtype.kind in "iu"
-    if found.dtype == x.dtype:
-        return found
-    if not whole and not np.can_cast(found.dtype, x.dtype, "same_kind"):
+    if given.dtype == x.dtype:
+        return given
+    if not whole and not np.can_cast(given.dtype, x.dtype, "same_kind"):
         error = DTypeError(
-            f"{name}: given updates of dtype {found.dtype} for an array of {x.dtype}, which would "
+            f"{name}: given updates of dtype {given.dtype} for an array of {x.dtype}, which would "
             "lose what they say; they must be of its kind. Convert one of them with astype."
         )
         raise located(error, [x, values])
-    return op.astype(found, x.dtype)
+    return op.astype(given, x.dtype)
 
 
 def _broadcast(name: str, updates: Any, shape: Shape) -> Any:
@@ -329,13 +329,13 @@ def _rows_updated(
     if amount == 0:
         return part
     rows = op.reshape(op.permute_dims(part, (*axes, *others)), (count, *rest))
-    found = combine(
+    updated = combine(
         rows,
         op.reshape(places, (amount,)),
         op.reshape(op.permute_dims(updates, order), (amount, *rest)),
     )
     back = tuple(int(axis) for axis in np.argsort((*axes, *others)))
-    return op.permute_dims(op.reshape(found, (*sizes, *rest)), back)
+    return op.permute_dims(op.reshape(updated, (*sizes, *rest)), back)
 
 
 def _numbers(count: Size) -> Any:
@@ -343,7 +343,7 @@ def _numbers(count: Size) -> Any:
 
 
 def _written_back(x: Any, part: Any, entries: Sequence[KeyEntry]) -> Any:
-    """The array with another part where slices and single positions chose one."""
+    """The array with a new part in the place that slices and single positions chose."""
     spans = [entry.span for entry in entries if entry.span is not None]
     start, size, step = (tuple(each) for each in zip(*spans, strict=True)) if spans else ((),) * 3
     shape = tuple(x.shape)
@@ -358,7 +358,7 @@ def _written_back(x: Any, part: Any, entries: Sequence[KeyEntry]) -> Any:
 
 
 class Chosen:
-    """A part of an array, `x.at[key]`, and the arrays in which it is another."""
+    """A part of an array, `x.at[key]`, and the new arrays that have other values there."""
 
     __slots__ = ("_key", "_x")
 
@@ -391,15 +391,15 @@ class Chosen:
 
     def _with(self, way: str, values: Any) -> Any:
         try:
-            found = _updated(way, self._x, self._key, values)
-            if isinstance(found, np.ndarray) and (found is self._x or found.base is not None):
-                return np.array(found)  # apart from the array and the values
+            updated = _updated(way, self._x, self._key, values)
+            if isinstance(updated, np.ndarray) and (updated is self._x or updated.base is not None):
+                return np.array(updated)  # apart from the array and the values
             if type(self._x) is Tensor:
                 warn_if_dropped(
                     f"x.at[…].{way}(…): given a Tensor, which is never changed in place; the "
                     f"result is a new one, and nothing reads it. Write x = x.at[…].{way}(…)."
                 )
-            return found
+            return updated
         except Exception as error:
             told = located(error, [self._x, self._key, values])
             if told is error:

@@ -2,7 +2,7 @@
 
 A basis of them can be turned in many ways. Here one is fixed, by reflections that bring the columns
 onto the first axes, one after the other; the basis is where the reflections bring the other axes.
-A derivative is what cannot be turned away: the space moves, and the vectors in it do not turn.
+The derivative is that of the space: it moves, and the vectors in it do not turn.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ def _complement(x: Any) -> Any:
         mirror = np.where(bent, here + away, mirror).astype(x.dtype)
         rest = _reflected(rest, mirror)
         mirrors.append(mirror)
-    found = np.broadcast_to(np.eye(m, dtype=x.dtype)[:, n:], (*x.shape[:-2], m, m - n))
+    basis = np.broadcast_to(np.eye(m, dtype=x.dtype)[:, n:], (*x.shape[:-2], m, m - n))
     for mirror in reversed(mirrors):
-        found = _reflected(found, mirror)
-    return spoil(found * leading_signs(found)[..., None, :] + 0, spoilt, 2)
+        basis = _reflected(basis, mirror)
+    return spoil(basis * leading_signs(basis)[..., None, :] + 0, spoilt, 2)
 
 
 def _across(x: Any, y: Any) -> Any:

@@ -48,10 +48,10 @@ def _of_each(name: str, evaluate: Any) -> Any:
 
     def numpy(x: Any) -> Any:
         _determinant_type(name)(x)
-        found = evaluate(x)
+        values = evaluate(x)
         if not math.isnan(np.vdot(x, x)):
-            return found
-        return np.where(np.isnan(x).any(axis=(-2, -1)), x.dtype.type(np.nan), found)
+            return values
+        return np.where(np.isnan(x).any(axis=(-2, -1)), x.dtype.type(np.nan), values)
 
     return numpy
 

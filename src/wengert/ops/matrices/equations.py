@@ -81,15 +81,15 @@ def _within(diagonals: Any, below: int, above: int) -> Any:
 
 
 def _banded_solve(diagonals: Any, b: Any, below: int, above: int) -> Any:
-    found = _banded_type(diagonals, b, below, above)
-    shape: Any = found.shape
+    t = _banded_type(diagonals, b, below, above)
+    shape: Any = t.shape
     batch = shape[:-2]
     finite = np.isfinite(diagonals) | ~_within(diagonals, below, above)
     spoilt = ~finite.all(axis=(-2, -1), keepdims=True)
     identity = np.zeros(diagonals.shape[-2:], diagonals.dtype)
     identity[above] = 1
     given = np.broadcast_to(np.where(spoilt, identity, diagonals), (*batch, *diagonals.shape[-2:]))
-    x = np.array(np.broadcast_to(b, shape), found.dtype, order="C")
+    x = np.array(np.broadcast_to(b, shape), t.dtype, order="C")
     for place in np.ndindex(batch):
         _eliminated(given[place], x[place], below, above)
     return spoiling(x, spoilt if spoilt.any() else None)
@@ -148,8 +148,8 @@ def _banded_jvp(d: Any, out: Any, diagonals: Any, b: Any, below: int, above: int
 def _banded_flops(operands: Any, results: Any, params: dict[str, Any]) -> int:
     width, n = operands[0][-2:]
     systems = int(np.prod(results[0][:-2]))
-    found: int = systems * n * 2 * (params["below"] + 1) * (width + results[0][-1])
-    return found
+    flops: int = systems * n * 2 * (params["below"] + 1) * (width + results[0][-1])
+    return flops
 
 
 def _banded_each(call: BatchedCall) -> Any:
@@ -159,9 +159,9 @@ def _banded_each(call: BatchedCall) -> Any:
 
 def _diagonals(*shape: int, main: int) -> Exactly:
     """Well-conditioned banded matrices without any symmetry, and numbers outside of them."""
-    found = np.cos(np.arange(np.prod(shape))).reshape(shape)
-    found[..., main, :] += 3
-    return Exactly(found)
+    matrices = np.cos(np.arange(np.prod(shape))).reshape(shape)
+    matrices[..., main, :] += 3
+    return Exactly(matrices)
 
 
 @primitive(
@@ -210,8 +210,8 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any) -> Any:
     ab, b = op.asarray(ab), op.asarray(b)
     vector = len(b.shape) == 1
     columns = op.expand_dims(b, -1) if vector else b
-    found = op.banded_solve(ab, columns, below=below, above=above)
-    return op.squeeze(found, axis=-1) if vector else found
+    solution = op.banded_solve(ab, columns, below=below, above=above)
+    return op.squeeze(solution, axis=-1) if vector else solution
 
 
 # Sylvester's equation.
@@ -243,9 +243,9 @@ def _sylvester_params(a: Any, b: Any, q: Any) -> dict[str, Any]:
 
 
 def _sylvester_vjp(g: Any, out: Any, a: Any, b: Any, _q: Any) -> Any:
-    found = op.solve_sylvester(a.mT, b.mT, g)
-    ga, gb = -(found @ out.mT), -(out.mT @ found)
-    return unbroadcast(ga, a), unbroadcast(gb, b), unbroadcast(found, _q)
+    gq = op.solve_sylvester(a.mT, b.mT, g)
+    ga, gb = -(gq @ out.mT), -(out.mT @ gq)
+    return unbroadcast(ga, a), unbroadcast(gb, b), unbroadcast(gq, _q)
 
 
 def _sylvester_jvp(d: Any, out: Any, a: Any, b: Any, _q: Any) -> Any:
@@ -296,5 +296,5 @@ def solve_sylvester(a: Any, b: Any, q: Any, /) -> Any:
     batch = tuple(system.shape[:-4])
     system = op.reshape(system, (*batch, m * n, m * n))
     vectors = op.reshape(q, (*q.shape[:-2], m * n, 1))
-    found = op.solve(system, vectors)
-    return op.reshape(found, (*found.shape[:-2], m, n))
+    solution = op.solve(system, vectors)
+    return op.reshape(solution, (*solution.shape[:-2], m, n))

@@ -42,12 +42,12 @@ def spread(*shape: int) -> Exactly:
     return Exactly(x + 1.5 * np.diag(np.arange(1.0, 1 + max(shape[-2:])))[: shape[-2], : shape[-1]])
 
 
-def spoil(found: Any, spoilt: Any, axes: int) -> Any:
-    """A result with NaN for the matrices that `without_spoilt` found."""
+def spoil(result: Any, spoilt: Any, axes: int) -> Any:
+    """A result with NaN for the matrices that `without_spoilt` took out."""
     if spoilt is None:
-        return found
+        return result
     where = spoilt.reshape(spoilt.shape[:-2] + (1,) * axes)
-    return np.where(where, found.dtype.type(np.nan), found)
+    return np.where(where, result.dtype.type(np.nan), result)
 
 
 def symmetric_part(x: Any) -> Any:
@@ -203,7 +203,7 @@ def qr(x: Any, mode: str = "reduced") -> Any:
     return r if mode == "r" else QrResult(q, r)
 
 
-# Eigenvalues of symmetric matrices. `save` is whether vectors are found, too.
+# Eigenvalues of symmetric matrices. `save` is whether vectors are computed, too.
 
 
 def _eigh_type(x: Any, save: bool) -> tuple[ArrayType, ...]:
@@ -315,10 +315,10 @@ def _triangle_doubled(name: str, x: Any, uplo: str | None) -> Any:
 def eigh(x: Any, UPLO: str | None = None) -> EighResult:
     """Eigenvalues in ascending order, and vectors as columns, of symmetric matrices.
 
-    Both triangles are read: what is taken apart is the symmetric part (x + x.mT) / 2, or the
-    matrix that one triangle says where UPLO is 'L' or 'U'. Of each vector the first element that
-    is not small is positive. Where eigenvalues coincide, the derivative leaves their vectors where
-    they are in the space they share. A matrix with an element that is not finite gives NaN.
+    Both triangles are read: what is taken apart is the symmetric part (x + x.mT) / 2, or the matrix
+    that one triangle gives where UPLO is 'L' or 'U'. Of each vector the first element that is not
+    small is positive. Where eigenvalues coincide, the derivative leaves their vectors where they
+    are in the space they share. A matrix with an element that is not finite gives NaN.
 
     >>> w, v = wg.linalg.eigh(np.array([[2.0, 1.0], [1.0, 2.0]]))
     >>> w, np.round(v, 3)

@@ -99,13 +99,13 @@ def _solve(a: Any, b: Any) -> Any:
 
 def _solve_flops(operands: Any, results: Any, _params: dict[str, Any]) -> int:
     n = operands[0][-1]
-    found: int = 2 * math.prod(operands[0]) * n // 3 + 2 * n * math.prod(results[0])
-    return found
+    flops: int = 2 * math.prod(operands[0]) * n // 3 + 2 * n * math.prod(results[0])
+    return flops
 
 
 def _triangular_flops(operands: Any, results: Any, _params: dict[str, Any]) -> int:
-    found: int = operands[0][-1] * math.prod(results[0])
-    return found
+    flops: int = operands[0][-1] * math.prod(results[0])
+    return flops
 
 
 def _solve_vjp(g: Any, out: Any, a: Any, _b: Any) -> Any:
@@ -130,8 +130,8 @@ def _solve_each(call: BatchedCall) -> Any:
     b = _columns(b, vector)
     rank = max(call.rank(0), call.rank(1) + vector)
     a = call.raised(0, rank)
-    found = call.again([a, raised(b, rank) if call.batched[1] else b])
-    return _as_given(found, vector)
+    solution = call.again([a, raised(b, rank) if call.batched[1] else b])
+    return _as_given(solution, vector)
 
 
 @primitive(
@@ -181,12 +181,12 @@ def _substitute(a: Any, x: Any) -> None:
 
 
 def _triangular_solve(a: Any, b: Any, lower: bool, trans: bool) -> Any:
-    found = _system_type("triangular_solve", a, b)
+    t = _system_type("triangular_solve", a, b)
     if not np.diagonal(a, axis1=-2, axis2=-1).all():
         raise _singular("triangular_solve", "a triangle with 0 on its diagonal", a.shape)
     vector = b.ndim == 1
-    shape: Any = (*found.shape, 1) if vector else found.shape
-    x = np.array(np.broadcast_to(b[:, None] if vector else b, shape), found.dtype, order="C")
+    shape: Any = (*t.shape, 1) if vector else t.shape
+    x = np.array(np.broadcast_to(b[:, None] if vector else b, shape), t.dtype, order="C")
     if trans:
         a, lower = a.mT, not lower
     if lower:

@@ -225,8 +225,8 @@ def _least_squares_jvp(d: Any, out: Any, a: Any, b: Any, rtol: float) -> Any:
     if da is not None:
         rest = _columns(b, vector) - a @ x
         inside = da.mT @ (p.mT @ x)
-        found = p @ (p.mT @ (da.mT @ rest) - da @ x) + inside - p @ (a @ inside)
-        moved = found if moved is None else moved + found
+        by_a = p @ (p.mT @ (da.mT @ rest) - da @ x) + inside - p @ (a @ inside)
+        moved = by_a if moved is None else moved + by_a
     return _as_given(moved, vector)
 
 

@@ -37,7 +37,7 @@ def _slope(x: Any, out: Any, axes: tuple[int, ...], ord: float) -> Any:
     if abs(ord) == inf:
         best = op.equal(op.abs(x), norm)
         count = op.astype(op.sum(best, axis=axes, keepdims=True), x.dtype)
-        unknown = op.where(op.not_equal(norm, norm), math.nan, 0)  # then none of them is best
+        unknown = op.where(op.not_equal(norm, norm), math.nan, 0)  # then none is the largest
         return op.where(best, op.sign(x) / count, op.astype(unknown, x.dtype))
     vanishes = op.equal(norm, 0)
     part = x / op.where(vanishes, 1, norm)  # at most 1
@@ -157,8 +157,8 @@ def matrix_norm(x: Any, keepdims: bool = False, ord: Any = "fro") -> Any:
         )
     if ord in ("nuc", 2, -2):
         fold = op.sum if ord == "nuc" else op.max if ord == 2 else op.min
-        found = fold(op.svdvals(x), axis=-1)
-        return op.expand_dims(found, (-2, -1)) if keepdims else found
+        norms = fold(op.svdvals(x), axis=-1)
+        return op.expand_dims(norms, (-2, -1)) if keepdims else norms
     sums = op.sum(op.abs(x), axis=-2 if abs(ord) == 1 else -1, keepdims=True)
     return (op.max if ord > 0 else op.min)(sums, axis=(-2, -1), keepdims=keepdims)
 

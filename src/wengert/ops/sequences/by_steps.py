@@ -43,7 +43,7 @@ def jvp_by_steps(run: BySteps) -> Jvp:
     ) -> Sequence[Value]:
         graph = _graph(run, tuple(type_of(x) for x in operands))
         ds = filled(tangents, graph.input_types())
-        found: Sequence[Value] = op.region.rebind([*operands, *ds], {"body": tangent_of(graph)})
-        return found
+        d_outs: Sequence[Value] = op.region.rebind([*operands, *ds], {"body": tangent_of(graph)})
+        return d_outs
 
     return rule

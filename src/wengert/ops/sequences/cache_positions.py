@@ -13,7 +13,7 @@ from wengert.core.op_parts.samples import Integers, sample
 
 
 def _with_room(position: Any, room: Any) -> Any:
-    found = np.result_type(position, room)
+    dtype = np.result_type(position, room)
     position, room = np.broadcast_arrays(position, room)
     if not np.all(position < room):
         wrong = tuple(np.argwhere(position >= room)[0])
@@ -22,7 +22,7 @@ def _with_room(position: Any, room: Any) -> Any:
             f"{room[wrong]}; there must be room for all. Make one with more room: "
             "layer.cache(room, batch)."
         )
-    return position.astype(found)
+    return position.astype(dtype)
 
 
 @elementwise(
@@ -45,4 +45,4 @@ def _with_room(position: Any, room: Any) -> Any:
     ),
 )
 def position_with_room(position: Any, room: Any, /) -> None:
-    """A position in a cache of so many."""
+    """A position in a cache, which must be below its room."""

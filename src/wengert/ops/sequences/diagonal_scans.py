@@ -98,8 +98,8 @@ def _pullback_by_steps(*operands: Any) -> Sequence[Any]:
     u, *numbers, real, imag, gy, gr, gi = operands
     shape = tuple(real.shape)
     given = (u, *(op.broadcast_to(x, shape) for x in numbers), real, imag)
-    found = vjp_flat(scan_by_steps, given)[1]([gy, gr, gi])
-    return [op.zeros_like(x) if g is None else g for x, g in zip(given, found, strict=True)]
+    gradients = vjp_flat(scan_by_steps, given)[1]([gy, gr, gi])
+    return [op.zeros_like(x) if g is None else g for x, g in zip(given, gradients, strict=True)]
 
 
 def _scan_vjp(
@@ -108,8 +108,8 @@ def _scan_vjp(
     u, *_, real, imag = operands
     gs = filled(g, [type_of(x) for x in (u, real, imag)])
     gu, *numbers, gr, gi = diagonal_pullback.rebind([*operands, *gs], {})
-    found = (gu, *(op.sum(x, axis=0) for x in numbers), gr, gi)
-    return [x if want else None for x, want in zip(found, wanted, strict=True)]
+    gradients = (gu, *(op.sum(x, axis=0) for x in numbers), gr, gi)
+    return [x if want else None for x, want in zip(gradients, wanted, strict=True)]
 
 
 def _flops(each: int) -> Any:

@@ -1,8 +1,8 @@
 """One step of a recurrent layer, and the way back through it, written out.
 
-A cell takes what x and h add to its gates and the states before the step. It gives the states
-behind it, of which the first is the output, and what the way back needs besides: all else of the
-step that costs a product of matrices or a function to compute.
+A cell takes what x and h add to its gates and the states before the step. It gives the states after
+it, of which the first is the output, and what the way back needs besides: all else of the step that
+costs a product of matrices or a function to compute.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ def _loop_jvp(
     tangents: Sequence[Value], out: Any, operands: Sequence[Value], params: dict[str, Any]
 ) -> Sequence[Value]:
     run = _by_steps(params["kind"], params["save"])
-    found: Sequence[Value] = jvp_by_steps(run)(tangents, out, operands, {})
-    return found
+    d_outs: Sequence[Value] = jvp_by_steps(run)(tangents, out, operands, {})
+    return d_outs
 
 
 def _loop_vjp(
@@ -56,11 +56,11 @@ def _loop_vjp(
     shown = 1 + cell.states
     if any(each is not None for each in g[shown:]):  # what this rule has read is differentiated
         again = vjp_by_steps(_by_steps(params["kind"], True))
-        found: Sequence[Value] = again(g, out, operands, {}, wanted)
-        return found
+        gradients: Sequence[Value] = again(g, out, operands, {}, wanted)
+        return gradients
     g_hs, *g_last = filled(g[:shown], [type_of(x) for x in out[:shown]])
-    found = _backwards(cell, g_hs, g_last, out, operands)
-    return [x if want else None for x, want in zip(found, wanted, strict=True)]
+    gradients = _backwards(cell, g_hs, g_last, out, operands)
+    return [x if want else None for x, want in zip(gradients, wanted, strict=True)]
 
 
 def _backwards(
@@ -69,7 +69,7 @@ def _backwards(
     _, weight, _, *first = operands
     hs, kept = out[0], out[1 + cell.states :]
     after = [hs, *kept[: cell.states - 1]]
-    before = after  # of no times at all
+    before = after  # where there are no times
     if hs.shape[0] != 0:
         before = [
             op.concat([op.expand_dims(x, axis=0), rows[:-1]], axis=0)
@@ -84,8 +84,8 @@ def _backwards(
         back = back if direct[0] is None else back + direct[0]
         return (back, *direct[1:]), (to_x,) if to_h is to_x else (to_x, to_h)
 
-    g_first, found = op.scan(step, tuple(g_last), per_step, reverse=True)
-    to_x, to_h = found[0], found[-1]
+    g_first, stacked = op.scan(step, tuple(g_last), per_step, reverse=True)
+    to_x, to_h = stacked[0], stacked[-1]
     rows, inner = (op.reshape(x, (-1, x.shape[-1])) for x in (to_h, before[0]))
     g_weight = op.matmul(op.matrix_transpose(rows), inner)
     return [to_x, g_weight, op.sum(rows, axis=0), *g_first]
@@ -112,7 +112,7 @@ def _sample(kind: str, time: int, batch: tuple[int, ...]) -> Any:
     space="hidden",
 )
 def recurrent_loop(*operands: Any, kind: str, save: bool = False) -> Any:
-    """The loop of a recurrent layer, from time to time.
+    """The loop of a recurrent layer over time.
 
     Operands are what x adds to the gates at each time, (time, …, gates), weights and biases of h,
     and the first states. It gives the outputs of all times and the last states; with `save`, what

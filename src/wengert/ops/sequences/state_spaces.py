@@ -1,6 +1,6 @@
 """The loop of a selective scan and its way back as ops, each with a kernel of its own.
 
-What the kernels compute is said by scans over time, of which the other derivatives are made.
+Scans over time define what the kernels compute, and give the other derivatives.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _pullback_type(
     return tuple(ArrayType(shape, u.dtype) for shape in shapes)
 
 
-# In NumPy: all channels at once, time after time.
+# In NumPy: all channels at once, one time after the other.
 
 
 def _in_numpy(u: Any, delta: Any, A: Any, B: Any, C: Any, h0: Any) -> Any:
@@ -175,8 +175,8 @@ def _scan_vjp(
     gs = filled(g, [type_of(u), type_of(h0)])
     gu, gdelta, ga, gb, gc, gh0 = state_space_pullback.rebind([*operands, *gs], {})
     matrices = (op.swapaxes(op.sum(x, axis=2), 2, 3) for x in (gb, gc))
-    found = (gu, gdelta, op.sum(ga, axis=0), *matrices, gh0)
-    return [x if want else None for x, want in zip(found, wanted, strict=True)]
+    gradients = (gu, gdelta, op.sum(ga, axis=0), *matrices, gh0)
+    return [x if want else None for x, want in zip(gradients, wanted, strict=True)]
 
 
 def _flops(each: int) -> Any:

@@ -103,10 +103,10 @@ def _binomial_sum(densities: list[Any], slopes: list[Any]) -> Any:
 
 def _gamma_density_by_a(a: Any, x: Any, order: int) -> Any:
     slopes = [op.log(x) - op.digamma(a), *(-op.polygamma(k, a) for k in range(1, order))]
-    found = [op.gamma_density(a, x)]
+    derivatives = [op.gamma_density(a, x)]
     for _ in range(order):
-        found.append(_binomial_sum(found, slopes))
-    return found[-1]
+        derivatives.append(_binomial_sum(derivatives, slopes))
+    return derivatives[-1]
 
 
 _HIGHEST_ORDER = 16  # of a derivative by a or b: code grows with its square

@@ -70,7 +70,7 @@ def _canonical_times(_v: Any, _x: Any, times: Any) -> dict[str, int]:
 
 
 def _slope_by_x(out: Any, v: Any, x: Any, times: int) -> Any:
-    """Of I' = I[v + 1] + v/x · I[v], derived by v so often."""
+    """The derivative of I' = I[v + 1] + v/x · I[v] by v, of order `times`."""
     below = op.scaled_bessel(v, x) if times == 1 else op.ive_slope(v, x, times=times - 1)
     return op.ive_slope(v + 1, x, times=times) + (v * out + times * below) / x - out
 
@@ -91,7 +91,7 @@ def _slope_by_x(out: Any, v: Any, x: Any, times: int) -> Any:
     space="hidden",
 )
 def ive_slope(v: Any, x: Any, /, times: int = 1) -> None:
-    """The derivative of ive by the order, so many times; for orders and x from 0 on."""
+    """The derivative of ive by the order, taken `times` times; for orders and x from 0 on."""
 
 
 def _require_known(name: str, v: Any, x: Any) -> None:

@@ -137,8 +137,8 @@ def log_ndtr(x: Any, /) -> None:
 
 
 def _emit_ndtri(e: Any, p: Any) -> Any:
-    found = e.in_double(error_functions.erfc_inverse, e.add(p, p))
-    return e.sub(e.const(0), e.mul(e.const(math.sqrt(2)), found))
+    root = e.in_double(error_functions.erfc_inverse, e.add(p, p))
+    return e.sub(e.const(0), e.mul(e.const(math.sqrt(2)), root))
 
 
 @elementwise(

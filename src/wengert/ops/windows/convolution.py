@@ -30,7 +30,7 @@ LEADING = 3  # axes of x, w and y before those that windows move along
 
 
 def span(size: Size, step: Size) -> Size:
-    """How far it is from the first of so many elements to behind the last."""
+    """How many places `size` elements take that lie `step` apart."""
     return (size - 1) * step + 1
 
 
@@ -73,8 +73,8 @@ def _convolution_type(
             f"convolution: given shapes {x.shape} and {w.shape}; groups and channels of both must "
             "be equal. Reshape them."
         )
-    found = promote(x, w)
-    if not is_float(found):
+    dtype = promote(x, w)
+    if not is_float(dtype):
         raise DTypeError(
             f"convolution: given {x.dtype} and {w.dtype}; floats are needed. Convert them with "
             "astype."
@@ -87,7 +87,7 @@ def _convolution_type(
             f"{x.shape[LEADING:]} with padding {padding} and dilation {dilation}; at least one "
             "position is needed. Pad more, or make it smaller."
         )
-    return ArrayType((x.shape[0], w.shape[0], w.shape[1], *space), found)
+    return ArrayType((x.shape[0], w.shape[0], w.shape[1], *space), dtype)
 
 
 def _laid_out(x: Any, sizes: Shape, padding: Any, spread: Shape) -> Any:
@@ -111,34 +111,34 @@ def _convolution_of_arrays(
     x: Any, w: Any, stride: Shape, padding: Any, dilation: Shape, spread: Shape
 ) -> Any:
     """One product of matrices for each element of the window: w[…, k] with what it meets."""
-    found = _convolution_type(x, w, stride, padding, dilation, spread)
-    space, window = found.shape[LEADING:], w.shape[LEADING:]
+    out_type = _convolution_type(x, w, stride, padding, dilation, spread)
+    space, window = out_type.shape[LEADING:], w.shape[LEADING:]
     sizes = tuple(
         span(t, s) + span(k, d) - 1
         for t, s, k, d in zip(space, stride, window, dilation, strict=True)
     )
-    ready = _laid_out(x.astype(found.dtype, copy=False), sizes, padding, spread)
-    w = w.astype(found.dtype, copy=False)
+    ready = _laid_out(x.astype(out_type.dtype, copy=False), sizes, padding, spread)
+    w = w.astype(out_type.dtype, copy=False)
     batch, groups, channels = x.shape[:LEADING]
     positions = product(space)
     if product(window) > positions:
-        return _by_position(ready, w, found, stride, dilation)
-    out = np.zeros((batch, groups, w.shape[1], positions), found.dtype)
+        return _by_position(ready, w, out_type, stride, dilation)
+    out = np.zeros((batch, groups, w.shape[1], positions), out_type.dtype)
     for k in all_of(*map(range, window)):
         steps = zip(k, space, stride, dilation, strict=True)
         met = ready[(..., *(slice(i * d, i * d + span(t, s), s) for i, t, s, d in steps))]
         out += w[(..., *k)] @ met.reshape(batch, groups, channels, positions)
-    return out.reshape(found.shape)
+    return out.reshape(out_type.shape)
 
 
-def _by_position(ready: Any, w: Any, found: ArrayType, stride: Shape, dilation: Shape) -> Any:
+def _by_position(ready: Any, w: Any, out_type: ArrayType, stride: Shape, dilation: Shape) -> Any:
     """One product of matrices for each position of the window, which is the larger of the two."""
     groups, outs, channels = w.shape[:LEADING]
     window, batch = w.shape[LEADING:], ready.shape[0]
     inner = channels * product(window)
-    out = np.zeros(found.shape, found.dtype)
+    out = np.zeros(out_type.shape, out_type.dtype)
     flat = w.reshape(groups, outs, inner).swapaxes(1, 2)  # (groups, inner, out)
-    for t in all_of(*map(range, found.shape[LEADING:])):
+    for t in all_of(*map(range, out_type.shape[LEADING:])):
         steps = zip(t, window, stride, dilation, strict=True)
         met = ready[(..., *(slice(i * s, i * s + span(k, d), d) for i, k, s, d in steps))]
         rows = met.swapaxes(0, 1).reshape(groups, batch, inner)
@@ -249,7 +249,7 @@ def _of_window(
     for size, window, count, s, (before, _), d, step in sizes:
         after = (window - 1) * d + (count - 1) * s - (size - 1) * step - before
         pads.append((before, after))
-    found = op.convolution(
+    gw = op.convolution(
         _exchanged(x, (2, 1, 0)),  # (channels, groups, batch)
         _exchanged(g, (1, 2, 0)),  # (groups, out, batch)
         stride=dilation,
@@ -257,7 +257,7 @@ def _of_window(
         dilation=stride,
         spread=spread,
     )
-    return _exchanged(found, (1, 2, 0))
+    return _exchanged(gw, (1, 2, 0))
 
 
 def _flops(operands: Shapes, results: Shapes, _params: Params) -> int:

@@ -58,11 +58,11 @@ def _only_padding(size: Any, window: Any, stride: Any, pad: Any, dilation: Any) 
 def _positions_of_arrays(
     x: Any, window: Shape, stride: Shape, padding: Any, dilation: Shape
 ) -> Any:
-    """The element of each window after the other; a NaN stays, and of equals the first."""
-    found = _positions_type(x, window, stride, padding, dilation)
-    space, counts = x.shape[1:], found.shape[1:]
-    best = np.zeros(found.shape, x.dtype)
-    place = np.full(found.shape, -1, np.int64)
+    """One element of all windows after the other; a NaN stays, and of equals the first."""
+    out_type = _positions_type(x, window, stride, padding, dilation)
+    space, counts = x.shape[1:], out_type.shape[1:]
+    best = np.zeros(out_type.shape, x.dtype)
+    place = np.full(out_type.shape, -1, np.int64)
     for k in np.ndindex(*window):
         at, inside = np.zeros(counts, np.int64), np.ones(counts, bool)
         sizes = zip(k, space, counts, stride, padding, dilation, strict=True)
@@ -120,8 +120,8 @@ def _positions_in(x: Any, positions: Any, shape: Shape | None = None) -> Shape:
             "are int64, as many in each plane as are read or written. Pass those of "
             "largest_positions."
         )
-    found: Shape = positions.shape
-    return found
+    block: Shape = positions.shape
+    return block
 
 
 def _taps(results: Any, params: Any) -> int:
@@ -287,13 +287,13 @@ def _mean_of_blocks(x: Any, sizes: Shape) -> Any:
 
 def _share_of_elements(space: Shape, sizes: Shape, steps: Shape, pads: Any) -> Any:
     """For each window, by how much the mean of its elements exceeds the mean with zeros."""
-    found: Any = np.ones(())
+    shares: Any = np.ones(())
     for size, k, s, pad in zip(space, sizes, steps, pads, strict=True):
         count = window_count(int(size), k, s, pad, 1, 1)
         first = np.arange(int(count)) * s - pad[0]
         held = np.minimum(first + k, int(size)) - np.maximum(first, 0)
-        found = found[..., None] * (k / np.maximum(held, 1))
-    return found.tolist() if not found.shape else found
+        shares = shares[..., None] * (k / np.maximum(held, 1))
+    return shares.tolist() if not shares.shape else shares
 
 
 @function()

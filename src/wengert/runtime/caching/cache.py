@@ -1,8 +1,8 @@
 """The cache: machine code that outlives the process.
 
 Two levels. An object file is found by the text it was made from: when the package changes, most
-texts stay. A whole program is found by its graph, as it was traced, and its options: then nothing
-is passed, fused, written or compiled.
+texts stay. A whole program is found by its graph, as it was traced, and its options: then no pass
+runs, and nothing is fused, emitted or compiled.
 
 `WENGERT_CACHE=0` turns it off, `WENGERT_CACHE_DIR` moves it, `WENGERT_CACHE_BYTES` bounds it. What
 it does is told to the logger "wengert.cache".
@@ -94,7 +94,7 @@ _begun: dict[str, Beside[bytes]] = {}
 
 
 def begin_object(text: str) -> None:
-    """Have an object made beside other work, if it will be asked for."""
+    """Begin to make an object in another thread, as it will be asked for."""
     if text not in _begun:
         _begun[text] = Beside(lambda: _find_or_make(text))
 
@@ -113,12 +113,12 @@ def _find_or_make(text: str) -> bytes:
     key = object_key(text)
     name = name_of(OBJECT, key)
     try:
-        found = store.read(name, key)
+        kept = store.read(name, key)
     except Missed as why:
         log.debug("object %s: miss: %s", name, why)
     else:
         log.debug("object %s: hit", name)
-        return found
+        return kept
     made = make_object(text)
     later(lambda: store.write(name, key, made))
     return made
@@ -130,7 +130,7 @@ def _find_or_make(text: str) -> bytes:
 def recall(
     graph: Graph, options: Mapping[str, Any], make: Callable[[], Recipe]
 ) -> tuple[Recipe, str]:
-    """The recipe of a program, the one that is kept or a new one; and which, and why."""
+    """The recipe of a program, kept or new; and a text that says which, and why."""
     try:
         store = open_store()
         ops, key = program_keys(graph, options)
@@ -142,12 +142,12 @@ def recall(
         return make(), told
     name = name_of(PROGRAM, ops, key)
     try:
-        found = from_bytes(store.read(name, key))
+        kept = from_bytes(store.read(name, key))
     except (Missed, Unreadable) as why:
         told = f"miss: {_why(store, ops, key, str(why))}"
     else:
         log.debug("program %s: hit", name)
-        return found, "hit"
+        return kept, "hit"
     log.info("program %s: %s", name, told)
     made = make()
     later(lambda: _keep(store, name, key, made))
@@ -162,7 +162,7 @@ def _keep(store: Store, name: str, key: Key, recipe: Recipe) -> None:
 
 
 def _why(store: Store, ops: Key, key: Key, reason: str) -> str:
-    """Why there was no entry: what the program has other than the most similar one that is kept."""
+    """Why there was no entry: how the program differs from the most similar one that is kept."""
     if reason != "no entry":
         return reason
     others = list(islice(store.keys(name_of(PROGRAM, ops)), MANY))

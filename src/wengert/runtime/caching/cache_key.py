@@ -31,7 +31,7 @@ from wengert.runtime.caching.cache_store import Key
 COARSE = 2.0  # seconds that the clock of a file system may be behind
 MOST = 1 << 24  # bytes of constants in a program that is kept
 
-# Switches that decide nothing, or are among the options of every program as what they come to.
+# Switches that do not change code, or whose effect is among the options of every program.
 _OTHERWISE = (
     "WENGERT_CACHE",
     "WENGERT_EAGER",
@@ -55,14 +55,14 @@ def program_keys(graph: Graph, options: Mapping[str, Any]) -> tuple[Key, Key]:
     """The key of a program's ops alone, and that of the program. Raises `Unkeyed`."""
     parts = graph_parts(graph)
     key = {**parts, **options, **_surroundings()}
-    return {"ops": parts["ops"]}, json.loads(json.dumps(key))  # as it will be read
+    return {"ops": parts["ops"]}, json.loads(json.dumps(key))  # as it will be read back
 
 
 def graph_parts(graph: Graph) -> dict[str, str]:
     """What tells a graph from others. Raises `Unkeyed`."""
     used = {node.op for node in _nodes(graph)}
     if any(each.body is not None and not table.is_as_sealed(each) for each in used):
-        graph = expand(graph)  # what users composed is told by what it is composed of
+        graph = expand(graph)  # a composite of a user's is known by what it is composed of
         used = {node.op for node in _nodes(graph)}
     for each in used:
         if not table.is_as_sealed(each):
@@ -116,8 +116,8 @@ def _source_files(folder: str) -> Iterator[tuple[str, int, int, int]]:
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(".py"):
-                found = entry.stat()
-                yield entry.path, found.st_mtime_ns, found.st_size, found.st_ctime_ns
+                status = entry.stat()
+                yield entry.path, status.st_mtime_ns, status.st_size, status.st_ctime_ns
             elif entry.is_dir() and entry.name != "__pycache__":
                 yield from _source_files(entry.path)
 
@@ -140,11 +140,11 @@ class _Digest:
 
     def parts(self) -> dict[str, str]:
         texts = {"ops": self.ops, "types": self.types, "parameters": self.parameters}
-        found = {
+        digests = {
             name: hashlib.sha256("\n".join(lines).encode()).hexdigest()
             for name, lines in texts.items()
         }
-        return {**found, "constants": self.constants.hexdigest()}
+        return {**digests, "constants": self.constants.hexdigest()}
 
     def graph(self, graph: Graph) -> None:
         self.ops.append(f"graph {graph.inputs} {graph.returns}")
@@ -190,8 +190,8 @@ class _Digest:
         return f"{kind} {value.dtype.str} {value.shape}"
 
 
-def _type_text(found: Type) -> str:
-    if isinstance(found, tuple):
-        return f"({', '.join(map(_type_text, found))})"
-    sizes = ", ".join(str(n.terms) if isinstance(n, Dim) else str(n) for n in found.shape)
-    return f"{found.dtype.str}[{sizes}]"
+def _type_text(t: Type) -> str:
+    if isinstance(t, tuple):
+        return f"({', '.join(map(_type_text, t))})"
+    sizes = ", ".join(str(n.terms) if isinstance(n, Dim) else str(n) for n in t.shape)
+    return f"{t.dtype.str}[{sizes}]"

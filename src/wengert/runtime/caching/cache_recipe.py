@@ -1,8 +1,8 @@
 """Recipe: what calls need of a program, and the same as bytes to keep.
 
-Everything else (the kernels, the LLVM text, who failed where) is made again from the graph when
-somebody asks for it. Bytes are JSON and the raw bytes of arrays and object files behind it; reading
-them runs nothing, and makes objects of the few classes below only.
+Everything else (the kernels, the LLVM text, which node can fail where) is made again from the graph
+on demand. Bytes are JSON and the raw bytes of arrays and object files behind it; reading them runs
+nothing, and makes objects of the few classes below only.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ class Unreadable(Exception):
 
 
 def to_bytes(recipe: Recipe) -> bytes:
-    """The recipe as bytes; raises `Unkeepable` where it holds something else than plain data."""
+    """The recipe as bytes; raises `Unkeepable` where it holds anything but plain data."""
     blobs: list[bytes] = []
     text = json.dumps(_plain(recipe, blobs), separators=(",", ":")).encode()
     return b"".join((len(text).to_bytes(_LENGTH, "little"), text, *blobs))
 
 
 def from_bytes(body: bytes) -> Recipe:
-    """The recipe that bytes say; raises `Unreadable` where they say none."""
+    """The recipe that bytes hold; raises `Unreadable` where they hold none."""
     try:
         end = _LENGTH + int.from_bytes(body[:_LENGTH], "little")
-        found = _RecipeReader(body, end).value(json.loads(body[_LENGTH:end]))
+        recipe = _RecipeReader(body, end).value(json.loads(body[_LENGTH:end]))
     except Exception as error:  # whatever it is, it is no recipe, and the program is made anew
         raise Unreadable(f"{type(error).__name__} while reading it") from error
-    if not isinstance(found, Recipe):
+    if not isinstance(recipe, Recipe):
         raise Unreadable("it holds no recipe")
-    return found
+    return recipe
 
 
 def _plain(value: Any, blobs: list[bytes]) -> Any:
@@ -89,17 +89,17 @@ class _RecipeReader:
     def __init__(self, body: bytes, at: int) -> None:
         self.body, self.at = body, at
 
-    def value(self, found: Any) -> Any:
-        if isinstance(found, list):
-            return [self.value(each) for each in found]
-        if not isinstance(found, dict):
-            return found
-        ((kind, inside),) = found.items()
+    def value(self, encoded: Any) -> Any:
+        if isinstance(encoded, list):
+            return [self.value(each) for each in encoded]
+        if not isinstance(encoded, dict):
+            return encoded
+        ((kind, inside),) = encoded.items()
         if kind == "bytes":
             return self.blob(inside)
         if kind == "array":
             dtype, shape, size = inside
-            # A copy, which lies where arrays lie: aligned.
+            # A copy, as NumPy aligns the memory of new arrays.
             return np.frombuffer(self.blob(size), np.dtype(dtype)).reshape(shape).copy()
         if kind == "dict":
             return {self.value(k): self.value(v) for k, v in inside}

@@ -1,8 +1,9 @@
 """Store: entries of the cache as files in one folder, which is the user's alone.
 
-An entry is a line that begins with a magic word and says its key and the SHA-256 of its body, and
-the body. Whatever is not exactly so, or could have been written by somebody else, is refused: the
-caller makes it anew. Whatever goes wrong with the folder or the disk costs time, and nothing else.
+An entry is a line, which begins with a magic word and gives the key and the SHA-256 of the body,
+and then the body. Whatever is not exactly so, or could have been written by somebody else, is
+refused: the caller makes it anew. Whatever goes wrong with the folder or the disk costs time, and
+nothing else.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ Key: TypeAlias = Mapping[str, Any]  # says what an entry is for; plain JSON
 
 log = logging.getLogger("wengert.cache")
 
-MAGIC = b"wengert cache 1 "  # the number is that of this form of files
+MAGIC = b"wengert cache 1 "  # the number is the version of the file format
 LARGEST = 1 << 26  # bytes of an entry
 LONGEST_HEAD = 1 << 16  # bytes of its first line
 TOUCHED = 60.0  # seconds after which a used entry is marked as used again
@@ -58,7 +59,7 @@ def _head(key: Key, body: bytes) -> bytes:
 
 
 class Store:
-    """The entries in one folder, up to so many bytes."""
+    """The entries in one folder, up to a limit of bytes."""
 
     def __init__(self, folder: str, limit: int) -> None:
         self.folder, self.limit = folder, limit
@@ -90,26 +91,26 @@ class Store:
                 if entry.name.startswith(beginning):
                     with suppress(OSError, ValueError, RecursionError, Missed):
                         head = self._read_file(folder, entry.name, LONGEST_HEAD).partition(b"\n")[0]
-                        found = json.loads(head[head.index(b"{") :])
-                        if isinstance(found, dict):
-                            yield found
+                        key = json.loads(head[head.index(b"{") :])
+                        if isinstance(key, dict):
+                            yield key
 
     def _read_file(self, folder: int, name: str, most: int = LARGEST) -> bytes:
         """A file's first bytes, if it is the user's alone."""
         file = os.open(name, os.O_RDONLY | _OPEN, dir_fd=folder)
         try:
-            found = os.fstat(file)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
                 raise Missed("the entry is refused: it is no file")
-            if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 raise Missed("the entry is refused: others can write to it")
-            if found.st_size > LARGEST:
+            if status.st_size > LARGEST:
                 raise Missed(f"the entry is refused: it has more than {LARGEST} bytes")
             with suppress(OSError):
-                if time.time() - found.st_mtime > TOUCHED and most == LARGEST:
+                if time.time() - status.st_mtime > TOUCHED and most == LARGEST:
                     os.utime(file)  # used now: others are removed before it
             with open(file, "rb", closefd=False) as stream:
-                return stream.read(min(most, found.st_size))
+                return stream.read(min(most, status.st_size))
         finally:
             os.close(file)
 
@@ -153,19 +154,19 @@ class Store:
         """Where there are more bytes than the bound, remove what was not used for longest."""
         self._unseen = 0
         now, total = time.time(), 0
-        found: list[tuple[float, str, int]] = []
+        files: list[tuple[float, str, int]] = []
         with os.scandir(folder) as entries:
             for entry in entries:
                 with suppress(OSError):
                     known = entry.stat(follow_symlinks=False)
                     if not entry.name.startswith(TEMPORARY):
-                        found.append((known.st_mtime, entry.name, known.st_size))
+                        files.append((known.st_mtime, entry.name, known.st_size))
                         total += known.st_size
                     elif now - known.st_mtime > ABANDONED:
                         os.unlink(entry.name, dir_fd=folder)
         if total <= self.limit:
             return
-        for _, name, size in sorted(found):
+        for _, name, size in sorted(files):
             if total <= self.limit * KEPT:
                 break
             with suppress(OSError):
@@ -184,10 +185,10 @@ class Store:
                 os.mkdir(self.folder, 0o700)
         folder = os.open(self.folder, flags)
         try:
-            found = os.fstat(folder)
-            if found.st_uid != os.geteuid():
+            status = os.fstat(folder)
+            if status.st_uid != os.geteuid():
                 raise Unsafe(errno.EPERM, "it belongs to somebody else")
-            if found.st_mode & 0o077:
+            if status.st_mode & 0o077:
                 raise Unsafe(errno.EPERM, "others have access to it; run chmod 700 on it")
             yield folder
         finally:

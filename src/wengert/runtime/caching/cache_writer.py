@@ -1,4 +1,4 @@
-"""A thread that writes entries of the cache while the program they belong to runs already.
+"""A thread that writes entries of the cache while the program they belong to is already running.
 
 It ends when nothing is left to write; Python waits for it when it exits.
 """
@@ -28,8 +28,8 @@ class _CacheWriter:
         self.thread: threading.Thread | None = None
 
     def add(self, job: Job) -> None:
-        # Python waits for the writer, and must not wait for what a thread that it does not wait for
-        # finds to write.
+        # Python waits for the writer when it exits. It does not wait for daemon threads, so it must
+        # not wait for what one of them wants written.
         if threading.current_thread().daemon and not threading.main_thread().is_alive():
             log.info("not kept: Python is about to exit")
             return

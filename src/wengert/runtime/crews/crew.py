@@ -59,7 +59,7 @@ class Crew:
         members: int,
         programs: Sequence[CrewProgram],
         threads: int,
-        splits: bool,  # whether kernels are divided between workers, and not the members
+        splits: bool,  # whether workers share each kernel, instead of the members
         loop: CrewLoop | None = None,
     ) -> None:
         self._programs, self._threads, self.splits = programs, threads, splits

@@ -5,8 +5,8 @@ that member's arrays into frames of its own, and calls the program, or the loop 
 it (`native_runs_code.py`). No worker waits for another before all members are done, and the bits of
 a member do not depend on who took it.
 
-All that is known stands in `control`, 64-bit words: first those of a frame, for the pool takes it
-for one, then those of `HEAD`.
+All that it knows stands in `control`, 64-bit words: first those of a frame, because the pool treats
+it as one, then those of `HEAD`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def crew_text() -> str:
 
 
 def _define_crew(module: Module) -> None:
-    """void(control): all members, by the caller and whoever else comes.
+    """void(control): all members, by the caller and the workers that join.
 
     workers = 1
     if threads > 1: take the pool, which says how many workers there are

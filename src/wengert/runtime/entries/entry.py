@@ -38,7 +38,7 @@ def never(*_args: Any) -> Any:
 
 
 def begin() -> None:
-    """Have the machine code of entries made beside other work, if there is none yet."""
+    """Begin to make the machine code of entries in another thread, if there is none yet."""
     if objects.fits() and not _native.cache_info().currsize:
         begin_object(entry_text())
 
@@ -179,7 +179,8 @@ def callable_of(name: str, words: np.ndarray[Any, Any], used: tuple[Any, ...]) -
     function.
     """
     native, methods, make, _ = _native()
-    # Python keeps a module for the function, whatever that is: the place for what it uses.
+    # Python keeps the module of a function alive, whatever object that is: so it can hold what is
+    # used.
     made: Call = make(ctypes.addressof(methods[name]), words, (native, methods, *used))
     return made
 
@@ -187,8 +188,8 @@ def callable_of(name: str, words: np.ndarray[Any, Any], used: tuple[Any, ...]) -
 def _let_go(
     words: np.ndarray[Any, Any], sampled: Sequence[Captured]
 ) -> list[weakref.ref[np.ndarray[Any, Any]]]:
-    """Have a table compare nothing in the memory of arrays that cease to exist, for as long as
-    these references are kept.
+    """Have a table stop comparing the memory of an array when the array ceases to exist, for as
+    long as the references are kept that this returns.
     """
     owners, first = [], int(words[HEAD["samples"]])
     for each in sampled:
@@ -200,7 +201,7 @@ def _let_go(
 
 
 def _compare_nothing(samples: np.ndarray[Any, Any], somewhere: int, _gone: Any) -> None:
-    samples.reshape(-1, len(SAMPLE))[:] = somewhere, 0, 0  # of any memory no bits
+    samples.reshape(-1, len(SAMPLE))[:] = somewhere, 0, 0  # no bits, of memory that is there
 
 
 def _claim(table: int) -> int:
@@ -211,7 +212,7 @@ def _completed(call: Call, returned: tree.Structure) -> Call:
     """A call whose results are put into a tree that machine code cannot build."""
 
     def complete(*args: Any) -> Any:
-        found = call(*args)
-        return found if found is NotImplemented else tree.unflatten(returned, found)
+        results = call(*args)
+        return results if results is NotImplemented else tree.unflatten(returned, results)
 
     return complete

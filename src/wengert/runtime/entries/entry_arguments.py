@@ -124,11 +124,11 @@ def _open_fields(
 
     def take(k: str) -> None:
         name = code.load(names, k, "ptr")
-        found = code.invoke("get_attribute", "ptr", ("ptr", thing), ("ptr", name))
-        absent = code.equal(found, "null", "ptr")
+        field = code.invoke("get_attribute", "ptr", ("ptr", thing), ("ptr", name))
+        absent = code.equal(field, "null", "ptr")
         code.clear_if(absent)
         code.leave_if(absent)
-        keep(found, str(code.add(first, k)))
+        keep(field, str(code.add(first, k)))
 
     code.times(0, count, take)
 
@@ -213,8 +213,8 @@ def _require_new(code: Function, seen: str, group: str, i: str) -> None:
     def block(j: int | str, _carried: list[str]) -> None:
         others = code.let(f"load {kind}, ptr {code.at(seen, str(j))}, align 8")
         same = code.let(f"icmp eq {kind} {others}, {wanted}")
-        found = code.call(f"llvm.vector.reduce.or.v{BLOCK}i1", "i1", (f"<{BLOCK} x i1>", same))
-        code.leave_if(found)
+        repeated = code.call(f"llvm.vector.reduce.or.v{BLOCK}i1", "i1", (f"<{BLOCK} x i1>", same))
+        code.leave_if(repeated)
 
     code.loop(group, rest, BLOCK, block)
     code.times(rest, i, lambda j: code.leave_if(code.equal(code.load(seen, j), address)))

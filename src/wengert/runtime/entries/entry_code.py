@@ -74,7 +74,7 @@ def _drop(code: Function, things: str, first: str, count: str) -> None:
 
 
 def _write_claim(module: Module) -> None:
-    """i64(table): 1 if the table was free, which is busy now; else 0."""
+    """i64(table): 1 if the table was free and now belongs to the caller; else 0."""
     code = Function(module)
     place = code.at("%table", HEAD["busy"])
     pair = code.let(f"cmpxchg ptr {place}, i64 0, i64 1 acquire monotonic")

@@ -2,8 +2,8 @@
 
 A gate is a table of its own, `%gate`. It has arguments that are given in advance, places that must
 be as expected, and what becomes of the results. All of a call happens while this thread has the
-GIL, and no Python code runs between the look at the places and the end of the program: whoever else
-looks sees the state before the call or after it.
+GIL, and no Python code runs between the look at the places and the end of the program: all other
+code sees the state before the call or after it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ GATED_CALL = "gated_call"
 
 
 def write_gate(module: Module) -> None:
-    """The functions that a call uses which came through a gate."""
+    """The functions that a call through a gate uses."""
     _write_idle(module)
     _write_element(module)
     _write_number(module)
@@ -36,9 +36,9 @@ def _write_idle(module: Module) -> None:
     failed = code.let(f"icmp slt i32 {code.invoke('context_value', 'i32', *given)}, 0")
     code.clear_if(failed)
     code.leave_if(failed)
-    found = code.load("%value", 0, "ptr")
-    code.drop(found)  # False and True stay
-    code.leave_unless_equal(found, code.read("false", "ptr"), "ptr")
+    mode = code.load("%value", 0, "ptr")
+    code.drop(mode)  # False and True stay
+    code.leave_unless_equal(mode, code.read("false", "ptr"), "ptr")
     code.define_test("idle")
 
 
@@ -82,13 +82,13 @@ def answer(code: Function) -> str:
     """What a call through a gate returns."""
     counted = code.compare("sge", code.read("report", table="%gate"), 0)
     given = "ptr %table, ptr %gate, ptr %element"
-    (found,) = code.either(
+    (returned,) = code.either(
         counted,
         ["ptr"],
         lambda: [code.let(f"call ptr @number({given})")],
         lambda: [built(code)],
     )
-    return found
+    return returned
 
 
 def built(code: Function) -> str:

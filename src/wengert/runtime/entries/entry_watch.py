@@ -37,8 +37,8 @@ def write_watch(module: Module) -> None:
 
     def look_into(_i: str, sample: str) -> None:
         word = code.load(code.field(sample, SAMPLE, "address", "ptr"), 0)
-        found = code.let(f"and i64 {word}, {code.field(sample, SAMPLE, 'mask')}")
-        code.leave_unless_equal(found, code.field(sample, SAMPLE, "expected"))
+        bits = code.let(f"and i64 {word}, {code.field(sample, SAMPLE, 'mask')}")
+        code.leave_unless_equal(bits, code.field(sample, SAMPLE, "expected"))
 
     code.records("places", PLACE, "place_count", lambda _i, place: _Place(code, place).look())
     code.records("samples", SAMPLE, "sample_count", look_into)
@@ -72,21 +72,21 @@ class _Place:
             self.code.when(self.code.equal(self.kind, kind), compared)
 
     def item(self) -> None:
-        found = self.code.invoke("dict_item", "ptr", ("ptr", self.container), ("ptr", self.key))
-        _compare(self.code, found, self.expected)
+        held = self.code.invoke("dict_item", "ptr", ("ptr", self.container), ("ptr", self.key))
+        _compare(self.code, held, self.expected)
 
     def cell(self) -> None:
         self.same_word(self.code.inside(self.container, objects.CELL))
 
     def attribute(self) -> None:
         code = self.code
-        found = code.invoke("get_attribute", "ptr", ("ptr", self.container), ("ptr", self.key))
-        absent = code.equal(found, "null", "ptr")
+        held = code.invoke("get_attribute", "ptr", ("ptr", self.container), ("ptr", self.key))
+        absent = code.equal(held, "null", "ptr")
         code.clear_if(absent)
         there = code.let(f"xor i1 {absent}, true")
         # Its place keeps it: where this was the last reference to it, it is another object.
-        code.when(there, lambda: code.drop(found))
-        _compare(code, found, self.expected)
+        code.when(there, lambda: code.drop(held))
+        _compare(code, held, self.expected)
 
     def element(self) -> None:
         """Of a list, whose size was compared before."""
@@ -103,8 +103,10 @@ class _Place:
         self.same_word(self.code.invoke("set_size", "i64", ("ptr", self.container)))
 
     def member(self) -> None:
-        found = self.code.invoke("set_contains", "i32", ("ptr", self.container), ("ptr", self.key))
-        self.code.leave_unless_equal(found, 1, "i32")
+        contained = self.code.invoke(
+            "set_contains", "i32", ("ptr", self.container), ("ptr", self.key)
+        )
+        self.code.leave_unless_equal(contained, 1, "i32")
 
     def field(self) -> None:
         """Of an object, so many bytes into it."""
@@ -117,8 +119,8 @@ class _Place:
         same = self.code.let(f"call i1 @same_items({given})")
         self.code.leave_unless_equal(same, "true", "i1")
 
-    def same_word(self, found: str) -> None:
-        self.code.leave_unless_equal(found, self.expected)
+    def same_word(self, word: str) -> None:
+        self.code.leave_unless_equal(word, self.expected)
 
 
 def _write_same_items(module: Module) -> None:
@@ -152,7 +154,7 @@ def _write_same_items(module: Module) -> None:
     code.define("same_items", "i1", "ptr %table, ptr %given, ptr %known")
 
 
-def _compare(code: Function, found: str, expected: str) -> None:
+def _compare(code: Function, held: str, expected: str) -> None:
     """Fail unless an object is the one at an address."""
-    address = code.let(f"ptrtoint ptr {found} to i64")
+    address = code.let(f"ptrtoint ptr {held} to i64")
     code.leave_unless_equal(address, expected)

@@ -156,9 +156,9 @@ class EntryWords:
 
     def add(self, section: str, *words: int) -> int:
         """Put words at the end of a section; the place of the first."""
-        found = self.sections[section]
-        found.extend(words)
-        return len(found) - len(words)
+        content = self.sections[section]
+        content.extend(words)
+        return len(content) - len(words)
 
     def record(self, section: str, fields: Sequence[str], **values: int) -> int:
         """Put a record at the end of a section; its number."""

@@ -65,13 +65,13 @@ _PYTHON = {
 def addresses() -> dict[str, int]:
     """What the head of every table says of this process."""
     functions = _numpy_functions()
-    found = {"ndarray": functions[_ARRAY_TYPE], "new_array": functions[_NEW]}
-    found["set_handler"] = functions[_SET_HANDLER]
+    head = {"ndarray": functions[_ARRAY_TYPE], "new_array": functions[_NEW]}
+    head["set_handler"] = functions[_SET_HANDLER]
     for name, symbol in _PYTHON.items():
         function = getattr(ctypes.pythonapi, symbol)
-        found[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
-    found["clock"] = _clock()
-    return found | {"str": id(str), "not_implemented": id(NotImplemented), "false": id(False)}
+        head[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+    head["clock"] = _clock()
+    return head | {"str": id(str), "not_implemented": id(NotImplemented), "false": id(False)}
 
 
 def _clock() -> int:
@@ -105,8 +105,8 @@ def data(x: np.ndarray[Any, Any]) -> int:
     """The address of an array's first element."""
     if fits():
         return _word(id(x) + DATA)
-    found: int = x.__array_interface__["data"][0]
-    return found
+    address: int = x.__array_interface__["data"][0]
+    return address
 
 
 @cache

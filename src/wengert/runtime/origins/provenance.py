@@ -26,7 +26,7 @@ from wengert.passes.pipeline import PIPELINE, run
 from wengert.passes.sink import sink
 from wengert.runtime.origins.provenance_reading import ArrayPosition, first_bad, kind_of
 from wengert.runtime.origins.provenance_values import Checked, Failed, Scope
-from wengert.runtime.origins.provenance_walk import Found, walk
+from wengert.runtime.origins.provenance_walk import Origin, walk
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -81,8 +81,8 @@ def locate(
     sizes: Mapping[str, int],
     output: int | Sequence[int] | None = None,
 ) -> Cause | None:
-    """Why an output of the graph is not finite for these arrays: the first of all that is not, or
-    of those that are named.
+    """Why an output of the graph is not finite for these arrays: the first that is not, among all
+    or among those that are given.
 
     `names` are the arguments' paths, `sizes` those of its Dims. None where all outputs are finite,
     or where they cannot be computed again.
@@ -94,9 +94,9 @@ def locate(
     try:
         scope.value(max((ready.returns[i] for i in positions), default=0))  # and those before it
         for position in positions:
-            found = _located(scope, ready.returns[position], position)
-            if found is not None:
-                return found
+            cause = _located(scope, ready.returns[position], position)
+            if cause is not None:
+                return cause
     except Failed:
         pass
     return None
@@ -106,33 +106,33 @@ def _located(scope: Scope, number: int, position: int) -> Cause | None:
     element = first_bad(scope.value(number))
     if element is None:
         return None
-    found = walk(scope, number, element)
-    if isinstance(found, Found):
-        line, steps = found.node.line, found.scope.steps
+    origin = walk(scope, number, element)
+    if isinstance(origin, Origin):
+        line, steps = origin.node.line, origin.scope.steps
         return Cause(
-            found.node.op.name,
-            found.kind,
-            found.element,
+            origin.node.op.name,
+            origin.kind,
+            origin.element,
             line,
             steps,
-            tuple(_ranges(found)),
+            tuple(_ranges(origin)),
             None,
             position,
             element,
-            None if steps else _leading(found.node.type),
+            None if steps else _leading(origin.node.type),
         )
-    value = kind_of(scope.inputs[found.position][found.element])
-    argument = scope.input_names[found.position]
-    leading = _leading(scope.graph.type(scope.graph.inputs[found.position]))
-    return Cause("input", value, found.element, None, (), (), argument, position, element, leading)
+    value = kind_of(scope.inputs[origin.position][origin.element])
+    argument = scope.input_names[origin.position]
+    leading = _leading(scope.graph.type(scope.graph.inputs[origin.position]))
+    return Cause("input", value, origin.element, None, (), (), argument, position, element, leading)
 
 
-def _leading(found: Type) -> Size | None:
-    return found.shape[0] if isinstance(found, ArrayType) and found.shape else None
+def _leading(t: Type) -> Size | None:
+    return t.shape[0] if isinstance(t, ArrayType) and t.shape else None
 
 
-def _ranges(found: Found) -> Iterator[Range]:
-    node, scope = found.node, found.scope
+def _ranges(origin: Origin) -> Iterator[Range]:
+    node, scope = origin.node, origin.scope
     single = node.op.kind == "elementwise"
     for i, (x, name) in enumerate(zip(scope.operands(node), scope.names(node), strict=True)):
         if x is None or not x.size or x.dtype.kind == "b":
@@ -140,7 +140,7 @@ def _ranges(found: Found) -> Iterator[Range]:
         numbers = x[~np.isnan(x)] if x.dtype.kind == "f" else x
         low, high = (numbers.min(), numbers.max()) if numbers.size else (np.nan, np.nan)
         operand = f"operand {i}" if node.op.call.variadic else node.op.call.operands[i]
-        here = float(x[found.element]) if single else None
+        here = float(x[origin.element]) if single else None
         yield Range(operand, name, float(low), float(high), here)
 
 
@@ -186,18 +186,18 @@ def _at(index: ArrayPosition) -> str:
 
 
 def _where(cause: Cause) -> list[str]:
-    found = []
+    phrases = []
     if cause.line is not None and cause.line.inside:
-        found.append(f"inside {cause.line.inside}")
+        phrases.append(f"inside {cause.line.inside}")
     if len(cause.steps) == 1:
-        found.append(f"in step {cause.steps[0]} of a loop")
+        phrases.append(f"in step {cause.steps[0]} of a loop")
     elif cause.steps:
-        found.append(f"in steps {', '.join(map(str, cause.steps))} of nested loops")
+        phrases.append(f"in steps {', '.join(map(str, cause.steps))} of nested loops")
     if cause.ranges:
         ranges = " and ".join(map(str, cause.ranges))
         part = f"in {cause.op}, " if _name(cause) != cause.op else ""
-        found.append(f"{part}where {ranges}")
-    return found
+        phrases.append(f"{part}where {ranges}")
+    return phrases
 
 
 def explained(

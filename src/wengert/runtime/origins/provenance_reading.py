@@ -1,8 +1,8 @@
-"""Which element of which operand an element of a node owes it to that it is not finite.
+"""Which element of which operand has made an element of a node not finite.
 
-The question is put to the op itself: numbers are put in the place of all elements that are not
-finite, then some of them are put back, and the op is run on that. So no op has to say what it
-reads, and an infinity that it does not read, or that vanishes, is never blamed.
+The op itself answers: all elements that are not finite are replaced by numbers, then some of them
+are put back, and the op is run on that. So no op has to say what it reads, and an infinity that it
+does not read, or that vanishes, is never blamed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILLS = (0.5, 1.5, 0.0, -0.5)  # an op is finite at one of them at least
 
 
 def kind_of(x: Any) -> str:
-    """How a message calls a number that is not finite; empty for others."""
+    """What messages call a number that is not finite; empty for others."""
     x = float(x)
     return "nan" if math.isnan(x) else "" if math.isfinite(x) else "inf" if x > 0 else "-inf"
 
@@ -63,12 +63,12 @@ class Question:
         """
         try:
             with np.errstate(all="ignore"):
-                found = self.node.op.numpy(*operands, **self.params)
+                result = self.node.op.numpy(*operands, **self.params)
         except (ArithmeticError, ValueError, IndexError, np.linalg.LinAlgError):
             return None
-        if isinstance(found, tuple):
-            found = found[self.output]
-        return kind_of(np.asarray(found)[self.element])
+        if isinstance(result, tuple):
+            result = result[self.output]
+        return kind_of(np.asarray(result)[self.element])
 
 
 def culprit(asked: Question, kind: str) -> tuple[int, ArrayPosition] | None:
@@ -81,10 +81,10 @@ def culprit(asked: Question, kind: str) -> tuple[int, ArrayPosition] | None:
     suspects = _Suspects(asked if narrowed is None else narrowed[0], kind)
     if not suspects.count:
         return None
-    found = suspects.guilty(needed=narrowed is not None)
-    if found is None:
+    suspect = suspects.guilty(needed=narrowed is not None)
+    if suspect is None:
         return None
-    operand, element = found
+    operand, element = suspect
     return operand, element if narrowed is None else narrowed[1](operand, element)
 
 
@@ -150,7 +150,7 @@ def _folded(asked: Question, x: Array) -> tuple[Question, Back]:
     )
 
 
-# Who of the elements that are not finite is enough to explain what the op gave.
+# Which of the elements that are not finite is enough to explain what the op gave.
 
 
 @dataclass
@@ -185,10 +185,10 @@ class _Suspects:
             # Whatever stands in their place, the element is not finite. They have no part in it,
             # unless they are needed, or the op can do nothing without them.
             return self.at(0) if needed or None in answers else None
-        for enough in (lambda found: found == self.kind, lambda found: found != ""):
-            found = self.search(enough)
-            if found is not None:
-                return self.at(found)
+        for enough in (lambda answer: answer == self.kind, lambda answer: answer != ""):
+            first = self.search(enough)
+            if first is not None:
+                return self.at(first)
         return self.at(0)
 
     def search(self, enough: Callable[[str | None], bool]) -> int | None:

@@ -86,16 +86,16 @@ class Checked:
 
     def window(self, last: int) -> tuple[int, ...]:
         """Nodes up to this one whose values together take no more than LIMIT bytes."""
-        found: list[int] = []
+        numbers: list[int] = []
         total = 0
         for number in reversed(range(last + 1)):
             if self._is_computed(self.graph.nodes[number]):
                 t = self.graph.type(number)
                 total += int(np.prod(substitute(t.shape, self.sizes))) * t.dtype.itemsize
-                if found and total > LIMIT:
+                if numbers and total > LIMIT:
                     break
-                found.append(number)
-        return tuple(found)
+                numbers.append(number)
+        return tuple(numbers)
 
     def _is_computed(self, node: Node) -> bool:
         others = isinstance(node.op.lower, View | Source)
@@ -144,8 +144,8 @@ class Scope:
         if number not in self._known:
             wanted = self.checked.window(number)
             self._known = {}  # before the others are there
-            found = self.checked.compute(wanted, self.inputs)
-            self._known = dict(zip(wanted, found, strict=True))
+            values = self.checked.compute(wanted, self.inputs)
+            self._known = dict(zip(wanted, values, strict=True))
         return self._known[number]
 
     def operands(self, node: Node) -> list[Array | None]:

@@ -20,7 +20,7 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class Found:
+class Origin:
     """Where it began: an element of a node that had finite operands, in a run of its graph."""
 
     scope: Scope
@@ -36,39 +36,39 @@ class Found:
 
 @dataclass(frozen=True)
 class Entered:
-    """It was not finite before it came into a graph or a node: the element of the input
+    """A number that was not finite before it came into a graph or a node: the element of the input
     or operand.
     """
 
     position: int
     element: ArrayPosition
-    turned: Found | None  # the node that made a nan of infinities on the way, if one did
+    turned: Origin | None  # the node that made a nan of infinities on the way, if one did
 
 
 def walk(
-    scope: Scope, number: int, element: ArrayPosition, turned: Found | None = None
-) -> Found | Entered:
+    scope: Scope, number: int, element: ArrayPosition, turned: Origin | None = None
+) -> Origin | Entered:
     """The place where an element of a node, which is not finite, first became so."""
     graph = scope.graph
     while number not in scope.checked.positions:
         node, output = graph.nodes[number], 0
         kind = kind_of(scope.value(number)[element])
         if node.op is op.constant:
-            return turned or Found(scope, number, output, element, kind)
+            return turned or Origin(scope, number, output, element, kind)
         if node.op is op.pick:
             number, output = _operand(node, 0), node.params["index"]
             node = graph.nodes[number]
         if node.op in _BODIES:
-            found = _BODIES[node.op](scope, node, output, element, turned)
+            origin = _BODIES[node.op](scope, node, output, element, turned)
         else:
-            found = _one_back(Found(scope, number, output, element, kind), turned)
-        if isinstance(found, Found):
-            return found
-        number, element, turned = _operand(node, found.position), found.element, found.turned
+            origin = _one_back(Origin(scope, number, output, element, kind), turned)
+        if isinstance(origin, Origin):
+            return origin
+        number, element, turned = _operand(node, origin.position), origin.element, origin.turned
     return Entered(scope.checked.positions[number], element, turned)
 
 
-def _one_back(here: Found, turned: Found | None) -> Found | Entered:
+def _one_back(here: Origin, turned: Origin | None) -> Origin | Entered:
     """From an element of a node to one of its operands, if that is where it comes from."""
     node, scope = here.node, here.scope
     operands = scope.operands(node)
@@ -94,26 +94,26 @@ def _operand(node: Node, position: int) -> int:
 
 
 def _in_region(
-    scope: Scope, node: Node, output: int, element: ArrayPosition, turned: Found | None
-) -> Found | Entered:
+    scope: Scope, node: Node, output: int, element: ArrayPosition, turned: Origin | None
+) -> Origin | Entered:
     body: Graph = node.params["body"]
     inner = Scope(scope.checked.body(body), scope.operands(node), scope.names(node), scope.steps)
     return walk(inner, body.returns[output], element, turned)
 
 
 def _in_branch(
-    scope: Scope, node: Node, output: int, element: ArrayPosition, turned: Found | None
-) -> Found | Entered:
+    scope: Scope, node: Node, output: int, element: ArrayPosition, turned: Origin | None
+) -> Origin | Entered:
     condition, *operands = scope.operands(node)
     body: Graph = node.params["then" if condition else "orelse"]
     inner = Scope(scope.checked.body(body), operands, scope.names(node)[1:], scope.steps)
-    found = walk(inner, body.returns[output], element, turned)
-    return replace(found, position=found.position + 1) if isinstance(found, Entered) else found
+    origin = walk(inner, body.returns[output], element, turned)
+    return replace(origin, position=origin.position + 1) if isinstance(origin, Entered) else origin
 
 
 def _in_loop(
-    scope: Scope, node: Node, output: int, element: ArrayPosition, turned: Found | None
-) -> Found | Entered:
+    scope: Scope, node: Node, output: int, element: ArrayPosition, turned: Origin | None
+) -> Origin | Entered:
     loop = _While(scope, node) if node.op is op.while_loop else _SteppedLoop(scope, node)
     returned, count = loop.returned, loop.count
     if count <= output < returned:  # collected in one step
@@ -125,14 +125,14 @@ def _in_loop(
             output -= returned
         turn = loop.since(turn, output, element) - 1
     while turn >= 0:
-        found = walk(loop.scope(turn), loop.body.returns[output], element, turned)
-        if isinstance(found, Found):
-            return found
-        output, element, turned = found.position - loop.consts, found.element, found.turned
+        origin = walk(loop.scope(turn), loop.body.returns[output], element, turned)
+        if isinstance(origin, Origin):
+            return origin
+        output, element, turned = origin.position - loop.consts, origin.element, origin.turned
         if output < 0:
-            return found
+            return origin
         if output >= count:
-            return replace(found, element=(loop.time(turn), *element))
+            return replace(origin, element=(loop.time(turn), *element))
         turn = loop.since(turn, output, element) - 1
     return Entered(loop.consts + output, element, turned)
 
@@ -195,8 +195,8 @@ class _SteppedLoop:
         return carry
 
     def since(self, turn: int, position: int, element: ArrayPosition) -> int:
-        """How many steps come before the first of the carries, up to this one, that all have the
-        same number there which is not finite.
+        """From how many steps on, up to this one, all carries have the same kind of number that is
+        not finite there.
         """
         kind = kind_of(self.carry(turn)[position][element])
         while turn > 0 and kind_of(self.carry(turn - 1)[position][element]) == kind:

@@ -152,9 +152,9 @@ class AttributeWalk(ContainerWalk):
                 for key in sorted(wanted - each.done, key=repr):
                     each.done.add(key)
                     new = True
-                    found = x.get(key, MISSING)
-                    self._place(ITEM, x, key, found, f"{label}[{key!r}]")
-                    self._value(found, f"{label}[{key!r}]")
+                    item = x.get(key, MISSING)
+                    self._place(ITEM, x, key, item, f"{label}[{key!r}]")
+                    self._value(item, f"{label}[{key!r}]")
         return new
 
     def _named(self, x: Any, label: str, keys: frozenset[Any] | None, attribute: str = "") -> None:
@@ -169,13 +169,13 @@ class AttributeWalk(ContainerWalk):
 
     def _keys_of(self, name: str) -> frozenset[Any] | None:
         """All that the code that is known asks an attribute of this name for, if that is all."""
-        found: frozenset[Any] = frozenset()
-        for code in self.found.codes:
+        asked: frozenset[Any] = frozenset()
+        for code in self.captures.codes:
             keys = reads_of(code).keys.get(name, frozenset())
             if keys is None:
                 return None
-            found |= keys
-        return found or None
+            asked |= keys
+        return asked or None
 
     # Classes and modules.
 
@@ -217,16 +217,16 @@ class AttributeWalk(ContainerWalk):
 
     def _instance(self, x: Any, label: str) -> None:
         if is_generator(x):
-            self.found.generators.append(x)
+            self.captures.generators.append(x)
             return
         if _is_of_torch(x):
-            self.found.torch.append(f"{label!r}, a {type(x).__name__} of torch")
+            self.captures.torch.append(f"{label!r}, a {type(x).__name__} of torch")
             return
         if _is_table(x):
-            self.found.tables.append(f"{label!r}, a {type(x).__name__}")
+            self.captures.tables.append(f"{label!r}, a {type(x).__name__}")
             return
         if isinstance(x, Iterator):
-            self.found.iterators.append((label, x))
+            self.captures.iterators.append((label, x))
         wrapped = attributes_of(x).get("__wrapped__")
         if callable(wrapped):  # a function of the user's in something of a library
             self._value(wrapped, label)
@@ -271,9 +271,9 @@ class AttributeWalk(ContainerWalk):
                 continue
             member = vars(each)[name]
             if isinstance(member, MemberDescriptorType) and x is not kind:  # a slot
-                found = attribute_of(x, name)
-                self._place(ATTRIBUTE, x, name, found, label)
-                self._value(found, label)
+                value = attribute_of(x, name)
+                self._place(ATTRIBUTE, x, name, value, label)
+                self._value(value, label)
                 return False
             if hasattr(type(member), "__get__"):
                 replaced = isinstance(member, FunctionType | functools.cached_property)
@@ -322,7 +322,7 @@ class AttributeWalk(ContainerWalk):
         if not isinstance(x, ModuleType):
             self._place(DICT_SIZE, held, None, len(held), f"attributes of {label}")
         if len(names) > MOST_ITEMS:
-            self.found.left_out.append(label)
+            self.captures.left_out.append(label)
         for name in names[:MOST_ITEMS]:
             if by_name:
                 self._names.add(name)

@@ -64,8 +64,8 @@ class CaptureWalk(AttributeWalk):
 
     def _open_more(self) -> bool:
         """Look up the names that came since; whether there were any."""
-        if len(self.found.places) > MOST_PLACES or self._functions > MOST_FUNCTIONS:
-            self.found.left_out.append("what it reads from outside")
+        if len(self.captures.places) > MOST_PLACES or self._functions > MOST_FUNCTIONS:
+            self.captures.left_out.append("what it reads from outside")
             return False
         before = self._extent()
         new = any([self._open_names(), self._open_methods(), self._open_fields()])
@@ -94,17 +94,17 @@ class CaptureWalk(AttributeWalk):
         self._functions += 1
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             try:
-                found = cell.cell_contents
+                value = cell.cell_contents
             except ValueError:
-                found = MISSING
+                value = MISSING
             if users:
-                self._place(CELL, cell, None, found, name)
-            self._named(found, name, reads_of(f.__code__).keys.get(name) if users else None)
+                self._place(CELL, cell, None, value, name)
+            self._named(value, name, reads_of(f.__code__).keys.get(name) if users else None)
         self._defaults(f, users)
         self._value(getattr(f, "__wrapped__", None), f.__name__)
         if not users:
             return
-        self.found.codes.append(f.__code__)
+        self.captures.codes.append(f.__code__)
         self._opened.append(Opened(f, f.__name__))
         reads = reads_of(f.__code__)
         self._names |= reads.attributes | (reads.globals & READ_FIELDS)
@@ -113,9 +113,9 @@ class CaptureWalk(AttributeWalk):
         self._imports |= imported_by(f)
         by_text = reads.attributes if "globals" in reads.globals else frozenset()
         for name in sorted(reads.globals | (by_text & f.__globals__.keys())):
-            found = f.__globals__.get(name, MISSING)  # a later one would go before a builtin
-            self._place(ITEM, f.__globals__, name, found, name)
-            self._named(found, name, reads.keys.get(name))
+            value = f.__globals__.get(name, MISSING)  # a later one would go before a builtin
+            self._place(ITEM, f.__globals__, name, value, name)
+            self._named(value, name, reads.keys.get(name))
 
     def _defaults(self, f: FunctionType, users: bool) -> None:
         """Follow the values of parameters that need not be given."""
@@ -126,10 +126,10 @@ class CaptureWalk(AttributeWalk):
         for name, value in by_name.items():
             self._value(value, name)
         for kind in ("__defaults__", "__kwdefaults__") if users else ():
-            found, label = getattr(f, kind), f"default of {f.__name__}"
-            if found:
-                self._place(ATTRIBUTE, f, kind, found, label)
-                self._value(found, label)
+            held, label = getattr(f, kind), f"default of {f.__name__}"
+            if held:
+                self._place(ATTRIBUTE, f, kind, held, label)
+                self._value(held, label)
 
     def _bound(self, x: MethodType, label: str) -> None:
         self._value(x.__self__, _label_of(x.__self__))

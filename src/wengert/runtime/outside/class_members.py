@@ -23,15 +23,15 @@ _METHODS = (
 
 def attributes_of(x: Any) -> dict[str, Any]:
     """The attributes of an object itself."""
-    found = attribute_of(x, "__dict__")
-    return found if type(found) is dict else {}
+    attributes = attribute_of(x, "__dict__")
+    return attributes if type(attributes) is dict else {}
 
 
 def attributes_of_class(kind: type) -> dict[str, Any]:
     """The dict that a class has its attributes in, to be read alone."""
-    (found,) = gc.get_referents(vars(kind))
-    assert type(found) is dict
-    return found
+    (attributes,) = gc.get_referents(vars(kind))
+    assert type(attributes) is dict
+    return attributes
 
 
 def slots_of(kind: type) -> list[str]:

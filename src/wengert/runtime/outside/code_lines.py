@@ -54,9 +54,11 @@ def line_of_decision(captures: Captures, place: Place) -> Line | None:
     """A line of the functions where a comparison or a branch reads a place."""
     name = place.label if place.kind == CELL else place.key
     for code in captures.codes:
-        found = list(get_instructions(code))
-        reads = [each for each in found if each.opname.startswith("LOAD_") and each.argval == name]
-        for each in found:
+        instructions = list(get_instructions(code))
+        reads = [
+            each for each in instructions if each.opname.startswith("LOAD_") and each.argval == name
+        ]
+        for each in instructions:
             if each.opname in _COMPARING or "JUMP_IF" in each.opname:
                 read = next((x for x in reads if _lies_in(x.positions, each.positions)), None)
                 if read and read.positions and read.positions.lineno:

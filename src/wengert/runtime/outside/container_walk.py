@@ -42,7 +42,7 @@ class ContainerWalk(ABC):
     followed: ClassVar[tuple[tuple[Any, Callable[[Any, Any, str], None]], ...]] = ()
 
     def __init__(self) -> None:
-        self.found = Captures()
+        self.captures = Captures()
         self._seen: dict[int, Any] = {}  # kept alive: an id must not be used again
         self._placed: set[tuple[int, int, int]] = set()
 
@@ -54,7 +54,7 @@ class ContainerWalk(ABC):
         which = kind, id(container), id(key)
         if which not in self._placed:
             self._placed.add(which)
-            self.found.places.append(Place(kind, container, key, value, label, owner))
+            self.captures.places.append(Place(kind, container, key, value, label, owner))
 
     @abstractmethod
     def _value(self, x: Any, label: str) -> None:
@@ -76,7 +76,7 @@ class ContainerWalk(ABC):
         for i, each in enumerate(islice(x, MOST_ITEMS)):
             self._value(each, f"{label}[{i}]")
         if not all(map(is_plain, islice(x, MOST_ITEMS, None))):
-            self.found.left_out.append(label)
+            self.captures.left_out.append(label)
 
     def _dict(self, x: dict[Any, Any], label: str) -> None:
         few = len(x) <= MOST_ITEMS
@@ -106,7 +106,7 @@ class ContainerWalk(ABC):
 
     def _note_size(self, x: Any, label: str) -> None:
         if len(x) > MOST_ITEMS:
-            self.found.left_out.append(label)
+            self.captures.left_out.append(label)
         if is_users_module(type(x).__module__):  # a class of the user's
             self._instance(x, label)
 
@@ -114,7 +114,7 @@ class ContainerWalk(ABC):
         """What machine code cannot open, but Python can look at."""
         contents = Contents(x, _beginning)
         if contents.held[0] > MOST_ITEMS:
-            self.found.left_out.append(label)
+            self.captures.left_out.append(label)
         self._hold(contents, label)
         for i, each in enumerate(contents.held[1:]):
             self._value(each, f"{label}[{i}]")
@@ -145,7 +145,7 @@ class ContainerWalk(ABC):
         if x.dtype == object:
             self._contents(x, label)
         else:
-            self.found.arrays[id(x)] = label, x
+            self.captures.arrays[id(x)] = label, x
 
 
 @dataclasses.dataclass(slots=True)

@@ -16,15 +16,15 @@ def imported_by(f: FunctionType) -> frozenset[str]:
     that they are in.
     """
     package = f.__globals__.get("__package__") or ""
-    found: set[str] = set()
+    modules: set[str] = set()
     for level, name in _imports(f.__code__):
         try:
             full = resolve_name("." * level + name, package) if level else name
         except ImportError:  # beyond the outermost package
             continue
         parts = full.split(".")
-        found |= {".".join(parts[:i]) for i in range(1, len(parts) + 1)}
-    return frozenset(found)
+        modules |= {".".join(parts[:i]) for i in range(1, len(parts) + 1)}
+    return frozenset(modules)
 
 
 @functools.lru_cache(maxsize=4096)

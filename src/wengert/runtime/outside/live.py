@@ -111,5 +111,5 @@ def _code_of(handler: Any) -> CodeType | None:
     while isinstance(handler, partial):
         handler = handler.func
     function = getattr(handler, "__func__", handler)
-    found = getattr(function, "__code__", None)
-    return found if isinstance(found, CodeType) else None
+    code = getattr(function, "__code__", None)
+    return code if isinstance(code, CodeType) else None

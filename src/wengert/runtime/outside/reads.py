@@ -70,12 +70,12 @@ def reads_of(code: CodeType) -> Reads:
     optional |= {x.argval for x in guarded(code, steps) if x.opname in _ATTRIBUTES}
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            found = reads_of(inner)
-            taken |= found.globals
-            attributes |= found.attributes
-            optional |= found.optional
-            computed |= found.computed
-            for name, asked in found.keys.items():
+            inside = reads_of(inner)
+            taken |= inside.globals
+            attributes |= inside.attributes
+            optional |= inside.optional
+            computed |= inside.computed
+            for name, asked in inside.keys.items():
                 _note(keys, name, asked)
     return Reads(
         frozenset(taken), frozenset(attributes), keys, frozenset(optional), frozenset(computed)

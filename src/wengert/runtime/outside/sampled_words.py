@@ -33,14 +33,14 @@ def sampled_words(x: np.ndarray[Any, Any]) -> list[SampledWord]:
     """Words with elements from the beginning to the end of an array that has some."""
     x = np.atleast_1d(x)
     places = np.unravel_index(np.linspace(0, x.size - 1, PER_ARRAY).astype(np.int64), x.shape)
-    found: dict[int, int] = {}  # masks of addresses
+    masks: dict[int, int] = {}  # masks of addresses
     for place in zip(*(each.tolist() for each in places), strict=True):
         begin = x.ctypes.data + sum(i * stride for i, stride in zip(place, x.strides, strict=True))
         address = begin - begin % WORD
         bits = np.zeros(WORD, np.uint8)
         bits[begin - address : begin - address + x.dtype.itemsize] = 0xFF
-        found[address] = found.get(address, 0) | int(bits.view(np.int64)[0])
+        masks[address] = masks.get(address, 0) | int(bits.view(np.int64)[0])
     return [
         SampledWord(address, mask, ctypes.c_int64.from_address(address).value & mask)
-        for address, mask in found.items()
+        for address, mask in masks.items()
     ]

@@ -84,7 +84,7 @@ def _arguments(steps: Sequence[Instruction], i: int) -> list[Sequence[Instructio
 
 def _last(depths: Sequence[int], depth: int) -> int:
     """Where the last value begins that lies so deep."""
-    return max((i for i, found in enumerate(depths) if found == depth), default=0)
+    return max((i for i, each in enumerate(depths) if each == depth), default=0)
 
 
 def _texts(name: Sequence[Instruction]) -> Iterator[str]:

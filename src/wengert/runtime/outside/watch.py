@@ -98,30 +98,30 @@ class Place:
         """Whether the place has what it had. A plain value that is equal, but another object, is
         remembered in its stead.
         """
-        found = self.read()
+        now = self.read()
         if self.kind == SAME_ITEMS:
-            return self._renew_items(found)
-        if found is self.value:
+            return self._renew_items(now)
+        if now is self.value:
             return True
-        if not is_plain(found) or not same(found, self.value):
+        if not is_plain(now) or not same(now, self.value):
             return False
-        self.value = found
+        self.value = now
         return True
 
-    def _renew_items(self, found: dict[Any, Any]) -> bool:
-        if self.first_difference(found) is not MISSING:
+    def _renew_items(self, now: dict[Any, Any]) -> bool:
+        if self.first_difference(now) is not MISSING:
             return False
         self.value.clear()  # and no new dict: machine code has the address of this one
-        self.value.update(found)
+        self.value.update(now)
         return True
 
-    def first_difference(self, found: dict[Any, Any]) -> Any:
+    def first_difference(self, now: dict[Any, Any]) -> Any:
         """The first key by which items are others than they were, or MISSING."""
-        for (key, value), (key_then, then) in zip(found.items(), self.value.items(), strict=False):
+        for (key, value), (key_then, then) in zip(now.items(), self.value.items(), strict=False):
             if not (is_unchanged(key, key_then) and is_unchanged(value, then)):
                 return key
-        more = len(found) - len(self.value)
-        longer = found if more > 0 else self.value
+        more = len(now) - len(self.value)
+        longer = now if more > 0 else self.value
         return list(longer)[-abs(more)] if more else MISSING
 
 
@@ -161,9 +161,9 @@ class Contents:
         """What is in it, as a tuple: the very tuple of the beginning for as long as nothing has
         changed.
         """
-        found = self._read(self.x)
-        alike = len(found) == len(self._known) and all(map(is_unchanged, found, self._known))
-        return self._known if alike else found
+        now = self._read(self.x)
+        alike = len(now) == len(self._known) and all(map(is_unchanged, now, self._known))
+        return self._known if alike else now
 
 
 def is_unchanged(now: Any, before: Any) -> bool:
@@ -306,11 +306,11 @@ def _first_samples(arrays: Sequence[Captured]) -> list[Captured]:
     """The arrays whose words are compared in every call: constants of the program come first, and
     there are not too many.
     """
-    found: list[Captured] = []
+    sampled: list[Captured] = []
     words = 0
     for each in sorted(arrays, key=lambda each: not each.certain):
         words += len(each.sample)
         if words > PER_PROGRAM:
             break
-        found.append(each)
-    return found
+        sampled.append(each)
+    return sampled

@@ -140,7 +140,7 @@ class GivenObject:
             return None
         walk = CaptureWalk()
         walk.follow([loss, x])
-        names = {name for code in walk.found.codes for name in reads_of(code).attributes}
+        names = {name for code in walk.captures.codes for name in reads_of(code).attributes}
         for path in changed:
             if path.rpartition(".")[2] in names:
                 return path, now[path], self._numbers[path]
