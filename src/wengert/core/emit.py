@@ -234,9 +234,7 @@ class Emit(Protocol):
     def iterate(
         self, limit: int, step: Iteration, carried: Sequence[Scalar], results: int = 1
     ) -> Sequence[Scalar]:
-        """Steps from carried floats to the next, until the first `results` of them settle; at most
-        `limit`.
-        """
+        """Steps from carried floats to the next, at most `limit`, until the first ones settle."""
 
 
 class NumpyEmit:
