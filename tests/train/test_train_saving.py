@@ -347,3 +347,15 @@ def test_a_model_that_cannot_be_shown_without_arrays_is_named():
     with pytest.raises(wg.errors.ShapeError, match="Sized") as caught:
         step.model = {"w": np.ones(2)}
     assert "0x" not in str(caught.value)
+
+
+def test_the_number_of_calls_is_loaded():
+    step, other = (
+        wg.TrainStep(lambda w, x: wg.mean((x @ w) ** 2), np.ones(2), wg.optim.SGD(0.1))
+        for _ in range(2)
+    )
+    assert step.calls == 0
+    step(np.eye(2))
+    step.run(np.eye(2), batch_size=1)
+    other.load_state_dict(step.state_dict())
+    assert (step.calls, other.calls, other.last) == (3, 3, None)
