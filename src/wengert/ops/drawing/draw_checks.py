@@ -22,7 +22,10 @@ from wengert.interpret.mistakes.called_again import is_in_loss
 SUM_ERROR = 1e-3  # what rounding of many float32 may leave
 
 
-def _required(holds: Any, x: Any, refusal: str) -> Any:
+_REFUSED = "required: what is drawn from is not what it must be. Check where it comes from."
+
+
+def _required(holds: Any, x: Any, refusal: str = _REFUSED) -> Any:
     if not np.all(holds):
         raise ValueError(refusal)
     return np.broadcast_to(x, np.broadcast(holds, x).shape).copy()
@@ -40,7 +43,7 @@ def _required(holds: Any, x: Any, refusal: str) -> Any:
     space="hidden",
     exact=True,
     lower=Elementwise(
-        lambda e, holds, x, refusal="": x,
+        lambda e, holds, x, *, refusal=_REFUSED: x,
         failure=changed_meanwhile(
             ValueError,
             "what is refused",
@@ -48,7 +51,7 @@ def _required(holds: Any, x: Any, refusal: str) -> Any:
         ),
     ),
 )
-def required(holds: Any, x: Any, /, *, refusal: str) -> None:
+def required(holds: Any, x: Any, /, *, refusal: str = _REFUSED) -> None:
     """What a draw is made of, where that holds; else a ValueError of these words."""
 
 

@@ -350,7 +350,7 @@ class Ensemble(Explained, Uncopied):
         warn_of_stacked(by, first, arrays, count)
         if self._one_state:
             self._look_at_state(arrays)
-        data = RunData(by, names, arrays, batch_size)
+        data = RunData(by, names, arrays, batch_size, first.model_form)
         rates = Rates(first, self._steps[0]._several)
         return MemberRun(self._members, data, options, rates)
 
@@ -396,7 +396,7 @@ class Ensemble(Explained, Uncopied):
         given = parameters.by_place(by, (*own, *arrays), named, ("batch_size",))[len(own) :]
         names = parameters.names(len(own) + len(given))[len(own) :]
         require_members(by, names, given, len(self))
-        data = EvaluatedData(by, names, given, batch_size, own)
+        data = EvaluatedData(by, names, given, batch_size, own, first.model_form)
         first.look()
         function = self._function(bound, parameters)
         return first.guard.read(lambda: weighted_mean(function, data, by, in_front=1))
