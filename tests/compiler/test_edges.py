@@ -15,7 +15,7 @@ from wengert.core.emit import NumpyEmit
 from wengert.core.op import Op
 
 Array = np.ndarray[Any, Any]
-REFUSING = ("integers_between", "position_with_room")  # most pairs of edges
+REFUSING = ("integers_between", "position_with_room", "required")  # most pairs of edges
 ROUNDING = {np.float64: 1e-12, np.float32: 1e-5}
 
 

@@ -274,6 +274,7 @@ def test_one_network_under_two_names(name, use):
     assert found.category is wg.errors.TiedWarning
     assert found.filename == __file__
     assert "'online' and 'target' have the same" in str(found.message)
+    assert "with another seed if both are trained" in str(found.message)
 
 
 @pytest.mark.parametrize("use", USES)

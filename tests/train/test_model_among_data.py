@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import ShapeError
+from train.warned_steps import warned
+from wengert.errors import ScannedRowsWarning, ShapeError
 
 
 def _difference(model, target, x, y):
@@ -13,7 +14,7 @@ def _difference(model, target, x, y):
 
 @pytest.mark.parametrize("units", [16, 32])
 def test_a_target_network_among_the_data_is_told_how_it_is_given(units):
-    model, target = wg.nn.Mlp((3, units, 1)), wg.nn.Mlp((3, units, 1))
+    model, target = wg.nn.Mlp((3, 8, 1)), wg.nn.Mlp((3, units, 1))
     x, y = np.ones((32, 3), np.float32), np.ones((32, 1), np.float32)
     step = wg.TrainStep(_difference, model, wg.optim.SGD(0.1))
     said = "'target', a tree of type Mlp, has 4 arrays of .* rows, like the parameters of a model"
@@ -37,3 +38,55 @@ def test_parameters_in_a_dict_are_told_from_data_of_different_lengths():
         said = rf"batch.a: {rows}, batch.b: 7, y: 8\).* Cut them to one length"
         with pytest.raises(ShapeError, match=said):
             step.run({"a": np.ones(rows), "b": np.ones(7)}, np.ones(8), batch_size=4)
+
+
+STATES = np.arange(8)
+TABLE = np.random.default_rng(0).normal(size=(8, 2))
+
+
+def _tabular(q, target, s):
+    return wg.mean((q["q"][s, 0] - wg.max(target["q"][s], axis=1)) ** 2)
+
+
+def test_other_weights_of_the_models_form_are_passed_whole():
+    target, model, rate = {"q": TABLE}, {"q": np.zeros((8, 2))}, wg.optim.SGD(4.0)
+    steps = [wg.TrainStep(_tabular, model, rate) for _ in range(3)]
+    steps[0](target, STATES)
+    steps[1].run(target, STATES, batch_size=8, shuffle_seed=0)
+    wg.train.fit(steps[2], (target, STATES), 1, batch_size=8, progress=False)
+    members = wg.Ensemble(_tabular, [model, {"q": np.ones((8, 2))}], rate)
+    each = wg.train.each({"q": np.stack([TABLE, TABLE])})
+    members.run(each, STATES, batch_size=8, shuffle_seed=0)
+    for step in (*steps, *members.members):
+        assert np.allclose(step.model["q"][:, 0], TABLE.max(axis=1))
+
+    def read(q, target, s):
+        return wg.mean(target["q"][s % 4, 0])
+
+    mean = TABLE[:4, 0].mean()
+    assert np.isclose(steps[0].evaluate(read, target, STATES, batch_size=4), mean)
+    for given in (target, each):
+        assert np.allclose(members.evaluate(read, given, STATES, batch_size=4), mean)
+
+
+def test_a_table_among_the_rows_that_is_looked_up_by_them_is_named():
+    def loss(q, target, s):
+        return _tabular({"q": q}, {"q": target}, s)
+
+    step = wg.TrainStep(loss, np.zeros((8, 2)), wg.optim.SGD(4.0))
+    step(TABLE, STATES)
+    assert warned(lambda: step.run(TABLE, STATES, batch_size=8)) == []
+    (found,) = warned(lambda: step.run(TABLE, STATES, batch_size=8, shuffle_seed=0))
+    assert found.category is ScannedRowsWarning
+    assert "x[i] is not row i of the data" in str(found.message)
+
+
+def test_rows_that_are_picked_from_are_let_pass():
+    def loss(w, x, a):
+        own = (x @ w)[wg.arange(a.shape[0]), a] + wg.take_along_axis(x, a[:, None], axis=1)[:, 0]
+        return (
+            wg.mean(own) + wg.mean(x[wg.argsort(x[:, 0])]) + wg.mean(wg.take(np.eye(2), a, axis=0))
+        )
+
+    step = wg.TrainStep(loss, np.eye(2), wg.optim.SGD(0.1))
+    assert warned(lambda: step.run(TABLE, STATES % 2, batch_size=4, shuffle_seed=0)) == []

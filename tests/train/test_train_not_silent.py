@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from train.warned_steps import Layer, Pair, W, X, Y, stepped, warned
+from train.warned_steps import Layer, Pair, W, X, Y, squares, stepped, warned
 from wengert.errors import (
     CheckpointError,
     CheckpointWarning,
@@ -248,6 +248,22 @@ DRAWN = {
         x @ w * rng.categorical(wg.softmax(x @ w))[:, None]
     ),
 }
+
+
+def test_probabilities_that_are_only_drawn_from_or_compared_are_named():
+    step = wg.TrainStep(squares, np.ones(3), wg.optim.SGD(0.1))
+    categorical, kl = wg.distributions.Categorical, wg.distributions.kl
+
+    def drawn(w, x, rng):
+        return categorical(wg.softmax(x * w)).sample(rng)
+
+    def compared(w, x):
+        return kl(categorical(wg.softmax(x * w)), categorical(x))
+
+    for f in (drawn, compared):
+        (found,) = warned(lambda f=f: step.bind(f)(X))
+        assert found.category is LogitsWarning
+        assert str(found.message).startswith("Categorical: given what softmax made")
 
 
 @pytest.mark.parametrize("name", DRAWN)

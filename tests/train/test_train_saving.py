@@ -376,3 +376,15 @@ def test_bound_functions_that_draw_go_on_where_they_were(tmp_path):
         with pytest.raises(wg.errors.CheckpointError, match="draws"):
             before.load_state_dict(step.state_dict() | {"draws": wrong})
     assert before.state_dict()["draws"] == {"0": 3, "1": 2}
+
+
+def test_the_number_of_calls_is_loaded():
+    step, other = (
+        wg.TrainStep(lambda w, x: wg.mean((x @ w) ** 2), np.ones(2), wg.optim.SGD(0.1))
+        for _ in range(2)
+    )
+    assert step.calls == 0
+    step(np.eye(2))
+    step.run(np.eye(2), batch_size=1)
+    other.load_state_dict(step.state_dict())
+    assert (step.calls, other.calls, other.last) == (3, 3, None)

@@ -89,3 +89,67 @@ def test_a_run_that_shuffles_rows_has_no_times_along_them():
 )
 def test_runs_along_times_are_let_pass(loss, options):
     assert run(loss, (SEQUENCES, np.ones((8, 5))), **options) == []
+
+
+# Rows in order, in a run that shuffles them.
+
+REWARDS = np.random.default_rng(3).standard_normal(8)
+FEATURES = np.random.default_rng(4).standard_normal((8, 3))
+
+
+def returned(w, x, r):
+    return wg.mean((x @ w - wg.linear_recurrence(0.9, r, reverse=True)) ** 2)
+
+
+def scanned(w, x, r):
+    returns = wg.scan(lambda g, r: (r + 0.9 * g,) * 2, 0.0, r, reverse=True)[1]
+    return wg.mean((x @ w - returns) ** 2)
+
+
+def summed(w, x, r):
+    return wg.mean((x @ w - wg.cumsum(r)) ** 2)
+
+
+def next_value(w, x, r):
+    v = x @ w
+    return wg.mean((v[:-1] - r[:-1] - 0.9 * wg.stop_gradient(v[1:])) ** 2)
+
+
+def shuffled_run(loss, **options):
+    step = wg.TrainStep(loss, np.ones(3), wg.optim.SGD(0.01))
+    step(FEATURES, REWARDS)  # in order, by the same program
+    return warned(lambda: step.run(FEATURES, REWARDS, batch_size=8, **options))
+
+
+@pytest.mark.parametrize(
+    ("loss", "name"),
+    [(returned, "linear_rec"), (scanned, "scan"), (summed, "cumsum"), (next_value, "getitem")],
+)
+def test_what_goes_from_row_to_row_is_named_in_a_run_that_shuffles_them(loss, name):
+    (found,) = shuffled_run(loss, shuffle_seed=0)
+    assert found.category is ScannedRowsWarning
+    assert str(found.message).startswith(name)
+    assert "Compute it before the run" in str(found.message)
+    assert shuffled_run(loss) == []
+
+
+def risk_sets(w, x, r):
+    """Rows that the loss has sorted."""
+    scores = (x @ w)[wg.argsort(r)]
+    return wg.mean(wg.log(wg.cumsum(wg.exp(scores))) - scores)
+
+
+def ranked(w, x, r):
+    """Pairs of rows, whichever they are."""
+    v = x @ w
+    return wg.mean(wg.softplus((v[1:] - v[:-1]) * wg.sign(r[1:] - r[:-1])))
+
+
+def added_up(w, x, r):
+    """A loop over rows, one at a time."""
+    return wg.scan(lambda s, row: (s + (row[0] @ w - row[1]) ** 2, row[1]), 0.0, (x, r))[0]
+
+
+@pytest.mark.parametrize("loss", [risk_sets, ranked, added_up])
+def test_rows_whose_order_does_not_matter_are_let_pass(loss):
+    assert shuffled_run(loss, shuffle_seed=0) == []

@@ -61,12 +61,8 @@ class Categorical(Distribution):
     logits: Any
 
     def _computed(self) -> Any:
-        logits = self._scores()
-        note_probabilities("Categorical", self.logits)
-        return logits
-
-    def _scores(self) -> Any:
         (logits,) = computed(self.logits)
+        note_probabilities("Categorical", self.logits)
         if not logits.shape:
             error = ShapeError(
                 "Categorical: given one number; an axis of logits is needed. Pass an array."
@@ -81,7 +77,7 @@ class Categorical(Distribution):
 
     def sample(self, key: Any, shape: Any = ()) -> Any:
         """Indices of classes."""
-        logits = self._scores()
+        logits = self._computed()
         full = drawn_shape("Categorical.sample", shape, logits[..., 0])
         return op.categorical(key, logits, full)
 

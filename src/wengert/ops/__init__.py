@@ -19,7 +19,7 @@ from wengert.ops import (
     sort,
 )
 from wengert.ops.control_flow import control, scan, while_loop
-from wengert.ops.drawing import draw_bounds, draws, generator
+from wengert.ops.drawing import draw_bounds, draw_checks, draws, generator
 from wengert.ops.indexing import getitem, update
 from wengert.ops.matrices import (
     complement,
@@ -59,6 +59,7 @@ __all__ = [
     "diagonal_scans",
     "diagonals",
     "draw_bounds",
+    "draw_checks",
     "draws",
     "einsum",
     "elementary",

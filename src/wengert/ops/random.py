@@ -38,6 +38,7 @@ from wengert.ops.drawing.draw_bounds import (
     integer_bounds,
     require_whole,
 )
+from wengert.ops.drawing.draw_checks import drawable_probability
 from wengert.ops.drawing.generator import drawn
 
 _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
@@ -322,6 +323,9 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
             "shape comes second."
         )
     own = p.shape if traced else np.shape(p)
+    if traced:
+        checked = drawable_probability(op.asarray(p))
+        p = op.astype(checked, dtypes.float32) if dtypes.is_weak(p) else checked
     unit = _unit(key, own if shape is None else shape, dtypes.float32)
     return op.less(unit, p)
 

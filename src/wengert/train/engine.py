@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from wengert.optim.optimizer import Updates
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, SKIP
 from wengert.runtime.outside.live import is_live
-from wengert.train.batch import Kinds, leaf_names
+from wengert.train.batch import Kinds, ModelForm, leaf_names
 from wengert.train.draws import Draws
 from wengert.train.eager_steps import run_eagerly
 from wengert.train.guard import Guard
@@ -31,6 +32,7 @@ from wengert.train.recorded.first_rows import warn_of_first_rows
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
 from wengert.train.recorded.outside_layers import warn_of_outside_layers
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
+from wengert.train.recorded.rows_in_order import warn_of_gathered_rows, warn_of_rows_in_order
 from wengert.train.recorded.rows_of_data import rows_are_shuffled
 from wengert.train.recorded.scalars import Row, Scalars
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
@@ -176,6 +178,9 @@ class Engine:
 
     def _begin_programs(self, looked_at: weakref.WeakSet[Executable], scalars: Scalars) -> None:
         self._looked_at = looked_at
+        # Looked at in runs that shuffle rows, and in runs that shuffle or cut them.
+        self._shuffled: weakref.WeakSet[Executable] = weakref.WeakSet()
+        self._cut: weakref.WeakSet[Executable] = weakref.WeakSet()
         self.loops: dict[Any, Any] = {}  # programs, ready for the loops of runs, by kind of data
         self.orders: list[Any] = []  # of the rows of runs
         self.scalars = scalars  # set last: its limits show that all the rest has been done
@@ -191,6 +196,18 @@ class Engine:
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]
             warn_of_outside_layers(executable.watch, storage.tree(storage.leaves), given)
+        if rows_are_shuffled() and executable not in self._shuffled:
+            self._shuffled.add(executable)
+            warn_of_rows_in_order(executable.graph, own)
+
+    def look_at_cut_rows(self, executable: Executable) -> None:
+        """Warn of what a program shows that a run calls with rows in another order, or with some of
+        them.
+        """
+        self.look_once(executable)
+        if executable not in self._cut:
+            self._cut.add(executable)
+            warn_of_gathered_rows(executable.graph)
 
     def note_unreached(self, paths: list[str], used: list[str]) -> None:
         new = set(paths) - set(self.unreached)
@@ -206,6 +223,12 @@ class Engine:
                         silent.remove(parameter.path)
             if silent and not self.plan.strict:
                 warn_of_unreached(silent)
+
+    @cached_property
+    def model_form(self) -> ModelForm:
+        """What other weights look like that are given among the data."""
+        storage = self.plan.storage
+        return ModelForm(storage.tree(storage.leaves))
 
     def own_arguments(self) -> OwnArguments:
         """What programs take before the batch, in the next call."""

@@ -323,7 +323,8 @@ class TrainStep(StepViews, Explained, Uncopied):
         epochs = require_epochs(by, epochs)
         require_shuffle_seed(by, shuffle_seed)
         arrays = self._parameters.by_place(by, *given, RUN_OPTIONS)
-        data = Data(by, self._engine.names(len(arrays)), arrays, batch_size)
+        engine = self._engine
+        data = Data(by, engine.names(len(arrays)), arrays, batch_size, model=engine.model_form)
         return Run(by, data, epochs, shuffle_seed, bool(drop_last), require_only_last(by, aux))
 
     def evaluate(
@@ -344,7 +345,8 @@ class TrainStep(StepViews, Explained, Uncopied):
         arrays = parameters.by_place(by, arrays, named, ("batch_size",))
         if engine.plan.carried is not None:
             parameters.require_state_given(by, len(arrays))
-        data = Data(by, parameters.names(len(arrays)), arrays, batch_size, may_be_short=True)
+        names = parameters.names(len(arrays))
+        data = Data(by, names, arrays, batch_size, may_be_short=True, model=engine.model_form)
         engine.look()
         bound = self._evaluated.find(f)
         found = engine.guard.read(lambda: weighted_mean(bound, data))

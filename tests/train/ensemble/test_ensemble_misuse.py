@@ -256,3 +256,16 @@ def test_a_captured_array_that_is_changed_is_noticed(way):
     factor[:] = 5.0
     with pytest.raises(TraceError, match="array 'factor' was changed"):
         calls[way]()
+
+
+def test_a_list_of_a_network_for_each_member_is_named_where_the_loss_fails():
+    def difference(w, target, x):
+        return wg.mean((x @ w["w"] - target["w"]) ** 2)
+
+    models = [{"w": np.ones(2)}, {"w": np.zeros(2)}]
+    members = wg.Ensemble(difference, models, wg.optim.SGD(0.1))
+    for call in (members, members.bind(difference)):
+        with pytest.raises(TypeError) as found:
+            call(models, np.eye(2))
+        (note,) = (each for each in found.value.__notes__ if "as many as there are members" in each)
+        assert "wg.train.each(wg.tree.map(lambda *x: np.stack(x), *target))" in note

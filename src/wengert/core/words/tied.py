@@ -68,8 +68,10 @@ def _warn_of_twins(by: str, leaves: Sequence[tuple[Any, str, Any]]) -> None:
             warn_user(
                 f"{by}: {other!r} and {name!r} have the same {len(arrays)} arrays: one network "
                 "under two names, with one gradient, and to train the one is to train the other. "
-                f"Copy it, {{{name!r}: wg.tree.copy(net)}}, if they are two; if they are one on "
-                "purpose, keep it under one name and use it twice in the loss.",
+                f"Copy it, {{{name!r}: wg.tree.copy(net)}}, if they are two; make it with another "
+                "seed if both are trained, since a copy that gets the same gradient stays the "
+                "same. If they are one on purpose, keep it under one name and use it twice in the "
+                "loss.",
                 TiedWarning,
             )
             return

@@ -4,7 +4,8 @@ in every call.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from wengert.core.process.meanwhile import Meanwhile
 
@@ -12,16 +13,21 @@ _LOSS, _BOUND = "the loss of a TrainStep", "a function that TrainStep.bind was g
 
 # What is called again and again, and draws anew in each call.
 _place = Meanwhile[str]()
+_loss = Meanwhile[bool]()  # whether that is a loss, inside of a draw, too
 
 
-def in_loss() -> AbstractContextManager[str]:
+@contextmanager
+def in_loss() -> Iterator[None]:
     """What runs meanwhile is the loss of a training step."""
-    return _place.said(_LOSS)
+    with _place.said(_LOSS), _loss.said(True):
+        yield
 
 
-def in_bound_function() -> AbstractContextManager[str]:
+@contextmanager
+def in_bound_function() -> Iterator[None]:
     """What runs meanwhile is a function of the model that a training step binds."""
-    return _place.said(_BOUND)
+    with _place.said(_BOUND), _loss.said(False):
+        yield
 
 
 def called_again() -> str:
@@ -31,7 +37,7 @@ def called_again() -> str:
 
 def is_in_loss() -> bool:
     """Whether the loss of a training step is what runs."""
-    return _place.value == _LOSS
+    return bool(_loss.value)
 
 
 def looked_at() -> AbstractContextManager[str]:

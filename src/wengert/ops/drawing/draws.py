@@ -22,6 +22,11 @@ from wengert.core.tensor import Tensor
 from wengert.core.values.number import is_traced_number
 from wengert.errors import DTypeError, ShapeError
 from wengert.interpret.mistakes.probabilities import note_probabilities
+from wengert.ops.drawing.draw_checks import (
+    SUM_ERROR,
+    drawable_probabilities,
+    drawn_classes,
+)
 from wengert.ops.drawing.generator import drawn
 from wengert.ops.random import keys_of_each, require_real, words_for
 
@@ -159,8 +164,7 @@ def categorical(key: Any, logits: Any, shape: Any = None, axis: int = -1) -> Any
         )
     logits = op.moveaxis(logits, canonical_axis("categorical", axis, logits.ndim), -1)
     full = _full_shape("categorical", shape, logits[..., 0])
-    noise = gumbel(key, (*full, logits.shape[-1]), logits.dtype)
-    return op.argmax(logits + noise, axis=-1)
+    return drawn_classes(logits, gumbel(key, (*full, logits.shape[-1]), logits.dtype))
 
 
 @function(space="random")
@@ -331,7 +335,7 @@ def _require_probabilities(p: Any, apart: int | None) -> None:
             f"choice: p holds {wrong[0]}; probabilities are 0 or more. Check where they come from."
         )
     total = float(np.sum(p, dtype=np.float64))
-    if not abs(total - 1) <= _SUM_ERROR:
+    if not abs(total - 1) <= SUM_ERROR:
         raise ValueError(
             f"choice: the sum of p is {total:.9g}; probabilities have the sum 1. Pass "
             "p / np.sum(p)."
@@ -343,9 +347,6 @@ def _require_probabilities(p: Any, apart: int | None) -> None:
             "probabilities that are not 0; there must be enough of them. Draw fewer, or with "
             "replace=True."
         )
-
-
-_SUM_ERROR = 1e-3  # what rounding of many float32 may leave
 
 
 def _places(key: Any, count: Size, wanted: Shape, replace: bool, p: Any) -> Any:
@@ -362,9 +363,11 @@ def _places(key: Any, count: Size, wanted: Shape, replace: bool, p: Any) -> Any:
         raise located(error, [p])
     if isinstance(p, np.ndarray):
         _require_probabilities(p, None if replace else math.prod(map(int, wanted)))
+    else:
+        p = drawable_probabilities(p)
     with np.errstate(divide="ignore"):  # of what is never drawn
         logits = op.log(op.astype(p, dtypes.float64))
     if replace:
-        return categorical(key, logits, wanted)
+        return op.argmax(logits + gumbel(key, (*wanted, count), dtypes.float64), axis=-1)
     noisy = logits + gumbel(key, (count,), dtypes.float64)
     return _first_of(op.argsort(-noisy), wanted, count)

@@ -49,6 +49,29 @@ def of_member(arguments: Sequence[Any], member: int) -> tuple[Any, ...]:
     return tuple(x.of(member) if isinstance(x, Each) else x for x in arguments)
 
 
+def note_lists(
+    error: Exception, names: Sequence[str], arguments: Sequence[Any], members: int
+) -> None:
+    """Add to what a loss raises that a list of a tree for each member was given to all of them: it
+    reaches the loss as a list, which is no network.
+    """
+    for name, x in zip(names, arguments, strict=True):
+        if isinstance(x, list | tuple) and len(x) == members > 1 and _are_trees(x):
+            error.add_note(
+                f"In an ensemble: argument {name!r} is a list of {members} trees, as many as "
+                "there are members, and every member was given all of it. To give one to each, "
+                f"write wg.train.each(wg.tree.map(lambda *x: np.stack(x), *{name}))."
+            )
+
+
+def _are_trees(given: Sequence[Any]) -> bool:
+    """Whether these are several trees of arrays, all of one form."""
+    if any(tree.is_leaf(x) for x in given):
+        return False
+    structures = [tree.flatten(x)[1] for x in given]
+    return all(each == structures[0] for each in structures)
+
+
 def require_members(by: str, names: Sequence[str], arguments: Sequence[Any], members: int) -> None:
     """Refuse an argument for each member whose first axis is not that of the members."""
     for name, x in zip(names, arguments, strict=True):

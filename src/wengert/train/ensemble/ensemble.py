@@ -21,7 +21,7 @@ from wengert.train.batch import FunctionParameters
 from wengert.train.bound_function import EVALUATING, BoundFunction
 from wengert.train.engine import Engine
 from wengert.train.ensemble.alike_members import may_be_alike, warn_of_alike
-from wengert.train.ensemble.each import Each, require_members
+from wengert.train.ensemble.each import Each, note_lists, require_members
 from wengert.train.ensemble.ensemble_function import EnsembleFunction
 from wengert.train.ensemble.ensemble_state import (
     exchanging,
@@ -199,7 +199,8 @@ class Ensemble(Explained, Uncopied):
         """
         first = self._steps[0]
         batch = first._parameters.by_place("Ensemble", batch, named)
-        require_members("Ensemble", self._engines[0].names(len(batch)), batch, len(self))
+        names = self._engines[0].names(len(batch))
+        require_members("Ensemble", names, batch, len(self))
         if recording_threads:
             refuse_calling("Ensemble", "Call it outside, and pass what is needed as an argument.")
         if not self._has_looked:
@@ -207,7 +208,11 @@ class Ensemble(Explained, Uncopied):
             self._has_looked = True
         if self._one_state:
             self._look_at_state(batch)
-        found = self._engines[0].guard.change("Ensemble", partial(self._call_inside, batch))
+        try:
+            found = self._engines[0].guard.change("Ensemble", partial(self._call_inside, batch))
+        except Exception as error:
+            note_lists(error, names, batch, len(self))
+            raise
         if self._may_be_alike:
             self._look_for_alike("Ensemble")
         return found
@@ -345,7 +350,7 @@ class Ensemble(Explained, Uncopied):
         warn_of_stacked(by, first, arrays, count)
         if self._one_state:
             self._look_at_state(arrays)
-        data = RunData(by, names, arrays, batch_size)
+        data = RunData(by, names, arrays, batch_size, first.model_form)
         rates = Rates(first, self._steps[0]._several)
         return MemberRun(self._members, data, options, rates)
 
@@ -391,7 +396,7 @@ class Ensemble(Explained, Uncopied):
         given = parameters.by_place(by, (*own, *arrays), named, ("batch_size",))[len(own) :]
         names = parameters.names(len(own) + len(given))[len(own) :]
         require_members(by, names, given, len(self))
-        data = EvaluatedData(by, names, given, batch_size, own)
+        data = EvaluatedData(by, names, given, batch_size, own, first.model_form)
         first.look()
         function = self._function(bound, parameters)
         return first.guard.read(lambda: weighted_mean(function, data, by, in_front=1))

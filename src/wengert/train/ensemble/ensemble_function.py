@@ -19,7 +19,7 @@ from wengert.train.batch import FunctionParameters
 from wengert.train.bound_function import PLAIN, BoundFunction, own_arrays
 from wengert.train.engine import Engine
 from wengert.train.ensemble.cost import MemberWork, splits
-from wengert.train.ensemble.each import of_member, require_members
+from wengert.train.ensemble.each import note_lists, of_member, require_members
 from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.member_arguments import GivenArrays
 from wengert.train.ensemble.member_calls import stacked
@@ -93,7 +93,11 @@ class EnsembleFunction(Uncopied):
             self.look()
         if first.shown.trees and first.shown.is_due():
             first.shown.look()
-        return first.guard.read(lambda: self._read(engines, args, number))
+        try:
+            return first.guard.read(lambda: self._read(engines, args, number))
+        except Exception as error:
+            note_lists(error, names, args, len(engines))
+            raise
 
     def _read(self, engines: Sequence[Engine], args: Sequence[Any], number: int | None) -> Any:
         if self._engines is not engines:

@@ -7,6 +7,7 @@ from typing import Any
 
 from wengert.core import tree
 from wengert.runtime.outside.live import is_live
+from wengert.train.batch import ModelForm
 from wengert.train.ensemble.each import Each, of_member
 from wengert.train.runs.data import Data
 
@@ -21,8 +22,11 @@ class EvaluatedData:
         arguments: Sequence[Any],
         size: Any,
         own: Sequence[Any],  # what every batch begins with
+        model: ModelForm,
     ) -> None:
-        first = Data(by, names, of_member(arguments, 0), size, may_be_short=True)
+        one = of_member(arguments, 0)
+        first = Data(by, names, one, size, may_be_short=True, model=model)
+        self._whole = [model.is_form_of(tree.with_numpy(x)) for x in one]
         self.rows, self.size, self._own = first.rows, first.size, tuple(own)
         self._arguments = [x if isinstance(x, Each) else tree.with_numpy(x) for x in arguments]
 
@@ -43,8 +47,8 @@ class EvaluatedData:
         def of_each(x: Any) -> Any:
             return x if x.ndim == 1 else x[:, begin:end]
 
-        parts = [
-            Each(tree.map(of_each, x.tree)) if isinstance(x, Each) else tree.map(of_all, x)
-            for x in self._arguments
-        ]
-        return (*self._own, *parts)
+        def cut(x: Any) -> Any:
+            return Each(tree.map(of_each, x.tree)) if isinstance(x, Each) else tree.map(of_all, x)
+
+        pairs = zip(self._arguments, self._whole, strict=True)
+        return (*self._own, *(x if whole else cut(x) for x, whole in pairs))

@@ -107,7 +107,8 @@ def fit(
     directions = measures.directions() if measures else {}
     best = Best(rule, {LOSS: "min", **directions})
     watch = PlateauWatch(BY, engine.plan.groups, {**directions, LOSS: "min"})
-    checked = Data(BY, engine.names(len(training)), training, batch_size)
+    names = engine.names(len(training))
+    checked = Data(BY, names, training, batch_size, model=engine.model_form)
     how: dict[str, Any] = {
         "rows": checked.rows,
         "batch_size": checked.size,
@@ -145,7 +146,9 @@ def _divided(
     if validation is None:
         return given, None, None
     if isinstance(validation, float):
-        training, held_back = divided(given, require_share(validation), shuffle_seed)
+        training, held_back = divided(
+            given, require_share(validation), shuffle_seed, step._engine.model_form
+        )
         return training, held_back, HeldRows(step, given, held_back)
     held_back = batch_arguments(step, VALIDATION, validation)
     if validation_loss is None:

@@ -11,7 +11,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.errors import ShapeError
 from wengert.runtime.outside.live import is_live
-from wengert.train.batch import POSITIONAL
+from wengert.train.batch import POSITIONAL, ModelForm
 from wengert.train.engine import Engine
 from wengert.train.runs.data import checksum_of_rows
 from wengert.train.runs.frames import look_at_frames
@@ -111,11 +111,15 @@ def _provided(engine: Engine) -> set[str]:
 
 
 def divided(
-    arguments: tuple[Any, ...], share: float, seed: int | None
+    arguments: tuple[Any, ...], share: float, seed: int | None, model: ModelForm
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """Arguments without a share of their rows, drawn at random, and with these rows alone."""
     leaves, structure = tree.flatten(tuple(tree.with_numpy(x) for x in arguments))
-    whole = [np.ndim(x) == 0 or is_live(x) for x in leaves]
+    whole = [
+        np.ndim(leaf) == 0 or is_live(leaf) or is_weights
+        for x, is_weights in ((x, model.is_form_of(x)) for x in map(tree.with_numpy, arguments))
+        for leaf in tree.leaves(x)
+    ]
     counts = {len(x) for x, as_is in zip(leaves, whole, strict=True) if not as_is}
     rows = min(counts, default=0)
     kept = round(rows * share)

@@ -16,7 +16,7 @@ from wengert.runtime.given_arrays import is_readable
 from wengert.runtime.native_runs import DataRows
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
-from wengert.train.batch import leaf_names, require_no_list
+from wengert.train.batch import ModelForm, leaf_names, require_no_list
 from wengert.train.runs.frames import look_at_frames
 from wengert.train.runs.model_among_data import refuse_model
 from wengert.train.storage import Array
@@ -43,8 +43,8 @@ def checksum_of_rows(arrays: Sequence[Array]) -> int:
 
 
 class Data:
-    """The arguments of a run. Their arrays have one row per sample; those without axes, and live
-    arrays of another training step, are passed on whole.
+    """The arguments of a run. Their arrays have one row per sample; those without axes, live arrays
+    of another training step, and other weights of the model's form are passed on whole.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Data:
         arguments: Sequence[Any],
         size: Any,
         may_be_short: bool = False,  # whether the only batch may have fewer rows
+        model: ModelForm | None = None,
     ) -> None:
         given, self._names = tuple(arguments), names
         self._paths = partial(leaf_names, names, given)  # asked for where something is refused
@@ -71,6 +72,8 @@ class Data:
             self.leaves = [np.asarray(x) for x in leaves]
         # Whether each is the same in all batches.
         self.whole = [x.ndim == 0 or is_live(x) for x in self.leaves]
+        if model is not None and not all(type(x) is np.ndarray for x in arguments):
+            self._pass_weights_whole(model)
         for k, x in enumerate(self.leaves):
             if x.dtype.kind not in NUMBERS:
                 _refuse_dtype(by, self._paths()[k], x)
@@ -84,6 +87,15 @@ class Data:
                 for x, whole in pairs
             ),
         )
+
+    def _pass_weights_whole(self, model: ModelForm) -> None:
+        """Let arguments that have the tree and the shapes of the model be no rows."""
+        begin = 0
+        for x in self._batch(self.leaves):
+            end = begin + len(tree.leaves(x))
+            if model.is_form_of(x):
+                self.whole[begin:end] = [True] * (end - begin)
+            begin = end
 
     @cached_property
     def _places(self) -> list[Array | None]:

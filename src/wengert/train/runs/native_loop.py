@@ -77,6 +77,7 @@ class NativeSteps:
         self._programs: Any = None  # those of the engine that the following is about
         self._called: set[tuple[bool, bool]] = set()  # which Python has called, for which batches
         self._ready: StepLoop | None = None  # the loop, if it knows the batches of this run
+        self._has_looked = False  # whether a shuffled run has looked at its program
 
     def _sorting(self, rows: Sequence[DataRows]) -> Sorting | None:
         if self._orders is not None:
@@ -121,8 +122,19 @@ class NativeSteps:
         part = None if engine.ranked is None else engine.ranked.rows_of
         with rows_of_data(shuffled=self._seed is not None):
             found = engine.call(data.batch(place.number, self.order(place.epoch), part))
+            if not self._has_looked:
+                self._look_at_order()
         recorder.note(engine, found[AUX])
         return 1
+
+    def _look_at_order(self) -> None:
+        """Look at a program that may have been called before with all rows in their order."""
+        engine, self._has_looked = self._engine, True
+        if self._seed is None and self._data.size == self._data.rows:
+            return
+        if engine.compiled and not is_eager() and engine.ranked is None and engine.updating:
+            executable, _ = engine.program_for(self._data.first(self._data.size))
+            engine.look_at_cut_rows(executable)
 
     def _is_smaller(self, number: int) -> bool:
         return (number + 1) * self._data.size > self._data.rows

@@ -164,6 +164,20 @@ class StepViews:
         return Last(loss, norm, Rates(self._engine, self._several).of(row), index, skipped)
 
     @property
+    def calls(self) -> int:
+        """How many calls the step has taken, those of runs among them; saved and loaded with it.
+
+        >>> step = wg.TrainStep(lambda w, x: wg.mean((x - w) ** 2), np.zeros(1), wg.optim.SGD(0.5))
+        >>> history = step.run(np.ones((8, 1)), batch_size=4, epochs=3)
+        >>> step.calls
+        6
+        """
+        if recording_threads:
+            refuse_reading("TrainStep.calls")
+        self._engine.guard.settle_what_is_left()
+        return self._engine.calls
+
+    @property
     def epoch(self) -> int:
         """How many epochs `run` and `epochs` have completed; count your own loops by assigning."""
         if recording_threads:

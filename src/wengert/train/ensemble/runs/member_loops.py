@@ -29,6 +29,7 @@ from wengert.train.ensemble.cost import splits
 from wengert.train.ensemble.member_calls import member_addresses, member_arrays, member_work
 from wengert.train.ensemble.runs.member_orders import MemberOrders
 from wengert.train.ensemble.runs.run_data import RunData
+from wengert.train.recorded.rows_of_data import rows_of_data
 from wengert.train.recorded.step_arrays import CALLS, PHASE
 from wengert.train.runs.native_loop import Aux, make_program, sizes_of_rest
 from wengert.train.storage import Array
@@ -116,8 +117,13 @@ def make_loops(
     if rows is None or len(known) < len(found) or any(aux != known[0][1] for _, aux in known):
         return None
     programs, aux = [program for program, _ in known], known[0][1]
-    for program in programs:
-        first.look_once(program.bound.executable)
+    with rows_of_data(shuffled=orders is not None):
+        for program in programs:
+            executable = program.bound.executable
+            if orders is None and own.size == own.rows:
+                first.look_once(executable)
+            else:
+                first.look_at_cut_rows(executable)
     sizes: list[Array | None] = [None] * len(programs)
     if rest:
         sizes = [

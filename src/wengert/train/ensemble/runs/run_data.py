@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.core import tree
+from wengert.train.batch import ModelForm
 from wengert.train.ensemble.each import Each, of_member
 from wengert.train.runs.data import Data
 
@@ -13,9 +14,17 @@ from wengert.train.runs.data import Data
 class RunData:
     """The arguments of a run: the same for all members, or `each`."""
 
-    def __init__(self, by: str, names: Sequence[str], arguments: Sequence[Any], size: Any) -> None:
+    def __init__(
+        self,
+        by: str,
+        names: Sequence[str],
+        arguments: Sequence[Any],
+        size: Any,
+        model: ModelForm,
+    ) -> None:
         self._by, self._names, self._arguments, self._size = by, names, arguments, size
-        self.first = Data(by, names, of_member(arguments, 0), size)
+        self._model = model
+        self.first = Data(by, names, of_member(arguments, 0), size, model=model)
         self._others = {0: self.first}
         self.differs = any(isinstance(x, Each) for x in arguments)
         self.steps_apart: list[int] = [  # bytes from the array of a member to that of the next
@@ -30,5 +39,5 @@ class RunData:
             return self.first
         if member not in self._others:
             given = of_member(self._arguments, member)
-            self._others[member] = Data(self._by, self._names, given, self._size)
+            self._others[member] = Data(self._by, self._names, given, self._size, model=self._model)
         return self._others[member]

@@ -1,0 +1,179 @@
+"""Rows in order: what goes from row to row, in a run that puts the rows into another order.
+
+Returns by a recurrence, a scan or a cumulative sum along the rows of a batch, and `v[1:]` as the
+next value of `v[:-1]`, mean that each row follows the one before it in the data. In a shuffled run
+it follows any other.
+
+Rows that the loss has sorted are no rows of the data any more, as in risk sets of survival times. A
+scan over rows that only adds up, or carries a key, gives each row its own result. And rows may be
+paired at random: then what is compared with them is taken from the same places, so that a row of
+the data is moved as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from wengert.core.dims import Size
+from wengert.core.dtypes import is_float
+from wengert.core.graph import Graph, Node
+from wengert.core.table import op
+from wengert.core.types import ArrayType
+from wengert.core.words.warn import warn_user
+from wengert.errors import ScannedRowsWarning
+from wengert.passes.opened_bodies import with_open_bodies
+from wengert.train.batch import ROWS
+from wengert.train.recorded.step_arrays import OwnArguments
+
+_CUMULATIVE = ("cumsum", "cumprod")
+_REORDERING = ("gather", "sort", "argsort", "scatter", "take_along_axis", "last_at")
+
+
+def warn_of_rows_in_order(graph: Graph, own: Collection[str] = OwnArguments._fields) -> None:
+    """Warn, once, where the loss that was recorded as this graph, of a run that shuffles its rows,
+    has something go along them.
+    """
+    rows = _Rows(with_open_bodies(graph), own)
+    for node, what in rows.in_order():
+        warn_user(
+            f"{what} goes along axis 0, here the rows of the batch, in a run that shuffles them "
+            "(shuffle_seed); each row then follows another one than in the data. Compute it before "
+            "the run, from the data in their order, and pass the result as an argument; or leave "
+            "out shuffle_seed.",
+            ScannedRowsWarning,
+            node.line,
+        )
+        return
+
+
+def warn_of_gathered_rows(graph: Graph, own: Collection[str] = OwnArguments._fields) -> None:
+    """Warn, once, where the loss of a run that shuffles or cuts its rows looks up rows of the batch
+    by numbers of the data: these are numbers of rows of a table, such as states.
+    """
+    for node, shape in _Rows(with_open_bodies(graph), own).looked_up():
+        warn_user(
+            f"getitem: x[index] was given x of shape ({', '.join(map(str, shape))}) and an index, "
+            "both rows of the batch in a run; a run shuffles and cuts the rows of every argument, "
+            "so that x[i] is not row i of the data. If x is a table, one row for each index, give "
+            "it in another way: in the state= that the step carries, in a dict of the model's "
+            "form, as an array that the loss reads from outside, or as an argument of single "
+            "calls, step(…).",
+            ScannedRowsWarning,
+            node.line,
+        )
+        return
+
+
+class _Rows:
+    """The forward pass of a loss: which values have the rows of the data, in their order."""
+
+    def __init__(self, graph: Graph, own: Collection[str]) -> None:
+        self._graph = graph
+        self._ordered: dict[int, Size] = {}  # with how many rows
+        self._of_model: set[int] = set()
+        self._forward: list[tuple[int, Node]] = []
+        for number, node in enumerate(graph.nodes):
+            if number in graph.inputs:
+                self._enter(number, node, own)
+            elif node.line is None or node.line.phase == "forward":
+                self._forward.append((number, node))
+                self._follow(number, node)
+
+    def _enter(self, number: int, node: Node, own: Collection[str]) -> None:
+        shape = _shape(node)
+        if str(node.params.get("name", "")).partition(".")[0] in own:
+            self._of_model.add(number)
+        elif shape and str(shape[0]).startswith(ROWS):
+            self._ordered[number] = shape[0]
+
+    def _follow(self, number: int, node: Node) -> None:
+        operands = [i for i in node.operands if i is not None]
+        if not self._of_model.isdisjoint(operands):
+            self._of_model.add(number)
+        sizes = [self._ordered[i] for i in operands if i in self._ordered]
+        if sizes and node.op.name not in _REORDERING and _shape(node)[:1] == (sizes[0],):
+            self._ordered[number] = sizes[0]
+
+    def looked_up(self) -> Iterator[tuple[Node, tuple[Size, ...]]]:
+        """Where rows are looked up by integers of the data, with the shapes of the tables."""
+        numbers = {
+            i for i in self._ordered if i in self._graph.inputs and self._dtype_of(i).kind in "iu"
+        }
+        for number, node in self._forward:
+            operands = [i for i in node.operands if i is not None]
+            if node.op is op.gather and _axis(node) == 0 and len(operands) > 1:
+                table, index = operands[:2]
+                if table in self._ordered and index in numbers:
+                    yield node, _shape(self._graph.nodes[table])
+            is_number = node.op.kind in ("elementwise", "linear") and _dtype(node) is not None
+            if is_number and not numbers.isdisjoint(operands) and _dtype(node).kind in "iu":
+                numbers.add(number)
+
+    def _dtype_of(self, number: int) -> Any:
+        return _dtype(self._graph.nodes[number])
+
+    def in_order(self) -> Iterator[tuple[Node, str]]:
+        """The nodes that go from row to row, and what they are."""
+        for _, node in self._forward:
+            name, operands = node.op.name, [i for i in node.operands if i is not None]
+            if not any(i in self._ordered for i in operands):
+                continue
+            if name in _CUMULATIVE and _axis(node) == 0 and is_float(_dtype(node)):
+                yield node, name + ": it"
+            elif name == "recurrence" and _axis(node) == 0:
+                yield node, "linear_recurrence: it"
+            elif node.op is op.scan and self._carries(node):
+                yield node, "scan: it"
+        for node in self._next_values():
+            yield node, "getitem: x[1:] beside x[:-1]"
+
+    def _carries(self, node: Node) -> bool:
+        """Whether what a scan over rows gives for each of them depends on floats that it carries
+        from row to row.
+        """
+        params: dict[str, Any] = node.params
+        consts, carry, body = params["consts"], params["carry"], params["body"]
+        over = [i for i in node.operands[consts + carry :] if i is not None]
+        if not any(i in self._ordered for i in over):
+            return False
+        carried = body.inputs[consts : consts + carry]
+        reached = {i for i in carried if is_float(_dtype(body.nodes[i]))}
+        for number, inner in enumerate(body.nodes):
+            if not reached.isdisjoint(i for i in inner.operands if i is not None):
+                reached.add(number)
+        return any(i in reached for i in body.returns[carry:])
+
+    def _next_values(self) -> Iterator[Node]:
+        """Slices of one number for each row, computed by the model, that begin with the second row
+        where others end with the last but one, and nothing of the data is sliced so.
+        """
+        first: dict[int, Node] = {}  # from the second row on, by what is sliced
+        until: set[int] = set()
+        for _, node in self._forward:
+            source = node.operands[0] if node.op is op.slice_axes else None
+            rows = None if source is None else self._ordered.get(source)
+            if rows is None or source is None or node.params["step"][0] != 1:
+                continue
+            start, size = node.params["start"][0], node.params["size"][0]
+            if size != rows - 1 or start not in (0, 1):
+                continue
+            if start == 0:
+                until.add(source)
+            elif source not in self._of_model:
+                return  # pairs of rows
+            elif len(_shape(node)) == 1 or _shape(node)[1:] == (1,):
+                first[source] = node
+        yield from (node for source, node in first.items() if source in until)
+
+
+def _shape(node: Node) -> tuple[Size, ...]:
+    return node.type.shape if isinstance(node.type, ArrayType) else ()
+
+
+def _dtype(node: Node) -> Any:
+    return node.type.dtype if isinstance(node.type, ArrayType) else None
+
+
+def _axis(node: Node) -> Any:
+    return node.params.get("axis")
