@@ -104,6 +104,22 @@ def note_codes(column: Column, say: Say) -> None:
         )
 
 
+def note_numbers(column: Column, say: Say) -> None:
+    """Tell of numbers that a file with types holds as texts, more than a few: most likely they are
+    meant as numbers.
+    """
+    if not column.is_text or column.read_as_text:
+        return
+    given = [cell for cell in column.cells if cell is not None and not _CODE.fullmatch(cell)]
+    found = list(dict.fromkeys(cell for cell in given if not np.isnan(_number(cell))))
+    if 2 * len(found) > len(given):
+        say(
+            f"column {column.name!r} has texts, and most of them are numbers, such as "
+            f"{found[0]!r}; they are taken as names. Write the column as numbers; if they are "
+            f"codes, add --categorical {column.name!r}"
+        )
+
+
 def _too_long(column: Column) -> str | None:
     """A whole number of a column in which floats cannot tell some of them apart; None elsewhere."""
     long = {cell for cell in column.cells if cell is not None and _LONG.fullmatch(cell)}

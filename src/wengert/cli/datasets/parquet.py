@@ -14,6 +14,8 @@ from wengert.cli.exit_codes import DataFault, MissingPackage
 
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
 
+_PARTS_OF_DATES = " to numbers, such as the year, the day of the year or the day of the week"
+
 
 def read_parquet(path: Path) -> DataTable:
     try:
@@ -55,9 +57,10 @@ def _column(arrow: Any, name: str, found: Any) -> Column:
         return Column(name, np.array(found.cast(arrow.float64()).to_numpy(), np.float64))
     if kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_null(kind):
         return Column(name, texts(found.to_pylist()))
+    is_date = kinds.is_temporal(kind)
     return Column(
         name,
         texts([None] * len(found)),
         refusal=f"column {name!r} has type {kind}; numbers, bools or texts are needed. Leave it "
-        f"out with --ignore {name!r}, or convert it.",
+        f"out with --ignore {name!r}, or convert it{_PARTS_OF_DATES if is_date else ''}.",
     )

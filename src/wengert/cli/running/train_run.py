@@ -221,6 +221,7 @@ class TrainRun:
             "data_fingerprint": data_fingerprint(data),
             "rows_per_second": float(np.median(timed)),
             "interrupted": is_interrupted,
+            "columns": list(data.columns),
         }
         step.load_state_dict(snapshot.best_state)
         rows = kept_metrics(work / METRICS, len(snapshot.fit["columns"]["epoch"]))
