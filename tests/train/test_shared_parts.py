@@ -80,6 +80,23 @@ def test_parts_that_one_step_trains_and_the_other_has_frozen_are_told():
     )
 
 
+def test_parts_that_are_written_into_the_other_step_are_let_pass():
+    model = {"encoder": network(0), "head": network(1)}
+    parts = ("encoder", "head")
+    one, other = (
+        wg.TrainStep(loss, model, {f"{part}.*": wg.optim.SGD(0.01), "*": None}) for part in parts
+    )
+
+    def take_turns():
+        for _ in range(4):
+            one(X)
+            other.model["encoder"].weight[...] = one.model["encoder"].weight
+            other(X)
+            one.model["head"].weight[...] = other.model["head"].weight
+
+    assert warned(take_turns) == []
+
+
 def test_a_network_frozen_for_comparison_is_let_pass():
     model = {"encoder": network(0), "head": network(1)}
     probe = wg.TrainStep(loss, model, {"encoder.*": None, "*": wg.optim.SGD(0.01)})

@@ -244,7 +244,7 @@ class GivenTrees:
         """Note the arrays of the model, which of them are trained, and who else has been given
         some.
         """
-        given = {each.taken: each.name for each in model}
+        given = {each.taken: each for each in model}
         self._shared.given.update(given)
         self._shared.trained.update(each.taken for each in trained)
         others = {other for taken in given for other in taken.given_to if other is not self}

@@ -10,11 +10,23 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Any, Protocol
+
+import numpy as np
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
+
+
+class Given(Protocol):
+    """An array that was given: what messages call it, the array and the step's own copy."""
+
+    name: str
+    live: np.ndarray[Any, Any]
+
+    @property
+    def array(self) -> np.ndarray[Any, Any] | None: ...
 
 
 class SharedParts:
@@ -23,7 +35,7 @@ class SharedParts:
     _times = itertools.count(1)
 
     def __init__(self) -> None:
-        self.given: dict[Any, str] = {}  # what messages call them
+        self.given: dict[Any, Given] = {}
         self.trained: set[Any] = set()
         self._partners: weakref.WeakSet[SharedParts] = weakref.WeakSet()
         self._last = 0  # when it was looked last
@@ -46,9 +58,12 @@ class SharedParts:
         for other in [each for each in self._partners if before and each._last > before]:
             self._partners.discard(other)
             other._partners.discard(self)
-            warn_user(self._text(other), CopiedWarning)
+            text = self._text(other)
+            if text is not None:
+                warn_user(text, CopiedWarning)
 
-    def _text(self, other: SharedParts) -> str:
+    def _text(self, other: SharedParts) -> str | None:
+        """What is to be said; nothing where somebody writes what one has learned into the other."""
         both = self._names(self.trained & other.trained)
         if both:
             return (
@@ -58,10 +73,12 @@ class SharedParts:
                 "part and give it to the other as an argument: other(step.model.encoder, …). For "
                 "two networks on purpose, make one step with wg.tree.copy(model)."
             )
-        frozen = self._names(other.trained & self.given.keys())
+        here, there = other.trained & self.given.keys(), self.trained & other.given.keys()
+        if not (self._are_as_given(here) and other._are_as_given(there)):
+            return None
+        frozen = self._names(here or there)
         whose = "are frozen here, and another step trains them"
-        if not frozen:
-            frozen = self._names(self.trained & other.given.keys())
+        if not here:
             whose = "are frozen in another step, and trained by this one"
         return (
             f"TrainStep: {frozen} {whose}, and the two take turns; each step has "
@@ -71,7 +88,12 @@ class SharedParts:
             "networks on purpose, make one step with wg.tree.copy(model)."
         )
 
+    def _are_as_given(self, parts: Iterable[Any]) -> bool:
+        """Whether the copies of the step have the numbers of the arrays that it was made with."""
+        pairs = [(self.given[part].array, self.given[part].live) for part in parts]
+        return all(x is None or np.array_equal(x.astype(live.dtype), live) for x, live in pairs)
+
     def _names(self, parts: Collection[Any]) -> str:
         """The name of one of these, and how many more there are."""
-        names = [name for taken, name in self.given.items() if taken in parts]
+        names = [each.name for taken, each in self.given.items() if taken in parts]
         return f"{names[0]} that it was made with, and {len(names) - 1} more," if names else ""
