@@ -96,7 +96,7 @@ BAD_ARRAYS = {
     "a number": ({"x": np.ones(()), "y": np.ones(4)}, "array 'x' has shape ()"),
     "lengths": ({"x": np.ones((5, 2)), "y": np.ones(4)}, "'x' has 5, 'y' has 4"),
     "no rows": ({"x": np.ones((0, 2)), "y": np.ones(0)}, "has no rows"),
-    "complex": ({"x": np.ones((8, 2), complex), "y": np.ones(8)}, "'x' has dtype complex128"),
+    "complex": ({"x": np.ones((8, 2), complex), "y": np.ones(8)}, "'x[0]' has dtype complex128"),
     "objects": ({"": np.array([[1, "a"], [None, 2]], object)}, "arrays of Python objects"),
     "constant": (
         {"x": np.ones((8, 2)), "y": np.arange(8.0) / 3},

@@ -58,10 +58,16 @@ def test_predictions_are_not_written_over_data_or_a_run(command, tmp_path):
 def test_columns_of_arrays_that_training_had_not_are_named(command, tmp_path):
     x = np.array(rows_of_numbers(), float)
     np.savez(tmp_path / "two.npz", x=x[:, :2], y=x[:, 2])
-    np.savez(tmp_path / "three.npz", x=x, y=x[:, 2])
-    assert command("train", "two.npz", *SMALL, "--out", "run")[0] == 0
+    days = np.arange("2024-01-01", "2024-02-10", dtype="datetime64[D]")
+    np.savez(tmp_path / "three.npz", x=x, y=x[:, 2], day=days)
+    code, _, complaint = command("train", "three.npz", *SMALL)
+    assert (code, "Leave it out with --ignore 'day'" in complaint) == (ExitCode.DATA, True)
+    options = ("--task", "regression", *SMALL, "--out", "run")
+    assert command("train", "two.npz", *options)[0] == 0
+    code, _, complaint = command("predict", "run", "two.npz", "--probabilities")
+    assert (code, "predicts numbers, 'y', which" in complaint) == (ExitCode.USAGE, True)
     code, _, told = command("predict", "run", "three.npz")
-    assert (code, "has 'x[2]', which was not there in training" in told) == (0, True)
+    assert (code, "has 'x[2]', 'day', which was not there in training" in told) == (0, True)
     assert "was not there in training" not in command("predict", "run", "two.npz")[2]
 
 

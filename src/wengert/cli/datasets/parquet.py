@@ -9,12 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from wengert.cli.datasets.data_table import Column, DataTable, require_own_names, texts
+from wengert.cli.datasets.data_table import (
+    PARTS_OF_DATES,
+    Column,
+    DataTable,
+    require_own_names,
+    texts,
+)
 from wengert.cli.exit_codes import DataFault, MissingPackage
 
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
-
-_PARTS_OF_DATES = " to numbers, such as the year, the day of the year or the day of the week"
 
 
 def read_parquet(path: Path) -> DataTable:
@@ -62,5 +66,5 @@ def _column(arrow: Any, name: str, found: Any) -> Column:
         name,
         texts([None] * len(found)),
         refusal=f"column {name!r} has type {kind}; numbers, bools or texts are needed. Leave it "
-        f"out with --ignore {name!r}, or convert it{_PARTS_OF_DATES if is_date else ''}.",
+        f"out with --ignore {name!r}, or convert it{PARTS_OF_DATES if is_date else ''}.",
     )

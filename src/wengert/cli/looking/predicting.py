@@ -39,6 +39,11 @@ def predictions(
     written; files that are read, or belong to the run, are refused there.
     """
     saved = load_model(path / MODEL if path.is_dir() else path)
+    if probabilities and not saved.preparation.target.classes:
+        raise UsageFault(
+            f"--probabilities: the model predicts numbers, {saved.preparation.target.name!r}, "
+            "which have none; classes have. Leave it out."
+        )
     if out is not None:
         _require_text(out)
         require_no_loss(out, [data, saved.settings.data], [path])
