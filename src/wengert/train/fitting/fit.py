@@ -201,7 +201,7 @@ class _Fit:
         self._best_state: Mapping[str, Any] | None = None
         self._stopped: str | None = None
         self._before = 0.0  # seconds of an earlier process
-        self._made_with = made_with(engine)
+        self._made_with = {} if saved is None else made_with(engine)
         self._begun = False  # whether this process has taken an epoch
         self._has_told = False  # of an epoch that could not be measured
 
