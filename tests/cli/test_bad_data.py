@@ -96,7 +96,7 @@ BAD_ARRAYS = {
     "a number": ({"x": np.ones(()), "y": np.ones(4)}, "array 'x' has shape ()"),
     "lengths": ({"x": np.ones((5, 2)), "y": np.ones(4)}, "'x' has 5, 'y' has 4"),
     "no rows": ({"x": np.ones((0, 2)), "y": np.ones(0)}, "has no rows"),
-    "complex": ({"x": np.ones((8, 2), complex), "y": np.ones(8)}, "'x' has dtype complex128"),
+    "complex": ({"x": np.ones((8, 2), complex), "y": np.ones(8)}, "'x[0]' has dtype complex128"),
     "objects": ({"": np.array([[1, "a"], [None, 2]], object)}, "arrays of Python objects"),
     "constant": (
         {"x": np.ones((8, 2)), "y": np.arange(8.0) / 3},
@@ -248,8 +248,9 @@ def test_a_file_that_must_not_be_read_is_told(command, tmp_path, monkeypatch):
         ("{}%", "such as '10%': write them without it, 10,"),
         ("-${}", "such as '-$10': write them without it, -10,"),
         ("3,2{}.5", "such as '3,210.5': write them without it, 3210.5,"),
+        ("0.1{} kg", "such as '0.110 kg': write them without it, 0.110,"),
+        ("{}°C", "such as '10°C': write them without it, 10,"),
         ("name {}", None),
-        ("{}a", None),
     ],
 )
 def test_numbers_with_a_sign_are_told_from_names(written, said):
@@ -258,5 +259,13 @@ def test_numbers_with_a_sign_are_told_from_names(written, said):
     fitted_features([Column("price", cells)], heard.append)
     assert len(heard) == 1
     assert "it is left out" in heard[0]
-    assert ("look like numbers with a sign" in heard[0]) == (said is not None)
+    assert ("look like numbers with a" in heard[0]) == (said is not None)
     assert said is None or said in heard[0]
+
+
+def test_dates_are_told_from_names():
+    heard = []
+    cells = texts(f"2024-{1 + i // 20:02}-{1 + i % 19:02}" for i in range(60))
+    fitted_features([Column("day", cells)], heard.append)
+    assert "it is left out. Its texts look like dates, such as '2024-01-01'" in heard[0]
+    assert "the day of the year" in heard[0]

@@ -35,11 +35,48 @@ def test_predictions_are_not_written_over_data_or_a_run(command, tmp_path):
     ]:
         code, _, complaint = command("predict", "run", "new.csv", "--out", out)
         assert (code, message in complaint) == (ExitCode.USAGE, True), complaint
+    for out in ("found.parquet", "found.npz"):
+        code, _, complaint = command("predict", "run", "new.csv", "--out", out)
+        assert (code, "predictions are written as CSV" in complaint) == (ExitCode.USAGE, True)
+    (tmp_path / "notes.txt").write_text("mine")
+    code, _, complaint = command("compare", "run", "run", "--out", "notes.txt")
+    assert (code, "is there already, and its name is" in complaint) == (ExitCode.USAGE, True)
+    code, _, complaint = command("train", "shop.csv", *SHOP, "--out", "notes.txt")
+    assert (code, "is a file; a run is a new folder" in complaint) == (ExitCode.FILES, True)
+    code, _, complaint = command("train", "--resume", ".")
+    assert (code, "is the folder that you are in" in complaint) == (ExitCode.FILES, True)
+    options = ("--probabilities", "--out", "found.tsv")
+    assert command("predict", "run", "new.csv", *options)[0] == 0
+    assert (tmp_path / "found.tsv").read_text().startswith("bought\tp(no)\tp(yes)\n")
     code, _, complaint = command("compare", "run", "run", "--out", "run/report.html")
     assert (code, "is a file of the run" in complaint) == (ExitCode.USAGE, True)
     assert {path: path.read_bytes() for path in files} == before
     for _ in range(2):  # other files may be written again
         assert command("predict", "run", "new.csv", "--out", "run/found.csv")[0] == 0
+
+
+def test_columns_of_arrays_that_training_had_not_are_named(command, tmp_path):
+    x = np.array(rows_of_numbers(), float)
+    np.savez(tmp_path / "two.npz", x=x[:, :2], y=x[:, 2])
+    days = np.arange("2024-01-01", "2024-02-10", dtype="datetime64[D]")
+    np.savez(tmp_path / "three.npz", x=x, y=x[:, 2], day=days)
+    code, _, complaint = command("train", "three.npz", *SMALL)
+    assert (code, "Leave it out with --ignore 'day'" in complaint) == (ExitCode.DATA, True)
+    options = ("--task", "regression", *SMALL, "--out", "run")
+    assert command("train", "two.npz", *options)[0] == 0
+    code, _, complaint = command("predict", "run", "two.npz", "--probabilities")
+    assert (code, "predicts numbers, 'y', which" in complaint) == (ExitCode.USAGE, True)
+    code, _, told = command("predict", "run", "three.npz")
+    assert (code, "has 'x[2]', 'day', which was not there in training" in told) == (0, True)
+    assert "was not there in training" not in command("predict", "run", "two.npz")[2]
+
+
+def test_numbers_that_are_texts_in_a_file_with_types_are_told(command, tmp_path):
+    x = np.array(rows_of_numbers(), float)
+    texts = np.array([f"{i}.5" for i in range(len(x))])
+    np.savez(tmp_path / "texts.npz", a=texts, b=np.tile(["1", "2"], 20), c=x[:, 0], y=x[:, 2])
+    code, printed, _ = command("train", "texts.npz", *SMALL)
+    assert (code, printed.count("most of them are numbers, such as '0.5'")) == (0, 1)
 
 
 def test_a_target_of_codes_is_a_class_if_it_is_categorical(command, tmp_path):

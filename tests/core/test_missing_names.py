@@ -269,6 +269,12 @@ def test_cross_entropy_shows_how_to_weigh(key):
         wg.cross_entropy(x, np.zeros(5, int), **{key: 1})
 
 
+@pytest.mark.parametrize("key", ["weight", "pos_weight"])
+def test_bce_with_logits_shows_how_to_weigh(key):
+    with pytest.raises(TypeError, match=rf"no parameter {key!r}.*reduction='none'.*losses.dtype"):
+        wg.bce_with_logits(x, np.zeros_like(x), **{key: 3.0})
+
+
 def test_schedules_know_the_names_of_their_lengths():
     with pytest.raises(TypeError, match="Write total_steps= instead"):
         wg.optim.Cosine(0.1, T_max=100)  # type: ignore[call-arg]

@@ -128,6 +128,26 @@ WIDE = {
         (X, T),
         "divide made",
     ),
+    "images in a convolution": (
+        lambda m, x, t: wg.mean(wg.conv((t / 255)[None, None], m["w"][:, None])),
+        (X, T),
+        "conv: float32 meets float64 that divide made",
+    ),
+    "einsum": (
+        lambda m, x, t: wg.mean(np.einsum("i,ij->ij", t / 255, hidden(m, x))),
+        (X, T),
+        "einsum: float32 meets float64 that divide made",
+    ),
+    "integers in einsum": (
+        lambda m, x, t: wg.mean(wg.einsum("i,ij->ij", t, hidden(m, x))),
+        (X, T),
+        "einsum: float32 meets an array of int64",
+    ),
+    "a constant in a convolution": (
+        lambda m, x: wg.mean(wg.conv(TABLE[None, :, :], m["w"][:, :1, None].repeat(10, 1))),
+        (X,),
+        "array of float64",
+    ),
     "in a region": (
         lambda m, x, t: wg.mean(wg.checkpoint(lambda a, b: a * b)(hidden(m, x), column(t * 0.1))),
         (X, T),

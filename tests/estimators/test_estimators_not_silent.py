@@ -135,3 +135,9 @@ def test_rows_in_different_orders_are_told():
     with warnings.catch_warnings():
         warnings.simplefilter("error", wg.errors.RowOrderWarning)
         MLPClassifier(**QUICK).fit(frame.iloc[::-1], y.iloc[::-1])
+
+
+def test_classes_are_not_balanced_by_the_rows_of_one_call():
+    with pytest.raises(ValueError, match=r"class_weight='balanced' in partial_fit.*Pass a dict"):
+        begun(class_weight="balanced")
+    assert begun(class_weight={False: 1.0, True: 2.0}).n_iter_ == 1

@@ -180,6 +180,7 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "metrics: other numbers": lambda: metrics.mae(Y, np.ones(3)),
     "metrics: weights that are none": lambda: metrics.mae(Y, Y, np.zeros(4)),
+    "metrics: no rows": lambda: metrics.mae(np.zeros(0), np.zeros(0)),
     "metrics: an unknown average": lambda: metrics.f1(Y, np.ones(4, int), average="both"),
     "metrics: one class alone": lambda: metrics.auc(Y, Y),
     "metrics: an area of other rows": lambda: metrics.auc(Y, np.ones(3)),

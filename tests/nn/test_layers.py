@@ -406,6 +406,17 @@ def test_what_is_refused():
         wg.nn.Sequential(np.tanh, 3)
     with pytest.raises(ValueError, match=r"Sequential: layers\[0\]='swish' was given"):
         wg.nn.Sequential("swish")
+    x, mask = np.ones((3, 3), np.float32), np.ones((3, 3), bool)
+    block = wg.nn.TransformerBlock(3, 1)
+    for layer, by in (
+        (block, "TransformerBlock"),
+        (wg.nn.Sequential(block, "relu"), "TransformerBlock"),
+        (wg.nn.Sequential(wg.nn.Linear(3, 3), "relu"), "Sequential"),
+        (wg.nn.Residual(wg.nn.Linear(3, 3)), "Sequential"),
+        (wg.nn.Residual(wg.nn.Sequential("relu", wg.nn.Dropout(0.0))), "dropout"),
+    ):
+        with pytest.raises(TypeError, match=f"{by}: rng is numpy.ndarray; it must be a wg.random"):
+            layer(x, rng=mask)
     with pytest.raises(TypeError, match=r"layers\[0\], GRU, returned 2 values"):
         wg.nn.Sequential(wg.nn.GRU(3, 4))(np.ones((5, 3), np.float32))
 

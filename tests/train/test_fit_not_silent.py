@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import NonFiniteError, WengertWarning
+from wengert.errors import CheckpointWarning, NonFiniteError, WengertWarning
 from wengert.train import EarlyStopping
 
 X = np.random.default_rng(0).normal(size=(64, 2))
@@ -97,3 +97,56 @@ def test_rows_that_trained_before_and_validate_now_are_told():
         fitted(step, **share, shuffle_seed=3)
     with pytest.warns(WengertWarning, match="some of those that validate now were trained on"):
         fitted(step, **share, shuffle_seed=4)
+
+
+def resumed(folder, rate, epochs, **options):
+    """Going on with a step that is made with this rate, and what was told."""
+    step = wg.TrainStep(loss, np.zeros(2), wg.optim.SGD(rate))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        wg.train.fit(
+            step, (X, Y), epochs, 16, progress=False, checkpoint=folder, resume=True, **options
+        )
+    assert all(each.category is CheckpointWarning for each in found)
+    return [str(each.message) for each in found]
+
+
+def lower_rate(record):
+    record.step.optimizer.lr = 0.01
+
+
+def test_a_fit_that_is_resumed_tells_of_other_settings(tmp_path):
+    assert resumed(tmp_path, 0.05, 2, callbacks=lower_rate) == []
+    assert resumed(tmp_path, 0.05, 3, callbacks=lower_rate) == []  # what a callback has set is kept
+    for epochs in (4, 5):
+        (text,) = resumed(tmp_path, 0.2, epochs)
+        assert "begun with SGD(lr=0.05), and the step is made with SGD(lr=0.2); it goes on" in text
+        assert "with SGD(lr=0.01)" in text
+    assert resumed(tmp_path, 0.01, 6) == []  # what it goes on with
+
+
+def test_a_fit_that_is_resumed_tells_of_another_schedule_once(tmp_path):
+    cosine = wg.optim.Cosine
+    assert resumed(tmp_path, cosine(0.1, 30), 2) == []
+    (text,) = resumed(tmp_path, cosine(0.1, 60), 3)
+    assert "it goes on with the new schedule" in text
+    assert resumed(tmp_path, cosine(0.1, 60), 4) == []
+
+
+def test_a_fit_of_more_epochs_than_are_asked_for_says_so(tmp_path):
+    assert resumed(tmp_path, 0.05, 3) == resumed(tmp_path, 0.05, 3) == []
+    (text,) = resumed(tmp_path, 0.05, 2)
+    assert "epochs=2 was given, and the fit in" in text
+    assert "has 3; none is taken back" in text
+
+
+def test_the_log_of_a_second_fit_goes_on(tmp_path):
+    step, file = a_step(), tmp_path / "log.csv"
+    for _ in range(2):
+        fitted(step, callbacks=wg.train.log_csv(file))
+    lines = file.read_text().splitlines()
+    assert [line.partition(",")[0] for line in lines] == ["epoch", *map(str, range(24))]
+    with pytest.warns(UserWarning, match="24 epochs of this step with the columns"):
+        fitted(step, callbacks=wg.train.log_csv(file), validation=(X, Y))
+    fitted(a_step(), callbacks=wg.train.log_csv(file))  # another step begins anew
+    assert len(file.read_text().splitlines()) == 13

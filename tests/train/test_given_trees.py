@@ -86,6 +86,21 @@ def test_what_is_put_in_the_place_of_an_array_is_told(what):
     assert not warned(lambda: [step(X), step.run(X, batch_size=8)])
 
 
+def test_arrays_that_are_tied_afterwards_are_told():
+    model = {"one": Line(np.ones(3), np.zeros(())), "two": Line(np.zeros(3), np.zeros(()))}
+    step = wg.TrainStep(
+        lambda model, x: squares(model["one"], x) + squares(model["two"], x),
+        model,
+        wg.optim.SGD(0.1),
+        compiled=False,
+    )
+    assert not warned(lambda: [step(X), step(X)])
+    model["two"].w = model["one"].w
+    (found,) = warned(lambda: [step(X), step(X), step(X)])
+    assert "leaf 'w' of the model that it was made with was replaced by another one" in found
+    assert "To tie the two, make a new step" in found
+
+
 @dataclass
 class Scaled:
     w: np.ndarray

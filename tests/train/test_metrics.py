@@ -59,6 +59,13 @@ CASES = {
         partial(reference.roc_auc_score, multi_class="ovr"),
         PROBABILITIES,
     ),
+    "auc of logits": (
+        metrics.auc,
+        CLASSES,
+        SCORES + 9 * rng.normal(size=(60, 1)),  # which softmax does not see
+        partial(reference.roc_auc_score, multi_class="ovr"),
+        PROBABILITIES,
+    ),
     "mae": (metrics.mae, NUMBERS, FOUND, reference.mean_absolute_error, FOUND),
     "mse": (metrics.mse, NUMBERS, FOUND, reference.mean_squared_error, FOUND),
     "rmse": (metrics.rmse, NUMBERS, FOUND, reference.root_mean_squared_error, FOUND),
@@ -85,6 +92,19 @@ def test_scikit_learn_agrees(name, weight):
     found = metric(target, prediction, weight)
     assert type(found) is float
     np.testing.assert_allclose(found, other(target_there, given, sample_weight=weight), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", metrics.__all__)
+def test_no_rows_are_refused_in_words(name):
+    prediction = np.zeros((0, 6)) if name in ("top_k", "auc") else np.zeros(0, int)
+    with pytest.raises(ValueError, match=f"{name}: given no rows"):
+        getattr(metrics, name)(np.zeros(0, int), prediction)
+
+
+@pytest.mark.parametrize("name", ["f1", "precision", "recall"])
+def test_a_number_for_each_class_is_not_what_is_given(name):
+    with pytest.raises(ValueError, match=rf"average=None was given.*write {name}\(target == c"):
+        getattr(metrics, name)([0, 1, 2, 2], [0, 1, 1, 2], average=None)
 
 
 def test_a_threshold_makes_classes_of_scores():

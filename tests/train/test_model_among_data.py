@@ -25,6 +25,13 @@ def test_a_target_network_among_the_data_is_told_how_it_is_given(units):
     assert np.isfinite(step(target, x, y))  # a single call takes it
 
 
+def test_a_network_whose_arrays_have_as_many_rows_is_no_data_to_cut():
+    model, teacher = wg.nn.Linear(8, 4), wg.nn.Linear(8, 8)
+    step = wg.TrainStep(lambda m, t, x: wg.mean(m(t(x)) ** 2), model, wg.optim.SGD(0.1))
+    with pytest.raises(ShapeError, match=r"If 't' is a network.*the live model of another step"):
+        step.run(teacher, np.ones((32, 8), np.float32), batch_size=8)
+
+
 def test_parameters_in_a_dict_are_told_from_data_of_different_lengths():
     def loss(w, batch, y):
         return wg.sum(w) * wg.mean(batch["a"]) * wg.mean(y)

@@ -66,3 +66,39 @@ def test_copies_are_let_pass():
     encoder = network(0)
     steps = [step_of(wg.tree.copy(encoder), seed) for seed in (1, 2)]
     assert warned(lambda: by_calls(*steps)) == []
+
+
+def test_parts_that_one_step_trains_and_the_other_has_frozen_are_told():
+    model = {"encoder": network(0), "head": network(1)}
+    of_one = {"encoder.*": wg.optim.SGD(0.01), "*": None}
+    of_other = {"head.*": wg.optim.SGD(0.01), "*": None}
+    steps = [wg.TrainStep(loss, model, each) for each in (of_one, of_other)]
+    (found,) = warned(lambda: by_calls(*steps))
+    assert found.category is CopiedWarning
+    assert "'head.weight' of the model that it was made with, and 1 more, are frozen here" in str(
+        found.message
+    )
+
+
+def test_parts_that_are_written_into_the_other_step_are_let_pass():
+    model = {"encoder": network(0), "head": network(1)}
+    parts = ("encoder", "head")
+    one, other = (
+        wg.TrainStep(loss, model, {f"{part}.*": wg.optim.SGD(0.01), "*": None}) for part in parts
+    )
+
+    def take_turns():
+        for _ in range(4):
+            one(X)
+            other.model["encoder"].weight[...] = one.model["encoder"].weight
+            other(X)
+            one.model["head"].weight[...] = other.model["head"].weight
+
+    assert warned(take_turns) == []
+
+
+def test_a_network_frozen_for_comparison_is_let_pass():
+    model = {"encoder": network(0), "head": network(1)}
+    probe = wg.TrainStep(loss, model, {"encoder.*": None, "*": wg.optim.SGD(0.01)})
+    whole = wg.TrainStep(loss, model, wg.optim.SGD(0.01))
+    assert warned(lambda: by_calls(probe, whole)) == []

@@ -126,6 +126,14 @@ def test_what_is_put_into_a_shown_tree_is_named():
                 look(step)
 
 
+def test_a_setting_of_a_shown_tree_is_told_what_works():
+    model = wg.nn.Sequential(wg.nn.Linear(3, 1, seed=0), wg.nn.Dropout(0.5))
+    step = wg.TrainStep(lambda m, x, rng: wg.mean(m(x, rng)), model, SGD, compiled=False)
+    step.model[1].rate = 0.0
+    with pytest.warns(LiveWarning, match="a setting .* Pass it as an argument of the loss, or"):
+        step(x)
+
+
 def carrying(**options):
     return wg.TrainStep(
         lambda m, h, x: (wg.sum(m["layers"][0]["w"] * x), {"h": h["h"] + 1.0}),

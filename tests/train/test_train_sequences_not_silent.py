@@ -49,6 +49,18 @@ MIXED = {
     "real keys of rows in a run": ran(
         masked, ATTENTION, drawn(30, 6, 8), drawn(30, 6) > 0, batch_size=6
     ),
+    "real keys of rows": stepped(
+        masked, ATTENTION, drawn(5, 5, 8), np.arange(5) < np.array([[5], [3], [2], [4], [1]])
+    ),
+    "keys made of lengths": stepped(
+        lambda m, x, n: masked(m, x, np.arange(5) < n[:, None]),
+        ATTENTION,
+        drawn(5, 5, 8),
+        np.array([5, 3, 2, 4, 1]),
+    ),
+    "a mask of each row, as many as heads": stepped(
+        masked, ATTENTION, drawn(2, 5, 8), drawn(2, 5, 5)
+    ),
     "two arrays in a run": ran(
         lambda m, x, w: wg.mean(m(x) * w), nn.Linear(4, 8), drawn(16, 4), drawn(16), batch_size=8
     ),
@@ -65,6 +77,7 @@ def test_rows_that_meet_columns_are_told(case):
 
 UNMIXED = {
     "a mean of columns": stepped(scaled, nn.Linear(8, 8), drawn(8, 8), drawn(8), drawn(8)),
+    "a causal mask": stepped(masked, ATTENTION, drawn(6, 6, 8), np.tri(6) > 0),
     "a mask of times": stepped(masked, ATTENTION, drawn(6, 6, 8), drawn(6, 6) > 0),
     "weights of rows": stepped(
         lambda m, x, y, w: weighted(m, x, y, w[:, None]),

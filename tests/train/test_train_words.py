@@ -76,3 +76,12 @@ def test_functions_of_torch_on_recorded_values():
 
     with pytest.raises(TypeError, match=r"torch.mean: given a Tensor of wengert.*functions of wg"):
         step_of(with_torch)(X)
+
+
+@pytest.mark.filterwarnings("ignore::wengert.errors.SizeWarning")  # JAX asks for the rows
+def test_functions_of_jax_in_a_loss_are_told_what_to_write():
+    jnp = pytest.importorskip("jax.numpy")
+    step = wg.TrainStep(lambda w, x: jnp.mean(x @ w), np.ones(3), wg.optim.SGD(0.1))
+    with pytest.raises(TypeError) as caught:
+        step(np.ones((4, 3)))
+    assert any("Write it with the functions of wg" in note for note in caught.value.__notes__)

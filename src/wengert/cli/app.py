@@ -27,7 +27,7 @@ from wengert.cli.looking.comparing import (
 )
 from wengert.cli.looking.doctor import examined
 from wengert.cli.looking.inspecting import inspected
-from wengert.cli.looking.predicting import predictions, require_no_loss, write_text
+from wengert.cli.looking.predicting import predictions, require_no_loss, require_page, write_text
 from wengert.cli.running.live_progress import LiveProgress
 from wengert.cli.running.run_folder import RunFolder, next_folder
 from wengert.cli.running.train_run import TrainRun, resumed_settings
@@ -290,6 +290,7 @@ def compare(
         if len(runs) < 2:
             raise UsageFault("compare: given one run; two or more are needed.")
         found = read_runs(runs)
+        require_page(out)
         require_no_loss(out, [run.settings.data for run in found], runs)
         say(aligned(*result_rows(found)))
         differing = differing_rows(found)

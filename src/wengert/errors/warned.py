@@ -178,7 +178,8 @@ class FrozenValueWarning(WengertWarning):
 
 
 class CheckpointWarning(WengertWarning):
-    """A file was saved with a function of another name than that of the tree it is loaded into.
+    """A file was saved with a function of another name than that of the tree it is loaded into; or
+    a fit is resumed with other settings or fewer epochs than it has.
 
     Files keep no functions: `wg.load(path, like=model)` takes those of the model.
     """
@@ -187,8 +188,7 @@ class CheckpointWarning(WengertWarning):
 class CopiedWarning(WengertWarning):
     """A setting of the optimizer that a TrainStep was made with was changed, or something was
     written into an array of the model or the state that it was made with, and the step was called
-    afterwards. Or two steps that take turns were made with one network in common. A step has copies
-    of its own.
+    afterwards. Or two steps that take turns were made with one network. Each has its own copy.
 
     `step.optimizer.lr = 1e-4` acts on the next call; `optimizer.lr = 1e-4` does not.
     `step.model.w[...] = w` sets weights; `model.w[...] = w` does not.
@@ -233,7 +233,7 @@ class CaughtWarning(WengertWarning):
 
 class LiveWarning(WengertWarning):
     """The live arrays of a TrainStep were assigned to it, or something was put in their place into
-    a tree that the step has shown; both change nothing.
+    a tree that the step has shown, or a setting was changed there; all of it changes nothing.
 
     `best = wg.tree.copy(step.model)` is a snapshot; `best = step.model` goes on changing.
     """

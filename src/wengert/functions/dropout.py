@@ -45,14 +45,7 @@ def dropout(x: Any, rate: float, rng: Any = None) -> Any:
     traced = is_traced_number(rate) or isinstance(rate, Tensor)
     if not traced:
         rate = canonical_number("dropout", "rate", rate, lambda r: 0 <= r < 1, "in [0, 1)")
-    if rng is not None and not hasattr(rng, "bernoulli"):
-        own = rng.__class__
-        kind = f"{own.__module__}.{own.__qualname__}".removeprefix("builtins.")
-        raise TypeError(
-            f"dropout: rng is {kind}; it must be a wg.random.Generator, or None to drop nothing. "
-            "In the loss of a TrainStep, name a parameter rng and pass it on; elsewhere, write "
-            "wg.random.Generator(key) with a new key in every call."
-        )
+    require_generator("dropout", rng)
     if rng is None or (not traced and rate == 0):
         if (traced or rate > 0) and _idle.value is not None:
             _idle.value.append(user_line())
@@ -62,6 +55,18 @@ def dropout(x: Any, rate: float, rng: Any = None) -> Any:
     if traced:
         return _dropped(x, rate, rng)
     return op.where(rng.bernoulli(1 - rate, x.shape), x * (1 / (1 - rate)), 0)
+
+
+def require_generator(by: str, rng: Any, otherwise: str = "") -> None:
+    """Refuse an rng that draws nothing; `otherwise` says what else it may be meant for."""
+    if rng is not None and not hasattr(rng, "bernoulli"):
+        own = rng.__class__
+        kind = f"{own.__module__}.{own.__qualname__}".removeprefix("builtins.")
+        raise TypeError(
+            f"{by}: rng is {kind}; it must be a wg.random.Generator, or None to drop nothing. "
+            f"{otherwise}In the loss of a TrainStep, name a parameter rng and pass it on; "
+            "elsewhere, write wg.random.Generator(key) with a new key in every call."
+        )
 
 
 def _dropped(x: Any, rate: Any, rng: Any) -> Any:

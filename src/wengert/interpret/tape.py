@@ -103,8 +103,8 @@ class Tape(Level):
         own = [type(x) is Tensor and x.level is self for x in operands]
         values = [x.value if mine else x for x, mine in zip(operands, own, strict=True)]
         sources = [x.handle if mine else None for x, mine in zip(operands, own, strict=True)]
-        note_widening(op, values, line)
-        note_integers(op, values, sources, line)
+        note_widening(op.name, values, line)
+        note_integers(op.name, values, sources, line)
 
     def record(
         self,
@@ -117,7 +117,7 @@ class Tape(Level):
     ) -> Value:
         """Remember a call and wrap its output; the tape keeps the list of values."""
         if type(out) is Tensor and out.dtype == float64:
-            note_integers(op, values, sources, out.level.line_of(out))
+            note_integers(op.name, values, sources, out.level.line_of(out))
         for i in op.drops if op.keeps else range(len(values)):
             if sources[i] is not None:
                 x = values[i]

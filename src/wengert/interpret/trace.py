@@ -103,7 +103,7 @@ class Trace(Level):
         numbers = tuple(x if x is None else x.handle for x in lifted)
         line = user_line()
         if isinstance(t, ArrayType) and t.dtype == float64:
-            note_widening(op, operands, line)
+            note_widening(op.name, operands, line)
         return self._record(Node(op, numbers, params, t, line))
 
     def _record(self, node: Node) -> Value:

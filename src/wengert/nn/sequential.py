@@ -11,9 +11,15 @@ from typing import Any
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
+from wengert.functions.dropout import require_generator
 from wengert.nn.activations import find_activation
 from wengert.nn.normalization import BatchNorm
 from wengert.nn.showing import shown_layers
+
+ONE_ARRAY = (
+    "A Sequential calls its layers with one array: for a mask or a state, call them one after the "
+    "other in a function of your own. "
+)
 
 
 @worded_methods("__init__", "__call__")
@@ -59,6 +65,8 @@ class Sequential(Explained):
         self.layers = tuple(found)
 
     def __call__(self, x: Value, rng: Any = None) -> Value:
+        if rng is not None and not any(map(_takes_rng, self.layers)):  # those that do look at it
+            require_generator("Sequential", rng, ONE_ARRAY)
         for i, layer in enumerate(self.layers):
             x = layer(x, rng=rng) if rng is not None and _takes_rng(layer) else layer(x)
             if isinstance(x, tuple):

@@ -10,9 +10,10 @@ import numpy as np
 
 from wengert.core.define import function
 from wengert.core.dims import Dim, Size, product
-from wengert.core.dtypes import promote
+from wengert.core.dtypes import float64, promote
 from wengert.core.table import op
 from wengert.errors import DTypeError, ShapeError
+from wengert.interpret.mistakes.widening import note_promotion
 
 # The labels that arrays of numbers are given, in the order of Python's comparison of strings.
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -45,6 +46,8 @@ def einsum(subscripts: Any, *operands: Any, optimize: Any = True) -> Any:
     arrays = [op.asarray(x) for x in operands]
     if len({x.dtype for x in arrays}) > 1:  # before anything is summed: integers would wrap around
         dtype = promote(*arrays)
+        if dtype == float64:
+            note_promotion("einsum", arrays)
         arrays = [x if x.dtype == dtype else op.astype(x, dtype) for x in arrays]
     terms, output = _parse(subscripts, arrays)
     sizes = _sizes(subscripts, terms)

@@ -133,9 +133,16 @@ class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None
     ) -> MLPClassifier:
         """Train for one epoch on these rows, from where the last call has left off. The first call
-        names all `classes`.
+        names all `classes`. Weights of classes are those of a dict: "balanced" needs all rows.
         """
         require_labels(type(self).__name__, y)
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                f"{type(self).__name__}: class_weight={self.class_weight!r} in partial_fit; the "
+                "rows of one call do not tell how frequent classes are in all of them. Pass a dict "
+                "of weights by class: sklearn.utils.class_weight.compute_class_weight('balanced', "
+                "classes=classes, y=all_y) gives them, in the order of classes."
+            )
         if _check_partial_fit_first_call(self, classes):
             self._multilabel = type_of_target(y).startswith("multilabel")
         self._fit(X, y, sample_weight, incremental=True)

@@ -120,18 +120,18 @@ def positive_of(kinds: Array) -> int | None:
     return 1 if known <= {0, 1} or known <= {-1, 1} else None
 
 
-def binary_class(by: str, kinds: Array, average: str | None) -> Any:
+def binary_class(by: str, kinds: Array, average: str) -> Any:
     """The class that a score of one class is about; None where it is a mean over classes."""
     found = positive_of(kinds)
     if average == "binary" and 1 in kinds.tolist():
         return 1
-    if found is None and (average == "binary" or (average is None and len(kinds) == 2)):
+    if found is None and (average == "binary" or (average == "auto" and len(kinds) == 2)):
         raise ValueError(
             f"{by}: given the classes {_shown(kinds)}; which one it is about is not known, unless "
             f"they are 0 and 1, or -1 and 1. Write {by}(target == c, prediction == c) for a class "
             'c, or average="macro" for the mean over classes.'
         )
-    return found if average in (None, "binary") else None
+    return found if average in ("auto", "binary") else None
 
 
 def _shown(kinds: Array) -> str:

@@ -108,7 +108,7 @@ class Engine:
         self.shown: ShownTrees = ShownTrees() if first is None else first.shown
         self.given: GivenTrees = GivenTrees(plan.loss) if first is None else first.given
         self.given.add(plan.storage.given_arrays, plan.storage.given_objects)
-        self.given.add_trained(plan.storage.given_parameters())
+        self.given.note_shared(plan.storage.given_arrays, plan.storage.given_parameters())
         self.zero_gradients = ZeroGradients(plan)
         self.twins = TwinParameters(plan.storage)
         self.draws = Draws()  # of bound functions, saved with the step

@@ -127,7 +127,7 @@ def precision(
     prediction: Any,
     weight: Any = None,
     *,
-    average: str | None = None,
+    average: str = "auto",
     threshold: float | None = None,
 ) -> float:
     """Of the rows that are said to be of a class, the share that is; 0 where none is said to be.
@@ -145,7 +145,7 @@ def recall(
     prediction: Any,
     weight: Any = None,
     *,
-    average: str | None = None,
+    average: str = "auto",
     threshold: float | None = None,
 ) -> float:
     """Of the rows that are of a class, the share that is said to be; 0 where none is.
@@ -163,13 +163,13 @@ def f1(
     prediction: Any,
     weight: Any = None,
     *,
-    average: str | None = None,
+    average: str = "auto",
     threshold: float | None = None,
 ) -> float:
     """The harmonic mean of precision and recall. `average` says of what: "binary" of class 1,
     "macro" the mean over classes, "weighted" that mean by their rows, "micro" of all rows together;
-    by default "binary" where all classes are 0 and 1 or -1 and 1, else "macro". Two classes of
-    other names are refused without it.
+    "auto" is "binary" where all classes are 0 and 1 or -1 and 1, else "macro", and refuses two
+    classes of other names.
 
     >>> wg.train.metrics.f1(np.array([0, 1, 1, 1]), np.array([0, 1, 1, 0]))
     0.8
@@ -182,7 +182,8 @@ def auc(target: Any, prediction: Any, weight: Any = None) -> float:
     """The area under the ROC curve: how often a row of class 1 has a higher score than one of class
     0, where equal scores count half; of two other classes the larger one takes the place of 1. The
     scores are one per row, or two columns whose difference decides. With more columns, the mean
-    over classes of each against all others, by its column.
+    over classes of each against all others, by its probability: that of softmax, where rows are not
+    probabilities already.
 
     >>> wg.train.metrics.auc(np.array([0, 0, 1, 1]), np.array([0.1, 0.4, 0.35, 0.8]))
     0.75
@@ -204,6 +205,7 @@ def auc(target: Any, prediction: Any, weight: Any = None) -> float:
     target = require_columns("auc", target, count)
     for k in range(count):
         _require_both((target == k).any(), f"no row of class {k}, for {count} columns of scores")
+    scores = _ranked_by_class(scores)
     return float(np.mean([_area(target == k, scores[:, k], weights) for k in range(count)]))
 
 
@@ -253,6 +255,7 @@ def r2(target: Any, prediction: Any, weight: Any = None) -> float:
     return float(np.mean(np.where(whole == 0, np.where(left == 0, 1.0, 0.0), 1.0 - ratio)))
 
 
+_NEAR_ONE = 1e-3  # how far a sum of rounded probabilities is from 1, at most
 BY_NAME: Mapping[str, Metric] = {name: globals()[name] for name in __all__}
 # What metrics are called elsewhere.
 _ELSEWHERE = {
@@ -297,8 +300,8 @@ def _numbers(by: str, target: Any, prediction: Any, weight: Any) -> tuple[Array,
             f"{by}: given targets {np.shape(target)} and predictions {np.shape(prediction)}; they "
             "must have the same shape. Reshape one of them."
         )
-    rows = len(target)
-    return target.reshape(rows, -1), found.reshape(rows, -1), _weights(by, weight, target)
+    weights, rows = _weights(by, weight, target), len(target)
+    return target.reshape(rows, -1), found.reshape(rows, -1), weights
 
 
 def _over_rows(x: Array, weights: Array) -> Array:
@@ -310,6 +313,8 @@ def _over_rows(x: Array, weights: Array) -> Array:
 
 
 def _weights(by: str, weight: Any, target: Array) -> Array:
+    if not len(target):
+        raise ValueError(f"{by}: given no rows; a metric is of one at least. Pass some.")
     if weight is None:
         return np.ones(len(target))
     weights = np.asarray(weight, np.float64).reshape(-1)
@@ -329,19 +334,20 @@ def _averaged(
     target: Any,
     prediction: Any,
     weight: Any,
-    average: str | None,
+    average: str,
     threshold: float | None,
     of: Callable[[Array, Array, Array], Array],
 ) -> float:
     """A score of right, said and true rows, for one class or as a mean over classes."""
     target, found = classes(by, target, prediction, threshold)
     weights, kinds = _weights(by, weight, target), np.union1d(target, found)
-    if average not in (None, "binary", "macro", "weighted", "micro"):
+    if average not in ("auto", "binary", "macro", "weighted", "micro"):
+        each = f", or write {by}(target == c, prediction == c) for class c" if not average else ""
         raise ValueError(
-            f"{by}: average={average!r} was given; it is one of binary, macro, weighted, micro, or "
-            "None. Choose one."
+            f"{by}: average={average!r} was given; it is one of auto, binary, macro, weighted, "
+            f"micro, and the result is one number. Choose one{each}."
         )
-    if average is None and np.ndim(prediction) == 2 and np.shape(prediction)[1] > 2:
+    if average == "auto" and np.ndim(prediction) == 2 and np.shape(prediction)[1] > 2:
         average = "macro"  # also where few of the classes are there
     chosen = binary_class(by, kinds, average)
     kinds = kinds if chosen is None else np.array([chosen])
@@ -375,6 +381,20 @@ def _require_both(known: bool, given: str = "rows of one class only") -> None:
             f"auc: given {given}; the area under the curve compares each class with the others. "
             "Pass data that have rows of all."
         )
+
+
+def _ranked_by_class(scores: Array) -> Array:
+    """Numbers with the order, in each column, of the probability of its class. Of logits: how far
+    each is above all others together, which tells more probabilities near 1 apart than softmax.
+    """
+    if (scores >= 0).all() and np.allclose(np.add.reduce(scores, axis=1), 1.0, atol=_NEAR_ONE):
+        return scores
+    before = np.logaddexp.accumulate(scores, axis=1)
+    behind = np.logaddexp.accumulate(scores[:, ::-1], axis=1)[:, ::-1]
+    others = np.empty_like(scores)
+    others[:, 0], others[:, -1] = behind[:, 1], before[:, -2]
+    others[:, 1:-1] = np.logaddexp(before[:, :-2], behind[:, 2:])
+    return scores - others
 
 
 def _area(positive: Array, scores: Array, weights: Array) -> float:

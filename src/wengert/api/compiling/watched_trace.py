@@ -11,6 +11,7 @@ from wengert.api.by_hand.graph import Graph
 from wengert.api.compiling.frozen_values import Outside
 from wengert.api.compiling.held import held
 from wengert.api.trace import Dims, trace_with_sizes
+from wengert.core.tensor import Tensor
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import CaptureWarning, RandomnessWarning, TraceError
@@ -26,6 +27,11 @@ from wengert.runtime.outside.watch import Captured, Watch, owner_of
 Array: TypeAlias = np.ndarray[Any, Any]
 
 _MORE_RECORDINGS = 4  # of a function that may draw: few numbers, such as one bit, may come again
+
+_WITHOUT_JAX = (
+    "JAX was given a Tensor of wengert, which is recorded; it computes with its own arrays only. "
+    "Write it with the functions of wg."
+)
 
 
 def watched_trace(
@@ -56,6 +62,10 @@ def watched_trace(
         except TraceError:  # it may be about a Tensor that an attempt with other sizes has left
             outside.require_no_tensors(by)
             raise
+        except TypeError as error:
+            if _is_of_jax(error):
+                error.add_note(_WITHOUT_JAX)
+            raise
     outside.require_no_tensors(by)
     walk.follow_imports()
     used = moved(before)
@@ -70,6 +80,18 @@ def watched_trace(
     else:
         places = outside.settled(by, graph, record, lambda: _walk(roots, args).captures)
     return graph, Watch(places, [each for each in arrays if each.is_there]), captures.left_out
+
+
+def _is_of_jax(error: TypeError) -> bool:
+    """Whether JAX has raised it, about a Tensor: by its words, since JAX may hide its frames."""
+    text = str(error)
+    if f"{Tensor.__module__}.{Tensor.__name__}" not in text:
+        return False
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    module = "" if place is None else str(place.tb_frame.f_globals.get("__name__", ""))
+    return "JAX" in text or module.partition(".")[0] == "jax"
 
 
 def _walk(roots: Sequence[Any], args: Sequence[Any]) -> CaptureWalk:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,10 @@ Say = Callable[[str], None]  # tells the user something
 _WHOLE = re.compile(r"^([+-]?\d+)\.0*$")
 _SIGNED = re.compile(r"[+-]?[$€£¥]? ?[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d*)? ?[$€£¥%]?")
 _SIGNS = re.compile("[ ,$€£¥%]")
+_WITH_UNIT = re.compile(
+    r"(?P<number>[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?) ?(?P<unit>(?:[^\W\d_]|°)[^\d,;]*)"
+)
+_DATE = re.compile(r"\d{4}([-/.])\d{1,2}\1\d{1,2}(?!\d)|\d{1,2}([-/.])\d{1,2}\2\d{4}(?!\d)")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
 _CODE = re.compile(r"0\d+")  # a number is not written so
@@ -99,6 +104,22 @@ def note_codes(column: Column, say: Say) -> None:
         )
 
 
+def note_numbers(column: Column, say: Say) -> None:
+    """Tell of numbers that a file with types holds as texts, more than a few: most likely they are
+    meant as numbers.
+    """
+    if not column.is_text or column.read_as_text:
+        return
+    given = [cell for cell in column.cells if cell is not None and not _CODE.fullmatch(cell)]
+    found = list(dict.fromkeys(cell for cell in given if not np.isnan(_number(cell))))
+    if 2 * len(found) > len(given):
+        say(
+            f"column {column.name!r} has texts, and most of them are numbers, such as "
+            f"{found[0]!r}; they are taken as names. Write the column as numbers; if they are "
+            f"codes, add --categorical {column.name!r}"
+        )
+
+
 def _too_long(column: Column) -> str | None:
     """A whole number of a column in which floats cannot tell some of them apart; None elsewhere."""
     long = {cell for cell in column.cells if cell is not None and _LONG.fullmatch(cell)}
@@ -114,6 +135,24 @@ def without_signs(cells: Sequence[str]) -> tuple[str, str] | None:
     if not found or 2 * len(found) < len(cells):
         return None
     return found[0], _SIGNS.sub("", found[0])
+
+
+def without_units(cells: Sequence[str]) -> tuple[str, str] | None:
+    """A text that is a number and a unit, '0.126 kg', and that number; None unless most of the
+    texts have this unit.
+    """
+    found = [(match, cell) for cell in cells if (match := _WITH_UNIT.fullmatch(cell))]
+    units = Counter(match["unit"] for match, _ in found)
+    unit, count = units.most_common(1)[0] if units else ("", 0)
+    if 2 * count < len(cells) or not count:
+        return None
+    return next((cell, match["number"]) for match, cell in found if match["unit"] == unit)
+
+
+def a_date(cells: Sequence[str]) -> str | None:
+    """A text that is a date, unless few of them are."""
+    found = [cell for cell in cells if _DATE.match(cell)]
+    return found[0] if found and 2 * len(found) >= len(cells) else None
 
 
 def _number(cell: Any) -> float:

@@ -12,8 +12,8 @@ from wengert.cli.datasets.parquet import read_parquet
 from wengert.cli.exit_codes import DataFault, UsageFault
 from wengert.core.words.nearest import misspelt
 
-_TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
-ENDINGS = (*_TEXT, ".parquet", ".npy", ".npz")
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+ENDINGS = (*SEPARATORS, ".parquet", ".npy", ".npz")
 
 
 def read_data(name: str, delimiter: str | None = None, header: bool = True) -> DataTable:
@@ -24,8 +24,8 @@ def read_data(name: str, delimiter: str | None = None, header: bool = True) -> D
     ending = path.suffix.lower()
     try:
         _require_file(path)
-        if ending in _TEXT or delimiter is not None:
-            return read_delimited(path, as_delimiter(delimiter) or _TEXT[ending], header)
+        if ending in SEPARATORS or delimiter is not None:
+            return read_delimited(path, as_delimiter(delimiter) or SEPARATORS[ending], header)
         if ending in (".npy", ".npz"):
             return read_numpy(path)
         if ending == ".parquet":

@@ -17,6 +17,8 @@ Array: TypeAlias = np.ndarray[Any, Any]
 # Cells of a text file that say that there is nothing.
 MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "#n/a"})
 
+PARTS_OF_DATES = " to numbers, such as the year, the day of the year or the day of the week"
+
 
 @dataclass(frozen=True, eq=False)
 class Column:

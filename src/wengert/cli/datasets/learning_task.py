@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from wengert.cli.datasets.column_kinds import Say, as_names, as_numbers, found_kind, note_codes
+from wengert.cli.datasets.column_kinds import (
+    Say,
+    as_names,
+    as_numbers,
+    found_kind,
+    note_codes,
+    note_numbers,
+)
 from wengert.cli.datasets.data_table import Array, Column, DataTable, listed
 from wengert.cli.datasets.preparation import (
     CLASSIFICATION,
@@ -54,6 +61,7 @@ class LearningData:
     y: Array  # (rows,) classes, or (rows, 1) numbers
     held_x: Array
     held_y: Array
+    columns: tuple[str, ...]  # of the table, the target and all that were left out among them
 
 
 def learning_data(table: DataTable, choices: DataChoices, say: Say) -> LearningData:
@@ -62,6 +70,7 @@ def learning_data(table: DataTable, choices: DataChoices, say: Say) -> LearningD
     """
     if table.doubt:
         say(table.doubt)
+    names = tuple(table.names)
     table, target = _chosen_columns(table, choices, say)
     table = without_row_numbers(table, choices.keep, say)
     table, target = _without_gaps(table, target, choices.missing, say)
@@ -88,7 +97,7 @@ def learning_data(table: DataTable, choices: DataChoices, say: Say) -> LearningD
     encoded = preparation.target.encoded(table, target)
     inputs = preparation.inputs(table, quiet)
     return LearningData(
-        preparation, why, inputs[trained], encoded[trained], inputs[held], encoded[held]
+        preparation, why, inputs[trained], encoded[trained], inputs[held], encoded[held], names
     )
 
 
@@ -107,6 +116,7 @@ def _chosen_columns(table: DataTable, choices: DataChoices, say: Say) -> tuple[D
     for column in table.columns:
         if column.name not in (*choices.categorical, *choices.ignore, *as_classes):
             note_codes(column, say)
+            note_numbers(column, say)
     table = table.without([target.name, *choices.ignore])
     if not table.columns:
         raise DataFault(

@@ -9,7 +9,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from wengert.cli.datasets.data_table import Array, Column, DataTable, texts
+from wengert.cli.datasets.data_table import PARTS_OF_DATES, Array, Column, DataTable, texts
 from wengert.cli.exit_codes import DataFault
 
 ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")  # how zip files begin; the second is one without files
@@ -32,7 +32,7 @@ def read_numpy(path: Path) -> DataTable:
     if not arrays:
         raise DataFault(f"{path}: has no arrays; x and y are needed.")
     _require_lengths(path, arrays)
-    columns = [column for name, array in arrays.items() for column in _columns(path, name, array)]
+    columns = [column for name, array in arrays.items() for column in _columns(name, array)]
     return DataTable(str(path), tuple(columns))
 
 
@@ -64,23 +64,25 @@ def _require_lengths(path: Path, arrays: dict[str, Array]) -> None:
         raise DataFault(f"{path}: has no rows; there is nothing to read.")
 
 
-def _columns(path: Path, name: str, array: Array) -> Iterator[Column]:
+def _columns(name: str, array: Array) -> Iterator[Column]:
     if array.ndim == 1:
-        yield Column(name, _cells(path, name, array))
+        yield _column(name, array)
         return
     flat = array.reshape(len(array), -1)  # (rows, columns)
     for i in range(flat.shape[1]):
-        yield Column(
-            f"{name}[{i}]" if name else str(i), _cells(path, name or "the array", flat[:, i])
-        )
+        yield _column(f"{name}[{i}]" if name else str(i), flat[:, i])
 
 
-def _cells(path: Path, name: str, array: Array) -> Array:
+def _column(name: str, array: Array) -> Column:
     if array.dtype.kind in "biuf":
-        return array.astype(np.float64)
+        return Column(name, array.astype(np.float64))
     if array.dtype.kind in "US":
         decoded = array.astype(str) if array.dtype.kind == "U" else np.char.decode(array, "utf-8")
-        return texts(decoded.tolist())
-    raise DataFault(
-        f"{path}: {name!r} has dtype {array.dtype}; numbers, bools or texts are needed."
+        return Column(name, texts(decoded.tolist()))
+    to = PARTS_OF_DATES if array.dtype.kind == "M" else ""
+    return Column(
+        name,
+        texts([None] * len(array)),
+        refusal=f"column {name!r} has dtype {array.dtype}; numbers, bools or texts are needed. "
+        f"Leave it out with --ignore {name!r}, or convert it{to}.",
     )

@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert.cli.datasets.data_table import Column, DataTable, require_own_names, texts
+from wengert.cli.datasets.data_table import (
+    PARTS_OF_DATES,
+    Column,
+    DataTable,
+    require_own_names,
+    texts,
+)
 from wengert.cli.exit_codes import DataFault, MissingPackage
 
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")
@@ -55,9 +61,10 @@ def _column(arrow: Any, name: str, found: Any) -> Column:
         return Column(name, np.array(found.cast(arrow.float64()).to_numpy(), np.float64))
     if kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_null(kind):
         return Column(name, texts(found.to_pylist()))
+    is_date = kinds.is_temporal(kind)
     return Column(
         name,
         texts([None] * len(found)),
         refusal=f"column {name!r} has type {kind}; numbers, bools or texts are needed. Leave it "
-        f"out with --ignore {name!r}, or convert it.",
+        f"out with --ignore {name!r}, or convert it{PARTS_OF_DATES if is_date else ''}.",
     )

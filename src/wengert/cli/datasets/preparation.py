@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert.cli.datasets.column_kinds import Say, as_names, as_numbers, without_signs
+from wengert.cli.datasets.column_kinds import (
+    Say,
+    a_date,
+    as_names,
+    as_numbers,
+    without_signs,
+    without_units,
+)
 from wengert.cli.datasets.data_table import Array, Column, DataTable, listed
 from wengert.cli.exit_codes import DataFault
 
@@ -236,26 +243,35 @@ def _fitted_names(column: Column, say: Say) -> CategoryFeature | None:
     if len(counts) > FEW_CATEGORIES and 2 * len(counts) > given:
         say(
             f"column {column.name!r} has {len(counts)} different texts in {given} rows, like a "
-            f"name or a number of each row; it is left out{_sign_hint(column)}"
+            f"name or a number of each row; it is left out{_hint(column)}"
         )
         return None
     common = [name for name, _ in sorted(counts.items(), key=lambda each: (-each[1], each[0]))]
     if len(common) > MOST_CATEGORIES:
         say(
             f"column {column.name!r} has {len(common)} categories; the {MOST_CATEGORIES} most "
-            f"frequent are used, all others count as one{_sign_hint(column)}"
+            f"frequent are used, all others count as one{_hint(column)}"
         )
-    elif len(common) > FEW_CATEGORIES and (hint := _sign_hint(column)):
+    elif len(common) > FEW_CATEGORIES and (hint := _hint(column)):
         say(f"column {column.name!r} has {len(common)} categories{hint}")
     return CategoryFeature(column.name, tuple(sorted(common[:MOST_CATEGORIES])))
 
 
-def _sign_hint(column: Column) -> str:
-    """How a column of texts becomes one of numbers, where signs alone are in the way."""
-    found = without_signs([cell for cell in column.cells if cell is not None])
-    if found is None:
-        return ""
-    return (
-        f". Its texts look like numbers with a sign, such as {found[0]!r}: write them without it, "
-        f"{found[1]}, and the column is learned from as numbers"
-    )
+def _hint(column: Column) -> str:
+    """How a column of texts becomes one of numbers, where signs or units alone are in the way, or
+    where they are dates.
+    """
+    cells = [cell for cell in column.cells if cell is not None]
+    for what, found in (("sign", without_signs(cells)), ("unit", without_units(cells))):
+        if found is not None:
+            return (
+                f". Its texts look like numbers with a {what}, such as {found[0]!r}: write them "
+                f"without it, {found[1]}, and the column is learned from as numbers"
+            )
+    date = a_date(cells)
+    if date is not None:
+        return (
+            f". Its texts look like dates, such as {date!r}: write columns of numbers for it, such "
+            "as the year, the day of the year or the day of the week"
+        )
+    return ""

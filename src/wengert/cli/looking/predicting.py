@@ -12,8 +12,8 @@ import numpy as np
 
 from wengert.cli.datasets.builtin_sets import SETS
 from wengert.cli.datasets.column_kinds import Say
-from wengert.cli.datasets.data_source import read_data
-from wengert.cli.datasets.data_table import Array, DataTable
+from wengert.cli.datasets.data_source import ENDINGS, SEPARATORS, read_data
+from wengert.cli.datasets.data_table import Array, DataTable, listed
 from wengert.cli.datasets.learning_task import LearningData, learning_data
 from wengert.cli.datasets.preparation import TargetColumn
 from wengert.cli.exit_codes import DataFault, UsageFault
@@ -39,12 +39,19 @@ def predictions(
     written; files that are read, or belong to the run, are refused there.
     """
     saved = load_model(path / MODEL if path.is_dir() else path)
+    if probabilities and not saved.preparation.target.classes:
+        raise UsageFault(
+            f"--probabilities: the model predicts numbers, {saved.preparation.target.name!r}, "
+            "which have none; classes have. Leave it out."
+        )
     if out is not None:
+        _require_text(out)
         require_no_loss(out, [data, saved.settings.data], [path])
     if data not in SETS:  # read as in training, unless something else is said
         delimiter = delimiter or saved.settings.delimiter
         header = header and saved.settings.header
     table = read_data(data, delimiter, header)
+    _tell_of_more_columns(saved, table, say)
     x = saved.preparation.inputs(table, say)
     target = saved.preparation.target
     predictor = Predictor(saved.step(threads), saved.preparation)
@@ -61,15 +68,46 @@ def predictions(
         found = predictor.numbers(x)
         names, columns = [target.name], [[f"{number:.9g}" for number in found]]
         _tell_score(saved, table, found, say)
-    return _csv(names, zip(*columns, strict=True))
+    separator = "," if out is None else SEPARATORS.get(out.suffix.lower(), ",")
+    return _csv(names, zip(*columns, strict=True), separator)
 
 
-def _csv(names: Sequence[str], rows: Iterator[tuple[str, ...]]) -> str:
+def _require_text(out: Path) -> None:
+    if out.suffix.lower() in ENDINGS and out.suffix.lower() not in SEPARATORS:
+        raise UsageFault(
+            f"--out: {out} ends like a file of another kind; predictions are written as CSV. "
+            f"Choose a name such as {out.with_suffix('.csv')}."
+        )
+
+
+def _tell_of_more_columns(saved: SavedModel, table: DataTable, say: Say) -> None:
+    """Tell of columns of an array that training had not: they are known by their places alone."""
+    known = saved.facts.get("columns")
+    if known is None or Path(table.source).suffix.lower() not in (".npy", ".npz"):
+        return
+    extra = [name for name in table.names if name not in known]
+    if extra:
+        say(
+            f"{table.source}: has {listed(extra, 4)}, which was not there in training, and is "
+            "ignored; columns of an array are known by their places alone"
+        )
+
+
+def _csv(names: Sequence[str], rows: Iterator[tuple[str, ...]], separator: str) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, delimiter=separator, lineterminator="\n")
     writer.writerow(names)
     writer.writerows(rows)
     return text.getvalue()
+
+
+def require_page(out: Path) -> None:
+    """Refuse to write a page over a file that is none."""
+    if out.is_file() and out.suffix.lower() not in (".html", ".htm"):
+        raise UsageFault(
+            f"--out: {out} is there already, and its name is none of a page; it would be lost. "
+            f"Choose a name such as {out.with_suffix('.html')}."
+        )
 
 
 def require_no_loss(out: Path, tables: Iterable[str], runs: Iterable[Path]) -> None:

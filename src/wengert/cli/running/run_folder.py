@@ -42,6 +42,15 @@ class RunFolder:
 
     path: Path
 
+    def __post_init__(self) -> None:
+        if self.path.name in ("", ".."):
+            name = self.path.resolve().name
+            raise RunFault(
+                f"{self.path}: is the folder that you are in, or one above it; a run is written "
+                "beside its place, and renamed. Go to the folder above it, and give its name: "
+                f"{name or 'a folder'}."
+            )
+
     @property
     def work(self) -> Path:
         return self.path.with_name(f"{self.path.name}{_UNFINISHED}")
@@ -52,6 +61,11 @@ class RunFolder:
 
     def require_free(self) -> None:
         """Refuse what is there already: nothing is written over."""
+        if self.path.is_file():
+            raise RunFault(
+                f"{self.path}: is a file; a run is a new folder. Choose another: --out "
+                f"{self.path}-run."
+            )
         if self.path.exists():
             raise RunFault(
                 f"{self.path}: is there already, and is not written over. Go on with it: --resume "

@@ -221,6 +221,7 @@ class TrainRun:
             "data_fingerprint": data_fingerprint(data),
             "rows_per_second": float(np.median(timed)),
             "interrupted": is_interrupted,
+            "columns": list(data.columns),
         }
         step.load_state_dict(snapshot.best_state)
         rows = kept_metrics(work / METRICS, len(snapshot.fit["columns"]["epoch"]))
@@ -326,8 +327,9 @@ def resumed_settings(path: Path, flags: dict[str, Any]) -> TrainSettings:
     for name, value in flags.items():
         before = getattr(settings, name)
         if name not in RESUMABLE and value != before:
+            has = "was begun without it" if before is None else f"has {before!r}"
             raise UsageFault(
-                f"--resume: {name} was given as {value!r}, and the run has {before!r}; it goes on "
+                f"--resume: {name} was given as {value!r}, and the run {has}; it goes on "
                 f"as it began. Only {', '.join(RESUMABLE)} may change."
             )
     changed = replace(settings, **flags)

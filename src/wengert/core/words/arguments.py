@@ -80,6 +80,9 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "window_shape": ("window",),
     "window_strides": ("stride",),
 }
+_EACH_BINARY = (
+    "Weigh the losses of all elements: losses = wg.bce_with_logits(…, reduction='none'), then "
+)
 _EACH = "Weigh the losses of all elements: losses = wg.cross_entropy(…, reduction='none'), then "
 # What to write where a function has no such parameter, and none that stands for it.
 _OTHERWISE: Mapping[tuple[str, str], str] = {
@@ -183,6 +186,12 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
     ("cross_entropy", "weight"): (
         f"{_EACH}wg.sum(losses * w) / wg.sum(w), where w is "
         "wg.asarray(weight, losses.dtype)[targets]"
+    ),
+    ("bce_with_logits", "pos_weight"): (
+        f"{_EACH_BINARY}wg.mean(losses * (1 + (pos_weight - 1) * wg.astype(targets, losses.dtype)))"
+    ),
+    ("bce_with_logits", "weight"): (
+        f"{_EACH_BINARY}wg.sum(losses * w) / wg.sum(w), where w is wg.asarray(weight, losses.dtype)"
     ),
     ("logsumexp", "b"): "Add the logarithms of the weights: wg.logsumexp(x + wg.log(b))",
 }

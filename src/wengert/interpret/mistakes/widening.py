@@ -10,12 +10,11 @@ import numpy as np
 from wengert.core.bind import program_level
 from wengert.core.dims import is_known
 from wengert.core.dtypes import float32, float64, is_float, is_weak, promote
-from wengert.core.op import Op
 from wengert.core.table import op as table
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Type, Value
 from wengert.core.values.number import key_of_argument
-from wengert.core.words.source import Line
+from wengert.core.words.source import Line, user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import WideningWarning
 
@@ -32,7 +31,7 @@ _DRAWN = (
 _FOLLOWS = "NumPy makes float64 of the two, and what follows is computed in it"
 
 
-def note_widening(op: Op, operands: Sequence[Value], line: Line | None) -> None:
+def note_widening(name: str, operands: Sequence[Value], line: Line | None) -> None:
     """Warn where float32 meets what makes float64 of it, in code of the user's; a body of ours, a
     backward step and an update choose their dtypes themselves.
 
@@ -42,17 +41,17 @@ def note_widening(op: Op, operands: Sequence[Value], line: Line | None) -> None:
         return
     floats = {x.dtype for x in operands if type(x) is Tensor and is_float(x.dtype)}
     if floats == {float32}:
-        _note_constant(op, operands, line)
+        _note_constant(name, operands, line)
     if floats == {float32, float64} and not _are_scalars(operands):
         wide = [x for x in operands if type(x) is Tensor and x.dtype == float64 and not is_weak(x)]
         origins = [_origin(x) for x in wide]
         if origins and not any(each is None or each.is_told for each in origins):
             assert origins[0] is not None
-            _warn_of_origin(op, operands, origins[0], line)
+            _warn_of_origin(name, operands, origins[0], line)
 
 
 def note_integers(
-    op: Op, values: Sequence[Value], sources: Sequence[int | None], line: Line | None
+    name: str, values: Sequence[Value], sources: Sequence[int | None], line: Line | None
 ) -> None:
     """Warn where traced integers make float64 of a float32 that is differentiated, in code of the
     user's: integers among features, or targets.
@@ -67,11 +66,21 @@ def note_integers(
     # Python's numbers have no dtype, and widen nothing.
     if integers and not any(hasattr(x, "dtype") and x.dtype == float64 for x, _ in pairs):
         warn_user(
-            f"{op.name}: float32 meets an array of {integers[0]}; {_FOLLOWS}. Convert the integers "
+            f"{name}: float32 meets an array of {integers[0]}; {_FOLLOWS}. Convert the integers "
             "with astype(np.float32).",
             WideningWarning,
             line,
         )
+
+
+def note_promotion(name: str, operands: Sequence[Value]) -> None:
+    """The same for a function that converts its operands to float64 itself, before any op."""
+    if any(place_of(x) is not None for x in operands):
+        line = user_line()
+        own = [type(x) is Tensor and not x.level.symbolic for x in operands]
+        values = [x.value if mine else x for x, mine in zip(operands, own, strict=True)]
+        note_widening(name, values, line)
+        note_integers(name, values, [0 if mine else None for mine in own], line)
 
 
 def _is_of_user(line: Line | None) -> bool:
@@ -82,7 +91,7 @@ def _are_scalars(operands: Sequence[Value]) -> bool:
     return all(x is None or not getattr(x, "shape", ()) for x in operands)
 
 
-def _note_constant(op: Op, operands: Sequence[Value], line: Line | None) -> None:
+def _note_constant(name: str, operands: Sequence[Value], line: Line | None) -> None:
     for x in operands:
         if isinstance(x, np.ndarray | np.generic) and promote(np.float32(0), x) == float64:
             kind = f"np.{x.dtype}" if x.ndim == 0 else f"an array of {x.dtype}"
@@ -93,7 +102,7 @@ def _note_constant(op: Op, operands: Sequence[Value], line: Line | None) -> None
                 repair = _DRAWN
             _arrays_told()[id(x)] = x
             warn_user(
-                f"{op.name}: float32 meets {kind}; {_FOLLOWS}. {repair}.",
+                f"{name}: float32 meets {kind}; {_FOLLOWS}. {repair}.",
                 WideningWarning,
                 line,
             )
@@ -108,7 +117,9 @@ class _Origin(NamedTuple):
     is_told: bool  # a warning has named it already
 
 
-def _warn_of_origin(op: Op, operands: Sequence[Value], origin: _Origin, line: Line | None) -> None:
+def _warn_of_origin(
+    name: str, operands: Sequence[Value], origin: _Origin, line: Line | None
+) -> None:
     level, number, _ = origin
     node = level.graph.nodes[number]
     level.told.add(number)
@@ -125,7 +136,7 @@ def _warn_of_origin(op: Op, operands: Sequence[Value], origin: _Origin, line: Li
         repair = "Python's own numbers give way: write n ** 0.5 for np.sqrt(n)"
     if any(map(_is_drawn, operands)):
         repair = _DRAWN
-    warn_user(f"{op.name}: float32 meets {made}; {_FOLLOWS}. {repair}.", WideningWarning, line)
+    warn_user(f"{name}: float32 meets {made}; {_FOLLOWS}. {repair}.", WideningWarning, line)
 
 
 def _origin(x: Value) -> _Origin | None:

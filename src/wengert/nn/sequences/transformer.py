@@ -12,6 +12,7 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
+from wengert.functions.dropout import require_generator
 from wengert.functions.parameter import canonical_number
 from wengert.nn.activations import Activation, find_activation
 from wengert.nn.init import Initialiser
@@ -24,6 +25,7 @@ from wengert.nn.sequences.multihead import (
     MultiheadAttention,
     require_input_first,
 )
+from wengert.nn.sequential import ONE_ARRAY
 from wengert.nn.showing import shown_parts
 from wengert.ops.drawing.generator import Generator
 
@@ -95,6 +97,7 @@ class TransformerBlock(Explained):
                 "TransformerBlock: mask is a Generator; the second argument is the mask, and the "
                 "generator of dropout the third. Write block(x, rng=rng)."
             )
+        require_generator("TransformerBlock", rng, ONE_ARRAY)
         return self._around(x, lambda y: self.attention(y, mask), rng)
 
     def _around(self, x: Value, attention: Callable[[Value], Value], rng: Any) -> Value:

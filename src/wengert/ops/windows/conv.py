@@ -7,8 +7,10 @@ from typing import Any
 from wengert.core import promotion
 from wengert.core.define import function
 from wengert.core.dims import product
+from wengert.core.dtypes import float64
 from wengert.core.table import op
 from wengert.errors import ShapeError
+from wengert.interpret.mistakes.widening import note_promotion
 from wengert.ops.windows.convolution import span, spread_convolution
 from wengert.ops.windows.window_arguments import Pads, each_axis, pads_of, require_fit
 
@@ -16,6 +18,8 @@ from wengert.ops.windows.window_arguments import Pads, each_axis, pads_of, requi
 def _as_floats(by: str, x: Any, w: Any) -> tuple[Any, Any]:
     x, w = op.asarray(x), op.asarray(w)
     dtype = promotion.inexact(by, (x, w))[1]
+    if dtype == float64 and x.dtype != w.dtype:
+        note_promotion(by, (x, w))
     return tuple(each if each.dtype == dtype else op.astype(each, dtype) for each in (x, w))
 
 

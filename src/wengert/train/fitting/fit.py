@@ -23,9 +23,14 @@ from wengert.train.fitting.fit_data import (
     rows_checksum,
 )
 from wengert.train.fitting.held_rows import HeldRows
+from wengert.train.fitting.made_with import (
+    made_with,
+    tell_of_more_epochs,
+    tell_of_other_settings,
+)
 from wengert.train.fitting.measures import LOSS, Asked, Measures
 from wengert.train.fitting.progress_lines import ProgressLines
-from wengert.train.fitting.saved_fit import DATA, HELD_BACK, SavedFit, Snapshot
+from wengert.train.fitting.saved_fit import DATA, HELD_BACK, OPTIMIZERS, SavedFit, Snapshot
 from wengert.train.fitting.stopping import Best, EarlyStopping, early_stopping_of
 from wengert.train.fitting.unmeasured import look_at_measures
 from wengert.train.option_checks import require_epochs
@@ -199,6 +204,7 @@ class _Fit:
         self._best_state: Mapping[str, Any] | None = None
         self._stopped: str | None = None
         self._before = 0.0  # seconds of an earlier process
+        self._made_with = {} if saved is None else made_with(engine)
         self._begun = False  # whether this process has taken an epoch
         self._has_told = False  # of an epoch that could not be measured
 
@@ -348,6 +354,7 @@ class _Fit:
         self._parts = [found]
         return {
             "how": dict(self._how),
+            OPTIMIZERS: self._made_with,
             "columns": {name: np.array(values) for name, values in self._columns.items()},
             "steps": {
                 "loss": found.loss,
@@ -374,12 +381,16 @@ class _Fit:
         now = [] if self._measures is None else self._measures.names
         before = [name for name in columns if name not in _OWN and not name.startswith("learning")]
         saved.require_same({"metrics": before}, {"metrics": now})
+        given, folder = self._made_with, str(saved.folder)
         self._step.load_state_dict(found.state)
+        first = found.fit.get(OPTIMIZERS, given)
+        self._made_with = tell_of_other_settings(self._engine, folder, first, given)
         self._columns = {name: list(values.tolist()) for name, values in columns.items()}
         self._parts = [History(**found.fit["steps"])]
         self._best.epoch, self._best.value = best["epoch"], best["value"]
         self._best.waited, self._best_state = best["waited"], found.best_state
         self._before = self._columns["seconds"][-1]
+        tell_of_more_epochs(folder, self._done, self._epochs)
 
 
 _OWN = ("epoch", LOSS, "seconds")  # columns that no metric has

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wengert.core.words.arguments import worded
+from wengert.core.words.warn import warn_user
 from wengert.train.fitting.epoch_record import EpochRecord
 from wengert.train.fitting.fit_data import engine_of
 
@@ -22,8 +23,9 @@ File = str | os.PathLike[str]
 
 @worded
 def log_csv(path: File) -> Logger:
-    """A callback that writes a CSV file: one line per epoch, below the names. A fit writes the file
-    anew; one that was resumed goes on where its checkpoint ended.
+    """A callback that writes a CSV file: one line per epoch, below the names. The first fit of a
+    step writes the file anew; another one, or one that was resumed, goes on behind the epochs that
+    the step has had.
 
     >>> step = wg.TrainStep(lambda w, x: wg.mean((x @ w) ** 2), np.ones(1), wg.optim.SGD(0.25))
     >>> log = wg.train.log_csv("epochs.csv")
@@ -46,7 +48,8 @@ def log_csv(path: File) -> Logger:
 @worded
 def log_jsonl(path: File) -> Logger:
     """A callback that writes a file of JSON lines: one object per epoch, with null for what is not
-    finite. A fit writes the file anew; one that was resumed goes on where its checkpoint ended.
+    finite. The first fit of a step writes the file anew; another one, or one that was resumed, goes
+    on behind the epochs that the step has had.
 
     >>> x = np.ones((4, 1))
     >>> step = wg.TrainStep(lambda w, x: wg.mean((x @ w) ** 2), np.ones(1), wg.optim.SGD(0.25))
@@ -93,9 +96,18 @@ def _file_logger(
     def begin(record: EpochRecord) -> None:
         """The lines of the epochs before this one, if there are some; nothing else."""
         lines = [header(record.values())] if header else []
-        if record.number > 1 and file.exists():  # the fit was resumed
+        if record.epoch > 0 and file.exists():  # of this step: its epochs count on
             known = [(epoch_of(text), text) for text in file.read_text("utf-8").splitlines()]
-            lines += [text for epoch, text in known if epoch is not None and epoch < record.epoch]
+            before = [text for epoch, text in known if epoch is not None and epoch < record.epoch]
+            if before and header and known[0][1] != lines[0]:
+                warn_user(
+                    f"{by}: {str(file)!r} has {len(before)} epochs of this step with the columns "
+                    f"{known[0][1]}, and this fit has {lines[0]}; the file is written anew. Pass "
+                    "another path to keep them, or use log_jsonl, whose lines name their values.",
+                    UserWarning,
+                )
+                before = []
+            lines += before
         file.write_text("".join(f"{text}\n" for text in lines), encoding="utf-8")
 
     def log(record: EpochRecord) -> None:

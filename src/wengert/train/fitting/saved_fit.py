@@ -22,6 +22,7 @@ from wengert.train.fitting.fit_data import BY
 LAST, BEST = "last.safetensors", "best.safetensors"
 DATA = "data"  # the entry whose value is a checksum of the data
 HELD_BACK = "validation"  # the same, of those that validate
+OPTIMIZERS = "optimizers"  # the part that says what they were made with
 _ROWS = {DATA: "train", HELD_BACK: "validate"}
 EVERY = 1.0  # seconds between two files, at least; what is newer is written at the end
 

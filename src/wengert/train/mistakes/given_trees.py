@@ -36,6 +36,8 @@ MOST_OBJECTS = 64  # that are looked into: ensembles may have many members
 COLUMNS = 251  # sums that the checksum of a larger one is of: a prime, unlike the lengths of rows
 NEAR = 1e-4  # how far numbers are apart, at most, that are those of the step but for rounding
 
+_TIED = "To tie the two, make a new step with the model as it is now. "
+
 
 def mark_of(x: Array) -> Mark:
     """What tells whether the numbers of an array are others than before, in little time."""
@@ -55,7 +57,7 @@ class _TakenArray:
     def __init__(self, x: Array) -> None:
         self.array = weakref.ref(x)
         self.mark = mark_of(x)
-        self.trained_by: weakref.WeakSet[GivenTrees] = weakref.WeakSet()
+        self.given_to: weakref.WeakSet[GivenTrees] = weakref.WeakSet()
         self.is_argument = False  # whether some step was called with it
 
 
@@ -75,6 +77,11 @@ def _is_taken(x: Any) -> bool:
     """Whether a step was made with an array."""
     known = _taken.get(id(x))
     return known is not None and known.array() is x
+
+
+def _is_only_of(x: Any, own: GivenTrees) -> bool:
+    """Whether an array is of the model that a step was made with, and no other step was."""
+    return _is_taken(x) and [*_taken[id(x)].given_to] == [own]
 
 
 @dataclass
@@ -112,20 +119,23 @@ class GivenObject:
         self._lives = [lives[id(leaf)] for leaf in leaves]
         self._numbers = dict(tree.plain_values(x))
 
-    def change(self) -> str | None:
-        """What was put into the object that concerns the step, in words."""
+    def change(self, own: GivenTrees) -> tuple[str, str] | None:
+        """What was put into the object that concerns the step, in words, and what to do."""
         x, name = self.object(), self.tree_name
         try:
             leaves = tree.leaves(x)
         except Exception:  # it is no model any more
             return None
         if len(leaves) != len(self._arrays):
-            return f"the {name} that it was made with has other arrays by now"
+            return f"the {name} that it was made with has other arrays by now", ""
         for i, leaf in enumerate(leaves):
             if leaf is self._arrays[i]():
                 continue
+            path = f"leaf {tree.paths(x)[i]!r} of the {name} that it was made with"
+            if _is_only_of(leaf, own):
+                return f"{path} was replaced by another one of it", _TIED
             if not (_is_taken(leaf) or _is_near(np.asarray(leaf), self._lives[i])):
-                return f"leaf {tree.paths(x)[i]!r} of the {name} that it was made with was replaced"
+                return f"{path} was replaced", ""
             self.has_other_use = True
         return None
 
@@ -166,10 +176,13 @@ def _reference(leaf: Any) -> Callable[[], Any]:
     return weakref.ref(leaf) if isinstance(leaf, np.ndarray) else lambda: leaf
 
 
-def _warn(tree_name: str, done: str, thing: str) -> None:
+def _warn(tree_name: str, done: str, thing: str, repair: str = "") -> None:
+    repair = repair or (
+        f"Write into the arrays of step.{tree_name}, or assign a whole {tree_name} to "
+        f"step.{tree_name}. "
+    )
     warn_user(
-        f"TrainStep: {done}; a step has a copy of its {tree_name}, and goes on with that. Write "
-        f"into the arrays of step.{tree_name}, or assign a whole {tree_name} to step.{tree_name}. "
+        f"TrainStep: {done}; a step has a copy of its {tree_name}, and goes on with that. {repair}"
         f"If the {thing} has another use by now, make the step with wg.tree.copy({tree_name}).",
         CopiedWarning,
     )
@@ -227,15 +240,18 @@ class GivenTrees:
         self._arrays += arrays
         self._objects += objects[: max(MOST_OBJECTS - len(self._objects), 0)]
 
-    def add_trained(self, arrays: Iterable[GivenArray]) -> None:
-        """Note that these arrays are parameters of the step, and who else has been given some."""
-        found = {each.taken: each.name for each in arrays}
-        self._shared.trained.update(found)
-        others = {other for taken in found for other in taken.trained_by if other is not self}
+    def note_shared(self, model: Sequence[GivenArray], trained: Sequence[GivenArray]) -> None:
+        """Note the arrays of the model, which of them are trained, and who else has been given
+        some.
+        """
+        given = {each.taken: each for each in model}
+        self._shared.given.update(given)
+        self._shared.trained.update(each.taken for each in trained)
+        others = {other for taken in given for other in taken.given_to if other is not self}
         for other in others:
             self._shared.meet(other._shared)
-        for taken in found:
-            taken.trained_by.add(self)
+        for taken in given:
+            taken.given_to.add(self)
 
     def calls_left(self, calls: int) -> int:
         """How many calls may be made before one that looks, after so many."""
@@ -283,12 +299,13 @@ class GivenTrees:
         self._objects = [
             each for each in self._objects if each.object() is not None and not each.has_other_use
         ]
-        found = ((each, each.change()) for each in self._objects)
+        found = ((each, each.change(self)) for each in self._objects)
         changed = next((pair for pair in found if pair[1] is not None), None)
         written = self._written() if changed is None else None
         if changed is not None and changed[1] is not None:
             self._arrays, self._objects = [], []
-            _warn(changed[0].tree_name, changed[1], changed[0].tree_name)
+            done, repair = changed[1]
+            _warn(changed[0].tree_name, done, changed[0].tree_name, repair)
         elif written is not None:
             self._arrays, self._objects = [], []
             written.warn()

@@ -2,7 +2,8 @@
 size alone, which is hardly meant. And rows that layers take for times.
 
 In a run every array has the rows of the batch. In a call, one of them may be a number for each
-column, such as a mean; so several tables with these rows must be there beside it.
+column, such as a mean; so several tables with these rows must be there beside it. A mask of
+attention is told by its values from one of queries and keys.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning, SizeWarning
 from wengert.functions.time_axes import TimeAxis, noting_time_axes
-from wengert.interpret.mistakes.mixed_rows import noting_mixed_rows
+from wengert.interpret.mistakes.mixed_rows import MixedRows, noting_mixed_rows
 from wengert.train.batch import ROWS
 
 _TABLES, _ARRAYS = 2, 3  # that begin with as many rows in a call, if these are rows of a batch
+_ATTENTION = "attention"
 _of_data = Meanwhile[bool]()  # whether the rows of data are shuffled
 
 
@@ -46,9 +48,11 @@ def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
     if _of_data.value is not None:
         _warn_of_rows_as_times(along)
     for each in found:
-        if _of_data.value is not None or _are_rows(batch, each.rows):
+        if _of_data.value is not None or _are_rows(batch, each):
             given = " and ".join(each.shapes)
-            wide = "mask[:, None, None]" if each.used_by == "attention" else "x[:, None]"
+            wide = "x[:, None]"
+            if each.used_by == _ATTENTION:
+                wide = f"mask[:, None{'' if each.shapes[1].count(',') > 1 else ', None'}]"
             warn_user(
                 f"{each.used_by}: given shapes {given}, where {each.name}, the rows of the batch, "
                 f"is {each.rows}; they fit only because there are as many rows as columns, and "
@@ -75,6 +79,25 @@ def _warn_of_rows_as_times(along: Sequence[TimeAxis]) -> None:
             )
 
 
-def _are_rows(batch: Sequence[Any], count: int) -> bool:
-    ranks = [np.ndim(x) for x in tree.leaves(tuple(batch)) if np.shape(x)[:1] == (count,)]
-    return len(ranks) >= _ARRAYS and sum(rank > 1 for rank in ranks) >= _TABLES
+def _are_rows(batch: Sequence[Any], mixed: MixedRows) -> bool:
+    """Whether the size that meets columns in a call is that of the rows of its batch."""
+    leaves = [np.asarray(x) for x in tree.leaves(tuple(batch))]
+    ranks = [x.ndim for x in leaves if x.shape[:1] == (mixed.rows,)]
+    if len(ranks) >= _ARRAYS and sum(rank > 1 for rank in ranks) >= _TABLES:
+        return True
+    if mixed.used_by != _ATTENTION:
+        return False
+    squares = [x for x in leaves if x.shape == (mixed.rows, mixed.rows)]
+    return not squares or any(map(_is_of_rows, squares))
+
+
+def _is_of_rows(square: Any) -> bool:
+    """Whether as many rows as columns are tokens, or bools that hide an end of each row. A mask of
+    queries and keys lets every query look at itself, or none.
+    """
+    if square.dtype.kind in "iu" and np.max(square, initial=0) > 1:
+        return True
+    seen = square != 0
+    own = seen.diagonal()
+    at_ends = (np.count_nonzero(seen[:, 1:] != seen[:, :-1], axis=1) <= 1).all()
+    return bool(at_ends and own.any() and not own.all())

@@ -18,7 +18,7 @@ from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
 from wengert.train.batch import ModelForm, leaf_names, require_no_list
 from wengert.train.runs.frames import look_at_frames
-from wengert.train.runs.model_among_data import refuse_model
+from wengert.train.runs.model_among_data import advice_of_network, refuse_model
 from wengert.train.storage import Array
 
 NUMBERS = "biuf"  # kinds of dtypes
@@ -153,9 +153,11 @@ class Data:
             refuse_model(by, self._names, self._batch(self.leaves), self.whole)
             known = zip(self._paths(), self.leaves, self.whole, strict=True)
             given = ", ".join(f"{path}: {len(x)}" for path, x, whole in known if not whole)
+            batch = self._batch(self.leaves)
+            repair = self._joined() or advice_of_network(self._names, batch)
             raise ShapeError(
                 f"{by}: the arrays have different numbers of rows ({given}); each sample is one "
-                f"row of every array. {self._joined() or 'Cut them to one length.'}"
+                f"row of every array. {repair or 'Cut them to one length.'}"
             )
         rows: int = counts.pop()
         if not rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 from wengert.core import tree
@@ -33,6 +34,20 @@ def refuse_model(
                 "wg.optim.EMA; in the state= that the step carries; or as an argument of "
                 "single calls, step(…), for each batch. If these are data, cut them to one length."
             )
+
+
+def advice_of_network(names: Sequence[str], arguments: Sequence[Any]) -> str:
+    """What to do with an argument that is a network, all of whose arrays have as many rows; nothing
+    where there is none: data come in arrays, and in containers of Python.
+    """
+    for name, x in zip(names, arguments, strict=True):
+        if not tree.is_leaf(x) and is_dataclass(x) and callable(x):
+            return (
+                f"If {name!r} is a network, which each batch needs whole, pass the live model of "
+                "another step, other.model, or call the step for each batch. If it holds data, cut "
+                "them to one length."
+            )
+    return ""
 
 
 def _is_model(x: Any, counts: Sequence[int], rows: int) -> bool:

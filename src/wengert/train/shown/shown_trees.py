@@ -36,6 +36,10 @@ class _ShownTree:
     def is_changed(self) -> bool:
         return not all(map(_is_as_before, self._nodes, self._contents))
 
+    def has_other_settings(self) -> bool:
+        """Whether something was set that is no array, and was none: a number, a text, a choice."""
+        return any(map(_is_set_otherwise, self._nodes, self._contents))
+
     def as_it_is(self) -> _ShownTree:
         return _ShownTree(self.name, self._nodes[0][0])
 
@@ -78,6 +82,18 @@ def _is_as_before(node: Any, before: tuple[tuple[Any, ...], tuple[Any, ...]]) ->
     return all(a is b or (not tree.is_leaf(a) and same(a, b)) for a, b in pairs)
 
 
+def _is_set_otherwise(node: Any, before: tuple[tuple[Any, ...], tuple[Any, ...]]) -> bool:
+    if isinstance(node, list | tuple | deque):
+        return False
+    known = dict(zip(*before, strict=True))
+    pairs = [(known.get(name), x) for name, x in zip(*_contents(node), strict=True)]
+    return any(_is_setting(a) and _is_setting(b) and not same(a, b) for a, b in pairs)
+
+
+def _is_setting(x: Any) -> bool:
+    return x is None or isinstance(x, bool | int | float | str)
+
+
 class ShownTrees:
     """The trees that were shown and may still be written to."""
 
@@ -108,7 +124,15 @@ class ShownTrees:
         self._left = min(2 ** max(self._looks - OFTEN, 0), SELDOM) - 1
         changed = [each for each in trees if each.is_changed()]
         self.trees += [x for x in trees if x not in changed and x.is_held_elsewhere()]
-        for name in dict.fromkeys(each.name for each in changed):
+        set_otherwise = {each.name for each in changed if each.has_other_settings()}
+        for name in set_otherwise:
+            warn_user(
+                f"TrainStep: a setting was changed in the tree that step.{name} returned; that "
+                "tree is made anew each time, and the step does not see it: numbers and texts are "
+                "part of its program. Pass it as an argument of the loss, or make a new step.",
+                LiveWarning,
+            )
+        for name in dict.fromkeys(each.name for each in changed if each.name not in set_otherwise):
             assign = f", or assign a whole tree to step.{name}" if name in ASSIGNABLE else ""
             warn_user(
                 f"TrainStep: something was put into the tree that step.{name} returned; that "
