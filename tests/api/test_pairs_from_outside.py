@@ -1,4 +1,6 @@
-"""Paired rows of arrays that a function reads from outside: (n, 1) beside (n,)."""
+"""Paired rows of arrays that a function reads from outside, or that loops stack: (n, 1) beside
+(n,).
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,10 @@ few, few_too = x[:3].copy(), y[:3].copy()
 p = np.array([1.0, 2.0])
 
 
+def step(loss):
+    return wg.TrainStep(loss, p, wg.optim.SGD(0.1))
+
+
 def paired(p):
     return np.mean((p[0] * x + p[1] - y) ** 2)
 
@@ -25,6 +31,7 @@ WAYS = {
     "grad": lambda f: wg.compile(wg.grad(f))(p),
     "hessian": lambda f: wg.compile(wg.hessian(f))(p),
     "LBFGS": lambda f: wg.optim.LBFGS(max_iter=2).minimize(f, p),
+    "TrainStep": lambda f: step(f)(),
 }
 MEANT = {
     "one shape": lambda p: np.mean((p[0] * x[:, 0] + p[1] - y) ** 2),
@@ -48,3 +55,37 @@ def test_what_is_meant_is_let_pass(case):
     with warnings.catch_warnings():
         warnings.simplefilter("error", wg.errors.PairedRowsWarning)
         WAYS["grad"](MEANT[case])
+        WAYS["TrainStep"](MEANT[case])
+
+
+STACKED = {
+    "scan": lambda p, x: wg.scan(lambda c, a: (c * p[0], c), np.ones(1), x)[1],
+    "vmap": lambda p, x: wg.vmap(lambda a: wg.stack([p[0] * a]))(x),
+    "odeint": lambda p, x: wg.odeint(lambda u, t: -p[0] * u, np.ones(1), x),
+}
+times = np.linspace(0, 1, 32)
+
+
+@pytest.mark.parametrize("case", STACKED)
+def test_what_is_stacked_counts(case):
+    with pytest.warns(wg.errors.PairedRowsWarning, match=r"subtract: given shapes \(n, 1\)"):
+        step(lambda p, x, y: np.mean((STACKED[case](p, x) - y) ** 2))(times, y)
+
+
+def test_what_is_stacked_of_single_numbers_does_not_count():
+    def loss(p, x, y):
+        u = wg.scan(lambda c, a: (c * p[0], c), np.ones(()), x)[1]
+        return np.mean((u - y) ** 2) + np.mean((u[:, None] - y[None, :]) ** 2)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", wg.errors.PairedRowsWarning)
+        step(loss)(times, y)
+
+
+def test_an_argument_beside_data_from_outside():
+    table = rng.standard_normal((32, 3))
+    made = wg.TrainStep(
+        lambda w, y: np.mean((table @ w - y) ** 2), np.zeros((3, 1)), wg.optim.SGD(0.1)
+    )
+    with pytest.warns(wg.errors.PairedRowsWarning, match=r"subtract: given shapes \(n, 1\)"):
+        made(y)

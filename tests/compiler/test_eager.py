@@ -195,11 +195,12 @@ def test_arrays_of_other_kinds():
             np.asfortranarray(X),
             X.astype(">f8"),
             X.view(Mine),
-            np.matrix(X),
             unaligned,
             np.repeat(X, 2, axis=1)[:, ::2],
         ):
             assert bits(compiled(x)) == expected
+        with pytest.raises(TypeError, match=r"'x' is an np\.matrix"):
+            compiled(np.matrix(X))
 
 
 def test_arguments_by_name_and_static_ones():

@@ -20,12 +20,10 @@ X = np.linspace(-1, 1, 24).reshape(4, 6)
 
 
 class Mine(np.ndarray):
-    """A subclass with arithmetic of its own, which programs know nothing of."""
+    """A subclass that shows its numbers in its own way, and computes as arrays do."""
 
-    def __mul__(self, other: Any) -> Any:
-        raise AssertionError("the arithmetic of a subclass was used")
-
-    __rmul__ = __add__ = __radd__ = __mul__
+    def __repr__(self) -> str:
+        return "mine"
 
 
 class Point(NamedTuple):

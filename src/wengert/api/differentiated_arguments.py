@@ -16,7 +16,7 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.values.number import Number
 from wengert.core.words.lost_writes import Label, require_unwritten
-from wengert.core.words.masked import holds_masked_array, is_masked_array
+from wengert.core.words.masked import has_own_arithmetic, is_masked_array, other_array_in
 from wengert.core.words.tied import warn_of_ties
 from wengert.errors import DTypeError
 
@@ -48,8 +48,10 @@ class DifferentiatedArguments:
                 "arguments; it must name each of them once. Leave out what is repeated."
             )
         for number, arg in enumerate(args):
-            if number not in self.numbers and holds_masked_array(arg):
-                raise _not_plain(name, "MaskedArray")
+            if number not in self.numbers:
+                other = other_array_in(arg)
+                if other is not None:
+                    raise _not_plain(name, type(other).__name__)
         chosen = [as_float(args[number]) for number in self.numbers]
         chosen = list(map(tree.arrays, chosen)) if numbers_move else chosen
         if not numbers_move:
@@ -116,7 +118,7 @@ def _argument_numbers(name: str, argnums: Any) -> tuple[int, ...]:
 
 def _plain(name: str, x: Value) -> Value:
     """A leaf as an ordinary array in the machine's byte order."""
-    if isinstance(x, np.matrix) or is_masked_array(x):
+    if is_masked_array(x) or has_own_arithmetic(x):
         raise _not_plain(name, type(x).__name__)
     if isinstance(x, np.ndarray) and not x.dtype.isnative:
         return x.astype(x.dtype.newbyteorder("="))
@@ -127,8 +129,8 @@ def _plain(name: str, x: Value) -> Value:
 
 def _not_plain(name: str, kind: str) -> DTypeError:
     return DTypeError(
-        f"{name}: given {kind}; derivatives take plain arrays. Convert it with np.asarray, or with "
-        "x.filled(value) if it is masked."
+        f"{name}: given {kind}; derivatives take plain arrays. Convert it with np.asarray, with "
+        "x.filled(value) if it is masked, and to one unit before if it has units."
     )
 
 

@@ -2,13 +2,13 @@
 which a loss then takes the mean. That is valid NumPy, and hardly ever meant.
 
 A program is known to do so where both have the rows of the batch, the axis of one element was not
-written on purpose (it is that of the data, or what is left of a table that has these rows), and all
-pairs are reduced to one number. Where both come from the model, or both from the batch alone, pairs
-of one thing with itself do not count, nor does a loss with products of matrices for all pairs.
-Pairs that are reduced along one axis first, `log_prob(action).sum(-1)`, count where one of the two
-comes from the model and the other does not, and where nothing goes back to the pairs, as in a
-softmax. So do pairs that are laid out in one row, `(p - y).ravel()`, as residuals are, of which a
-`jacobian` is taken.
+written on purpose (it is that of the data, what is left of a table that has these rows, or what a
+loop has stacked), and all pairs are reduced to one number. Where both come from the model, or both
+from the batch alone, pairs of one thing with itself do not count, nor does a loss with products of
+matrices for all pairs. Pairs that are reduced along one axis first, `log_prob(action).sum(-1)`,
+count where one of the two comes from the model and the other does not, and where nothing goes back
+to the pairs, as in a softmax. So do pairs that are laid out in one row, `(p - y).ravel()`, as
+residuals are, of which a `jacobian` is taken.
 
 `scores[:, actions]` is another way to such pairs: it takes every action from every row.
 """
@@ -16,8 +16,9 @@ softmax. So do pairs that are laid out in one row, `(p - y).ravel()`, as residua
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import Any
 
 from wengert.core.dims import Dim, Shape
 from wengert.core.graph import Graph, Node
@@ -36,12 +37,14 @@ _REDUCTIONS = {"sum", "mean", "max", "min", "vector_norm"}
 FEWEST_OUTSIDE = 5  # rows of an array that is no argument; few numbers may be anything
 
 
-def warn_of_pairs(graph: Graph, own: Collection[str], rows: str, where: str) -> None:
+def warn_of_pairs(
+    graph: Graph, own: Collection[str], rows: str, where: str, same: Collection[str] = ()
+) -> None:
     """Warn where the loss that was recorded as this graph, maybe with its gradient, pairs rows, of
-    which there are `rows`, an open size or a number. `own` are the names of arguments that are the
-    model, or belong to it.
+    which there are `rows`, an open size or a number; `same` are other sizes that count as that one.
+    `own` are the names of arguments that are the model, or belong to it.
     """
-    loss = _Loss(graph, own, rows)
+    loss = _Loss(graph, own, (rows, *same))
     for node, column, row, end in _one_of_each_line(loss.paired()):
         warn_user(
             f"{node.op.name}: given shapes {column} and {row} {where}, both with the rows of the "
@@ -73,20 +76,36 @@ def warn_of_pairs(graph: Graph, own: Collection[str], rows: str, where: str) -> 
 
 def warn_of_pairs_in_data(graph: Graph, where: str) -> None:
     """The same for a function of a model, its first argument, and of data, which are its other
-    arguments and constants. How many rows there are is what two arrays of data begin with; where
-    something else has that size, too, nothing is known.
+    arguments and constants.
     """
     graph = with_open_bodies(graph)
     own = [_argument(graph.nodes[number]) for number in graph.inputs[:1]]
+    warn_of_pairs_of_one_size(graph, own, where, {})
+
+
+def warn_of_pairs_of_one_size(
+    graph: Graph, own: Collection[str], where: str, sizes: Mapping[str, int]
+) -> None:
+    """The same where the number of rows is not known: it is what two arrays of data begin with,
+    arguments or constants; where something else has that size, too, nothing is known. `sizes` are
+    the open ones of the call that the graph was recorded for.
+    """
     inputs = [graph.nodes[number] for number in graph.inputs]
     constants = [x for x in graph.nodes if x.op is op.constant and not _is_backward(x)]
     shapes = [_shape(node) for node in (*inputs, *constants) if not is_own(node, own)]
-    begins = Counter(str(shape[0]) for shape in shapes if shape)
-    others = {str(size) for shape in shapes for size in shape[1:]}
-    others |= {str(size) for node in inputs if is_own(node, own) for size in _shape(node)}
+    known = {name: str(size) for name, size in sizes.items()}
+
+    def text(size: Any) -> str:
+        return known.get(str(size), str(size))
+
+    begins = Counter(text(shape[0]) for shape in shapes if shape)
+    written = {str(shape[0]) for shape in shapes if shape} - {"0", "1", *known}
+    others = {text(size) for shape in shapes for size in shape[1:]}
+    others |= {text(size) for node in inputs if is_own(node, own) for size in _shape(node)}
     for rows, count in begins.items():
-        if count > 1 and rows not in ("0", "1") and rows not in others:
-            warn_of_pairs(graph, own, rows, where)
+        if count > 1 and rows in written and rows not in others:
+            same = [name for name, size in known.items() if size == rows]
+            warn_of_pairs(graph, own, rows, where, same)
 
 
 def _one_of_each_line(
@@ -118,15 +137,20 @@ def _shown(kind: tuple[str, ...]) -> str:
     return f"({kind[0]},)" if len(kind) == 1 else f"({', '.join(kind)})"
 
 
+def _square(rows: str) -> str:
+    """The number of pairs of so many rows, an open size or a number."""
+    return str(int(rows) ** 2) if rows.isdecimal() else str(Dim(rows) * Dim(rows))
+
+
 class _Loss:
     """The forward pass of a step's program, and what is known of its nodes by number: by kinds,
     which are shapes where `rows`, the size of the batch, is called ROWS.
     """
 
-    def __init__(self, graph: Graph, own: Collection[str], rows: str) -> None:
+    def __init__(self, graph: Graph, own: Collection[str], rows: Collection[str]) -> None:
         self._graph, self._own = graph, own
-        square = str(int(rows) ** 2) if rows.isdecimal() else str(Dim(rows) * Dim(rows))
-        names = {ROWS: f"other {ROWS}", rows: ROWS, square: RAVELLED[0]}
+        names = {ROWS: f"other {ROWS}"} | dict.fromkeys(rows, ROWS)
+        names |= {_square(size): RAVELLED[0] for size in rows}
         self._kinds = [
             tuple(names.get(size, size) for size in map(str, _shape(node))) for node in graph.nodes
         ]
@@ -334,10 +358,20 @@ class _Loss:
             columns = [i for i in _operands(node) if self._kinds[i] == COLUMN]
             computed = isinstance(node.op.lower, Elementwise) or node.op.kind == "composite"
             follows = computed and bool(columns) and natural.issuperset(columns)
-            product = node.op.kind == "bilinear"
-            if number in self._graph.inputs or product or follows or self._of_table(node, natural):
+            made = node.op.kind == "bilinear" or self._is_stacked(node)
+            if number in self._graph.inputs or made or follows or self._of_table(node, natural):
                 natural.add(number)
         return natural
+
+    def _is_stacked(self, node: Node) -> bool:
+        """Whether a column is what a loop has stacked of arrays of one element, maybe behind the
+        first of them, as the times of `wg.odeint`; or what `stack([x])` makes of each row.
+        """
+        nodes = [self._graph.nodes[i] for i in _operands(node)]
+        if node.op is op.concat:
+            loops = any(_is_of_loop(self._graph, each) for each in nodes)
+            return loops or (len(nodes) == 1 and node.params["axis"] == 1)
+        return _is_of_loop(self._graph, node)
 
     def _of_table(self, node: Node, natural: set[int]) -> bool:
         """Whether a column is what is left of more than a column: `sum(q, axis=1, keepdims=True)`,
@@ -384,6 +418,11 @@ class _Loss:
         """
         arrays = [i for i in _operands(node) if self._kinds[i]]
         return not kind and node.op.kind == "composite" and len(arrays) > 1
+
+
+def _is_of_loop(graph: Graph, node: Node) -> bool:
+    """Whether a node is one of the results of a loop."""
+    return node.op is op.pick and graph.nodes[_operands(node)[0]].op in (op.scan, op.while_loop)
 
 
 def _is_backward(node: Node) -> bool:

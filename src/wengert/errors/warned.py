@@ -76,6 +76,12 @@ class RowOrderWarning(WengertWarning):
     """
 
 
+class RoundingWarning(WengertWarning):
+    """A float32 model is given float64 numbers that are large and hardly differ, as times, and
+    rounds their differences away. Subtract an origin from them before the call.
+    """
+
+
 class WideningWarning(WengertWarning):
     """Something makes float64 of the float32 that a recorded program computes with: a NumPy scalar
     or array, `wg.zeros(shape)` without a dtype, what was computed of integers or bools, or a

@@ -182,7 +182,8 @@ def odeint(
         if tuple(slope.shape) != tuple(y.shape):
             error = ShapeError(
                 f"odeint: func returns shape {tuple(slope.shape)} for y of shape "
-                f"{tuple(y.shape)}; it is the slope of each element of y. Return that."
+                f"{tuple(y.shape)}; it is the slope of each element of y. Return that; y is the "
+                "first argument of func(y, t), as in SciPy's odeint."
             )
             raise located(error, [slope, y])
         return op.astype(slope, y0.dtype)

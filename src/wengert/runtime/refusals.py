@@ -11,7 +11,7 @@ import numpy as np
 
 from wengert.core.graph import Node
 from wengert.core.lowering import Failure
-from wengert.core.words.masked import is_masked_array
+from wengert.core.words.masked import has_own_arithmetic, is_masked_array
 
 
 def refuse_unseen(node: Node) -> NoReturn:
@@ -24,7 +24,7 @@ def refuse_unseen(node: Node) -> NoReturn:
 
 def require_plain(names: Sequence[str], arrays: Sequence[Any], by: str = "compile") -> None:
     """Refuse masked elements, for a program knows nothing of masks and would use what they hide,
-    and matrices, whose `*` means another product than that of an array.
+    matrices, whose `*` means another product than that of an array, and arrays with units.
     """
     for name, x in zip(names, arrays, strict=True):
         if is_masked_array(x) and x.mask.any():
@@ -36,4 +36,10 @@ def require_plain(names: Sequence[str], arrays: Sequence[Any], by: str = "compil
             raise TypeError(
                 f"{by}: argument {name!r} is an np.matrix; compiled programs have plain arrays, "
                 "whose * and ** mean something else. Convert it with np.asarray."
+            )
+        if has_own_arithmetic(x):
+            raise TypeError(
+                f"{by}: argument {name!r} is an array of class {type(x).__name__}, which has "
+                "arithmetic of its own, such as units; compiled programs have plain numbers, and "
+                "that would be lost. Convert it to one unit first, and pass np.asarray(x)."
             )

@@ -21,6 +21,7 @@ from wengert.errors import NonFiniteError, TraceError
 from wengert.interpret.eagerness import eager, is_eager
 from wengert.runtime.donation import matched, require_donatable
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE
+from wengert.runtime.refusals import require_plain
 from wengert.runtime.signature import Static, output_names, passed_on, structure_of
 
 __all__ = ["EagerCall", "eager", "is_eager", "is_inside"]
@@ -65,6 +66,8 @@ class EagerCall:
     def run(self, arrays: Sequence[Any]) -> Any:
         """The results for the distinct arrays among the arguments, whose dtypes are supported."""
         given = [np.asarray(x) for x in arrays]
+        if any(type(x) is not np.ndarray for x in arrays):
+            require_plain(self.names(given), arrays)
         require_donatable(self.names(given), self.donated, given)
         shown = [_shown(x) for x in given]
         arguments = self._arguments(shown)

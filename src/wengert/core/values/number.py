@@ -10,6 +10,7 @@ What Python's arithmetic makes of Dims and numbers that is no size, as ``1 / n``
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,6 +21,7 @@ from wengert.core.dims import Dim, need_sizes
 from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Weak
+from wengert.core.values.other_arrays import reflects
 from wengert.core.words.source import is_asked_by_user, is_printed_by_user
 
 _ARGUMENT = "argument "  # no name of a Dim has a blank
@@ -39,11 +41,12 @@ def argument_of_key(key: str) -> str | None:
 class Number:
     """A weak scalar of a trace. `tensor` is the scalar, in float64, int64 or bool."""
 
-    __slots__ = ("keys", "tensor")
+    __slots__ = ("first", "keys", "tensor")
 
-    def __init__(self, tensor: Tensor, keys: frozenset[str]) -> None:
+    def __init__(self, tensor: Tensor, keys: frozenset[str], first: int | None = None) -> None:
         self.tensor = Tensor(tensor.level, tensor.handle, tensor.value, Weak((), tensor.dtype))
         self.keys = keys  # of the arguments it is computed from, and the names of Dims
+        self.first = first  # the whole number it is in the call that is recorded, if that is known
 
     @property  # type: ignore[misc]  # object's can be assigned to, this one must not be
     def __class__(self) -> Any:
@@ -206,8 +209,11 @@ class Number:
 
     def _counted(self, name: str, left: Any, right: Any) -> Any:
         """Arithmetic, in which Python counts bools as whole numbers."""
+        kind: Any = type(right)
         if _is_number(left) and _is_number(right):
             left, right = _whole(left), _whole(right)
+        elif left is self and reflects(kind, _REFLECTED[name]):
+            return NotImplemented
         return self._computed(name, left, right)
 
     def _computed(self, name: str, left: Any, right: Any) -> Any:
@@ -271,7 +277,8 @@ class Number:
         return _whole(self)
 
     def __abs__(self) -> Any:
-        return Number(op.abs(_whole(self).tensor), self.keys)
+        first = None if self.first is None else abs(self.first)
+        return Number(op.abs(_whole(self).tensor), self.keys, first)
 
     def __matmul__(self, other: Any) -> Any:
         return op.matmul(self.tensor, other)
@@ -285,6 +292,15 @@ def _is_whole(x: Any) -> bool:
 
 
 _OF_OPERANDS = frozenset(("dtype", "ndim", "shape", "size"))
+_REFLECTED = {
+    "add": "__radd__",
+    "subtract": "__rsub__",
+    "multiply": "__rmul__",
+    "divide": "__rtruediv__",
+    "floor_divide": "__rfloordiv__",
+    "remainder": "__rmod__",
+    "power": "__rpow__",
+}
 _SEQUENCES = (list, tuple, str, bytes, bytearray)
 
 
@@ -299,7 +315,27 @@ def python_arithmetic(name: str, left: Any, right: Any) -> Any:
             keys |= x.names
         elif not _is_number(x):
             return value
-    return Number(value, keys)
+    first = _first_result(name, left, right)
+    if first is not None and not -_LIMIT <= first < _LIMIT:
+        need_sizes(keys)  # Python's whole numbers have no limit
+    return Number(value, keys, first)
+
+
+_LIMIT = 2**63
+_WHOLE: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "power": lambda x, y: x**y if x.bit_length() * y < 4096 else _LIMIT,
+}
+
+
+def _first_result(name: str, left: Any, right: Any) -> int | None:
+    """What arithmetic gives in the call that is recorded, where that is a whole number."""
+    x, y = (each.first if type(each) is Number else each for each in (left, right))
+    if name not in _WHOLE or type(x) is not int or type(y) is not int:
+        return None
+    return None if name == "power" and y < 0 else _WHOLE[name](x, y)
 
 
 def _is_number(x: Any) -> bool:

@@ -4,10 +4,11 @@ instructions: `getattr(self, name + "_scale")`, `vars(config)`, `hasattr(config,
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dis import Bytecode, Instruction, stack_effect
+from dis import Bytecode, Instruction, get_instructions, stack_effect
 from types import CodeType, SimpleNamespace
 from typing import NamedTuple
 
@@ -25,6 +26,10 @@ _JOINING = re.compile(
 )
 _HOLES = re.compile(r"%[-+ #0]*\d*\w|\{[^}]*\}")  # of a text that is formatted
 _MISSES = {"AttributeError", "NameError", "Exception", "BaseException"}
+
+_SHOWING = {"str", "repr", "format"}
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD")
+_FORMATS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")
 
 
 class ComputedName(NamedTuple):
@@ -121,3 +126,23 @@ def guarded(code: CodeType, steps: Sequence[Instruction]) -> Iterator[Instructio
     for each in steps:
         if any(known.start <= each.offset < known.end for known in ranges):
             yield each
+
+
+@functools.lru_cache(maxsize=4096)
+def shown_names(code: CodeType) -> frozenset[str]:
+    """The globals, variables of closures and attributes that code makes texts of: `str(unit)`,
+    `f"{self.unit}"`, `"%s" % unit`. Of other variables, which are mostly numbers, nothing is known.
+    """
+    shown: set[str] = set()
+    shows = False  # whether a function was loaded that makes a text
+    for before, each in itertools.pairwise(get_instructions(code)):
+        if before.argval in _SHOWING and before.opname in _LOADS:
+            shows = True
+        called = each.opname in _CALLS and shows
+        joined = each.opname == "BINARY_OP" and each.argrepr == "%"
+        if (called or joined or each.opname in _FORMATS) and before.opname in _LOADS:
+            shown.add(before.argval)
+        shows &= each.opname not in _CALLS
+    for inner in code.co_consts:
+        shown |= shown_names(inner) if isinstance(inner, CodeType) else set()
+    return frozenset(shown)

@@ -31,7 +31,7 @@ from wengert.core.process.ending import ending
 from wengert.core.tensor import Tensor
 from wengert.core.trees.tree_nodes import plain, rebuilt
 from wengert.core.words.functions import name_of_function
-from wengert.core.words.masked import is_masked_array
+from wengert.core.words.masked import has_own_arithmetic, is_masked_array
 from wengert.errors import CheckpointError
 from wengert.train.uncopied import Uncopied
 
@@ -121,7 +121,7 @@ class Encoder:
         return {"dict": pairs} if node.kind == "dict" else {"fields": pairs, "type": type_name}
 
     def _array(self, value: Any, path: str) -> Any:
-        if isinstance(value, np.matrix) or is_masked_array(value):
+        if has_own_arithmetic(value) or is_masked_array(value):
             raise CheckpointError(
                 f"save: {path or 'the tree'} is {type(value).__name__}; only plain arrays keep "
                 "their meaning in a file. Convert it with np.asarray or x.filled(value)."

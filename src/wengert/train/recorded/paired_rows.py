@@ -1,4 +1,5 @@
-"""Paired rows in programs of a training step, whose batches have open sizes.
+"""Paired rows in programs of a training step, whose batches have open sizes; those of data from
+outside are numbers.
 
 A list of n arrays of one number, `[f(x[None]) for x in xs]`, is n arguments. They are rows as well,
 although their number is part of the program: joined, they are a column (n, 1).
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from wengert.api.pairs_of_rows import is_own, warn_of_pairs
+from wengert.api.pairs_of_rows import is_own, warn_of_pairs, warn_of_pairs_of_one_size
 from wengert.core.graph import Graph, Node
 from wengert.core.types import ArrayType
 from wengert.core.words.warn import warn_user
@@ -32,6 +33,7 @@ def warn_of_paired_rows(
         warn_of_pairs(graph, own, rows, where)
         for name, numbers in _lists_of_rows(graph, own, sizes.get(rows, 0)):
             _warn_of_listed(graph, name, numbers, rows, where)
+    warn_of_pairs_of_one_size(graph, own, where, sizes)
 
 
 def _lists_of_rows(
