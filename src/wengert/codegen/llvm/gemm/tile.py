@@ -50,9 +50,11 @@ class Registers(NamedTuple):
 def registers(module: Module, dtype: DType) -> Registers:
     """The shape of tiles: one register for A, a strip's vectors for B, most others for sums.
 
-    Of the shapes that fit, those closest to a square load least for every fma.
+    Of the shapes that fit, those closest to a square load least for every fma. No tile is higher
+    than 8: rows of A that lie a multiple of 4 KB apart share a set of the first cache, which holds
+    8 lines on many processors, and a higher tile would read every line of them again and again.
     """
-    many = (8, 3, 1), (14, 4, 1), (8, 3, 1)
+    many = (8, 4, 2, 1), (8, 4, 2, 1), (8, 2, 1)
     heights = many if module.target.registers == 32 else ((8, 2, 1), (6, 2, 1))
     lanes = min(module.width, module.target.register_bytes // dtype.itemsize)
     return Registers(lanes, heights, module.target.register_bytes == 64)

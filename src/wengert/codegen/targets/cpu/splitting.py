@@ -31,8 +31,9 @@ PART = BLOCK_OF_FOLD * LANES * GROUP  # elements of a long row that stay togethe
 NARROW = 4096  # columns up to which rows are divided, where sums go from row to row
 BLOCK = 32  # rows or columns of a matrix product that stay together
 WHOLE = 1 << 20  # parts of a kernel's work, in which it is said where a chunk begins and ends
-# Nanoseconds of work that a chunk should not fall below. A narrow product is slower than a wide.
-LEAST, LEAST_OF_PRODUCT = 5000, 100_000
+# Nanoseconds of work that a chunk should not fall below. A narrow product is slower than a wide,
+# and one row times a matrix most of all: memory answers slowly to short pieces of rows.
+LEAST, LEAST_OF_PRODUCT, LEAST_OF_ROW = 5000, 100_000, 400_000
 # What a kernel that workers divide is given: the frame, who runs it, and where the chunk lies.
 CHUNK = "ptr %frame, i64 %worker, i64 %from, i64 %to"
 
@@ -73,8 +74,11 @@ def work(program: Program, number: int, sizes: Mapping[str, int]) -> float:
 def least_work(program: Program, number: int, sizes: Mapping[str, int]) -> int:
     """About how many nanoseconds of a kernel a chunk of it should not fall below."""
     kernel = program.kernels[number]
+    if kernel.kind == "gemm":
+        single = number_of(ProductSizes(program, number).rows, sizes) == 1
+        return LEAST_OF_ROW if single else LEAST_OF_PRODUCT
     if kernel.kind != "special":
-        return LEAST_OF_PRODUCT if kernel.kind == "gemm" else LEAST
+        return LEAST
     node = program.node(kernel.members[0])
     special = special_of(node)
     if special.least is None or special.units is None:
