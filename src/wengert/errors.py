@@ -326,6 +326,14 @@ class RowOrderWarning(WengertWarning):
     """
 
 
+class RoundingWarning(WengertWarning):
+    """A batch has float64 numbers that are large and hardly differ, as times in seconds and
+    coordinates in metres, and a float32 model rounds most of their differences away.
+
+    Subtract an origin from them before the call.
+    """
+
+
 class WideningWarning(WengertWarning):
     """Something makes float64 of the float32 that a recorded program computes with: a NumPy scalar
     or array, `wg.zeros(shape)` without a dtype, what was computed of integers or bools, or a

@@ -3,11 +3,11 @@ which a loss then takes the mean. That is valid NumPy, and hardly ever meant.
 
 A program is known to do so where both have the rows of the batch, the axis of one element was not
 written on purpose (it is that of the data, what is left of a table that has these rows, or what a
-loop has stacked), and all pairs are reduced to one number. Where both come from the model, or both from the batch alone, pairs
-of one thing with itself do not count, nor does a loss with products of matrices for all pairs.
-Pairs that are reduced along one axis first, `log_prob(action).sum(-1)`, count where one of the two
-comes from the model and the other does not, and where nothing goes back to the pairs, as in a
-softmax.
+loop has stacked), and all pairs are reduced to one number. Where both come from the model, or both
+from the batch alone, pairs of one thing with itself do not count, nor does a loss with products of
+matrices for all pairs. Pairs that are reduced along one axis first, `log_prob(action).sum(-1)`,
+count where one of the two comes from the model and the other does not, and where nothing goes back
+to the pairs, as in a softmax.
 
 `scores[:, actions]` is another way to such pairs: it takes every action from every row.
 """

@@ -23,6 +23,7 @@ from wengert.errors import DTypeError, OptimError, ShapeError, TraceError
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
 from wengert.runtime.signature import LEAF_MARK, is_number
+from wengert.train.first_look import look_at_first_batch
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -240,6 +241,8 @@ class Kinds:
         made = tuple(prepared(name, x, self._cast) for name, x in zip(names, batch, strict=True))
         leaves, structure = tree.flatten(made)
         expected = self._expected(structure)
+        if not expected:
+            look_at_first_batch("TrainStep", names, batch, made, self._cast)
         for i, (x, known) in enumerate(zip(leaves, expected, strict=False)):
             both_cast = self._cast is not None and is_float(x.dtype) and is_float(known)
             if x.dtype.newbyteorder("=") != known and not both_cast:

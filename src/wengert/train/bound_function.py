@@ -32,6 +32,7 @@ from wengert.runtime.nonfinite_policies import IGNORE
 from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.train.batch import AVERAGED, GENERATOR, FunctionParameters, prepared
 from wengert.train.engine import Engine
+from wengert.train.first_look import look_at_first_batch
 from wengert.train.live_programs import LivePrograms
 from wengert.train.quick_calls import QuickBoundCalls
 from wengert.train.recorded.loss_call import averages_of, cast_floats, leaves_of
@@ -105,6 +106,7 @@ class BoundFunction(Uncopied):
         names = (*own, "draw") if parameters.wants_rng else tuple(own)
         self._own: tuple[Any, ...] = tuple(own.values())
         self._own_names = names
+        self._has_looked = False  # at arguments
         self._looked_at: weakref.WeakSet[Executable] = weakref.WeakSet()
         self._draws, self._number = parameters.wants_rng, number
         self._calls = itertools.count()
@@ -184,7 +186,16 @@ class BoundFunction(Uncopied):
         self._programs.look()
 
     def _call_slowly(self, own: Sequence[Any], args: Sequence[Any]) -> Any:
-        args = self.prepared(args)
+        given, args = args, self.prepared(args)
+        if not self._has_looked:
+            self._has_looked = True
+            look_at_first_batch(
+                "TrainStep.evaluate" if self._number == EVALUATING else "TrainStep.bind",
+                self._names(len(args)),
+                given,
+                args,
+                self._cast,
+            )
         if not self._compiled or is_eager():
             self.open_shapes = None
             with eager():

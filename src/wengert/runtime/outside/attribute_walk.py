@@ -7,6 +7,8 @@ import functools
 from array import array
 from collections import UserDict, UserList, deque
 from collections.abc import Iterator
+from enum import Enum, EnumType
+from itertools import islice
 from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
@@ -24,7 +26,7 @@ from wengert.runtime.outside.class_members import (
 from wengert.runtime.outside.container_walk import MOST_ITEMS, AskedDict, ContainerWalk
 from wengert.runtime.outside.reads import reads_of
 from wengert.runtime.outside.unnamed_reads import ComputedName
-from wengert.runtime.outside.users_code import is_users_module
+from wengert.runtime.outside.users_code import is_users_class, is_users_module_object
 from wengert.runtime.outside.watch import (
     ATTRIBUTE,
     DICT_SIZE,
@@ -48,7 +50,12 @@ _TABLES = {
 _TORCH = ("Tensor", "Module", "Distribution")
 # Special methods that no recorded computation calls, unless an object is made or shown in it.
 _MAKING = {"__init__", "__new__", "__post_init__", "__init_subclass__"}
-_SHOWING = {"__repr__", "__str__", "__del__", "__getstate__", "__setstate__", "__reduce__"}
+_SHOWING = {"__repr__", "__str__"}
+_KEEPING = {"__del__", "__getstate__", "__setstate__", "__reduce__"}
+# What every member of an Enum holds.
+_OF_MEMBERS = {"_value_", "_name_", "__objclass__", "_sort_order_"}
+# Where configparser keeps what was read.
+_OF_CONFIGS = ("_sections", "_defaults", "_parser")
 
 
 @dataclasses.dataclass(slots=True)
@@ -72,13 +79,14 @@ class AttributeWalk(ContainerWalk):
         self._computed: set[ComputedName] = set()
         self._opened: list[Opened] = []
         self._classes: list[tuple[type, set[str]]] = []  # and the names looked up in them
+        self._shows = False  # whether some code makes texts of objects
         self._called: set[type] = set()  # classes that are known by name: objects may be made
         self._whole: list[tuple[Any, str]] = []  # objects of which all fields may be read
         self._asked: dict[int, AskedDict] = {}  # by the id of the dict
 
     def _extent(self) -> tuple[int, ...]:
         sets = len(self._names), len(self._optional), len(self._computed)
-        return *sets, len(self._opened), len(self._classes)
+        return *sets, len(self._opened), len(self._classes), self._shows
 
     def _open_names(self) -> bool:
         """Look up attributes of objects; whether there were any that are new."""
@@ -127,7 +135,9 @@ class AttributeWalk(ContainerWalk):
 
     def _may_call(self, kind: type, name: str, member: Any) -> bool:
         """Whether a method of a class may be called although no code names it."""
-        if not (name.startswith("__") and name.endswith("__")) or name in _SHOWING:
+        if not (name.startswith("__") and name.endswith("__")) or name in _KEEPING:
+            return False
+        if name in _SHOWING and not self._shows:
             return False
         code = attribute_of(member, "__code__")
         if isinstance(code, CodeType) and code.co_filename == "<string>":  # of a dataclass
@@ -187,12 +197,27 @@ class AttributeWalk(ContainerWalk):
         for kind in users_classes(x):
             if all(k is not kind for k, _ in self._classes):
                 self._classes.append((kind, set()))
-        if is_users_module(x.__module__):
+        if is_users_class(x):
+            self._opened.append(Opened(x, label))
+        if isinstance(x, EnumType):
+            for member in islice(x.__members__.values(), MOST_ITEMS):
+                self._value(member, f"{label}.{member._name_}")
+        if type(x) is not type:  # what a metaclass does when the class is called or asked
+            self._class(type(x), type(x).__name__)
+
+    def _enum(self, x: Enum, label: str) -> None:
+        """A member, which may hold what can change: as its value, or as attributes."""
+        held = attributes_of(x)
+        if not is_plain(x._value_):
+            self._place(ITEM, held, "_value_", x._value_, label)
+            self._value(x._value_, label)
+        if held.keys() - _OF_MEMBERS:
+            self._class(type(x), type(x).__name__)
             self._opened.append(Opened(x, label))
 
     def _method(self, member: Any) -> None:
         member = function_of(member)
-        own = is_users_module(type(member).__module__)  # a descriptor that the user has written
+        own = is_users_class(type(member))  # a descriptor that the user has written
         if callable(member) or (own and hasattr(type(member), "__get__")):
             self._value(member, str(attribute_of(member, "__name__")))
 
@@ -210,7 +235,7 @@ class AttributeWalk(ContainerWalk):
         self._place(ITEM, attributes_of_class(kind), name, member, label, kind)
 
     def _module(self, x: ModuleType, label: str) -> None:
-        if is_users_module(x.__name__):
+        if is_users_module_object(x):
             self._opened.append(Opened(x, label))
 
     # Objects and their attributes.
@@ -225,6 +250,12 @@ class AttributeWalk(ContainerWalk):
         if _is_table(x):
             self.found.tables.append(f"{label!r}, a {type(x).__name__}")
             return
+        if type(x).__module__ == "configparser":
+            for name in _OF_CONFIGS:
+                self._value(attribute_of(x, name), label)
+        if _is_array_of_c(x):
+            self._contents(x, label)
+            return
         if isinstance(x, Iterator):
             self.found.iterators.append((label, x))
         wrapped = attributes_of(x).get("__wrapped__")
@@ -237,12 +268,12 @@ class AttributeWalk(ContainerWalk):
         self._class(type(x), type(x).__name__)
         self._opened.append(Opened(x, label))
         if dataclasses.is_dataclass(x):
-            own = all(is_users_module(kind.__module__) for kind in type.mro(type(x))[:-1])
+            own = all(is_users_class(kind) for kind in type.mro(type(x))[:-1])
             if own:
                 self._whole.append((x, label))
             for field in () if own else dataclasses.fields(x):
                 self._attribute(x, field.name, f"{label}.{field.name}")
-        elif not is_users_module(type(x).__module__):
+        elif not is_users_class(type(x)):
             for name, value in attributes_of(x).items():
                 if is_plain(value) or isinstance(value, np.ndarray) or callable(value):
                     self._attribute(x, name, f"{label}.{name}")
@@ -278,7 +309,7 @@ class AttributeWalk(ContainerWalk):
             if hasattr(type(member), "__get__"):
                 replaced = isinstance(member, FunctionType | functools.cached_property)
                 return replaced and x is not kind
-            if is_users_module(each.__module__):
+            if is_users_class(each):
                 self._class_place(each, name, member, label)
             else:
                 self._place(ATTRIBUTE, each, name, member, label)
@@ -286,6 +317,8 @@ class AttributeWalk(ContainerWalk):
                 self._class_place(nearer, name, MISSING, label)
             self._value(member, label)
             return True
+        if x is kind and type(kind) is not type and isinstance(x, type):
+            return self._class_attribute(type(kind), x, name, label)
         return False
 
     def _absence(self, x: Any, name: str, label: str) -> None:
@@ -335,9 +368,9 @@ class AttributeWalk(ContainerWalk):
 def _is_users(x: Any) -> bool:
     """Whether an object holds what the user has put there."""
     if isinstance(x, ModuleType):
-        return is_users_module(x.__name__)
+        return is_users_module_object(x)
     kind = x if isinstance(x, type) else type(x)
-    return is_users_module(kind.__module__) or kind.__module__ in ("types", "argparse")
+    return is_users_class(kind) or kind.__module__ in ("types", "argparse")
 
 
 def _is_value(x: Any) -> bool:
@@ -347,6 +380,11 @@ def _is_value(x: Any) -> bool:
 def _is_followed(x: Any) -> bool:
     """Whether an attribute that code does not name is looked into; what libraries make is not."""
     return isinstance(x, _FUNCTIONS) or _is_users(x)
+
+
+def _is_array_of_c(x: Any) -> bool:
+    """Whether it is an array of ctypes, which code in C may write to."""
+    return ("_ctypes", "Array") in _kinds(x)
 
 
 def _is_table(x: Any) -> bool:

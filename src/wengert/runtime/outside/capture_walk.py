@@ -26,8 +26,8 @@ from wengert.core.tensor import Tensor
 from wengert.runtime.outside.attribute_walk import READ_FIELDS, AttributeWalk, Opened
 from wengert.runtime.outside.imported import imported_by
 from wengert.runtime.outside.reads import reads_of
-from wengert.runtime.outside.unnamed_reads import ComputedName
-from wengert.runtime.outside.users_code import is_users_file, is_users_module
+from wengert.runtime.outside.unnamed_reads import ComputedName, shows
+from wengert.runtime.outside.users_code import is_users_file, is_users_module_object
 from wengert.runtime.outside.watch import (
     ATTRIBUTE,
     CELL,
@@ -48,6 +48,8 @@ class CaptureWalk(AttributeWalk):
         super().__init__()
         self._functions = 0
         self._imports: set[str] = set()  # modules that code imports when it runs
+        self._evaluating: list[FunctionType] = []  # those that run texts
+        self._run: set[tuple[int, str]] = set()  # of which: by the function's id
 
     def follow(self, roots: Iterable[Any]) -> None:
         """Go on from these functions, or from what arguments hold."""
@@ -68,8 +70,39 @@ class CaptureWalk(AttributeWalk):
             self.found.left_out.append("what it reads from outside")
             return False
         before = self._extent()
-        new = any([self._open_names(), self._open_methods(), self._open_fields()])
+        new = any(
+            [self._open_names(), self._open_methods(), self._open_fields(), self._open_texts()]
+        )
         return new or before != self._extent()
+
+    def _open_texts(self) -> bool:
+        """Follow the names in texts that may be run, `eval(formula)`: those that stand in the code
+        or that it could read; whether there were any that are new.
+        """
+        if not self._evaluating:
+            return False
+        read = {place.value for place in self.found.places if isinstance(place.value, str)}
+        before = len(self._run)
+        for f in list(self._evaluating):
+            constants = {x for x in f.__code__.co_consts if isinstance(x, str)}
+            for text in sorted(read | constants):
+                if (id(f), text) not in self._run:
+                    self._run.add((id(f), text))
+                    self._text(f, text)
+        return len(self._run) > before
+
+    def _text(self, f: FunctionType, text: str) -> None:
+        """Follow what a text would read if a function ran it; its own variables go first."""
+        try:
+            code = compile(text, f.__code__.co_filename, "exec")
+        except (SyntaxError, ValueError):
+            return
+        reads = reads_of(code)
+        self._names |= reads.attributes
+        own = {*f.__code__.co_varnames, *f.__code__.co_cellvars, *f.__code__.co_freevars}
+        for name in sorted((reads.globals & f.__globals__.keys()) - own):
+            self._place(ITEM, f.__globals__, name, f.__globals__[name], name)
+            self._value(f.__globals__[name], name)
 
     def _open_imports(self) -> bool:
         """Follow the modules that code imports and that are there; whether there were any."""
@@ -80,7 +113,7 @@ class CaptureWalk(AttributeWalk):
         return bool(there)
 
     def _value(self, x: Any, label: str) -> None:
-        if is_plain(x) or isinstance(x, Tensor | Enum | np.ufunc) or id(x) in self._seen:
+        if is_plain(x) or isinstance(x, Tensor | np.ufunc) or id(x) in self._seen:
             return
         self._seen[id(x)] = x
         for kinds, follow in self.followed:
@@ -111,6 +144,9 @@ class CaptureWalk(AttributeWalk):
         self._optional |= reads.optional
         self._computed |= {ComputedName(None, x.texts) for x in reads.computed if _may_be(f, x)}
         self._imports |= imported_by(f)
+        self._shows |= shows(f.__code__)
+        if not reads.globals.isdisjoint(("eval", "exec")):
+            self._evaluating.append(f)
         by_text = reads.attributes if "globals" in reads.globals else frozenset()
         for name in sorted(reads.globals | (by_text & f.__globals__.keys())):
             found = f.__globals__.get(name, MISSING)  # a later one would go before a builtin
@@ -163,6 +199,8 @@ class CaptureWalk(AttributeWalk):
         (dict, AttributeWalk._dict),
         (set, AttributeWalk._set),
         (np.ndarray, AttributeWalk._array),
+        (memoryview, AttributeWalk._memory),
+        (Enum, AttributeWalk._enum),
         ((deque, bytearray, array), AttributeWalk._contents),
         ((UserDict, UserList, ChainMap), AttributeWalk._wrapper),
         (ContextVar, AttributeWalk._context),
@@ -174,7 +212,7 @@ class CaptureWalk(AttributeWalk):
 def _may_be(f: FunctionType, computed: ComputedName) -> bool:
     """Whether a computed name may be one of the user's things: getattr(np, name) reads none."""
     holder = None if computed.holder is None else f.__globals__.get(computed.holder)
-    return not isinstance(holder, ModuleType) or is_users_module(holder.__name__)
+    return not isinstance(holder, ModuleType) or is_users_module_object(holder)
 
 
 def _label_of(x: Any) -> str:

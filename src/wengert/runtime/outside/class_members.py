@@ -7,7 +7,7 @@ import gc
 from types import FunctionType, MemberDescriptorType
 from typing import Any
 
-from wengert.runtime.outside.users_code import is_users_module
+from wengert.runtime.outside.users_code import is_users_class
 from wengert.runtime.outside.watch import attribute_of
 
 _METHODS = (
@@ -46,7 +46,7 @@ def is_method(member: Any) -> bool:
     if isinstance(member, _METHODS):
         return True
     kind = type(member)
-    return is_users_module(kind.__module__) and hasattr(kind, "__get__")
+    return is_users_class(kind) and hasattr(kind, "__get__")
 
 
 def function_of(member: Any) -> Any:
@@ -64,4 +64,4 @@ def users_classes(kind: type) -> list[type]:
     """A class and those that it inherits from, as far as the user has written them, in the order
     in which attributes are looked up.
     """
-    return [each for each in kind.__mro__ if is_users_module(each.__module__)]
+    return [each for each in kind.__mro__ if is_users_class(each)]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wengert.runtime.outside.captures import Captures
-from wengert.runtime.outside.users_code import is_users_module
+from wengert.runtime.outside.users_code import is_users_class
 from wengert.runtime.outside.watch import (
     ATTRIBUTE,
     DICT_SIZE,
@@ -107,7 +107,7 @@ class ContainerWalk(ABC):
     def _note_size(self, x: Any, label: str) -> None:
         if len(x) > MOST_ITEMS:
             self.found.left_out.append(label)
-        if is_users_module(type(x).__module__):  # a class of the user's
+        if is_users_class(type(x)):  # a class of the user's
             self._instance(x, label)
 
     def _contents(self, x: Any, label: str) -> None:
@@ -146,6 +146,13 @@ class ContainerWalk(ABC):
             self._contents(x, label)
         else:
             self.found.arrays[id(x)] = label, x
+        if is_users_class(type(x)):  # which may carry attributes
+            self._instance(x, label)
+
+    def _memory(self, x: memoryview, label: str) -> None:
+        """Memory that others can write to."""
+        if x.ndim == 1:
+            self._contents(x, label)
 
 
 @dataclasses.dataclass(slots=True)

@@ -4,10 +4,11 @@ instructions: `getattr(self, name + "_scale")`, `vars(config)`, `hasattr(config,
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dis import Bytecode, Instruction, stack_effect
+from dis import Bytecode, Instruction, get_instructions, stack_effect
 from types import CodeType, SimpleNamespace
 from typing import NamedTuple
 
@@ -25,6 +26,9 @@ _JOINING = re.compile(
 )
 _HOLES = re.compile(r"%[-+ #0]*\d*\w|\{[^}]*\}")  # of a text that is formatted
 _MISSES = {"AttributeError", "NameError", "Exception", "BaseException"}
+
+_SHOWING = {"str", "repr", "print", "format"}
+_FORMATS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")
 
 
 class ComputedName(NamedTuple):
@@ -121,3 +125,16 @@ def guarded(code: CodeType, steps: Sequence[Instruction]) -> Iterator[Instructio
     for each in steps:
         if any(known.start <= each.offset < known.end for known in ranges):
             yield each
+
+
+@functools.lru_cache(maxsize=4096)
+def shows(code: CodeType) -> bool:
+    """Whether code makes texts of what it has: `str(unit)`, `f"{unit}"`, `"%s" % unit`."""
+    if not _SHOWING.isdisjoint(code.co_names):
+        return True
+    texts = [x for x in code.co_consts if isinstance(x, str)]
+    if any("%s" in text or "%r" in text for text in texts):
+        return True
+    if any(each.opname in _FORMATS for each in get_instructions(code)):
+        return True
+    return any(isinstance(inner, CodeType) and shows(inner) for inner in code.co_consts)

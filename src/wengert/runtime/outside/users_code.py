@@ -6,7 +6,7 @@ import functools
 import os
 import sys
 import sysconfig
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any
 
 from wengert.core.words.source import is_foreign
@@ -16,6 +16,8 @@ _LIBRARIES = tuple(
     os.path.join(sysconfig.get_paths()[name], "")
     for name in ("stdlib", "platstdlib", "purelib", "platlib")
 )
+
+_MADE_BY_PYTHON = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 
 
 @functools.lru_cache(maxsize=4096)
@@ -33,6 +35,29 @@ def is_users(function: Any) -> bool:
 def is_users_module(name: Any) -> bool:
     """Whether a module, given by name, is the user's own."""
     module = sys.modules.get(name) if isinstance(name, str) else None
-    if module is None or name in sys.builtin_module_names:
+    return isinstance(module, ModuleType) and is_users_module_object(module)
+
+
+def is_users_module_object(module: ModuleType) -> bool:
+    """Whether a module is the user's own, also one that is not in `sys.modules`, as a file of
+    constants that was loaded by its path.
+    """
+    held = vars(module)  # a `__getattr__` of the module is not asked
+    file, name = held.get("__file__"), held.get("__name__")
+    if name in sys.builtin_module_names:
         return False
-    return is_users_file(getattr(module, "__file__", None) or "")
+    return is_users_file(file if isinstance(file, str) else "")
+
+
+def is_users_class(kind: type) -> bool:
+    """Whether a class is written in a module of the user's. Where there is no such module any more,
+    its functions say so; a class without any is the user's, for those of libraries have modules.
+    """
+    name = kind.__module__
+    if not isinstance(name, str) or name in sys.modules:
+        return is_users_module(name)
+    codes = [attribute_of(x, "__code__") for x in vars(kind).values()]
+    files = [code.co_filename for code in codes if isinstance(code, CodeType)]
+    return bool(kind.__flags__ & _MADE_BY_PYTHON) and all(
+        is_users_file(file) or file == "<string>" for file in files
+    )

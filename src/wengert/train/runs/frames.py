@@ -27,9 +27,11 @@ def warn_of_row_order(by: str, names: Sequence[str], given: Sequence[Any]) -> No
         first, other = labelled[0][1].index, x.index
         if len(first) != len(other) or first.equals(other) or not other.isin(first).all():
             continue
+        place = int((first != other).argmax())
+        one, two = first[place : place + 1].tolist()[0], other[place : place + 1].tolist()[0]
         warn_user(
             f"{by}: the indices of {labelled[0][0]} and {name} have the same labels in different "
-            f"orders; rows are paired by place, so row {first[0]!r} goes with row {other[0]!r}. "
+            f"orders; rows are paired by place, so row {one!r} goes with row {two!r}. "
             f"Write {name}.loc[{labelled[0][0]}.index], or pass arrays.",
             RowOrderWarning,
         )

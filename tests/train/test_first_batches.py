@@ -1,0 +1,74 @@
+"""What the first batch of its kind shows: rows in different orders, and numbers that a model of
+float32 rounds away.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+SECONDS = 10.0 * np.arange(64)
+rng = np.random.default_rng(0)
+
+
+def loss(w, x):
+    return np.mean((w * x) ** 2)
+
+
+def step(dtype=np.float32, **options):
+    return wg.TrainStep(loss, np.ones((), dtype), wg.optim.SGD(0.0), compiled=False, **options)
+
+
+ROUNDED = {
+    "Unix times": SECONDS + 1.7e9,
+    "Julian dates": 2.45e6 + 300 * rng.random(64),
+    "one column of a table": np.stack([SECONDS, SECONDS + 1.7e9], axis=1),
+}
+KEPT = {
+    "small numbers": 1.0 + 1e-9 * rng.random(64),
+    "whole numbers": 2.45e6 + np.arange(64.0),
+    "far apart": 1e9 * rng.random(64),
+    "all the same": np.full(64, 1.7e9 + 1),
+    "float32": (SECONDS + 1.7e9).astype(np.float32),
+    "not finite": np.array([1.7e9, np.nan, np.inf]),
+}
+
+
+@pytest.mark.parametrize("case", ROUNDED)
+def test_differences_that_are_rounded_away_are_told(case):
+    with pytest.warns(wg.errors.RoundingWarning, match="'x' has numbers up to .* Subtract"):
+        step()(ROUNDED[case])
+
+
+def test_in_runs_and_bound_functions():
+    x = ROUNDED["Unix times"]
+    with pytest.warns(wg.errors.RoundingWarning):
+        step().run(x, batch_size=32, epochs=1)
+    with pytest.warns(wg.errors.RoundingWarning, match=r"TrainStep\.bind: 't'"):
+        step().bind(lambda w, t: w * t)(x)
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_other_numbers_are_no_reason_to_warn(case):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", wg.errors.RoundingWarning)
+        step(nonfinite="ignore")(KEPT[case])
+        step(np.float64)(ROUNDED["Unix times"])
+
+
+def test_rows_in_different_orders_are_told_in_calls():
+    pd = pytest.importorskip("pandas")
+    x = pd.Series(np.arange(4.0))
+    made = wg.TrainStep(
+        lambda w, x, y: np.mean((w * x - y) ** 2), np.ones(()), wg.optim.SGD(0.0), compiled=False
+    )
+    with pytest.warns(wg.errors.RowOrderWarning, match="TrainStep: .* so row 0 goes with row 3"):
+        made(x, x.iloc[::-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", wg.errors.RowOrderWarning)
+        made(x, x.iloc[::-1])  # the first call is enough
+        made(x, x)
