@@ -269,3 +269,18 @@ def test_an_array_of_an_open_size():
     f = wg.compile(lambda x: x * np.array(x.shape[0]), dims={"x": {0: wg.Dim("n")}})
     for size in (2, 3):
         assert (f(np.ones(size)) == size).all()
+
+
+def test_whole_numbers_beyond_64_bits_are_pythons():
+    def moment(x, n):
+        return x / (n * (n - 1) * (n - 2) * (n - 3) * (n - 4))
+
+    with pytest.warns(wg.errors.SizeWarning, match="a whole number beyond 64 bits"):
+        assert wg.compile(moment)(1.0, 10_000) == moment(1.0, 10_000)
+    with pytest.warns(wg.errors.SizeWarning, match="Python needed the value of k"):
+        assert wg.compile(lambda x, k: x / k**5)(1.0, 10_000) == 1 / 10_000**5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (
+            wg.compile(lambda x, k: x * (k**3 - 2**20 * k + 1))(1.0, 100) == 1e6 - 2**20 * 100 + 1
+        )

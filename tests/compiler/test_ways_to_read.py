@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import array
+import configparser
+import ctypes
+import enum
 import functools
 import importlib
 import sys
@@ -146,3 +149,137 @@ def test_containers_of_the_standard_library():
     require_seen(lambda x: x * queue[0], lambda k: queue.__setitem__(0, k))
     require_seen(lambda x: x * numbers[0], lambda k: numbers.__setitem__(0, k))
     require_seen(lambda x: x * variable.get(), variable.set)
+
+
+# What classes, modules and objects of other kinds hold.
+
+
+class Singleton(type):
+    """Makes one object of each class, and has attributes and items for it."""
+
+    made: dict = {}  # noqa: RUF012  # shared on purpose
+
+    def __call__(cls, *args):
+        if cls not in cls.made:
+            cls.made[cls] = super().__call__(*args)
+        return cls.made[cls]
+
+    @property
+    def scale(cls):
+        return cls.factor
+
+    def __getitem__(cls, name):
+        return cls.table[name]
+
+
+class Settings(metaclass=Singleton):
+    factor = 1.0
+    table: dict = {"k": 1.0}  # noqa: RUF012
+
+    def __init__(self):
+        self.nu = 1.0
+
+
+class Material(enum.Enum):
+    STEEL = {"E": 1.0}  # noqa: RUF012
+
+    def __init__(self, value):
+        self.nu = 1.0
+
+
+class Unit:
+    def __init__(self, name):
+        self.name = name
+
+    def __str__(self):
+        return self.name
+
+    def __repr__(self):
+        return self.name
+
+
+class Marked(np.ndarray):
+    factor = 1.0
+
+
+def _module():
+    made = types.ModuleType("wengert_test_not_registered")
+    exec("k = 1.0\nclass SI:\n    g = 1.0\ndef scaled(x): return x * k", made.__dict__)
+    return made
+
+
+def _config():
+    made = configparser.ConfigParser()
+    made.read_string("[fluid]\nnu = 1.0")
+    return made
+
+
+MODULE, CONFIG, UNIT, MARKED = _module(), _config(), Unit("one"), np.ones(3).view(Marked)
+FACTORS = {"one": 1.0, "five": 5.0}
+BUFFER = (ctypes.c_double * 2)(1.0, 1.0)
+BASE = np.ones(2)
+VIEW = memoryview(BASE)
+FORMULA = "x * FORMULA_FACTOR"
+FORMULA_FACTOR = 1.0
+
+HELD = {
+    "a metaclass that is called": (
+        lambda x: x * Settings().nu,
+        lambda k: setattr(Settings(), "nu", k),
+    ),
+    "a property of a metaclass": (
+        lambda x: x * Settings.scale,
+        lambda k: setattr(Settings, "factor", k),
+    ),
+    "items of a class": (lambda x: x * Settings["k"], lambda k: Settings.table.update(k=k)),
+    "a module that is not registered": (lambda x: x * MODULE.k, lambda k: setattr(MODULE, "k", k)),
+    "its functions": (lambda x: MODULE.scaled(x), lambda k: setattr(MODULE, "k", k)),
+    "its classes": (lambda x: x * MODULE.SI.g, lambda k: setattr(MODULE.SI, "g", k)),
+    "the value of a member": (
+        lambda x: x * Material.STEEL.value["E"],
+        lambda k: Material.STEEL.value.update(E=k),
+    ),
+    "an attribute of a member": (
+        lambda x: x * Material.STEEL.nu,
+        lambda k: setattr(Material.STEEL, "nu", k),
+    ),
+    "str": (lambda x: x * FACTORS[str(UNIT)], lambda k: setattr(UNIT, "name", NAMES[k])),
+    "a formatted text": (
+        lambda x: x * FACTORS[f"{UNIT}"],
+        lambda k: setattr(UNIT, "name", NAMES[k]),
+    ),
+    "repr": (lambda x: x * FACTORS[repr(UNIT)], lambda k: setattr(UNIT, "name", NAMES[k])),
+    "a config": (
+        lambda x: x * CONFIG.getfloat("fluid", "nu"),
+        lambda k: CONFIG.set("fluid", "nu", str(k)),
+    ),
+    "a section of a config": (
+        lambda x: x * float(CONFIG["fluid"]["nu"]),
+        lambda k: CONFIG.set("fluid", "nu", str(k)),
+    ),
+    "a formula": (lambda x: eval(FORMULA), lambda k: globals().update(FORMULA_FACTOR=k)),
+    "an attribute of an array": (
+        lambda x: x * MARKED.factor,
+        lambda k: setattr(MARKED, "factor", k),
+    ),
+    "an array of ctypes": (lambda x: x * BUFFER[0], lambda k: BUFFER.__setitem__(0, k)),
+    "a memoryview": (lambda x: x * VIEW[0], lambda k: BASE.__setitem__(0, k)),
+}
+NAMES = {1.0: "one", 5.0: "five"}
+
+
+@pytest.mark.parametrize("way", HELD)
+def test_what_else_holds_values(way):
+    f, change = HELD[way]
+    change(1.0)
+    compiled = wg.compile(f)
+    assert compiled(x)[0] == 1.0
+    change(5.0)
+    assert compiled(x)[0] == 5.0
+    change(1.0)
+
+
+def test_a_module_that_raises_what_it_likes():
+    lazy = types.ModuleType("wengert_test_lazy")
+    exec("values = {'k': 2.0}\ndef __getattr__(name): return values[name]", lazy.__dict__)
+    assert wg.compile(lambda x: x * lazy.k)(x)[0] == 2.0

@@ -5,6 +5,7 @@ Arrays with arithmetic of their own, as those with units, are refused.
 from __future__ import annotations
 
 import enum
+import fractions
 
 import numpy as np
 import pytest
@@ -141,3 +142,21 @@ def test_units_are_refused(way):
 def test_units_are_refused_in_eager_functions():
     with wg.eager(), pytest.raises(TypeError, match="'a' is an array of class Length"):
         wg.compile(lambda a: a + 1)(LENGTHS)
+
+
+class Quantity:
+    """A number with a unit, no array."""
+
+    def __init__(self, value, unit):
+        self.value, self.unit = value, unit
+
+    def __rmul__(self, other):
+        return Quantity(other * self.value, self.unit)
+
+
+def test_classes_that_have_the_other_side_of_an_operator_answer():
+    g = Quantity(9.81, "m/s2")
+    assert wg.grad(lambda x: (x * g).value)(2.0) == 9.81
+    assert wg.compile(lambda x: (x * g).value)(2.0) == 19.62
+    with pytest.raises(wg.errors.DTypeError, match=r"float\(x\) of one number"):
+        wg.grad(lambda x: x * fractions.Fraction(1, 3))(2.0)

@@ -33,7 +33,7 @@ from wengert.core.signatures.declared import can_take
 from wengert.core.table import FUNCTIONS, UFUNCS, op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
-from wengert.core.values.other_arrays import is_labelled
+from wengert.core.values.other_arrays import is_labelled, reflects
 from wengert.core.words.arguments import binding_refused, refusal
 from wengert.core.words.float_notices import told_again
 from wengert.core.words.unused_results import warn_if_unused
@@ -335,13 +335,15 @@ def _install_operator(infix: str, definition: Op) -> None:
         setattr(Tensor, infix, lambda self: definition(self))
         return
 
+    reflected = "__r" + infix.removeprefix("__")
+
     def operator(self: Tensor, other: Any) -> Value:
         kind = type(other)
         level = self.level
         alone = kind is np.ndarray or (kind is Tensor and other.level is level)
         if alone and not level.closed and not wholes:
             return level.process(definition, (self, other), {})  # what bind would find out
-        if _answers_itself(other, kind):
+        if _answers_itself(other, kind) or reflects(kind, reflected):
             return NotImplemented
         return bind(definition, (self, other), {})
 
@@ -358,7 +360,7 @@ def _install_operator(infix: str, definition: Op) -> None:
     if infix in _ASSIGNED:
         setattr(Tensor, "__i" + infix.removeprefix("__"), in_place)
     if infix not in ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"):
-        setattr(Tensor, "__r" + infix.removeprefix("__"), reflection)
+        setattr(Tensor, reflected, reflection)
 
 
 _ASSIGNED = {  # the operators that Python has an assignment for, `x += y`

@@ -36,6 +36,8 @@ def require_supported(name: str, which: int | str, dtype: DType) -> None:
     if dtype not in SUPPORTED:
         what = f"operand {which}" if isinstance(which, int) else which
         repair = "Convert it first, for example with x.astype(np.float32)"
+        if dtype.kind == "O":
+            repair = "Convert it first: float(x) of one number, x.astype(np.float32) of an array"
         if dtype.kind == "c":
             repair = "Compute with its parts, x.real and x.imag, as arrays of their own"
         raise DTypeError(

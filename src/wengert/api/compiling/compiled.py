@@ -235,8 +235,9 @@ class Compiled:
         self._fixed |= {names.index(name) for name in wanted}
         warn_user(
             f"compile: Python needed the value of {', '.join(wanted)} while the function was "
-            "recorded (a branch, a shape, a key of a dict, a text); it is part of the program, and "
-            f"each other value compiles another one. {self._meant()} ({needed.line})",
+            "recorded (a branch, a shape, a key of a dict, a text, a whole number beyond 64 bits); "
+            "it is part of the program, and each other value compiles another one. "
+            f"{self._meant()} ({needed.line})",
             SizeWarning,
             needed.line,
         )
@@ -330,7 +331,7 @@ class Compiled:
         @functools.wraps(self._function)
         def recorded(*given: Any) -> Any:
             levels = {x.level for x in tree.leaves(given) if isinstance(x, Tensor)}
-            found = self._function(*(_seen(x, keys.get(i)) for i, x in enumerate(given)))
+            found = self._function(*(_seen(x, keys.get(i), args[i]) for i, x in enumerate(given)))
             returned.append(structure_of(found, levels, passed))
             return found
 
@@ -384,10 +385,10 @@ def _made_again(
     return Compiled(function, static, OpenSizes(dims), *options)
 
 
-def _seen(x: Any, key: str | None) -> Any:
-    """An argument as the function sees it while it is recorded."""
+def _seen(x: Any, key: str | None, first: Any) -> Any:
+    """An argument as the function sees it while it is recorded for a call that has it so."""
     if key is not None:
-        return Number(x, frozenset((key,)))
+        return Number(x, frozenset((key,)), int(first) if first.dtype.kind == "i" else None)
     return x.value if isinstance(x, Static) else x
 
 

@@ -11,6 +11,7 @@ What Python's arithmetic makes of Dims and numbers that is no size, as ``1 / n``
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,6 +22,7 @@ from wengert.core.dims import Dim, need_sizes
 from wengert.core.table import FUNCTIONS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Weak
+from wengert.core.values.other_arrays import reflects
 from wengert.core.words.source import is_asked_by_user, is_printed_by_user
 
 _ARGUMENT = "argument "  # no name of a Dim has a blank
@@ -40,11 +42,12 @@ def argument_of_key(key: str) -> str | None:
 class Number:
     """A weak scalar of a trace. `tensor` is the scalar, in float64, int64 or bool."""
 
-    __slots__ = ("keys", "tensor")
+    __slots__ = ("first", "keys", "tensor")
 
-    def __init__(self, tensor: Tensor, keys: frozenset[str]) -> None:
+    def __init__(self, tensor: Tensor, keys: frozenset[str], first: int | None = None) -> None:
         self.tensor = Tensor(tensor.level, tensor.handle, tensor.value, Weak((), tensor.dtype))
         self.keys = keys  # of the arguments that it is computed from, and names of Dims
+        self.first = first  # the whole number it is in the call that is recorded, if that is known
 
     @property  # type: ignore[misc]  # object's can be assigned to, this one must not be
     def __class__(self) -> Any:
@@ -209,6 +212,8 @@ class Number:
         """Arithmetic, in which Python counts bools as whole numbers."""
         if _is_number(left) and _is_number(right):
             left, right = _whole(left), _whole(right)
+        elif left is self and reflects(type(right), _REFLECTED[name]):
+            return NotImplemented
         return self._computed(name, left, right)
 
     def _computed(self, name: str, left: Any, right: Any) -> Any:
@@ -272,7 +277,8 @@ class Number:
         return _whole(self)
 
     def __abs__(self) -> Any:
-        return Number(op.abs(_whole(self).tensor), self.keys)
+        first = None if self.first is None else abs(self.first)
+        return Number(op.abs(_whole(self).tensor), self.keys, first)
 
     def __matmul__(self, other: Any) -> Any:
         return op.matmul(self.tensor, other)
@@ -286,6 +292,15 @@ def _is_whole(x: Any) -> bool:
 
 
 _OF_OPERANDS = frozenset(("dtype", "ndim", "shape", "size"))
+_REFLECTED = {
+    "add": "__radd__",
+    "subtract": "__rsub__",
+    "multiply": "__rmul__",
+    "divide": "__rtruediv__",
+    "floor_divide": "__rfloordiv__",
+    "remainder": "__rmod__",
+    "power": "__rpow__",
+}
 _SEQUENCES = (list, tuple, str, bytes, bytearray)
 
 
@@ -300,7 +315,27 @@ def python_arithmetic(name: str, left: Any, right: Any) -> Any:
             keys |= x.names
         elif not _is_number(x):
             return found
-    return Number(found, keys)
+    first = _first_result(name, left, right)
+    if first is not None and not -_LIMIT <= first < _LIMIT:
+        need_sizes(keys)  # Python's whole numbers have no limit
+    return Number(found, keys, first)
+
+
+_LIMIT = 2**63
+_WHOLE: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "power": lambda x, y: x**y if x.bit_length() * y < 4096 else _LIMIT,
+}
+
+
+def _first_result(name: str, left: Any, right: Any) -> int | None:
+    """What arithmetic gives in the call that is recorded, where that is a whole number."""
+    values = [x.first if type(x) is Number else x for x in (left, right)]
+    if name not in _WHOLE or not all(type(x) is int for x in values):
+        return None
+    return None if name == "power" and values[1] < 0 else _WHOLE[name](*values)
 
 
 def _is_number(x: Any) -> bool:
