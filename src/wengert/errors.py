@@ -267,36 +267,31 @@ class GroupWarning(WengertWarning):
 
 class SizeWarning(WengertWarning):
     """Python needed an open size, or a number that is an argument, as a number of its own, so that
-    a program is made for each of them.
-    """
+    a program is made for each of them."""
 
 
 class ProgramsWarning(WengertWarning):
     """A function has a third program. The text says what differed, and how to have one program. Or
-    a loop makes a TrainStep in every turn, and calls it once.
-    """
+    a loop makes a TrainStep in every turn, and calls it once."""
 
 
 class RandomnessWarning(WengertWarning):
     """NumPy, Python or torch drew random numbers while a function was recorded, or a generator of a
     constant key did; they stay the same.
 
-    Draw from `rng`, a parameter of a loss, or from `wg.random` with a key that is an argument.
-    """
+    Draw from `rng`, a parameter of a loss, or from `wg.random` with a key that is an argument."""
 
 
 class AlikeWarning(WengertWarning):
     """All members of an ensemble have the same numbers after their first steps: they are one model.
 
-    Give them other models, settings or batches: `wg.Ensemble(loss, lambda seed: make(seed), …)`.
-    """
+    Give them other models, settings or batches: `wg.Ensemble(loss, lambda seed: make(seed), …)`."""
 
 
 class CaptureWarning(WengertWarning):
     """What a function reads from outside its arguments is too much to be compared in every call, or
     changes without changing the program, which is recorded again each time; or it is a table or
-    tensor of another library, pandas or torch, whose numbers are not compared at all.
-    """
+    tensor of another library, pandas or torch, whose numbers are not compared at all."""
 
 
 class DropoutWarning(WengertWarning):
@@ -304,8 +299,7 @@ class DropoutWarning(WengertWarning):
     was evaluated, and its dropout drops there, too.
 
     Give the loss an argument `rng`, and pass it on: `def loss(model, x, y, rng=None)`. A step
-    always gives it a generator; `step.evaluate(loss, …)` leaves it at None.
-    """
+    always gives it a generator; `step.evaluate(loss, …)` leaves it at None."""
 
 
 class BatchNormWarning(WengertWarning):
@@ -327,11 +321,8 @@ class RowOrderWarning(WengertWarning):
 
 
 class RoundingWarning(WengertWarning):
-    """A batch has float64 numbers that are large and hardly differ, as times in seconds and
-    coordinates in metres, and a float32 model rounds most of their differences away.
-
-    Subtract an origin from them before the call.
-    """
+    """A float32 model is given float64 numbers that are large and hardly differ, as times, and
+    rounds their differences away. Subtract an origin from them before the call."""
 
 
 class WideningWarning(WengertWarning):

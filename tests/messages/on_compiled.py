@@ -12,11 +12,14 @@ import numpy as np
 from meta.planted import planted, same_type, unary
 
 import wengert as wg
+from messages.units import lengths
 from wengert.codegen.memory.task_order import Task, order, peak
 from wengert.core.define import elementwise, primitive
 from wengert.runtime.entries.result_pool import waiting_bytes
 
 line, square = np.ones(3), np.ones((2, 2))
+
+
 N, M = wg.Dim("n"), wg.Dim("m")
 COLUMNS = {"x": {0: N}, "y": {0: N}}
 
@@ -172,6 +175,7 @@ CALLS: dict[str, Callable[[], Any]] = {
         lambda x: lambda y: x * y, line
     ),
     "compile: a matrix": lambda: compiled(total, line, np.matrix(line)),
+    "compile: an array with a unit": lambda: compiled(total, line, lengths),
     "compile: a masked array": lambda: compiled(total, line, np.ma.array(line, mask=[0, 1, 0])),
     "compile: an array of objects": lambda: compiled(total, line, np.array([None] * 3)),
     "compile: sizes that differ, traced": lambda: compiled(total, line, np.ones(4)),

@@ -11,6 +11,7 @@ import scipy.sparse
 import scipy.special
 
 import wengert as wg
+from messages.units import lengths
 from wengert.core.dims import Dim
 
 line, square = np.ones(3), np.ones((3, 3))
@@ -82,6 +83,7 @@ PYTHON: dict[str, Callable[[], Any]] = {
     "multiply: a matrix, differentiated": lambda: differentiated(
         lambda x: x * square.view(np.matrix)
     ),
+    "multiply: an array with a unit, traced": lambda: traced(lambda x: x * lengths),
 }
 
 NUMPY: dict[str, Callable[[], Any]] = {

@@ -338,12 +338,13 @@ def _install_operator(infix: str, definition: Op) -> None:
     reflected = "__r" + infix.removeprefix("__")
 
     def operator(self: Tensor, other: Any) -> Value:
-        kind = type(other)
+        kind: Any = type(other)
         level = self.level
         alone = kind is np.ndarray or (kind is Tensor and other.level is level)
         if alone and not level.closed and not wholes:
             return level.process(definition, (self, other), {})  # what bind would find out
-        if _answers_itself(other, kind) or reflects(kind, reflected):
+        number = kind is float or kind is int
+        if not number and (_answers_itself(other, kind) or reflects(kind, reflected)):
             return NotImplemented
         return bind(definition, (self, other), {})
 

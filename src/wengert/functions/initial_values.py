@@ -182,7 +182,8 @@ def odeint(
         if tuple(found.shape) != tuple(y.shape):
             error = ShapeError(
                 f"odeint: func returns shape {tuple(found.shape)} for y of shape "
-                f"{tuple(y.shape)}; it is the slope of each element of y. Return that."
+                f"{tuple(y.shape)}; it is the slope of each element of y. Return that; y is the "
+                "first argument of func(y, t), as in SciPy's odeint."
             )
             raise located(error, [found, y])
         return op.astype(found, y0.dtype)

@@ -23,7 +23,7 @@ from wengert.errors import DTypeError, OptimError, ShapeError, TraceError
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
 from wengert.runtime.signature import LEAF_MARK, is_number
-from wengert.train.first_look import look_at_first_batch
+from wengert.train.mistakes.first_batch import look_at_first_batch
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

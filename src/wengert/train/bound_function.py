@@ -32,8 +32,8 @@ from wengert.runtime.nonfinite_policies import IGNORE
 from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.train.batch import AVERAGED, GENERATOR, FunctionParameters, prepared
 from wengert.train.engine import Engine
-from wengert.train.first_look import look_at_first_batch
 from wengert.train.live_programs import LivePrograms
+from wengert.train.mistakes.first_batch import look_at_first_batch
 from wengert.train.quick_calls import QuickBoundCalls
 from wengert.train.recorded.loss_call import averages_of, cast_floats, leaves_of
 from wengert.train.recorded.paired_rows import warn_of_paired_rows

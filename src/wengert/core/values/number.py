@@ -210,9 +210,10 @@ class Number:
 
     def _counted(self, name: str, left: Any, right: Any) -> Any:
         """Arithmetic, in which Python counts bools as whole numbers."""
+        kind: Any = type(right)
         if _is_number(left) and _is_number(right):
             left, right = _whole(left), _whole(right)
-        elif left is self and reflects(type(right), _REFLECTED[name]):
+        elif left is self and reflects(kind, _REFLECTED[name]):
             return NotImplemented
         return self._computed(name, left, right)
 
@@ -332,10 +333,10 @@ _WHOLE: dict[str, Callable[[int, int], int]] = {
 
 def _first_result(name: str, left: Any, right: Any) -> int | None:
     """What arithmetic gives in the call that is recorded, where that is a whole number."""
-    values = [x.first if type(x) is Number else x for x in (left, right)]
-    if name not in _WHOLE or not all(type(x) is int for x in values):
+    x, y = (each.first if type(each) is Number else each for each in (left, right))
+    if name not in _WHOLE or type(x) is not int or type(y) is not int:
         return None
-    return None if name == "power" and values[1] < 0 else _WHOLE[name](*values)
+    return None if name == "power" and y < 0 else _WHOLE[name](x, y)
 
 
 def _is_number(x: Any) -> bool:

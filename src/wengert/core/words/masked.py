@@ -43,7 +43,7 @@ def has_own_arithmetic(x: Any) -> bool:
     """Whether `x` is an array of a class that computes with its numbers in its own way, as arrays
     with units do. Masked arrays are known by themselves.
     """
-    kind = type(x)
+    kind: Any = type(x)
     return kind is not np.ndarray and isinstance(x, np.ndarray) and _computes_itself(kind)
 
 

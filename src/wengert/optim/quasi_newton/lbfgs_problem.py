@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from wengert.core import tree
 from wengert.errors import NonFiniteError, OptimError
 from wengert.optim.parameters import gradients_for, parameters_of, replaced, warn_of_floats
 
@@ -40,10 +41,7 @@ class Problem:
         self.evaluations = 0
         self._value_and_grad = value_and_grad
         if self.size == 0:
-            raise OptimError(
-                f"{by}: given a tree without float arrays, or with empty ones; there must be "
-                "numbers to change. Pass the weights as float32 or float64 arrays."
-            )
+            raise _nothing_to_change(by, weights)
 
     def start(self) -> FlatVector:
         """The parameters of the tree as one vector."""
@@ -216,3 +214,16 @@ def lowest_of_cubic(a: Point, b: Point, bounds: tuple[float, float]) -> float:
     part = (right.slope + d2 - d1) / bottom
     lowest = right.step - (right.step - left.step) * part
     return min(max(lowest, least), most)
+
+
+def _nothing_to_change(by: str, weights: Any) -> OptimError:
+    what, repair = "", "Pass the weights as float32 or float64 arrays"
+    leaves = tree.leaves(weights)
+    if leaves and all(x.size for x in leaves):
+        what, repair = f"arrays of {leaves[0].dtype}, ", "Convert them with astype(np.float64)"
+    elif not leaves and tree.leaves(tree.arrays(weights)):
+        what, repair = f"{type(weights).__name__}, ", "Write np.array(x, float)"
+    return OptimError(
+        f"{by}: given {what}a tree without float arrays, or with empty ones; there must be numbers "
+        f"to change. {repair}."
+    )

@@ -200,8 +200,9 @@ class AttributeWalk(ContainerWalk):
         if is_users_class(x):
             self._opened.append(Opened(x, label))
         if isinstance(x, EnumType):
-            for member in islice(x.__members__.values(), MOST_ITEMS):
-                self._value(member, f"{label}.{member._name_}")
+            members: dict[str, Any] = dict(x.__members__)
+            for name in islice(members, MOST_ITEMS):
+                self._value(members[name], f"{label}.{name}")
         if type(x) is not type:  # what a metaclass does when the class is called or asked
             self._class(type(x), type(x).__name__)
 

@@ -53,7 +53,7 @@ def is_users_class(kind: type) -> bool:
     """Whether a class is written in a module of the user's. Where there is no such module any more,
     its functions say so; a class without any is the user's, for those of libraries have modules.
     """
-    name = kind.__module__
+    name: Any = kind.__module__
     if not isinstance(name, str) or name in sys.modules:
         return is_users_module(name)
     codes = [attribute_of(x, "__code__") for x in vars(kind).values()]
