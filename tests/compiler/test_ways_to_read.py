@@ -283,3 +283,32 @@ def test_a_module_that_raises_what_it_likes():
     lazy = types.ModuleType("wengert_test_lazy")
     exec("values = {'k': 2.0}\ndef __getattr__(name): return values[name]", lazy.__dict__)
     assert wg.compile(lambda x: x * lazy.k)(x)[0] == 2.0
+
+
+class Counting:
+    """An object that shows a counter, and does not compute with it."""
+
+    def __init__(self):
+        self.scale, self.calls = 2.0, 0
+
+    def __repr__(self):
+        return f"Counting({self.calls})"
+
+    def __call__(self, x):
+        if x.ndim > 5:
+            raise ValueError(f"{self} takes no such array")
+        return x * self.scale
+
+
+def test_what_is_only_shown_in_errors_does_not_count():
+    counting, recordings = Counting(), []
+
+    def f(x):
+        recordings.append(x)
+        return counting(x)
+
+    compiled = wg.compile(f)
+    for _ in range(3):
+        assert compiled(x)[0] == 2.0
+        counting.calls += 1
+    assert len(recordings) == 1

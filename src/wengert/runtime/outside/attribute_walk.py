@@ -79,14 +79,14 @@ class AttributeWalk(ContainerWalk):
         self._computed: set[ComputedName] = set()
         self._opened: list[Opened] = []
         self._classes: list[tuple[type, set[str]]] = []  # and the names looked up in them
-        self._shows = False  # whether some code makes texts of objects
+        self._shown: set[str] = set()  # names of objects that some code makes texts of
         self._called: set[type] = set()  # classes that are known by name: objects may be made
         self._whole: list[tuple[Any, str]] = []  # objects of which all fields may be read
         self._asked: dict[int, AskedDict] = {}  # by the id of the dict
 
     def _extent(self) -> tuple[int, ...]:
         sets = len(self._names), len(self._optional), len(self._computed)
-        return *sets, len(self._opened), len(self._classes), self._shows
+        return *sets, len(self._opened), len(self._classes), len(self._shown)
 
     def _open_names(self) -> bool:
         """Look up attributes of objects; whether there were any that are new."""
@@ -137,12 +137,19 @@ class AttributeWalk(ContainerWalk):
         """Whether a method of a class may be called although no code names it."""
         if not (name.startswith("__") and name.endswith("__")) or name in _KEEPING:
             return False
-        if name in _SHOWING and not self._shows:
+        if name in _SHOWING and not self._is_shown(kind):
             return False
         code = attribute_of(member, "__code__")
         if isinstance(code, CodeType) and code.co_filename == "<string>":  # of a dataclass
             return False
         return name not in _MAKING or kind in self._called
+
+    def _is_shown(self, kind: type) -> bool:
+        """Whether code makes texts of an object of this class."""
+        return bool(self._shown) and any(
+            each.label.rpartition(".")[2] in self._shown and isinstance(each.thing, kind)
+            for each in self._opened
+        )
 
     # Dicts that are asked for constant keys alone.
 

@@ -26,7 +26,7 @@ from wengert.core.tensor import Tensor
 from wengert.runtime.outside.attribute_walk import READ_FIELDS, AttributeWalk, Opened
 from wengert.runtime.outside.imported import imported_by
 from wengert.runtime.outside.reads import reads_of
-from wengert.runtime.outside.unnamed_reads import ComputedName, shows
+from wengert.runtime.outside.unnamed_reads import ComputedName, shown_names
 from wengert.runtime.outside.users_code import is_users_file, is_users_module_object
 from wengert.runtime.outside.watch import (
     ATTRIBUTE,
@@ -144,7 +144,7 @@ class CaptureWalk(AttributeWalk):
         self._optional |= reads.optional
         self._computed |= {ComputedName(None, x.texts) for x in reads.computed if _may_be(f, x)}
         self._imports |= imported_by(f)
-        self._shows |= shows(f.__code__)
+        self._shown |= shown_names(f.__code__)
         if not reads.globals.isdisjoint(("eval", "exec")):
             self._evaluating.append(f)
         by_text = reads.attributes if "globals" in reads.globals else frozenset()

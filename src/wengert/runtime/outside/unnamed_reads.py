@@ -27,7 +27,8 @@ _JOINING = re.compile(
 _HOLES = re.compile(r"%[-+ #0]*\d*\w|\{[^}]*\}")  # of a text that is formatted
 _MISSES = {"AttributeError", "NameError", "Exception", "BaseException"}
 
-_SHOWING = {"str", "repr", "print", "format"}
+_SHOWING = {"str", "repr", "format"}
+_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_ATTR", "LOAD_METHOD")
 _FORMATS = ("FORMAT_VALUE", "FORMAT_SIMPLE", "FORMAT_WITH_SPEC", "CONVERT_VALUE")
 
 
@@ -128,13 +129,20 @@ def guarded(code: CodeType, steps: Sequence[Instruction]) -> Iterator[Instructio
 
 
 @functools.lru_cache(maxsize=4096)
-def shows(code: CodeType) -> bool:
-    """Whether code makes texts of what it has: `str(unit)`, `f"{unit}"`, `"%s" % unit`."""
-    if not _SHOWING.isdisjoint(code.co_names):
-        return True
-    texts = [x for x in code.co_consts if isinstance(x, str)]
-    if any("%s" in text or "%r" in text for text in texts):
-        return True
-    if any(each.opname in _FORMATS for each in get_instructions(code)):
-        return True
-    return any(isinstance(inner, CodeType) and shows(inner) for inner in code.co_consts)
+def shown_names(code: CodeType) -> frozenset[str]:
+    """The globals, variables of closures and attributes that code makes texts of: `str(unit)`,
+    `f"{self.unit}"`, `"%s" % unit`. Of other variables, which are mostly numbers, nothing is known.
+    """
+    shown: set[str] = set()
+    shows = False  # whether a function was loaded that makes a text
+    for before, each in itertools.pairwise(get_instructions(code)):
+        if before.argval in _SHOWING and before.opname in _LOADS:
+            shows = True
+        called = each.opname in _CALLS and shows
+        joined = each.opname == "BINARY_OP" and each.argrepr == "%"
+        if (called or joined or each.opname in _FORMATS) and before.opname in _LOADS:
+            shown.add(before.argval)
+        shows &= each.opname not in _CALLS
+    for inner in code.co_consts:
+        shown |= shown_names(inner) if isinstance(inner, CodeType) else set()
+    return frozenset(shown)
