@@ -264,6 +264,12 @@ class AttributeWalk(ContainerWalk):
         if _is_array_of_c(x):
             self._contents(x, label)
             return
+        if type(x).__module__ == "configparser":
+            for name in _OF_CONFIGS:
+                self._value(attribute_of(x, name), label)
+        if _is_array_of_c(x):
+            self._contents(x, label)
+            return
         if isinstance(x, Iterator):
             self.captures.iterators.append((label, x))
         wrapped = attributes_of(x).get("__wrapped__")
