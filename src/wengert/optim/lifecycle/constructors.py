@@ -67,5 +67,5 @@ def _require_no_parameters(by: str, x: Any, rates: Collection[str]) -> None:
 
 def show_parameters(kind: Any) -> None:
     """Let a class have the signature of its constructor; else it would be that of `__new__`."""
-    found = inspect.signature(kind.__init__)
-    kind.__signature__ = found.replace(parameters=[*found.parameters.values()][1:])
+    signature = inspect.signature(kind.__init__)
+    kind.__signature__ = signature.replace(parameters=[*signature.parameters.values()][1:])

@@ -62,5 +62,5 @@ def note_copy(copy: Any, original: Any) -> None:
 
 def original_of(copy: Any) -> Any:
     """What an optimizer was copied from, if that still lives; else None."""
-    found = _copied_from.get(copy)
-    return None if found is None else found()
+    original = _copied_from.get(copy)
+    return None if original is None else original()
