@@ -204,9 +204,9 @@ class Gradients(Workplace):
 
 
 def _gradients_of(like: Mlp, batch: int | None, ends: Array, params: Array) -> Gradients:
-    found = Gradients(like, batch)
-    found._buffer[...], found.params[...] = ends, params
-    return found
+    gradients = Gradients(like, batch)
+    gradients._buffer[...], gradients.params[...] = ends, params
+    return gradients
 
 
 def _number(by: str, name: str, value: Any) -> float:
