@@ -57,9 +57,9 @@ def shares(backend: str, workers: int | None, threads: int | None, units: int) -
 def _serial(units: Sequence[Unit], call: TrainCall, _: Shares) -> Iterator[Outcome]:
     outside = OutsideSteps(call.train)
     for unit in units:
-        found = call(unit)
+        outcomes = call(unit)
         outside.look()
-        yield from found
+        yield from outcomes
 
 
 # On the cores of this machine.
@@ -107,10 +107,10 @@ def _in_parallel(
             pre_dispatch=given.workers,
         )
     calls = (joblib.delayed(_in_worker)(packed, *each, os.getpid()) for each in list(units.items()))
-    found: Iterator[tuple[int, list[Outcome]]]
+    outcomes: Iterator[tuple[int, list[Outcome]]]
     with _interrupts_later():
-        found = parallel(calls)
-    return found
+        outcomes = parallel(calls)
+    return outcomes
 
 
 @contextmanager

@@ -17,10 +17,10 @@ CHANGING = ""  # in the place of a digest: train itself changes it, so that it s
 
 def train_identity(train: Any) -> dict[str, str]:
     """A short digest of each part of a train function, by its name in the program."""
-    found = Parts(getattr(train, "__module__", None))
-    found.take(getattr(train, "__name__", "train"), train)
+    parts = Parts(getattr(train, "__module__", None))
+    parts.take(getattr(train, "__name__", "train"), train)
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"Python": python} | {name: digest(text) for name, text in found.texts.items()}
+    return {"Python": python} | {name: digest(text) for name, text in parts.texts.items()}
 
 
 def what_differs(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

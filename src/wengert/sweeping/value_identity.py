@@ -202,21 +202,21 @@ def _columns(value: Any) -> dict[str, Any] | None:
 
 
 def _columns_of(value: Any) -> dict[str, Any]:
-    found = {"index": np.asarray(value.index)} if hasattr(value, "iloc") else {}
+    index = {"index": np.asarray(value.index)} if hasattr(value, "iloc") else {}
     if hasattr(value, "columns"):
         columns = [(str(name), np.asarray(value[name])) for name in value.columns]
-        return {**found, "columns": columns}
-    return {**found, "name": str(getattr(value, "name", "")), "values": np.asarray(value)}
+        return {**index, "columns": columns}
+    return {**index, "name": str(getattr(value, "name", "")), "values": np.asarray(value)}
 
 
 def _reduced(value: Any) -> Any:
     """What `pickle` would make of an object; None where it refuses."""
     try:
-        found = value.__reduce_ex__(4)
+        reduced = value.__reduce_ex__(4)
     except Exception:  # a file, a lock
         return None
-    if isinstance(found, str):
-        return found
-    make, arguments, *rest = found
+    if isinstance(reduced, str):
+        return reduced
+    make, arguments, *rest = reduced
     state, items, pairs = (*rest, None, None, None)[:3]
     return [make, arguments, state, *([*each] for each in (items, pairs) if each is not None)]
