@@ -57,7 +57,7 @@ def _name(cell: str | None) -> str | None:
     return cell if cell is None else _WHOLE.sub(r"\1", cell)
 
 
-def found_kind(table: DataTable, column: Column) -> Column:
+def as_numbers_or_names(table: DataTable, column: Column) -> Column:
     """The column as numbers or as names, whichever it is. Where most cells, and not all, are
     numbers, the first other one is refused: most likely it is a slip.
     """
@@ -110,10 +110,10 @@ def without_signs(cells: Sequence[str]) -> tuple[str, str] | None:
     """A text that is a number but for a sign of a currency, a percent sign or commas between
     thousands, and that number; None unless most of the texts are such.
     """
-    found = [cell for cell in cells if _SIGNED.fullmatch(cell) and np.isnan(_number(cell))]
-    if not found or 2 * len(found) < len(cells):
+    signed = [cell for cell in cells if _SIGNED.fullmatch(cell) and np.isnan(_number(cell))]
+    if not signed or 2 * len(signed) < len(cells):
         return None
-    return found[0], _SIGNS.sub("", found[0])
+    return signed[0], _SIGNS.sub("", signed[0])
 
 
 def _number(cell: Any) -> float:

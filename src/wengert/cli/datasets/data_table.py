@@ -40,8 +40,8 @@ class Column:
         """Where there is nothing."""
         if self.is_text:
             return np.fromiter((cell is None for cell in self.cells), bool, len(self.cells))
-        found: Array = np.isnan(self.cells)
-        return found
+        missing: Array = np.isnan(self.cells)
+        return missing
 
     def taken(self, rows: Array) -> Column:
         return replace(self, cells=self.cells[rows])
@@ -79,10 +79,10 @@ class DataTable:
     def column(self, name: str, asked_by: str) -> Column:
         """The column of a name, to be read; `asked_by` says in the error who wants it."""
         self.require_name(name, asked_by)
-        found = next(column for column in self.columns if column.name == name)
-        if found.refusal:
-            raise DataFault(f"{self.source}: {found.refusal}")
-        return found
+        wanted = next(column for column in self.columns if column.name == name)
+        if wanted.refusal:
+            raise DataFault(f"{self.source}: {wanted.refusal}")
+        return wanted
 
     def require_name(self, name: str, asked_by: str) -> None:
         if name in self.names:
@@ -131,7 +131,7 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 
 def texts(cells: Iterable[Any]) -> Array:
     """An array of texts, None where a cell is None."""
-    found = [None if cell is None else str(cell) for cell in cells]
-    array = np.empty(len(found), object)
-    array[:] = found
+    converted = [None if cell is None else str(cell) for cell in cells]
+    array = np.empty(len(converted), object)
+    array[:] = converted
     return array

@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from wengert.cli.datasets.column_kinds import Say, as_names, as_numbers, found_kind, note_codes
+from wengert.cli.datasets.column_kinds import (
+    Say,
+    as_names,
+    as_numbers,
+    as_numbers_or_names,
+    note_codes,
+)
 from wengert.cli.datasets.data_table import Array, Column, DataTable, listed
 from wengert.cli.datasets.preparation import (
     CLASSIFICATION,
@@ -115,7 +121,9 @@ def _chosen_columns(table: DataTable, choices: DataChoices, say: Say) -> tuple[D
         )
     features = [table.column(name, "a feature") for name in table.names]
     columns = tuple(
-        as_names(column) if column.name in choices.categorical else found_kind(table, column)
+        as_names(column)
+        if column.name in choices.categorical
+        else as_numbers_or_names(table, column)
         for column in features
     )
     return replace(table, columns=columns), target
@@ -193,10 +201,10 @@ def _task(table: DataTable, target: Column, choices: DataChoices) -> tuple[str, 
         return choices.task, "as asked"
     if target.name in choices.categorical:
         return CLASSIFICATION, "--categorical names the target"
-    found = found_kind(table, target)
-    if found.is_text:
+    column = as_numbers_or_names(table, target)
+    if column.is_text:
         return CLASSIFICATION, "the target is text"
-    values = np.unique(found.cells)
+    values = np.unique(column.cells)
     whole = bool((values == np.round(values)).all())
     if whole and len(values) <= MOST_CLASSES:
         count = len(set(as_names(target).cells))  # 1 and 01 are two of them

@@ -38,8 +38,8 @@ class NumberFeature:
         return (self.name,)
 
     def encoded(self, column: Column) -> Array:
-        found = (column.cells - self.mean) / self.scale
-        return np.nan_to_num(found, nan=0.0)[:, None]  # (rows, 1)
+        standardised = (column.cells - self.mean) / self.scale
+        return np.nan_to_num(standardised, nan=0.0)[:, None]  # (rows, 1)
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class CategoryFeature:
 
     def encoded(self, column: Column) -> Array:
         places = {category: i for i, category in enumerate(self.categories)}
-        found = np.zeros((len(column.cells), len(places)))  # (rows, categories)
+        indicators = np.zeros((len(column.cells), len(places)))  # (rows, categories)
         for row, cell in enumerate(column.cells):
             if cell in places:
-                found[row, places[cell]] = 1.0
-        return found
+                indicators[row, places[cell]] = 1.0
+        return indicators
 
     def unknown(self, column: Column) -> list[str]:
         """The names that training has not seen."""
@@ -88,8 +88,8 @@ class TargetColumn:
     def encoded(self, table: DataTable, column: Column) -> Array:
         """Numbers of classes, or standardised numbers of shape (rows, 1)."""
         if not self.classes:
-            found = as_numbers(table, column, "").cells
-            scaled: Array = ((found - self.mean) / self.scale).astype(np.float32)[:, None]
+            numbers = as_numbers(table, column, "").cells
+            scaled: Array = ((numbers - self.mean) / self.scale).astype(np.float32)[:, None]
             return scaled
         places = {name: i for i, name in enumerate(self.classes)}
         names = as_names(column).cells
@@ -165,19 +165,19 @@ class Preparation:
         return asdict(self)
 
     @classmethod
-    def of_dict(cls, found: Mapping[str, Any]) -> Preparation:
+    def of_dict(cls, saved: Mapping[str, Any]) -> Preparation:
         """What `as_dict` gave, through JSON or not."""
         features = tuple(
             NumberFeature(each["name"], each["mean"], each["scale"])
             if each["kind"] == "number"
             else CategoryFeature(each["name"], tuple(each["categories"]))
-            for each in found["features"]
+            for each in saved["features"]
         )
-        target = found["target"]
+        target = saved["target"]
         return cls(
             features,
             TargetColumn(target["name"], tuple(target["classes"]), target["mean"], target["scale"]),
-            found["missing"],
+            saved["missing"],
         )
 
 
@@ -195,7 +195,7 @@ def require_whole(table: DataTable, column: Column, advice: str) -> None:
 
 def fitted_features(columns: Sequence[Column], say: Say) -> tuple[Feature, ...]:
     """How columns, of the rows to train on, are encoded. What says nothing is left out."""
-    found: list[Feature] = []
+    features: list[Feature] = []
     constant: list[str] = []
     too_large: list[str] = []
     for column in columns:
@@ -206,7 +206,7 @@ def fitted_features(columns: Sequence[Column], say: Say) -> tuple[Feature, ...]:
             continue
         feature = _fitted_names(column, say) if column.is_text else _fitted_numbers(column)
         if feature is not None:
-            found.append(feature)
+            features.append(feature)
     if constant:
         say(f"left out, since every row of training is the same: {listed(constant, 6)}")
     if too_large:
@@ -214,7 +214,7 @@ def fitted_features(columns: Sequence[Column], say: Say) -> tuple[Feature, ...]:
             "left out, since numbers of so many digits cannot be told apart, or every row of "
             f"training is the same: {listed(too_large, 6)}"
         )
-    return tuple(found)
+    return tuple(features)
 
 
 def _fitted_numbers(column: Column) -> NumberFeature:
@@ -226,8 +226,8 @@ def mean_and_scale(numbers: Array) -> tuple[float, float]:
     squares are: made smaller first, they cannot overflow.
     """
     largest = float(np.abs(numbers).max()) or 1.0
-    found = numbers / largest
-    return float(found.mean()) * largest, float(found.std()) * largest or 1.0
+    scaled = numbers / largest
+    return float(scaled.mean()) * largest, float(scaled.std()) * largest or 1.0
 
 
 def _fitted_names(column: Column, say: Say) -> CategoryFeature | None:
@@ -252,10 +252,10 @@ def _fitted_names(column: Column, say: Say) -> CategoryFeature | None:
 
 def _sign_hint(column: Column) -> str:
     """How a column of texts becomes one of numbers, where signs alone are in the way."""
-    found = without_signs([cell for cell in column.cells if cell is not None])
-    if found is None:
+    example = without_signs([cell for cell in column.cells if cell is not None])
+    if example is None:
         return ""
     return (
-        f". Its texts look like numbers with a sign, such as {found[0]!r}: write them without it, "
-        f"{found[1]}, and the column is learned from as numbers"
+        f". Its texts look like numbers with a sign, such as {example[0]!r}: write them without "
+        f"it, {example[1]}, and the column is learned from as numbers"
     )

@@ -82,8 +82,8 @@ def _step(threads: int) -> tuple[TrainStep, Any, Any]:
 def _check_step() -> str:
     """Compiled code against NumPy and against differences of the loss."""
     step, x, y = _step(1)
-    found = step.check(x, y)
-    return f"compiled code agrees with differences of the loss (error {found.gradient_error:.1e})"
+    check = step.check(x, y)
+    return f"compiled code agrees with differences of the loss (error {check.gradient_error:.1e})"
 
 
 def _check_bits() -> str:

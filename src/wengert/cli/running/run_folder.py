@@ -198,9 +198,9 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-        found = [json.loads(line) for line in lines if line.strip()]
+        epochs = [json.loads(line) for line in lines if line.strip()]
     except (OSError, ValueError) as error:
         raise RunFault(f"{path}: cannot be read ({error}).") from None
-    if not found:
+    if not epochs:
         raise RunFault(f"{path}: has no epochs.")
-    return found
+    return epochs
