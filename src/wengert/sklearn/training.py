@@ -212,8 +212,8 @@ def optimizer_of(settings: Mapping[str, Any], steps: int) -> tuple[Optimizer, bo
             f"wg.optim, or None for the solver. {f'Write {meant!r}' if meant else 'Choose one'}."
         )
     _require_unset(settings, OF_SOLVER, "a name")
-    found: Optimizer = NAMED[given.lower()](rate)
-    return found, isinstance(rate, float | int) or schedule == COSINE
+    optimizer: Optimizer = NAMED[given.lower()](rate)
+    return optimizer, isinstance(rate, float | int) or schedule == COSINE
 
 
 def _require_unset(settings: Mapping[str, Any], names: Sequence[str], given: str) -> None:
