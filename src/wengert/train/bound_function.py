@@ -156,9 +156,9 @@ class BoundFunction(Uncopied):
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not named:
-            found = self._quick(*args)
-            if found is not NotImplemented:
-                return found
+            result = self._quick(*args)
+            if result is not NotImplemented:
+                return result
         return self._call_guarded(args, named)
 
     def _call_guarded(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
@@ -173,12 +173,12 @@ class BoundFunction(Uncopied):
             if self._compiled and not (guard.waiting or guard.pending or is_eager()):
                 before, guard.reading = guard.reading, get_ident()
                 try:
-                    found = self._programs.entry(*own, *args)
+                    result = self._programs.entry(*own, *args)
                 finally:
                     guard.reading = before
-                if found is not NotImplemented:
+                if result is not NotImplemented:
                     self._find_quick_way()
-                    return found
+                    return result
         return guard.read(partial(self._call_slowly, own, args))
 
     def _find_quick_way(self) -> None:
@@ -213,7 +213,7 @@ class BoundFunction(Uncopied):
             self.open_shapes = None
             with eager():
                 return self._programs.of(args)(*own, *args)
-        found, executable = self._programs.call(own, args)
+        result, executable = self._programs.call(own, args)
         if executable not in self._looked_at:
             self._looked_at.add(executable)
             self._look_once(executable.graph, executable.sizes)
@@ -221,7 +221,7 @@ class BoundFunction(Uncopied):
         self.open_shapes = None
         if any(isinstance(size, Dim) for t in executable.input_types for size in t.shape):
             self.open_shapes = [t.shape for t in executable.output_types]
-        return found
+        return result
 
     def _look_once(self, graph: Graph, sizes: Mapping[str, int]) -> None:
         """Warn of what a new program shows. What is bound may be given something else than a batch,

@@ -188,9 +188,9 @@ class TrainStep(StepViews, Explained, Uncopied):
         the loss gives them.
         """
         if not named:
-            found = self._quick(*batch)
-            if found is not NotImplemented:
-                return found
+            result = self._quick(*batch)
+            if result is not NotImplemented:
+                return result
         return self._call_guarded(batch, named)
 
     def _call_guarded(self, batch: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
@@ -228,19 +228,19 @@ class TrainStep(StepViews, Explained, Uncopied):
             self._originals.warn()
         if not self._engine.given.is_over:
             self._engine.given.before_call(self._engine.calls, batch)
-        found = self._engine.call(batch)
+        results = self._engine.call(batch)
         quick = self._quick_steps.find()
         zero_gradients = self._engine.zero_gradients
         if not zero_gradients.is_over:
-            zero_gradients.look("TrainStep", found[REPORT][np.newaxis], batch)
+            zero_gradients.look("TrainStep", results[REPORT][np.newaxis], batch)
         if not self._engine.twins.is_over:
             self._engine.twins.look("TrainStep")
         if not (zero_gradients.is_over and self._engine.twins.is_over):
             quick = never  # nobody could look at the quick way of calls
         if quick is not self._quick:
             self._quick = quick
-        loss = found[REPORT].item(LOSS)
-        return (loss, found[AUX]) if self._engine.plan.has_aux else loss
+        loss = results[REPORT].item(LOSS)
+        return (loss, results[AUX]) if self._engine.plan.has_aux else loss
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse what is no setting: nothing would come of it."""
@@ -347,10 +347,10 @@ class TrainStep(StepViews, Explained, Uncopied):
         data = Data(by, parameters.names(len(arrays)), arrays, batch_size, may_be_short=True)
         engine.look()
         bound = self._evaluated.find(f)
-        found = engine.guard.read(lambda: weighted_mean(bound, data))
+        means = engine.guard.read(lambda: weighted_mean(bound, data))
         if data.rows > data.size:
             bound.warn_of_sums()
-        return found
+        return means
 
     def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:
         """Compiled `f(model, *args)` on the live parameters; `dims` opens axes of its arguments

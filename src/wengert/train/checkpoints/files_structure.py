@@ -187,10 +187,10 @@ def _described(value: Any) -> str:
 
 def unused(name: str, taken: Any) -> str:
     """The name, or the name with a number behind it if it is taken: keys may contain dots."""
-    found, number = name, 1
-    while found in taken:
-        found, number = f"{name}~{number}", number + 1
-    return found
+    free, number = name, 1
+    while free in taken:
+        free, number = f"{name}~{number}", number + 1
+    return free
 
 
 def decode(encoded: Any, array: Callable[[str], Any], path: str = "") -> Any:

@@ -207,10 +207,10 @@ class Ensemble(Explained, Uncopied):
             self._has_looked = True
         if self._one_state:
             self._look_at_state(batch)
-        found = self._engines[0].guard.change("Ensemble", partial(self._call_inside, batch))
+        losses = self._engines[0].guard.change("Ensemble", partial(self._call_inside, batch))
         if self._may_be_alike:
             self._look_for_alike("Ensemble")
-        return found
+        return losses
 
     def _look_for_alike(self, by: str) -> None:
         """Look, once, whether all members are one model."""
@@ -253,9 +253,9 @@ class Ensemble(Explained, Uncopied):
         """Loss, norm of the gradients, learning rate and index of the last call, with an entry for
         each member.
         """
-        found = [step.last for step in self.members]
-        known = [each for each in found if each is not None]
-        if len(known) < len(found):
+        latest = [step.last for step in self.members]
+        known = [each for each in latest if each is not None]
+        if len(known) < len(latest):
             return None
         rates = [each.learning_rate for each in known]
         return EnsembleLast(

@@ -39,8 +39,8 @@ def given_members(
 ) -> list[GivenMember]:
     """What each member is made of, checked as far as it can be without its program."""
     count = _count(models, optimizer, members, seeds, limits)
-    found_seeds = _seeds(seeds, count)
-    trees = _models(models, found_seeds, count)
+    member_seeds = _seeds(seeds, count)
+    trees = _models(models, member_seeds, count)
     optimizers = [_optimizer_of(optimizer, i, count) for i in range(count)]
     if isinstance(state, Each):
         require_members(BY, ["state"], [state], count)
@@ -63,7 +63,7 @@ def given_members(
             optimizers[i],
             state.of(i) if isinstance(state, Each) else state,
             checked[i],
-            found_seeds[i],
+            member_seeds[i],
         )
         for i in range(count)
     ]
@@ -160,14 +160,14 @@ def _counts_said(
 
 
 def _seeds(seeds: Any, count: int) -> list[int]:
-    found = [*range(count)] if seeds is None else [whole(seed) for seed in seeds]
-    for i, seed in enumerate(found):
+    numbers = [*range(count)] if seeds is None else [whole(seed) for seed in seeds]
+    for i, seed in enumerate(numbers):
         if seed is None or not 0 <= seed < 2**64:
             raise ValueError(
                 f"{BY}: seeds[{i}] is {seeds[i]!r}; a seed is an integer from 0 to 2**64 - 1. "
                 "Choose another."
             )
-    return [int(seed) for seed in found if seed is not None]
+    return [int(seed) for seed in numbers if seed is not None]
 
 
 def _models(models: Any, seeds: Sequence[int], count: int) -> list[Any]:

@@ -73,9 +73,9 @@ class SavedFit:
                 "Load it with step.load, and choose another folder."
             )
         fit = state.pop(FIT)
-        found = Snapshot(state, fit, fit.pop("best_state"))
+        snapshot = Snapshot(state, fit, fit.pop("best_state"))
         self._newest = self._best_written = None
-        return found
+        return snapshot
 
     def require_same(self, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         """Refuse to go on with other data or in another way: the bits would be others."""

@@ -197,12 +197,12 @@ def given_arrays(
     """The arrays of a tree beside the step's copies of them. What was made of a number, or of an
     array of another library, is gone at once.
     """
-    found = []
+    arrays = []
     for name, x, copy in zip(names, given, live, strict=True):
         if type(x) is np.ndarray:
             taken = _take(x)
-            found.append(GivenArray(tree_name, name, taken, taken.mark, copy))
-    return found
+            arrays.append(GivenArray(tree_name, name, taken, taken.mark, copy))
+    return arrays
 
 
 class GivenTrees:
@@ -229,12 +229,12 @@ class GivenTrees:
 
     def add_trained(self, arrays: Iterable[GivenArray]) -> None:
         """Note that these arrays are parameters of the step, and who else has been given some."""
-        found = {each.taken: each.name for each in arrays}
-        self._shared.trained.update(found)
-        others = {other for taken in found for other in taken.trained_by if other is not self}
+        names = {each.taken: each.name for each in arrays}
+        self._shared.trained.update(names)
+        others = {other for taken in names for other in taken.trained_by if other is not self}
         for other in others:
             self._shared.meet(other._shared)
-        for taken in found:
+        for taken in names:
             taken.trained_by.add(self)
 
     def calls_left(self, calls: int) -> int:
@@ -283,8 +283,8 @@ class GivenTrees:
         self._objects = [
             each for each in self._objects if each.object() is not None and not each.has_other_use
         ]
-        found = ((each, each.change()) for each in self._objects)
-        changed = next((pair for pair in found if pair[1] is not None), None)
+        changes = ((each, each.change()) for each in self._objects)
+        changed = next((pair for pair in changes if pair[1] is not None), None)
         written = self._written() if changed is None else None
         if changed is not None and changed[1] is not None:
             self._arrays, self._objects = [], []
@@ -298,9 +298,9 @@ class GivenTrees:
     def _warn_of_numbers(self) -> None:
         """Warn, once, of a number that was set and is part of the program."""
         for each in self._objects:
-            found = each.other_number(self._loss)
-            if found is not None:
-                path, now, was = found
+            other = each.other_number(self._loss)
+            if other is not None:
+                path, now, was = other
                 self._arrays, self._objects = [], []
                 warn_user(
                     f"TrainStep: {path!r} of the {each.tree_name} that it was made with was set to "

@@ -61,8 +61,8 @@ def require_ranks(given: Any) -> Ranks | None:
             "wg.parallel.one_process() returns, or 'alone'. Write ranks=wg.parallel.mpi(), and "
             "start the script with wengert launch -n 4."
         )
-    found: Ranks = given
-    return found
+    ranks: Ranks = given
+    return ranks
 
 
 def is_alone(given: Any) -> bool:

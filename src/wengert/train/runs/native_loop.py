@@ -120,8 +120,8 @@ class NativeSteps:
         self._called.add((engine.updating, self._is_smaller(place.number)))
         part = None if engine.ranked is None else engine.ranked.rows_of
         with rows_of_data(shuffled=self._seed is not None):
-            found = engine.call(data.batch(place.number, self.order(place.epoch), part))
-        recorder.note(engine, found[AUX])
+            results = engine.call(data.batch(place.number, self.order(place.epoch), part))
+        recorder.note(engine, results[AUX])
         return 1
 
     def _is_smaller(self, number: int) -> bool:
@@ -153,16 +153,16 @@ class NativeSteps:
 
     def _known(self, loops: dict[Any, StepLoop | None]) -> StepLoop | None:
         kind = self._data.kind
-        found: StepLoop | None = loops.get(kind, UNKNOWN)
-        if isinstance(found, StepLoop) and not found.is_current():
+        loop: StepLoop | None = loops.get(kind, UNKNOWN)
+        if isinstance(loop, StepLoop) and not loop.is_current():
             loops.clear()
             self._called.clear()
-            found = UNKNOWN
-        if found is UNKNOWN:
+            loop = UNKNOWN
+        if loop is UNKNOWN:
             if not self._called.issuperset((each, False) for each in self._updating()):
                 return None
-            found = loops[kind] = self._make()
-        return found
+            loop = loops[kind] = self._make()
+        return loop
 
     def _updating(self) -> Sequence[bool]:
         """Of each program of a cycle, whether it updates."""
@@ -170,9 +170,9 @@ class NativeSteps:
 
     def _make(self) -> StepLoop | None:
         engine, data, updating = self._engine, self._data, self._updating()
-        found = [make_program(engine, data, each) for each in updating]
-        known = [each for each in found if each is not None]
-        if len(known) < len(found) or any(aux != known[0][1] for _, aux in known):
+        made = [make_program(engine, data, each) for each in updating]
+        known = [each for each in made if each is not None]
+        if len(known) < len(made) or any(aux != known[0][1] for _, aux in known):
             return None
         programs, aux = [program for program, _ in known], known[0][1]
         phase, calls = (engine.counts[place:] for place in (PHASE, CALLS))
@@ -268,8 +268,8 @@ def sizes_of_rest(
 def rows_used(skipped: Array, phase: int, length: int) -> Array:
     """Which rows of the table calls have used, where the first one had this phase."""
     well = ~skipped
-    found: Array = (phase + np.cumsum(well) - well) // length
-    return found
+    used: Array = (phase + np.cumsum(well) - well) // length
+    return used
 
 
 def _overlap(engine: Engine, data: Data) -> bool:

@@ -251,8 +251,8 @@ class _Stretch:
         end = min(begin + data.size, data.rows)
         text = f"In epoch {place.epoch}, batch {place.number} of {self._steps}, both from 0: "
         if row is not None:
-            found = begin + row if order is None else int(order[begin + row])
-            return f"{text}row {row} of the batch is row {found} of the data."
+            row_of_data = begin + row if order is None else int(order[begin + row])
+            return f"{text}row {row} of the batch is row {row_of_data} of the data."
         if order is None:
             return f"{text}the batch has rows {begin} to {end - 1} of the data."
         return f"{text}the batch has rows {reprlib.repr(order[begin:end].tolist())} of the data."

@@ -98,8 +98,8 @@ class MemberLoops:
 
     def made(self, members: Array) -> Array:
         """How many calls each of them has made."""
-        found: Array = self.controls[members, HEAD["done"]]
-        return found
+        counts: Array = self.controls[members, HEAD["done"]]
+        return counts
 
 
 def make_loops(
@@ -111,9 +111,9 @@ def make_loops(
         return None
     rows = own.row_arrays(orders is not None)
     updating = (False, True)[first.plan.accumulate == 1 :]
-    found = [make_program(first, own, each) for each in updating]
-    known = [each for each in found if each is not None]
-    if rows is None or len(known) < len(found) or any(aux != known[0][1] for _, aux in known):
+    attempts = [make_program(first, own, each) for each in updating]
+    known = [each for each in attempts if each is not None]
+    if rows is None or len(known) < len(attempts) or any(aux != known[0][1] for _, aux in known):
         return None
     programs, aux = [program for program, _ in known], known[0][1]
     for program in programs:
@@ -203,5 +203,5 @@ def places_in(x: Array, members: Array, steps: Array) -> Array:
     """Where the entries of these members lie in an array of (members, steps, …), from a step of
     each on.
     """
-    found: Array = objects.data(x) + members * x.strides[0] + steps * x.strides[1]
-    return found
+    places: Array = objects.data(x) + members * x.strides[0] + steps * x.strides[1]
+    return places

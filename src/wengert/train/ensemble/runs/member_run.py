@@ -121,7 +121,7 @@ class _MemberStretch:
         if left:
             self._take_some(left)
         total = self._epochs * self._steps
-        return self._base < total and len(self.failures.found) < len(self._engines)
+        return self._base < total and len(self.failures.errors) < len(self._engines)
 
     def _take_some(self, left: int) -> None:
         passed, number = divmod(self._base, self._steps)
