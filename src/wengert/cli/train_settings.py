@@ -221,7 +221,7 @@ def _unknown_key(path: Path, text: str, key: str) -> str:
 
 
 def called_here(key: str) -> str:
-    """The setting that other programs call so."""
+    """The setting that other programs call by this name."""
     known = {
         "learning_rate": "lr",
         "hidden_layer_sizes": "layers",

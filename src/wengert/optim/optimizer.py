@@ -168,7 +168,7 @@ class Optimizer(Explained):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse what is no setting: nothing would come of it."""
-        member = getattr(type(self), name, None)  # a method is none, as `rate`
+        member = getattr(type(self), name, None)  # methods such as `rate` are no settings
         setting = member is not None and not isinstance(member, FunctionType)
         known = name.startswith("_") or name in self.__dict__ or setting
         if self._made and not known:

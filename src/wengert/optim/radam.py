@@ -18,7 +18,7 @@ TRUSTED_LENGTH = 5  # the average square is used when this many samples stand be
 def _rectification(length: Any, longest: float, trusted: Any) -> Any:
     """The variance at full length over the variance now; 1 where it is not trusted."""
     if longest <= TRUSTED_LENGTH:
-        return 1.0  # it never is
+        return 1.0  # it never will be
     known = choice(trusted, length, longest)
     return (known - 4) * (known - 2) * longest / ((longest - 4) * (longest - 2) * known)
 

@@ -36,7 +36,7 @@ FROM_DTYPE = "from_dtype"
 FLOATS = (np.float64, np.float32)
 SOME = 4096  # rows that say how fine numbers are
 ROUNDING = 2.0**-24  # of float32, relative
-SMALLEST, LARGEST = 1e-15, 1e15  # numbers whose squares float32 has place for, with room to spare
+SMALLEST, LARGEST = 1e-15, 1e15  # float32 holds their squares, with room to spare
 # Numbers with commas, a sign of a currency or of percent, and dates, as people write them.
 _WRITTEN = re.compile(
     r"[+-]?[$€£¥]? ?\d[\d .]*(?:,\d+)+(?:\.\d*)? ?[$€£¥%]?"
@@ -57,7 +57,7 @@ class ColumnPlan:
 
 
 def require_no_masks(by: str, given: Mapping[str, Any]) -> None:
-    """Refuse masked elements, which scikit-learn would take for what they hide."""
+    """Refuse masked elements: scikit-learn would use the values behind the mask."""
     for name, x in given.items():
         if is_masked_array(x) and np.any(x.mask):
             raise ValueError(
@@ -286,7 +286,7 @@ def dense(numbers: Any, dtype: Any) -> Array:
 
 def is_coarse(numbers: Any) -> bool:
     """Whether float32 would round a column of numbers by more than a thousandth of their standard
-    deviation, or has no place for them: times in seconds since 1970, say. Some rows are looked at.
+    deviation, or cannot hold them: times in seconds since 1970, say. Some rows are looked at.
     """
     some = dense(numbers[:: max(numbers.shape[0] // SOME, 1)], np.float64)
     largest = np.abs(some).max(axis=0, initial=0.0)

@@ -207,7 +207,9 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         else:
             model = model_of(self._network, self._state)[0]
         rows = self._rows(inputs, targets, weight)
-        if self.norm == BATCH and not rows.weight.all():  # which all rows of a batch go into
+        if (
+            self.norm == BATCH and not rows.weight.all()
+        ):  # its statistics would count rows of weight 0
             rows = rows.taken(np.flatnonzero(rows.weight))
         training, validation = self._divided(rows, random, incremental)
         if first:

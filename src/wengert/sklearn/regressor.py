@@ -23,8 +23,8 @@ class MLPRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
     """A network that predicts numbers, trained on half the squared error, or with
     `loss="poisson"` on half the deviance of counts.
 
-    Its parameters are those of scikit-learn's MLPRegressor, but that `loss` is given by name, with
-    those beside them that `MLPClassifier` has, but `class_weight`.
+    Its parameters are those of scikit-learn's MLPRegressor, of which `loss` is given by name, and
+    the additional ones that `MLPClassifier` has, except `class_weight`.
 
     >>> from wengert.sklearn import MLPRegressor
     >>> x = np.linspace(-2, 2, 200)[:, None]

@@ -1,4 +1,4 @@
-"""The settings of a sweep: which there are, what each is known by, which are called together."""
+"""The settings of a sweep: all of them, what identifies each, and which share a call of train."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _column(name: Any, values: Any) -> list[Any]:
 
 
 def _as_list(values: Any) -> str:
-    """What was meant, most likely."""
+    """The list that was most likely meant, as text for an error."""
     return repr(list(values) if isinstance(values, set | frozenset) else [values])
 
 
@@ -167,7 +167,7 @@ def _shortened(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-# What settings are known by.
+# What identifies settings.
 
 
 def identity(settings: Mapping[str, Any]) -> str:
@@ -180,7 +180,7 @@ def key(settings: Mapping[str, Any]) -> str:
     return sha256(identity(settings).encode()).hexdigest()[:16]
 
 
-# Which are called together.
+# Which settings share a call.
 
 
 def grouped(

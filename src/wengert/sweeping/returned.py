@@ -21,7 +21,7 @@ from wengert.train.ensemble.ensemble import Ensemble
 from wengert.train.runs.history import History
 from wengert.train.step import TrainStep
 
-RESULT, HISTORY, STEP = "result", "history", "step"  # what is returned alone, by name
+RESULT, HISTORY, STEP = "result", "history", "step"  # names of what is returned without one
 _SCALARS = (bool, int, float, str, type(None))
 
 

@@ -81,7 +81,7 @@ def _joblib(units: Sequence[Unit], call: TrainCall, given: Shares) -> Iterator[O
                     del left[place]
                     yield from outcomes
             except TerminatedWorkerError:
-                # Which of those under way did it is not known: each in turn, alone.
+                # It is not known which of the running ones died: run each of them again, alone.
                 for place in list(left)[: given.workers]:
                     unit = left.pop(place)
                     try:
@@ -115,7 +115,7 @@ def _in_parallel(
 
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """While processes are started: they never hear of Ctrl-C, and this one does so afterwards."""
+    """While processes are started: they ignore Ctrl-C, and this one answers it afterwards."""
     resource_tracker.ensure_running()  # each worker starts it, and would lift the block with it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -36,7 +36,7 @@ class Outcome:
     seconds: float
     error: str | None = None
     traceback: str | None = None
-    together: str | None = None  # what a call for its group raised, where alone all were well
+    together: str | None = None  # what the call for its group raised, if all succeed alone
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class TrainCall:
 
     train: Callable[..., Any]
     group: tuple[str, ...]  # names of the settings that it takes as lists
-    threads: int | None  # that programs may use which it compiles
+    threads: int | None  # for each program that train compiles
 
     def __call__(self, unit: Unit) -> list[Outcome]:
         with _threads_limited(self.threads):
@@ -64,8 +64,8 @@ class TrainCall:
         return [replace(each, together=error) for each in outcomes]
 
     def _called(self, unit: Unit) -> tuple[list[Outcome], bool]:
-        """What came of a call; and whether it failed for several settings of which some may be
-        well alone. Where train returns no list of results, it is train that must be mended.
+        """What came of a call; and whether it failed for several settings, some of which may
+        succeed alone. Where train returns no list of results, train itself is wrong.
         """
         began, has_list = time.perf_counter(), True
         try:
@@ -140,7 +140,7 @@ def _in_one_line(error: BaseException) -> str:
 
 
 def _lines_of(error: BaseException) -> str:
-    """The traceback from train on: what called it says nothing."""
+    """The traceback from train on: the frames above it tell the user nothing."""
     return "".join(traceback.format_exception(type(error), error, _below_ours(error.__traceback__)))
 
 

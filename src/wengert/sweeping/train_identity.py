@@ -1,4 +1,4 @@
-"""What a train function is known by, so that a folder can say that it is another one by now.
+"""What identifies a train function, so that a folder can tell that it has changed.
 
 That is its code, the code of all functions and classes of the user's that it calls, and what any of
 them reads from outside. Libraries are not looked at.
@@ -24,7 +24,7 @@ def train_identity(train: Any) -> dict[str, str]:
 
 
 def what_differs(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The names of the parts that are others, in order."""
+    """The names of the parts that differ, in order."""
     return [
         name
         for name in {**before, **now}

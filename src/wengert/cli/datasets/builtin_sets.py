@@ -48,8 +48,8 @@ def _target(loaded: Any) -> Array:
 
 
 def _housing() -> DataTable:
-    """Districts with an income, houses, people and a place: the price depends on all of them, bent
-    and with noise, and is cut off at 5 as in California's census. The same in every call.
+    """Districts with an income, houses, people and a place: the price depends on all of them, not
+    linearly and with noise, and is cut off at 5 as in California's census. The same in every call.
     """
     rng = np.random.default_rng(1990)
     income = np.exp(rng.normal(1.2, 0.45, HOUSES))

@@ -17,8 +17,8 @@ _SIGNED = re.compile(r"[+-]?[$€£¥]? ?[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d*
 _SIGNS = re.compile("[ ,$€£¥%]")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
-_CODE = re.compile(r"0\d+")  # a number is not written so
-_LONG = re.compile(r"[+-]?\d{16,}")  # a float has 15 digits that are always its own
+_CODE = re.compile(r"0\d+")  # numbers are not written like this
+_LONG = re.compile(r"[+-]?\d{16,}")  # of any number, a float keeps 15 digits
 _PERHAPS_MISSING = frozenset({"none", "?", "-", "--", ".", "missing", "unknown"})
 
 
@@ -127,7 +127,7 @@ def _number(cell: Any) -> float:
 
 
 def _two_commas(cell: str) -> str:
-    """What a comma before three digits may be."""
+    """The two things that a comma before three digits may mean."""
     plain, point = cell.replace(",", ""), cell.replace(",", ".", 1)
     return (
         f"{cell!r} has a comma, which separates thousands or decimals; numbers have none. Write "

@@ -14,16 +14,16 @@ from wengert.core.words.nearest import ALIKE, nearest
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-# Cells of a text file that say that there is nothing.
+# Cells of a text file that stand for a missing value.
 MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "#n/a"})
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column. Cells are float64 with NaN, or texts with None, where there is nothing.
+    """One column. Cells are float64 with NaN, or texts with None, where one is missing.
 
     `read_as_text` is True where the file has no types, so that texts may stand for numbers.
-    `refusal` says why cells cannot be read; it matters only to who needs them.
+    `refusal` says why cells cannot be read; it matters only where they are needed.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Column:
 
     @property
     def missing(self) -> Array:
-        """Where there is nothing."""
+        """Which cells are missing."""
         if self.is_text:
             return np.fromiter((cell is None for cell in self.cells), bool, len(self.cells))
         missing: Array = np.isnan(self.cells)
@@ -66,7 +66,7 @@ class DataTable:
 
     @property
     def doubt_in_error(self) -> str:
-        """What is said of the names behind an error about one of them."""
+        """What is added to an error about a column, if the names of columns are in doubt."""
         return f" {self.doubt}." if self.doubt else ""
 
     def place(self, row: int) -> str:

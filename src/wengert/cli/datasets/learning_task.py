@@ -99,7 +99,7 @@ def learning_data(table: DataTable, choices: DataChoices, say: Say) -> LearningD
 
 
 def _unsaid(_: str) -> None:
-    """Categories that are in held-out rows alone are no news."""
+    """Say nothing: that only held-out rows have some category is no news."""
 
 
 def _chosen_columns(table: DataTable, choices: DataChoices, say: Say) -> tuple[DataTable, Column]:

@@ -1,7 +1,7 @@
 """From tables to arrays: numbers are standardised, categories become one column of 0 and 1 each.
 
-How that is done is found out from the rows to train on, is saved with the model, and is done again
-in the same way for every prediction.
+How that is done is decided by the rows to train on and saved with the model. Every prediction does
+it in the same way.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def require_whole(table: DataTable, column: Column, advice: str) -> None:
 
 
 def fitted_features(columns: Sequence[Column], say: Say) -> tuple[Feature, ...]:
-    """How columns, of the rows to train on, are encoded. What says nothing is left out."""
+    """How columns, of the rows to train on, are encoded. Columns that tell nothing are left out."""
     features: list[Feature] = []
     constant: list[str] = []
     too_large: list[str] = []
@@ -222,8 +222,8 @@ def _fitted_numbers(column: Column) -> NumberFeature:
 
 
 def mean_and_scale(numbers: Array) -> tuple[float, float]:
-    """The mean, and the standard deviation or 1 where there is none. Of numbers that are huge, the
-    squares are: made smaller first, they cannot overflow.
+    """The mean, and the standard deviation or 1 where there is none. Numbers
+    are made smaller first, so that the squares of huge ones do not overflow.
     """
     largest = float(np.abs(numbers).max()) or 1.0
     scaled = numbers / largest

@@ -23,11 +23,11 @@ from wengert.runtime.workers import default_threads
 from wengert.train.ranked.ranks import ALONE
 from wengert.train.step import TrainStep
 
-Line = tuple[str, str, bool]  # what, what was found, whether it is well
+Line = tuple[str, str, bool]  # what was looked at, what it is, whether that is well
 
 
 def examined() -> Iterator[Line]:
-    """Line by line, as it is found out."""
+    """The lines of the report, each as soon as it is known."""
     for name, version in versions().items():
         if name not in ("CPU", "threads", "system"):
             yield name, version, version != "not installed"

@@ -26,7 +26,7 @@ from wengert.train.step import TrainStep
 
 Array = np.ndarray[Any, Any]
 Rows = Sequence[Mapping[str, Any]]
-METRICS = {CLASSIFICATION: "accuracy"}  # that stands for a task in curves and tables; else r2
+METRICS = {CLASSIFICATION: "accuracy"}  # of a task, in curves and tables; else r2
 _SHOWN = 24  # features
 
 

@@ -95,7 +95,7 @@ class RunFolder:
         return False
 
     def can_go_on(self) -> bool:
-        """Whether what is not whole can be resumed."""
+        """Whether the unfinished folder can be resumed."""
         return (self.checkpoint / LAST).exists() or (self.work / STATE).exists()
 
     def finish(self) -> None:
@@ -115,13 +115,13 @@ class RunFolder:
             shutil.rmtree(replaced, ignore_errors=True)
 
     def remove(self) -> None:
-        """Remove what is not whole."""
+        """Remove the unfinished folder."""
         shutil.rmtree(self.work, ignore_errors=True)
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Word what the system refuses."""
+    """Turn an error of the system into one that says what to do."""
     try:
         yield
     except OSError as error:

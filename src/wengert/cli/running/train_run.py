@@ -74,7 +74,7 @@ class TrainRun:
     speeds: list[float] = field(default_factory=list)  # rows per second, of each epoch
 
     def go(self) -> ExitCode:
-        """Everything. What fails leaves no run; Ctrl-C leaves one that can go on."""
+        """Do all of it. A failure leaves no run behind; Ctrl-C leaves one that can go on."""
         one = launched_rank()
         if one is not None and one.rank == 0:
             self.say(f"this is {one}: each process trains everything by itself. Start only one")
@@ -113,7 +113,7 @@ class TrainRun:
             raise
         return ExitCode.INTERRUPTED if is_interrupted else ExitCode.DONE
 
-    # Before.
+    # Before training.
 
     def _introduce(self, data: LearningData) -> None:
         target = data.preparation.target
@@ -152,7 +152,7 @@ class TrainRun:
     # Training.
 
     def _train(self, data: LearningData, step: TrainStep) -> bool:
-        """Train until the end or Ctrl-C, and say whether it was that."""
+        """Train until the end or Ctrl-C; whether it was Ctrl-C."""
         work, settings = self.folder.work, self.settings
         with writing(work):
             (work / CONFIG).write_text(toml_text(settings.as_dict()), encoding="utf-8")
@@ -199,7 +199,7 @@ class TrainRun:
     def _note_speed(self, record: EpochRecord) -> None:
         self.speeds.append(record.rows_per_second)
 
-    # After.
+    # After training.
 
     def _finish(self, data: LearningData, step: TrainStep, is_interrupted: bool) -> None:
         """Write all files, and put the run in its place."""

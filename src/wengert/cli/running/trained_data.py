@@ -1,4 +1,4 @@
-"""The data of a run, told from others."""
+"""A fingerprint that tells the data of a run from other data."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = np.ndarray[Any, Any]
 _squares = compile(sum_of_squares, dims={"x": {0: Dim("count")}})
-_NOT_YET = object()  # equal to nothing that users may pass, None neither
+_NOT_YET = object()  # equal to nothing that users may pass, not even None
 
 
 class Gradients(Workplace):

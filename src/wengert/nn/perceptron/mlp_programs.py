@@ -139,8 +139,8 @@ def _open(count: int, *names: str) -> dict[str, dict[int, Dim]]:
 
 
 def typical_rows(kind: Kind, rows: int) -> int:
-    """How many rows a program is planned for that is to run with so many. Little work is planned as
-    one, whatever it is; what workers may divide, by powers of two.
+    """The number of rows that a program is planned for, given how many it will run with. All little
+    work shares one plan; work that may be divided between workers has one for each power of two.
     """
     return 2 if rows * kind.parameter_count < DIVIDED else 1 << (rows - 1).bit_length()
 

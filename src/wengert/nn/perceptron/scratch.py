@@ -56,7 +56,7 @@ class Workplace:
         return ArrayType(self.input_shape, self.kind.dtype), self._like
 
     def view(self, rows: Array) -> Array:
-        """Rows as users see them: one row is no matrix."""
+        """Rows as users see them: without a batch, the only row is a vector."""
         return rows[0] if self.batch is None else rows
 
     @property

@@ -36,7 +36,7 @@ class TransformerBlock(Explained):
 
     `hidden` is the width inside, 4 · size if it is not given. `causal`, `rotary` and `shared_heads`
     are those of MultiheadAttention, and so are `cache`, `extend` and `step`. With a generator,
-    what is added is dropped at this rate.
+    both terms that are added are dropped out at the rate `dropout`.
 
     >>> block = wg.nn.TransformerBlock(8, 2, causal=True)
     >>> block(np.ones((3, 5, 8), np.float32)).shape

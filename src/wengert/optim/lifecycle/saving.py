@@ -29,7 +29,7 @@ class Saved(Protocol):
     def remade(self, settings: Mapping[str, Any]) -> Any: ...
 
 
-OTHER_NAME = "learning_rate"  # of the learning rate, which every constructor takes, too
+OTHER_NAME = "learning_rate"  # of the learning rate: every constructor takes both
 
 
 def names_of(optimizer: Any) -> list[str]:

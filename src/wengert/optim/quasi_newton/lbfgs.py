@@ -251,7 +251,7 @@ def _result(problem: Problem, ending: RunEnding, place: Iterate, tree: Any, mess
 
 
 def _warn_of_zeros(by: str, start: Iterate) -> None:
-    """Warn where there is nothing to go by. A value of 0 is no reason to: it may be the lowest."""
+    """Warn where the first gradient is 0, unless the value is 0, too: that may be the lowest."""
     if start.value != 0.0 and not start.gradient.any():
         warn_user(
             f"{by}: the gradient by all weights is exactly 0 at the given ones, where the value is "

@@ -268,6 +268,6 @@ class LbfgsRun:
             message = "the value changed by less than tolerance_change"
         else:
             return None
-        if self.met_nonfinite:  # held up, not arrived
+        if self.met_nonfinite:  # it was stopped there, and has not converged
             return False, f"{message}; further along, values or gradients are not finite"
         return True, message
