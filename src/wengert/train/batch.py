@@ -26,7 +26,7 @@ from wengert.runtime.signature import LEAF_MARK, is_number
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-ROWS = "batch"  # what the size of axis 0 is called that the arrays of a batch share
+ROWS = "batch"  # the name of the size of axis 0, which the arrays of a batch share
 GENERATOR, AVERAGED = "rng", "averaged"  # parameters that a step itself gives to functions
 
 

@@ -104,8 +104,8 @@ class BoundFunction(Uncopied):
         number: int,
         dims: Dims | None = None,
         met: Met | None = None,  # the programs of other functions of the same code
-        keeps_numbers: bool = False,  # whether the model's are numbers in what is returned
-        draws: Draws | None = None,  # where the positions of its draws are kept, if somewhere
+        keeps_numbers: bool = False,  # whether numbers of the model stay numbers in results
+        draws: Draws | None = None,  # where the positions of its draws are kept, if they are
     ) -> None:
         self.function = f
         storage, cast = engine.plan.storage, engine.plan.cast
@@ -133,7 +133,7 @@ class BoundFunction(Uncopied):
             passed=tree.static_numbers(storage.structure) if keeps_numbers else frozenset(),
         )
         self._quick_calls = QuickBoundCalls(engine.guard, engine.shown, self._own, self._programs)
-        self._quick: Call = never  # the way of calls, while nothing else is under way
+        self._quick: Call = never  # how calls are made while nothing else is under way
         self._sums: list[Line | None] = []  # over rows, where it evaluates
         self.open_shapes: list[Shape] | None = None  # of the last result, where sizes were open
 

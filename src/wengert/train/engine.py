@@ -102,7 +102,7 @@ class Engine:
             if group.optimizer is not None:
                 group.optimizer.count_by(made)
         self.progress = Progress()
-        self.told_of_plateau = False  # whether it was said that a schedule is shown no metric
+        self.told_of_plateau = False  # whether it has warned of a schedule that is shown no metric
         self.shown: ShownTrees = ShownTrees() if first is None else first.shown
         self.given: GivenTrees = GivenTrees(plan.loss) if first is None else first.given
         self.given.add(plan.storage.given_arrays, plan.storage.given_objects)

@@ -79,7 +79,7 @@ def accuracy(
 def balanced_accuracy(
     target: Any, prediction: Any, weight: Any = None, *, threshold: float | None = None
 ) -> float:
-    """The mean over the classes of the target of the share of each that is found.
+    """The mean, over the classes of the target, of the share of their rows whose class is right.
 
     >>> wg.train.metrics.balanced_accuracy(np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0]))
     0.5

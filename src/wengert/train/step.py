@@ -153,7 +153,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         groups, self._engine = engine.plan.groups, engine
         self._originals = Originals(_copied(optimizer, groups), self._engine.guard.note_change)
         self._quick_steps = QuickSteps(self._engine)
-        self._quick: Call = never  # the way of calls, while nothing else is under way
+        self._quick: Call = never  # how calls are made while nothing else is under way
         self._numbers = itertools.count()  # of bound functions that draw random numbers
         self._bounds = RememberedFunctions(partial(_bound, self._engine, 0))
         self._evaluated = RememberedFunctions(partial(_bound, self._engine, EVALUATING))
@@ -201,7 +201,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         if recording_threads and guard.changing is IDLE:
             refuse_calling("TrainStep", "Call it outside, and pass what is needed as an argument.")
         with guard.lock:
-            # What `guard.change` looks after, where nothing of it is there.
+            # The same as `guard.change`, where it has nothing to wait for and nothing to look at.
             if guard.changing is IDLE and not (
                 guard.waiting
                 or guard.reading
@@ -236,7 +236,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         if not self._engine.twins.is_over:
             self._engine.twins.look("TrainStep")
         if not (zero_gradients.is_over and self._engine.twins.is_over):
-            quick = never  # nobody could look at the quick way of calls
+            quick = never  # quick calls are not looked at
         if quick is not self._quick:
             self._quick = quick
         loss = results[REPORT].item(LOSS)
@@ -282,7 +282,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         return Epochs(run.by, run.epochs, self._hearing_of_originals(each))
 
     def _hearing_of_originals(self, epochs: Iterator[Epoch]) -> Iterator[Epoch]:
-        """The epochs; what the body of the loop sets of the optimizer that was copied is told."""
+        """The epochs. Warns where the body of the loop changes the optimizer that was copied."""
         for epoch in epochs:
             yield epoch
             self._originals.warn()

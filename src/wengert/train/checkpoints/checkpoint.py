@@ -74,7 +74,7 @@ class Checkpoint:
         }
 
     def _unfinished(self) -> dict[str, Any]:
-        """What is under way: an accumulation that some calls have been made of, and an epoch."""
+        """What is unfinished: an accumulation of which some calls have been made, and an epoch."""
         engine = self._engine
         unfinished: dict[str, Any] = {}
         begun = engine.progress.begun
@@ -241,8 +241,9 @@ def _count(name: str, value: Any, most: int = MOST) -> int:
 
 
 def _draws(given: Any) -> dict[int, int]:
-    """How often bound functions were called, by their numbers. Where nothing is said of one it goes
-    on as it was: a step may load the state of another, which samples from nothing.
+    """How often bound functions were called, by their numbers. A function that is not
+    mentioned goes on as it was: a step may load the state of another one, whose functions draw
+    nothing.
     """
     names = given if isinstance(given, Mapping) else ()
     numbers = [name for name in names if str(name).isdecimal()]

@@ -144,7 +144,7 @@ class Encoder:
 
 
 def _require_no_step(value: Any, path: str) -> None:
-    """Refuse what stands on a step, which can be called: of it the file would have the name."""
+    """Refuse a step and what belongs to it: the file would hold only its name, as of a function."""
     if isinstance(value, Uncopied):
         raise CheckpointError(
             f"save: {path or 'the tree'} is a {type(value).__name__}; of what can be called only "

@@ -91,7 +91,7 @@ class Ensemble(Explained, Uncopied):
 
     _repairs = OF_ENSEMBLES
     _nature = "an Ensemble is called with a batch, and has members, run, bind and evaluate"
-    _may_be_alike = False  # whether nobody has looked yet if all members take the same steps
+    _may_be_alike = False  # whether it is still to be checked if all members take the same steps
     _otherwise = "Make a new one and load_state_dict(ensemble.state_dict()) into it."
 
     def __init__(
@@ -396,7 +396,7 @@ class Ensemble(Explained, Uncopied):
         function = self._function(bound, parameters)
         return first.guard.read(lambda: weighted_mean(function, data, by, in_front=1))
 
-    # Who goes on.
+    # Which members go on.
 
     def best(
         self,

@@ -87,8 +87,8 @@ def require_unshared(ranks: Any) -> None:
 
 
 def in_words(member: int, error: Exception) -> Exception:
-    """The error that a member could not be made for, with its number; that of the first concerns
-    all of them.
+    """The error because of which a member could not be made, with its number. That of the first
+    member concerns all of them, and has none.
     """
     text = str(error).removeprefix(f"{BY}: ").removeprefix("TrainStep: ")
     which = f"member {member}: " if member else ""
@@ -104,7 +104,7 @@ def _alike(error: Exception, text: str) -> Exception:
 
 
 def _count(models: Any, optimizer: Any, members: Any, seeds: Any, limits: Mapping[str, Any]) -> int:
-    """How many members there are, which everything that has an entry for each of them says."""
+    """How many members there are: all that has an entry for each of them must agree."""
     said = _counts_said(models, optimizer, members, seeds, limits)
     if not said:
         raise ValueError(
@@ -128,7 +128,7 @@ def _count(models: Any, optimizer: Any, members: Any, seeds: Any, limits: Mappin
 def _counts_said(
     models: Any, optimizer: Any, members: Any, seeds: Any, limits: Mapping[str, Any]
 ) -> dict[str, int]:
-    """What says how many members there are, by name, and how many it says."""
+    """The arguments that say how many members there are, by name, each with its number."""
     said: dict[str, int] = {}
     if members is not None:
         number = whole(members)

@@ -152,7 +152,7 @@ class MemberCalls:
         aux: Sequence[Array],
         failures: Failures,
     ) -> bool:
-        """What becomes of a step that was not finite, or failed: whether it was skipped."""
+        """Deal with a step that was not finite, or failed; whether it was skipped."""
         engine = self._engines[member]
         if status == NONFINITE and engine.nonfinite == SKIP and engine.plan.accumulate == 1:
             engine.counts[CALLS] += 1
@@ -165,7 +165,7 @@ class MemberCalls:
             into[member] = x
         return bool(engine.noted[3])
 
-    # By Python, where something of that cannot be done.
+    # By Python, where machine code cannot do it.
 
     def _by_python(self, arguments: Sequence[Any], failures: Failures) -> Taken:
         count = len(self._engines)

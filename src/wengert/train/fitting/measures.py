@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 Given = str | Callable[..., Any]
 LOSS, VALIDATION_LOSS = "loss", "validation_loss"  # columns that every fit can have
 TAKEN = ("epoch", LOSS, VALIDATION_LOSS, "learning_rate", "seconds")  # no names of metrics
-NEAR = 1e-3  # how far two numbers of a metric are apart, at most, that rounding makes
+NEAR = 1e-3  # how far apart rounding may put two values of a metric
 ROWS_AT_ONCE = 4096  # of a prediction, at least
 
 
@@ -55,7 +55,7 @@ class Measures:
             self._prepare(asked)
 
     def _prepare(self, asked: Asked) -> None:
-        """Find out which of the data are predicted from, and which they are held against."""
+        """Find out from which of the data to predict, and with which to compare predictions."""
         engine, names = engine_of(self._step), self._step._engine.names(len(self.data))
         by_name = dict(zip(names, self.data, strict=True))
         predict = _prediction(engine.plan.storage.tree(engine.plan.storage.leaves), asked, names)
@@ -109,7 +109,7 @@ class Measures:
         for name, metric in self._metrics.items():
             try:
                 alike = float(metric(target.reshape(row), prediction.reshape(row), **named))
-            except Exception:  # it takes the shapes that it was given
+            except Exception:  # it accepts only the shapes that it was given
                 continue
             if not np.isclose(numbers[name], alike, NEAR, NEAR, equal_nan=True):
                 warn_user(
@@ -262,7 +262,7 @@ def _called_with(name: str) -> Callable[..., Any]:
 def _target(
     asked: Asked, names: Sequence[str], used: Sequence[str], data: Mapping[str, Any]
 ) -> Any:
-    """What predictions are held against: the one argument that is not predicted from."""
+    """What predictions are compared with: the one argument that they are not made from."""
     if asked.target is not None:
         return _named(data, "target", asked.target)
     left = [name for name in names if name not in used and name != asked.weight]

@@ -81,7 +81,7 @@ class SavedFit:
         """Refuse to go on with other data or in another way: the bits would be others."""
         for name, value in now.items():
             before = saved.get(name)
-            if before != value and name in _ROWS:  # checksums, which say nothing to anybody
+            if before != value and name in _ROWS:  # checksums, which tell the user nothing
                 raise CheckpointError(
                     f"{BY}: the checkpoint in {str(self.folder)!r} is of a fit on other data; the "
                     f"rows that {_ROWS[name]}, or their order, differ from those of then. Pass "

@@ -80,8 +80,8 @@ def program_digest(graph: Graph) -> str:
 
 
 def require_same(by: str, told: Sequence[Facts | None], may_miss: bool = False) -> None:
-    """Refuse ranks that differ in something; those that tell nothing have no part in it. With
-    `may_miss` that goes for each fact.
+    """Refuse ranks that differ in something; those that give no facts are left out. With
+    `may_miss` that goes for each single fact.
     """
     names = dict.fromkeys(name for facts in told if facts is not None for name in facts)
     for name in names:

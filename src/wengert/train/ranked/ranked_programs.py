@@ -37,7 +37,7 @@ class PartResults(NamedTuple):
     loss: Any
     carried: Sequence[Any]
     aux: Any
-    program: Executable | None  # where it was found just now
+    program: Executable | None  # None where the program of the call before was used
 
     @property
     def leaves(self) -> list[Array]:
@@ -145,7 +145,7 @@ class RankedPrograms:
         self._parts.look()
 
     def commit(self, row: Any, gathered: Gathered, updating: bool) -> StepResults:
-        """Update the live arrays by what all ranks have found, if it is finite."""
+        """Update the live arrays by what all ranks have computed, if it is finite."""
         engine = self._engine
         own = CommitArguments(engine.live, (), engine.fixed, row, gathered)
         programs = self._commits[updating]

@@ -50,7 +50,7 @@ class StepLoop:
     rest_sizes: dict[tuple[bool, int], Array | None] = field(default_factory=dict)
 
     def is_current(self) -> bool:
-        """Whether the loss would find outside what it found when it was recorded."""
+        """Whether all that the loss reads from outside is as it was when it was recorded."""
         return all(program.bound.executable.watch.holds() for program in self.call_loop.programs)
 
 
@@ -74,7 +74,7 @@ class NativeSteps:
             self._batches = Batches(rows, data.size, count, rest, sorting)
         self._shares = not any(data.whole)  # whole arrays are other ones in another run
         self._own: dict[Any, StepLoop | None] = {}  # loops that are not shared with other runs
-        self._programs: Any = None  # those of the engine that the following is about
+        self._programs: Any = None  # those of the engine that the next two belong to
         self._called: set[tuple[bool, bool]] = set()  # which Python has called, for which batches
         self._ready: StepLoop | None = None  # the loop, if it knows the batches of this run
 
@@ -190,7 +190,7 @@ class NativeSteps:
 
     def _learn_rest(self, loop: StepLoop) -> bool:
         """Find out whether programs that Python has called for a smaller batch can be called for it
-        in the loop; whether something was found out.
+        in the loop; whether something new was learned.
         """
         known = len(loop.rest_sizes)
         for updating, program in zip(loop.updating, loop.call_loop.programs, strict=True):

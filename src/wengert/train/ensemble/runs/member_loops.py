@@ -79,7 +79,7 @@ class MemberLoops:
     held: tuple[Any, ...]  # what machine code reads
 
     def is_current(self) -> bool:
-        """Whether the loss would find outside what it found when it was recorded."""
+        """Whether all that the loss reads from outside is as it was when it was recorded."""
         return all(program.bound.executable.watch.holds() for program in self.programs)
 
     def set(self, members: Array, **words: Any) -> None:

@@ -72,7 +72,7 @@ class MemberRun:
         return stretch
 
     def begun(self, member: int) -> tuple[int, int, int | None, int]:
-        """What an epoch of a member is known by."""
+        """What identifies an epoch of a member."""
         first, options = self.data.first, self.options
         seed = None if options.shuffle is None else options.shuffle[member]
         checksum = self._checksum
