@@ -80,7 +80,7 @@ def loss(model: Any, x: Any, y: Any) -> Any:
 
 
 def measure(ranks: MpiRanks) -> dict[str, Any]:
-    """What one rank finds."""
+    """What one rank measures."""
     figures: dict[str, Any] = {"ranks": ranks.size, "exchange": {}, "allreduce": {}, "steps": {}}
     whole, comm = (0, MICRO_BATCHES), ranks._comm
     for size in SIZES:
