@@ -41,8 +41,8 @@ def measure(
         alone = contest.measure(effort)
         yield record.entry(group, case, alone)
         for beside in disturbances:
-            found = contest.measure_beside(effort, beside, alone.seconds)
-            yield record.entry(group, case, found, beside, alone.seconds)
+            disturbed = contest.measure_beside(effort, beside, alone.seconds)
+            yield record.entry(group, case, disturbed, beside, alone.seconds)
 
 
 def run(cases: Sequence[Case], asked: argparse.Namespace) -> list[Entry]:
@@ -56,23 +56,23 @@ def run(cases: Sequence[Case], asked: argparse.Namespace) -> list[Entry]:
         versions=versions(),
         quick=asked.quick,
     )
-    found: list[Entry] = []
+    entries: list[Entry] = []
     with Systems(asked.together) as systems:
         for number, case in enumerate(cases, 1):
             group, _ = all_cases()[case.name]
             wanted = case.disturbed or (asked.everywhere and not case.reports)
             disturbances = DISTURBANCES[asked.beside] if wanted else ()
             for each in measure(case, group, systems, effort, disturbances):
-                found.append(stamp(each))
+                entries.append(stamp(each))
                 print(f"{number}/{len(cases)}  " + "  ".join(cells(each)), flush=True)
             if not asked.together:
-                keep(found)
-    return found
+                keep(entries)
+    return entries
 
 
-def keep(found: Sequence[Entry]) -> list[Entry]:
+def keep(new: Sequence[Entry]) -> list[Entry]:
     """Add to what was measured before."""
-    entries = record.merged(record.read(page.MEASURED), found, all_cases())
+    entries = record.merged(record.read(page.MEASURED), new, all_cases())
     record.write(page.MEASURED, entries)
     page.DRAWN.write_text(picture(entries), encoding="utf-8")
     return entries
@@ -82,11 +82,11 @@ def draw_roofline() -> None:
     os.environ.update(variables(1))
     from benchmarks.roofline import profiles, roofline
 
-    found = profiles()
-    for title, profile in found.items():
+    by_title = profiles()
+    for title, profile in by_title.items():
         print(f"{title}\n{profile}\n")
     page.ROOFLINE.parent.mkdir(exist_ok=True)
-    page.ROOFLINE.write_text(roofline(found), encoding="utf-8")
+    page.ROOFLINE.write_text(roofline(by_title), encoding="utf-8")
     print("build/roofline.svg")
 
 
@@ -129,10 +129,10 @@ def main(words: Sequence[str] | None = None) -> None:
     if load() > IDLE:
         print(f"Others use this machine (load average {load():.1f}): figures will be rough.")
     try:
-        found = run(cases, asked)
+        entries = run(cases, asked)
     except KeyboardInterrupt:
         sys.exit("benchmarks: stopped; build/benchmarks.json has what was measured until now.")
-    print(f"\n{text_table(found)}\n\n{summary(found)}")
+    print(f"\n{text_table(entries)}\n\n{summary(entries)}")
     if not asked.together:
         print("build/benchmarks.json and build/benchmarks.svg have all that was measured here.")
 

@@ -30,16 +30,16 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def digest(network: Network, steps: int, threads: int) -> str:
     step, (_, x, y) = our_step(network, threads=threads), data(network)
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for i in range(steps):
         loss = step(np.roll(x, i, axis=1), y)  # no two batches alike
         last = step.last
         assert last is not None
-        found.update(np.array([loss, last.grad_norm]).tobytes())
+        sha.update(np.array([loss, last.grad_norm]).tobytes())
     for gradient in wg.tree.leaves(step.gradients):
-        found.update(np.ascontiguousarray(gradient).tobytes())
-    found.update(step.fingerprint().encode())
-    return found.hexdigest()
+        sha.update(np.ascontiguousarray(gradient).tobytes())
+    sha.update(step.fingerprint().encode())
+    return sha.hexdigest()
 
 
 def digests(network: str, steps: str, threads: Sequence[str]) -> dict[str, str]:
@@ -49,10 +49,10 @@ def digests(network: str, steps: str, threads: Sequence[str]) -> dict[str, str]:
 def digests_of_process(network: str, steps: int, environment: dict[str, str]) -> dict[str, str]:
     """The same for each number of threads, from a new process."""
     command = [sys.executable, "-m", "benchmarks.bits", network, str(steps), *map(str, THREADS)]
-    found = subprocess.run(
+    process = subprocess.run(
         command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, check=True
     )
-    answer: dict[str, str] = json.loads(found.stdout.splitlines()[-1])
+    answer: dict[str, str] = json.loads(process.stdout.splitlines()[-1])
     return answer
 
 
@@ -62,12 +62,12 @@ def rows(network: str, steps: int = STEPS) -> list[list[str]]:
         off = {"WENGERT_CACHE": "0"}
         on = {"WENGERT_CACHE": "1", "WENGERT_CACHE_DIR": f"{folder}/cache"}
         ways = {"no cache": off, "no cache, again": off, "empty cache": on, "warm cache": on}
-        found = {way: digests_of_process(network, steps, it) for way, it in ways.items()}
-    all_digests = {each for answer in found.values() for each in answer.values()}
+        answers = {way: digests_of_process(network, steps, it) for way, it in ways.items()}
+    all_digests = {each for answer in answers.values() for each in answer.values()}
     same = "the same everywhere: " + ("yes" if len(all_digests) == 1 else "NO")
     return [
         [f"{network}, {way}", *(answer[str(count)][:12] for count in THREADS), same]
-        for way, answer in found.items()
+        for way, answer in answers.items()
     ]
 
 

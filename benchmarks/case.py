@@ -66,7 +66,8 @@ class Times:
     library ("JAX"), or one contestant.
 
     >>> goal = Times(2, "JAX")
-    >>> goal.text, goal.found({"wengert": 1.0, "JAX jit": 3.0, "NumPy": 2.0}, ["JAX jit", "NumPy"])
+    >>> seconds = {"wengert": 1.0, "JAX jit": 3.0, "NumPy": 2.0}
+    >>> goal.text, goal.measured(seconds, ["JAX jit", "NumPy"])
     ('≥ 2 × JAX', 3.0)
     """
 
@@ -77,14 +78,14 @@ class Times:
     def text(self) -> str:
         return f"≥ {self.limit:g} × {self.whose}"
 
-    def found(self, seconds: Seconds, peers: Iterable[str]) -> float | None:
+    def measured(self, seconds: Seconds, peers: Iterable[str]) -> float | None:
         """The ratio; None where the others were not measured."""
         labels = peers if self.whose == BEST else _named(self.whose, seconds)
         theirs = [seconds[label] for label in labels if label in seconds]
         return min(theirs) / seconds[OURS] if theirs else None
 
-    def reached(self, found: float) -> bool:
-        return found >= self.limit
+    def reached(self, measured: float) -> bool:
+        return measured >= self.limit
 
 
 @dataclass(frozen=True)
@@ -101,11 +102,11 @@ class Within:
     def text(self) -> str:
         return f"≤ {duration(self.limit)}"
 
-    def found(self, seconds: Seconds, peers: Iterable[str]) -> float | None:
+    def measured(self, seconds: Seconds, peers: Iterable[str]) -> float | None:
         return seconds[OURS]
 
-    def reached(self, found: float) -> bool:
-        return found <= self.limit
+    def reached(self, measured: float) -> bool:
+        return measured <= self.limit
 
 
 Goal = Times | Within

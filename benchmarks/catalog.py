@@ -31,19 +31,19 @@ GROUPS = (
 
 @cache
 def cases_of(group: str) -> tuple[Case, ...]:
-    found: tuple[Case, ...] = importlib.import_module(f"benchmarks.cases.{group}").CASES
-    return found
+    cases: tuple[Case, ...] = importlib.import_module(f"benchmarks.cases.{group}").CASES
+    return cases
 
 
 @cache
 def all_cases() -> dict[str, tuple[str, Case]]:
     """By name: the group, and the case."""
-    found: dict[str, tuple[str, Case]] = {}
+    by_name: dict[str, tuple[str, Case]] = {}
     for group in GROUPS:
         for case in cases_of(group):
-            assert case.name not in found, f"two cases are called {case.name!r}"
-            found[case.name] = group, case
-    return found
+            assert case.name not in by_name, f"two cases are called {case.name!r}"
+            by_name[case.name] = group, case
+    return by_name
 
 
 def case_named(name: str) -> Case:
@@ -54,7 +54,7 @@ def chosen(words: Sequence[str]) -> list[Case]:
     """The cases of the groups named, the cases named, and those whose names begin with a word that
     names neither; all where there is no word. ValueError for a word that begins no name.
     """
-    found: dict[str, Case] = {}
+    by_name: dict[str, Case] = {}
     for word in words or GROUPS:
         if word in GROUPS:
             named = list(cases_of(word))
@@ -67,5 +67,5 @@ def chosen(words: Sequence[str]) -> list[Case]:
                 f"no case begins with {word!r}; the groups are {', '.join(GROUPS)}, and "
                 f"--list prints every case."
             )
-        found |= {case.name: case for case in named}
-    return list(found.values())
+        by_name |= {case.name: case for case in named}
+    return list(by_name.values())

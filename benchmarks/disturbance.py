@@ -62,8 +62,8 @@ def work_done(window: float, threads: int, disturb: Callable[[], object] | None 
     """How much of a job that divides itself freely among threads gets done in so many seconds: the
     mean of some windows, each after a disturbance. Only a ratio of two such numbers means anything.
     """
-    found = [_pieces(window, threads, disturb) for _ in range(max(4, int(0.3 / window)))]
-    return sum(found) / len(found)
+    pieces = [_pieces(window, threads, disturb) for _ in range(max(4, int(0.3 / window)))]
+    return sum(pieces) / len(pieces)
 
 
 def _pieces(window: float, threads: int, disturb: Callable[[], object] | None) -> int:

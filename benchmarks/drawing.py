@@ -30,9 +30,9 @@ class LogAxis:
         """Round numbers."""
         for power in range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1):
             for step in steps:
-                found = step * 10.0**power
-                if self.low * 0.999 <= found <= self.high * 1.001:
-                    yield found
+                tick = step * 10.0**power
+                if self.low * 0.999 <= tick <= self.high * 1.001:
+                    yield tick
 
 
 def text(x: float, y: float, what: str, anchor: str = "start", color: str = INK) -> str:

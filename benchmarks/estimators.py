@@ -43,7 +43,7 @@ def settings(quick: bool) -> list[Setting]:
     from sklearn import datasets
 
     rows = 2000 if quick else 20_000
-    found = []
+    chosen = []
     for name, data, kind, epochs in (
         ("digits", datasets.load_digits, "MLPClassifier", 200),
         ("breast cancer", datasets.load_breast_cancer, "MLPClassifier", 200),
@@ -52,7 +52,7 @@ def settings(quick: bool) -> list[Setting]:
         options = {"max_iter": 5 if quick else epochs}
         for more in ({}, {"early_stopping": True}):
             label = name + ", early stopping" * bool(more)
-            found.append(
+            chosen.append(
                 Setting(label, lambda data=data: data(return_X_y=True), kind, options | more)
             )
 
@@ -63,8 +63,10 @@ def settings(quick: bool) -> list[Setting]:
 
     for name, hidden in (("", (100,)), (", 256-256", (256, 256))):
         options = {"max_iter": 2 if quick else 20, "hidden_layer_sizes": hidden}
-        found.append(Setting(f"synthetic {rows:,} × 50{name}", synthetic, "MLPClassifier", options))
-    return found
+        chosen.append(
+            Setting(f"synthetic {rows:,} × 50{name}", synthetic, "MLPClassifier", options)
+        )
+    return chosen
 
 
 @dataclass(frozen=True)

@@ -65,37 +65,39 @@ def gradient(name: str, rows: int, columns: int) -> Run:
 def programs() -> dict[str, Callable[[], Run]]:
     import wengert as wg
 
-    found: dict[str, Callable[[], Run]] = {
+    by_title: dict[str, Callable[[], Run]] = {
         f"step {network}, Adam": partial(step, network) for network in ("tiny", "small", "mnist")
     }
     for name in ("softmax", "layer_norm"):
         for size in ((512, 256), (4096, 1024)):
             title = f"{name} {' × '.join(map(str, size))}, gradient"
-            found[title] = partial(gradient, name, *size)
+            by_title[title] = partial(gradient, name, *size)
     for axis, title in ((0, "axis 0"), (1, "axis 1"), (None, "all")):
         for size in ((512, 256), (4096, 1024)):
             total = partial(wg.sum, axis=axis)
-            found[f"sum of {' × '.join(map(str, size))}, {title}"] = partial(compiled, total, size)
+            by_title[f"sum of {' × '.join(map(str, size))}, {title}"] = partial(
+                compiled, total, size
+            )
     for n in (64, 512):
-        found[f"product of {n} × {n} matrices"] = partial(compiled, np.matmul, (n, n), (n, n))
+        by_title[f"product of {n} × {n} matrices"] = partial(compiled, np.matmul, (n, n), (n, n))
     for n in (256, 1024):
-        found[f"{n} × {n} matrix × vector"] = partial(compiled, np.matmul, (n, n), (n,))
+        by_title[f"{n} × {n} matrix × vector"] = partial(compiled, np.matmul, (n, n), (n,))
     for n in (1 << 16, 1 << 20):
-        found[f"dot of {n:,}"] = partial(compiled, np.matmul, (n,), (n,))
-    return found
+        by_title[f"dot of {n:,}"] = partial(compiled, np.matmul, (n,), (n,))
+    return by_title
 
 
 def best(runs: Sequence[Run], seconds: float = SECONDS) -> list[float]:
     """Seconds of a call of each, taking turns."""
     for run in runs:
         run()
-    found = [_burst(run, 3) for run in runs]
-    counts = [max(1, int(BURST / each)) for each in found]
+    seconds_of = [_burst(run, 3) for run in runs]
+    counts = [max(1, int(BURST / each)) for each in seconds_of]
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         for n, (run, count) in enumerate(zip(runs, counts, strict=True)):
-            found[n] = min(found[n], _burst(run, count))
-    return found
+            seconds_of[n] = min(seconds_of[n], _burst(run, count))
+    return seconds_of
 
 
 def _burst(run: Run, count: int) -> float:

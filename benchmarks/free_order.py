@@ -75,8 +75,8 @@ def folding(
         return [x for n in range(RESULTS) for x in elements(code.add(i, n * step))]
 
     first = [*sums, *[self.identity(i) for i in folds] * (RESULTS - 1)]
-    found = _folding(self, begin, end, step * RESULTS, every, first, all_elements)
-    parts = [found[n : n + len(folds)] for n in range(0, len(found), len(folds))]
+    folded = _folding(self, begin, end, step * RESULTS, every, first, all_elements)
+    parts = [folded[n : n + len(folds)] for n in range(0, len(folded), len(folds))]
     return reduce(lambda x, y: self.taken_in(folds, x, y), parts)
 
 
@@ -117,15 +117,15 @@ def _dots(code: Code, e: Arithmetic, a: str, places: list[str]) -> list[str]:
     def step(
         k: Index, sums: list[str], mask: Vector | None = None, count: int = count
     ) -> list[str]:
-        found = list(sums)
+        new_sums = list(sums)
         for n in range(count):
             at = code.add(k, n * code.lanes)
             x = code.load(code.address(a, at, dtype), dtype, mask)
             for r, place in enumerate(places):
                 y = code.load(code.address(place, at, dtype), dtype, mask)
                 i = r * (len(sums) // len(places)) + n
-                found[i] = e.fma(x, y, Vector((sums[i],), dtype)).parts[0]
-        return found
+                new_sums[i] = e.fma(x, y, Vector((sums[i],), dtype)).parts[0]
+        return new_sums
 
     whole = code.sub("%inner", code.mod("%inner", size))
     first = [(kind, zero)] * (len(places) * count)

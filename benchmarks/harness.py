@@ -180,14 +180,14 @@ class Contest:
         if tolerance is None or self._case.reports:
             return
         agreeing = [label for label in self._labels if self._case.contestants[label].agrees]
-        found = {label: self._ask(label, "numbers", label) for label in agreeing}
+        numbers = {label: self._ask(label, "numbers", label) for label in agreeing}
         for label in agreeing:
-            require_close(f"{self._case.name}: {label}", found[label], found[OURS], tolerance)
+            require_close(f"{self._case.name}: {label}", numbers[label], numbers[OURS], tolerance)
 
     def measure(self, effort: Effort) -> Measured:
         """Alone: the best of all calls."""
         blocks = self._blocks(effort, ALONE)
-        best = {label: min(each.best for each in found) for label, found in blocks.items()}
+        best = {label: min(each.best for each in of_label) for label, of_label in blocks.items()}
         return Measured(best, self.missing)
 
     def measure_beside(self, effort: Effort, beside: str, alone: Mapping[str, float]) -> Measured:
@@ -201,24 +201,27 @@ class Contest:
             left = self._ask(OURS, "work_done", window, threads, beside) / undisturbed
             blocks = self._blocks(effort, beside)
         means = {
-            label: statistics.median(each.mean for each in found) for label, found in blocks.items()
+            label: statistics.median(each.mean for each in of_label)
+            for label, of_label in blocks.items()
         }
         return Measured(means, self.missing, min(left, 1.0))
 
     def _blocks(self, effort: Effort, beside: str) -> dict[str, list[Block]]:
-        found: dict[str, list[Block]] = {label: [] for label in self._labels}
+        blocks: dict[str, list[Block]] = {label: [] for label in self._labels}
         for turn in range(effort.rounds):
             first = turn % len(self._labels)
             for label in (*self._labels[first:], *self._labels[:first]):
                 time.sleep(effort.pause)
                 seconds = effort.block * self._case.weight
-                found[label].append(self._ask(label, "block", label, seconds, beside))
-        return found
+                blocks[label].append(self._ask(label, "block", label, seconds, beside))
+        return blocks
 
 
-def require_close(whose: str, found: list[Any], expected: list[Any], tolerance: float) -> None:
+def require_close(whose: str, computed: list[Any], expected: list[Any], tolerance: float) -> None:
     """Arrays are as many, and close: within a part of the largest number of each."""
-    assert len(found) == len(expected), f"{whose} returns {len(found)} arrays, not {len(expected)}"
-    for x, y in zip(found, expected, strict=True):
+    assert len(computed) == len(expected), (
+        f"{whose} returns {len(computed)} arrays, not {len(expected)}"
+    )
+    for x, y in zip(computed, expected, strict=True):
         scale = tolerance * max(float(np.max(np.abs(y), initial=0)), 1e-30)
         np.testing.assert_allclose(x, y, rtol=0, atol=scale, err_msg=whose)

@@ -37,15 +37,15 @@ ALLOCATORS = ("malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", 
 CALLS = 1000
 
 
-def at_most(limit: float, whose: str, found: float | None) -> str:
+def at_most(limit: float, whose: str, ratio: float | None) -> str:
     """A verdict in words.
 
     >>> at_most(0.8, "JAX", 0.7)
     '≤ 0.8 × JAX: yes'
     """
-    if found is None:
+    if ratio is None:
         return f"≤ {limit:g} × {whose}: not measured"
-    return f"≤ {limit:g} × {whose}: {'yes' if found <= limit else 'NO'}"
+    return f"≤ {limit:g} × {whose}: {'yes' if ratio <= limit else 'NO'}"
 
 
 # Arenas
@@ -55,10 +55,10 @@ def map_of(executable: Executable) -> ArenaMap:
     return arena_map(executable.program, executable.layout, executable.sizes)
 
 
-def lent(found: ArenaMap) -> int:
+def lent(arena: ArenaMap) -> int:
     """Bytes of outputs in which other arrays lie before those are written."""
     ends: dict[str, int] = {}
-    for guest in found.guests:
+    for guest in arena.guests:
         ends[guest.host] = max(ends.get(guest.host, 0), guest.offset + guest.size)
     return sum(ends.values())
 
@@ -157,13 +157,13 @@ def allocated(call: Callable[[], Any]) -> int:
     gc.disable()
     tracemalloc.start()
     try:
-        found = []
+        bytes_used = []
         for _ in range(5):
             tracemalloc.reset_peak()
             before = tracemalloc.get_traced_memory()[0]
             call()
-            found.append(tracemalloc.get_traced_memory()[1] - before)
-        return min(found)
+            bytes_used.append(tracemalloc.get_traced_memory()[1] - before)
+        return min(bytes_used)
     finally:
         tracemalloc.stop()
         gc.enable()

@@ -55,8 +55,8 @@ def loss_with(tanh: Callable[..., Any], cross_entropy: Callable[..., Any]) -> Ca
 
 def jax_loss(jax: Any) -> Callable[..., Any]:
     def cross_entropy(logits: Any, y: Any) -> Any:
-        found = jax.nn.log_softmax(logits)
-        return -jax.numpy.mean(jax.numpy.take_along_axis(found, y[:, None], axis=1))
+        log_p = jax.nn.log_softmax(logits)
+        return -jax.numpy.mean(jax.numpy.take_along_axis(log_p, y[:, None], axis=1))
 
     return loss_with(jax.numpy.tanh, cross_entropy)
 

@@ -72,7 +72,7 @@ The lines are what this machine's memory and arithmetic can do.
 
 def notes(entries: Sequence[Entry]) -> list[str]:
     """When and where, and what was measured roughly."""
-    found = []
+    sentences = []
     for machine in dict.fromkeys(each.machine for each in entries):
         here = [each for each in entries if each.machine == machine]
         days = sorted({each.when[:10] for each in here})
@@ -80,31 +80,31 @@ def notes(entries: Sequence[Entry]) -> list[str]:
             f"{name} {version}" for name, version in sorted(here[-1].versions.items())
         )
         when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-        found.append(f"Measured on {machine}, {when}; {versions}.")
+        sentences.append(f"Measured on {machine}, {when}; {versions}.")
     quick = sum(each.quick for each in entries)
     if quick:
-        found.append(f"Roughly: {quick} of {len(entries)} figures are of a quick run.")
+        sentences.append(f"Roughly: {quick} of {len(entries)} figures are of a quick run.")
     busy = [each.load for each in entries if each.load is not None and each.load > IDLE]
     if busy:
-        found.append(
+        sentences.append(
             f"Other programs used the machine while {len(busy)} of {len(entries)} figures were "
             f"measured (load average up to {max(busy):.0f}); those say little."
         )
     unknown = sum(each.load is None for each in entries)
     if unknown:
-        found.append(
+        sentences.append(
             f"Whether others used the machine was not recorded for {unknown} of {len(entries)} "
             f"figures; measure them again before you rely on them."
         )
-    return found
+    return sentences
 
 
 def figures(entries: Sequence[Entry], with_roofline: bool) -> str:
     """The part of docs/benchmarks.md between the marks."""
     parts = [*notes(entries), summary(entries)]
     parts.append("![The best peer's time divided by Wengert's](benchmarks.svg)")
-    for group, found in groupby(entries, key=lambda each: each.group):
-        parts += [f"## {TITLES.get(group, group)}", markdown_table(list(found))]
+    for group, in_group in groupby(entries, key=lambda each: each.group):
+        parts += [f"## {TITLES.get(group, group)}", markdown_table(list(in_group))]
     parts += ["## What each case does", meanings(entries)]
     return "\n\n".join([*parts, *([KERNELS] if with_roofline else [])])
 

@@ -62,8 +62,8 @@ def jitted_into(function: Callable[..., Any], *arrays: Any) -> Run:
 def jax_cross_entropy(logits: Any, classes: Any) -> Any:
     """The mean over all rows, which JAX has no function for."""
     jax = jax_library()
-    found = jax.nn.log_softmax(logits)
-    return -jax.numpy.mean(jax.numpy.take_along_axis(found, classes[..., None], axis=-1))
+    log_p = jax.nn.log_softmax(logits)
+    return -jax.numpy.mean(jax.numpy.take_along_axis(log_p, classes[..., None], axis=-1))
 
 
 def jax_layer_norm(x: Any, scale: Any, shift: Any, eps: float = 1e-5) -> Any:

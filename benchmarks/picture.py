@@ -18,7 +18,9 @@ def picture(entries: Sequence[Entry]) -> str:
     where we are faster. Green: all goals of the case are reached, or it has none and we are faster.
     """
     shown = [each for each in entries if each.ratio is not None]
-    groups = {name: list(found) for name, found in groupby(shown, key=lambda each: each.group)}
+    groups = {
+        name: list(in_group) for name, in_group in groupby(shown, key=lambda each: each.group)
+    }
     height = TOP + ROW * (len(shown) + 1.6 * len(groups)) + 20
     ratios = [each.ratio for each in shown if each.ratio is not None]
     axis = LogAxis(min(0.25, *ratios, 1), max(10, *ratios, 1), LEFT, WIDTH - LEFT - RIGHT)
@@ -45,11 +47,11 @@ def _grid(axis: LogAxis, height: float) -> Iterator[str]:
 
 def _bars(groups: dict[str, list[Entry]], axis: LogAxis) -> Iterator[str]:
     y = float(TOP)
-    for name, found in groups.items():
+    for name, entries in groups.items():
         y += 0.6 * ROW
         yield text(10, y + ROW - 4, name)
         y += ROW
-        for each in found:
+        for each in entries:
             assert each.ratio is not None
             start, end = sorted((axis.place(1), axis.place(each.ratio)))
             good = each.reached and (bool(each.verdicts) or each.ratio >= 1)

@@ -55,13 +55,13 @@ class Link:
 
 def best(work: Callable[[], object], tries: int, together: Callable[[], object]) -> float:
     """The least of some times, in seconds."""
-    found = []
+    times = []
     for _ in range(tries):
         together()
         begin = time.perf_counter()
         work()
-        found.append(time.perf_counter() - begin)
-    return min(found)
+        times.append(time.perf_counter() - begin)
+    return min(times)
 
 
 def network(sizes: tuple[int, ...]) -> list[dict[str, Any]]:
@@ -80,17 +80,17 @@ def loss(model: Any, x: Any, y: Any) -> Any:
 
 
 def measure(ranks: MpiRanks) -> dict[str, Any]:
-    """What one rank finds."""
-    found: dict[str, Any] = {"ranks": ranks.size, "exchange": {}, "allreduce": {}, "steps": {}}
+    """What one rank measures."""
+    figures: dict[str, Any] = {"ranks": ranks.size, "exchange": {}, "allreduce": {}, "steps": {}}
     whole, comm = (0, MICRO_BATCHES), ranks._comm
     for size in SIZES:
         into = np.zeros(size // 4, np.float32)
         own = {span: [np.ones_like(into)] for span in spans_of(whole, ranks.rank, ranks.size)}
-        found["exchange"][size] = best(
+        figures["exchange"][size] = best(
             lambda own=own, into=into: ranks.add_up(whole, own, [into]), 30, comm.Barrier
         )
         given = np.ones_like(into)
-        found["allreduce"][size] = best(
+        figures["allreduce"][size] = best(
             lambda given=given, into=into: comm.Allreduce(given, into), 30, comm.Barrier
         )
     for name, (layers, rows) in CASES.items():
@@ -102,13 +102,13 @@ def measure(ranks: MpiRanks) -> dict[str, Any]:
         step(*part)
         seconds = best(lambda step=step, part=part: step(*part), 20, comm.Barrier)
         count = sum(each.size for each in wg.tree.leaves(step.model))
-        found["steps"][name] = {"seconds": seconds, "bytes": 4 * count}
-    return found
+        figures["steps"][name] = {"seconds": seconds, "bytes": 4 * count}
+    return figures
 
 
 def measured() -> list[dict[str, Any]]:
-    """What was found on each number of ranks: of several, the slowest counts."""
-    found = []
+    """What was measured on each number of ranks: of several, the slowest counts."""
+    slowest = []
     with tempfile.TemporaryDirectory() as folder:
         for count in COUNTS:
             command = [sys.executable, "-m", "wengert.cli", "launch", "-n", str(count)]
@@ -118,14 +118,14 @@ def measured() -> list[dict[str, Any]]:
                 json.loads((Path(folder) / f"{count}-{rank}.json").read_text())
                 for rank in range(count)
             ]
-            found.append(max(each, key=lambda one: one["steps"]["large"]["seconds"]))
-    return found
+            slowest.append(max(each, key=lambda one: one["steps"]["large"]["seconds"]))
+    return slowest
 
 
-def fitted(found: list[dict[str, Any]]) -> Link:
+def fitted(figures: list[dict[str, Any]]) -> Link:
     """The link that fits the exchanges best, each weighted by what it took."""
     rows, times = [], []
-    for each in found:
+    for each in figures:
         ranks = each["ranks"]
         for size, seconds in each["exchange"].items():
             if ranks > 1:
@@ -137,29 +137,29 @@ def fitted(found: list[dict[str, Any]]) -> Link:
     return Link(float(latency), float(1 / slowness))
 
 
-def report(found: list[dict[str, Any]]) -> str:
+def report(figures: list[dict[str, Any]]) -> str:
     """The tables of the page."""
-    link = fitted(found)
-    alone = found[0]["steps"]
+    link = fitted(figures)
+    alone = figures[0]["steps"]
     lines = [
         f"link between ranks here: {link.latency * 1e6:.0f} µs per message, "
         f"{link.bandwidth / 1e9:.2f} GB/s",
         "",
-        "| exchange of | " + " | ".join(f"{each['ranks']} ranks" for each in found[1:]) + " |",
-        "|---|" + "---|" * (len(found) - 1),
+        "| exchange of | " + " | ".join(f"{each['ranks']} ranks" for each in figures[1:]) + " |",
+        "|---|" + "---|" * (len(figures) - 1),
     ]
     for size in map(str, SIZES):
         cells = [
             f"{each['exchange'][size] * 1e3:.2f} ms "
             f"(Allreduce {each['allreduce'][size] * 1e3:.2f}, "
             f"model {link.exchange(each['ranks'], int(size)) * 1e3:.2f})"
-            for each in found[1:]
+            for each in figures[1:]
         ]
         lines.append(f"| {int(size) // 1024} KB | " + " | ".join(cells) + " |")
     lines += ["", "| step | 1 rank | " + " | ".join(f"{n} ranks" for n in COUNTS[1:]) + " |"]
     lines.append("|---|" + "---|" * len(COUNTS))
     for name in CASES:
-        cells = [f"{each['steps'][name]['seconds'] * 1e3:.1f} ms" for each in found]
+        cells = [f"{each['steps'][name]['seconds'] * 1e3:.1f} ms" for each in figures]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     lines += ["", "| step, predicted | network | " + " | ".join(map(str, PREDICTED)) + " |"]
     lines.append("|---|---|" + "---|" * len(PREDICTED))
@@ -185,10 +185,10 @@ def main() -> None:
         path = Path(given.measure) / f"{ranks.size}-{ranks.rank}.json"
         path.write_text(json.dumps(measure(ranks)))
         return
-    found = measured()
+    figures = measured()
     if given.out:
-        given.out.write_text(json.dumps(found, indent=1))
-    print(report(found))
+        given.out.write_text(json.dumps(figures, indent=1))
+    print(report(figures))
 
 
 if __name__ == "__main__":

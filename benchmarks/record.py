@@ -20,10 +20,10 @@ BESIDE = (Times(1.0), Times(0.9, LEFT))  # the goals of every case under a distu
 
 @dataclass(frozen=True)
 class Verdict:
-    """A goal, what was found (a ratio, or seconds), and whether that reaches it."""
+    """A goal, what was measured (a ratio, or seconds), and whether that reaches it."""
 
     goal: str
-    found: float | None
+    measured: float | None
     reached: bool | None
 
 
@@ -65,12 +65,12 @@ class Entry:
 
     def ratio_to(self, library: str) -> float | None:
         """To the best contestant of a library, whose labels begin with its name."""
-        found = [
+        seconds = [
             self.seconds[label]
             for label in self.peers
             if label in self.seconds and label.partition(" ")[0] == library
         ]
-        return min(found) / self.seconds[OURS] if found else None
+        return min(seconds) / self.seconds[OURS] if seconds else None
 
     @property
     def reached(self) -> bool:
@@ -85,7 +85,7 @@ def entry(
     alone: Mapping[str, float] | None = None,
 ) -> Entry:
     """What was measured. `alone` is what was measured without the disturbance."""
-    found = Entry(
+    unjudged = Entry(
         case.name,
         group,
         case.measures,
@@ -98,27 +98,27 @@ def entry(
         measured.left,
         None if alone is None else alone[OURS],
     )
-    return judged(found, group, case)
+    return judged(unjudged, group, case)
 
 
-def judged(found: Entry, group: str, case: Case) -> Entry:
+def judged(unjudged: Entry, group: str, case: Case) -> Entry:
     """An entry with the verdicts of the case's goals as they are now."""
-    seconds = dict(found.seconds)
-    if found.undisturbed is not None:
-        seconds[LEFT] = found.undisturbed / found.left
+    seconds = dict(unjudged.seconds)
+    if unjudged.undisturbed is not None:
+        seconds[LEFT] = unjudged.undisturbed / unjudged.left
     verdicts = []
-    for goal in case.goals if found.beside == ALONE else BESIDE:
-        ratio = goal.found(seconds, case.peers)
+    for goal in case.goals if unjudged.beside == ALONE else BESIDE:
+        ratio = goal.measured(seconds, case.peers)
         verdicts.append(Verdict(goal.text, ratio, None if ratio is None else goal.reached(ratio)))
-    return replace(found, group=group, measures=case.measures, verdicts=verdicts)
+    return replace(unjudged, group=group, measures=case.measures, verdicts=verdicts)
 
 
 def read(path: Path) -> dict[str, Entry]:
     """By key; nothing where there is no file."""
     if not path.exists():
         return {}
-    found = json.loads(path.read_text(encoding="utf-8"))["cases"]
-    return {each.key: each for each in map(_entry, found)}
+    cases = json.loads(path.read_text(encoding="utf-8"))["cases"]
+    return {each.key: each for each in map(_entry, cases)}
 
 
 def _entry(kept: dict[str, Any]) -> Entry:
@@ -131,9 +131,9 @@ def merged(
     """Old entries and new ones, which take their place, in the order of the cases and judged by
     their goals. Entries of cases that there are no longer are left out.
     """
-    found = {**old, **{each.key: each for each in new}}
+    by_key = {**old, **{each.key: each for each in new}}
     places = {name: i for i, name in enumerate(cases)}
-    kept = [judged(each, *cases[each.name]) for each in found.values() if each.name in cases]
+    kept = [judged(each, *cases[each.name]) for each in by_key.values() if each.name in cases]
     return sorted(kept, key=lambda each: (places[each.name], each.beside != ALONE, each.beside))
 
 

@@ -92,13 +92,13 @@ def torch_functions() -> Library:
 def weights(sizes: Sequence[int], seed: int) -> list[np.ndarray]:
     """Weights and biases in turns."""
     rng = np.random.default_rng(seed)
-    found: list[np.ndarray] = []
+    arrays: list[np.ndarray] = []
     for i, o in pairwise(sizes):
-        found += [
+        arrays += [
             (rng.standard_normal((i, o)) / i**0.5).astype(np.float32),
             np.zeros(o, np.float32),
         ]
-    return found
+    return arrays
 
 
 def network(library: Library, activation: str, parameters: Sequence[Any], x: Any) -> Any:
@@ -214,9 +214,9 @@ def first_noise(learning: Learning) -> list[np.ndarray]:
 def sac_loss(library: Library) -> Callable[..., Any]:
     def act(actor: Any, seen: Any, noise: Any) -> tuple[Any, Any]:
         """An action, the tanh of a normal number, and the logarithm of its density."""
-        found = network(library, "relu", actor, seen)
-        log_std = library.clip(found[:, ACTED:], -5.0, 2.0)
-        normal = found[:, :ACTED] + library.exp(log_std) * noise
+        outputs = network(library, "relu", actor, seen)
+        log_std = library.clip(outputs[:, ACTED:], -5.0, 2.0)
+        normal = outputs[:, :ACTED] + library.exp(log_std) * noise
         squeezed = 2 * (log(2) - normal - library.softplus(-2 * normal))
         log_prob = -0.5 * noise**2 - log_std - 0.5 * log(2 * pi) - squeezed
         return library.tanh(normal), log_prob.sum(-1)

@@ -31,24 +31,24 @@ NAME, LINE = 60, 12  # pixels that a name takes
 
 def profiles(names: tuple[str, ...] = tuple(NETWORKS)) -> dict[str, Profile]:
     """Of the training steps of these networks."""
-    found = {}
+    by_title = {}
     for name in names:
         network = NETWORKS[name]
         _, x, y = data(network)
         step = our_step(network)
         step(x, y)
         executable, arguments = executable_of(step, x, y)
-        found[f"step {name} ({network})"] = executable.profile(*arguments)
-    return found
+        by_title[f"step {name} ({network})"] = executable.profile(*arguments)
+    return by_title
 
 
-def roofline(found: Mapping[str, Profile]) -> str:
+def roofline(programs: Mapping[str, Profile]) -> str:
     """An SVG with one panel for each program, two beside each other."""
-    rows = math.ceil(len(found) / 2)
+    rows = math.ceil(len(programs) / 2)
     shapes: list[str] = []
-    for i, (title, profile) in enumerate(found.items()):
+    for i, (title, profile) in enumerate(programs.items()):
         shapes += _panel(title, profile, WIDTH * (i % 2), HEIGHT * (i // 2))
-    return svg(WIDTH * min(len(found), 2), HEIGHT * rows, shapes)
+    return svg(WIDTH * min(len(programs), 2), HEIGHT * rows, shapes)
 
 
 def _panel(title: str, profile: Profile, left: float, top: float) -> Iterator[str]:

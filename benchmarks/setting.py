@@ -57,8 +57,8 @@ def load() -> float:
 
 
 def versions() -> dict[str, str]:
-    found = {name: _version(name) for name in LIBRARIES}
-    return {"python": platform.python_version()} | {k: v for k, v in found.items() if v}
+    installed = {name: _version(name) for name in LIBRARIES}
+    return {"python": platform.python_version()} | {k: v for k, v in installed.items() if v}
 
 
 def _processor() -> str:

@@ -38,9 +38,9 @@ def verdict_text(verdict: Verdict) -> str:
     >>> verdict_text(Verdict("≥ 2 × JAX", 1.5, False))
     '≥ 2 × JAX: NO, 1.50'
     """
-    if verdict.found is None:
+    if verdict.measured is None:
         return f"{verdict.goal}: not measured"
-    told = duration(verdict.found) if verdict.goal.startswith("≤") else number(verdict.found)
+    told = duration(verdict.measured) if verdict.goal.startswith("≤") else number(verdict.measured)
     return f"{verdict.goal}: {'yes' if verdict.reached else 'NO'}, {told}"
 
 

@@ -160,8 +160,8 @@ def torch_lars(weights: Sequence[Any]) -> Callable[[], object]:
         torch._foreach_add_(velocity, moves)
         torch._foreach_sub_(weights, velocity)
 
-    found: Callable[[], object] = torch.no_grad()(step)
-    return found
+    update: Callable[[], object] = torch.no_grad()(step)
+    return update
 
 
 def torch_adam(weights: Sequence[Any], way: str) -> Callable[[], object]:

@@ -29,8 +29,8 @@ class Transformer:
         width = self.width
 
         def weights(*shape: int) -> np.ndarray:
-            found: np.ndarray = rng.standard_normal(shape) / np.sqrt(shape[0])
-            return found.astype(np.float32)
+            array: np.ndarray = rng.standard_normal(shape) / np.sqrt(shape[0])
+            return array.astype(np.float32)
 
         def norm() -> list[np.ndarray]:
             return [np.ones(width, np.float32), np.zeros(width, np.float32)]

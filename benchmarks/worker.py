@@ -45,10 +45,10 @@ class System:
 
     def make(self, case: str, label: str) -> str | None:
         """Make a contestant and call it a few times; returns why it cannot be, if so."""
-        found = case_named(case)
-        self._reports = found.reports
+        asked = case_named(case)
+        self._reports = asked.reports
         try:
-            run = self._runs[label] = found.contestants[label].make()
+            run = self._runs[label] = asked.contestants[label].make()
         except ImportError as error:
             return f"{error.name or error} is not installed"
         if not self._reports:
@@ -62,8 +62,8 @@ class System:
         """Time calls for so many seconds."""
         run = self._runs[label]
         if self._reports:
-            found = float(run())
-            return Block(found, found)
+            seconds_reported = float(run())
+            return Block(seconds_reported, seconds_reported)
         gc.collect()
         gc.disable()
         try:
@@ -122,15 +122,15 @@ def _warm_time(run: Run) -> float:
     return max(min(_burst(run, 1) for _ in range(2)), 1e-9)
 
 
-def numbers(found: Any) -> list[Any]:
+def numbers(returned: Any) -> list[Any]:
     """The arrays in a result, of any library, in one order."""
-    if isinstance(found, dict):
-        return [x for name in sorted(found) for x in numbers(found[name])]
-    if isinstance(found, list | tuple):
-        return [x for each in found for x in numbers(each)]
-    if hasattr(found, "detach"):  # a tensor of PyTorch's, which may be being differentiated
-        found = found.detach().numpy()
-    return [np.array(found)]
+    if isinstance(returned, dict):
+        return [x for name in sorted(returned) for x in numbers(returned[name])]
+    if isinstance(returned, list | tuple):
+        return [x for each in returned for x in numbers(each)]
+    if hasattr(returned, "detach"):  # a tensor of PyTorch's, which may be being differentiated
+        returned = returned.detach().numpy()
+    return [np.array(returned)]
 
 
 def serve(whose: str) -> None:

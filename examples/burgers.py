@@ -48,8 +48,8 @@ def residual(model: wg.nn.Mlp, t: Any, x: Any) -> Any:
 
 
 def loss(model: wg.nn.Mlp, points: Any) -> Any:
-    found = wg.vmap(residual, in_axes=(None, 0, 0))(model, points[:, 0], points[:, 1])
-    return wg.mean(found**2)
+    residuals = wg.vmap(residual, in_axes=(None, 0, 0))(model, points[:, 0], points[:, 1])
+    return wg.mean(residuals**2)
 
 
 def exact(t: Array, x: Array) -> Array:
@@ -57,8 +57,8 @@ def exact(t: Array, x: Array) -> Array:
     nodes, weights = np.polynomial.hermite.hermgauss(80)
     y = x[..., None] - np.sqrt(4 * VISCOSITY * t[..., None]) * nodes
     heat = np.exp(-np.cos(np.pi * y) / (2 * np.pi * VISCOSITY)) * weights
-    found: Array = -np.sum(np.sin(np.pi * y) * heat, axis=-1) / np.sum(heat, axis=-1)
-    return found
+    u: Array = -np.sum(np.sin(np.pi * y) * heat, axis=-1) / np.sum(heat, axis=-1)
+    return u
 
 
 def draw_points(rng: np.random.Generator, count: int) -> Array:
@@ -83,16 +83,16 @@ def main() -> None:
     solve = step.bind(wg.vmap(solution, in_axes=(None, 0, 0)))
     times, places = np.linspace(0.0, 1.0, 5), np.linspace(-1.0, 1.0, 201)
     t, x = np.meshgrid(times, places, indexing="ij")
-    found, true = solve(t.ravel(), x.ravel()).reshape(t.shape), exact(t, x)
-    print(f"relative error {np.linalg.norm(found - true) / np.linalg.norm(true):.2%}, ", end="")
-    print(f"largest error {np.abs(found - true).max():.4f}")
-    save(picture(times, places, found, true, np.array(losses)), options.picture)
+    computed, true = solve(t.ravel(), x.ravel()).reshape(t.shape), exact(t, x)
+    print(f"relative error {np.linalg.norm(computed - true) / np.linalg.norm(true):.2%}, ", end="")
+    print(f"largest error {np.abs(computed - true).max():.4f}")
+    save(picture(times, places, computed, true, np.array(losses)), options.picture)
 
 
-def picture(times: Array, x: Array, found: Array, true: Array, losses: Array) -> str:
+def picture(times: Array, x: Array, computed: Array, true: Array, losses: Array) -> str:
     curves = []
     colors = (GRAY, BLUE, ORANGE, GREEN, PURPLE)
-    for time_, color, u, truth in zip(times, colors, found, true, strict=True):
+    for time_, color, u, truth in zip(times, colors, computed, true, strict=True):
         curves.append(Curve(f"t = {time_:g}", color, x, truth))
         curves.append(Curve("", color, x[::8], u[::8], dots=True, width=0, radius=2.5))
     wave = Panel(

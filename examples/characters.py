@@ -96,13 +96,13 @@ def next_character(model: Writer, character: Any, states: Any) -> tuple[Any, Any
 def write(model: Writer, prompt: list[int], count: int, rng: np.random.Generator) -> list[int]:
     """The prompt, continued character by character."""
     follow = wg.compile(next_character)
-    states, found = model.begin(), list(prompt)
+    states, text = model.begin(), list(prompt)
     for t in range(len(prompt) + count - 1):
-        chances, states = follow(model, np.asarray(found[t]), states)
+        chances, states = follow(model, np.asarray(text[t]), states)
         if t + 1 >= len(prompt):
             chances = chances.astype(np.float64)
-            found.append(int(rng.choice(len(chances), p=chances / chances.sum())))
-    return found
+            text.append(int(rng.choice(len(chances), p=chances / chances.sum())))
+    return text
 
 
 def main() -> None:
@@ -133,10 +133,10 @@ def main() -> None:
             print(f"step {number:4}: loss {losses[-1]:.3f} after {seconds:.1f} s", flush=True)
     prompt = [alphabet.index(each) for each in "The statement "]
     begun = time.perf_counter()
-    found = write(step.model, prompt, options.characters, rng)
+    written = write(step.model, prompt, options.characters, rng)
     seconds = time.perf_counter() - begun
-    print("".join(alphabet[i] for i in found))
-    print(f"{len(found) / seconds:,.0f} characters per second")
+    print("".join(alphabet[i] for i in written))
+    print(f"{len(written) / seconds:,.0f} characters per second")
     save(picture(np.array(losses), len(alphabet)), options.picture)
 
 

@@ -63,8 +63,8 @@ class ConvNet:
     ) -> tuple[Any, list[Any]]:
         after = []
         for i, (block, before) in enumerate(zip(self.blocks, state, strict=True)):
-            x, found = block(x, before, training)
-            after.append(found)
+            x, new_state = block(x, before, training)
+            after.append(new_state)
             if i % 2:
                 x = wg.max_pool(x, 2)
         x = x.reshape(x.shape[0], -1)
@@ -82,8 +82,8 @@ def moved(x: Array, rng: np.random.Generator) -> Array:
     rows, columns = rng.integers(0, 3, (2, len(x), 1))
     at = np.arange(SIDE)
     i, j = (rows + at)[:, :, None], (columns + at)[:, None, :]
-    found: Array = wide[np.arange(len(x))[:, None, None], 0, i, j][:, None]
-    return found
+    cut: Array = wide[np.arange(len(x))[:, None, None], 0, i, j][:, None]
+    return cut
 
 
 def images(samples: Samples) -> Samples:

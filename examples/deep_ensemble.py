@@ -56,8 +56,8 @@ def new_model(seed: int) -> wg.nn.Mlp:
 
 def predicted(model: wg.nn.Mlp, x: Any) -> tuple[Any, Any]:
     """The mean and the variance of measurements at x, as one member sees them."""
-    found = model(x)
-    return found[:, :1], wg.softplus(found[:, 1:]) + 1e-4
+    outputs = model(x)
+    return outputs[:, :1], wg.softplus(outputs[:, 1:]) + 1e-4
 
 
 def loss(model: wg.nn.Mlp, x: Any, y: Any) -> Any:
@@ -74,12 +74,12 @@ def predict(ensemble: wg.Ensemble, x: Array) -> Prediction:
     )
 
 
-def coverage(found: Prediction, y: Array) -> float:
+def coverage(prediction: Prediction, y: Array) -> float:
     """How many measurements lie in the band that should hold 90 % of them."""
-    return float(np.mean(np.abs(y[:, 0] - found.mean) <= NORMAL_90 * found.deviation))
+    return float(np.mean(np.abs(y[:, 0] - prediction.mean) <= NORMAL_90 * prediction.deviation))
 
 
-def picture(found: Prediction, at: Array, x: Array, y: Array) -> str:
+def picture(prediction: Prediction, at: Array, x: Array, y: Array) -> str:
     places = at[:, 0]
     y_axis = linear_axis("measurement", -5, 3)
     bands = Panel(
@@ -87,8 +87,10 @@ def picture(found: Prediction, at: Array, x: Array, y: Array) -> str:
         linear_axis("x", -3.5, 3.5),
         y_axis,
         [
-            Curve("90 % band", PALE_BLUE, places, found.mean, NORMAL_90 * found.deviation),
-            Curve("mean of the members", BLUE, places, found.mean),
+            Curve(
+                "90 % band", PALE_BLUE, places, prediction.mean, NORMAL_90 * prediction.deviation
+            ),
+            Curve("mean of the members", BLUE, places, prediction.mean),
             Curve("truth", GREEN, places, truth(places)[0], width=1.2),
             Curve("measurements", ORANGE, x[:150, 0], y[:150, 0], dots=True, width=0),
         ],
@@ -96,10 +98,10 @@ def picture(found: Prediction, at: Array, x: Array, y: Array) -> str:
     parts = Panel(
         "Noise is in the data; doubt is where there were none",
         linear_axis("x", -3.5, 3.5),
-        linear_axis("deviation", 0, max(0.6, math.ceil(10 * float(found.doubt.max())) / 10)),
+        linear_axis("deviation", 0, max(0.6, math.ceil(10 * float(prediction.doubt.max())) / 10)),
         [
-            Curve("noise, as the members see it", BLUE, places, found.noise),
-            Curve("doubt: how far they disagree", ORANGE, places, found.doubt),
+            Curve("noise, as the members see it", BLUE, places, prediction.noise),
+            Curve("doubt: how far they disagree", ORANGE, places, prediction.doubt),
             Curve("true noise", GREEN, places, truth(places)[1], width=1.2),
         ],
     )

@@ -55,8 +55,8 @@ def train(step: wg.TrainStep, options: argparse.Namespace, data: Samples, held: 
     """All epochs, with a line of progress."""
 
     def rate_of_right() -> float:
-        found: float = step.evaluate(accuracy, *held, batch_size=len(held.x))
-        return found
+        share: float = step.evaluate(accuracy, *held, batch_size=len(held.x))
+        return share
 
     line = Progress(options.epochs)
     line.show(0, "recording and compiling")
@@ -118,8 +118,8 @@ def can_print(text: str) -> bool:
 
 def above_zero(losses: Array) -> Array:
     """Losses for a logarithmic scale, where one of 0 has no place."""
-    found: Array = np.maximum(losses, losses.max() * 1e-6)
-    return found
+    positive: Array = np.maximum(losses, losses.max() * 1e-6)
+    return positive
 
 
 def picture(learned: Learned) -> str:

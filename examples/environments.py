@@ -51,11 +51,11 @@ class Environments(ABC):
         reached = self.observation = self.seen(self._state)
         if over.any():
             self.latest[over] = self._return[over]
-            found = self._return[over].tolist()
-            self.returns += found
-            self.over_at += [self.steps] * len(found)
+            returns = self._return[over].tolist()
+            self.returns += returns
+            self.over_at += [self.steps] * len(returns)
             self._age[over] = self._return[over] = 0
-            self._state[over] = self.start(len(found))
+            self._state[over] = self.start(len(returns))
             self.observation = self.seen(self._state)
         return Reached(reached, *(each.astype(np.float32) for each in (reward, ended, over)))
 

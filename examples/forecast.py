@@ -79,10 +79,10 @@ def autoregression(series: Array, given: Array) -> Array:
 
     windows = sliding_window_view(series, WINDOW + 1)
     weights = np.linalg.lstsq(columns(windows[:, :-1]), windows[:, -1], rcond=None)[0]
-    found = given
+    values = given
     for _ in range(AHEAD):
-        found = np.column_stack([found, columns(found[:, -WINDOW:]) @ weights])
-    return found[:, WINDOW:]
+        values = np.column_stack([values, columns(values[:, -WINDOW:]) @ weights])
+    return values[:, WINDOW:]
 
 
 def main() -> None:

@@ -35,8 +35,8 @@ GUESS = np.log([1.0, 1.0, 1.0, 1.0, 1.0])
 
 def truth(t: Array) -> Array:
     """A slow rise that bends, and a season of one year."""
-    found: Array = 0.8 * np.sqrt(1 + t) * np.sin(0.6 * t) + np.sin(2 * np.pi * t) ** 3
-    return found
+    values: Array = 0.8 * np.sqrt(1 + t) * np.sin(0.6 * t) + np.sin(2 * np.pi * t) ** 3
+    return values
 
 
 def covariance(logs: Any, s: Any, t: Any) -> Any:
@@ -76,14 +76,15 @@ def main() -> None:
     t = np.sort(rng.uniform(0, 5, options.points))
     y = truth(t) + 0.3 * rng.standard_normal(options.points)
     calls = wg.compile(wg.value_and_grad(misfit))
-    found = optimize.minimize(calls, GUESS, args=(t, y), jac=True, method="L-BFGS-B")
+    minimum = optimize.minimize(calls, GUESS, args=(t, y), jac=True, method="L-BFGS-B")
     print(
-        f"-log likelihood {calls(GUESS, t, y)[0]:.2f} -> {found.fun:.2f}, {found.nfev} evaluations"
+        f"-log likelihood {calls(GUESS, t, y)[0]:.2f} -> {minimum.fun:.2f}, "
+        f"{minimum.nfev} evaluations"
     )
-    for name, value in zip(NAMES, np.exp(found.x), strict=True):
+    for name, value in zip(NAMES, np.exp(minimum.x), strict=True):
         print(f"{name:20} {value:.3f}")
     asked = np.linspace(0, 6.5, 261)
-    mean, deviation = wg.compile(predict)(found.x, t, y, asked)
+    mean, deviation = wg.compile(predict)(minimum.x, t, y, asked)
     inside = np.mean(np.abs(mean - truth(asked)) < 2 * deviation)
     print(f"the truth is within two standard deviations at {inside:.0%} of the times")
 
@@ -93,7 +94,7 @@ def main() -> None:
         Curve("predicted", BLUE, asked, mean),
         Curve("measured", INK, t, y, dots=True, width=0, radius=2),
     ]
-    title = f"Measured for 5 years; noise {np.exp(found.x[4]):.2f} found, 0.3 true"
+    title = f"Measured for 5 years; noise {np.exp(minimum.x[4]):.2f} found, 0.3 true"
     axes = linear_axis("years", 0, 6.5), axis_around("", y, mean - 2 * deviation)
     save(draw([Panel(title, *axes, shapes, "upper left")], height=360), options.picture)
 

@@ -98,14 +98,14 @@ def main() -> None:
     positions, measured, there = simulate(options.times, options.seed)
     calls = wg.compile(wg.value_and_grad(misfit))
     guess = np.zeros(2)
-    found = optimize.minimize(calls, guess, (measured, there), jac=True, method="L-BFGS-B")
+    minimum = optimize.minimize(calls, guess, (measured, there), jac=True, method="L-BFGS-B")
     first, _ = calls(guess, measured, there)
-    print(f"-log likelihood {first:.2f} -> {found.fun:.2f}, {found.nfev} evaluations")
+    print(f"-log likelihood {first:.2f} -> {minimum.fun:.2f}, {minimum.nfev} evaluations")
     for name, value, true in zip(
-        ("wander", "noise"), np.exp(found.x), (WANDER, NOISE), strict=True
+        ("wander", "noise"), np.exp(minimum.x), (WANDER, NOISE), strict=True
     ):
         print(f"{name:6} {value:.3f}, true {true}")
-    means, deviations = wg.compile(smoothed)(found.x, measured, there)
+    means, deviations = wg.compile(smoothed)(minimum.x, measured, there)
     inside = np.mean(np.abs(means - positions) < 2 * deviations)
     print(f"the position is within two standard deviations at {inside:.0%} of the times")
 
@@ -117,7 +117,7 @@ def main() -> None:
         Curve("measured", INK, t[there], measured[there], dots=True, width=0, radius=1.6),
     ]
     axes = linear_axis("time", 0, options.times), axis_around("position", measured, means)
-    title = f"Noise {np.exp(found.x[1]):.2f} found, {NOISE} true"
+    title = f"Noise {np.exp(minimum.x[1]):.2f} found, {NOISE} true"
     save(draw([Panel(title, *axes, shapes, "upper left")], height=360), options.picture)
 
 

@@ -119,7 +119,7 @@ class Cell:
 
 def tune(runs: dict[float, list[Outcome]]) -> Cell:
     """The rate with the best mean validation accuracy; of equals, the lowest."""
-    means = {rate: np.mean([run.validation for run in found]) for rate, found in runs.items()}
+    means = {rate: np.mean([run.validation for run in outcomes]) for rate, outcomes in runs.items()}
     best = max(means, key=lambda rate: (means[rate], -rate))
     edge = best in (min(means), max(means))
     return Cell(best, edge, 100 * np.array([run.test for run in runs[best]]))
@@ -144,8 +144,8 @@ class Experiment:
                     rate: [trainer.run(samples, s, batch, rate) for s in range(self.seeds)]
                     for rate in way.rates
                 }
-                for found in runs.values():
-                    for outcome in found:
+                for outcomes in runs.values():
+                    for outcome in outcomes:
                         self.prints.update(outcome.fingerprint.encode())
                 count = len(way.rates) * self.seeds
                 self.steps += count * self.updates(batch)
@@ -176,9 +176,9 @@ class Experiment:
         ticks = [(i, "all 1257" if b == ROWS else str(b)) for i, b in enumerate(BATCHES)]
         curves = []
         for i, way in enumerate(self.ways):
-            found = [self.cells[way.name, batch].test for batch in BATCHES]
+            accuracies = [self.cells[way.name, batch].test for batch in BATCHES]
             x = np.arange(len(BATCHES)) + 0.06 * (i - 1)  # so that spreads lie side by side
-            mean, spread = np.mean(found, axis=1), np.std(found, axis=1, ddof=1)
+            mean, spread = np.mean(accuracies, axis=1), np.std(accuracies, axis=1, ddof=1)
             curves.append(Curve(way.name, way.color, x, mean, spread, dots=True))
         lowest = min(float((curve.y - curve.spread).min()) for curve in curves)
         return draw(

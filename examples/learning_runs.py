@@ -72,8 +72,8 @@ def report(world: Environments, total: int, episodes: int = 100, times: int = 10
     before = world.steps - world.count
     if world.steps * times // total == before * times // total:
         return False
-    found = np.mean(world.returns[-episodes:]) if world.returns else np.nan
-    print(f"step {world.steps:7,}  mean return of the last episodes {found:7.1f}", flush=True)
+    mean = np.mean(world.returns[-episodes:]) if world.returns else np.nan
+    print(f"step {world.steps:7,}  mean return of the last episodes {mean:7.1f}", flush=True)
     return True
 
 

@@ -53,8 +53,8 @@ def points_of(count: int, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     kinds = rng.choice(len(CENTRES), count, p=[0.5, 0.3, 0.2])
     noise = rng.standard_normal((count, 2))
-    found: Array = CENTRES[kinds] + np.einsum("pij,pj->pi", SPREADS[kinds], noise)
-    return found
+    points: Array = CENTRES[kinds] + np.einsum("pij,pj->pi", SPREADS[kinds], noise)
+    return points
 
 
 def start(points: Array, seed: int) -> dict[str, Array]:
@@ -80,8 +80,8 @@ def seconds_of(call: Any, *arguments: Any) -> float:
 def ellipse(mean: Array, root: Array) -> Array:
     """The points at two standard deviations from the mean, (2, 61)."""
     angles = np.linspace(0, 2 * np.pi, 61)
-    found: Array = mean[:, None] + 2 * root @ np.stack([np.cos(angles), np.sin(angles)])
-    return found
+    points: Array = mean[:, None] + 2 * root @ np.stack([np.cos(angles), np.sin(angles)])
+    return points
 
 
 def main() -> None:
@@ -118,11 +118,11 @@ def picture(points: Array, model: dict[str, Array], values: Array) -> str:
     for mean, root in zip(model["means"], model["roots"], strict=True):
         shapes.append(Curve("", ORANGE, *ellipse(mean, root)))
     axes = axis_around("x", points[:, 0]), axis_around("y", points[:, 1])
-    found = Panel("Drawn from (dashed), and found", *axes, shapes)
+    components = Panel("Drawn from (dashed), and found", *axes, shapes)
     axes = linear_axis("step", 0, len(values)), axis_around("", values)
     curve = Curve("", BLUE, np.arange(len(values)), values)
     learned = Panel("Mean log-likelihood", *axes, [curve])
-    return draw([found, learned], height=340, columns=2)
+    return draw([components, learned], height=340, columns=2)
 
 
 if __name__ == "__main__":

@@ -77,15 +77,15 @@ def main() -> None:
         max_iter=options.iterations, tolerance_change=1e-12, line_search_fn="strong_wolfe"
     )
     result = search.minimize(misfit, np.log(GUESS), voltage, measured)
-    found = np.exp(result.tree)
+    constants = np.exp(result.tree)
     error = result.value**0.5
     print(f"root mean squared error {error:.4f} A after {result.evaluations} evaluations")
-    for name, value, true in zip(NAMES, found, TRUTH, strict=True):
+    for name, value, true in zip(NAMES, constants, TRUTH, strict=True):
         print(f"{name:22} {value:.3g}, true {true:g}")
 
     curves = [
         Curve("first guess", GRAY, voltage, current(GUESS, voltage), dashed=True),
-        Curve("found", BLUE, voltage, current(found, voltage)),
+        Curve("found", BLUE, voltage, current(constants, voltage)),
         Curve("measured", INK, voltage, measured, dots=True, width=0, radius=2),
     ]
     axes = linear_axis("voltage, V", 0, 0.6), axis_around("current, A", measured, curves[0].y)

@@ -140,20 +140,20 @@ def learned_returns(ensemble: wg.Ensemble, seed: int) -> Array:
     members, act = len(ensemble), ensemble.bind(ppo.best)
 
     def act_in_all(seen: Array) -> Array:
-        found: Array = act(wg.train.each(seen.reshape(members, -1, CartPole.observations)))
-        return found.reshape(-1)
+        actions: Array = act(wg.train.each(seen.reshape(members, -1, CartPole.observations)))
+        return actions.reshape(-1)
 
-    found = episode_returns(CartPole(members * EPISODES, seed + 1000), act_in_all)
-    return found.reshape(members, EPISODES).mean(axis=1)
+    returns = episode_returns(CartPole(members * EPISODES, seed + 1000), act_in_all)
+    return returns.reshape(members, EPISODES).mean(axis=1)
 
 
-def picture(found: dict[str, Training]) -> str:
-    copied = found["copies of the best"]
+def picture(runs: dict[str, Training]) -> str:
+    copied = runs["copies of the best"]
     rounds = np.arange(1, len(copied.rates) + 1)
     across = partial(linear_axis, "round", 1, len(rounds))
     means = [
         Curve(name, MEETINGS[name][1], rounds, run.returns.mean(axis=1))
-        for name, run in found.items()
+        for name, run in runs.items()
     ]
     names = ["each of the agents", *[""] * (copied.rates.shape[1] - 1)]
     rates = [
@@ -194,16 +194,16 @@ def main() -> None:
         batch=min(128, options.environments * options.horizon),
         width=32,
     )
-    found = {}
+    runs = {}
     for name, (meet, _) in MEETINGS.items():
-        run = found[name] = train(options.members, options.every, settings, meet)
+        run = runs[name] = train(options.members, options.every, settings, meet)
         good = int((run.learned >= 475).sum())
         print(
             f"{name}: mean return {run.learned.mean():.1f} of new episodes, "
             f"{good} of {len(run.learned)} agents above 475",
             flush=True,
         )
-    save(picture(found), options.picture)
+    save(picture(runs), options.picture)
 
 
 if __name__ == "__main__":

@@ -59,8 +59,8 @@ def observe(steps: int, seed: int) -> Array:
     """Counts every half day, each with an error of a tenth."""
     counts = solve(TRUTH, steps)[OBSERVED - 1 :: OBSERVED]
     noise = np.random.default_rng(seed).standard_normal(counts.shape)
-    found: Array = counts * np.exp(0.1 * noise)
-    return found
+    observed: Array = counts * np.exp(0.1 * noise)
+    return observed
 
 
 def misfit(logs: dict[str, Any], observed: Any) -> Any:
@@ -76,9 +76,11 @@ def main() -> None:
     guess = {"rates": np.array([0.8, 0.3, 0.15, 0.5]), "first": observed[0]}
     logs = wg.tree.map(np.log, guess)
     search = wg.optim.LBFGS(max_iter=options.iterations, line_search_fn="strong_wolfe")
-    found = search.minimize(misfit, logs, observed)
-    model = wg.tree.map(np.exp, found.tree)
-    print(f"root mean squared error {found.value**0.5:.3f} after {found.evaluations} evaluations")
+    minimum = search.minimize(misfit, logs, observed)
+    model = wg.tree.map(np.exp, minimum.tree)
+    print(
+        f"root mean squared error {minimum.value**0.5:.3f} after {minimum.evaluations} evaluations"
+    )
     for name, values in {"guess": guess, "found": model, "truth": TRUTH}.items():
         print(f"{name}  rates {np.round(values['rates'], 3)}  first {np.round(values['first'], 2)}")
     save(picture(options.steps, observed, guess, model), options.picture)

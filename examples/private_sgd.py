@@ -56,7 +56,7 @@ def train(data: Samples, held: Samples, noise: float, epochs: int) -> list[float
     model: Any = wg.nn.Mlp((PIXELS, 32, CLASSES), "tanh", seed=0)
     rng, key = np.random.default_rng(0), wg.random.key(1)
     measured = wg.compile(accuracy)
-    found, steps = [], 0
+    accuracies, steps = [], 0
     for _ in range(epochs):
         order = rng.permutation(len(data.x))
         for begin in range(0, len(order) - BATCH + 1, BATCH):
@@ -65,8 +65,8 @@ def train(data: Samples, held: Samples, noise: float, epochs: int) -> list[float
             numbers = np.float32(noise), np.float32(RATE)
             model = private_update(model, data.x[rows], data.y[rows], step_key, *numbers)
             steps += 1
-        found.append(float(measured(model, *held)))
-    return found
+        accuracies.append(float(measured(model, *held)))
+    return accuracies
 
 
 def picture(curves: dict[float, list[float]]) -> str:

@@ -88,8 +88,8 @@ def main() -> None:
         predict=lambda model, numbers, town, kind: model(numbers, town, kind),
         early_stopping=10,
     )
-    found = step.model(test.numbers, test.town, test.kind)
-    error = float(np.sqrt(np.mean((found - test.price) ** 2)))
+    predicted = step.model(test.numbers, test.town, test.kind)
+    error = float(np.sqrt(np.mean((predicted - test.price) ** 2)))
     linear = linear_error(train, test)
     print(f"error on new flats: {error:.3f}; of a linear model {linear:.3f}; of the truth 0.1")
     along = main_direction(step.model.town.weight)
@@ -101,8 +101,8 @@ def main() -> None:
 def main_direction(rows: Array) -> Array:
     """How far each row lies along the direction in which they differ most."""
     centred = rows - rows.mean(axis=0)
-    found: Array = centred @ np.linalg.svd(centred)[2][0]
-    return found
+    along: Array = centred @ np.linalg.svd(centred)[2][0]
+    return along
 
 
 def picture(errors: Array, linear: float, along: Array, levels: Array) -> str:

@@ -60,7 +60,7 @@ def test_names_labels_and_systems():
                 assert label.split()[0] == begins[each.system], (name, label)
         for goal in case.goals:
             times = dict.fromkeys(case.contestants, 1.0)
-            assert goal.found(times, case.peers) is not None, (name, goal)
+            assert goal.measured(times, case.peers) is not None, (name, goal)
 
 
 def test_every_group_has_a_title_and_the_front_page_shows_cases_that_exist():
@@ -295,14 +295,14 @@ def test_importing_and_making_graphs():
 def test_goals():
     times = {OURS: 2.0, "NumPy": 6.0, "JAX jit": 4.0, "JAX lax.scan": 3.0, "copy": 1.0}
     peers = ["NumPy", "JAX jit", "JAX lax.scan"]
-    assert Times(1.2).found(times, peers) == 1.5
-    assert Times(1.2, "NumPy").found(times, peers) == 3
-    assert Times(1.2, "JAX").found(times, peers) == 1.5
-    assert Times(1.2, "JAX jit").found(times, peers) == 2
-    assert Times(0.8, "copy").found(times, peers) == 0.5
-    assert Times(1.2, "torch").found(times, peers) is None
+    assert Times(1.2).measured(times, peers) == 1.5
+    assert Times(1.2, "NumPy").measured(times, peers) == 3
+    assert Times(1.2, "JAX").measured(times, peers) == 1.5
+    assert Times(1.2, "JAX jit").measured(times, peers) == 2
+    assert Times(0.8, "copy").measured(times, peers) == 0.5
+    assert Times(1.2, "torch").measured(times, peers) is None
     assert [Times(1.2).reached(found) for found in (1.19, 1.2)] == [False, True]
-    assert Within(2.0).found(times, peers) == 2
+    assert Within(2.0).measured(times, peers) == 2
     assert [Within(2.0).reached(found) for found in (2.0, 2.1)] == [True, False]
     assert (Times(1.2).text, Within(0.025).text) == ("≥ 1.2 × the best peer", "≤ 25 ms")
 

@@ -248,7 +248,7 @@ def test_entries_are_kept_and_merged(tmp_path):
 
 def test_numbers_that_are_not_finite_are_null_in_json(tmp_path):
     record.write(tmp_path / "x.json", [sample(verdicts=[Verdict("x", math.inf, True)])])
-    assert record.read(tmp_path / "x.json")["step tiny, Adam"].verdicts[0].found is None
+    assert record.read(tmp_path / "x.json")["step tiny, Adam"].verdicts[0].measured is None
 
 
 def test_tables():

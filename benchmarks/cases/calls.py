@@ -90,13 +90,13 @@ def above_the_work(count: int) -> Run:
     repeats = 1000
 
     def run() -> float:
-        found = []
+        times = []
         for _ in range(20):
             start = time.perf_counter()
             for _ in range(repeats):
                 step(*arrays)
-            found.append((time.perf_counter() - start) / repeats)
-        return max(min(found) - work, 0.0)
+            times.append((time.perf_counter() - start) / repeats)
+        return max(min(times) - work, 0.0)
 
     return run
 

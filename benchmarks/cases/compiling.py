@@ -41,10 +41,10 @@ def start(library: str, program: str, folder: str) -> float:
     """The seconds of a first run in a process that has its cache in this folder."""
     cache = {"WENGERT_CACHE": "1", "WENGERT_CACHE_DIR": folder}
     command = [sys.executable, "-m", "benchmarks.cold_start", library, program]
-    found = subprocess.run(
+    process = subprocess.run(
         command, cwd=ROOT, env=os.environ | cache, capture_output=True, text=True, check=True
     )
-    return float(json.loads(found.stdout.splitlines()[-1])["first"])
+    return float(json.loads(process.stdout.splitlines()[-1])["first"])
 
 
 def cold(library: str, program: str) -> Run:
@@ -96,10 +96,10 @@ def importing(modules: str) -> Run:
     code = f"import time; t = time.perf_counter(); import {modules}; print(time.perf_counter() - t)"
 
     def run() -> float:
-        found = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
         )
-        return float(found.stdout)
+        return float(process.stdout)
 
     return run
 

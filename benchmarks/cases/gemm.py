@@ -88,10 +88,10 @@ def shapes_of_steps() -> Iterator[tuple[Shape, str]]:
     for name, network in NETWORKS.items():
         for i, o in zip(network.sizes, network.sizes[1:], strict=False):
             batch = network.batch
-            found = [((batch, i, o), "")]
+            shapes = [((batch, i, o), "")]
             if name == "mnist":
-                found += [((i, batch, o), "TN"), ((batch, o, i), "NT")]
-            for each in found:
+                shapes += [((i, batch, o), "TN"), ((batch, o, i), "NT")]
+            for each in shapes:
                 if each not in seen:
                     seen.add(each)
                     yield each

@@ -20,9 +20,9 @@ def operand(kind: str, shape: tuple[int, ...]) -> np.ndarray:
     return x + np.swapaxes(x, -1, -2) if kind == "eigh" else x
 
 
-def values(kind: str, found: Any) -> Any:
+def values(kind: str, parts: Any) -> Any:
     """What libraries agree about: vectors have signs of their own."""
-    return found[0] if kind == "eigh" else found[1]
+    return parts[0] if kind == "eigh" else parts[1]
 
 
 def taken_apart(kind: str, linalg: Any, x: Any) -> Any:

@@ -84,11 +84,11 @@ def batch_of(network: Network) -> list[np.ndarray]:
 def parameters_of(network: Network) -> list[np.ndarray]:
     """The same parameters for every library, as `wg.nn.Mlp` has them: (out, in) and (out,)."""
     rng = np.random.default_rng(1)
-    found: list[np.ndarray] = []
+    parameters: list[np.ndarray] = []
     for i, o in zip(network.sizes, network.sizes[1:], strict=False):
-        found.append((rng.standard_normal((o, i)) / np.sqrt(i)).astype(np.float32))
-        found.append(np.zeros(o, np.float32))
-    return found
+        parameters.append((rng.standard_normal((o, i)) / np.sqrt(i)).astype(np.float32))
+        parameters.append(np.zeros(o, np.float32))
+    return parameters
 
 
 def our_mlp(network: Network) -> Any:
@@ -106,12 +106,12 @@ def native(network: Network) -> Run:
     scratch, grads = mlp.scratch(network.batch), mlp.gradients(network.batch)
     grads.d_output[...] = g
     layers = range(len(network.sizes) - 1)
-    found = [view(i) for i in layers for view in (grads.d_weights, grads.d_biases)]
+    gradients = [view(i) for i in layers for view in (grads.d_weights, grads.d_biases)]
 
     def run() -> list[np.ndarray]:
         mlp.forward(x, scratch)
         mlp.backward(x, scratch, grads)
-        return found
+        return gradients
 
     return run
 
@@ -122,11 +122,11 @@ def native_in_step(network: Network) -> Run:
 
     mlp, (x, g) = our_mlp(network), batch_of(network)
     step = wg.TrainStep(lambda m, x, g: wg.sum(m(x) * g), mlp, wg.optim.SGD(0.0), threads=1)
-    found = wg.tree.leaves(step.gradients)
+    gradients = wg.tree.leaves(step.gradients)
 
     def run() -> list[np.ndarray]:
         step(x, g)
-        return found
+        return gradients
 
     return run
 
@@ -158,16 +158,16 @@ def native_by_hand(network: Network) -> Run:
 
     def run() -> list[np.ndarray]:
         into, d_output = [x], g
-        found: list[np.ndarray] = []
+        gradients: list[np.ndarray] = []
         for i in range(depth):
             y = into[-1] @ parameters[2 * i].T + parameters[2 * i + 1]
             into.append(np.tanh(y) if i < depth - 1 else y)
         for i in reversed(range(depth)):
             if i < depth - 1:
                 d_output = d_output * (1 - into[i + 1] * into[i + 1])
-            found = [d_output.T @ into[i], d_output.sum(0), *found]
+            gradients = [d_output.T @ into[i], d_output.sum(0), *gradients]
             d_output = d_output @ parameters[2 * i]
-        return found
+        return gradients
 
     return run
 

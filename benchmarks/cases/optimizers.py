@@ -47,8 +47,8 @@ def steady(update: Callable[[], object], weights: Callable[[], Sequence[Any]]) -
     """
     for _ in range(FIRST):
         update()
-    found = weights()
-    first = [x.copy() for x in numbers([found[0], found[-1]])]
+    kept = weights()
+    first = [x.copy() for x in numbers([kept[0], kept[-1]])]
 
     def run() -> Tensors:
         update()

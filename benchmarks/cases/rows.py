@@ -174,8 +174,8 @@ def jax_cross_entropy(shape: Shape) -> Run:
     jax = jax_library()
 
     def loss(x: Any, y: Any) -> Any:
-        found = jax.nn.log_softmax(x)
-        return -jax.numpy.mean(jax.numpy.take_along_axis(found, y[:, None], axis=1))
+        log_p = jax.nn.log_softmax(x)
+        return -jax.numpy.mean(jax.numpy.take_along_axis(log_p, y[:, None], axis=1))
 
     return jitted_into(jax.value_and_grad(loss), *cross_entropy_data(shape))
 

@@ -70,19 +70,19 @@ def products_alone(network: Network) -> Run:
 
 
 def step_contestants(network: Network, optimizer: str) -> dict[str, Contestant]:
-    found = {
+    contestants = {
         OURS: it.ours(partial(ours_step, network, optimizer)),
         "JAX jit": it.jax(partial(with_jax, network, optimizer)),
     }
     if optimizer == "Adam":
         for way in ("foreach", "fused"):
             make = partial(torch_adam, way=way)
-            found[f"torch {way}"] = it.torch(partial(with_torch, network, make))
+            contestants[f"torch {way}"] = it.torch(partial(with_torch, network, make))
     else:
-        found["torch foreach"] = it.torch(partial(with_torch, network, torch_lars))
+        contestants["torch foreach"] = it.torch(partial(with_torch, network, torch_lars))
     best = "torch fused" if optimizer == "Adam" else "torch foreach"
-    found[f"{best} one thread"] = it.one_thread(found[best])
-    return found | {"NumPy by hand": it.numpy(partial(by_hand, network, optimizer))}
+    contestants[f"{best} one thread"] = it.one_thread(contestants[best])
+    return contestants | {"NumPy by hand": it.numpy(partial(by_hand, network, optimizer))}
 
 
 def step_cases(optimizer: str) -> Iterator[Case]:

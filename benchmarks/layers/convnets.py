@@ -37,17 +37,17 @@ class ConvNet:
 
     def arrays(self) -> dict[str, np.ndarray]:
         rng = np.random.default_rng(0)
-        found: dict[str, np.ndarray] = {}
+        by_name: dict[str, np.ndarray] = {}
         before = self.channels
         for i, width in enumerate(self.widths):
-            found[f"{3 * i}.weight"] = weights(rng, width, before, 3, 3)
-            found[f"{3 * i}.bias"] = np.zeros(width, np.float32)
+            by_name[f"{3 * i}.weight"] = weights(rng, width, before, 3, 3)
+            by_name[f"{3 * i}.bias"] = np.zeros(width, np.float32)
             before = width
         left = self.size >> len(self.widths)
         last = 3 * len(self.widths) + 1  # behind Flatten
-        found[f"{last}.weight"] = weights(rng, CLASSES, before * left * left)
-        found[f"{last}.bias"] = np.zeros(CLASSES, np.float32)
-        return found
+        by_name[f"{last}.weight"] = weights(rng, CLASSES, before * left * left)
+        by_name[f"{last}.bias"] = np.zeros(CLASSES, np.float32)
+        return by_name
 
     def images(self) -> tuple[np.ndarray, np.ndarray]:
         rng = np.random.default_rng(1)
@@ -112,10 +112,10 @@ def jax_net_loss(net: ConvNet) -> Any:
 
 def jax_arrays(net: ConvNet) -> dict[str, np.ndarray]:
     """Windows in front of channels."""
-    found = net.arrays()
+    by_name = net.arrays()
     for i in net.places:
-        found[f"{i}.weight"] = found[f"{i}.weight"].transpose(2, 3, 1, 0).copy()
-    return found
+        by_name[f"{i}.weight"] = by_name[f"{i}.weight"].transpose(2, 3, 1, 0).copy()
+    return by_name
 
 
 def in_jax(net: ConvNet) -> Run:

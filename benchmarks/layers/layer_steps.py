@@ -121,7 +121,7 @@ def torch_gradient(loss: Loss, arrays: Arrays) -> Run:
 
     def run() -> object:
         value = loss(tensors)
-        found = torch.autograd.grad(value, list(tensors.values()))
-        return value, dict(zip(tensors, found, strict=True))
+        gradients = torch.autograd.grad(value, list(tensors.values()))
+        return value, dict(zip(tensors, gradients, strict=True))
 
     return run

@@ -57,16 +57,16 @@ class Stack:
         rng, width = np.random.default_rng(0), self.width
         if not self.layers:
             return self.attention(rng, "")
-        found = {"words": weights(rng, self.words, width)}
-        found["places"] = 0.1 * weights(rng, self.length, width)
+        by_name = {"words": weights(rng, self.words, width)}
+        by_name["places"] = 0.1 * weights(rng, self.length, width)
         for i in range(self.layers):
             name = f"blocks.{i}."
-            found |= self.attention(rng, name) | norm(f"{name}norm", width)
-            found[f"{name}up.weight"] = weights(rng, 4 * width, width)
-            found[f"{name}up.bias"] = np.zeros(4 * width, np.float32)
-            found[f"{name}down.weight"] = weights(rng, width, 4 * width)
-            found[f"{name}down.bias"] = np.zeros(width, np.float32)
-        return found | norm("norm", width)
+            by_name |= self.attention(rng, name) | norm(f"{name}norm", width)
+            by_name[f"{name}up.weight"] = weights(rng, 4 * width, width)
+            by_name[f"{name}up.bias"] = np.zeros(4 * width, np.float32)
+            by_name[f"{name}down.weight"] = weights(rng, width, 4 * width)
+            by_name[f"{name}down.bias"] = np.zeros(width, np.float32)
+        return by_name | norm("norm", width)
 
     def rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Inputs and wanted outputs of the attention block."""
@@ -75,8 +75,8 @@ class Stack:
     def text(self) -> tuple[np.ndarray, np.ndarray]:
         """Words, and the ones that follow them."""
         rng = np.random.default_rng(1)
-        found = rng.integers(0, self.words, (self.batch, self.length + 1))
-        return found[:, :-1].copy(), found[:, 1:].copy()
+        words = rng.integers(0, self.words, (self.batch, self.length + 1))
+        return words[:, :-1].copy(), words[:, 1:].copy()
 
 
 def norm(name: str, width: int) -> dict[str, np.ndarray]:

@@ -35,5 +35,6 @@ def fenced(text: str) -> str:
     ```
     """
     return EXAMPLE.sub(
-        lambda found: f"{found[1]}```pycon\n{DIRECTIVE.sub('', found[0])}\n{found[1]}```", text
+        lambda example: f"{example[1]}```pycon\n{DIRECTIVE.sub('', example[0])}\n{example[1]}```",
+        text,
     )

@@ -52,9 +52,9 @@ def _arena() -> str:
         lambda model, x, y: wg.cross_entropy(model(x), y), network, wg.optim.Adam(1e-3)
     )
     told = step.explain(np.ones((32, 64), np.float32), np.zeros(32, np.int64), html=True)
-    found = ARENA.search(told)
-    assert found is not None
-    return found[1]
+    match = ARENA.search(told)
+    assert match is not None
+    return match[1]
 
 
 def _file(svg: str) -> str:

@@ -61,8 +61,8 @@ def _source(path: Path, root: Path) -> str:
 
 def _outside(text: str, source: str, root: Path) -> list[str]:
     """The files beside docs/ that a page points at."""
-    found = (_target(link[1], source) for link in LINK.finditer(text))
-    return [file for file in found if not file.startswith("docs/") and (root / file).is_file()]
+    targets = (_target(link[1], source) for link in LINK.finditer(text))
+    return [file for file in targets if not file.startswith("docs/") and (root / file).is_file()]
 
 
 def _text(path: Path) -> str:

@@ -90,11 +90,11 @@ def pages() -> dict[str, str]:
 
 def _modules() -> dict[str, str]:
     """The public modules and their titles; those that nobody has given a title are at the end."""
-    found = [
+    modules = [
         name for name in wengert.__all__ if isinstance(getattr(wengert, name), types.ModuleType)
     ]
     return TITLES | {
-        name: f"wg.{name}" for name in found if name not in TITLES and name not in NOT_FOR_USERS
+        name: f"wg.{name}" for name in modules if name not in TITLES and name not in NOT_FOR_USERS
     }
 
 
@@ -109,12 +109,12 @@ def _listed(names: list[str]) -> str:
 
 def _rooms() -> dict[str, tuple[str, list[str]]]:
     """Title and names of each page for names of wg itself."""
-    found: dict[str, tuple[str, list[str]]] = {key: (each.title, []) for key, each in ROOMS.items()}
+    rooms: dict[str, tuple[str, list[str]]] = {key: (each.title, []) for key, each in ROOMS.items()}
     for name in _names(wengert):
         module = _module(name)
         room = next(key for key, each in ROOMS.items() if module.startswith(each.begins))
-        found[room][1].append(name)
-    return found
+        rooms[room][1].append(name)
+    return rooms
 
 
 def _module(name: str) -> str:
@@ -128,13 +128,13 @@ def _module(name: str) -> str:
 @cache
 def _sources() -> dict[str, str]:
     """The modules of functions, by name."""
-    found = {}
+    sources = {}
     for path in [*PACKAGE.glob("ops/**/*.py"), *PACKAGE.glob("functions/**/*.py")]:
         module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef):
-                found[node.name] = module
-    return found
+                sources[node.name] = module
+    return sources
 
 
 def _names(module: types.ModuleType) -> list[str]:

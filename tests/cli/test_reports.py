@@ -94,11 +94,11 @@ def test_numbers_are_those_of_scikit_learn():
     right = (rng.uniform(size=500) < positive).astype(int)
     bins, error = confidence_bins(1 - right, np.c_[positive, 1 - positive])
     found, expected = calibration_curve(right, positive, n_bins=10)
-    np.testing.assert_allclose(bins.found, found)
+    np.testing.assert_allclose(bins.true, found)
     np.testing.assert_allclose(bins.said, expected)
     assert error == pytest.approx(np.average(np.abs(found - expected), weights=bins.rows))
     bins = quantile_bins(2 * positive, positive)
-    np.testing.assert_allclose(bins.found, 2 * bins.said)
+    np.testing.assert_allclose(bins.true, 2 * bins.said)
     assert bins.rows.sum() == 500
 
 

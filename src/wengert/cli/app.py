@@ -79,13 +79,13 @@ wengert compare runs/digits-1 runs/digits-2 --out compare.html"""
 
 def _complete_data(incomplete: str) -> list[str]:
     """Built-in sets, folders, and files that can be read."""
-    found = [name for name in SETS if name.startswith(incomplete)]
+    completions = [name for name in SETS if name.startswith(incomplete)]
     for path in sorted(glob(f"{escape(incomplete)}*")):
         if Path(path).is_dir():
-            found.append(f"{path}/")
+            completions.append(f"{path}/")
         elif path.lower().endswith(ENDINGS):
-            found.append(path)
-    return found
+            completions.append(path)
+    return completions
 
 
 def _option(text: str, default: Any = None, *names: str, panel: str | None = None) -> Any:
@@ -289,14 +289,14 @@ def compare(
     def command() -> None:
         if len(runs) < 2:
             raise UsageFault("compare: given one run; two or more are needed.")
-        found = read_runs(runs)
+        recorded = read_runs(runs)
         require_page(out)
-        require_no_loss(out, [run.settings.data for run in found], runs)
-        say(aligned(*result_rows(found)))
-        differing = differing_rows(found)
+        require_no_loss(out, [run.settings.data for run in recorded], runs)
+        say(aligned(*result_rows(recorded)))
+        differing = differing_rows(recorded)
         if differing:
             say(f"\n{aligned(('setting', *map(str, runs)), differing)}")
-        write_text(out, comparison_page(found))
+        write_text(out, comparison_page(recorded))
         say(f"\ncurves: {out}")
 
     raise typer.Exit(code_of(command))
@@ -307,8 +307,8 @@ def doctor() -> None:
 
     def command() -> ExitCode:
         faults = 0
-        for name, found, is_well in examined():
-            say(f"{'ok ' if is_well else 'BAD'} {name:<20} {found}")
+        for name, result, is_well in examined():
+            say(f"{'ok ' if is_well else 'BAD'} {name:<20} {result}")
             faults += not is_well
         say("\nall is well" if not faults else f"\n{faults} of these need attention")
         return ExitCode.CHECK if faults else ExitCode.DONE

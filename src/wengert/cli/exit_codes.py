@@ -11,7 +11,7 @@ class ExitCode(IntEnum):
     DONE = 0
     FAULT = 1  # of Wengert itself: with a traceback
     USAGE = 2  # flags, or a file of settings
-    DATA = 3  # what was to be learned from, or predicted
+    DATA = 3  # that cannot be read, learned from or predicted for
     FILES = 4  # a run that cannot be read or written
     NONFINITE = 5  # training came to numbers that are not finite
     PACKAGE = 6  # a package that is not installed
@@ -28,7 +28,7 @@ class CommandError(Exception):
 
 
 class UsageFault(CommandError):
-    """A flag or a setting that cannot be."""
+    """A flag or a setting that is not valid."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, ExitCode.USAGE)

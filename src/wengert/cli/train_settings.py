@@ -78,11 +78,11 @@ class TrainSettings:
         return asdict(self)
 
     @classmethod
-    def of_dict(cls, found: Mapping[str, Any]) -> TrainSettings:
+    def of_dict(cls, saved: Mapping[str, Any]) -> TrainSettings:
         """What `as_dict` gave, through JSON or not."""
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value
-            for name, value in found.items()
+            for name, value in saved.items()
         }
         return cls(**values)
 
@@ -188,10 +188,10 @@ def read_config(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageFault(f"--config: {path} cannot be read ({error}).") from None
     try:
-        found = tomllib.loads(text)
+        settings = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UsageFault(f"{path}: is not TOML: {error}.") from None
-    for key, value in found.items():
+    for key, value in settings.items():
         if key.replace("-", "_") not in RULES:
             raise UsageFault(_unknown_key(path, text, key))
         if isinstance(value, dict):
@@ -202,7 +202,7 @@ def read_config(path: Path) -> dict[str, Any]:
         key.replace("-", "_"): require_setting(
             key.replace("-", "_"), value, f"{path}:{_line_of(text, key)}: {key}"
         )
-        for key, value in found.items()
+        for key, value in settings.items()
     }
 
 
@@ -221,7 +221,7 @@ def _unknown_key(path: Path, text: str, key: str) -> str:
 
 
 def called_here(key: str) -> str:
-    """The setting that other programs call so."""
+    """The setting that other programs call by this name."""
     known = {
         "learning_rate": "lr",
         "hidden_layer_sizes": "layers",

@@ -47,8 +47,8 @@ class Activation:
 
 
 ACTIVATIONS = {
-    found.name: found
-    for found in (
+    activation.name: activation
+    for activation in (
         Activation("tanh", op.tanh),
         Activation("relu", op.relu),
         Activation("leaky_relu", op.leaky_relu),
@@ -62,10 +62,10 @@ ACTIVATIONS = {
 
 def find_activation(name: Any, by: str = "activation", argument: str = "name") -> Activation:
     """The activation of this name; errors begin with `by` and call what was given `argument`."""
-    found = ACTIVATIONS.get(name) if isinstance(name, str) else None
-    if found is None:
+    activation = ACTIVATIONS.get(name) if isinstance(name, str) else None
+    if activation is None:
         raise ValueError(
             f"{by}: {argument}={name!r} was given; the activations are {', '.join(ACTIVATIONS)}. "
             "Choose one."
         )
-    return found
+    return activation

@@ -45,8 +45,8 @@ class Embedding(Explained):
             require_size("Embedding", "count", count),
             require_size("Embedding", "size", size),
         )
-        found = require_float("Embedding", dtype)
-        self.weight = initialise("Embedding", init, shape, seed, found)
+        float_dtype = require_float("Embedding", dtype)
+        self.weight = initialise("Embedding", init, shape, seed, float_dtype)
 
     def __call__(self, indices: Value) -> Value:
         return op.embed(self.weight, indices)

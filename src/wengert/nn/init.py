@@ -41,17 +41,17 @@ def _fans(by: str, shape: GivenShape) -> tuple[int, int]:
 
 
 def _uniform(shape: GivenShape, seed: Seed, dtype: Any, by: str, variance: float) -> Array:
-    limit, sizes, found = (
+    limit, sizes, float_dtype = (
         math.sqrt(3 * variance),
         require_shape(by, shape),
         require_float(by, dtype),
     )
-    return generator_of(by, seed).uniform(-limit, limit, sizes).astype(found)
+    return generator_of(by, seed).uniform(-limit, limit, sizes).astype(float_dtype)
 
 
 def _normal(shape: GivenShape, seed: Seed, dtype: Any, by: str, variance: float) -> Array:
-    sizes, found = require_shape(by, shape), require_float(by, dtype)
-    return generator_of(by, seed).normal(0.0, math.sqrt(variance), sizes).astype(found)
+    sizes, float_dtype = require_shape(by, shape), require_float(by, dtype)
+    return generator_of(by, seed).normal(0.0, math.sqrt(variance), sizes).astype(float_dtype)
 
 
 @worded
@@ -133,13 +133,13 @@ def orthogonal(shape: GivenShape, seed: Seed = None, dtype: Any = np.float32) ->
     drawn = generator_of(by, seed).normal(size=(max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(drawn)
     q = q * np.where(np.diagonal(r) < 0, -1.0, 1.0)  # else QR's signs would not be random
-    found = q if rows >= columns else q.T
-    return found.reshape(sizes).astype(dtype)
+    matrix = q if rows >= columns else q.T
+    return matrix.reshape(sizes).astype(dtype)
 
 
 INITIALISERS: dict[str, Initialiser] = {
-    found.__name__: found
-    for found in (
+    initialiser.__name__: initialiser
+    for initialiser in (
         xavier_uniform,
         xavier_normal,
         he_uniform,
@@ -164,10 +164,10 @@ def initialise(
             "Choose one, or pass a function (shape, seed, dtype)."
         )
     given = generator_of(by, None) if seed is None else seed
-    found = np.asarray(initialiser(tuple(shape), given, dtype))
-    if found.shape != tuple(shape):
+    weights = np.asarray(initialiser(tuple(shape), given, dtype))
+    if weights.shape != tuple(shape):
         raise ShapeError(
-            f"{by}: the initialiser returned shape {found.shape}; shape {tuple(shape)} was asked "
+            f"{by}: the initialiser returned shape {weights.shape}; shape {tuple(shape)} was asked "
             "for. Return an array of the shape it is called with."
         )
-    return found.astype(dtype, copy=False)
+    return weights.astype(dtype, copy=False)

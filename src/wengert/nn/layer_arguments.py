@@ -14,14 +14,14 @@ from wengert.errors import DTypeError, ShapeError
 def require_float(by: str, dtype: Any) -> np.dtype[Any]:
     """The dtype of parameters, or the worded error."""
     try:
-        found: np.dtype[Any] = np.dtype(dtype)
+        float_dtype: np.dtype[Any] = np.dtype(dtype)
     except TypeError:
-        found = np.dtype(object)
-    if found not in (float32, float64):
+        float_dtype = np.dtype(object)
+    if float_dtype not in (float32, float64):
         raise DTypeError(
             f"{by}: dtype={dtype!r} was given; parameters are float32 or float64. Choose one."
         )
-    return found
+    return float_dtype
 
 
 def require_size(by: str, name: str, size: Any) -> int:

@@ -50,9 +50,9 @@ class Linear(Explained):
             require_size("Linear", "out_size", out_size),
             require_size("Linear", "in_size", in_size),
         )
-        found = require_float("Linear", dtype)
-        self.weight = initialise("Linear", init, shape, seed, found)
-        self.bias = np.zeros(shape[0], found) if bias else None
+        float_dtype = require_float("Linear", dtype)
+        self.weight = initialise("Linear", init, shape, seed, float_dtype)
+        self.bias = np.zeros(shape[0], float_dtype) if bias else None
 
     @classmethod
     def of(cls, weight: Value, bias: Value = None) -> Linear:

@@ -54,14 +54,14 @@ class LayerNorm(Explained):
     def __init__(
         self, size: int | Sequence[int], *, eps: float = 1e-5, dtype: Any = np.float32
     ) -> None:
-        sizes, found = _sizes("LayerNorm", size), require_float("LayerNorm", dtype)
+        sizes, float_dtype = _sizes("LayerNorm", size), require_float("LayerNorm", dtype)
         if product(sizes) == 1:
             raise ValueError(
                 f"LayerNorm: size={size!r} was given, one number; it is its own mean, so that the "
                 "result does not depend on x. Give the size of the features, or leave the layer "
                 "out."
             )
-        self.scale, self.shift = np.ones(sizes, found), np.zeros(sizes, found)
+        self.scale, self.shift = np.ones(sizes, float_dtype), np.zeros(sizes, float_dtype)
         self.eps = _eps("LayerNorm", eps)
 
     def __call__(self, x: Value) -> Value:
@@ -141,8 +141,8 @@ class BatchNorm(Explained):
         dtype: Any = np.float32,
     ) -> None:
         features = require_size("BatchNorm", "size", size)
-        found = require_float("BatchNorm", dtype)
-        self.scale, self.shift = np.ones(features, found), np.zeros(features, found)
+        float_dtype = require_float("BatchNorm", dtype)
+        self.scale, self.shift = np.ones(features, float_dtype), np.zeros(features, float_dtype)
         self.momentum = canonical_number(
             "BatchNorm", "momentum", momentum, lambda m: 0 <= m <= 1, "in [0, 1]"
         )
@@ -183,8 +183,8 @@ class BatchNorm(Explained):
         sizes = tuple(x.shape[i] for i in axes)
         scale = op.for_several(self.scale, sizes) if has_dims(x.shape) else self.scale
         y = op.batch_norm(x, scale, self.shift, axes, self.eps)
-        found = {"mean": op.mean(x, axes), "var": op.var(x, axes)}
-        return y, {name: self._mixed(state[name], found[name]) for name in found}
+        statistics = {"mean": op.mean(x, axes), "var": op.var(x, axes)}
+        return y, {name: self._mixed(state[name], statistics[name]) for name in statistics}
 
     def _over_whole_batch(self, x: Value, state: dict[str, Any]) -> tuple[Value, dict[str, Any]]:
         """The same where x is a micro-batch: the statistics are those of all of them."""
@@ -193,10 +193,10 @@ class BatchNorm(Explained):
         mean, var, apart = batch_moments(x, axes)
         scale, shift = self._placed(self.scale, x), self._placed(self.shift, x)
         y = apart / op.sqrt(var + self.eps) * scale + shift
-        found = {"mean": mean, "var": var}
+        statistics = {"mean": mean, "var": var}
         return y, {
             name: self._mixed(state[name], op.reshape(each, self.scale.shape))
-            for name, each in found.items()
+            for name, each in statistics.items()
         }
 
     def _placed(self, each: Value, x: Value) -> Value:

@@ -40,7 +40,7 @@ class Sequential(Explained):
     layers: tuple[Callable[..., Any], ...]
 
     def __init__(self, *layers: Callable[..., Any] | str) -> None:
-        found: list[Callable[..., Any]] = []
+        callables: list[Callable[..., Any]] = []
         for i, layer in enumerate(layers):
             if isinstance(layer, str):
                 layer = find_activation(layer, "Sequential", f"layers[{i}]")
@@ -61,8 +61,8 @@ class Sequential(Explained):
                     "dataclass with the layers as fields and call them in its __call__: y, state = "
                     "self.norm(x, state, training=training)."
                 )
-            found.append(layer)
-        self.layers = tuple(found)
+            callables.append(layer)
+        self.layers = tuple(callables)
 
     def __call__(self, x: Value, rng: Any = None) -> Value:
         if rng is not None and not any(map(_takes_rng, self.layers)):  # those that do look at it

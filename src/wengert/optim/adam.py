@@ -81,11 +81,11 @@ class Adam(Moments):
         return super().initial(weights) | largest
 
     def numbers(self, count: Any) -> dict[str, Any]:
-        found = super().numbers(count)
-        return found | {
-            "lr_corrected": found["lr"] / found["correction1"],
-            "per_root_correction2": 1 / root(found["correction2"]),  # a product costs less
-            "kept": 1 - found["lr"] * self.weight_decay,
+        shared = super().numbers(count)
+        return shared | {
+            "lr_corrected": shared["lr"] / shared["correction1"],
+            "per_root_correction2": 1 / root(shared["correction2"]),  # a product costs less
+            "kept": 1 - shared["lr"] * self.weight_decay,
         }
 
     def rule(

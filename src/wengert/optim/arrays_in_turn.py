@@ -1,7 +1,7 @@
 """Arrays in turn: two arrays that are updated under one id have one state between them, and each
 moves with the other's momentum.
 
-An array that takes the place of another is nothing to speak of: weights were loaded or copied. Two
+An array that takes the place of another is no reason to warn: weights were loaded or copied. Two
 arrays are known to share an id where the first one comes again.
 """
 
@@ -40,8 +40,8 @@ class ArraysInTurn:
     """The arrays that were updated under each id, as long as they live."""
 
     def __init__(self) -> None:
-        self._last: dict[Hashable, weakref.ref[Any]] = {}  # what is asked in every step
-        self._places: dict[Hashable, list[_Place] | None] = {}  # None once it was told
+        self._last: dict[Hashable, weakref.ref[Any]] = {}  # looked up in every step
+        self._places: dict[Hashable, list[_Place] | None] = {}  # None once the user was warned
 
     def note(self, by: str, parameter_id: Hashable, x: Any) -> None:
         """Note an array that is updated. Warn, once for an id, where it takes turns with others."""

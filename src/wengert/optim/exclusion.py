@@ -73,6 +73,6 @@ class Excluding:
 
 
 def closest_path(glob: str, paths: Iterable[str]) -> str:
-    """What a message says of the path that a glob may have been meant for."""
-    found = nearest(glob, paths)
-    return f"the nearest is {found!r}" if found else "the model is one array, whose path is ''"
+    """The words of a message for the path that a glob was most likely meant for."""
+    closest = nearest(glob, paths)
+    return f"the nearest is {closest!r}" if closest else "the model is one array, whose path is ''"

@@ -35,9 +35,9 @@ def power(base: float, count: Any) -> Any:
 @lru_cache(2)  # of two betas: the members of an ensemble ask for the same ones, one after another
 def _powers(base: float, counts: bytes) -> Any:
     """One by one: NumPy's own power may round otherwise."""
-    found = np.array(list(map(math.pow, repeat(base), np.frombuffer(counts).tolist())))
-    found.flags.writeable = False
-    return found
+    powers = np.array(list(map(math.pow, repeat(base), np.frombuffer(counts).tolist())))
+    powers.flags.writeable = False
+    return powers
 
 
 def zeros_like(weights: Any) -> Any:

@@ -168,7 +168,7 @@ class Optimizer(Explained):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse what is no setting: nothing would come of it."""
-        member = getattr(type(self), name, None)  # a method is none, as `rate`
+        member = getattr(type(self), name, None)  # methods such as `rate` are no settings
         setting = member is not None and not isinstance(member, FunctionType)
         known = name.startswith("_") or name in self.__dict__ or setting
         if self._made and not known:
@@ -233,8 +233,8 @@ class Optimizer(Explained):
         """The numbers of `count` updates from number `begin` on; the same bits as `scalars`, and
         quicker for many.
         """
-        found = self.numbers(np.arange(begin, begin + count))
-        return {name: np.full(count, x, np.float64) for name, x in found.items()}
+        numbers = self.numbers(np.arange(begin, begin + count))
+        return {name: np.full(count, x, np.float64) for name, x in numbers.items()}
 
     def change(self, name: str, value: Any, fixed: bool) -> None:
         """Give a setting a checked value; refused where compiled code or state would not fit."""
@@ -278,13 +278,13 @@ class Optimizer(Explained):
         require_policy(type(self).__name__, nonfinite, error=OptimError)
         require_id(type(self).__name__, parameter_id)
         require_weights(type(self).__name__, repr(parameter_id), weights, "update")
-        found = self._updated(parameter_id, weights, grad, nonfinite)
+        updated = self._updated(parameter_id, weights, grad, nonfinite)
         if self._kept or callable(self.lr):  # else nothing is shared under an id
             self._in_turn = self._in_turn or ArraysInTurn()
             self._in_turn.note(type(self).__name__, parameter_id, weights)
-        if found is not None:
-            np.copyto(weights, found[0])
-            self._states[parameter_id] = found[1]
+        if updated is not None:
+            np.copyto(weights, updated[0])
+            self._states[parameter_id] = updated[1]
 
     def step_graph_node(self, graph: Graph, node: Any, *, nonfinite: str = "raise") -> None:
         """Update a parameter of a graph by the gradient it has accumulated, or all parameters of a
@@ -293,13 +293,13 @@ class Optimizer(Explained):
         require_policy(type(self).__name__, nonfinite, error=OptimError)
         parameters = graph_parameters(type(self).__name__, graph, node)
         gradients = {number: graph.gradient(number) for number in parameters}
-        found = {
+        updates = {
             number: self._updated(graph.name(number), graph.value(number), grad, nonfinite)
             for number, grad in gradients.items()
         }
-        if None in found.values():
+        if None in updates.values():
             return  # of a tree, all parameters are updated or none
-        for number, update in found.items():
+        for number, update in updates.items():
             if update is not None:
                 graph.set(number, update[0])
                 self._states[graph.name(number)] = update[1]

@@ -22,20 +22,20 @@ def named(path: str) -> str:
 
 def parameters_of(by: str, model: Any) -> dict[str, Any]:
     """The float leaves by path; an array at several paths has the first of them."""
-    found: dict[str, Any] = {}
+    by_path: dict[str, Any] = {}
     seen: set[int] = set()
     for path, leaf in zip(tree.paths(model), tree.leaves(model), strict=True):
         if not _is_parameter(leaf) or id(leaf) in seen:
             continue
-        if path in found:
+        if path in by_path:
             raise OptimError(
                 f"{by}: the path {path!r} was given twice; a parameter is known by its path. "
                 "Rename a key that has a dot in it."
             )
         dtypes.require_supported(by, named(path), leaf.dtype)
         seen.add(id(leaf))
-        found[path] = leaf
-    return found
+        by_path[path] = leaf
+    return by_path
 
 
 def leaf_name(path: str, tree_name: str) -> str:
@@ -45,10 +45,10 @@ def leaf_name(path: str, tree_name: str) -> str:
 
 def warn_of_floats(by: str, called: str, model: Any, dtype: Any) -> None:
     """Warn of Python floats that stand where parameters could, given the dtype that these have."""
-    found = tree.floats_beside_arrays(model)
-    if not found:
+    floats = tree.floats_beside_arrays(model)
+    if not floats:
         return
-    (path, x), more = found[0], len(found) - 1
+    (path, x), more = floats[0], len(floats) - 1
     others = f"; so {'is' if more == 1 else 'are'} {more} more" if more else ""
     warn_user(
         f"{by}: {leaf_name(path, called)} is the Python float {x!r}{others}. A Python "
@@ -71,15 +71,15 @@ def replaced(model: Any, values: dict[str, Any]) -> Any:
 
 def gradients_for(by: str, parameters: dict[str, Any], grads: Any) -> dict[str, Any]:
     """The gradient of every parameter, by path, checked for its shape."""
-    found = dict(zip(tree.paths(grads), tree.leaves(grads), strict=True))
+    by_path = dict(zip(tree.paths(grads), tree.leaves(grads), strict=True))
     for path, weights in parameters.items():
-        if path not in found:
+        if path not in by_path:
             raise MissingGradient(
                 f"{by}: the gradients have no array for {named(path)}; every parameter needs one. "
                 "Pass what wg.grad returns for this tree."
             )
-        require_shape(by, named(path), weights, found[path])
-    return {path: found[path] for path in parameters}
+        require_shape(by, named(path), weights, by_path[path])
+    return {path: by_path[path] for path in parameters}
 
 
 def require_shape(by: str, name: str, weights: Any, grad: Any) -> None:

@@ -18,7 +18,7 @@ TRUSTED_LENGTH = 5  # the average square is used when this many samples stand be
 def _rectification(length: Any, longest: float, trusted: Any) -> Any:
     """The variance at full length over the variance now; 1 where it is not trusted."""
     if longest <= TRUSTED_LENGTH:
-        return 1.0  # it never is
+        return 1.0  # it never will be
     known = choice(trusted, length, longest)
     return (known - 4) * (known - 2) * longest / ((longest - 4) * (longest - 2) * known)
 
@@ -49,16 +49,16 @@ class RAdam(Moments):
         super().__init__(chosen_rate(lr, learning_rate), betas, eps, weight_decay)
 
     def numbers(self, count: Any) -> dict[str, Any]:
-        found = super().numbers(count)
+        shared = super().numbers(count)
         beta2 = self.betas[1]
         longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * count * power(beta2, count) / found["correction2"]
+        length = longest - 2 * count * power(beta2, count) / shared["correction2"]
         trusted = length > TRUSTED_LENGTH
-        factor = root(_rectification(length, longest, trusted) * found["correction2"])
-        return found | {
-            "lr_corrected": found["lr"] / found["correction1"],
+        factor = root(_rectification(length, longest, trusted) * shared["correction2"])
+        return shared | {
+            "lr_corrected": shared["lr"] / shared["correction1"],
             "rectification": choice(trusted, factor, 0.0),
-            "kept": 1 - found["lr"] * self.weight_decay,
+            "kept": 1 - shared["lr"] * self.weight_decay,
         }
 
     def rule(

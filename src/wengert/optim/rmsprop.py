@@ -105,8 +105,8 @@ class Adagrad(Optimizer):
         return {"total": op.full_like(weights, self.initial_accumulator_value)}
 
     def numbers(self, count: Any) -> dict[str, Any]:
-        found = super().numbers(count)
-        return found | {"lr_decayed": found["lr"] / (1 + (count - 1) * self.lr_decay)}
+        shared = super().numbers(count)
+        return shared | {"lr_decayed": shared["lr"] / (1 + (count - 1) * self.lr_decay)}
 
     def rule(
         self, weights: Any, grad: Any, state: Arrays, s: Mapping[str, Any], path: str | None = None

@@ -44,8 +44,8 @@ class Setting(Generic[Value]):
     def __get__(self, owner: object | None, kind: type) -> Setting[Value] | Value:
         if owner is None:
             return self
-        found: Value = owner.__dict__[self.name]
-        return found
+        value: Value = owner.__dict__[self.name]
+        return value
 
     def __set__(self, owner: Changeable, value: Any) -> None:
         checked = self.check(type(owner).__name__, self.name, value)
@@ -116,8 +116,8 @@ def _plain_number(value: Any) -> float | None:
 def check_fields(owner: Any, **by_name: Check[Any]) -> None:
     """Check fields of a dataclass, frozen or not, and keep what the checks return."""
     for name, check in by_name.items():
-        found = check(type(owner).__name__, name, getattr(owner, name))
-        object.__setattr__(owner, name, found)
+        checked = check(type(owner).__name__, name, getattr(owner, name))
+        object.__setattr__(owner, name, checked)
 
 
 def index(owner: str, name: str, value: Any) -> int:
@@ -177,9 +177,9 @@ def require_state(owner: str, given: Any, wanted: Collection[str]) -> None:
     """Refuse a saved state that is no dictionary with exactly these names."""
     if isinstance(given, Mapping) and set(given) == set(wanted):
         return
-    found = f"a state with {_listed(given)}" if isinstance(given, Mapping) else repr(given)
+    shown = f"a state with {_listed(given)}" if isinstance(given, Mapping) else repr(given)
     raise OptimError(
-        f"{owner}.load_state_dict: given {found}; a dictionary with {_listed(wanted)} is needed. "
+        f"{owner}.load_state_dict: given {shown}; a dictionary with {_listed(wanted)} is needed. "
         "Load what state_dict() of such a schedule gave."
     )
 

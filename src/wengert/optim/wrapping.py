@@ -156,7 +156,7 @@ class EMA(Wrapping):
         self.decay = decay
         self.warmup = warmup
         super().__init__(optimizer)
-        if 0 < self.decay < LEAST_DECAY:  # 0 is meant: no average
+        if 0 < self.decay < LEAST_DECAY:  # 0 is deliberate: no average
             warn_user(
                 f"EMA: decay={self.decay:g} was given; the average keeps that part of what it was, "
                 f"and takes {1 - self.decay:g} of the newest weights at every update: it is hardly "

@@ -155,18 +155,18 @@ class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """The class of each row; of several labels, which of them it has."""
-        found = self._last_layer(X)
+        outputs = self._last_layer(X)
         if self._multilabel:
-            return (found > 0).astype(np.int64)
-        chosen = found[:, 0] > 0 if self._network.output == LOGISTIC else found.argmax(axis=1)
+            return (outputs > 0).astype(np.int64)
+        chosen = outputs[:, 0] > 0 if self._network.output == LOGISTIC else outputs.argmax(axis=1)
         return np.asarray(self.classes_[chosen.astype(np.int64)])
 
     def predict_proba(self, X: Any) -> Array:
         """The probability of each class, in the order of `classes_`."""
-        found = self._outcome(X)
+        probabilities = self._outcome(X)
         if self._network.output == LOGISTIC and not self._multilabel:
-            return np.hstack([1 - found, found])
-        return found
+            return np.hstack([1 - probabilities, probabilities])
+        return probabilities
 
     def predict_log_proba(self, X: Any) -> Array:
         """The logarithms of the probabilities."""
@@ -225,11 +225,11 @@ class MLPClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc]
             return np.asarray(weight * by_class[np.searchsorted(self.classes_, y)])
         return np.asarray(weight * compute_sample_weight(self.class_weight, y))
 
-    def _validation_score(self, target: Array, found: Array, weight: Array) -> float:
+    def _validation_score(self, target: Array, outputs: Array, weight: Array) -> float:
         if self._network.output == LOGISTIC:
-            right = np.all((found > 0) == (target > 0.5), axis=1)
+            right = np.all((outputs > 0) == (target > 0.5), axis=1)
         else:
-            right = found.argmax(axis=1) == target
+            right = outputs.argmax(axis=1) == target
         total = np.add.reduce(weight)
         return float(np.add.reduce(right * weight) / total) if total else 0.0
 

@@ -36,7 +36,7 @@ FROM_DTYPE = "from_dtype"
 FLOATS = (np.float64, np.float32)
 SOME = 4096  # rows that say how fine numbers are
 ROUNDING = 2.0**-24  # of float32, relative
-SMALLEST, LARGEST = 1e-15, 1e15  # numbers whose squares float32 has place for, with room to spare
+SMALLEST, LARGEST = 1e-15, 1e15  # float32 holds their squares, with room to spare
 # Numbers with commas, a sign of a currency or of percent, and dates, as people write them.
 _WRITTEN = re.compile(
     r"[+-]?[$€£¥]? ?\d[\d .]*(?:,\d+)+(?:\.\d*)? ?[$€£¥%]?"
@@ -57,7 +57,7 @@ class ColumnPlan:
 
 
 def require_no_masks(by: str, given: Mapping[str, Any]) -> None:
-    """Refuse masked elements, which scikit-learn would take for what they hide."""
+    """Refuse masked elements: scikit-learn would use the values behind the mask."""
     for name, x in given.items():
         if is_masked_array(x) and np.any(x.mask):
             raise ValueError(
@@ -100,13 +100,13 @@ def inputs_of(
     codes = np.stack([_codes(column, known) for column, known in pairs], axis=1)
     if not reset:
         _note_all_unknown(titles, columns, plan.categories, codes)
-    found: dict[str, Any] = {"codes": codes}
+    inputs: dict[str, Any] = {"codes": codes}
     rest = [place for place in range(int(X.shape[1])) if place not in wanted]
     if rest:
         numbers = X[[X.columns[place] for place in rest]] if is_frame(X) else X[:, rest]
         with _texts_told(X, rest):
-            found["numbers"] = check_array(numbers, dtype=FLOATS, order="C", input_name="X")
-    return plan, found
+            inputs["numbers"] = check_array(numbers, dtype=FLOATS, order="C", input_name="X")
+    return plan, inputs
 
 
 @contextmanager
@@ -224,9 +224,9 @@ def _note_all_unknown(
     """Warn of columns without any category of training; or once of the rows with others."""
     rows: set[int] = set()
     first = ""
-    for name, column, known, found in zip(titles, columns, categories, codes.T, strict=True):
-        if not found.all() and not _note_unknown(name, column, known):
-            unseen = [i for i in np.flatnonzero(found == 0).tolist() if not is_missing(column[i])]
+    for name, column, known, coded in zip(titles, columns, categories, codes.T, strict=True):
+        if not coded.all() and not _note_unknown(name, column, known):
+            unseen = [i for i in np.flatnonzero(coded == 0).tolist() if not is_missing(column[i])]
             if unseen and not first:
                 first = f"{column[unseen[0]]!r} in column {name}"
             rows.update(unseen)
@@ -273,8 +273,8 @@ def _categories(column: Sequence[Any]) -> dict[Any, int]:
 
 
 def _codes(column: Sequence[Any], known: Mapping[Any, int]) -> Array:
-    found = (0 if is_missing(x) else known.get(x, 0) for x in column)
-    return np.fromiter(found, np.int32, len(column))
+    codes = (0 if is_missing(x) else known.get(x, 0) for x in column)
+    return np.fromiter(codes, np.int32, len(column))
 
 
 def dense(numbers: Any, dtype: Any) -> Array:
@@ -286,7 +286,7 @@ def dense(numbers: Any, dtype: Any) -> Array:
 
 def is_coarse(numbers: Any) -> bool:
     """Whether float32 would round a column of numbers by more than a thousandth of their standard
-    deviation, or has no place for them: times in seconds since 1970, say. Some rows are looked at.
+    deviation, or cannot hold them: times in seconds since 1970, say. Some rows are looked at.
     """
     some = dense(numbers[:: max(numbers.shape[0] // SOME, 1)], np.float64)
     largest = np.abs(some).max(axis=0, initial=0.0)

@@ -163,7 +163,7 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         """Weights of rows, with those of their classes."""
         raise NotImplementedError
 
-    def _validation_score(self, target: Array, found: Array, weight: Array) -> float:
+    def _validation_score(self, target: Array, outputs: Array, weight: Array) -> float:
         """How well what the last layer computes agrees with targets, as the network takes them."""
         raise NotImplementedError
 
@@ -207,7 +207,9 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         else:
             model = model_of(self._network, self._state)[0]
         rows = self._rows(inputs, targets, weight)
-        if self.norm == BATCH and not rows.weight.all():  # which all rows of a batch go into
+        if (
+            self.norm == BATCH and not rows.weight.all()
+        ):  # its statistics would count rows of weight 0
             rows = rows.taken(np.flatnonzero(rows.weight))
         training, validation = self._divided(rows, random, incremental)
         if first:
@@ -264,11 +266,11 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, inputs: Mapping[str, Any], targets: Array, weight: Array) -> Rows:
         kind = self._network.dtype
-        found = {name: x for name, x in inputs.items() if name != "numbers"}
+        kept = {name: x for name, x in inputs.items() if name != "numbers"}
         if self._network.numbers:
-            found["numbers"] = dense(inputs["numbers"], kind)
+            kept["numbers"] = dense(inputs["numbers"], kind)
         y = targets if targets.dtype.kind == "i" else targets.astype(kind)
-        return Rows(found, y, weight.astype(kind))
+        return Rows(kept, y, weight.astype(kind))
 
     def _divided(
         self, rows: Rows, random: np.random.RandomState, incremental: bool
@@ -366,14 +368,14 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
     def _minimise(self, rows: Rows, model: Any) -> None:
         """Search over all rows at once, and keep what was found as a step would."""
         try:
-            found = minimise(self._network, model, rows, self.get_params(deep=False))
+            minimum = minimise(self._network, model, rows, self.get_params(deep=False))
         except NonFiniteError as error:
             raise not_finite(type(self).__name__, 0) from error
         plateau = Plateau(len(rows), len(rows), self.tol, self.n_iter_no_change, seen=self.t_)
-        plateau.losses, plateau.converged = [found.loss], found.converged
-        state = begun_state(self._network, found.model, self._seed, self.threads)
+        plateau.losses, plateau.converged = [minimum.loss], minimum.converged
+        state = begun_state(self._network, minimum.model, self._seed, self.threads)
         self._note(Trained(state, None, interrupted=False), plateau, False, False)
-        self.n_iter_ = found.iterations
+        self.n_iter_ = minimum.iterations
 
     def _note(self, trained: Trained, plateau: Plateau, validated: bool, incremental: bool) -> None:
         """Set the attributes that a fit leaves."""
@@ -422,28 +424,28 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
             if "numbers" in rows:
                 rows["numbers"] = dense(rows["numbers"], self._network.dtype)
             parts.append(np.asarray(self._network.last_layer(model, rows, state)[0]))
-        found = np.concatenate(parts)
+        outputs = np.concatenate(parts)
         # Probabilities add up to 1 in the dtype of the data, whatever was computed with.
-        wider = np.result_type(found, given) if self.dtype == "auto" else found.dtype
-        return found.astype(wider)
+        wider = np.result_type(outputs, given) if self.dtype == "auto" else outputs.dtype
+        return outputs.astype(wider)
 
     def _outcome(self, X: Any) -> Array:
-        found = self._last_layer(X)
-        return self._network.outcome(found)
+        outputs = self._last_layer(X)
+        return self._network.outcome(outputs)
 
     # Files: arrays are written as safetensors.
 
     def __getstate__(self) -> dict[str, Any]:
-        found = dict(super().__getstate__())
-        if "_state" in found:
-            state = dict(found["_state"])
+        saved = dict(super().__getstate__())
+        if "_state" in saved:
+            state = dict(saved["_state"])
             arrays = {
                 f"{kind}/{path}": np.ascontiguousarray(x)
                 for kind, of_kind in state.pop(ARRAYS).items()
                 for path, x in of_kind.items()
             }
-            found["_state"] = {"safetensors": to_bytes(arrays), "others": state}
-        return found
+            saved["_state"] = {"safetensors": to_bytes(arrays), "others": state}
+        return saved
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)

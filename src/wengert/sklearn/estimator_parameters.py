@@ -114,7 +114,7 @@ def hidden_sizes(estimator: Any) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
-# What a state of the optimizer holds for; a learning rate may change.
+# Parameters that the state of an optimizer depends on; its learning rate may change.
 OF_OPTIMIZER = (
     *("solver", "optimizer", "schedule", "beta_1", "beta_2", "epsilon"),
     *("momentum", "nesterovs_momentum"),

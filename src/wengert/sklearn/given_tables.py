@@ -28,8 +28,8 @@ def title(X: Any, place: int) -> str:
 
 def column_of(X: Any, place: int) -> list[Any]:
     if is_frame(X):
-        found: list[Any] = X[X.columns[place]].to_list()
-        return found
+        cells: list[Any] = X[X.columns[place]].to_list()
+        return cells
     return list(X[:, place].tolist())
 
 

@@ -51,10 +51,10 @@ def minimise(network: NetworkPlan, model: Any, rows: Rows, settings: Mapping[str
     )
     search._minimized = _programs(network)[1]
     alpha = np.asarray(settings["alpha"], network.dtype)
-    found = search.minimize(
+    minimum = search.minimize(
         _programs(network)[0], model, dict(rows.inputs), rows.y, rows.weight, alpha
     )
-    return Minimum(found.tree, found.value, found.iterations, found.converged)
+    return Minimum(minimum.tree, minimum.value, minimum.iterations, minimum.converged)
 
 
 @lru_cache(16)

@@ -109,25 +109,25 @@ class NetworkPlan:
             parts.append(model["embeddings"][i][inputs["codes"][:, i]])
         return parts[0] if len(parts) == 1 else op.concat(parts, axis=1)
 
-    def losses(self, found: Any, y: Any) -> Any:
+    def losses(self, outputs: Any, y: Any) -> Any:
         """The loss of each row, by what the last layer computed."""
-        if self.output == SOFTMAX and found.shape[1] == 1:  # a single class is always right
-            return op.sum(found, axis=1) * 0
+        if self.output == SOFTMAX and outputs.shape[1] == 1:  # a single class is always right
+            return op.sum(outputs, axis=1) * 0
         if self.output == SOFTMAX:
-            return op.cross_entropy(found, y, reduction="none")
+            return op.cross_entropy(outputs, y, reduction="none")
         if self.output == LOGISTIC:
-            return op.sum(op.softplus(found) - found * y, axis=1)
+            return op.sum(op.softplus(outputs) - outputs * y, axis=1)
         if self.output == EXP:  # half the deviance of Poisson's distribution
-            return op.sum(op.exp(found) - y * found + op.xlogy(y, y) - y, axis=1)
-        return op.sum((found - y) ** 2, axis=1) / 2
+            return op.sum(op.exp(outputs) - y * outputs + op.xlogy(y, y) - y, axis=1)
+        return op.sum((outputs - y) ** 2, axis=1) / 2
 
-    def outcome(self, found: Array) -> Array:
+    def outcome(self, outputs: Array) -> Array:
         """Probabilities or predictions, by what the last layer computed."""
         if self.output == SOFTMAX:
-            return np.asarray(op.softmax(found, axis=1))
+            return np.asarray(op.softmax(outputs, axis=1))
         if self.output == LOGISTIC:
-            return np.asarray(op.sigmoid(found))
-        return np.exp(found) if self.output == EXP else found
+            return np.asarray(op.sigmoid(outputs))
+        return np.exp(outputs) if self.output == EXP else outputs
 
 
 def penalty(model: Any) -> Any:
@@ -138,10 +138,10 @@ def penalty(model: Any) -> Any:
 def loss_of(plan: NetworkPlan) -> Callable[..., Any]:
     """The loss that is trained: the mean over rows by their weights, and the penalty."""
 
-    def mean(model: Any, found: Any, y: Any, weight: Any, alpha: Any) -> Any:
+    def mean(model: Any, outputs: Any, y: Any, weight: Any, alpha: Any) -> Any:
         total = op.sum(weight)
         total = op.where(total > 0, total, 1.0)
-        losses = op.sum(plan.losses(found, y) * weight)
+        losses = op.sum(plan.losses(outputs, y) * weight)
         return (losses + 0.5 * alpha * penalty(model)) / total
 
     if plan.norm == BATCH:
@@ -149,8 +149,8 @@ def loss_of(plan: NetworkPlan) -> Callable[..., Any]:
         def carrying(
             model: Any, state: Any, inputs: Any, y: Any, weight: Any, alpha: Any, rng: Any = None
         ) -> Any:
-            found, state = plan.last_layer(model, inputs, state, training=True, rng=rng)
-            return mean(model, found, y, weight, alpha), state
+            outputs, state = plan.last_layer(model, inputs, state, training=True, rng=rng)
+            return mean(model, outputs, y, weight, alpha), state
 
         return carrying
 
@@ -159,14 +159,14 @@ def loss_of(plan: NetworkPlan) -> Callable[..., Any]:
         def dropping(
             model: Any, inputs: Any, y: Any, weight: Any, alpha: Any, rng: Any = None
         ) -> Any:
-            found, _ = plan.last_layer(model, inputs, rng=rng)
-            return mean(model, found, y, weight, alpha)
+            outputs, _ = plan.last_layer(model, inputs, rng=rng)
+            return mean(model, outputs, y, weight, alpha)
 
         return dropping
 
     def plain(model: Any, inputs: Any, y: Any, weight: Any, alpha: Any) -> Any:
-        found, _ = plan.last_layer(model, inputs)
-        return mean(model, found, y, weight, alpha)
+        outputs, _ = plan.last_layer(model, inputs)
+        return mean(model, outputs, y, weight, alpha)
 
     return plain
 

@@ -23,8 +23,8 @@ class MLPRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
     """A network that predicts numbers, trained on half the squared error, or with
     `loss="poisson"` on half the deviance of counts.
 
-    Its parameters are those of scikit-learn's MLPRegressor, but that `loss` is given by name, with
-    those beside them that `MLPClassifier` has, but `class_weight`.
+    Its parameters are those of scikit-learn's MLPRegressor, of which `loss` is given by name, and
+    the additional ones that `MLPClassifier` has, except `class_weight`.
 
     >>> from wengert.sklearn import MLPRegressor
     >>> x = np.linspace(-2, 2, 200)[:, None]
@@ -128,25 +128,25 @@ class MLPRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Array:
         """The number, or numbers, of each row."""
-        found = self._outcome(X)
-        return found[:, 0] if self._flat else found
+        outcome = self._outcome(X)
+        return outcome[:, 0] if self._flat else outcome
 
     def _targets(self, y: Any, first: bool, incremental: bool) -> Array:
-        found = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
-        if self.loss == "poisson" and np.any(found < 0):
+        targets = check_array(y, ensure_2d=False, dtype="numeric", input_name="y")
+        if self.loss == "poisson" and np.any(targets < 0):
             raise ValueError(
                 f"{type(self).__name__}: y has numbers below 0, and loss='poisson' was given; it "
                 "is for counts. Choose loss='squared_error', or other targets."
             )
-        outputs = 1 if found.ndim == 1 else found.shape[1]
+        outputs = 1 if targets.ndim == 1 else targets.shape[1]
         if first:
-            self._flat, self._outputs = found.ndim == 1 or outputs == 1, outputs
+            self._flat, self._outputs = targets.ndim == 1 or outputs == 1, outputs
         elif outputs != self._outputs:
             raise ValueError(
                 f"{type(self).__name__}: y has {outputs} columns; the network was made for "
                 f"{self._outputs}. Pass as many, or fit a new one."
             )
-        return np.asarray(found, np.float64).reshape(len(found), -1)
+        return np.asarray(targets, np.float64).reshape(len(targets), -1)
 
     def _output(self) -> tuple[str, int]:
         return EXP if self.loss == "poisson" else IDENTITY, self._outputs
@@ -155,8 +155,8 @@ class MLPRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc]
         del y
         return weight
 
-    def _validation_score(self, target: Array, found: Array, weight: Array) -> float:
-        return r2(target, self._network.outcome(found), weight if weight.any() else None)
+    def _validation_score(self, target: Array, outputs: Array, weight: Array) -> float:
+        return r2(target, self._network.outcome(outputs), weight if weight.any() else None)
 
     def _stratified(self, y: Array) -> Array | None:
         del y

@@ -69,14 +69,14 @@ _lock = threading.Lock()
 @contextmanager
 def lent_step(plan: PooledPlan, optimizer: Optimizer) -> Iterator[PooledStep]:
     """A step of this plan, for as long as nobody else uses it."""
-    found = _taken(plan)
-    if found is None:
-        found = _made(plan, optimizer)
+    step = _taken(plan)
+    if step is None:
+        step = _made(plan, optimizer)
     try:
-        yield found
+        yield step
     finally:
-        if plan.optimizer and found.size <= LARGEST:
-            _give_back(plan, found)
+        if plan.optimizer and step.size <= LARGEST:
+            _give_back(plan, step)
 
 
 def _made(plan: PooledPlan, optimizer: Optimizer) -> PooledStep:
@@ -95,8 +95,8 @@ def _made(plan: PooledPlan, optimizer: Optimizer) -> PooledStep:
 
 def _taken(plan: PooledPlan) -> PooledStep | None:
     with _lock:
-        found = _idle.get(plan)
-        return found.pop() if found else None
+        steps = _idle.get(plan)
+        return steps.pop() if steps else None
 
 
 def _give_back(plan: PooledPlan, step: PooledStep) -> None:

@@ -66,7 +66,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Order:
-    """What an estimator orders beside its data."""
+    """What an estimator asks of a training, apart from its data."""
 
     epochs: int
     batch_size: int
@@ -98,10 +98,10 @@ def train(
     validation: Rows | None,
     begin: Callable[[PooledStep], None],
 ) -> Trained:
-    """Train a network from where `begin` lets a step begin."""
+    """Train a network; `begin` gives the step its first state."""
     warn_of_unshared("fit", "called", UNSHARED)
-    # Neither says all: numbers of a schedule are in the first, settings as they are by default in
-    # the second.
+    # Both are needed: only the first shows the numbers of a schedule, only the second the settings
+    # that have their defaults.
     text = repr((optimizer, optimizer.state_dict())) if shared else ""
     plan = PooledPlan(network, text, order.clip_norm is not None, order.threads)
     with lent_step(plan, optimizer) as pooled:
@@ -171,7 +171,7 @@ def model_of(network: NetworkPlan, state: Mapping[str, Any]) -> tuple[Any, Any]:
 
 def optimizer_of(settings: Mapping[str, Any], steps: int) -> tuple[Optimizer, bool]:
     """The optimizer that an estimator's parameters mean, for this many steps in all; and whether
-    others may share its step, as they may where all of it is in these parameters.
+    others may share its step: they may if these parameters say everything about it.
     """
     given, schedule = settings["optimizer"], settings["schedule"]
     if isinstance(given, Optimizer):
@@ -212,12 +212,12 @@ def optimizer_of(settings: Mapping[str, Any], steps: int) -> tuple[Optimizer, bo
             f"wg.optim, or None for the solver. {f'Write {meant!r}' if meant else 'Choose one'}."
         )
     _require_unset(settings, OF_SOLVER, "a name")
-    found: Optimizer = NAMED[given.lower()](rate)
-    return found, isinstance(rate, float | int) or schedule == COSINE
+    optimizer: Optimizer = NAMED[given.lower()](rate)
+    return optimizer, isinstance(rate, float | int) or schedule == COSINE
 
 
 def _require_unset(settings: Mapping[str, Any], names: Sequence[str], given: str) -> None:
-    """Refuse parameters that say nothing beside an optimizer."""
+    """Refuse parameters that have no effect beside an optimizer."""
     for name in names:
         if settings[name] != DEFAULTS[name]:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What code is known by, and what it reads by name."""
+"""What identifies code, and what it reads by name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _READS = {"LOAD_GLOBAL", "LOAD_NAME"}
 
 
 def described(code: CodeType, documentation: str | None = None) -> Any:
-    """What code does, without where it stands and what is said about it."""
+    """What code does, without the place it stands at and without its docstring."""
     constants = [
         described(each)
         if isinstance(each, CodeType)
@@ -43,7 +43,7 @@ def read_outside(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _with_members(name: str, value: Any, code: CodeType) -> Iterator[tuple[str, Any]]:
-    """A value; of a module that the user has written, what code could read in it."""
+    """The value itself; for a module of the user's, what the code may read from it instead."""
     if not isinstance(value, ModuleType):
         yield name, value
     elif is_users_module(value.__name__):

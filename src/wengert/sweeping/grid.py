@@ -1,4 +1,4 @@
-"""The settings of a sweep: which there are, what each is known by, which are called together."""
+"""The settings of a sweep: all of them, what identifies each, and which share a call of train."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ Settings = dict[str, Any]
 def settings_of(grid: Any, seeds: Any) -> list[Settings]:
     """All settings of a grid, in order, each with every seed."""
     if isinstance(grid, Mapping):
-        found = _products(grid)
+        settings = _products(grid)
     elif isinstance(grid, Iterable) and not isinstance(grid, str | bytes):
-        found = [_one_of_list(i, each) for i, each in enumerate(grid)]
+        settings = [_one_of_list(i, each) for i, each in enumerate(grid)]
     else:
         raise TypeError(
             f"{BY}: grid is {type(grid).__name__}; it is a dict of lists, of which every "
             'combination is taken, or a list of dicts. Write {"lr": [0.1, 0.01]}.'
         )
-    if not found:
+    if not settings:
         raise ValueError(
             f"{BY}: grid is empty; it must have one setting at least. Write "
             '{"lr": [0.1, 0.01]}, or [{"lr": 0.1}].'
         )
     if seeds is not None:
-        found = [{**each, SEED: seed} for each in found for seed in _seeds(seeds, found)]
-    _require_different(found)
-    return found
+        settings = [{**each, SEED: seed} for each in settings for seed in _seeds(seeds, settings)]
+    _require_different(settings)
+    return settings
 
 
 def _products(grid: Mapping[Any, Any]) -> list[Settings]:
@@ -60,7 +60,7 @@ def _column(name: Any, values: Any) -> list[Any]:
 
 
 def _as_list(values: Any) -> str:
-    """What was meant, most likely."""
+    """The list that was most likely meant, as text for an error."""
     return repr(list(values) if isinstance(values, set | frozenset) else [values])
 
 
@@ -98,10 +98,10 @@ def _seeds(given: Any, settings: list[Settings]) -> list[int]:
             f"{BY}: seeds={given!r} was given, and the grid has {SEED!r}, too; seeds are that "
             "setting. Leave one of them out."
         )
-    found = range(given) if _is_whole(given) else given
-    if not isinstance(found, Iterable) or isinstance(found, str | bytes):
-        found = [found]
-    listed = list(found)
+    seeds = range(given) if _is_whole(given) else given
+    if not isinstance(seeds, Iterable) or isinstance(seeds, str | bytes):
+        seeds = [seeds]
+    listed = list(seeds)
     if not listed or not all(map(_is_whole, listed)):
         raise ValueError(
             f"{BY}: seeds={given!r} was given; it is how many seeds there are for each setting, at "
@@ -167,7 +167,7 @@ def _shortened(value: Any) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-# What settings are known by.
+# What identifies settings.
 
 
 def identity(settings: Mapping[str, Any]) -> str:
@@ -180,7 +180,7 @@ def key(settings: Mapping[str, Any]) -> str:
     return sha256(identity(settings).encode()).hexdigest()[:16]
 
 
-# Which are called together.
+# Which settings share a call.
 
 
 def grouped(

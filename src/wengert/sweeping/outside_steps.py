@@ -23,8 +23,8 @@ class OutsideSteps:
         self._counts = [self._counted()]
 
     def look(self) -> None:
-        """After a call of train: warn, once, where the second went on from where the first ended.
-        One that is set back before it is trained has not more calls than before.
+        """To be called after each call of train. Warns once, where the second call went on from
+        where the first ended. A step that train resets first has no more calls than before.
         """
         if not self._steps or len(self._counts) > 2:
             return

@@ -21,7 +21,7 @@ from wengert.train.ensemble.ensemble import Ensemble
 from wengert.train.runs.history import History
 from wengert.train.step import TrainStep
 
-RESULT, HISTORY, STEP = "result", "history", "step"  # what is returned alone, by name
+RESULT, HISTORY, STEP = "result", "history", "step"  # names of what is returned without one
 _SCALARS = (bool, int, float, str, type(None))
 
 
@@ -99,8 +99,8 @@ def _last_of(history: History) -> dict[str, Any]:
         return {"loss": float(history.loss[-1])} if len(history) else {}
     epochs = list(history.epochs["epoch"])
     best = epochs.index(history.best_epoch) if history.best_epoch in epochs else -1
-    found = {name: np.asarray(values)[best].item() for name, values in history.epochs.items()}
-    return {name: value for name, value in found.items() if name != "seconds"}
+    last = {name: np.asarray(values)[best].item() for name, values in history.epochs.items()}
+    return {name: value for name, value in last.items() if name != "seconds"}
 
 
 def _fields(value: Any) -> Any:
@@ -117,7 +117,7 @@ def _copied(name: str, value: Any) -> Any:
     try:
         encoded = encoder.encode(_fields(value), name)
         arrays = {path: array.copy() for path, array in encoder.arrays.items()}
-        found = decode(encoded, arrays.__getitem__)
+        decoded = decode(encoded, arrays.__getitem__)
     except MissingFunction as missing:
         raise CheckpointError(
             f"{BY}: train returned a function at {name}.{missing}; functions are not kept. Return "
@@ -125,4 +125,4 @@ def _copied(name: str, value: Any) -> Any:
         ) from None
     except CheckpointError as error:
         raise CheckpointError(f"{BY}: train returned what cannot be kept; {error}") from None
-    return History(**found) if isinstance(value, History) else found
+    return History(**decoded) if isinstance(value, History) else decoded

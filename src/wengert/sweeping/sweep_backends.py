@@ -57,9 +57,9 @@ def shares(backend: str, workers: int | None, threads: int | None, units: int) -
 def _serial(units: Sequence[Unit], call: TrainCall, _: Shares) -> Iterator[Outcome]:
     outside = OutsideSteps(call.train)
     for unit in units:
-        found = call(unit)
+        outcomes = call(unit)
         outside.look()
-        yield from found
+        yield from outcomes
 
 
 # On the cores of this machine.
@@ -81,7 +81,7 @@ def _joblib(units: Sequence[Unit], call: TrainCall, given: Shares) -> Iterator[O
                     del left[place]
                     yield from outcomes
             except TerminatedWorkerError:
-                # Which of those under way did it is not known: each in turn, alone.
+                # It is not known which of the running ones died: run each of them again, alone.
                 for place in list(left)[: given.workers]:
                     unit = left.pop(place)
                     try:
@@ -107,15 +107,15 @@ def _in_parallel(
             pre_dispatch=given.workers,
         )
     calls = (joblib.delayed(_in_worker)(packed, *each, os.getpid()) for each in list(units.items()))
-    found: Iterator[tuple[int, list[Outcome]]]
+    outcomes: Iterator[tuple[int, list[Outcome]]]
     with _interrupts_later():
-        found = parallel(calls)
-    return found
+        outcomes = parallel(calls)
+    return outcomes
 
 
 @contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """While processes are started: they never hear of Ctrl-C, and this one does so afterwards."""
+    """While processes are started: they ignore Ctrl-C, and this one answers it afterwards."""
     resource_tracker.ensure_running()  # each worker starts it, and would lift the block with it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -36,7 +36,7 @@ class Outcome:
     seconds: float
     error: str | None = None
     traceback: str | None = None
-    together: str | None = None  # what a call for its group raised, where alone all were well
+    together: str | None = None  # what the call for its group raised, if all succeed alone
 
 
 @dataclass(frozen=True)
@@ -45,27 +45,27 @@ class TrainCall:
 
     train: Callable[..., Any]
     group: tuple[str, ...]  # names of the settings that it takes as lists
-    threads: int | None  # that programs may use which it compiles
+    threads: int | None  # for each program that train compiles
 
     def __call__(self, unit: Unit) -> list[Outcome]:
         with _threads_limited(self.threads):
-            found, may_be_well_alone = self._called(unit)
-            return self._apart(unit, found[0].error) if may_be_well_alone else found
+            outcomes, may_be_well_alone = self._called(unit)
+            return self._apart(unit, outcomes[0].error) if may_be_well_alone else outcomes
 
     def _apart(self, unit: Unit, error: str | None) -> list[Outcome]:
         """Call train for each setting of a group that failed."""
-        found = [
+        outcomes = [
             each
             for number, settings in zip(unit.numbers, unit.settings, strict=True)
             for each in self._called(Unit((number,), (settings,)))[0]
         ]
-        if any(each.error is not None for each in found):
-            return found
-        return [replace(each, together=error) for each in found]
+        if any(each.error is not None for each in outcomes):
+            return outcomes
+        return [replace(each, together=error) for each in outcomes]
 
     def _called(self, unit: Unit) -> tuple[list[Outcome], bool]:
-        """What came of a call; and whether it failed for several settings of which some may be
-        well alone. Where train returns no list of results, it is train that must be mended.
+        """What came of a call; and whether it failed for several settings, some of which may
+        succeed alone. Where train returns no list of results, train itself is wrong.
         """
         began, has_list = time.perf_counter(), True
         try:
@@ -81,8 +81,8 @@ class TrainCall:
         except (Exception, SystemExit) as error:
             share = (time.perf_counter() - began) / len(unit.numbers)
             failed = Outcome(0, None, share, _in_one_line(error), _lines_of(error))
-            found = [replace(failed, number=number) for number in unit.numbers]
-            return found, has_list and len(found) > 1
+            outcomes = [replace(failed, number=number) for number in unit.numbers]
+            return outcomes, has_list and len(outcomes) > 1
         share = (time.perf_counter() - began) / len(unit.numbers)
         pairs = zip(unit.numbers, trees, strict=True)
         return [Outcome(number, tree, share) for number, tree in pairs], False
@@ -140,9 +140,9 @@ def _in_one_line(error: BaseException) -> str:
 
 
 def _lines_of(error: BaseException) -> str:
-    """The traceback from train on: what called it says nothing."""
+    """The traceback from train on: the frames above it tell the user nothing."""
     return "".join(traceback.format_exception(type(error), error, _below_ours(error.__traceback__)))
 
 
-def _below_ours(found: TracebackType | None) -> TracebackType | None:
-    return found.tb_next if found is not None and found.tb_next is not None else found
+def _below_ours(trace: TracebackType | None) -> TracebackType | None:
+    return trace.tb_next if trace is not None and trace.tb_next is not None else trace

@@ -96,8 +96,8 @@ class SweepFolder:
         """What train was when the files were made."""
         path = self.path / DESCRIPTION
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            return {str(name): str(text) for name, text in found["train"].items()}
+            saved = json.loads(path.read_text(encoding="utf-8"))
+            return {str(name): str(text) for name, text in saved["train"].items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise CheckpointError(
                 f"{BY}: {str(path)!r} says nothing that can be read ({type(error).__name__}); "
@@ -117,20 +117,20 @@ class SweepFolder:
 
     def finished(self, settings: Sequence[Settings]) -> dict[int, SweepRun]:
         """The runs that earlier sweeps have finished, by the numbers of their settings here."""
-        found = {}
+        runs = {}
         for number, each in enumerate(settings):
             run = self._read(each)
             if run is not None:
-                found[number] = run
-        others = len(self._files()) - len(found)
+                runs[number] = run
+        others = len(self._files()) - len(runs)
         if others:
             warn_user(
                 f"{BY}: {str(self.path)!r} holds {others} finished settings that are not in this "
-                f"grid, and {len(found)} that are; those are left in the folder, and out of the "
+                f"grid, and {len(runs)} that are; those are left in the folder, and out of the "
                 "table. Choose another folder if that was not meant.",
                 SweepWarning,
             )
-        return found
+        return runs
 
     def _path(self, settings: Settings) -> Path:
         return self.path / f"{key(settings)}.safetensors"

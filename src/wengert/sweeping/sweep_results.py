@@ -46,9 +46,9 @@ class SweepRun:
 
     def record(self) -> dict[str, Any]:
         """Settings, results and seconds as one row of a table."""
-        found = {**self.settings, SECONDS: self.seconds, **self.metrics}
-        found[SECONDS] = found.pop(SECONDS)  # the last column, whoever measured it
-        return found if self.error is None else {**found, ERROR: self.error}
+        row = {**self.settings, SECONDS: self.seconds, **self.metrics}
+        row[SECONDS] = row.pop(SECONDS)  # the last column, whoever measured it
+        return row if self.error is None else {**row, ERROR: self.error}
 
 
 @worded_methods("best", "mean_over")
@@ -66,8 +66,8 @@ class SweepResults(Sequence[SweepRun]):
     @overload
     def __getitem__(self, index: slice) -> SweepResults: ...
     def __getitem__(self, index: int | slice) -> SweepRun | SweepResults:
-        found = self._runs[index]
-        return SweepResults(found) if isinstance(found, tuple) else found
+        chosen = self._runs[index]
+        return SweepResults(chosen) if isinstance(chosen, tuple) else chosen
 
     def __iter__(self) -> Iterator[SweepRun]:
         return iter(self._runs)
@@ -103,11 +103,11 @@ class SweepResults(Sequence[SweepRun]):
             measured = self._measured()
             meant = nearest(metric, measured, ALIKE)
             repair = f"Write {meant!r}" if meant else "Choose one, or look at .failed"
-            found = f"there is {', '.join(measured) or 'none of any name'}"
+            reason = f"there is {', '.join(measured) or 'none of any name'}"
             if any(metric in run.metrics for run in self._runs):
-                found, repair = "it is NaN, or no number, in all runs", "Try other settings"
+                reason, repair = "it is NaN, or no number, in all runs", "Try other settings"
             raise ValueError(
-                f"SweepResults.best: no run has a number for {metric!r}; {found}. {repair}."
+                f"SweepResults.best: no run has a number for {metric!r}; {reason}. {repair}."
             )
         better = MODES[self._mode(metric, mode)]
         best: SweepRun = better(known, key=lambda run: run.metrics[metric])
@@ -178,13 +178,13 @@ def _without(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _mean(runs: Sequence[SweepRun], name: str) -> dict[str, Any]:
     done = [run for run in runs if run.error is None]
-    found = {**_without(runs[0].settings, name), "runs": len(done)}
+    means = {**_without(runs[0].settings, name), "runs": len(done)}
     for metric in dict.fromkeys(each for run in done for each in run.metrics):
         values = [run.metrics[metric] for run in done if _is_number(run.metrics.get(metric), True)]
         if len(values) == len(done):
             spread = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
-            found |= {metric: float(np.mean(values)), f"{metric}_std": spread}
-    return found
+            means |= {metric: float(np.mean(values)), f"{metric}_std": spread}
+    return means
 
 
 def _numbers(run: SweepRun) -> dict[str, Any]:
@@ -202,8 +202,8 @@ def _is_number(value: Any, or_nan: bool = False) -> bool:
 def _direction(metric: str) -> str | None:
     """Whether less or more of a metric is better, where its name says so."""
     name = metric
-    while found := next((part for part in _PARTS if name.startswith(part)), None):
-        name = name.removeprefix(found)
+    while prefix := next((part for part in _PARTS if name.startswith(part)), None):
+        name = name.removeprefix(prefix)
     if name in BY_NAME:
         return better_direction(BY_NAME[name])
     return "min" if name.endswith(("loss", "error", SECONDS)) else None

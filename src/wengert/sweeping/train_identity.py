@@ -1,4 +1,4 @@
-"""What a train function is known by, so that a folder can say that it is another one by now.
+"""What identifies a train function, so that a folder can tell that it has changed.
 
 That is its code, the code of all functions and classes of the user's that it calls, and what any of
 them reads from outside. Libraries are not looked at.
@@ -17,14 +17,14 @@ CHANGING = ""  # in the place of a digest: train itself changes it, so that it s
 
 def train_identity(train: Any) -> dict[str, str]:
     """A short digest of each part of a train function, by its name in the program."""
-    found = Parts(getattr(train, "__module__", None))
-    found.take(getattr(train, "__name__", "train"), train)
+    parts = Parts(getattr(train, "__module__", None))
+    parts.take(getattr(train, "__name__", "train"), train)
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"Python": python} | {name: digest(text) for name, text in found.texts.items()}
+    return {"Python": python} | {name: digest(text) for name, text in parts.texts.items()}
 
 
 def what_differs(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """The names of the parts that are others, in order."""
+    """The names of the parts that differ, in order."""
     return [
         name
         for name in {**before, **now}

@@ -1,8 +1,8 @@
-"""What a value is known by: text that is the same for equal values, in any process.
+"""What identifies a value: text that is the same for equal values, in any process.
 
-Objects are known by what is in them, whatever they show of it, and the user's own functions and
-classes by their code, that of all others of the user's that they call, and by what these read from
-outside. Libraries are known by names.
+Objects are identified by what they hold, whatever their repr shows. The user's own functions and
+classes are identified by their code, by the code of the user's functions that they call, and by
+what all of these read from outside. Libraries are identified by names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OPEN = "…"  # in the place of an object that is inside itself
 
 
 def identity_of_value(value: Any) -> str:
-    """The text that a value is known by."""
+    """The text that identifies a value."""
     return Parts().text(value)
 
 
@@ -47,7 +47,7 @@ class Parts:
         self.texts: dict[str, str] = {}
         self._module = module  # whose functions and classes are followed, whoever wrote it
         self._met: set[int] = set()
-        self._opened = set() if opened is None else opened  # what a text is being made of
+        self._opened = set() if opened is None else opened  # objects whose text is being made
 
     def take(self, name: str, value: Any) -> None:
         """Collect a part, and all that belongs to it."""
@@ -77,7 +77,7 @@ class Parts:
 
     def _object(self, name: str, value: Any) -> None:
         """An object: its fields, where they have names, and its class."""
-        if isinstance(value, Uncopied | ModuleType):  # steps are told of where they are trained
+        if isinstance(value, Uncopied | ModuleType):  # `OutsideSteps` warns of steps
             return
         own = not isinstance(value, type) and self._is_own(type(value))
         if own:
@@ -117,7 +117,7 @@ class Parts:
     # Values.
 
     def text(self, value: Any) -> str:
-        """What a value is known by."""
+        """The text that identifies a value."""
         if isinstance(value, np.generic):
             value = value.item()
         if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -154,7 +154,7 @@ class Parts:
         return self._of_object(value)
 
     def _of_array(self, array: np.ndarray[Any, Any]) -> str:
-        if array.dtype.hasobject:  # what lies there are addresses
+        if array.dtype.hasobject:  # its memory holds addresses
             return f"array({array.shape}, {self.text(array.tolist())})"
         checksum = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
         return f"array({array.dtype}, {array.shape}, {checksum})"
@@ -197,26 +197,26 @@ def _columns(value: Any) -> dict[str, Any] | None:
     """What a table of pandas, polars or xarray holds, or any other array; None of anything else."""
     try:
         return _columns_of(value) if hasattr(value, "__array__") else None
-    except Exception:  # it makes no array, whatever it says
+    except Exception:  # it cannot be made into an array after all
         return None
 
 
 def _columns_of(value: Any) -> dict[str, Any]:
-    found = {"index": np.asarray(value.index)} if hasattr(value, "iloc") else {}
+    index = {"index": np.asarray(value.index)} if hasattr(value, "iloc") else {}
     if hasattr(value, "columns"):
         columns = [(str(name), np.asarray(value[name])) for name in value.columns]
-        return {**found, "columns": columns}
-    return {**found, "name": str(getattr(value, "name", "")), "values": np.asarray(value)}
+        return {**index, "columns": columns}
+    return {**index, "name": str(getattr(value, "name", "")), "values": np.asarray(value)}
 
 
 def _reduced(value: Any) -> Any:
     """What `pickle` would make of an object; None where it refuses."""
     try:
-        found = value.__reduce_ex__(4)
+        reduced = value.__reduce_ex__(4)
     except Exception:  # a file, a lock
         return None
-    if isinstance(found, str):
-        return found
-    make, arguments, *rest = found
+    if isinstance(reduced, str):
+        return reduced
+    make, arguments, *rest = reduced
     state, items, pairs = (*rest, None, None, None)[:3]
     return [make, arguments, state, *([*each] for each in (items, pairs) if each is not None)]

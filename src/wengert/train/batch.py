@@ -27,7 +27,7 @@ from wengert.train.mistakes.first_batch import look_at_first_batch
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-ROWS = "batch"  # what the size of axis 0 is called that the arrays of a batch share
+ROWS = "batch"  # the name of the size of axis 0, which the arrays of a batch share
 GENERATOR, AVERAGED = "rng", "averaged"  # parameters that a step itself gives to functions
 
 
@@ -99,7 +99,7 @@ class FunctionParameters:
         """
         if not named:
             return tuple(batch)
-        found = list(batch)
+        arguments = list(batch)
         for key in named:
             if key in self._fixed:
                 raise TypeError(
@@ -125,8 +125,8 @@ class FunctionParameters:
         for name in self._names[len(batch) : last + 1]:
             if name not in named and name not in self._defaults:
                 raise not_given(by, name)
-            found.append(named[name] if name in named else self._defaults[name])
-        return tuple(found)
+            arguments.append(named[name] if name in named else self._defaults[name])
+        return tuple(arguments)
 
     def require_no_option(self, by: str, options: Mapping[str, Any]) -> None:
         """Refuse an array as an option, where the function has a parameter of that name: it is out
@@ -340,11 +340,13 @@ def _shared_sizes(
     """
     taken = {str(dim) for axes in asked.values() for dim in axes.values()}
     free = (name for name in _batch_names() if name not in taken)
-    found = [
+    sizes_of_arguments = [
         list(dict.fromkeys(x.shape[0] for x in tree.leaves(arg) if id(x) not in closed))
         for arg in batch
     ]
-    sizes = dict.fromkeys(size for each in sorted(found, key=lambda s: len(s) > 1) for size in each)
+    sizes = dict.fromkeys(
+        size for each in sorted(sizes_of_arguments, key=lambda s: len(s) > 1) for size in each
+    )
     return {size: (number, Dim(next(free))) for number, size in enumerate(sizes)}
 
 

@@ -105,8 +105,8 @@ class BoundFunction(Uncopied):
         number: int,
         dims: Dims | None = None,
         met: Met | None = None,  # the programs of other functions of the same code
-        keeps_numbers: bool = False,  # whether the model's are numbers in what is returned
-        draws: Draws | None = None,  # where the positions of its draws are kept, if somewhere
+        keeps_numbers: bool = False,  # whether numbers of the model stay numbers in results
+        draws: Draws | None = None,  # where the positions of its draws are kept, if they are
     ) -> None:
         self.function = f
         storage, cast = engine.plan.storage, engine.plan.cast
@@ -135,7 +135,7 @@ class BoundFunction(Uncopied):
             passed=tree.static_numbers(storage.structure) if keeps_numbers else frozenset(),
         )
         self._quick_calls = QuickBoundCalls(engine.guard, engine.shown, self._own, self._programs)
-        self._quick: Call = never  # the way of calls, while nothing else is under way
+        self._quick: Call = never  # how calls are made while nothing else is under way
         self._sums: list[Line | None] = []  # over rows, where it evaluates
         self.open_shapes: list[Shape] | None = None  # of the last result, where sizes were open
 
@@ -158,9 +158,9 @@ class BoundFunction(Uncopied):
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not named:
-            found = self._quick(*args)
-            if found is not NotImplemented:
-                return found
+            result = self._quick(*args)
+            if result is not NotImplemented:
+                return result
         return self._call_guarded(args, named)
 
     def _call_guarded(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
@@ -175,12 +175,12 @@ class BoundFunction(Uncopied):
             if self._compiled and not (guard.waiting or guard.pending or is_eager()):
                 before, guard.reading = guard.reading, get_ident()
                 try:
-                    found = self._programs.entry(*own, *args)
+                    result = self._programs.entry(*own, *args)
                 finally:
                     guard.reading = before
-                if found is not NotImplemented:
+                if result is not NotImplemented:
                     self._find_quick_way()
-                    return found
+                    return result
         return guard.read(partial(self._call_slowly, own, args))
 
     def _find_quick_way(self) -> None:
@@ -224,7 +224,7 @@ class BoundFunction(Uncopied):
             self.open_shapes = None
             with eager():
                 return self._programs.of(args)(*own, *args)
-        found, executable = self._programs.call(own, args)
+        result, executable = self._programs.call(own, args)
         if executable not in self._looked_at:
             self._looked_at.add(executable)
             self._look_once(executable.graph, executable.sizes)
@@ -232,7 +232,7 @@ class BoundFunction(Uncopied):
         self.open_shapes = None
         if any(isinstance(size, Dim) for t in executable.input_types for size in t.shape):
             self.open_shapes = [t.shape for t in executable.output_types]
-        return found
+        return result
 
     def _look_once(self, graph: Graph, sizes: Mapping[str, int]) -> None:
         """Warn of what a new program shows. What is bound may be given something else than a batch,

@@ -36,42 +36,42 @@ def require_classes(by: str, given: Any) -> Array:
 
 def classes(by: str, target: Any, prediction: Any, threshold: float | None) -> tuple[Array, Array]:
     """Classes as they are and as they are said to be, one per row."""
-    target, found = require_classes(by, target), without_column(np.asarray(prediction))
-    if found.ndim == target.ndim + 1 == 2:
-        target = require_columns(by, target, found.shape[1])
-        found = np.argmax(found, axis=-1)
-    elif found.dtype.kind == "f" and found.shape == target.shape:
-        found = _from_threshold(by, target, found, threshold)
+    target, predicted = require_classes(by, target), without_column(np.asarray(prediction))
+    if predicted.ndim == target.ndim + 1 == 2:
+        target = require_columns(by, target, predicted.shape[1])
+        predicted = np.argmax(predicted, axis=-1)
+    elif predicted.dtype.kind == "f" and predicted.shape == target.shape:
+        predicted = _from_threshold(by, target, predicted, threshold)
         target = _zero_or_one(by, target)
-    if found.shape != target.shape or found.ndim != 1:
+    if predicted.shape != target.shape or predicted.ndim != 1:
         raise ShapeError(
             f"{by}: given targets {target.shape} and predictions {np.shape(prediction)}; it needs "
             "one class per row, and predictions of as many rows: classes, or one score per class. "
             "Reshape them."
         )
-    if len(found) and _holds_texts(target) != _holds_texts(found):
+    if len(predicted) and _holds_texts(target) != _holds_texts(predicted):
         raise TypeError(
             f"{by}: given targets such as {target.tolist()[0]!r} and predictions such as "
-            f"{found.tolist()[0]!r}; texts and numbers are never equal. Pass classes of one kind, "
-            "as in names[prediction]."
+            f"{predicted.tolist()[0]!r}; texts and numbers are never equal. Pass classes of one "
+            "kind, as in names[prediction]."
         )
-    return target, found
+    return target, predicted
 
 
-def _from_threshold(by: str, target: Array, found: Array, threshold: float | None) -> Array:
-    if target.ndim == 2 and target.shape == found.shape:
+def _from_threshold(by: str, target: Array, scores: Array, threshold: float | None) -> Array:
+    if target.ndim == 2 and target.shape == scores.shape:
         raise ShapeError(
             f"{by}: given targets and predictions of shape {target.shape}, with a column for "
             "each class; targets are one class per row. Pass target.argmax(axis=1)."
         )
     if threshold is None:
         raise ValueError(
-            f"{by}: given one score per row, predictions {found.dtype}{found.shape}; where class 1 "
-            f"begins is not known. Say so, as in functools.partial(wg.train.metrics.{by}, "
+            f"{by}: given one score per row, predictions {scores.dtype}{scores.shape}; where class "
+            f"1 begins is not known. Say so, as in functools.partial(wg.train.metrics.{by}, "
             "threshold=0.0) for logits or threshold=0.5 for probabilities, or pass one score per "
             "class."
         )
-    return (found >= threshold).astype(np.int64)
+    return (scores >= threshold).astype(np.int64)
 
 
 def _holds_texts(x: Array) -> bool:
@@ -122,16 +122,16 @@ def positive_of(kinds: Array) -> int | None:
 
 def binary_class(by: str, kinds: Array, average: str) -> Any:
     """The class that a score of one class is about; None where it is a mean over classes."""
-    found = positive_of(kinds)
+    positive = positive_of(kinds)
     if average == "binary" and 1 in kinds.tolist():
         return 1
-    if found is None and (average == "binary" or (average == "auto" and len(kinds) == 2)):
+    if positive is None and (average == "binary" or (average == "auto" and len(kinds) == 2)):
         raise ValueError(
             f"{by}: given the classes {_shown(kinds)}; which one it is about is not known, unless "
             f"they are 0 and 1, or -1 and 1. Write {by}(target == c, prediction == c) for a class "
             'c, or average="macro" for the mean over classes.'
         )
-    return found if average in ("auto", "binary") else None
+    return positive if average in ("auto", "binary") else None
 
 
 def _shown(kinds: Array) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 
-MOST_SAVED = 64  # functions of a step; whoever binds one again and again does not go on with it
+MOST_SAVED = 64  # functions of a step: a program with more binds new ones all the time
 
 
 class Draws:
@@ -15,7 +15,9 @@ class Draws:
 
     def __init__(self) -> None:
         self._counts: dict[int, itertools.count[int]] = {}
-        self.positions: dict[int, int] = {}  # of the next calls, which a count does not show
+        self.positions: dict[
+            int, int
+        ] = {}  # of the next calls: `itertools.count` does not show its own
 
     def begin(self, number: int) -> None:
         """Let a function draw, from where it was if a state that was loaded has said so."""

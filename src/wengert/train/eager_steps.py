@@ -25,8 +25,8 @@ def run_eagerly(
     does the writing, and that may be called again if it is interrupted.
     """
     with eager(), np.errstate(all="ignore"):
-        found = function(*own, *batch)
-    live, early, report, aux = tree.copy(found)
+        returned = function(*own, *batch)
+    live, early, report, aux = tree.copy(returned)
     pairs = [*zip(own.early, early, strict=True)]
     if always or all(map(_is_finite, (*live, *early, report, *tree.leaves(aux)))):
         pairs += zip(own.live, live, strict=True)

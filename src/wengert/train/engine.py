@@ -53,7 +53,7 @@ from wengert.train.segments import live_zeros
 from wengert.train.shown.shown_trees import ShownTrees
 from wengert.train.storage import Array
 
-Found = tuple[Any, Any, Array, Any]  # live arrays, those that are written early, report, aux
+StepResults = tuple[Any, Any, Array, Any]  # live arrays, those that are written early, report, aux
 DROPPED = (
     "All calls that have accumulated since the last update are dropped with this one; the next "
     "call begins anew."
@@ -66,7 +66,7 @@ class SharedCalls(Protocol):
     @property
     def writes(self) -> bool: ...
 
-    def call(self, batch: Sequence[Any]) -> Found: ...
+    def call(self, batch: Sequence[Any]) -> StepResults: ...
 
     def look(self) -> None: ...
 
@@ -104,7 +104,7 @@ class Engine:
             if group.optimizer is not None:
                 group.optimizer.count_by(made)
         self.progress = Progress()
-        self.told_of_plateau = False  # whether it was said that a schedule is shown no metric
+        self.told_of_plateau = False  # whether it has warned of a schedule that is shown no metric
         self.shown: ShownTrees = ShownTrees() if first is None else first.shown
         self.given: GivenTrees = GivenTrees(plan.loss) if first is None else first.given
         self.given.add(plan.storage.given_arrays, plan.storage.given_objects)
@@ -317,24 +317,26 @@ class Engine:
 
     # A call.
 
-    def call(self, batch: Sequence[Any]) -> Found:
+    def call(self, batch: Sequence[Any]) -> StepResults:
         """One step: live arrays are updated, or an error is raised and they are as before."""
         if self.ranked is not None:
             return self.ranked.call(batch)
         calls, updates, phase = self.counts.tolist()
         updating = phase == self._last_phase
         row = self.scalars.row(updates + 1)
-        found: Any = NotImplemented
+        results: Any = NotImplemented
         skipped = False
         if self.compiled and not is_eager():
             entry = self.programs[updating].entry
-            found = entry(self.live, self.early, self.fixed, row, *batch)
-        if found is NotImplemented:
-            found, skipped = self._call_slowly(row, batch, updating)
-        self.noted[:] = row, found[REPORT], calls, skipped
-        return found  # type: ignore[no-any-return]
+            results = entry(self.live, self.early, self.fixed, row, *batch)
+        if results is NotImplemented:
+            results, skipped = self._call_slowly(row, batch, updating)
+        self.noted[:] = row, results[REPORT], calls, skipped
+        return results  # type: ignore[no-any-return]
 
-    def _call_slowly(self, row: Row, batch: Sequence[Any], updating: bool) -> tuple[Found, bool]:
+    def _call_slowly(
+        self, row: Row, batch: Sequence[Any], updating: bool
+    ) -> tuple[StepResults, bool]:
         """The results, and whether the call was skipped."""
         batch, before = self.kinds.prepared(batch), self.calls
         self.require_apart(batch)
@@ -342,15 +344,15 @@ class Engine:
         programs = self.programs[updating]
         if not self.compiled or is_eager():
             always = self.nonfinite == IGNORE
-            found = run_eagerly(programs.function, own, batch, always, self.commit_eagerly)
+            results = run_eagerly(programs.function, own, batch, always, self.commit_eagerly)
         else:
-            found, executable = programs.call(own, batch)
+            results, executable = programs.call(own, batch)
             self.look_once(executable)
         skipped = self.calls == before  # nothing was committed
         if skipped:
             self._leave_out(own, batch, updating)
         self.kinds.remember(batch)
-        return found, skipped
+        return results, skipped
 
     def commit_eagerly(self, write: Callable[[], None]) -> None:
         def work() -> None:

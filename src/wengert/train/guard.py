@@ -108,9 +108,9 @@ class Guard:
 
     def change(self, by: str, work: Callable[[], T], replaces_all: bool = False) -> T:
         """Do something that changes the state, and get the result."""
-        found: list[T] = []
-        self.change_in_parts(by, lambda: found.append(work()), lambda: False, replaces_all)
-        return found[0]
+        results: list[T] = []
+        self.change_in_parts(by, lambda: results.append(work()), lambda: False, replaces_all)
+        return results[0]
 
     def change_in_parts(
         self,

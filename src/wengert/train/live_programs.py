@@ -62,9 +62,9 @@ class LivePrograms:
     def call(self, own: Sequence[Any], batch: Sequence[Any]) -> tuple[Any, Executable]:
         """What the function returns, and the program that computed it."""
         with telling_of_mixed_rows(batch):
-            found, executable = self.of(batch).served((*own, *batch))
+            returned, executable = self.of(batch).served((*own, *batch))
         self.entry, self._latest = executable.entry, executable
-        return found, executable
+        return returned, executable
 
     def executable(self, own: Sequence[Any], batch: Sequence[Any]) -> Executable:
         """The program for a batch."""

@@ -71,24 +71,24 @@ def accuracy(
     >>> wg.train.metrics.accuracy(np.array([0, 1, 1]), np.array([0, 1, 0]))
     0.6666666666666666
     """
-    target, found = classes("accuracy", target, prediction, threshold)
-    return float(np.average(target == found, weights=_weights("accuracy", weight, target)))
+    target, predicted = classes("accuracy", target, prediction, threshold)
+    return float(np.average(target == predicted, weights=_weights("accuracy", weight, target)))
 
 
 @_nan_for_nan
 def balanced_accuracy(
     target: Any, prediction: Any, weight: Any = None, *, threshold: float | None = None
 ) -> float:
-    """The mean over the classes of the target of the share of each that is found.
+    """The mean, over the classes of the target, of the share of their rows whose class is right.
 
     >>> wg.train.metrics.balanced_accuracy(np.array([0, 0, 0, 1]), np.array([0, 0, 0, 0]))
     0.5
     """
     by = "balanced_accuracy"
-    target, found = classes(by, target, prediction, threshold)
+    target, predicted = classes(by, target, prediction, threshold)
     weights = _weights(by, weight, target)
     shares = [
-        np.average((found == target)[rows], weights=weights[rows])
+        np.average((predicted == target)[rows], weights=weights[rows])
         for rows in (target == each for each in np.unique(target))
     ]
     return float(np.mean(shares))
@@ -215,8 +215,8 @@ def mae(target: Any, prediction: Any, weight: Any = None) -> float:
     >>> wg.train.metrics.mae(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
     1.0
     """
-    target, found, weights = _numbers("mae", target, prediction, weight)
-    return float(np.mean(_over_rows(np.abs(target - found), weights)))
+    target, predicted, weights = _numbers("mae", target, prediction, weight)
+    return float(np.mean(_over_rows(np.abs(target - predicted), weights)))
 
 
 def mse(target: Any, prediction: Any, weight: Any = None) -> float:
@@ -225,8 +225,8 @@ def mse(target: Any, prediction: Any, weight: Any = None) -> float:
     >>> wg.train.metrics.mse(np.array([1.0, 2.0]), np.array([1.0, 4.0]))
     2.0
     """
-    target, found, weights = _numbers("mse", target, prediction, weight)
-    return float(np.mean(_over_rows((target - found) ** 2, weights)))
+    target, predicted, weights = _numbers("mse", target, prediction, weight)
+    return float(np.mean(_over_rows((target - predicted) ** 2, weights)))
 
 
 def rmse(target: Any, prediction: Any, weight: Any = None) -> float:
@@ -235,8 +235,8 @@ def rmse(target: Any, prediction: Any, weight: Any = None) -> float:
     >>> wg.train.metrics.rmse(np.array([1.0, 2.0]), np.array([4.0, 5.0]))
     3.0
     """
-    target, found, weights = _numbers("rmse", target, prediction, weight)
-    return float(np.mean(np.sqrt(_over_rows((target - found) ** 2, weights))))
+    target, predicted, weights = _numbers("rmse", target, prediction, weight)
+    return float(np.mean(np.sqrt(_over_rows((target - predicted) ** 2, weights))))
 
 
 def r2(target: Any, prediction: Any, weight: Any = None) -> float:
@@ -247,8 +247,8 @@ def r2(target: Any, prediction: Any, weight: Any = None) -> float:
     >>> wg.train.metrics.r2(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.0]))
     0.5
     """
-    target, found, weights = _numbers("r2", target, prediction, weight)
-    left = _over_rows((target - found) ** 2, weights)
+    target, predicted, weights = _numbers("r2", target, prediction, weight)
+    left = _over_rows((target - predicted) ** 2, weights)
     centre = _over_rows(target, weights)
     whole = _over_rows((target - centre) ** 2, weights)
     ratio = left / np.where(whole == 0, 1, whole)
@@ -294,22 +294,22 @@ def better_direction(metric: Callable[..., Any]) -> str | None:
 def _numbers(by: str, target: Any, prediction: Any, weight: Any) -> tuple[Array, Array, Array]:
     """Numbers in float64, with one column at least; and the weights of rows."""
     target = without_column(np.asarray(target, np.float64))
-    found = without_column(np.asarray(prediction, np.float64))
-    if target.shape != found.shape or not target.ndim:
+    predicted = without_column(np.asarray(prediction, np.float64))
+    if target.shape != predicted.shape or not target.ndim:
         raise ShapeError(
             f"{by}: given targets {np.shape(target)} and predictions {np.shape(prediction)}; they "
             "must have the same shape. Reshape one of them."
         )
     weights, rows = _weights(by, weight, target), len(target)
-    return target.reshape(rows, -1), found.reshape(rows, -1), weights
+    return target.reshape(rows, -1), predicted.reshape(rows, -1), weights
 
 
 def _over_rows(x: Array, weights: Array) -> Array:
     """The mean of each column: np.average without its checks, which take longer than a mean of the
     few rows that validate a small fit.
     """
-    found: Array = np.add.reduce(x * weights[:, None]) / np.add.reduce(weights)
-    return found
+    means: Array = np.add.reduce(x * weights[:, None]) / np.add.reduce(weights)
+    return means
 
 
 def _weights(by: str, weight: Any, target: Array) -> Array:
@@ -339,8 +339,8 @@ def _averaged(
     of: Callable[[Array, Array, Array], Array],
 ) -> float:
     """A score of right, said and true rows, for one class or as a mean over classes."""
-    target, found = classes(by, target, prediction, threshold)
-    weights, kinds = _weights(by, weight, target), np.union1d(target, found)
+    target, predicted = classes(by, target, prediction, threshold)
+    weights, kinds = _weights(by, weight, target), np.union1d(target, predicted)
     if average not in ("auto", "binary", "macro", "weighted", "micro"):
         each = f", or write {by}(target == c, prediction == c) for class c" if not average else ""
         raise ValueError(
@@ -351,9 +351,9 @@ def _averaged(
         average = "macro"  # also where few of the classes are there
     chosen = binary_class(by, kinds, average)
     kinds = kinds if chosen is None else np.array([chosen])
-    said = np.array([weights[found == each].sum() for each in kinds])
+    said = np.array([weights[predicted == each].sum() for each in kinds])
     true = np.array([weights[target == each].sum() for each in kinds])
-    right = np.array([weights[(found == each) & (target == each)].sum() for each in kinds])
+    right = np.array([weights[(predicted == each) & (target == each)].sum() for each in kinds])
     if average == "micro":
         right, said, true = (x.sum(keepdims=True) for x in (right, said, true))
     scores = of(right, said, true)

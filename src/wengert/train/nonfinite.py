@@ -63,7 +63,7 @@ def explain_nonfinite(
     for position in order:
         cause = locate(executable.graph, arrays, names, sizes, position)
         if cause is not None and _is_norm(results[position], cause):
-            only_norm = True  # of a gradient that is not finite, it says less
+            only_norm = True  # a gradient that is not finite would say more
         elif cause is not None:
             return _error(cause, results[position], inputs)
     return _norm_beyond_floats() if only_norm else _unexplained()

@@ -23,7 +23,7 @@ class RememberedFunctions:
 
     def __init__(self, make: Make) -> None:
         self._make = make
-        # With the function itself: what it is known by are the ids of its parts, which must live.
+        # With the function itself: the ids of its parts identify it, so these must stay alive.
         self._known: dict[Any, tuple[Any, BoundFunction]] = {}
         self._met: dict[Any, Met] = {}  # the programs of all functions of a code
 
@@ -32,7 +32,7 @@ class RememberedFunctions:
         identity = _identity(f)
         key = identity, _opened(dims or {})
         known = self._known.get(key)
-        if known is None or _identity(known[0]) != identity:  # variables are others meanwhile
+        if known is None or _identity(known[0]) != identity:  # its variables have changed
             known = self._known[key] = f, self._make(f, dims, self._met_of(f, dims))
             for oldest in list(self._known)[:-REMEMBERED]:
                 self._known.pop(oldest, None)

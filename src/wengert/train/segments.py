@@ -89,27 +89,27 @@ def layout_of(
     values: Sequence[Array], paths: Sequence[tuple[str, ...]], groups: Sequence[Group]
 ) -> ModelLayout:
     """Which parameters a model has, and where each of them lies."""
-    found: dict[tuple[int, DType], list[ModelParameter]] = {}
+    layout: dict[tuple[int, DType], list[ModelParameter]] = {}
     known = {path for names in paths for path in names}
     for place, (x, names) in enumerate(zip(values, paths, strict=True)):
         if is_float(x.dtype):
             key = (group_of(groups, names, known), x.dtype.newbyteorder("="))
-            mine = found.setdefault(key, [])
+            mine = layout.setdefault(key, [])
             offset = mine[-1].offset + mine[-1].size if mine else 0
             mine.append(ModelParameter(place, names, x.shape, key[1], offset))
-    if not found:
+    if not layout:
         raise OptimError(
             "TrainStep: the model has no float arrays; these are its parameters. Make them with "
             "np.zeros, or convert them with astype(np.float32)."
         )
-    if all(groups[group].frozen for group, _ in found):
-        taken = [(p.paths, groups[key[0]].glob) for key, each in found.items() for p in each]
+    if all(groups[group].frozen for group, _ in layout):
+        taken = [(p.paths, groups[key[0]].glob) for key, each in layout.items() for p in each]
         raise OptimError(
             "TrainStep: every parameter is frozen; at least one must have an optimizer."
             f"{tie_told(taken, known)} Change "
             f"the globs {', '.join(repr(g.glob) for g in groups if g.frozen)}."
         )
-    return found
+    return layout
 
 
 def new_segments(layout: ModelLayout, groups: Sequence[Group]) -> list[Segment]:
@@ -128,13 +128,13 @@ def new_segments(layout: ModelLayout, groups: Sequence[Group]) -> list[Segment]:
 
 def begin_states(segments: Iterable[Segment], groups: Sequence[Group]) -> None:
     """The first states of the optimizers, each in a block per name and dtype."""
-    found: dict[tuple[str, DType], list[tuple[Segment, list[Array]]]] = {}
+    by_kind: dict[tuple[str, DType], list[tuple[Segment, list[Array]]]] = {}
     for segment in segments:
         optimizer = groups[segment.group].trainer
         segment.average, segment.followers = optimizer.averages, optimizer.followers
         for name, rows in _first_states(segment, optimizer).items():
-            found.setdefault((name, segment.dtype), []).append((segment, rows))
-    for (name, dtype), entries in found.items():
+            by_kind.setdefault((name, segment.dtype), []).append((segment, rows))
+    for (name, dtype), entries in by_kind.items():
         blocks = _slices(dtype, [segment.size for segment, _ in entries])
         for (segment, rows), block in zip(entries, blocks, strict=True):
             segment.states[name] = block
@@ -152,10 +152,10 @@ def _first_states(segment: Segment, optimizer: Optimizer) -> dict[str, list[Arra
     if not has_users_initial(optimizer):
         return {name: [np.asarray(x)] for name, x in optimizer.initial(segment.weights).items()}
     states = [optimizer.initial(p.view(segment.weights)) for p in segment.parameters]
-    found = {name: [np.asarray(state[name]) for state in states] for name in states[0]}
-    for name, rows in found.items():
+    by_name = {name: [np.asarray(state[name]) for state in states] for name in states[0]}
+    for name, rows in by_name.items():
         _require_states(name, optimizer, segment.parameters, rows)
-    return found
+    return by_name
 
 
 def _require_states(

@@ -153,7 +153,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         groups, self._engine = engine.plan.groups, engine
         self._originals = Originals(_copied(optimizer, groups), self._engine.guard.note_change)
         self._quick_steps = QuickSteps(self._engine)
-        self._quick: Call = never  # the way of calls, while nothing else is under way
+        self._quick: Call = never  # how calls are made while nothing else is under way
         self._numbers = itertools.count()  # of bound functions that draw random numbers
         self._bounds = RememberedFunctions(partial(_bound, self._engine, 0))
         self._evaluated = RememberedFunctions(partial(_bound, self._engine, EVALUATING))
@@ -188,9 +188,9 @@ class TrainStep(StepViews, Explained, Uncopied):
         the loss gives them.
         """
         if not named:
-            found = self._quick(*batch)
-            if found is not NotImplemented:
-                return found
+            result = self._quick(*batch)
+            if result is not NotImplemented:
+                return result
         return self._call_guarded(batch, named)
 
     def _call_guarded(self, batch: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
@@ -201,7 +201,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         if recording_threads and guard.changing is IDLE:
             refuse_calling("TrainStep", "Call it outside, and pass what is needed as an argument.")
         with guard.lock:
-            # What `guard.change` looks after, where nothing of it is there.
+            # The same as `guard.change`, where it has nothing to wait for and nothing to look at.
             if guard.changing is IDLE and not (
                 guard.waiting
                 or guard.reading
@@ -228,19 +228,19 @@ class TrainStep(StepViews, Explained, Uncopied):
             self._originals.warn()
         if not self._engine.given.is_over:
             self._engine.given.before_call(self._engine.calls, batch)
-        found = self._engine.call(batch)
+        results = self._engine.call(batch)
         quick = self._quick_steps.find()
         zero_gradients = self._engine.zero_gradients
         if not zero_gradients.is_over:
-            zero_gradients.look("TrainStep", found[REPORT][np.newaxis], batch)
+            zero_gradients.look("TrainStep", results[REPORT][np.newaxis], batch)
         if not self._engine.twins.is_over:
             self._engine.twins.look("TrainStep")
         if not (zero_gradients.is_over and self._engine.twins.is_over):
-            quick = never  # nobody could look at the quick way of calls
+            quick = never  # quick calls are not looked at
         if quick is not self._quick:
             self._quick = quick
-        loss = found[REPORT].item(LOSS)
-        return (loss, found[AUX]) if self._engine.plan.has_aux else loss
+        loss = results[REPORT].item(LOSS)
+        return (loss, results[AUX]) if self._engine.plan.has_aux else loss
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse what is no setting: nothing would come of it."""
@@ -282,7 +282,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         return Epochs(run.by, run.epochs, self._hearing_of_originals(each))
 
     def _hearing_of_originals(self, epochs: Iterator[Epoch]) -> Iterator[Epoch]:
-        """The epochs; what the body of the loop sets of the optimizer that was copied is told."""
+        """The epochs. Warns where the body of the loop changes the optimizer that was copied."""
         for epoch in epochs:
             yield epoch
             self._originals.warn()
@@ -349,10 +349,10 @@ class TrainStep(StepViews, Explained, Uncopied):
         data = Data(by, names, arrays, batch_size, may_be_short=True, model=engine.model_form)
         engine.look()
         bound = self._evaluated.find(f)
-        found = engine.guard.read(lambda: weighted_mean(bound, data))
+        means = engine.guard.read(lambda: weighted_mean(bound, data))
         if data.rows > data.size:
             bound.warn_of_sums()
-        return found
+        return means
 
     def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:
         """Compiled `f(model, *args)` on the live parameters; `dims` opens axes of its arguments

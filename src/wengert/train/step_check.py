@@ -46,7 +46,7 @@ def check_step(engine: Engine, batch: Sequence[Any]) -> Check:
     compiled_loss, compiled_gradients, tolerance = _one_way(engine, batch, compiled=True)
     error = max(map(_relative_error, compiled_gradients, gradients))
     slope, difference, allowed = _slopes(engine, batch)
-    found = Check(loss, compiled_loss, error, slope, difference)
+    check = Check(loss, compiled_loss, error, slope, difference)
     losses = _relative_error(np.asarray(compiled_loss), np.asarray(loss))
     if not max(error, losses) <= tolerance:  # NaN is a disagreement
         raise AssertionError(
@@ -59,7 +59,7 @@ def check_step(engine: Engine, batch: Sequence[Any]) -> Check:
             f"differences of the loss give {difference:.9g}. Look at custom derivatives, at "
             "stop_gradient, and at points where the loss is not smooth."
         )
-    return found
+    return check
 
 
 def _one_way(
@@ -74,13 +74,13 @@ def _one_way(
     programs = engine.programs[engine.updating]
     dtype = float64
     if compiled:
-        found, executable = programs.call(own, batch)
+        results, executable = programs.call(own, batch)
         dtype = _least_precise(executable.graph.nodes)
     else:
-        found = run_eagerly(programs.function, own, batch, False, lambda write: write())
+        results = run_eagerly(programs.function, own, batch, False, lambda write: write())
     if int(after.counts[CALLS]) == engine.calls:
         raise explain_nonfinite(engine.plan, programs, own, batch)
-    return found[REPORT].item(LOSS), list(after.gradients), TOLERANCES[dtype]
+    return results[REPORT].item(LOSS), list(after.gradients), TOLERANCES[dtype]
 
 
 def _least_precise(nodes: Iterable[Node]) -> DType:
@@ -88,8 +88,8 @@ def _least_precise(nodes: Iterable[Node]) -> DType:
     for node in nodes:
         types = (node.type,) if isinstance(node.type, ArrayType) else node.type
         bodies = [value.nodes for value in node.params.values() if isinstance(value, Graph)]
-        found = [each.dtype for each in types] if node.op.kind != "source" else []
-        if float32 in (*found, *map(_least_precise, bodies)):
+        dtypes = [each.dtype for each in types] if node.op.kind != "source" else []
+        if float32 in (*dtypes, *map(_least_precise, bodies)):
             return float32
     return float64
 
@@ -103,11 +103,11 @@ def _moved(graph: Graph) -> list[Node]:
     return [graph.nodes[number] for number in sorted(reached)]
 
 
-def _relative_error(found: Array, expected: Array) -> float:
+def _relative_error(computed: Array, expected: Array) -> float:
     if not expected.size:
         return 0.0
     largest = float(np.max(np.abs(expected)))
-    return float(np.max(np.abs(found - expected))) / (largest or 1.0)
+    return float(np.max(np.abs(computed - expected))) / (largest or 1.0)
 
 
 def _slopes(engine: Engine, batch: Sequence[Any]) -> tuple[float, float, float]:

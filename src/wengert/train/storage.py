@@ -214,25 +214,25 @@ class Storage:
         """A tree of the model's form with views of one array per segment; None elsewhere, and 0 in
         the place of static numbers.
         """
-        found: list[Any] = [None] * len(self.leaves)
+        views: list[Any] = [None] * len(self.leaves)
         for segment in self.segments:
             flat = choose(segment)
             if flat is not None:
                 for parameter in segment.parameters:
-                    found[parameter.place] = parameter.view(flat)
+                    views[parameter.place] = parameter.view(flat)
         form = tree.derivative_form(self.structure)
-        return tree.unflatten(form, [found[place] for place in self.places])
+        return tree.unflatten(form, [views[place] for place in self.places])
 
     def followed(self, name: str) -> Any:
         """A whole model whose weights are a state that follows them, such as an average. What no
         optimizer keeps it of is the model's own, and can only be read there.
         """
-        found = [_read_only(x) for x in self.leaves]
+        leaves = [_read_only(x) for x in self.leaves]
         for segment in self.trained:
             if name in segment.states:
                 for parameter in segment.parameters:
-                    found[parameter.place] = parameter.view(segment.states[name])
-        return self.tree(found)
+                    leaves[parameter.place] = parameter.view(segment.states[name])
+        return self.tree(leaves)
 
     def assignment(self, model: Any) -> Callable[[], None]:
         """A function that copies the leaves of a tree of the model's form into the live arrays."""

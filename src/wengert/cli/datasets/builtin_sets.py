@@ -31,25 +31,25 @@ def read_builtin(name: str) -> DataTable:
         raise MissingPackage("scikit-learn", f"the set {name!r}", "'wengert[cli]'") from None
     # As they were measured: scikit-learn would scale those of diabetes.
     options = {"scaled": False} if name == "diabetes" else {}
-    found = getattr(datasets, f"load_{name.replace('-', '_')}")(**options)
-    columns = _columns([str(each) for each in found.feature_names], found.data)
-    return DataTable(name, (*columns, Column(TARGET, _target(found))))
+    loaded = getattr(datasets, f"load_{name.replace('-', '_')}")(**options)
+    columns = _columns([str(each) for each in loaded.feature_names], loaded.data)
+    return DataTable(name, (*columns, Column(TARGET, _target(loaded))))
 
 
 def _columns(names: Sequence[str], data: Array) -> list[Column]:
     return [Column(name, data[:, i].astype(np.float64)) for i, name in enumerate(names)]
 
 
-def _target(found: Any) -> Array:
-    classes = getattr(found, "target_names", None)
+def _target(loaded: Any) -> Array:
+    classes = getattr(loaded, "target_names", None)
     if classes is None:
-        return np.asarray(found.target, np.float64)
-    return texts(str(classes[i]) for i in found.target)
+        return np.asarray(loaded.target, np.float64)
+    return texts(str(classes[i]) for i in loaded.target)
 
 
 def _housing() -> DataTable:
-    """Districts with an income, houses, people and a place: the price depends on all of them, bent
-    and with noise, and is cut off at 5 as in California's census. The same in every call.
+    """Districts with an income, houses, people and a place: the price depends on all of them, not
+    linearly and with noise, and is cut off at 5 as in California's census. The same in every call.
     """
     rng = np.random.default_rng(1990)
     income = np.exp(rng.normal(1.2, 0.45, HOUSES))

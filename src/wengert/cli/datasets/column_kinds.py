@@ -22,8 +22,8 @@ _WITH_UNIT = re.compile(
 _DATE = re.compile(r"\d{4}([-/.])\d{1,2}\1\d{1,2}(?!\d)|\d{1,2}([-/.])\d{1,2}\2\d{4}(?!\d)")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+")
-_CODE = re.compile(r"0\d+")  # a number is not written so
-_LONG = re.compile(r"[+-]?\d{16,}")  # a float has 15 digits that are always its own
+_CODE = re.compile(r"0\d+")  # numbers are not written like this
+_LONG = re.compile(r"[+-]?\d{16,}")  # of any number, a float keeps 15 digits
 _PERHAPS_MISSING = frozenset({"none", "?", "-", "--", ".", "missing", "unknown"})
 
 
@@ -62,7 +62,7 @@ def _name(cell: str | None) -> str | None:
     return cell if cell is None else _WHOLE.sub(r"\1", cell)
 
 
-def found_kind(table: DataTable, column: Column) -> Column:
+def as_numbers_or_names(table: DataTable, column: Column) -> Column:
     """The column as numbers or as names, whichever it is. Where most cells, and not all, are
     numbers, the first other one is refused: most likely it is a slip.
     """
@@ -111,11 +111,11 @@ def note_numbers(column: Column, say: Say) -> None:
     if not column.is_text or column.read_as_text:
         return
     given = [cell for cell in column.cells if cell is not None and not _CODE.fullmatch(cell)]
-    found = list(dict.fromkeys(cell for cell in given if not np.isnan(_number(cell))))
-    if 2 * len(found) > len(given):
+    numeric = list(dict.fromkeys(cell for cell in given if not np.isnan(_number(cell))))
+    if 2 * len(numeric) > len(given):
         say(
             f"column {column.name!r} has texts, and most of them are numbers, such as "
-            f"{found[0]!r}; they are taken as names. Write the column as numbers; if they are "
+            f"{numeric[0]!r}; they are taken as names. Write the column as numbers; if they are "
             f"codes, add --categorical {column.name!r}"
         )
 
@@ -131,28 +131,28 @@ def without_signs(cells: Sequence[str]) -> tuple[str, str] | None:
     """A text that is a number but for a sign of a currency, a percent sign or commas between
     thousands, and that number; None unless most of the texts are such.
     """
-    found = [cell for cell in cells if _SIGNED.fullmatch(cell) and np.isnan(_number(cell))]
-    if not found or 2 * len(found) < len(cells):
+    signed = [cell for cell in cells if _SIGNED.fullmatch(cell) and np.isnan(_number(cell))]
+    if not signed or 2 * len(signed) < len(cells):
         return None
-    return found[0], _SIGNS.sub("", found[0])
+    return signed[0], _SIGNS.sub("", signed[0])
 
 
 def without_units(cells: Sequence[str]) -> tuple[str, str] | None:
     """A text that is a number and a unit, '0.126 kg', and that number; None unless most of the
     texts have this unit.
     """
-    found = [(match, cell) for cell in cells if (match := _WITH_UNIT.fullmatch(cell))]
-    units = Counter(match["unit"] for match, _ in found)
+    matches = [(match, cell) for cell in cells if (match := _WITH_UNIT.fullmatch(cell))]
+    units = Counter(match["unit"] for match, _ in matches)
     unit, count = units.most_common(1)[0] if units else ("", 0)
     if 2 * count < len(cells) or not count:
         return None
-    return next((cell, match["number"]) for match, cell in found if match["unit"] == unit)
+    return next((cell, match["number"]) for match, cell in matches if match["unit"] == unit)
 
 
 def a_date(cells: Sequence[str]) -> str | None:
     """A text that is a date, unless few of them are."""
-    found = [cell for cell in cells if _DATE.match(cell)]
-    return found[0] if found and 2 * len(found) >= len(cells) else None
+    dates = [cell for cell in cells if _DATE.match(cell)]
+    return dates[0] if dates and 2 * len(dates) >= len(cells) else None
 
 
 def _number(cell: Any) -> float:
@@ -166,7 +166,7 @@ def _number(cell: Any) -> float:
 
 
 def _two_commas(cell: str) -> str:
-    """What a comma before three digits may be."""
+    """The two things that a comma before three digits may mean."""
     plain, point = cell.replace(",", ""), cell.replace(",", ".", 1)
     return (
         f"{cell!r} has a comma, which separates thousands or decimals; numbers have none. Write "

@@ -42,15 +42,15 @@ def as_delimiter(given: str | None) -> str | None:
     """The character that a user means."""
     if given is None:
         return None
-    found = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}.get(
+    delimiter = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}.get(
         given, given
     )
-    if len(found) != 1 or found in '"\r\n':
+    if len(delimiter) != 1 or delimiter in '"\r\n':
         raise UsageFault(
             f"--delimiter: given {given!r}; it must be one character, or the word tab. Write "
             "--delimiter ';'."
         )
-    return found
+    return delimiter
 
 
 def _require_file(path: Path) -> None:

@@ -14,7 +14,7 @@ from wengert.core.words.nearest import ALIKE, nearest
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
-# Cells of a text file that say that there is nothing.
+# Cells of a text file that stand for a missing value.
 MISSING_WORDS = frozenset({"", "na", "n/a", "nan", "null", "#n/a"})
 
 PARTS_OF_DATES = " to numbers, such as the year, the day of the year or the day of the week"
@@ -22,10 +22,10 @@ PARTS_OF_DATES = " to numbers, such as the year, the day of the year or the day 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """One column. Cells are float64 with NaN, or texts with None, where there is nothing.
+    """One column. Cells are float64 with NaN, or texts with None, where one is missing.
 
     `read_as_text` is True where the file has no types, so that texts may stand for numbers.
-    `refusal` says why cells cannot be read; it matters only to who needs them.
+    `refusal` says why cells cannot be read; it matters only where they are needed.
     """
 
     name: str
@@ -39,11 +39,11 @@ class Column:
 
     @property
     def missing(self) -> Array:
-        """Where there is nothing."""
+        """Which cells are missing."""
         if self.is_text:
             return np.fromiter((cell is None for cell in self.cells), bool, len(self.cells))
-        found: Array = np.isnan(self.cells)
-        return found
+        missing: Array = np.isnan(self.cells)
+        return missing
 
     def taken(self, rows: Array) -> Column:
         return replace(self, cells=self.cells[rows])
@@ -68,7 +68,7 @@ class DataTable:
 
     @property
     def doubt_in_error(self) -> str:
-        """What is said of the names behind an error about one of them."""
+        """What is added to an error about a column, if the names of columns are in doubt."""
         return f" {self.doubt}." if self.doubt else ""
 
     def place(self, row: int) -> str:
@@ -81,10 +81,10 @@ class DataTable:
     def column(self, name: str, asked_by: str) -> Column:
         """The column of a name, to be read; `asked_by` says in the error who wants it."""
         self.require_name(name, asked_by)
-        found = next(column for column in self.columns if column.name == name)
-        if found.refusal:
-            raise DataFault(f"{self.source}: {found.refusal}")
-        return found
+        wanted = next(column for column in self.columns if column.name == name)
+        if wanted.refusal:
+            raise DataFault(f"{self.source}: {wanted.refusal}")
+        return wanted
 
     def require_name(self, name: str, asked_by: str) -> None:
         if name in self.names:
@@ -133,7 +133,7 @@ def listed(names: Sequence[str], most: int = 12) -> str:
 
 def texts(cells: Iterable[Any]) -> Array:
     """An array of texts, None where a cell is None."""
-    found = [None if cell is None else str(cell) for cell in cells]
-    array = np.empty(len(found), object)
-    array[:] = found
+    converted = [None if cell is None else str(cell) for cell in cells]
+    array = np.empty(len(converted), object)
+    array[:] = converted
     return array

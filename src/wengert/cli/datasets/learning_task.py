@@ -11,7 +11,7 @@ from wengert.cli.datasets.column_kinds import (
     Say,
     as_names,
     as_numbers,
-    found_kind,
+    as_numbers_or_names,
     note_codes,
     note_numbers,
 )
@@ -102,7 +102,7 @@ def learning_data(table: DataTable, choices: DataChoices, say: Say) -> LearningD
 
 
 def _unsaid(_: str) -> None:
-    """Categories that are in held-out rows alone are no news."""
+    """Say nothing: that only held-out rows have some category is no news."""
 
 
 def _chosen_columns(table: DataTable, choices: DataChoices, say: Say) -> tuple[DataTable, Column]:
@@ -125,7 +125,9 @@ def _chosen_columns(table: DataTable, choices: DataChoices, say: Say) -> tuple[D
         )
     features = [table.column(name, "a feature") for name in table.names]
     columns = tuple(
-        as_names(column) if column.name in choices.categorical else found_kind(table, column)
+        as_names(column)
+        if column.name in choices.categorical
+        else as_numbers_or_names(table, column)
         for column in features
     )
     return replace(table, columns=columns), target
@@ -203,10 +205,10 @@ def _task(table: DataTable, target: Column, choices: DataChoices) -> tuple[str, 
         return choices.task, "as asked"
     if target.name in choices.categorical:
         return CLASSIFICATION, "--categorical names the target"
-    found = found_kind(table, target)
-    if found.is_text:
+    column = as_numbers_or_names(table, target)
+    if column.is_text:
         return CLASSIFICATION, "the target is text"
-    values = np.unique(found.cells)
+    values = np.unique(column.cells)
     whole = bool((values == np.round(values)).all())
     if whole and len(values) <= MOST_CLASSES:
         count = len(set(as_names(target).cells))  # 1 and 01 are two of them

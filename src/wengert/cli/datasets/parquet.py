@@ -49,22 +49,22 @@ def _columns(arrow: Any, table: Any) -> Iterator[Column]:
             yield _column(arrow, name, cells)
 
 
-def _column(arrow: Any, name: str, found: Any) -> Column:
+def _column(arrow: Any, name: str, cells: Any) -> Column:
     kinds = arrow.types
-    if kinds.is_dictionary(found.type):
-        found = found.cast(found.type.value_type)
-    kind = found.type
+    if kinds.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
+    kind = cells.type
     if kinds.is_boolean(kind) or kinds.is_integer(kind) or kinds.is_floating(kind):
-        values = found.cast(arrow.float64()).fill_null(float("nan"))
+        values = cells.cast(arrow.float64()).fill_null(float("nan"))
         return Column(name, np.array(values.to_numpy(), np.float64))
     if kinds.is_decimal(kind):
-        return Column(name, np.array(found.cast(arrow.float64()).to_numpy(), np.float64))
+        return Column(name, np.array(cells.cast(arrow.float64()).to_numpy(), np.float64))
     if kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_null(kind):
-        return Column(name, texts(found.to_pylist()))
+        return Column(name, texts(cells.to_pylist()))
     is_date = kinds.is_temporal(kind)
     return Column(
         name,
-        texts([None] * len(found)),
+        texts([None] * len(cells)),
         refusal=f"column {name!r} has type {kind}; numbers, bools or texts are needed. Leave it "
         f"out with --ignore {name!r}, or convert it{PARTS_OF_DATES if is_date else ''}.",
     )

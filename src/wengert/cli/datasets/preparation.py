@@ -1,7 +1,7 @@
 """From tables to arrays: numbers are standardised, categories become one column of 0 and 1 each.
 
-How that is done is found out from the rows to train on, is saved with the model, and is done again
-in the same way for every prediction.
+How that is done is decided by the rows to train on and saved with the model. Every prediction does
+it in the same way.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class NumberFeature:
         return (self.name,)
 
     def encoded(self, column: Column) -> Array:
-        found = (column.cells - self.mean) / self.scale
-        return np.nan_to_num(found, nan=0.0)[:, None]  # (rows, 1)
+        standardised = (column.cells - self.mean) / self.scale
+        return np.nan_to_num(standardised, nan=0.0)[:, None]  # (rows, 1)
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,11 @@ class CategoryFeature:
 
     def encoded(self, column: Column) -> Array:
         places = {category: i for i, category in enumerate(self.categories)}
-        found = np.zeros((len(column.cells), len(places)))  # (rows, categories)
+        indicators = np.zeros((len(column.cells), len(places)))  # (rows, categories)
         for row, cell in enumerate(column.cells):
             if cell in places:
-                found[row, places[cell]] = 1.0
-        return found
+                indicators[row, places[cell]] = 1.0
+        return indicators
 
     def unknown(self, column: Column) -> list[str]:
         """The names that training has not seen."""
@@ -95,8 +95,8 @@ class TargetColumn:
     def encoded(self, table: DataTable, column: Column) -> Array:
         """Numbers of classes, or standardised numbers of shape (rows, 1)."""
         if not self.classes:
-            found = as_numbers(table, column, "").cells
-            scaled: Array = ((found - self.mean) / self.scale).astype(np.float32)[:, None]
+            numbers = as_numbers(table, column, "").cells
+            scaled: Array = ((numbers - self.mean) / self.scale).astype(np.float32)[:, None]
             return scaled
         places = {name: i for i, name in enumerate(self.classes)}
         names = as_names(column).cells
@@ -172,19 +172,19 @@ class Preparation:
         return asdict(self)
 
     @classmethod
-    def of_dict(cls, found: Mapping[str, Any]) -> Preparation:
+    def of_dict(cls, saved: Mapping[str, Any]) -> Preparation:
         """What `as_dict` gave, through JSON or not."""
         features = tuple(
             NumberFeature(each["name"], each["mean"], each["scale"])
             if each["kind"] == "number"
             else CategoryFeature(each["name"], tuple(each["categories"]))
-            for each in found["features"]
+            for each in saved["features"]
         )
-        target = found["target"]
+        target = saved["target"]
         return cls(
             features,
             TargetColumn(target["name"], tuple(target["classes"]), target["mean"], target["scale"]),
-            found["missing"],
+            saved["missing"],
         )
 
 
@@ -201,8 +201,8 @@ def require_whole(table: DataTable, column: Column, advice: str) -> None:
 
 
 def fitted_features(columns: Sequence[Column], say: Say) -> tuple[Feature, ...]:
-    """How columns, of the rows to train on, are encoded. What says nothing is left out."""
-    found: list[Feature] = []
+    """How columns, of the rows to train on, are encoded. Columns that tell nothing are left out."""
+    features: list[Feature] = []
     constant: list[str] = []
     too_large: list[str] = []
     for column in columns:
@@ -213,7 +213,7 @@ def fitted_features(columns: Sequence[Column], say: Say) -> tuple[Feature, ...]:
             continue
         feature = _fitted_names(column, say) if column.is_text else _fitted_numbers(column)
         if feature is not None:
-            found.append(feature)
+            features.append(feature)
     if constant:
         say(f"left out, since every row of training is the same: {listed(constant, 6)}")
     if too_large:
@@ -221,7 +221,7 @@ def fitted_features(columns: Sequence[Column], say: Say) -> tuple[Feature, ...]:
             "left out, since numbers of so many digits cannot be told apart, or every row of "
             f"training is the same: {listed(too_large, 6)}"
         )
-    return tuple(found)
+    return tuple(features)
 
 
 def _fitted_numbers(column: Column) -> NumberFeature:
@@ -229,12 +229,12 @@ def _fitted_numbers(column: Column) -> NumberFeature:
 
 
 def mean_and_scale(numbers: Array) -> tuple[float, float]:
-    """The mean, and the standard deviation or 1 where there is none. Of numbers that are huge, the
-    squares are: made smaller first, they cannot overflow.
+    """The mean, and the standard deviation or 1 where there is none. Numbers
+    are made smaller first, so that the squares of huge ones do not overflow.
     """
     largest = float(np.abs(numbers).max()) or 1.0
-    found = numbers / largest
-    return float(found.mean()) * largest, float(found.std()) * largest or 1.0
+    scaled = numbers / largest
+    return float(scaled.mean()) * largest, float(scaled.std()) * largest or 1.0
 
 
 def _fitted_names(column: Column, say: Say) -> CategoryFeature | None:
@@ -262,11 +262,11 @@ def _hint(column: Column) -> str:
     where they are dates.
     """
     cells = [cell for cell in column.cells if cell is not None]
-    for what, found in (("sign", without_signs(cells)), ("unit", without_units(cells))):
-        if found is not None:
+    for what, example in (("sign", without_signs(cells)), ("unit", without_units(cells))):
+        if example is not None:
             return (
-                f". Its texts look like numbers with a {what}, such as {found[0]!r}: write them "
-                f"without it, {found[1]}, and the column is learned from as numbers"
+                f". Its texts look like numbers with a {what}, such as {example[0]!r}: write them "
+                f"without it, {example[1]}, and the column is learned from as numbers"
             )
     date = a_date(cells)
     if date is not None:

@@ -20,16 +20,16 @@ def without_row_numbers(table: DataTable, keep: Sequence[str], say: Say) -> Data
     """The table without columns that number its rows, but those to `keep`. Where all columns do,
     none is left out: they are all that there is to learn from.
     """
-    found = {
+    reasons = {
         column.name: why
         for column in table.columns
         if column.name not in keep and (why := _why_row_number(column))
     }
-    if len(found) == len(table.columns):
+    if len(reasons) == len(table.columns):
         return table
-    for name, why in found.items():
+    for name, why in reasons.items():
         say(f"column {name!r} {why}; it is left out. Add --keep {name!r} to learn from it")
-    return table.without(found)
+    return table.without(reasons)
 
 
 def _why_row_number(column: Column) -> str | None:

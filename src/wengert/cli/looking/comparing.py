@@ -48,13 +48,13 @@ def result_rows(runs: Sequence[RecordedRun]) -> tuple[tuple[str, ...], Cells]:
 
 def differing_rows(runs: Sequence[RecordedRun]) -> Cells:
     """The settings in which runs differ: a name, and the value of each run."""
-    found = []
+    rows = []
     every = [run.settings.as_dict() for run in runs]
     for name in every[0]:
         values = [_shown(each[name]) for each in every]
         if len(set(values)) > 1:
-            found.append((name, *values))
-    return found
+            rows.append((name, *values))
+    return rows
 
 
 def _shown(value: Any) -> str:

@@ -23,11 +23,11 @@ from wengert.runtime.workers import default_threads
 from wengert.train.ranked.ranks import ALONE
 from wengert.train.step import TrainStep
 
-Line = tuple[str, str, bool]  # what, what was found, whether it is well
+Line = tuple[str, str, bool]  # what was looked at, what it is, whether that is well
 
 
 def examined() -> Iterator[Line]:
-    """Line by line, as it is found out."""
+    """The lines of the report, each as soon as it is known."""
     for name, version in versions().items():
         if name not in ("CPU", "threads", "system"):
             yield name, version, version != "not installed"
@@ -82,8 +82,8 @@ def _step(threads: int) -> tuple[TrainStep, Any, Any]:
 def _check_step() -> str:
     """Compiled code against NumPy and against differences of the loss."""
     step, x, y = _step(1)
-    found = step.check(x, y)
-    return f"compiled code agrees with differences of the loss (error {found.gradient_error:.1e})"
+    check = step.check(x, y)
+    return f"compiled code agrees with differences of the loss (error {check.gradient_error:.1e})"
 
 
 def _check_bits() -> str:

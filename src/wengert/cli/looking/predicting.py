@@ -65,9 +65,9 @@ def predictions(
             columns += [[f"{p:.6g}" for p in column] for column in shares.T]
         _tell_score(saved, table, said, say)
     else:
-        found = predictor.numbers(x)
-        names, columns = [target.name], [[f"{number:.9g}" for number in found]]
-        _tell_score(saved, table, found, say)
+        predicted = predictor.numbers(x)
+        names, columns = [target.name], [[f"{number:.9g}" for number in predicted]]
+        _tell_score(saved, table, predicted, say)
     separator = "," if out is None else SEPARATORS.get(out.suffix.lower(), ",")
     return _csv(names, zip(*columns, strict=True), separator)
 
@@ -166,10 +166,10 @@ def _score(target: TargetColumn, true: Array, said: Array) -> str:
 def _trained_on(saved: SavedModel, table: DataTable) -> LearningData | None:
     """What the run learned from, if the table is what it was trained on."""
     try:
-        found = learning_data(table, saved.settings.choices(), lambda _: None)
+        data = learning_data(table, saved.settings.choices(), lambda _: None)
     except DataFault:
         return None
-    return found if data_fingerprint(found) == saved.facts.get("data_fingerprint") else None
+    return data if data_fingerprint(data) == saved.facts.get("data_fingerprint") else None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -15,9 +15,9 @@ _FEATURES = ("sse4.2", "avx", "avx2", "fma", "avx512f", "avx512vl", "neon", "sve
 
 def versions() -> dict[str, str]:
     """Of Wengert and of what it stands on."""
-    found = {name: _version(name) for name in ("wengert", "numpy", "llvmlite", "optree")}
+    required = {name: _version(name) for name in ("wengert", "numpy", "llvmlite", "optree")}
     return {
-        **found,
+        **required,
         "safetensors": _version("safetensors"),
         "LLVM": ".".join(map(str, llvm.llvm_version_info)),
         "Python": platform.python_version(),

@@ -24,7 +24,7 @@ class ChartAxis:
     log: bool = False
 
     def place(self, values: Any) -> Any:
-        """Pixels; what lies beyond an end lies there."""
+        """Where a number lies, in pixels; one beyond an end of the axis lies at that end."""
         scale = np.log10 if self.log else np.asarray
         low, high = float(scale(self.low)), float(scale(self.high))
         clipped = np.clip(np.asarray(values, np.float64), self.low, self.high)

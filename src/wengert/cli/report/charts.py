@@ -58,7 +58,7 @@ def drawn(chart: Chart) -> str:
 
 
 def histogram(title: str, across: str, values: Array, bins: int = 30) -> str:
-    """How often numbers are how large."""
+    """How many of the numbers fall into each of some bins, as bars."""
     counts, edges = np.histogram(values, bins)
     axis = linear_axis(edges, LEFT, WIDTH - RIGHT, 6)
     up = linear_axis(np.append(counts, 0), HEIGHT - BOTTOM, TOP)

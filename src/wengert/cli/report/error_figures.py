@@ -64,7 +64,7 @@ def _calibration(bins: Bins, error: float) -> str:
             "share that is right",
             [
                 ChartSeries("", _DIAGONAL, _DIAGONAL, faint=True),
-                ChartSeries("", bins.said, bins.found, line=False, dots=True, weights=bins.rows),
+                ChartSeries("", bins.said, bins.true, line=False, dots=True, weights=bins.rows),
             ],
             note="On the line, it is right as often as it is sure. Dots are as large as rows are "
             f"many. Mean gap: {error:.3f}.",
@@ -74,10 +74,10 @@ def _calibration(bins: Bins, error: float) -> str:
 
 def _by_class(classes: Sequence[str], counts: Array) -> str:
     right, true, said = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
-    found, precise = right / np.maximum(true, 1), right / np.maximum(said, 1)
+    recall, precise = right / np.maximum(true, 1), right / np.maximum(said, 1)
     f1 = 2 * right / np.maximum(true + said, 1)
     rows = [
-        (name, str(true[i]), f"{found[i]:.3f}", f"{precise[i]:.3f}", f"{f1[i]:.3f}")
+        (name, str(true[i]), f"{recall[i]:.3f}", f"{precise[i]:.3f}", f"{f1[i]:.3f}")
         for i, name in enumerate(classes)
     ]
     table = html_table(("class", "rows", "recall", "precision", "F1"), rows, (1, 2, 3, 4))
@@ -114,13 +114,13 @@ def _number_charts(true: Array, said: Array) -> Iterator[str]:
     )
     yield histogram("How large residuals are", "predicted − true", residuals)
     bins = quantile_bins(true, said)
-    gap = short(float(np.mean(np.abs(bins.said - bins.found))))
+    gap = short(float(np.mean(np.abs(bins.said - bins.true))))
     yield drawn(
         Chart(
             "Calibration",
             "mean predicted",
             "mean true",
-            [line, ChartSeries("", bins.said, bins.found, dots=True)],
+            [line, ChartSeries("", bins.said, bins.true, dots=True)],
             note=f"Rows in {len(bins.rows)} parts by what was predicted. Mean gap: {gap}.",
         )
     )

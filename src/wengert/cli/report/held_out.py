@@ -32,15 +32,15 @@ class Bins:
     """What was predicted and what came of it, in bins of rows with like predictions."""
 
     said: Array
-    found: Array
+    true: Array
     rows: Array
 
 
 def confusion(true: Array, said: Array, classes: int) -> Array:
     """Rows are the true classes, columns what was said."""
-    found = np.zeros((classes, classes), np.int64)
-    np.add.at(found, (true, said), 1)
-    return found
+    counts = np.zeros((classes, classes), np.int64)
+    np.add.at(counts, (true, said), 1)
+    return counts
 
 
 def confidence_bins(true: Array, probabilities: Array) -> tuple[Bins, float]:
@@ -52,9 +52,9 @@ def confidence_bins(true: Array, probabilities: Array) -> tuple[Bins, float]:
     rows = np.bincount(place, minlength=_BINS)
     kept = rows > 0
     said = np.bincount(place, sure, _BINS)[kept] / rows[kept]
-    found = np.bincount(place, right, _BINS)[kept] / rows[kept]
-    error = float(np.sum(np.abs(said - found) * rows[kept]) / len(true))
-    return Bins(said, found, rows[kept]), error
+    share_right = np.bincount(place, right, _BINS)[kept] / rows[kept]
+    error = float(np.sum(np.abs(said - share_right) * rows[kept]) / len(true))
+    return Bins(said, share_right, rows[kept]), error
 
 
 def quantile_bins(true: Array, said: Array) -> Bins:
@@ -83,12 +83,12 @@ def importances(
     base = score(predictor.outputs(rows))
     groups = preparation.groups()
     groups.sort(key=lambda group: -float(np.abs(weights[:, group[1]]).sum()))
-    found = []
+    ranked = []
     for name, columns in groups[:FEATURES]:
         falls = []
         for _ in range(_SHUFFLES):
             shuffled = rows.copy()
             shuffled[:, columns] = rows[rng.permutation(len(rows))][:, columns]
             falls.append(base - score(predictor.outputs(shuffled)))
-        found.append(Importance(name, float(np.mean(falls)), float(np.std(falls))))
-    return sorted(found, key=lambda each: -each.loss)
+        ranked.append(Importance(name, float(np.mean(falls)), float(np.std(falls))))
+    return sorted(ranked, key=lambda each: -each.loss)

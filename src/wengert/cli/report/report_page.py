@@ -26,7 +26,7 @@ from wengert.train.step import TrainStep
 
 Array = np.ndarray[Any, Any]
 Rows = Sequence[Mapping[str, Any]]
-METRICS = {CLASSIFICATION: "accuracy"}  # that stands for a task in curves and tables; else r2
+METRICS = {CLASSIFICATION: "accuracy"}  # of a task, in curves and tables; else r2
 _SHOWN = 24  # features
 
 
@@ -46,58 +46,58 @@ def main_metric(task: str) -> str:
     return METRICS.get(task, "r2")
 
 
-def report_page(found: RunFindings) -> str:
+def report_page(findings: RunFindings) -> str:
     """The whole page."""
-    preparation, settings = found.data.preparation, found.settings
+    preparation, settings = findings.data.preparation, findings.settings
     task = preparation.target.task
-    predictor = Predictor(found.step, preparation)
+    predictor = Predictor(findings.step, preparation)
     lead = (
         f"{task} of {preparation.target.name!r} from {len(preparation.features)} columns; "
-        f"{len(found.data.x)} rows to learn from, {len(found.data.held_x)} held out. All figures "
-        f"but the curves are of the weights of epoch {found.facts['best_epoch'] + 1}, the best "
-        "one, on held-out rows."
+        f"{len(findings.data.x)} rows to learn from, {len(findings.data.held_x)} held out. All "
+        f"figures but the curves are of the weights of epoch {findings.facts['best_epoch'] + 1}, "
+        "the best one, on held-out rows."
     )
     return html_page(
         f"{settings.data}: {task}",
         lead,
         [
-            ("", tiles(_numbers(found))),
-            ("Curves", curves_section(found.rows, task)),
-            ("How it errs", _errors(found.data, predictor)),
-            ("What it looks at", _importances(found, predictor)),
-            ("Parameters", _parameters(found.step.model)),
-            ("Program", program_section(found.step, _batch(found))),
-            ("Columns", _columns(found.data)),
-            ("Settings", _settings(found)),
+            ("", tiles(_numbers(findings))),
+            ("Curves", curves_section(findings.rows, task)),
+            ("How it errs", _errors(findings.data, predictor)),
+            ("What it looks at", _importances(findings, predictor)),
+            ("Parameters", _parameters(findings.step.model)),
+            ("Program", program_section(findings.step, _batch(findings))),
+            ("Columns", _columns(findings.data)),
+            ("Settings", _settings(findings)),
         ],
     )
 
 
-def _batch(found: RunFindings) -> tuple[Array, Array]:
-    size = min(found.settings.batch_size, len(found.data.x))
-    return found.data.x[:size], found.data.y[:size]
+def _batch(findings: RunFindings) -> tuple[Array, Array]:
+    size = min(findings.settings.batch_size, len(findings.data.x))
+    return findings.data.x[:size], findings.data.y[:size]
 
 
-def _numbers(found: RunFindings) -> list[tuple[str, str]]:
-    best = next(row for row in found.rows if row["epoch"] == found.facts["best_epoch"])
-    task = found.data.preparation.target.task
-    count = sum(x.size for x in tree.leaves(found.step.model))
+def _numbers(findings: RunFindings) -> list[tuple[str, str]]:
+    best = next(row for row in findings.rows if row["epoch"] == findings.facts["best_epoch"])
+    task = findings.data.preparation.target.task
+    count = sum(x.size for x in tree.leaves(findings.step.model))
     if task == CLASSIFICATION:
-        name, share = simplest_answer(found.data)
+        name, share = simplest_answer(findings.data)
         first = [
             ("held-out accuracy", f"{best['accuracy']:.2%}"),
             (f"if always {name!r}", f"{share:.2%}"),
         ]
     else:
         first = [("held-out R²", f"{best['r2']:.3f}"), ("held-out MAE", short(best["mae"]))]
-    speed = found.facts["rows_per_second"]
+    speed = findings.facts["rows_per_second"]
     return [
         *first,
         ("held-out loss", short(best["validation_loss"])),
-        ("best epoch", f"{found.facts['best_epoch'] + 1} of {len(found.rows)}"),
+        ("best epoch", f"{findings.facts['best_epoch'] + 1} of {len(findings.rows)}"),
         ("parameters", f"{count:,}"),
         *([("rows per second", short(speed))] if math.isfinite(speed) else []),
-        ("seconds of training", short(found.rows[-1]["seconds"])),
+        ("seconds of training", short(findings.rows[-1]["seconds"])),
     ]
 
 
@@ -141,17 +141,17 @@ def _errors(data: LearningData, predictor: Predictor) -> str:
     return number_figures(true, predictor.numbers(data.held_x))
 
 
-def _importances(found: RunFindings, predictor: Predictor) -> str:
-    data = found.data
+def _importances(findings: RunFindings, predictor: Predictor) -> str:
+    data = findings.data
     score = accuracy if data.preparation.target.classes else r2
-    weights = np.asarray(found.step.model[0].weight)
+    weights = np.asarray(findings.step.model[0].weight)
     ranked = importances(
         predictor,
         data.preparation,
         data.held_x,
         lambda out: score(data.held_y[: len(out)], out),
         weights,
-        found.settings.seed,
+        findings.settings.seed,
     )
     rows = [
         (each.name, each.loss, f"{each.loss:.4f} ± {each.spread:.4f}") for each in ranked[:_SHOWN]
@@ -190,16 +190,16 @@ def _columns(data: LearningData) -> str:
     return f"<details><summary>{len(rows)} columns</summary>{table}</details>"
 
 
-def _settings(found: RunFindings) -> str:
+def _settings(findings: RunFindings) -> str:
     chosen = [
         (name, ", ".join(map(str, value)) if isinstance(value, tuple) else str(value))
-        for name, value in found.settings.as_dict().items()
+        for name, value in findings.settings.as_dict().items()
         if value is not None and value != ()
     ]
     facts = [
-        ("fingerprint of the last state", str(found.facts["fingerprint"])),
-        ("fingerprint of the data", str(found.facts["data_fingerprint"])),
-        *found.versions.items(),
+        ("fingerprint of the last state", str(findings.facts["fingerprint"])),
+        ("fingerprint of the data", str(findings.facts["data_fingerprint"])),
+        *findings.versions.items(),
     ]
     repeat = (
         "<p>The same data, settings and versions give the same fingerprint, on any number of "

@@ -73,11 +73,11 @@ class LiveProgress:
         return _duration(each * (self._epochs - record.number))
 
     def _report(self, record: EpochRecord, is_narrow: bool) -> str:
-        found = record.metrics
+        metrics = record.metrics
         parts = [
             f"loss {record.loss:.3g}",
-            f"held-out {found['validation_loss']:.3g}",
-            f"{self._metric} {found[self._metric]:.4f}",
+            f"held-out {metrics['validation_loss']:.3g}",
+            f"{self._metric} {metrics[self._metric]:.4f}",
             f"{short(record.rows_per_second)} rows/s",
             f"{self._left(record)} left",
         ]

@@ -31,9 +31,9 @@ class SavedModel:
 
     def step(self, threads: int | None = None) -> TrainStep:
         """A step with these weights, for its bound functions."""
-        found = make_step(self.preparation, self.settings, self.settings.batch_size, threads)
-        found.model = self.weights
-        return found
+        step = make_step(self.preparation, self.settings, self.settings.batch_size, threads)
+        step.model = self.weights
+        return step
 
 
 def save_model(path: Path, model: SavedModel) -> None:
@@ -50,8 +50,8 @@ def save_model(path: Path, model: SavedModel) -> None:
 def load_model(path: Path) -> SavedModel:
     """What `save_model` wrote. Anything else is refused."""
     try:
-        found = load(path)
-        about = json.loads(found["about"])
+        contents = load(path)
+        about = json.loads(contents["about"])
         if about["form"] != _FORM:
             raise RunFault(
                 f"{path}: was written in form {about['form']}; this version of Wengert reads form "
@@ -59,7 +59,7 @@ def load_model(path: Path) -> SavedModel:
             )
         preparation = Preparation.of_dict(about["preparation"])
         settings = TrainSettings.of_dict(about["settings"])
-        weights = _filled(make_model(preparation, settings), found["model"])
+        weights = _filled(make_model(preparation, settings), contents["model"])
     except MissingFile:
         raise RunFault(
             f"{path}: there is no such file; `wengert train` writes one into each run."
@@ -76,8 +76,8 @@ def load_model(path: Path) -> SavedModel:
 def _filled(model: Any, arrays: Mapping[str, Any]) -> Any:
     """The model with arrays of a file, by their paths."""
     leaves, structure = tree.flatten(model)
-    found = [arrays[path] for path in tree.paths(model)]
-    for x, other in zip(leaves, found, strict=True):
+    loaded = [arrays[path] for path in tree.paths(model)]
+    for x, other in zip(leaves, loaded, strict=True):
         if x.shape != other.shape:
             raise ValueError(f"an array has shape {other.shape} in place of {x.shape}")
-    return tree.unflatten(structure, found)
+    return tree.unflatten(structure, loaded)

@@ -109,7 +109,7 @@ class RunFolder:
         return False
 
     def can_go_on(self) -> bool:
-        """Whether what is not whole can be resumed."""
+        """Whether the unfinished folder can be resumed."""
         return (self.checkpoint / LAST).exists() or (self.work / STATE).exists()
 
     def finish(self) -> None:
@@ -129,13 +129,13 @@ class RunFolder:
             shutil.rmtree(replaced, ignore_errors=True)
 
     def remove(self) -> None:
-        """Remove what is not whole."""
+        """Remove the unfinished folder."""
         shutil.rmtree(self.work, ignore_errors=True)
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Word what the system refuses."""
+    """Turn an error of the system into one that says what to do."""
     try:
         yield
     except OSError as error:
@@ -212,9 +212,9 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     """The lines of metrics.jsonl."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-        found = [json.loads(line) for line in lines if line.strip()]
+        epochs = [json.loads(line) for line in lines if line.strip()]
     except (OSError, ValueError) as error:
         raise RunFault(f"{path}: cannot be read ({error}).") from None
-    if not found:
+    if not epochs:
         raise RunFault(f"{path}: has no epochs.")
-    return found
+    return epochs

@@ -121,10 +121,10 @@ class Predictor:
         """Of each class, (rows, classes), in float64."""
         logits = self.outputs(x).astype(np.float64)
         raised = np.exp(logits - logits.max(axis=1, keepdims=True))
-        found: Array = raised / raised.sum(axis=1, keepdims=True)
-        return found
+        probabilities: Array = raised / raised.sum(axis=1, keepdims=True)
+        return probabilities
 
     def numbers(self, x: Array) -> Array:
         """Of a regression, in the unit of the target."""
-        found: Array = self.outputs(x)[:, 0].astype(np.float64)
-        return found * self.target.scale + self.target.mean
+        standardised: Array = self.outputs(x)[:, 0].astype(np.float64)
+        return standardised * self.target.scale + self.target.mean

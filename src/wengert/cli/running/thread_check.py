@@ -12,8 +12,8 @@ _BATCHES = 20  # that are trained on
 
 
 def check_threads(data: LearningData, settings: TrainSettings) -> str:
-    """Train a little on one thread and on several, and compare every bit of what came of it. Says
-    what was found, or raises.
+    """Train a little on one thread and on several, and compare the results bit by bit. Returns
+    a line about it; raises where they differ.
     """
     several = max(settings.threads or default_threads(), 2)
     rows = min(len(data.x), _BATCHES * settings.batch_size)

@@ -74,7 +74,7 @@ class TrainRun:
     speeds: list[float] = field(default_factory=list)  # rows per second, of each epoch
 
     def go(self) -> ExitCode:
-        """Everything. What fails leaves no run; Ctrl-C leaves one that can go on."""
+        """Do all of it. A failure leaves no run behind; Ctrl-C leaves one that can go on."""
         one = launched_rank()
         if one is not None and one.rank == 0:
             self.say(f"this is {one}: each process trains everything by itself. Start only one")
@@ -113,7 +113,7 @@ class TrainRun:
             raise
         return ExitCode.INTERRUPTED if is_interrupted else ExitCode.DONE
 
-    # Before.
+    # Before training.
 
     def _introduce(self, data: LearningData) -> None:
         target = data.preparation.target
@@ -152,7 +152,7 @@ class TrainRun:
     # Training.
 
     def _train(self, data: LearningData, step: TrainStep) -> bool:
-        """Train until the end or Ctrl-C, and say whether it was that."""
+        """Train until the end or Ctrl-C; whether it was Ctrl-C."""
         work, settings = self.folder.work, self.settings
         with writing(work):
             (work / CONFIG).write_text(toml_text(settings.as_dict()), encoding="utf-8")
@@ -199,7 +199,7 @@ class TrainRun:
     def _note_speed(self, record: EpochRecord) -> None:
         self.speeds.append(record.rows_per_second)
 
-    # After.
+    # After training.
 
     def _finish(self, data: LearningData, step: TrainStep, is_interrupted: bool) -> None:
         """Write all files, and put the run in its place."""
@@ -225,35 +225,35 @@ class TrainRun:
         }
         step.load_state_dict(snapshot.best_state)
         rows = kept_metrics(work / METRICS, len(snapshot.fit["columns"]["epoch"]))
-        found = RunFindings(self.settings, data, step, rows, facts, versions())
+        findings = RunFindings(self.settings, data, step, rows, facts, versions())
         saved = SavedModel(tree.copy(step.model), data.preparation, self.settings, facts)
         with writing(self.folder.path):
             (work / CONFIG).write_text(toml_text(self.settings.as_dict()), encoding="utf-8")
             save_model(work / MODEL, saved)
-            (work / REPORT).write_text(report_page(found), encoding="utf-8")
+            (work / REPORT).write_text(report_page(findings), encoding="utf-8")
         self.folder.finish()
-        self._tell(found, is_interrupted)
+        self._tell(findings, is_interrupted)
 
-    def _tell(self, found: RunFindings, is_interrupted: bool) -> None:
-        best = next(row for row in found.rows if row["epoch"] == found.facts["best_epoch"])
-        number, path = found.facts["best_epoch"] + 1, self.folder.path
-        if found.data.preparation.target.task == CLASSIFICATION:
-            name, share = simplest_answer(found.data)
+    def _tell(self, findings: RunFindings, is_interrupted: bool) -> None:
+        best = next(row for row in findings.rows if row["epoch"] == findings.facts["best_epoch"])
+        number, path = findings.facts["best_epoch"] + 1, self.folder.path
+        if findings.data.preparation.target.task == CLASSIFICATION:
+            name, share = simplest_answer(findings.data)
             result = (
                 f"{best['accuracy']:.2%} of the held-out rows are right; always {name!r} would be "
                 f"right for {share:.2%}"
             )
         else:
             result = f"held-out R² {best['r2']:.4f}, mean absolute error {best['mae']:.4g}"
-        self.say(f"best epoch: {number} of {len(found.rows)}; {result}")
-        if found.data.preparation.target.classes:
-            predictor = Predictor(found.step, found.data.preparation)
-            said = predictor.outputs(found.data.held_x).argmax(axis=1)
-            tell_one_answer(found.data, said, self.say)
-        speed = found.facts["rows_per_second"]
+        self.say(f"best epoch: {number} of {len(findings.rows)}; {result}")
+        if findings.data.preparation.target.classes:
+            predictor = Predictor(findings.step, findings.data.preparation)
+            said = predictor.outputs(findings.data.held_x).argmax(axis=1)
+            tell_one_answer(findings.data, said, self.say)
+        speed = findings.facts["rows_per_second"]
         if math.isfinite(speed):
             self.say(f"speed: {speed:,.0f} rows per second")
-        self.say(f"fingerprint: {found.facts['fingerprint']}")
+        self.say(f"fingerprint: {findings.facts['fingerprint']}")
         if is_interrupted:
             self.say(f"go on with: wengert train --resume {path}")
         self.say(f"report: {path / REPORT}")

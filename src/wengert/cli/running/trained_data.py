@@ -1,4 +1,4 @@
-"""The data of a run, told from others."""
+"""A fingerprint that tells the data of a run from other data."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from wengert.cli.datasets.learning_task import LearningData
 
 def data_fingerprint(data: LearningData) -> str:
     """SHA-256 of everything that is learned from and judged by."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for array in (data.x, data.y, data.held_x, data.held_y):
-        found.update(f"{array.dtype.str}{array.shape}".encode())
-        found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

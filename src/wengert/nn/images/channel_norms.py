@@ -74,8 +74,8 @@ class GroupNorm(Explained):
                 f"GroupNorm: channels={count} with groups={self.groups} was given; channels must "
                 "divide by groups. Choose another."
             )
-        found = require_float("GroupNorm", dtype)
-        self.scale, self.shift = np.ones(count, found), np.zeros(count, found)
+        float_dtype = require_float("GroupNorm", dtype)
+        self.scale, self.shift = np.ones(count, float_dtype), np.zeros(count, float_dtype)
         self.eps = _eps("GroupNorm", eps)
 
     def __call__(self, x: Value) -> Value:
@@ -104,8 +104,8 @@ class InstanceNorm(Explained):
 
     def __init__(self, channels: int, *, eps: float = 1e-5, dtype: Any = np.float32) -> None:
         count = require_size("InstanceNorm", "channels", channels)
-        found = require_float("InstanceNorm", dtype)
-        self.scale, self.shift = np.ones(count, found), np.zeros(count, found)
+        float_dtype = require_float("InstanceNorm", dtype)
+        self.scale, self.shift = np.ones(count, float_dtype), np.zeros(count, float_dtype)
         self.eps = _eps("InstanceNorm", eps)
 
     def __call__(self, x: Value) -> Value:

@@ -65,14 +65,14 @@ class _Conv(Explained):
         outs = require_size(by, "out_channels", out_channels)
         self.groups = require_size(by, "groups", groups)
         _require_divisible(by, self.groups, in_channels=given, out_channels=outs)
-        sizes, found = each_axis(by, "window", window, axes), require_float(by, dtype)
+        sizes, float_dtype = each_axis(by, "window", window, axes), require_float(by, dtype)
         self.stride = each_axis(by, "stride", stride, axes)
         self.dilation = each_axis(by, "dilation", dilation, axes)
         pads_of(by, padding, sizes, sizes, self.stride, self.dilation)
         self.padding = tuple(padding) if isinstance(padding, list) else padding
         shape = (outs, given // self.groups, *sizes)
-        self.weight = initialise(by, init, shape, seed, found)
-        self.bias = np.zeros(outs, found) if bias else None
+        self.weight = initialise(by, init, shape, seed, float_dtype)
+        self.bias = np.zeros(outs, float_dtype) if bias else None
 
     def __call__(self, x: Value) -> Value:
         y = op.conv(x, self.weight, self.stride, self.padding, self.dilation, self.groups)
@@ -159,16 +159,16 @@ class _ConvTranspose(Explained):
         outs = require_size(by, "out_channels", out_channels)
         self.groups = require_size(by, "groups", groups)
         _require_divisible(by, self.groups, in_channels=given, out_channels=outs)
-        sizes, found = each_axis(by, "window", window, axes), require_float(by, dtype)
+        sizes, float_dtype = each_axis(by, "window", window, axes), require_float(by, dtype)
         self.stride = each_axis(by, "stride", stride, axes)
         self.dilation = each_axis(by, "dilation", dilation, axes)
         self.output_padding = each_axis(by, "output_padding", output_padding, axes, 0)
         pads_of(by, padding, sizes, sizes, self.stride, self.dilation)
         self.padding = tuple(padding) if isinstance(padding, list) else padding
         # Drawn as (out, in, *window), for what counts is how many elements go into a sum.
-        drawn = initialise(by, init, (outs // self.groups, given, *sizes), seed, found)
+        drawn = initialise(by, init, (outs // self.groups, given, *sizes), seed, float_dtype)
         self.weight = np.ascontiguousarray(np.swapaxes(drawn, 0, 1))
-        self.bias = np.zeros(outs, found) if bias else None
+        self.bias = np.zeros(outs, float_dtype) if bias else None
 
     def __call__(self, x: Value) -> Value:
         y = op.conv_transpose(

@@ -79,7 +79,7 @@ class BoundMlp:
             return None
 
     def _be_ready(self) -> None:
-        """Have workers, where the program is divided between some."""
+        """Start workers, if the program is divided between several."""
         if self._memory.frame[THREADS] > 1:
             pool().serve(self, self._bound.executable.threads)
         if self._entry is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = np.ndarray[Any, Any]
 _squares = compile(sum_of_squares, dims={"x": {0: Dim("count")}})
-_NOT_YET = object()  # equal to nothing that users may pass, None neither
+_NOT_YET = object()  # equal to nothing that users may pass, not even None
 
 
 class Gradients(Workplace):
@@ -204,9 +204,9 @@ class Gradients(Workplace):
 
 
 def _gradients_of(like: Mlp, batch: int | None, ends: Array, params: Array) -> Gradients:
-    found = Gradients(like, batch)
-    found._buffer[...], found.params[...] = ends, params
-    return found
+    gradients = Gradients(like, batch)
+    gradients._buffer[...], gradients.params[...] = ends, params
+    return gradients
 
 
 def _number(by: str, name: str, value: Any) -> float:

@@ -95,13 +95,13 @@ class Mlp(Explained):
 
     def weights(self, layer: int) -> Array:
         """The weights of a layer, (out, in): a writable view."""
-        found: Array = self.layers[self.kind.layer("Mlp.weights", layer)].weight
-        return found
+        weights: Array = self.layers[self.kind.layer("Mlp.weights", layer)].weight
+        return weights
 
     def biases(self, layer: int) -> Array:
         """The biases of a layer, (out,): a writable view."""
-        found: Array = self.layers[self.kind.layer("Mlp.biases", layer)].bias
-        return found
+        biases: Array = self.layers[self.kind.layer("Mlp.biases", layer)].bias
+        return biases
 
     def __call__(self, x: Value) -> Value:
         """The output for inputs along the last axis, by functions that can be recorded."""
@@ -153,13 +153,13 @@ class Mlp(Explained):
 
 
 def _sizes(dims: Any) -> tuple[int, ...]:
-    found = as_sequence(dims) or ()
-    if len(found) < 2:
+    sizes = as_sequence(dims) or ()
+    if len(sizes) < 2:
         raise ValueError(
             f"Mlp: dims={dims!r} was given; it must be a sequence of two sizes or more, from input "
             "to output. Write (4, 64, 2)."
         )
-    return tuple(require_size("Mlp", f"dims[{i}]", size) for i, size in enumerate(found))
+    return tuple(require_size("Mlp", f"dims[{i}]", size) for i, size in enumerate(sizes))
 
 
 def _require(by: str, name: str, given: Any, wanted: type[Workplace]) -> None:
@@ -192,15 +192,15 @@ def _parameters(by: str, place: Workplace, mlp: Mlp) -> list[Array]:
             f"Mlp.{by}: the {made} is for {kind}; this Mlp is {mlp.kind}. Make one with "
             f"mlp.{made.lower()}()."
         )
-    found: list[Array] = tree.leaves(mlp)
-    for shape, x in zip(kind.parameter_shapes, found, strict=True):
+    parameters: list[Array] = tree.leaves(mlp)
+    for shape, x in zip(kind.parameter_shapes, parameters, strict=True):
         if x.shape != shape or x.dtype != kind.dtype:
             raise ShapeError(
                 f"Mlp.{by}: a parameter has shape {x.shape} and dtype {x.dtype}; {shape} and "
                 f"{kind.dtype} are needed. Give all layers one dtype, and sizes that follow each "
                 "other."
             )
-    return [np.require(x, kind.dtype, ["C", "A"]) for x in found]
+    return [np.require(x, kind.dtype, ["C", "A"]) for x in parameters]
 
 
 def _input(by: str, place: Workplace, x: Any) -> Array:

@@ -58,10 +58,10 @@ class Kind:
         """The width of every array that forward leaves for backward: of each layer its output,
         after what the activation was applied to, where the way back needs that.
         """
-        found: list[int] = []
+        widths: list[int] = []
         for layer, width in enumerate(self.dims[1:]):
-            found += [width] * (2 if self.after(layer).reads_operand else 1)
-        return found
+            widths += [width] * (2 if self.after(layer).reads_operand else 1)
+        return widths
 
     @property
     def parameter_shapes(self) -> list[tuple[int, ...]]:
@@ -94,12 +94,12 @@ class MlpProgram:
 
 def forward_layers(kind: Kind, x: Value, layers: Sequence[Linear]) -> list[Value]:
     """What forward leaves for backward; the last is the output."""
-    found: list[Value] = []
+    kept: list[Value] = []
     for i, layer in enumerate(layers):
         z, after = layer(x), kind.after(i)
         x = after(z)
-        found += [z, x] if after.reads_operand else [x]
-    return found
+        kept += [z, x] if after.reads_operand else [x]
+    return kept
 
 
 def backward_layers(
@@ -112,12 +112,12 @@ def backward_layers(
     for i in range(kind.depth):
         operands.append(next(rest) if kind.after(i).reads_operand else None)
         outputs.append(next(rest))
-    found: list[Value] = []
+    gradients: list[Value] = []
     for i in reversed(range(kind.depth)):
         g = kind.after(i).pull_back(g, operands[i], outputs[i + 1])  # (rows, out)
-        found = [op.matmul(op.matrix_transpose(g), outputs[i]), op.sum(g, 0), *found]
+        gradients = [op.matmul(op.matrix_transpose(g), outputs[i]), op.sum(g, 0), *gradients]
         g = op.matmul(g, layers[i].weight)
-    return g, found
+    return g, gradients
 
 
 def _rows(kind: Kind, rows: int, widths: Sequence[int]) -> list[Array]:
@@ -139,8 +139,8 @@ def _open(count: int, *names: str) -> dict[str, dict[int, Dim]]:
 
 
 def typical_rows(kind: Kind, rows: int) -> int:
-    """How many rows a program is planned for that is to run with so many. Little work is planned as
-    one, whatever it is; what workers may divide, by powers of two.
+    """The number of rows that a program is planned for, given how many it will run with. All little
+    work shares one plan; work that may be divided between workers has one for each power of two.
     """
     return 2 if rows * kind.parameter_count < DIVIDED else 1 << (rows - 1).bit_length()
 
@@ -174,8 +174,8 @@ def accumulate_program(kind: Kind, rows: int) -> MlpProgram:
     def accumulate(
         x: Value, layers: list[Linear], kept: list[Value], g: Value, before: list[Value]
     ) -> Any:
-        g, found = backward_layers(kind, x, layers, kept, g)
-        return g, [old + new for old, new in zip(before, found, strict=True)]
+        g, gradients = backward_layers(kind, x, layers, kept, g)
+        return g, [old + new for old, new in zip(before, gradients, strict=True)]
 
     x, g, *kept = _rows(kind, rows, (kind.dims[0], kind.dims[-1], *kind.kept))
     args = (x, _layers(kind), kept, g, _parameters(kind))

@@ -22,12 +22,12 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 def sections(buffer: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
     """Arrays of these shapes that fill a buffer one after the other."""
-    flat, found, begin = buffer.reshape(-1), [], 0
+    flat, arrays, begin = buffer.reshape(-1), [], 0
     for shape in shapes:
         count = math.prod(shape)
-        found.append(flat[begin : begin + count].reshape(shape))
+        arrays.append(flat[begin : begin + count].reshape(shape))
         begin += count
-    return found
+    return arrays
 
 
 class Workplace:
@@ -56,7 +56,7 @@ class Workplace:
         return ArrayType(self.input_shape, self.kind.dtype), self._like
 
     def view(self, rows: Array) -> Array:
-        """Rows as users see them: one row is no matrix."""
+        """Rows as users see them: without a batch, the only row is a vector."""
         return rows[0] if self.batch is None else rows
 
     @property
@@ -108,6 +108,6 @@ class Scratch(Workplace):
 
 
 def _scratch_of(like: Mlp, batch: int | None, values: Array) -> Scratch:
-    found = Scratch(like, batch)
-    found.buffer[...] = values
-    return found
+    scratch = Scratch(like, batch)
+    scratch.buffer[...] = values
+    return scratch

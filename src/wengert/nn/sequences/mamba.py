@@ -80,23 +80,27 @@ class Mamba(Explained):
         width, count = require_size(by, "size", size), require_size(by, "states", states)
         inner, seen = width * require_size(by, "expand", expand), require_size(by, "kernel", kernel)
         low = -(-width // 16) if rank is None else require_size(by, "rank", rank)
-        found, rng = require_float(by, dtype), generator_of(by, seed)
+        float_dtype, rng = require_float(by, dtype), generator_of(by, seed)
         bound = 1 / math.sqrt(seen)
-        self.project_in = Linear(width, 2 * inner, bias=False, init=init, seed=rng, dtype=found)
-        self.conv_weight = rng.uniform(-bound, bound, (inner, seen)).astype(found)
-        self.conv_bias = np.zeros(inner, found)
+        self.project_in = Linear(
+            width, 2 * inner, bias=False, init=init, seed=rng, dtype=float_dtype
+        )
+        self.conv_weight = rng.uniform(-bound, bound, (inner, seen)).astype(float_dtype)
+        self.conv_bias = np.zeros(inner, float_dtype)
         self.project_u = Linear(
-            inner, low + 2 * count, bias=False, init=init, seed=rng, dtype=found
+            inner, low + 2 * count, bias=False, init=init, seed=rng, dtype=float_dtype
         )
         limit = 1 / math.sqrt(low)
         widths = np.exp(rng.uniform(_NARROW, _WIDE, inner))
         self.project_delta = Linear.of(
-            rng.uniform(-limit, limit, (inner, low)).astype(found),
-            (widths + np.log(-np.expm1(-widths))).astype(found),  # softplus of it is the width
+            rng.uniform(-limit, limit, (inner, low)).astype(float_dtype),
+            (widths + np.log(-np.expm1(-widths))).astype(
+                float_dtype
+            ),  # softplus of it is the width
         )
-        self.log_a = np.tile(np.log(np.arange(1, count + 1)), (inner, 1)).astype(found)
-        self.skip = np.ones(inner, found)
-        self.project_out = Linear(inner, width, bias=False, init=init, seed=rng, dtype=found)
+        self.log_a = np.tile(np.log(np.arange(1, count + 1)), (inner, 1)).astype(float_dtype)
+        self.skip = np.ones(inner, float_dtype)
+        self.project_out = Linear(inner, width, bias=False, init=init, seed=rng, dtype=float_dtype)
 
     @property
     def size(self) -> int:

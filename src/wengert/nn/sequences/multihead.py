@@ -91,12 +91,12 @@ class MultiheadAttention(Explained):
         width, count = require_size(by, "size", size), require_size(by, "heads", heads)
         shared = count if shared_heads is None else require_size(by, "shared_heads", shared_heads)
         _require_heads(by, width, count, shared, rotary)
-        found, rng = require_float(by, dtype), generator_of(by, seed)
+        float_dtype, rng = require_float(by, dtype), generator_of(by, seed)
         own = width // count
         rows = [count * own, shared * own, shared * own]  # queries, keys, values
-        weight = np.concatenate([initialise(by, init, (n, width), rng, found) for n in rows])
-        self.project_in = Linear.of(weight, np.zeros(sum(rows), found) if bias else None)
-        self.project_out = Linear(width, width, bias=bias, init=init, seed=rng, dtype=found)
+        weight = np.concatenate([initialise(by, init, (n, width), rng, float_dtype) for n in rows])
+        self.project_in = Linear.of(weight, np.zeros(sum(rows), float_dtype) if bias else None)
+        self.project_out = Linear(width, width, bias=bias, init=init, seed=rng, dtype=float_dtype)
         self.heads, self.shared_heads = count, shared
         self.causal, self.rotary = bool(causal), bool(rotary)
 

@@ -69,10 +69,15 @@ class GRU(Explained):
     ) -> None:
         width = require_size("GRU", "in_size", in_size)
         hidden = require_size("GRU", "hidden_size", hidden_size)
-        found, rng = require_float("GRU", dtype), generator_of("GRU", seed)
-        self.input_weight = initial_gates("GRU", init, 3, (hidden, width), rng, found)
-        self.hidden_weight = initial_gates("GRU", hidden_init, 3, (hidden, hidden), rng, found)
-        self.input_bias, self.hidden_bias = np.zeros(3 * hidden, found), np.zeros(3 * hidden, found)
+        float_dtype, rng = require_float("GRU", dtype), generator_of("GRU", seed)
+        self.input_weight = initial_gates("GRU", init, 3, (hidden, width), rng, float_dtype)
+        self.hidden_weight = initial_gates(
+            "GRU", hidden_init, 3, (hidden, hidden), rng, float_dtype
+        )
+        self.input_bias, self.hidden_bias = (
+            np.zeros(3 * hidden, float_dtype),
+            np.zeros(3 * hidden, float_dtype),
+        )
 
     def initial_state(self, batch: Any = ()) -> Value:
         """Zeros, for a batch of these sizes."""

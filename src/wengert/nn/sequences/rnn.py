@@ -74,10 +74,13 @@ class RNN(Explained):
                 f"RNN: activation={activation!r} was given; it must be one of "
                 f"{', '.join(_ACTIVATIONS)}. Choose one, or write a scan of your own."
             )
-        found, rng = require_float("RNN", dtype), generator_of("RNN", seed)
-        self.input_weight = initialise("RNN", init, (hidden, width), rng, found)
-        self.hidden_weight = initialise("RNN", hidden_init, (hidden, hidden), rng, found)
-        self.input_bias, self.hidden_bias = np.zeros(hidden, found), np.zeros(hidden, found)
+        float_dtype, rng = require_float("RNN", dtype), generator_of("RNN", seed)
+        self.input_weight = initialise("RNN", init, (hidden, width), rng, float_dtype)
+        self.hidden_weight = initialise("RNN", hidden_init, (hidden, hidden), rng, float_dtype)
+        self.input_bias, self.hidden_bias = (
+            np.zeros(hidden, float_dtype),
+            np.zeros(hidden, float_dtype),
+        )
         self.activation = activation
 
     def initial_state(self, batch: Any = ()) -> Value:
@@ -152,10 +155,15 @@ class LSTM(Explained):
     ) -> None:
         width = require_size("LSTM", "in_size", in_size)
         hidden = require_size("LSTM", "hidden_size", hidden_size)
-        found, rng = require_float("LSTM", dtype), generator_of("LSTM", seed)
-        self.input_weight = initial_gates("LSTM", init, 4, (hidden, width), rng, found)
-        self.hidden_weight = initial_gates("LSTM", hidden_init, 4, (hidden, hidden), rng, found)
-        self.input_bias, self.hidden_bias = np.zeros(4 * hidden, found), np.zeros(4 * hidden, found)
+        float_dtype, rng = require_float("LSTM", dtype), generator_of("LSTM", seed)
+        self.input_weight = initial_gates("LSTM", init, 4, (hidden, width), rng, float_dtype)
+        self.hidden_weight = initial_gates(
+            "LSTM", hidden_init, 4, (hidden, hidden), rng, float_dtype
+        )
+        self.input_bias, self.hidden_bias = (
+            np.zeros(4 * hidden, float_dtype),
+            np.zeros(4 * hidden, float_dtype),
+        )
         self.input_bias[hidden : 2 * hidden] = 1  # it remembers, until it learns to forget
 
     def initial_state(self, batch: Any = ()) -> tuple[Value, Value]:

@@ -64,15 +64,15 @@ class S4D(Explained):
                 f"S4D: states={states} was given; it must be even, two numbers for each complex "
                 "one. Choose another."
             )
-        found, rng = require_float("S4D", dtype), generator_of("S4D", seed)
+        float_dtype, rng = require_float("S4D", dtype), generator_of("S4D", seed)
         pairs = (width, count // 2)
-        self.log_width = rng.uniform(_NARROW, _WIDE, width).astype(found)
-        self.log_decay = np.full(pairs, math.log(0.5), found)
-        self.rate = np.tile(math.pi * np.arange(pairs[1]), (width, 1)).astype(found)
+        self.log_width = rng.uniform(_NARROW, _WIDE, width).astype(float_dtype)
+        self.log_decay = np.full(pairs, math.log(0.5), float_dtype)
+        self.rate = np.tile(math.pi * np.arange(pairs[1]), (width, 1)).astype(float_dtype)
         self.c_real, self.c_imag = (
-            (rng.normal(size=pairs) * math.sqrt(0.5)).astype(found) for _ in range(2)
+            (rng.normal(size=pairs) * math.sqrt(0.5)).astype(float_dtype) for _ in range(2)
         )
-        self.skip = rng.normal(size=width).astype(found)
+        self.skip = rng.normal(size=width).astype(float_dtype)
 
     def initial_state(self, batch: Any = ()) -> ComplexState:
         """Zeros, for a batch of these sizes."""

@@ -58,18 +58,18 @@ def require_state(by: str, xs: Any, h: Value, hidden: int, name: str = "h") -> N
 def require_step(by: str, layer: Any, x: Value, h: Value, name: str = "h") -> None:
     """Refuse an x and a state that are not those of one time, of the same rows."""
     width, hidden = layer.input_weight.shape[1], layer.hidden_weight.shape[1]
-    found, state = tuple(op.asarray(x).shape), tuple(op.asarray(h).shape)
-    if found[-1:] == (width,) and state == (*found[:-1], hidden):
+    shape, state = tuple(op.asarray(x).shape), tuple(op.asarray(h).shape)
+    if shape[-1:] == (width,) and state == (*shape[:-1], hidden):
         return
-    swapped = found[-1:] == (hidden,) and state[-1:] == (width,) and width != hidden
+    swapped = shape[-1:] == (hidden,) and state[-1:] == (width,) and width != hidden
     if swapped and name == "h":
         repair = "Write layer.step(x, h), the input first."
-    elif len(found) == len(state) + 1 and found[1:-1] == state[:-1]:
+    elif len(shape) == len(state) + 1 and shape[1:-1] == state[:-1]:
         repair = "For all times of a sequence, call the layer: hs, last = layer(xs, h)."
     else:
-        repair = f"Begin with layer.initial_state({found[:-1]})."
+        repair = f"Begin with layer.initial_state({shape[:-1]})."
     error = ShapeError(
-        f"{by}.step: x has shape {found} and {name} {state}; they must be (…, {width}) and (…, "
+        f"{by}.step: x has shape {shape} and {name} {state}; they must be (…, {width}) and (…, "
         f"{hidden}), one time of the same rows. {repair}"
     )
     raise located(error, [x, h])
@@ -92,11 +92,12 @@ def require_kept(by: str, given: Any, kind: type, x: Any, wanted: Any, begin: st
         )
     kept = dict(enumerate(given)) if isinstance(given, tuple) else vars(given)
     for name, shape in wanted.items():
-        found = tuple(op.asarray(kept[name]).shape) if name in kept else None
-        if found != shape:
+        given_shape = tuple(op.asarray(kept[name]).shape) if name in kept else None
+        if given_shape != shape:
             error = ShapeError(
-                f"{by}: part {name} of what was kept has shape {found} and x {tuple(x.shape)}; it "
-                f"must be {shape}. Begin with layer.{begin}, of the batch of x."
+                f"{by}: part {name} of what was kept has shape {given_shape} and x "
+                f"{tuple(x.shape)}; it must be {shape}. Begin with layer.{begin}, of the batch "
+                "of x."
             )
             raise located(error, [x])
 

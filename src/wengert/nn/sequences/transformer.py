@@ -38,7 +38,7 @@ class TransformerBlock(Explained):
 
     `hidden` is the width inside, 4 · size if it is not given. `causal`, `rotary` and `shared_heads`
     are those of MultiheadAttention, and so are `cache`, `extend` and `step`. With a generator,
-    what is added is dropped at this rate.
+    both terms that are added are dropped out at the rate `dropout`.
 
     >>> block = wg.nn.TransformerBlock(8, 2, causal=True)
     >>> block(np.ones((3, 5, 8), np.float32)).shape
@@ -69,14 +69,14 @@ class TransformerBlock(Explained):
         dtype: Any = np.float32,
     ) -> None:
         by = "TransformerBlock"
-        width, found = require_size(by, "size", size), require_float(by, dtype)
+        width, float_dtype = require_size(by, "size", size), require_float(by, dtype)
         inner = 4 * width if hidden is None else require_size(by, "hidden", hidden)
         rng = generator_of(by, seed)
         self.dropout = canonical_number(by, "dropout", dropout, lambda r: 0 <= r < 1, "in [0, 1)")
         self.activation = find_activation(activation, by, "activation")
         self.attention_norm, self.norm = (
-            LayerNorm(width, dtype=found),
-            LayerNorm(width, dtype=found),
+            LayerNorm(width, dtype=float_dtype),
+            LayerNorm(width, dtype=float_dtype),
         )
         self.attention = MultiheadAttention(
             width,
@@ -86,10 +86,10 @@ class TransformerBlock(Explained):
             rotary=rotary,
             init=init,
             seed=rng,
-            dtype=found,
+            dtype=float_dtype,
         )
-        self.up = Linear(width, inner, init=init, seed=rng, dtype=found)
-        self.down = Linear(inner, width, init=init, seed=rng, dtype=found)
+        self.up = Linear(width, inner, init=init, seed=rng, dtype=float_dtype)
+        self.down = Linear(inner, width, init=init, seed=rng, dtype=float_dtype)
 
     def __call__(self, x: Value, mask: Value = None, rng: Any = None) -> Value:
         if isinstance(mask, Generator):

@@ -28,8 +28,8 @@ def chosen_rate(rate: GivenRate | None, learning_rate: GivenRate | None) -> Any:
 
 
 def one_rate(init: Callable[..., None], rate_name: str) -> Callable[..., None]:
-    """A constructor that refuses a learning rate under both names, where it comes first, and notes
-    when all is made.
+    """The constructor, which now refuses a learning rate under both names and a model in its place,
+    if the rate comes first; and which notes that the optimizer is made.
     """
     first = [*inspect.signature(init).parameters][1:2] == [rate_name] != [saving.OTHER_NAME]
 
@@ -45,7 +45,7 @@ def one_rate(init: Callable[..., None], rate_name: str) -> Callable[..., None]:
                 "two names of one number. Pass one of them."
             )
         init(self, *args, **kwargs)
-        if type(self).__init__ is make:  # no constructor of a subclass goes on
+        if type(self).__init__ is make:  # else the constructor of a subclass goes on
             self._made = True
 
     return make
@@ -67,5 +67,5 @@ def _require_no_parameters(by: str, x: Any, rates: Collection[str]) -> None:
 
 def show_parameters(kind: Any) -> None:
     """Let a class have the signature of its constructor; else it would be that of `__new__`."""
-    found = inspect.signature(kind.__init__)
-    kind.__signature__ = found.replace(parameters=[*found.parameters.values()][1:])
+    signature = inspect.signature(kind.__init__)
+    kind.__signature__ = signature.replace(parameters=[*signature.parameters.values()][1:])

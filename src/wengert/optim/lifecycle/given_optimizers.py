@@ -11,12 +11,12 @@ from typing import Any, Generic, TypeVar
 
 Told = Callable[[str], None]  # given the name of the setting
 T = TypeVar("T")
-OBSERVED = "best"  # what changes of a schedule that was told a metric
+OBSERVED = "best"  # the attribute of a schedule that changes when it is told a metric
 
 
 class _Beside(Generic[T]):
-    """Something beside each of some objects, for as long as they live. They need not be hashable:
-    schedules are equal where their settings are.
+    """A value for each of some objects, for as long as these live. They need not be hashable, and
+    equal ones are kept apart: schedules are equal where their settings are.
     """
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ def tell_of_changes(original: Any, told: Told) -> None:
 
 
 def note_change(original: Any, name: str) -> None:
-    """Tell those who asked."""
+    """Call the methods that `tell_of_changes` was given for this optimizer."""
     for each in _told.get(original) or ():
         told = each()
         if told is not None:
@@ -62,5 +62,5 @@ def note_copy(copy: Any, original: Any) -> None:
 
 def original_of(copy: Any) -> Any:
     """What an optimizer was copied from, if that still lives; else None."""
-    found = _copied_from.get(copy)
-    return None if found is None else found()
+    original = _copied_from.get(copy)
+    return None if original is None else original()

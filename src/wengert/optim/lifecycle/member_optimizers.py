@@ -28,8 +28,8 @@ class MemberOptimizers(Explained, Sequence[Any]):
         self._made = tuple(made)
 
     def __getitem__(self, i: Any) -> Any:
-        found = self._made[i]
-        return MemberOptimizers(found) if isinstance(i, slice) else found
+        chosen = self._made[i]
+        return MemberOptimizers(chosen) if isinstance(i, slice) else chosen
 
     def __len__(self) -> int:
         return len(self._made)

@@ -29,7 +29,7 @@ class Saved(Protocol):
     def remade(self, settings: Mapping[str, Any]) -> Any: ...
 
 
-OTHER_NAME = "learning_rate"  # of the learning rate, which every constructor takes, too
+OTHER_NAME = "learning_rate"  # of the learning rate: every constructor takes both
 
 
 def names_of(optimizer: Any) -> list[str]:
@@ -82,28 +82,28 @@ def numbers_of(optimizer: Saved) -> dict[str, Any]:
     """Every number among the settings that can change, by name, apart from the learning rate; those
     of a wrapped optimizer below its name.
     """
-    found: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
     for name in names_of(optimizer):
         value = getattr(optimizer, name)
         if hasattr(value, "remade"):
-            found[name] = numbers_of(value)
+            numbers[name] = numbers_of(value)
         elif name != optimizer.rate_name and not _is_fixed(optimizer, name):
-            found[name] = value
-    return found
+            numbers[name] = value
+    return numbers
 
 
 def fixed_of(optimizer: Saved) -> dict[str, Any]:
     """Every setting that is part of the rule, by name. What cannot be compared with a saved value,
     such as a function, is represented by its kind alone.
     """
-    found: dict[str, Any] = {}
+    fixed: dict[str, Any] = {}
     for name in names_of(optimizer):
         value = getattr(optimizer, name)
         if hasattr(value, "remade"):
-            found[name] = fixed_of(value)
+            fixed[name] = fixed_of(value)
         elif name != optimizer.rate_name and _is_fixed(optimizer, name):
-            found[name] = _comparable(value)
-    return found
+            fixed[name] = _comparable(value)
+    return fixed
 
 
 def _comparable(x: Any) -> Any:
@@ -165,27 +165,27 @@ def state_dict(optimizer: Saved, states: Mapping[Hashable, ParameterState]) -> d
     """Kind, settings, learning rate or kind and state of the schedule, and count and arrays per
     parameter.
     """
-    found: dict[str, Any] = {
+    saved: dict[str, Any] = {
         "kind": kind_of(optimizer),
         "settings": numbers_of(optimizer),
         "fixed": fixed_of(optimizer),
     }
-    found |= (
+    saved |= (
         saved_schedule(optimizer.lr) if callable(optimizer.lr) else {"learning_rate": optimizer.lr}
     )
-    found["parameters"] = {
+    saved["parameters"] = {
         key: {"count": state.count, **{name: np.array(x) for name, x in state.arrays.items()}}
         for key, state in states.items()
     }
-    return found
+    return saved
 
 
 def saved_schedule(schedule: Any) -> dict[str, Any]:
     """What is saved of a schedule: its kind and, where it has one, its state."""
-    found: dict[str, Any] = {"schedule_kind": schedule_kind(schedule)}
+    saved: dict[str, Any] = {"schedule_kind": schedule_kind(schedule)}
     if hasattr(schedule, "state_dict"):
-        found["schedule"] = schedule.state_dict()
-    return found
+        saved["schedule"] = schedule.state_dict()
+    return saved
 
 
 def saved_states(
@@ -198,7 +198,7 @@ def saved_states(
     _require_settings(by, saved["settings"], numbers_of(optimizer))
     _require_fixed(by, saved["fixed"], fixed_of(optimizer))
     _require_names(by, "parameters", saved["parameters"], (), exactly=False)
-    found = {}
+    states = {}
     for key, state in saved["parameters"].items():
         _require_names(by, f"state of {key!r}", state, ("count", *kept))
         count, arrays = state["count"], [np.array(state[name]) for name in kept]
@@ -213,8 +213,8 @@ def saved_states(
                 f"{by}: given count {count!r} of {key!r}; it is a whole number, 0 or more. "
                 "Pass what state_dict returned."
             )
-        found[key] = ParameterState(int(count), dict(zip(kept, arrays, strict=True)))
-    return found
+        states[key] = ParameterState(int(count), dict(zip(kept, arrays, strict=True)))
+    return states
 
 
 def saved_rate(optimizer: Saved, saved: Mapping[str, Any]) -> Any:
@@ -263,10 +263,10 @@ def require_order(by: str, **given: Any) -> None:
     """Refuse the state of an optimizer in another place than the last, as other libraries have
     it.
     """
-    found = [name for name, x in given.items() if _is_state(x)]
-    if found and found != ["state"]:
+    places = [name for name, x in given.items() if _is_state(x)]
+    if places and places != ["state"]:
         raise OptimError(
-            f"{by}: given the state of an optimizer as {found[0]}; it comes behind the model and "
+            f"{by}: given the state of an optimizer as {places[0]}; it comes behind the model and "
             "the gradients. Write model, state = optimizer.update(model, grads, state)."
         )
 
@@ -293,35 +293,35 @@ def kept_for(
     return {path: dict(state["parameters"][path]) for path in parameters}
 
 
-def _require_settings(by: str, found: Any, own: Mapping[str, Any]) -> None:
-    _require_names(by, "settings", found, tuple(own))
+def _require_settings(by: str, given: Any, own: Mapping[str, Any]) -> None:
+    _require_names(by, "settings", given, tuple(own))
     for name, value in own.items():
         if isinstance(value, Mapping):
-            _require_settings(by, found[name], value)
+            _require_settings(by, given[name], value)
 
 
-def _require_fixed(by: str, found: Any, own: Mapping[str, Any]) -> None:
-    _require_names(by, "fixed settings", found, tuple(own))
+def _require_fixed(by: str, saved: Any, own: Mapping[str, Any]) -> None:
+    _require_names(by, "fixed settings", saved, tuple(own))
     for name, value in own.items():
         if isinstance(value, Mapping):
-            _require_fixed(by, found[name], value)
-        elif _comparable(found[name]) != value:
+            _require_fixed(by, saved[name], value)
+        elif _comparable(saved[name]) != value:
             raise OptimError(
-                f"{by}: the state was saved with {name}={found[name]!r}; this optimizer has "
+                f"{by}: the state was saved with {name}={saved[name]!r}; this optimizer has "
                 f"{value!r}, and the two follow other rules. Make it as it was when it was saved."
             )
 
 
 def _require_names(
-    by: str, what: str, found: Any, wanted: tuple[str, ...], *, exactly: bool = True
+    by: str, what: str, saved: Any, wanted: tuple[str, ...], *, exactly: bool = True
 ) -> None:
     """Refuse what is no dictionary, or not one with these names."""
-    is_mapping = isinstance(found, Mapping)
-    names = set(found) if is_mapping else set()
+    is_mapping = isinstance(saved, Mapping)
+    names = set(saved) if is_mapping else set()
     if is_mapping and (names == set(wanted) if exactly else names >= set(wanted)):
         return
-    inside = ", ".join(map(str, found)) or "no names" if is_mapping else ""
-    given = f"with {inside}" if is_mapping else f"that is {type(found).__name__}"
+    inside = ", ".join(map(str, saved)) or "no names" if is_mapping else ""
+    given = f"with {inside}" if is_mapping else f"that is {type(saved).__name__}"
     raise OptimError(
         f"{by}: given {what} {given}; here there must be "
         f"{', '.join(map(str, wanted)) or 'no names'}. Use the state of an optimizer and of "

@@ -118,11 +118,11 @@ def graph_parameters(by: str, graph: Any, node: Any) -> list[int]:
         )
     handles = tree.leaves(node.tree) if isinstance(node, Container) else [node]
     numbers = [graph.number(handle) for handle in handles]
-    found = [number for number in numbers if graph.nodes[number].op is op.parameter]
-    if not found or (len(found) < len(numbers) and not isinstance(node, Container)):
+    parameters = [number for number in numbers if graph.nodes[number].op is op.parameter]
+    if not parameters or (len(parameters) < len(numbers) and not isinstance(node, Container)):
         kind = graph.nodes[numbers[0]].op.name if numbers else "an empty tree"
         raise OptimError(
             f"{by}: given node {numbers[0] if numbers else 'of none'} ({kind}); only parameters "
             "are trained. Make it with g.parameter."
         )
-    return found
+    return parameters

@@ -81,8 +81,8 @@ class LBFGS:
     >>> def rosenbrock(w):
     ...     return (1 - w["x"]) ** 2 + 100 * (w["y"] - w["x"] ** 2) ** 2
     >>> search = wg.optim.LBFGS(max_iter=100, line_search_fn="strong_wolfe")
-    >>> found = search.minimize(rosenbrock, {"x": np.array(-1.2), "y": np.array(1.0)})
-    >>> found.converged, round(float(found.tree["x"]), 3), round(float(found.tree["y"]), 3)
+    >>> minimum = search.minimize(rosenbrock, {"x": np.array(-1.2), "y": np.array(1.0)})
+    >>> minimum.converged, round(float(minimum.tree["x"]), 3), round(float(minimum.tree["y"]), 3)
     (True, 1.0, 1.0)
     """
 
@@ -187,10 +187,10 @@ class LBFGS:
 
     def state_dict(self) -> dict[str, Any]:
         """Settings, and what `step` has learnt: plain numbers and copies of arrays."""
-        found = {name: getattr(self, name) for name in _NAMES}
+        own_settings = {name: getattr(self, name) for name in _NAMES}
         if callable(self.lr):
-            del found["lr"]
-        kept = {"kind": "LBFGS", "settings": found, "state": self._state.as_dict()}
+            del own_settings["lr"]
+        kept = {"kind": "LBFGS", "settings": own_settings, "state": self._state.as_dict()}
         return kept | (saving.saved_schedule(self.lr) if callable(self.lr) else {})
 
     def load_state_dict(self, state: Any) -> None:
@@ -251,7 +251,7 @@ def _result(problem: Problem, ending: RunEnding, place: Iterate, tree: Any, mess
 
 
 def _warn_of_zeros(by: str, start: Iterate) -> None:
-    """Warn where there is nothing to go by. A value of 0 is no reason to: it may be the lowest."""
+    """Warn where the first gradient is 0, unless the value is 0, too: that may be the lowest."""
     if start.value != 0.0 and not start.gradient.any():
         warn_user(
             f"{by}: the gradient by all weights is exactly 0 at the given ones, where the value is "

@@ -59,13 +59,13 @@ class Problem:
     def evaluate(self, vector: FlatVector) -> tuple[float, FlatVector]:
         """Value and gradient at a vector; they need not be finite."""
         self.evaluations += 1
-        found = self._value_and_grad(self.at(vector))
-        if not isinstance(found, tuple) or len(found) != 2 or np.ndim(found[0]) != 0:
+        returned = self._value_and_grad(self.at(vector))
+        if not isinstance(returned, tuple) or len(returned) != 2 or np.ndim(returned[0]) != 0:
             raise OptimError(
-                f"{self.by}: the function returned {_described(found)}; it must return one number "
-                "and the gradients, as wg.value_and_grad(loss) does. Wrap the loss with it."
+                f"{self.by}: the function returned {_described(returned)}; it must return one "
+                "number and the gradients, as wg.value_and_grad(loss) does. Wrap the loss with it."
             )
-        value, grads = found
+        value, grads = returned
         return float(value), _joined(gradients_for(self.by, self.parameters, grads))
 
     def evaluate_start(self, vector: FlatVector) -> tuple[float, FlatVector]:
@@ -94,10 +94,10 @@ def _joined(arrays: dict[str, Any]) -> FlatVector:
     return np.concatenate([np.asarray(x, dtype=np.float64).ravel() for x in arrays.values()])
 
 
-def _described(found: Any) -> str:
-    if isinstance(found, tuple) and len(found) == 2:
-        return f"a value of shape {np.shape(found[0])}"
-    return type(found).__name__
+def _described(returned: Any) -> str:
+    if isinstance(returned, tuple) and len(returned) == 2:
+        return f"a value of shape {np.shape(returned[0])}"
+    return type(returned).__name__
 
 
 DECREASE = 1e-4  # a step must lower the value by this part of what the slope promises

@@ -64,20 +64,20 @@ class LbfgsState:
         Two loops over the pairs instead of a matrix: Nocedal 1980, algorithm 7.4 in Nocedal and
         Wright 2006.
         """
-        found = -gradient
+        direction = -gradient
         if not self.pairs:
-            return found
-        weights, scratch = [], np.empty_like(found)  # one for all products: vectors may be long
+            return direction
+        weights, scratch = [], np.empty_like(direction)  # one for all products: vectors may be long
         for pair in reversed(self.pairs):
-            weight = dot(pair.move, found, scratch) / pair.product
+            weight = dot(pair.move, direction, scratch) / pair.product
             weights.append(weight)
-            found -= np.multiply(pair.change, weight, out=scratch)
+            direction -= np.multiply(pair.change, weight, out=scratch)
         latest = self.pairs[-1]
-        found *= latest.product / dot(latest.change, latest.change, scratch)
+        direction *= latest.product / dot(latest.change, latest.change, scratch)
         for pair, weight in zip(self.pairs, reversed(weights), strict=True):
-            part = weight - dot(pair.change, found, scratch) / pair.product
-            found += np.multiply(pair.move, part, out=scratch)
-        return found
+            part = weight - dot(pair.change, direction, scratch) / pair.product
+            direction += np.multiply(pair.move, part, out=scratch)
+        return direction
 
     def size(self) -> int | None:
         """How many numbers the vectors have; None before the first iteration."""
@@ -85,7 +85,7 @@ class LbfgsState:
 
     def as_dict(self) -> dict[str, Any]:
         """Counters, and arrays: pairs are the rows of `moves` and `changes`, the latest last."""
-        found: dict[str, Any] = {
+        saved: dict[str, Any] = {
             "steps": self.steps,
             "iterations": self.iterations,
             "evaluations": self.evaluations,
@@ -93,11 +93,11 @@ class LbfgsState:
         }
         if self.direction is not None and self.gradient is not None:
             empty = np.zeros((0, self.direction.size))
-            found["direction"] = self.direction.copy()
-            found["gradient"] = self.gradient.copy()
-            found["moves"] = np.array([p.move for p in self.pairs]) if self.pairs else empty
-            found["changes"] = np.array([p.change for p in self.pairs]) if self.pairs else empty
-        return found
+            saved["direction"] = self.direction.copy()
+            saved["gradient"] = self.gradient.copy()
+            saved["moves"] = np.array([p.move for p in self.pairs]) if self.pairs else empty
+            saved["changes"] = np.array([p.change for p in self.pairs]) if self.pairs else empty
+        return saved
 
     @staticmethod
     def from_dict(by: str, saved: Mapping[str, Any]) -> LbfgsState:
@@ -268,6 +268,6 @@ class LbfgsRun:
             message = "the value changed by less than tolerance_change"
         else:
             return None
-        if self.met_nonfinite:  # held up, not arrived
+        if self.met_nonfinite:  # it was stopped there, and has not converged
             return False, f"{message}; further along, values or gradients are not finite"
         return True, message

@@ -25,9 +25,9 @@ class MinimizedFunctions:
         """The function with its gradient. What it reads from outside is compared in every call, as
         that of any compiled function is.
         """
-        found = next((pair for pair in self._known if _is_same(pair[0], function)), None)
-        pair = found or (function, compile(value_and_grad(function)))
-        others = [each for each in self._known if each is not found]
+        known = next((pair for pair in self._known if _is_same(pair[0], function)), None)
+        pair = known or (function, compile(value_and_grad(function)))
+        others = [each for each in self._known if each is not known]
         self._known = [*others[1 - REMEMBERED :], pair]
         return pair[1]
 

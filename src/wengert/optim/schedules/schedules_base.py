@@ -52,16 +52,16 @@ class Schedule(Explained, ABC):
         begin = settings.index(f"{type(self).__name__}.table", "begin", begin)
         count = settings.index(f"{type(self).__name__}.table", "count", count)
         try:
-            found = np.array(self.values(range(begin, begin + count)), dtype=np.float64)
+            rates = np.array(self.values(range(begin, begin + count)), dtype=np.float64)
         except OverflowError as error:
             raise self._explained(error, f"{begin} to {begin + count - 1}") from error
         except (TypeError, ValueError) as error:
             raise self._explained(error, begin) from error
-        good = (found >= 0) & (found < math.inf)
+        good = (rates >= 0) & (rates < math.inf)
         if not good.all():
             at = int(np.argmin(good))
-            raise self._refused(begin + at, float(found[at]))
-        return found
+            raise self._refused(begin + at, float(rates[at]))
+        return rates
 
     def state_dict(self) -> dict[str, Any]:
         """What a schedule must be given to go on where it was; empty for one without state."""

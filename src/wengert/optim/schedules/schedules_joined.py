@@ -51,15 +51,15 @@ class Chain(Schedule):
 
     def values(self, indices: range) -> Sequence[float]:
         begins = (0, *self.milestones)
-        found: list[float] = []
+        rates: list[float] = []
         start, stop = indices.start, indices.stop
         while start < stop:
             which = bisect_right(self.milestones, start)
             end = self.milestones[which] if which < len(self.milestones) else stop
             end, offset = min(end, stop), begins[which]
-            found += self.schedules[which].values(range(start - offset, end - offset))
+            rates += self.schedules[which].values(range(start - offset, end - offset))
             start = end
-        return found
+        return rates
 
     def state_dict(self) -> dict[str, Any]:
         """The states of those members that have one, by their position."""

@@ -245,12 +245,12 @@ class CosineRestarts(Schedule):
         cos, pi, period = math.cos, math.pi, self.period
         if self.growth == 1:
             return [low + half * (1 + cos(pi * (index % period) / period)) for index in indices]
-        begin, length, found = 0, period, []
+        begin, length, rates = 0, period, []
         for index in indices:
             while index >= begin + length:
                 begin, length = begin + length, length * self.growth
-            found.append(low + half * (1 + cos(pi * (index - begin) / length)))
-        return found
+            rates.append(low + half * (1 + cos(pi * (index - begin) / length)))
+        return rates
 
 
 @worded_methods("__init__")
@@ -305,7 +305,7 @@ class OneCycle(Schedule):
 
     def values(self, indices: range) -> Sequence[float]:
         phases, cosine = self.phases(), self.anneal_strategy == "cos"
-        found = []
+        rates = []
         for index in indices:
             begin = 0.0
             rate = phases[-1][2]
@@ -318,8 +318,8 @@ class OneCycle(Schedule):
                         rate = start + (stop - start) * part
                     break
                 begin = end
-            found.append(rate)
-        return found
+            rates.append(rate)
+        return rates
 
 
 @worded_methods("__init__")
@@ -357,14 +357,14 @@ class Cyclic(Schedule):
         low, height, up = self.base_lr, self.max_lr - self.base_lr, self.step_size_up
         down = up if self.step_size_down is None else self.step_size_down
         cycle = up + down
-        found = []
+        rates = []
         for index in indices:
             # The place in the cycle is taken in whole numbers: a fraction of a large index would
             # have lost its last digits.
             place = index % cycle
             part = place / up if place <= up else (cycle - place) / down
-            found.append(low + height * part * self._scale(index, index // cycle))
-        return found
+            rates.append(low + height * part * self._scale(index, index // cycle))
+        return rates
 
     def _scale(self, index: int, cycle: int) -> float:
         """How much of the height is left."""

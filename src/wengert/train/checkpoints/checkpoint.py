@@ -43,24 +43,24 @@ class Checkpoint:
     def _arrays(self) -> dict[str, dict[str, Array]]:
         """Live arrays: parameters and data, states of optimizers, carried state, gradients."""
         storage = self._engine.plan.storage
-        found: dict[str, dict[str, Array]] = {
+        by_kind: dict[str, dict[str, Array]] = {
             "model": {storage.paths[i][0]: x for i, x in enumerate(storage.leaves)}
         }
         for segment in storage.trained:
             for name, flat in segment.states.items():
-                into = found.setdefault(f"optimizer {name}", {})
+                into = by_kind.setdefault(f"optimizer {name}", {})
                 into |= {p.path: p.view(flat) for p in segment.parameters}
         plan = self._engine.plan
         if plan.carried is not None:
             paths = tree.paths(tree.unflatten(plan.carried, self._engine.carried))
-            found["state"] = dict(zip(paths, self._engine.carried, strict=True))
+            by_kind["state"] = dict(zip(paths, self._engine.carried, strict=True))
         if plan.accumulate > 1:
-            found["gradients"] = {
+            by_kind["gradients"] = {
                 p.path: p.view(segment.gradients)
                 for segment in storage.trained
                 for p in segment.parameters
             }
-        return found
+        return by_kind
 
     def _counts(self) -> dict[str, int]:
         engine = self._engine
@@ -74,24 +74,24 @@ class Checkpoint:
         }
 
     def _unfinished(self) -> dict[str, Any]:
-        """What is under way: an accumulation that some calls have been made of, and an epoch."""
+        """What is unfinished: an accumulation of which some calls have been made, and an epoch."""
         engine = self._engine
-        found: dict[str, Any] = {}
+        unfinished: dict[str, Any] = {}
         begun = engine.progress.begun
         if engine.phase:
-            found["accumulate"] = engine.plan.accumulate
+            unfinished["accumulate"] = engine.plan.accumulate
         if begun is not None and engine.calls > begun.calls:
             taken = engine.calls - begun.calls
             values = taken, begun.rows, begun.size, begun.seed, begun.data
-            found["epoch"] = dict(zip(EPOCH, values, strict=True))
-        return found
+            unfinished["epoch"] = dict(zip(EPOCH, values, strict=True))
+        return unfinished
 
     def parts(self) -> dict[str, Any]:
         """Everything by name, for a fingerprint."""
         named = self._arrays()
         if not self._counts()["phase"]:  # the next call does not look at them
             named.pop("gradients", None)
-        found: dict[str, Any] = {
+        parts: dict[str, Any] = {
             f"{kind} {path}": x for kind, arrays in named.items() for path, x in arrays.items()
         }
         counts = self._counts()
@@ -101,15 +101,15 @@ class Checkpoint:
             counts.pop("epoch")
         elif "epoch" in self._unfinished():
             counts["batches"] = self._unfinished()["epoch"]["batches"]
-        return found | counts
+        return parts | counts
 
     def state_dict(self) -> dict[str, Any]:
         """Copies of all arrays, counts, the settings of the optimizers by glob, and the limits of
         clipping.
         """
         arrays = {
-            kind: {path: np.array(x) for path, x in found.items()}
-            for kind, found in self._arrays().items()
+            kind: {path: np.array(x) for path, x in by_path.items()}
+            for kind, by_path in self._arrays().items()
         }
         groups = [group for group in self._engine.plan.groups if group.optimizer is not None]
         settings = {group.glob: group.optimizer.saved() for group in groups}  # type: ignore[union-attr]
@@ -231,18 +231,19 @@ def _try_settings(optimizer: Any, settings: Any) -> None:
 
 def _count(name: str, value: Any, most: int = MOST) -> int:
     most = {"seed": MOST_SEED, "shuffled": 1, "epoch": MOST_EPOCHS - 1}.get(name, most)
-    found = whole(value)
-    if found is None or not 0 <= found <= most:
+    count = whole(value)
+    if count is None or not 0 <= count <= most:
         raise CheckpointError(
             f"{BY}: the state has {name}={value!r}; it is a whole number from 0 to {most}. Pass "
             "what state_dict returned."
         )
-    return found
+    return count
 
 
 def _draws(given: Any) -> dict[int, int]:
-    """How often bound functions were called, by their numbers. Where nothing is said of one it goes
-    on as it was: a step may load the state of another, which samples from nothing.
+    """How often bound functions were called, by their numbers. A function that is not
+    mentioned goes on as it was: a step may load the state of another one, whose functions draw
+    nothing.
     """
     names = given if isinstance(given, Mapping) else ()
     numbers = [name for name in names if str(name).isdecimal()]
@@ -265,13 +266,13 @@ def _begun(calls: int, given: Any) -> Begun | None:
 
 
 def _limit(name: str, value: Any) -> float:
-    found = np.asarray(value)
-    if found.ndim or found.dtype.kind not in "fiu" or not found > 0:
+    limit = np.asarray(value)
+    if limit.ndim or limit.dtype.kind not in "fiu" or not limit > 0:
         raise CheckpointError(
             f"{BY}: the state has {name}={value!r}; it is a number above 0. Pass what state_dict "
             "returned."
         )
-    return float(found)
+    return float(limit)
 
 
 def _require_names(

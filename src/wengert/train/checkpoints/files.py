@@ -46,7 +46,7 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFLNK: "a link that leads to itself",
 }
-# What reading a description that is no such thing may raise.
+# What may be raised when a text that is no description is read as one.
 _BROKEN = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 _KEY = "wengert"  # the one entry of the metadata: several would stand in random order
 File = str | os.PathLike[str]
@@ -245,7 +245,7 @@ def _target(name: str, path: Any) -> Path:
 
 
 def _require_file(name: str, shown: str, target: Path) -> None:
-    """Refuse what is there and is no file: it would be replaced, or never come to an end."""
+    """Refuse a path where something else than a file is: it would be replaced, or never end."""
     try:
         kind = stat.S_IFMT(os.lstat(target).st_mode)  # links have been followed
     except OSError:  # nothing is there yet, or it will be said why it cannot be used

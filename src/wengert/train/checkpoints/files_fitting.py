@@ -89,12 +89,12 @@ class Fitting:
         """
         made: dict[int, tuple[str, Any]] = {}  # array of `like` → its first path and new array
         given: set[int] = set()  # arrays of the file that are already in the result
-        found, faults = [], []
+        values, faults = [], []
         for path, value in places:
             entry = self.entries.get(path)
             if entry is None or entry.is_function:
                 self._note_function(path, entry, value)
-                found.append(value)
+                values.append(value)
                 continue
             new = entry.value()
             if isinstance(value, np.ndarray) and id(value) in made:
@@ -106,10 +106,10 @@ class Fitting:
                 new = new.copy() if id(new) in given else new
                 made[id(value)] = path, new
                 given.add(id(new))
-            found.append(new)
+            values.append(new)
         if faults:
             self._refuse(faults)
-        return found
+        return values
 
     def _note_function(self, path: str, entry: FileEntry | None, value: Any) -> None:
         """Warn where `like` has a function of another name: most likely a network of another kind.
@@ -156,10 +156,10 @@ def _listed(paths: list[str]) -> str:
 
 def _paths(tree: Any) -> list[tuple[str, Any]]:
     """Every value of a tree with nothing inside, by a path that occurs once."""
-    found: dict[str, Any] = {}
+    by_path: dict[str, Any] = {}
     for path, value in _terminals(tree, ""):
-        found[unused(path, found)] = value
-    return list(found.items())
+        by_path[unused(path, by_path)] = value
+    return list(by_path.items())
 
 
 def _terminals(value: Any, path: str) -> Iterator[tuple[str, Any]]:

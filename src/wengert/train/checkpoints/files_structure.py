@@ -144,7 +144,7 @@ class Encoder:
 
 
 def _require_no_step(value: Any, path: str) -> None:
-    """Refuse what stands on a step, which can be called: of it the file would have the name."""
+    """Refuse a step and what belongs to it: the file would hold only its name, as of a function."""
     if isinstance(value, Uncopied):
         raise CheckpointError(
             f"save: {path or 'the tree'} is a {type(value).__name__}; of what can be called only "
@@ -187,10 +187,10 @@ def _described(value: Any) -> str:
 
 def unused(name: str, taken: Any) -> str:
     """The name, or the name with a number behind it if it is taken: keys may contain dots."""
-    found, number = name, 1
-    while found in taken:
-        found, number = f"{name}~{number}", number + 1
-    return found
+    free, number = name, 1
+    while free in taken:
+        free, number = f"{name}~{number}", number + 1
+    return free
 
 
 def decode(encoded: Any, array: Callable[[str], Any], path: str = "") -> Any:

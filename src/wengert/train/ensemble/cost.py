@@ -42,7 +42,7 @@ def splits(members: int, threads: int, work: MemberWork) -> bool:
 def shared_cache() -> int:
     """Bytes of the cache that the cores share."""
     try:
-        found = os.sysconf("SC_LEVEL3_CACHE_SIZE")
+        size = os.sysconf("SC_LEVEL3_CACHE_SIZE")
     except (AttributeError, ValueError, OSError):
-        found = 0
-    return found if found > 0 else UNKNOWN_CACHE
+        size = 0
+    return size if size > 0 else UNKNOWN_CACHE

@@ -1,4 +1,4 @@
-"""Each: what every member has one of, as arrays with an axis of members in front."""
+"""Each: one value for every member, as arrays with an axis of members in front."""
 
 from __future__ import annotations
 

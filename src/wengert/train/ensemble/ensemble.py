@@ -91,7 +91,7 @@ class Ensemble(Explained, Uncopied):
 
     _repairs = OF_ENSEMBLES
     _nature = "an Ensemble is called with a batch, and has members, run, bind and evaluate"
-    _may_be_alike = False  # whether nobody has looked yet if all members take the same steps
+    _may_be_alike = False  # whether it is still to be checked if all members take the same steps
     _otherwise = "Make a new one and load_state_dict(ensemble.state_dict()) into it."
 
     def __init__(
@@ -209,13 +209,13 @@ class Ensemble(Explained, Uncopied):
         if self._one_state:
             self._look_at_state(batch)
         try:
-            found = self._engines[0].guard.change("Ensemble", partial(self._call_inside, batch))
+            losses = self._engines[0].guard.change("Ensemble", partial(self._call_inside, batch))
         except Exception as error:
             note_lists(error, names, batch, len(self))
             raise
         if self._may_be_alike:
             self._look_for_alike("Ensemble")
-        return found
+        return losses
 
     def _look_for_alike(self, by: str) -> None:
         """Look, once, whether all members are one model."""
@@ -258,9 +258,9 @@ class Ensemble(Explained, Uncopied):
         """Loss, norm of the gradients, learning rate and index of the last call, with an entry for
         each member.
         """
-        found = [step.last for step in self.members]
-        known = [each for each in found if each is not None]
-        if len(known) < len(found):
+        latest = [step.last for step in self.members]
+        known = [each for each in latest if each is not None]
+        if len(known) < len(latest):
             return None
         rates = [each.learning_rate for each in known]
         return EnsembleLast(
@@ -401,7 +401,7 @@ class Ensemble(Explained, Uncopied):
         function = self._function(bound, parameters)
         return first.guard.read(lambda: weighted_mean(function, data, by, in_front=1))
 
-    # Who goes on.
+    # Which members go on.
 
     def best(
         self,

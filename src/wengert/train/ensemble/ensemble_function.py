@@ -110,11 +110,11 @@ class EnsembleFunction(Uncopied):
         crew = self._find(args, draw)
         failures = Failures()
         if crew is None:
-            found = self._by_python(args, draw, failures)
+            stacked_results = self._by_python(args, draw, failures)
         else:
-            found = self._natively(crew, args, draw, failures)
+            stacked_results = self._natively(crew, args, draw, failures)
         failures.raise_first(len(engines), OTHERS)
-        return found
+        return stacked_results
 
     def _find(self, args: Sequence[Any], draw: tuple[Any, ...]) -> _FunctionCrew | None:
         compiled = self._engines[0].compiled and not is_eager()
@@ -175,10 +175,10 @@ class EnsembleFunction(Uncopied):
 
     def _by_python(self, args: Sequence[Any], draw: tuple[Any, ...], failures: Failures) -> Any:
         self.open_shapes = None
-        found = [
+        results = [
             failures.guarded(i, self._for_one, i, args, draw) for i in range(len(self._engines))
         ]
-        return None if failures.found else stacked(found)
+        return None if failures.errors else stacked(results)
 
     def _for_one(self, member: int, args: Sequence[Any], draw: tuple[Any, ...]) -> Any:
         own, given = (*self._owns[member], *draw), self._bound.prepared(of_member(args, member))

@@ -104,13 +104,13 @@ def _arrays(engine: Engine) -> list[Any]:
 
 def require_member(by: str, number: Any, members: int) -> int:
     """The number of a member, counted from the front."""
-    found = whole(number)
-    if found is None or not -members <= found < members:
+    member = whole(number)
+    if member is None or not -members <= member < members:
         raise IndexError(
             f"{by}: member {number!r} was given; there are {members}, from 0 to {members - 1}. "
             "Choose one of them."
         )
-    return found % members
+    return member % members
 
 
 def numbers_of_members(by: str, given: Any, members: int) -> list[int]:

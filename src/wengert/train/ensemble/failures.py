@@ -13,22 +13,22 @@ class Failures:
     """Errors by the number of the member."""
 
     def __init__(self) -> None:
-        self.found: dict[int, Exception] = {}
+        self.errors: dict[int, Exception] = {}
 
     def guarded(self, member: int, work: Callable[..., T], *args: Any) -> T | None:
         """Do something for a member; None where it failed, and that is noted."""
         try:
             return work(*args)
         except Exception as error:
-            self.found[member] = error
+            self.errors[member] = error
             return None
 
     def raise_first(self, members: int, others: str) -> None:
         """Raise the error of the first member that failed, with the numbers of all of them."""
-        if not self.found:
+        if not self.errors:
             return
-        numbers = sorted(self.found)
-        error = self.found[numbers[0]]
+        numbers = sorted(self.errors)
+        error = self.errors[numbers[0]]
         error.members = numbers  # type: ignore[attr-defined]
         if len(numbers) == members:
             error.add_note(

@@ -39,8 +39,8 @@ def given_members(
 ) -> list[GivenMember]:
     """What each member is made of, checked as far as it can be without its program."""
     count = _count(models, optimizer, members, seeds, limits)
-    found_seeds = _seeds(seeds, count)
-    trees = _models(models, found_seeds, count)
+    member_seeds = _seeds(seeds, count)
+    trees = _models(models, member_seeds, count)
     optimizers = [_optimizer_of(optimizer, i, count) for i in range(count)]
     if isinstance(state, Each):
         require_members(BY, ["state"], [state], count)
@@ -63,7 +63,7 @@ def given_members(
             optimizers[i],
             state.of(i) if isinstance(state, Each) else state,
             checked[i],
-            found_seeds[i],
+            member_seeds[i],
         )
         for i in range(count)
     ]
@@ -87,8 +87,8 @@ def require_unshared(ranks: Any) -> None:
 
 
 def in_words(member: int, error: Exception) -> Exception:
-    """The error that a member could not be made for, with its number; that of the first concerns
-    all of them.
+    """The error because of which a member could not be made, with its number. That of the first
+    member concerns all of them, and has none.
     """
     text = str(error).removeprefix(f"{BY}: ").removeprefix("TrainStep: ")
     which = f"member {member}: " if member else ""
@@ -104,7 +104,7 @@ def _alike(error: Exception, text: str) -> Exception:
 
 
 def _count(models: Any, optimizer: Any, members: Any, seeds: Any, limits: Mapping[str, Any]) -> int:
-    """How many members there are, which everything that has an entry for each of them says."""
+    """How many members there are: all that has an entry for each of them must agree."""
     said = _counts_said(models, optimizer, members, seeds, limits)
     if not said:
         raise ValueError(
@@ -128,7 +128,7 @@ def _count(models: Any, optimizer: Any, members: Any, seeds: Any, limits: Mappin
 def _counts_said(
     models: Any, optimizer: Any, members: Any, seeds: Any, limits: Mapping[str, Any]
 ) -> dict[str, int]:
-    """What says how many members there are, by name, and how many it says."""
+    """The arguments that say how many members there are, by name, each with its number."""
     said: dict[str, int] = {}
     if members is not None:
         number = whole(members)
@@ -160,14 +160,14 @@ def _counts_said(
 
 
 def _seeds(seeds: Any, count: int) -> list[int]:
-    found = [*range(count)] if seeds is None else [whole(seed) for seed in seeds]
-    for i, seed in enumerate(found):
+    numbers = [*range(count)] if seeds is None else [whole(seed) for seed in seeds]
+    for i, seed in enumerate(numbers):
         if seed is None or not 0 <= seed < 2**64:
             raise ValueError(
                 f"{BY}: seeds[{i}] is {seeds[i]!r}; a seed is an integer from 0 to 2**64 - 1. "
                 "Choose another."
             )
-    return [int(seed) for seed in found if seed is not None]
+    return [int(seed) for seed in numbers if seed is not None]
 
 
 def _models(models: Any, seeds: Sequence[int], count: int) -> list[Any]:

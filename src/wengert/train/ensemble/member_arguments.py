@@ -48,5 +48,5 @@ class GivenArrays:
         """Where the arrays of each member lie."""
         first = [objects.data(x) for x, _ in self._leaves]
         apart = [x.strides[0] if is_each else 0 for x, is_each in self._leaves]
-        found: Array = np.array(first, np.int64) + members[:, None] * np.array(apart, np.int64)
-        return found
+        addresses: Array = np.array(first, np.int64) + members[:, None] * np.array(apart, np.int64)
+        return addresses

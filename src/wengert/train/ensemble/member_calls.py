@@ -139,7 +139,7 @@ class MemberCalls:
             skipped[i] = self._look_at(i, int(made.crew.statuses[i]), given, reports, aux, failures)
         flags = skipped.tolist()
         for i, engine in enumerate(engines):
-            if i not in failures.found:
+            if i not in failures.errors:
                 engine.noted[:] = rows[i], reports[i], counts[i][CALLS], flags[i]
         return Taken(reports, tree.unflatten(made.structure, aux), skipped)
 
@@ -152,30 +152,30 @@ class MemberCalls:
         aux: Sequence[Array],
         failures: Failures,
     ) -> bool:
-        """What becomes of a step that was not finite, or failed: whether it was skipped."""
+        """Deal with a step that was not finite, or failed; whether it was skipped."""
         engine = self._engines[member]
         if status == NONFINITE and engine.nonfinite == SKIP and engine.plan.accumulate == 1:
             engine.counts[CALLS] += 1
             return True
-        found = failures.guarded(member, engine.call, of_member(given.arguments, member))
-        if found is None:
+        results = failures.guarded(member, engine.call, of_member(given.arguments, member))
+        if results is None:
             return False
-        reports[member] = found[REPORT]
-        for into, x in zip(aux, tree.leaves(found[AUX]), strict=True):
+        reports[member] = results[REPORT]
+        for into, x in zip(aux, tree.leaves(results[AUX]), strict=True):
             into[member] = x
         return bool(engine.noted[3])
 
-    # By Python, where something of that cannot be done.
+    # By Python, where machine code cannot do it.
 
     def _by_python(self, arguments: Sequence[Any], failures: Failures) -> Taken:
         count = len(self._engines)
         reports, skipped = np.full((count, 2), np.nan), np.zeros(count, bool)
         auxes: list[Any] = [None] * count
         for i, engine in enumerate(self._engines):
-            found = failures.guarded(i, engine.call, of_member(arguments, i))
-            if found is not None:
-                reports[i], skipped[i] = found[REPORT], engine.noted[3]
-                auxes[i] = found[AUX]
+            results = failures.guarded(i, engine.call, of_member(arguments, i))
+            if results is not None:
+                reports[i], skipped[i] = results[REPORT], engine.noted[3]
+                auxes[i] = results[AUX]
         known = [x for x in auxes if x is not None]
         aux = stacked(known) if known and len(known) == count else None
         return Taken(reports, aux, skipped)

@@ -128,9 +128,9 @@ class _Scale:
 
 def _ends(*values: Array) -> tuple[float, float]:
     """The least and the largest finite number; apart from one another in any case."""
-    found = np.concatenate(values)
-    found = found[np.isfinite(found)]
-    low, high = (float(found.min()), float(found.max())) if len(found) else (0.0, 1.0)
+    finite = np.concatenate(values)
+    finite = finite[np.isfinite(finite)]
+    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
     room = 1e-9 + abs(low) * 1e-6
     return (low, high) if high - low > room else (low - 0.5 - abs(low) / 2, high + 0.5 + abs(high))
 

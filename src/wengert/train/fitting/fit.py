@@ -171,14 +171,14 @@ def _require_nothing_asked(asked: Asked) -> None:
 
 
 def _callbacks(given: Any) -> Sequence[Callback]:
-    found = [given] if callable(given) else list(given)
-    for each in found:
+    callbacks = [given] if callable(given) else list(given)
+    for each in callbacks:
         if not callable(each):
             raise TypeError(
                 f"{BY}: given {type(each).__name__} as a callback; it is a function of an "
                 "EpochRecord. Pass the function itself."
             )
-    return found
+    return callbacks
 
 
 class _Fit:
@@ -311,11 +311,11 @@ class _Fit:
         return record
 
     def _measured(self, measures: Measures) -> dict[str, float]:
-        found = measures.measured()
+        measured = measures.measured()
         if not self._has_told:
             monitor = self._best.monitor
-            self._has_told = look_at_measures(self._engine, found, monitor, measures.data)
-        return found
+            self._has_told = look_at_measures(self._engine, measured, monitor, measures.data)
+        return measured
 
     def _keep(self, is_best: bool) -> None:
         """Remember the state of the step, as far as somebody will need it."""
@@ -336,31 +336,31 @@ class _Fit:
     # What is known of it.
 
     def history(self) -> History:
-        found = joined(self._parts, self._parts[-1].aux)
+        steps = joined(self._parts, self._parts[-1].aux)
         columns = {name: np.array(values) for name, values in self._columns.items()}
         return History(
-            found.loss,
-            found.grad_norm,
-            found.learning_rate,
-            found.skipped,
-            found.aux,
+            steps.loss,
+            steps.grad_norm,
+            steps.learning_rate,
+            steps.skipped,
+            steps.aux,
             columns,
             self._best.epoch,
             self._stopped,
         )
 
     def _as_tree(self) -> dict[str, Any]:
-        found = joined(self._parts, None)
-        self._parts = [found]
+        steps = joined(self._parts, None)
+        self._parts = [steps]
         return {
             "how": dict(self._how),
             OPTIMIZERS: self._made_with,
             "columns": {name: np.array(values) for name, values in self._columns.items()},
             "steps": {
-                "loss": found.loss,
-                "grad_norm": found.grad_norm,
-                "learning_rate": found.learning_rate,
-                "skipped": found.skipped,
+                "loss": steps.loss,
+                "grad_norm": steps.grad_norm,
+                "learning_rate": steps.learning_rate,
+                "skipped": steps.skipped,
             },
             "best": {
                 "monitor": self._best.monitor,
@@ -372,23 +372,23 @@ class _Fit:
 
     def resume(self, saved: SavedFit) -> None:
         """Go on from what an earlier fit has saved, if one has."""
-        found = saved.read()
-        if found is None:
+        snapshot = saved.read()
+        if snapshot is None:
             return
-        saved.require_same(found.fit["how"], self._how)
-        best, columns = found.fit["best"], found.fit["columns"]
+        saved.require_same(snapshot.fit["how"], self._how)
+        best, columns = snapshot.fit["best"], snapshot.fit["columns"]
         saved.require_same({"monitor": best["monitor"]}, {"monitor": self._best.monitor})
         now = [] if self._measures is None else self._measures.names
         before = [name for name in columns if name not in _OWN and not name.startswith("learning")]
         saved.require_same({"metrics": before}, {"metrics": now})
         given, folder = self._made_with, str(saved.folder)
-        self._step.load_state_dict(found.state)
-        first = found.fit.get(OPTIMIZERS, given)
+        self._step.load_state_dict(snapshot.state)
+        first = snapshot.fit.get(OPTIMIZERS, given)
         self._made_with = tell_of_other_settings(self._engine, folder, first, given)
         self._columns = {name: list(values.tolist()) for name, values in columns.items()}
-        self._parts = [History(**found.fit["steps"])]
+        self._parts = [History(**snapshot.fit["steps"])]
         self._best.epoch, self._best.value = best["epoch"], best["value"]
-        self._best.waited, self._best_state = best["waited"], found.best_state
+        self._best.waited, self._best_state = best["waited"], snapshot.best_state
         self._before = self._columns["seconds"][-1]
         tell_of_more_epochs(folder, self._done, self._epochs)
 

@@ -35,11 +35,11 @@ def engine_of(step: Any) -> Engine:
 
 def batch_arguments(step: TrainStep, called: str, given: Any) -> tuple[Any, ...]:
     """The arguments of the loss behind the model, by position and as arrays."""
-    found = _by_place(step, called, given)
-    if all(type(x) is np.ndarray for x in found):
-        return found
-    look_at_frames(f"{BY}: {called}", step._engine.names(len(found)), found)
-    return tuple(tree.with_numpy(x) for x in found)
+    arguments = _by_place(step, called, given)
+    if all(type(x) is np.ndarray for x in arguments):
+        return arguments
+    look_at_frames(f"{BY}: {called}", step._engine.names(len(arguments)), arguments)
+    return tuple(tree.with_numpy(x) for x in arguments)
 
 
 def _by_place(step: TrainStep, called: str, given: Any) -> tuple[Any, ...]:
@@ -137,8 +137,8 @@ def divided(
         parts = [
             x if as_is else np.asarray(x)[chosen] for x, as_is in zip(leaves, whole, strict=True)
         ]
-        found: tuple[Any, ...] = tree.unflatten(structure, parts)
-        return found
+        arguments_of_rows: tuple[Any, ...] = tree.unflatten(structure, parts)
+        return arguments_of_rows
 
     return some(order[kept:]), some(order[:kept])
 

@@ -58,7 +58,7 @@ class HeldRows:
 
 
 def _model_checksum(step: TrainStep) -> int:
-    found = 0
+    checksum = 0
     for x in tree.leaves(step.model):
-        found = zlib.crc32(np.ascontiguousarray(x).tobytes(), found)
-    return found
+        checksum = zlib.crc32(np.ascontiguousarray(x).tobytes(), checksum)
+    return checksum

@@ -66,10 +66,10 @@ def log_jsonl(path: File) -> Logger:
 
     def epoch_of(text: str) -> int | None:
         try:
-            found = json.loads(text).get("epoch")
+            epoch = json.loads(text).get("epoch")
         except (ValueError, AttributeError):  # a line that was cut off, or of something else
             return None
-        return found if isinstance(found, int) else None
+        return epoch if isinstance(epoch, int) else None
 
     return _file_logger("log_jsonl", path, line, epoch_of, None)
 

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 Given = str | Callable[..., Any]
 LOSS, VALIDATION_LOSS = "loss", "validation_loss"  # columns that every fit can have
 TAKEN = ("epoch", LOSS, VALIDATION_LOSS, "learning_rate", "seconds")  # no names of metrics
-NEAR = 1e-3  # how far two numbers of a metric are apart, at most, that rounding makes
+NEAR = 1e-3  # how far apart rounding may put two values of a metric
 ROWS_AT_ONCE = 4096  # of a prediction, at least
 
 
@@ -55,7 +55,7 @@ class Measures:
             self._prepare(asked)
 
     def _prepare(self, asked: Asked) -> None:
-        """Find out which of the data are predicted from, and which they are held against."""
+        """Find out from which of the data to predict, and with which to compare predictions."""
         engine, names = engine_of(self._step), self._step._engine.names(len(self.data))
         by_name = dict(zip(names, self.data, strict=True))
         predict = _prediction(engine.plan.storage.tree(engine.plan.storage.leaves), asked, names)
@@ -80,24 +80,24 @@ class Measures:
 
     def directions(self) -> dict[str, str | None]:
         """Whether "min" or "max" is better, for each name; None where that is not known."""
-        found = {name: better_direction(metric) for name, metric in self._metrics.items()}
-        return {VALIDATION_LOSS: "min", **found} if self._loss else found
+        directions = {name: better_direction(metric) for name, metric in self._metrics.items()}
+        return {VALIDATION_LOSS: "min", **directions} if self._loss else directions
 
     def measured(self) -> dict[str, float]:
         """All of it, by name, of the model as it is now."""
-        found = {VALIDATION_LOSS: self._mean_loss()} if self._loss else {}
+        numbers = {VALIDATION_LOSS: self._mean_loss()} if self._loss else {}
         if self._metrics:
             prediction = self._predicted()
             named = {} if self._weight is None else {"weight": self._weight}
             for name, metric in self._metrics.items():
-                found[name] = _number(name, metric(self._target, prediction, **named))
+                numbers[name] = _number(name, metric(self._target, prediction, **named))
             if not self._has_looked:
                 self._has_looked = True
-                self._look_for_pairs(found, prediction, named)
-        return found
+                self._look_for_pairs(numbers, prediction, named)
+        return numbers
 
     def _look_for_pairs(
-        self, found: Mapping[str, float], prediction: Array, named: Mapping[str, Any]
+        self, numbers: Mapping[str, float], prediction: Array, named: Mapping[str, Any]
     ) -> None:
         """Warn of a metric that pairs rows: with predictions of (n, 1) and targets of (n,), or the
         other way around, it gives another number than with one shape for both.
@@ -109,12 +109,12 @@ class Measures:
         for name, metric in self._metrics.items():
             try:
                 alike = float(metric(target.reshape(row), prediction.reshape(row), **named))
-            except Exception:  # it takes the shapes that it was given
+            except Exception:  # it accepts only the shapes that it was given
                 continue
-            if not np.isclose(found[name], alike, NEAR, NEAR, equal_nan=True):
+            if not np.isclose(numbers[name], alike, NEAR, NEAR, equal_nan=True):
                 warn_user(
                     f"{BY}: the metric {name!r} was given targets of shape {target.shape} and "
-                    f"predictions of shape {prediction.shape}, and found {found[name]:.6g}; with "
+                    f"predictions of shape {prediction.shape}, and found {numbers[name]:.6g}; with "
                     f"one shape for both it finds {alike:.6g}. It computes a number for each pair "
                     "of rows. Let predict return model(x)[:, 0], or give targets of that shape.",
                     PairedRowsWarning,
@@ -125,10 +125,10 @@ class Measures:
         data = self.data
         if self._loss is not engine.plan.loss and state_name(engine) in _parameters(self._loss):
             data = (engine.carried_state(), *data)
-        found = self._step.evaluate(self._loss, *data, batch_size=self._size)
+        loss = self._step.evaluate(self._loss, *data, batch_size=self._size)
         if engine.plan.has_aux and self._loss is engine.plan.loss:
-            found = found[0]
-        return _number(VALIDATION_LOSS, found)
+            loss = loss[0]
+        return _number(VALIDATION_LOSS, loss)
 
     def _predicted(self) -> Array:
         """What the model predicts for all rows."""
@@ -138,15 +138,19 @@ class Measures:
         for begin in range(0, self._rows, size):
             rows = slice(begin, min(begin + size, self._rows))
             batch = [tree.map(lambda x, rows=rows: _rows_of(x, rows), x) for x in self._inputs]
-            found = self._predict(*state, *batch)
+            predicted = self._predict(*state, *batch)
             count = rows.stop - rows.start
-            if not isinstance(found, np.ndarray) or found.shape[:1] != (count,):
-                shown = f"shape {found.shape}" if hasattr(found, "shape") else type(found).__name__
+            if not isinstance(predicted, np.ndarray) or predicted.shape[:1] != (count,):
+                shown = (
+                    f"shape {predicted.shape}"
+                    if hasattr(predicted, "shape")
+                    else type(predicted).__name__
+                )
                 raise ShapeError(
                     f"{BY}: predict returned {shown} for {count} rows; it must return one array "
                     "with a row for each. Return what the metrics are to see."
                 )
-            parts.append(found)
+            parts.append(predicted)
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -166,17 +170,17 @@ def named_metrics(given: Any) -> dict[str, Callable[..., Any]]:
             'metrics=["accuracy"], or a dict from names to functions. Pass one of these.'
         )
     pairs = given.items() if isinstance(given, Mapping) else [(_name_of(x), x) for x in given]
-    found: dict[str, Callable[..., Any]] = {}
+    by_name: dict[str, Callable[..., Any]] = {}
     for name, each in pairs:
         metric = metric_named(BY, each) if isinstance(each, str) else each
         _require_function(f"the metric {name!r}", metric)
-        if not isinstance(name, str) or name in TAKEN or name in found:
+        if not isinstance(name, str) or name in TAKEN or name in by_name:
             raise ValueError(
                 f"{BY}: the name {name!r} of a metric is taken, or no text; each column of a "
                 "history has a name of its own. Write metrics={name: function} with another one."
             )
-        found[name] = metric
-    return found
+        by_name[name] = metric
+    return by_name
 
 
 def _name_of(metric: Given) -> str:
@@ -258,7 +262,7 @@ def _called_with(name: str) -> Callable[..., Any]:
 def _target(
     asked: Asked, names: Sequence[str], used: Sequence[str], data: Mapping[str, Any]
 ) -> Any:
-    """What predictions are held against: the one argument that is not predicted from."""
+    """What predictions are compared with: the one argument that they are not made from."""
     if asked.target is not None:
         return _named(data, "target", asked.target)
     left = [name for name in names if name not in used and name != asked.weight]

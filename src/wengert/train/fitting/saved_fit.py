@@ -74,15 +74,15 @@ class SavedFit:
                 "Load it with step.load, and choose another folder."
             )
         fit = state.pop(FIT)
-        found = Snapshot(state, fit, fit.pop("best_state"))
+        snapshot = Snapshot(state, fit, fit.pop("best_state"))
         self._newest = self._best_written = None
-        return found
+        return snapshot
 
     def require_same(self, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         """Refuse to go on with other data or in another way: the bits would be others."""
         for name, value in now.items():
             before = saved.get(name)
-            if before != value and name in _ROWS:  # checksums, which say nothing to anybody
+            if before != value and name in _ROWS:  # checksums, which tell the user nothing
                 raise CheckpointError(
                     f"{BY}: the checkpoint in {str(self.folder)!r} is of a fit on other data; the "
                     f"rows that {_ROWS[name]}, or their order, differ from those of then. Pass "

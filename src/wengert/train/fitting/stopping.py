@@ -62,7 +62,7 @@ def _is_distance(value: Any) -> bool:
 
 
 def early_stopping_of(given: Any) -> EarlyStopping | None:
-    """What was given as `early_stopping`: nothing, whether at all, a patience, or all of it."""
+    """The EarlyStopping that was given: as itself, as a patience, or as True; else None."""
     if given is None or given is False:
         return None
     if given is True:

@@ -19,29 +19,31 @@ from wengert.train.fitting.measures import VALIDATION_LOSS
 
 
 def look_at_measures(
-    engine: Engine, found: Mapping[str, float], monitor: str, data: tuple[Any, ...]
+    engine: Engine, measured: Mapping[str, float], monitor: str, data: tuple[Any, ...]
 ) -> bool:
     """Refuse validation data that are not finite where a measure shows it, or warn; say whether
     there was something to say. Only the validation loss, and what decides on the best epoch, must
     be finite.
     """
-    name = next((n for n in (VALIDATION_LOSS, monitor) if not math.isfinite(found.get(n, 0))), None)
+    name = next(
+        (n for n in (VALIDATION_LOSS, monitor) if not math.isfinite(measured.get(n, 0))), None
+    )
     if name is None:
         return False
     place = _first_nonfinite(engine.names(len(data)), data)
     if place is not None and engine.nonfinite == RAISE:
         raise NonFiniteError(
-            f"{BY}: validation: {place[0]}; {name} is {found[name]} for these rows, and no epoch "
-            "can be told from another. Correct the argument, or leave the rows out.",
+            f"{BY}: validation: {place[0]}; {name} is {measured[name]} for these rows, and no "
+            "epoch can be told from another. Correct the argument, or leave the rows out.",
             parameter=place[1],
             index=place[2],
             row=place[2][0] if place[2] else None,
         )
-    if place is None and not math.isnan(found[name]):
+    if place is None and not math.isnan(measured[name]):
         return False  # one epoch may well be beyond the largest float, and the next one not
     why = f": {place[0]}" if place else " although the validation data are finite"
     warn_user(
-        f"{BY}: {name} is {found[name]} after an epoch{why}; such an epoch counts as no better "
+        f"{BY}: {name} is {measured[name]} after an epoch{why}; such an epoch counts as no better "
         "than another. Look at what the loss computes for these rows.",
         WengertWarning,
     )

@@ -210,12 +210,12 @@ def given_arrays(
     """The arrays of a tree beside the step's copies of them. What was made of a number, or of an
     array of another library, is gone at once.
     """
-    found = []
+    arrays = []
     for name, x, copy in zip(names, given, live, strict=True):
         if type(x) is np.ndarray:
             taken = _take(x)
-            found.append(GivenArray(tree_name, name, taken, taken.mark, copy))
-    return found
+            arrays.append(GivenArray(tree_name, name, taken, taken.mark, copy))
+    return arrays
 
 
 class GivenTrees:
@@ -299,8 +299,8 @@ class GivenTrees:
         self._objects = [
             each for each in self._objects if each.object() is not None and not each.has_other_use
         ]
-        found = ((each, each.change(self)) for each in self._objects)
-        changed = next((pair for pair in found if pair[1] is not None), None)
+        changes = ((each, each.change(self)) for each in self._objects)
+        changed = next((pair for pair in changes if pair[1] is not None), None)
         written = self._written() if changed is None else None
         if changed is not None and changed[1] is not None:
             self._arrays, self._objects = [], []
@@ -315,9 +315,9 @@ class GivenTrees:
     def _warn_of_numbers(self) -> None:
         """Warn, once, of a number that was set and is part of the program."""
         for each in self._objects:
-            found = each.other_number(self._loss)
-            if found is not None:
-                path, now, was = found
+            other = each.other_number(self._loss)
+            if other is not None:
+                path, now, was = other
                 self._arrays, self._objects = [], []
                 warn_user(
                     f"TrainStep: {path!r} of the {each.tree_name} that it was made with was set to "

@@ -67,14 +67,14 @@ def _place() -> tuple[tuple[CodeType, int], ...] | None:
         frame = frame.f_back
     if frame is None or not is_users_file(frame.f_code.co_filename):
         return None
-    found = []
+    lines = []
     while frame is not None:
         if _module(frame).partition(".")[0] in _RUNNERS:
             return None
         if is_users_file(frame.f_code.co_filename):
-            found.append((frame.f_code, frame.f_lineno))
+            lines.append((frame.f_code, frame.f_lineno))
         frame = frame.f_back
-    return tuple(found)
+    return tuple(lines)
 
 
 def _module(frame: FrameType) -> str:

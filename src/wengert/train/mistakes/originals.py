@@ -71,13 +71,13 @@ class _Original:
 
 def _parts(way: str, given: Any, own: Any) -> Sequence[tuple[str, Any, Any]]:
     """An optimizer and those inside it, with their copies."""
-    found = [(way, given, own)]
+    parts = [(way, given, own)]
     if hasattr(given.lr, "observe") and given.lr is not own.lr:
-        found.append((f"{way}.lr", given.lr, own.lr))
+        parts.append((f"{way}.lr", given.lr, own.lr))
     original = original_of(given)
     if original is not None:
-        found += _parts(way, original, own)
+        parts += _parts(way, original, own)
     for name, x in vars(given).items():
         if isinstance(x, Optimizer):
-            found += _parts(f"{way}.{name}", x, vars(own)[name])
-    return found
+            parts += _parts(f"{way}.{name}", x, vars(own)[name])
+    return parts

@@ -25,13 +25,13 @@ class ZeroGradients:
 
     def __init__(self, plan: StepPlan) -> None:
         self.is_over = plan.accumulate > 1 or not plan.storage.trained
-        self._found = 0
+        self._calls = 0
 
     def look(self, by: str, reports: Array, data: Sequence[Any] = ()) -> None:
         """Look at the reports of the next calls, (calls, 2), whose batches are of this data."""
         for loss, norm in reports[:CALLS].tolist():
-            self._found += 1
-            self.is_over = norm != 0.0 or loss == 0.0 or self._found == CALLS
+            self._calls += 1
+            self.is_over = norm != 0.0 or loss == 0.0 or self._calls == CALLS
             if self.is_over:
                 if norm == 0.0 and loss != 0.0 and not any(map(_is_zero, data)):
                     _warn(by, loss)

@@ -51,7 +51,7 @@ def facts_of(engine: Engine, ranks: Ranks) -> Facts:
         "reduction": ranks.reduction,
         **engine.limits,
     }
-    found = {
+    facts = {
         **versions(),
         **{f"the setting {name}": repr(value) for name, value in settings.items()},
     }
@@ -59,16 +59,16 @@ def facts_of(engine: Engine, ranks: Ranks) -> Facts:
         if group.optimizer is not None:
             name = "the optimizer" if len(plan.groups) == 1 else f"the optimizer of {group.glob!r}"
             kept = type(group.optimizer).__name__, sorted(group.optimizer.saved().items(), key=str)
-            found[name] = _digest(kept)
+            facts[name] = _digest(kept)
     storage = plan.storage
     model = [
         (paths, x.shape if x is not None else (), str(getattr(x, "dtype", "")))
         for paths, x in zip(storage.paths, storage.leaves, strict=True)
     ]
-    found["the form of the model"] = _digest((model, str(storage.structure)))
+    facts["the form of the model"] = _digest((model, str(storage.structure)))
     parts = Checkpoint(engine).parts()
-    found["the state of the step (parameters, what optimizers keep, calls)"] = fingerprint(parts)
-    return found
+    facts["the state of the step (parameters, what optimizers keep, calls)"] = fingerprint(parts)
+    return facts
 
 
 def program_digest(graph: Graph) -> str:
@@ -80,8 +80,8 @@ def program_digest(graph: Graph) -> str:
 
 
 def require_same(by: str, told: Sequence[Facts | None], may_miss: bool = False) -> None:
-    """Refuse ranks that differ in something; those that tell nothing have no part in it. With
-    `may_miss` that goes for each fact.
+    """Refuse ranks that differ in something; those that give no facts are left out. With
+    `may_miss` that goes for each single fact.
     """
     names = dict.fromkeys(name for facts in told if facts is not None for name in facts)
     for name in names:
@@ -111,9 +111,9 @@ def _difference(by: str, name: str, values: Mapping[int, str | None]) -> str:
     # The one that most ranks have, or where no one has, that of the first rank.
     most = usual[0][0] if usual[0][1] > usual[1][1] else values[min(values)]
     others = [rank for rank, value in values.items() if value != most]
-    found, expected = values[others[0]], most
-    readable = all(value is not None and len(value) < 40 for value in (found, expected))
-    what = f" ({found}, and {expected} elsewhere)" if readable else ""
+    other, expected = values[others[0]], most
+    readable = all(value is not None and len(value) < 40 for value in (other, expected))
+    what = f" ({other}, and {expected} elsewhere)" if readable else ""
     repair = "Start all of them with the same script, seeds and files."
     if name.endswith("the data"):
         repair = "Give all of them the whole data, of which each takes its own rows."

@@ -61,8 +61,8 @@ def _spanning(parts: Sequence[Array]) -> Array:
     raw = np.frombuffer(owner, np.uint8)
     begin = _address(parts[0]) - _address(raw)
     end = _address(parts[-1]) + parts[-1].nbytes - _address(raw)
-    found: Array = raw[begin:end].view(parts[0].dtype)
-    return found
+    vector: Array = raw[begin:end].view(parts[0].dtype)
+    return vector
 
 
 def _address(x: Array) -> int:

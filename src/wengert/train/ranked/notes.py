@@ -71,7 +71,7 @@ def size_of(layout: Layout, batches: MicroBatches, span: Span) -> int:
 def read_notes(layout: Layout, batches: MicroBatches, given: Sequence[Array]) -> list[list[Array]]:
     """The leaves of each micro-batch, from the bytes of all ranks in their order."""
     data = np.concatenate(given)
-    found, place = [], 0
+    notes, place = [], 0
     for i in range(batches.count):
         leaves = []
         for leaf in layout:
@@ -80,8 +80,8 @@ def read_notes(layout: Layout, batches: MicroBatches, given: Sequence[Array]) ->
             flat = np.frombuffer(data[place:end].tobytes(), leaf.dtype)
             leaves.append(flat.reshape(leaf.full_shape(rows)))
             place = end
-        found.append(leaves)
-    return found
+        notes.append(leaves)
+    return notes
 
 
 def added_losses(notes: Sequence[Sequence[Array]]) -> Array:

@@ -102,8 +102,8 @@ def _stage(
 def run_stage(stage: Stage, known: Values) -> None:
     """Compute a stage for one micro-batch, whose values are known as far as it reads them."""
     if stage.gives:
-        found = stage.function(*(known[i] for i in stage.reads))
-        known.update(zip(stage.gives, found, strict=True))
+        values = stage.function(*(known[i] for i in stage.reads))
+        known.update(zip(stage.gives, values, strict=True))
 
 
 def returned(graph: Graph, known: Values) -> list[Array]:
@@ -116,14 +116,14 @@ def returned(graph: Graph, known: Values) -> list[Array]:
 
 def _needed(graph: Graph) -> set[int]:
     """The nodes that what is returned depends on."""
-    found: set[int] = set()
+    needed: set[int] = set()
     open_nodes = list(graph.returns)
     while open_nodes:
         number = open_nodes.pop()
-        if number not in found:
-            found.add(number)
+        if number not in needed:
+            needed.add(number)
             open_nodes += [i for i in graph.nodes[number].operands if i is not None]
-    return found
+    return needed
 
 
 def _is_sum(graph: Graph, number: int) -> bool:
@@ -135,6 +135,6 @@ def _is_constant(graph: Graph, number: int) -> bool:
 
 
 def _operand(graph: Graph, number: int) -> int:
-    (found,) = graph.nodes[number].operands
-    assert found is not None
-    return found
+    (operand,) = graph.nodes[number].operands
+    assert operand is not None
+    return operand

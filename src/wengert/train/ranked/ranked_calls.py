@@ -18,7 +18,7 @@ from wengert.errors import NonFiniteError, OptimError, RankError, ShapeError, We
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import RAISE
 from wengert.train.batch import ModelForm
-from wengert.train.engine import Engine, Found
+from wengert.train.engine import Engine, StepResults
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.ranked.agreement import (
     Facts,
@@ -39,7 +39,7 @@ from wengert.train.ranked.notes import (
     written,
 )
 from wengert.train.ranked.ranked_functions import Gathered, Share
-from wengert.train.ranked.ranked_programs import PartFound, RankedPrograms, rows_in_front
+from wengert.train.ranked.ranked_programs import PartResults, RankedPrograms, rows_in_front
 from wengert.train.ranked.ranks import Ranks
 from wengert.train.ranked.shared_batch import SharedBatch
 from wengert.train.ranked.staged_parts import compute_stages
@@ -51,7 +51,7 @@ KNOWS, CHANGED = 1, 2  # what a rank says of itself before a call, as bits
 HEADER = ("calls", "rows", "numbers", "form", "flags")  # whole numbers that it sends
 
 
-Compute = Callable[[int, FlatGradient], PartFound]  # a micro-batch, and where gradients go
+Compute = Callable[[int, FlatGradient], PartResults]  # a micro-batch, and where gradients go
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class RankedCalls:
 
     # A call.
 
-    def call(self, batch: Sequence[Any]) -> Found:
+    def call(self, batch: Sequence[Any]) -> StepResults:
         """One step, given this rank's part of the batch. What all ranks refuse together leaves them
         together; any other error ends the step on all of them.
         """
@@ -138,13 +138,13 @@ class RankedCalls:
         shared, all_know = self._introduce(part, row)
         with self._told():
             gathered, aux = self._exchange(shared, all_know)
-            found = self._programs.commit(row, gathered, updating)
+            results = self._programs.commit(row, gathered, updating)
         skipped = engine.calls == calls
         if skipped:
             self._leave_out(shared, gathered, updating)
-        engine.noted[:] = row, found[REPORT], calls, skipped
+        engine.noted[:] = row, results[REPORT], calls, skipped
         engine.kinds.remember(prepared)
-        return (*found[:3], aux)
+        return (*results[:3], aux)
 
     def _forget_old_programs(self) -> None:
         """Where the loss would find something else outside than when it was recorded, all ranks
@@ -203,7 +203,7 @@ class RankedCalls:
         in the live ones, unless these accumulate.
         """
         engine, ranks, batches = self._engine, self.ranks, shared.batches
-        notes: list[PartFound] = []
+        notes: list[PartResults] = []
         whole = 0, batches.count
         known = self._known[shared.part.form] if all_know else None
         staged = self._are_staged(shared) if known is None else known.staged
@@ -233,7 +233,7 @@ class RankedCalls:
         gathered = Gathered(total.segments, leaves[0], tuple(carried), unsound)
         return gathered, tree.unflatten(known.aux, aux) if known.aux is not None else None
 
-    def _sum(self, compute: Compute, span: Span, notes: list[PartFound]) -> FlatGradient:
+    def _sum(self, compute: Compute, span: Span, notes: list[PartResults]) -> FlatGradient:
         """The gradients of consecutive micro-batches of this rank, added in the order of the tree;
         what else they give is noted.
         """
@@ -273,22 +273,22 @@ class RankedCalls:
             )
             for number in range(*shared.own)
         }
-        found = compute_stages(
+        returned = compute_stages(
             parts,
             list(subtrees(whole, shared.own)),
             lambda own, total: self.ranks.add_up(whole, own, total),
         )
         self._gradients.give(into)
 
-        def given(number: int, into: FlatGradient) -> PartFound:
-            gradients, loss, carried, aux = found[number]
+        def given(number: int, into: FlatGradient) -> PartResults:
+            gradients, loss, carried, aux = returned[number]
             for target, value in zip(into.segments, gradients, strict=True):
                 np.copyto(target, value)
-            return PartFound(loss, carried, aux, parts[number][0].executable)
+            return PartResults(loss, carried, aux, parts[number][0].executable)
 
         return given
 
-    def _part(self, shared: _Shared, number: int, into: FlatGradient) -> PartFound:
+    def _part(self, shared: _Shared, number: int, into: FlatGradient) -> PartResults:
         return self._programs.part(*self._arguments(shared, number, into))
 
     def _arguments(
@@ -305,7 +305,7 @@ class RankedCalls:
         batch = shared.part.micro_batch(*shared.rows(number))
         return carried, into, _share(weight, number), batch
 
-    def _learn(self, shared: _Shared, notes: Sequence[PartFound], staged: bool) -> _Known:
+    def _learn(self, shared: _Shared, notes: Sequence[PartResults], staged: bool) -> _Known:
         """What micro-batches return; ranks that have none of them learn it from the others."""
         told = self.ranks.gather_objects(self._told_of(shared, notes))
         facts = [None if each is None else each[0] for each in told]
@@ -316,25 +316,25 @@ class RankedCalls:
         known = self._known[shared.part.form] = _Known(layout, structure, staged, program)
         return known
 
-    def _told_of(self, shared: _Shared, notes: Sequence[PartFound]) -> Any:
+    def _told_of(self, shared: _Shared, notes: Sequence[PartResults]) -> Any:
         if not notes:
             return None
-        found, rows = notes[0], shared.batches.size(shared.own[0])
+        part, rows = notes[0], shared.batches.size(shared.own[0])
         engine = self._engine
-        paths = tree.paths(tree.arrays(found.aux))
+        paths = tree.paths(tree.arrays(part.aux))
         names = [
             "the loss",
             *map(_called, self._state_names),
             *(f"aux {path!r}" if path else "aux" for path in paths),
         ]
-        has_rows = rows_in_front(found, len(engine.arrays.gradients), rows)
+        has_rows = rows_in_front(part, len(engine.arrays.gradients), rows)
         has_rows[: 1 + len(engine.carried)] = [False, *self._state_rows]
-        layout = layout_of(names, found.leaves, has_rows)
+        layout = layout_of(names, part.leaves, has_rows)
         facts = {"what the loss returns": repr(layout)}
-        if found.program is not None:
+        if part.program is not None:
             what = f"the program for micro-batches of {rows} rows"  # others may have other sizes
-            facts[what] = program_digest(found.program.graph)
-        skeleton = tree.map(lambda x: np.zeros((), x.dtype), found.aux)
+            facts[what] = program_digest(part.program.graph)
+        skeleton = tree.map(lambda x: np.zeros((), x.dtype), part.aux)
         return facts, layout, skeleton
 
     # What is not finite.
@@ -360,8 +360,8 @@ class RankedCalls:
         engine, into = self._engine, self._gradients.take()
         try:
             for number in range(*shared.own):
-                found = self._part(shared, number, into)
-                if all(map(_is_finite, (*found.leaves, *into.blocks))):
+                part = self._part(shared, number, into)
+                if all(map(_is_finite, (*part.leaves, *into.blocks))):
                     continue
                 batch = shared.part.micro_batch(*shared.rows(number))
                 programs, own = engine.programs[updating], engine.own_arguments()

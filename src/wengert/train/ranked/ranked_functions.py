@@ -73,8 +73,8 @@ class RankedFunction:
         before = self.whole.arrays.named(live, () if accumulates else into)
         fixed = fixed._replace(key=op.fold_in(fixed.key, share.number))
         with sharing_batches(op.multiply(share.number, 0)):
-            found = self.whole.differentiated(before, fixed, batch, share.weight)
-        return found.gradients, op.astype(found.loss, float64), found.carried, found.aux
+            part = self.whole.differentiated(before, fixed, batch, share.weight)
+        return part.gradients, op.astype(part.loss, float64), part.carried, part.aux
 
     def commit(
         self,
@@ -89,8 +89,8 @@ class RankedFunction:
         """
         accumulates = self.whole.plan.accumulate > 1
         before = self.whole.arrays.named(live, () if accumulates else gathered.gradients)
-        found = Differentiated(
+        differentiated = Differentiated(
             gathered.loss, gathered.carried, gathered.unsound, gathered.gradients
         )
-        after, report, unsound = self.whole.finished(before, found, fixed, scalars)
+        after, report, unsound = self.whole.finished(before, differentiated, fixed, scalars)
         return after.divided(accumulates)[0], early, report, unsound

@@ -15,7 +15,7 @@ from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, SKIP
 from wengert.train.batch import ROWS
 from wengert.train.eager_steps import run_eagerly
-from wengert.train.engine import Engine, Found
+from wengert.train.engine import Engine, StepResults
 from wengert.train.live_programs import LivePrograms
 from wengert.train.ranked.gradient_blocks import FlatGradient
 from wengert.train.ranked.program_stages import has_sums
@@ -31,13 +31,13 @@ from wengert.train.recorded.step_function import StepFunction
 from wengert.train.storage import Array
 
 
-class PartFound(NamedTuple):
+class PartResults(NamedTuple):
     """What a micro-batch gave beside its gradients."""
 
     loss: Any
     carried: Sequence[Any]
     aux: Any
-    program: Executable | None  # where it was found just now
+    program: Executable | None  # None where the program of the call before was used
 
     @property
     def leaves(self) -> list[Array]:
@@ -86,7 +86,7 @@ class RankedPrograms:
 
     def part(
         self, carried: Sequence[Array], into: FlatGradient, share: Share, batch: Sequence[Any]
-    ) -> PartFound:
+    ) -> PartResults:
         """Write the gradients of a micro-batch, and say what else it gave."""
         engine, own = self._engine, self._own(carried, into, share)
         executable = None
@@ -96,13 +96,13 @@ class RankedPrograms:
             for target, value in zip(into.segments, gradients, strict=True):
                 target[...] = value
         else:
-            found = self._parts.entry(*own, *batch)
-            if found is NotImplemented:
-                found, executable = self._parts.call(own, batch)
+            returned = self._parts.entry(*own, *batch)
+            if returned is NotImplemented:
+                returned, executable = self._parts.call(own, batch)
                 engine.look_once(executable, PartArguments._fields)
-            rest = found[1:]
+            rest = returned[1:]
         loss, carried, aux = rest
-        return PartFound(loss, carried, aux, executable)
+        return PartResults(loss, carried, aux, executable)
 
     def _own(self, carried: Sequence[Array], into: FlatGradient, share: Share) -> PartArguments:
         engine = self._engine
@@ -144,28 +144,28 @@ class RankedPrograms:
         """
         self._parts.look()
 
-    def commit(self, row: Any, gathered: Gathered, updating: bool) -> Found:
-        """Update the live arrays by what all ranks have found, if it is finite."""
+    def commit(self, row: Any, gathered: Gathered, updating: bool) -> StepResults:
+        """Update the live arrays by what all ranks have computed, if it is finite."""
         engine = self._engine
         own = CommitArguments(engine.live, (), engine.fixed, row, gathered)
         programs = self._commits[updating]
-        found: Any
+        results: Any
         if not engine.compiled or is_eager():
             always = engine.nonfinite == IGNORE
-            found = run_eagerly(programs.function, own, (), always, engine.commit_eagerly)
+            results = run_eagerly(programs.function, own, (), always, engine.commit_eagerly)
         else:
-            found = programs.entry(*own)
-            if found is NotImplemented:
-                found, _ = programs.call(own, ())
-        return found  # type: ignore[no-any-return]
+            results = programs.entry(*own)
+            if results is NotImplemented:
+                results, _ = programs.call(own, ())
+        return results  # type: ignore[no-any-return]
 
 
-def rows_in_front(found: PartFound, skipped: int, rows: int) -> list[bool]:
+def rows_in_front(part: PartResults, skipped: int, rows: int) -> list[bool]:
     """Which leaves of what a micro-batch gave have its rows as axis 0; the program gave so many
     other results before them.
     """
-    if found.program is not None:
-        types = found.program.output_types[skipped:]
-        if any(isinstance(size, Dim) for t in found.program.input_types for size in t.shape):
+    if part.program is not None:
+        types = part.program.output_types[skipped:]
+        if any(isinstance(size, Dim) for t in part.program.input_types for size in t.shape):
             return [bool(t.shape) and str(t.shape[0]) == ROWS for t in types]
-    return [x.ndim > 0 and x.shape[0] == rows for x in found.leaves]
+    return [x.ndim > 0 and x.shape[0] == rows for x in part.leaves]

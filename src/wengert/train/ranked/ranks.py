@@ -29,7 +29,7 @@ class Ranks(Protocol):
         """The bytes of all ranks, this many of each."""
 
     def begin_gather(self, own: Array, sizes: Sequence[int]) -> Callable[[], list[Array]]:
-        """The same without waiting for it: what is returned does, and gives them."""
+        """The same without waiting: the function that is returned waits, and gives the bytes."""
 
     def gather_objects(self, own: Any) -> list[Any]:
         """What each rank gives, as copies."""
@@ -61,8 +61,8 @@ def require_ranks(given: Any) -> Ranks | None:
             "wg.parallel.one_process() returns, or 'alone'. Write ranks=wg.parallel.mpi(), and "
             "start the script with wengert launch -n 4."
         )
-    found: Ranks = given
-    return found
+    ranks: Ranks = given
+    return ranks
 
 
 def is_alone(given: Any) -> bool:

@@ -58,5 +58,5 @@ class SharedBatch:
         """Some of the rows of this part."""
         pairs = zip(self._leaves, self._has_rows, strict=True)
         cut = [x[begin:end] if has_rows else x for x, has_rows in pairs]
-        found: tuple[Any, ...] = tree.unflatten(self._structure, cut)
-        return found
+        batch: tuple[Any, ...] = tree.unflatten(self._structure, cut)
+        return batch

@@ -36,7 +36,7 @@ class StagedProgram:
         given = self.executable.signature.with_static(arguments)
         return dict(zip(self.graph.inputs, tree.distinct_leaves(given)[0], strict=True))
 
-    def found(self, known: Values) -> Any:
+    def results(self, known: Values) -> Any:
         """What the program returns, when all stages are computed."""
         leaves = [np.asarray(x) for x in returned(self.graph, known)]
         return tree.unflatten(self.executable.signature.returned, leaves)
@@ -65,7 +65,7 @@ def compute_stages(
         for i, (program, _) in parts.items():
             run_stage(program.stages[level], known[i])
         _exchange_sums({i: p.stages[level] for i, (p, _) in parts.items()}, known, spans, add_up)
-    return {i: program.found(known[i]) for i, (program, _) in parts.items()}
+    return {i: program.results(known[i]) for i, (program, _) in parts.items()}
 
 
 def _exchange_sums(
@@ -84,9 +84,9 @@ def _exchange_sums(
     sums = {span: folded(span, lambda s: _leaf(leaves, s), _added) for span in spans}
     total = [np.empty_like(x) for x in next(iter(leaves.values()))]
     add_up(sums, total)
-    found = _divided(dtypes, total, like)
+    totals = _divided(dtypes, total, like)
     for i, stage in stages.items():
-        known[i].update(zip(sorted(stage.sums), found, strict=True))
+        known[i].update(zip(sorted(stage.sums), totals, strict=True))
 
 
 def _leaf(leaves: Mapping[int, Blocks], span: Span) -> Blocks | None:
@@ -105,10 +105,10 @@ def _blocks(dtypes: Sequence[Any], values: Sequence[Array]) -> list[Array]:
 def _divided(dtypes: Sequence[Any], blocks: Blocks, like: Sequence[Array]) -> list[Array]:
     """The values in blocks, in the shapes of others."""
     places = dict.fromkeys(dtypes, 0)
-    found = []
+    arrays = []
     for x in like:
         begin = places[x.dtype]
         places[x.dtype] = begin + x.size
         block = blocks[dtypes.index(x.dtype)]
-        found.append(block[begin : begin + x.size].reshape(x.shape))
-    return found
+        arrays.append(block[begin : begin + x.size].reshape(x.shape))
+    return arrays

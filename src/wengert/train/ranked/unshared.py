@@ -47,10 +47,10 @@ def warn_of_unshared(by: str, given: str, repair: str) -> None:
     """Warn where several processes may each do the same, on the first of them: to read it once is
     enough. `given` is what is told of this process.
     """
-    found = launched_rank()
-    if found is not None and found.rank == 0:
+    launched = launched_rank()
+    if launched is not None and launched.rank == 0:
         warn_user(
-            f"{by}: {given} in {found}; each of these {found.size} processes trains everything by "
-            f"itself, and they share nothing. {repair}",
+            f"{by}: {given} in {launched}; each of these {launched.size} processes trains "
+            f"everything by itself, and they share nothing. {repair}",
             UnsharedWarning,
         )

@@ -54,7 +54,7 @@ class Bounds:
 
     def __init__(self, extents: Value | None, unseen: Value) -> None:
         self._extents, self._unseen = extents, op.reshape(unseen, ())
-        self._found: list[Value] = []  # extents of states after the step
+        self._new_extents: list[Value] = []  # extents of states after the step
 
     def prove(
         self,
@@ -69,17 +69,17 @@ class Bounds:
         `gradient` says how large its clipped elements can be; `given` are its arrays.
         To be asked of all segments, in their order.
         """
-        first = len(self._found)
+        first = len(self._new_extents)
         kept = [op.astype(self._kept(first + i), segment.dtype) for i in range(len(segment.states))]
         try:
             proofs = [
                 self._proof(rule, segment.dtype, gradient, kept, list(numbers.values()))
                 for rule in rules(optimizer, segment, numbers, given, clip)
             ]
-            safe, found = _all_of(proofs)
+            safe, extents = _all_of(proofs)
         except NotFollowed:
-            safe, found = False, [-_maximum(segment.dtype)] * len(kept)
-        self._found += [op.astype(x, float64) for x in found]
+            safe, extents = False, [-_maximum(segment.dtype)] * len(kept)
+        self._new_extents += [op.astype(x, float64) for x in extents]
         return safe
 
     def _kept(self, place: int) -> Value:
@@ -112,12 +112,12 @@ class Bounds:
         # The proof took these states to be 0 or more: let it hold before the step and after it.
         for i in signed:
             extents.require_not_negative(kept[i])
-        found = [extents.most(number) for number in graph.returns]
-        finite = op.isfinite(largest([*found, *extents.finite]))
+        largest_values = [extents.most(number) for number in graph.returns]
+        finite = op.isfinite(largest([*largest_values, *extents.finite]))
         known = _none_negative(extents.not_negative)
         safe = op.logical_and(finite, known)
         # Without a proof the program checks what it writes, so that it is finite all the same.
-        sizes = [op.where(safe, x, _maximum(dtype)) for x in found[1:]]
+        sizes = [op.where(safe, x, _maximum(dtype)) for x in largest_values[1:]]
         return safe, [
             op.where(known, x, op.negative(x)) if i in signed else op.negative(x)
             for i, x in enumerate(sizes)
@@ -125,12 +125,12 @@ class Bounds:
 
     def extents(self) -> list[Value]:
         """The extents after the step, as one array; none where no state has any."""
-        if not self._found:
+        if not self._new_extents:
             return []
         # Not a concatenation: what is copied in the end is not computed piece by piece.
-        made = op.broadcast_to(self._found[0], (len(self._found),))
-        for i, x in enumerate(self._found[1:], 1):
-            made = op.where(np.arange(len(self._found)) == i, x, made)
+        made = op.broadcast_to(self._new_extents[0], (len(self._new_extents),))
+        for i, x in enumerate(self._new_extents[1:], 1):
+            made = op.where(np.arange(len(self._new_extents)) == i, x, made)
         return [made]
 
 
@@ -156,11 +156,11 @@ def _all_of(proofs: Sequence[tuple[Value, list[Value]]]) -> tuple[Value, list[Va
     safe = proofs[0][0]
     for other, _ in proofs[1:]:
         safe = op.logical_and(safe, other)
-    found = []
+    joined = []
     for each in zip(*(extents for _, extents in proofs), strict=True):
         most = largest([op.abs(x) for x in each])
-        found.append(op.where(op.less(smallest(each), 0), op.negative(most), most))
-    return safe, found
+        joined.append(op.where(op.less(smallest(each), 0), op.negative(most), most))
+    return safe, joined
 
 
 def _none_negative(scalars: Sequence[Value]) -> Value:

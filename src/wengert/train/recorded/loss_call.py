@@ -127,11 +127,11 @@ def _read_for(level: Trace, returned: Any) -> set[int]:
         while isinstance(x.value, Tensor) and x.level is not level:
             x = x.value
         leaves[i] = x
-    found = {x.handle for x in leaves if x.level is level}
+    needed = {x.handle for x in leaves if x.level is level}
     for number in range(len(level.graph.nodes) - 1, -1, -1):
-        if number in found:
-            found.update(i for i in level.graph.nodes[number].operands if i is not None)
-    return found
+        if number in needed:
+            needed.update(i for i in level.graph.nodes[number].operands if i is not None)
+    return needed
 
 
 def _warn_of_integers(storage: Storage, fixed: FixedArrays) -> None:

@@ -73,8 +73,8 @@ def rules(
         rule, scalars = known[kind]
         weights, gradients = parameter.view(given.weights), parameter.view(given.gradients)
         states = [parameter.view(x) for x in given.states.values()]
-        found = spliced(scalars, [weights, clip(gradients), *states, *numbers.values()])
-        rule.add(length(weights), found)
+        updated = spliced(scalars, [weights, clip(gradients), *states, *numbers.values()])
+        rule.add(length(weights), updated)
     return [rule for rule, _ in known.values()]
 
 
@@ -117,8 +117,8 @@ def _traced(
         state = dict(zip(states, rest, strict=False))
         s = dict(zip(names, rest[len(states) :], strict=True))
         given = () if path is None else (path,)
-        new, found = optimizer.rule(weights, gradients, state, s, *given)
-        return [new, *(found[name] for name in states)]
+        new, new_state = optimizer.rule(weights, gradients, state, s, *given)
+        return [new, *(new_state[name] for name in states)]
 
     array, number = ArrayType(shape, segment.dtype), ArrayType((), segment.dtype)
     types = [array] * (2 + len(states)) + [number] * len(names)

@@ -40,14 +40,14 @@ def _lists_of_rows(
     graph: Graph, own: Collection[str], count: int
 ) -> Iterator[tuple[str, list[int]]]:
     """Arguments that are lists of so many arrays of one number, with the numbers of their nodes."""
-    found: dict[str, list[int]] = {}
+    lists: dict[str, list[int]] = {}
     for number in graph.inputs:
         node = graph.nodes[number]
         name, _, index = str(node.params.get("name", "")).rpartition(".")
         single = isinstance(node.type, ArrayType) and node.type.shape in ((), (1,))
         if single and index.isdigit() and not is_own(node, own):
-            found.setdefault(name, []).append(number)
-    return ((name, numbers) for name, numbers in found.items() if 1 < len(numbers) == count)
+            lists.setdefault(name, []).append(number)
+    return ((name, numbers) for name, numbers in lists.items() if 1 < len(numbers) == count)
 
 
 def _warn_of_listed(graph: Graph, name: str, numbers: Sequence[int], rows: str, where: str) -> None:

@@ -17,7 +17,7 @@ MANY = 10  # epochs after which somebody should have shown a metric
 def plateaus_of(groups: Sequence[Group]) -> list[ReduceOnPlateau]:
     """The schedules of the optimizers that follow a metric, each of them once."""
     rates = [each.lr for group in groups for each in parts_of(group.optimizer)]
-    return list({id(found): found for rate in rates for found in _inside(rate)}.values())
+    return list({id(schedule): schedule for rate in rates for schedule in _inside(rate)}.values())
 
 
 def _inside(rate: object) -> Iterator[ReduceOnPlateau]:
@@ -79,11 +79,11 @@ class _Watched:
 
 
 def _column(by: str, schedule: ReduceOnPlateau, directions: Mapping[str, str | None]) -> str:
-    found = [name for name, better in directions.items() if better == schedule.mode]
-    if not found:
+    names = [name for name, better in directions.items() if better == schedule.mode]
+    if not names:
         raise ValueError(
             f"{by}: the learning rate is a ReduceOnPlateau with mode={schedule.mode!r}; what is "
             f"measured, {', '.join(directions)}, has nothing of which more is better. Pass such "
             'metrics, as in metrics=["accuracy"], or write mode="min".'
         )
-    return found[0]
+    return names[0]

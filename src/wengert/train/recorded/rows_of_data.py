@@ -43,11 +43,11 @@ def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
     """Warn where a program that is made meanwhile has rows of the batch meet columns, or layers of
     a run go along them.
     """
-    with noting_mixed_rows() as found, noting_time_axes() as along:
+    with noting_mixed_rows() as mixed, noting_time_axes() as along:
         yield
     if _of_data.value is not None:
         _warn_of_rows_as_times(along)
-    for each in found:
+    for each in mixed:
         if _of_data.value is not None or _are_rows(batch, each):
             given = " and ".join(each.shapes)
             wide = "x[:, None]"

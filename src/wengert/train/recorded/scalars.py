@@ -57,8 +57,8 @@ class Scalars:
         """The numbers of update `count`, from 1, for the settings as they are now."""
         place = count - self.begin
         known = 0 <= place < self._known and not self._changed()
-        found: Row = self._table[place] if known else self._compute(count, 1, 1)[0]
-        return found
+        numbers: Row = self._table[place] if known else self._compute(count, 1, 1)[0]
+        return numbers
 
     @property
     def rows_ahead(self) -> list[Row]:

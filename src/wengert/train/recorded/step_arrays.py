@@ -49,9 +49,9 @@ class LiveArrays(Generic[T]):
         )
 
     def in_order(self) -> list[T]:
-        found: list[T] = []
-        self.map(found.append)
-        return found
+        arrays: list[T] = []
+        self.map(arrays.append)
+        return arrays
 
     def divided(self, accumulates: bool) -> Live[T]:
         """(live, early). Gradients are early, unless they accumulate: then they are state like any

@@ -64,8 +64,8 @@ class StepFunction:
         """The live arrays after a call, its report, which is (loss, norm of the gradients) in
         float64, and aux.
         """
-        found = self.differentiated(before, fixed, batch)
-        return self.finished(before, found, fixed, scalars)
+        differentiated = self.differentiated(before, fixed, batch)
+        return self.finished(before, differentiated, fixed, scalars)
 
     def differentiated(
         self,
@@ -79,33 +79,33 @@ class StepFunction:
         """
         plan = self.plan
         leaves = leaves_of(plan.storage, before.weights, fixed)
-        outputs, found = _differentiated(plan, before, leaves, fixed, batch, weight)
-        pairs = zip(plan.trained, found, strict=True)
+        outputs, gradients = _differentiated(plan, before, leaves, fixed, batch, weight)
+        pairs = zip(plan.trained, gradients, strict=True)
         unreached = [parameter for parameter, g in pairs if g is None]
         paths = [parameter.path for parameter in unreached]
         used = used_by(outputs.loss, [leaves[parameter.place] for parameter in unreached])
         self.note_unreached(paths, [path for path, u in zip(paths, used, strict=True) if u])
         _require_reached(plan, paths)
-        return replace(outputs, gradients=_flat_gradients(plan, found))
+        return replace(outputs, gradients=_flat_gradients(plan, gradients))
 
     def finished(
         self,
         before: LiveArrays[Value],
-        found: Differentiated,
+        differentiated: Differentiated,
         fixed: FixedArrays,
         scalars: Value,
     ) -> tuple[LiveArrays[Value], Value, Any]:
         """What `step` returns, from what was differentiated."""
-        plan, gradients = self.plan, found.gradients
+        plan, gradients = self.plan, differentiated.gradients
         if plan.accumulate > 1:
             gradients = _accumulated(plan, gradients, before)
         norm = joint_length(gradients)
-        after = replace(before, carried=found.carried, gradients=gradients)
+        after = replace(before, carried=differentiated.carried, gradients=gradients)
         if self.updates:
             with in_phase("update"):  # behind the boundary: written in place, if nothing failed
                 after = updated(plan, self.columns, after, norm, fixed.unseen, scalars)
         after = replace(after, counts=_counted(plan, before.counts, self.updates))
-        return after, op.stack([op.astype(found.loss, float64), norm]), found.aux
+        return after, op.stack([op.astype(differentiated.loss, float64), norm]), differentiated.aux
 
 
 def _counted(plan: StepPlan, counts: Value, updates: bool) -> Value:
@@ -172,9 +172,9 @@ def _require_reached(plan: StepPlan, unreached: Sequence[str]) -> None:
         )
 
 
-def _flat_gradients(plan: StepPlan, found: Sequence[Value | None]) -> list[Value]:
+def _flat_gradients(plan: StepPlan, gradients: Sequence[Value | None]) -> list[Value]:
     """One vector per segment; zeros where no gradient came."""
-    rest = iter(found)
+    rest = iter(gradients)
     flat = []
     for segment in plan.storage.trained:
         rows = []

@@ -74,8 +74,8 @@ def _require_no_tuple(returned: Any) -> None:
         raise located(error, tree.leaves(returned))
 
 
-def _new_state(found: Any, carried: tree.Structure, before: Sequence[Value]) -> list[Value]:
-    leaves, structure = tree.flatten(tree.arrays(found))
+def _new_state(returned: Any, carried: tree.Structure, before: Sequence[Value]) -> list[Value]:
+    leaves, structure = tree.flatten(tree.arrays(returned))
     if structure != carried:
         raise located(
             TraceError(
@@ -84,7 +84,7 @@ def _new_state(found: Any, carried: tree.Structure, before: Sequence[Value]) -> 
             ),
             leaves,
         )
-    for path, x, old in zip(tree.paths(found), leaves, before, strict=True):
+    for path, x, old in zip(tree.paths(returned), leaves, before, strict=True):
         if tuple(x.shape) != tuple(old.shape) or x.dtype != old.dtype:
             where = f"leaf {path!r} of the state" if path else "the state"
             kind = DTypeError if tuple(x.shape) == tuple(old.shape) else ShapeError

@@ -55,8 +55,8 @@ def updated(
         optimizer = plan.groups[segment.group].trainer
         rule = _flat_rule if optimizer.flat else _rule_by_parameter
         given = replace(segments[i], gradients=held[i])
-        found, state = rule(optimizer, segment, given, clip, numbers[i])
-        weights.append(found)
+        new_weights, state = rule(optimizer, segment, given, clip, numbers[i])
+        weights.append(new_weights)
         states.append({name: state[name] for name in segment.states})
     return replace(before, weights=weights, states=states, extents=extents)
 
@@ -100,10 +100,10 @@ def _numbers(plan: StepPlan, columns: Columns, scalars: Value) -> list[dict[str,
 def _flat_rule(
     optimizer: Any, _segment: Segment, given: BeforeUpdate, clip: Clip, numbers: Mapping[str, Value]
 ) -> tuple[Value, Mapping[str, Value]]:
-    found: tuple[Value, Mapping[str, Value]] = optimizer.rule(
+    weights_and_state: tuple[Value, Mapping[str, Value]] = optimizer.rule(
         given.weights, clip(given.gradients), dict(given.states), numbers
     )
-    return found
+    return weights_and_state
 
 
 def _rule_by_parameter(
@@ -119,12 +119,12 @@ def _rule_by_parameter(
         if graphs.has_kinds and isinstance(g, Tensor):
             operands = [weights, g, *(state[name] for name in segment.states), *numbers.values()]
             w, *rows = spliced(graphs.of(p), operands)
-            found = dict(zip(segment.states, rows, strict=True))
+            new_state = dict(zip(segment.states, rows, strict=True))
         else:
-            w, found = optimizer.rule(weights, g, state, numbers, p.path)
+            w, new_state = optimizer.rule(weights, g, state, numbers, p.path)
         new_weights.append(op.reshape(w, (p.size,)))
         for name, of_all in new_states.items():
-            of_all.append(op.reshape(found[name], (p.size,)))
+            of_all.append(op.reshape(new_state[name], (p.size,)))
     return _joined(new_weights), {name: _joined(rows) for name, rows in new_states.items()}
 
 

@@ -23,13 +23,13 @@ def used_by(loss: Value, values: Sequence[Value]) -> list[bool]:
     if place is None:
         return [False] * len(values)
     level, number = place
-    found, pending = {number}, [number]
+    reached, pending = {number}, [number]
     while pending:
         operands = [i for i in level.graph.nodes[pending.pop()].operands if i is not None]
-        pending += [i for i in operands if i not in found]
-        found.update(operands)
+        pending += [i for i in operands if i not in reached]
+        reached.update(operands)
     places = map(place_of, values)
-    return [each is not None and each[0] is level and each[1] in found for each in places]
+    return [each is not None and each[0] is level and each[1] in reached for each in places]
 
 
 def warn_of_unreached(paths: Sequence[str]) -> None:

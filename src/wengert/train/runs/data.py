@@ -32,14 +32,14 @@ def checksum_of_rows(arrays: Sequence[Array]) -> int:
     these are more than MOST_BYTES, of rows in equal distances.
     """
     apart = -(-sum(x.nbytes for x in arrays) // MOST_BYTES) or 1
-    found = 0
+    checksum = 0
     for x in arrays:
         some = x[::apart]
         size = max(AT_ONCE // max(some[:1].nbytes, 1), 1)
         for begin in range(0, len(some), size):
             part = np.ascontiguousarray(some[begin : begin + size])
-            found = zlib.crc32(part.reshape(-1).view(np.uint8).data, found)
-    return found
+            checksum = zlib.crc32(part.reshape(-1).view(np.uint8).data, checksum)
+    return checksum
 
 
 class Data:
@@ -114,12 +114,12 @@ class Data:
         """A number that tells these data from others of as many rows: of some rows of each array,
         which the data have in any process.
         """
-        found = 0
+        checksum = 0
         for x, whole in zip(self.leaves, self.whole, strict=True):
             if not whole:
                 some = x[:: max(self.rows // SEEN, 1)]
-                found = zlib.crc32(some.tobytes(), found)
-        return found
+                checksum = zlib.crc32(some.tobytes(), checksum)
+        return checksum
 
     def full_checksum(self) -> int:
         """The same of all rows; of very many bytes, of rows in equal distances."""
@@ -130,8 +130,8 @@ class Data:
         return zip(self.leaves, self._places, strict=True)
 
     def _batch(self, leaves: Sequence[Array]) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = tree.unflatten(self._structure, leaves)
-        return found
+        batch: tuple[Any, ...] = tree.unflatten(self._structure, leaves)
+        return batch
 
     def _joined(self) -> str:
         """What to do with an argument that is a list of rows; nothing where there is none."""
@@ -196,14 +196,14 @@ class Data:
         """The arrays whose rows machine code can read by itself: where they lie, or gathered into
         `full`. None where one of them has rows that it cannot read.
         """
-        found = []
+        arrays = []
         for k, (x, whole) in enumerate(zip(self.leaves, self.whole, strict=True)):
             if not whole:
                 if not (x.dtype.isnative and (x.flags.c_contiguous or x[:1].flags.c_contiguous)):
                     return None
                 gathers = shuffled or not is_readable(x)
-                found.append(DataRows(x, self._places[k] if gathers else None))
-        return found
+                arrays.append(DataRows(x, self._places[k] if gathers else None))
+        return arrays
 
     def rest(self, drop_last: bool) -> int:
         """How many rows the last batch has, where these are fewer; else 0."""

@@ -62,11 +62,11 @@ def weighted_mean(
     shapes: list[Shape] | None = None  # of a result for another number of rows, or with Dims for it
     for number, (rows, batch) in enumerate(data.batches(None, drop_last=False)):
         with rows_of_data():
-            found = tree.arrays(bound.call_numbered(number, batch))
-        leaves, structure = tree.flatten(found)
+            returned = tree.arrays(bound.call_numbered(number, batch))
+        leaves, structure = tree.flatten(returned)
         if shapes is None:
             shapes = bound.open_shapes or _shapes_elsewhere(bound, data, leaves)
-        _require_means(by, found, leaves, shapes, rows, in_front)
+        _require_means(by, returned, leaves, shapes, rows, in_front)
         shares = [np.asarray(x, np.float64) * rows for x in leaves]
         totals = [a + b for a, b in zip(totals, shares, strict=True)] if totals else shares
     assert structure is not None
@@ -93,10 +93,10 @@ def _shapes_elsewhere(
 
 
 def _require_means(
-    by: str, found: Any, leaves: Sequence[Any], shapes: Sequence[Shape], rows: int, in_front: int
+    by: str, returned: Any, leaves: Sequence[Any], shapes: Sequence[Shape], rows: int, in_front: int
 ) -> None:
     """Refuse results that have an axis of the batch: their mean over batches means nothing."""
-    for path, x, other in zip(tree.paths(found), leaves, shapes, strict=True):
+    for path, x, other in zip(tree.paths(returned), leaves, shapes, strict=True):
         shape, other = np.shape(x)[in_front:], other[in_front:]
         if shape != other:
             pairs = zip(shape, other, strict=False)

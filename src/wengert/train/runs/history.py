@@ -65,10 +65,10 @@ class History:
                 "History.plot: the history has no steps, so there is no curve; it must have one at "
                 "least. Train first."
             )
-        found = picture_of(self.epochs or {"step": np.arange(len(self)), "loss": self.loss})
+        picture = picture_of(self.epochs or {"step": np.arange(len(self)), "loss": self.loss})
         if path is not None:
-            found.save(path)
-        return found
+            picture.save(path)
+        return picture
 
 
 @dataclass(frozen=True)
@@ -107,8 +107,8 @@ class Rates:
         }
 
     def of(self, row: Array) -> float | dict[str, float]:
-        found = {glob: float(row[column]) for glob, column in self.columns.items()}
-        return found if self.several else next(iter(found.values()))
+        rates = {glob: float(row[column]) for glob, column in self.columns.items()}
+        return rates if self.several else next(iter(rates.values()))
 
 
 class Recorder:

@@ -25,10 +25,10 @@ def refuse_model(
         if not others or tree.is_leaf(x):
             continue
         if _is_model(x, counts[k], others.most_common(1)[0][0]):
-            found = ", ".join(map(str, sorted({*counts[k]})))
+            lengths = ", ".join(map(str, sorted({*counts[k]})))
             raise ShapeError(
                 f"{by}: argument {name!r}, a tree of type {type(x).__name__}, has "
-                f"{len(counts[k])} arrays of {found} rows, like the parameters of a model; "
+                f"{len(counts[k])} arrays of {lengths} rows, like the parameters of a model; "
                 "the arguments are data, with one row per sample, of which each batch has some. "
                 "Give a target network in another way: as the parameter averaged of the loss, with "
                 "wg.optim.EMA; in the state= that the step carries; or as an argument of "

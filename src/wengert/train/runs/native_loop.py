@@ -50,7 +50,7 @@ class StepLoop:
     rest_sizes: dict[tuple[bool, int], Array | None] = field(default_factory=dict)
 
     def is_current(self) -> bool:
-        """Whether the loss would find outside what it found when it was recorded."""
+        """Whether all that the loss reads from outside is as it was when it was recorded."""
         return all(program.bound.executable.watch.holds() for program in self.call_loop.programs)
 
 
@@ -74,7 +74,7 @@ class NativeSteps:
             self._batches = Batches(rows, data.size, count, rest, sorting)
         self._shares = not any(data.whole)  # whole arrays are other ones in another run
         self._own: dict[Any, StepLoop | None] = {}  # loops that are not shared with other runs
-        self._programs: Any = None  # those of the engine that the following is about
+        self._programs: Any = None  # those of the engine that the next two belong to
         self._called: set[tuple[bool, bool]] = set()  # which Python has called, for which batches
         self._ready: StepLoop | None = None  # the loop, if it knows the batches of this run
         self._has_looked = False  # whether a shuffled run has looked at its program
@@ -121,10 +121,10 @@ class NativeSteps:
         self._called.add((engine.updating, self._is_smaller(place.number)))
         part = None if engine.ranked is None else engine.ranked.rows_of
         with rows_of_data(shuffled=self._seed is not None):
-            found = engine.call(data.batch(place.number, self.order(place.epoch), part))
+            results = engine.call(data.batch(place.number, self.order(place.epoch), part))
             if not self._has_looked:
                 self._look_at_order()
-        recorder.note(engine, found[AUX])
+        recorder.note(engine, results[AUX])
         return 1
 
     def _look_at_order(self) -> None:
@@ -165,16 +165,16 @@ class NativeSteps:
 
     def _known(self, loops: dict[Any, StepLoop | None]) -> StepLoop | None:
         kind = self._data.kind
-        found: StepLoop | None = loops.get(kind, UNKNOWN)
-        if isinstance(found, StepLoop) and not found.is_current():
+        loop: StepLoop | None = loops.get(kind, UNKNOWN)
+        if isinstance(loop, StepLoop) and not loop.is_current():
             loops.clear()
             self._called.clear()
-            found = UNKNOWN
-        if found is UNKNOWN:
+            loop = UNKNOWN
+        if loop is UNKNOWN:
             if not self._called.issuperset((each, False) for each in self._updating()):
                 return None
-            found = loops[kind] = self._make()
-        return found
+            loop = loops[kind] = self._make()
+        return loop
 
     def _updating(self) -> Sequence[bool]:
         """Of each program of a cycle, whether it updates."""
@@ -182,9 +182,9 @@ class NativeSteps:
 
     def _make(self) -> StepLoop | None:
         engine, data, updating = self._engine, self._data, self._updating()
-        found = [make_program(engine, data, each) for each in updating]
-        known = [each for each in found if each is not None]
-        if len(known) < len(found) or any(aux != known[0][1] for _, aux in known):
+        made = [make_program(engine, data, each) for each in updating]
+        known = [each for each in made if each is not None]
+        if len(known) < len(made) or any(aux != known[0][1] for _, aux in known):
             return None
         programs, aux = [program for program, _ in known], known[0][1]
         phase, calls = (engine.counts[place:] for place in (PHASE, CALLS))
@@ -202,7 +202,7 @@ class NativeSteps:
 
     def _learn_rest(self, loop: StepLoop) -> bool:
         """Find out whether programs that Python has called for a smaller batch can be called for it
-        in the loop; whether something was found out.
+        in the loop; whether something new was learned.
         """
         known = len(loop.rest_sizes)
         for updating, program in zip(loop.updating, loop.call_loop.programs, strict=True):
@@ -280,8 +280,8 @@ def sizes_of_rest(
 def rows_used(skipped: Array, phase: int, length: int) -> Array:
     """Which rows of the table calls have used, where the first one had this phase."""
     well = ~skipped
-    found: Array = (phase + np.cumsum(well) - well) // length
-    return found
+    used: Array = (phase + np.cumsum(well) - well) // length
+    return used
 
 
 def _overlap(engine: Engine, data: Data) -> bool:

@@ -22,8 +22,8 @@ def shuffled(rows: int, seed: int | None, epoch: int) -> Array | None:
 
 
 def _shuffled(rows: int, seed: int, epoch: int) -> Array:
-    found: Array = _order(key(seed), np.array(epoch), np.empty(rows, np.bool_))
-    return found
+    order: Array = _order(key(seed), np.array(epoch), np.empty(rows, np.bool_))
+    return order
 
 
 # Native code, made when it is first called, for any number of rows.

@@ -108,7 +108,7 @@ class Stretches:
 
 
 def warn_without_update(by: str, calls: int, engine: Engine) -> None:
-    """Calls that accumulate and do not suffice for an update change no parameter."""
+    """Warn where the calls of a run do not suffice for an update: they change no parameter."""
     length = engine.plan.accumulate
     if 0 < calls < length - engine.phase:
         warn_user(
@@ -120,8 +120,8 @@ def warn_without_update(by: str, calls: int, engine: Engine) -> None:
 
 
 class Epochs(Iterator[EpochKind]):
-    """The epochs of a run, each of which trains when it is asked for. Whoever asks for none hears
-    that nothing was trained.
+    """The epochs of a run, each of which trains when it is asked for. If none is asked
+    for, a warning says that nothing was trained.
     """
 
     def __init__(self, by: str, epochs: int, each: Iterator[EpochKind]) -> None:
@@ -145,8 +145,8 @@ class Epochs(Iterator[EpochKind]):
 
 
 class _Stretch:
-    """The steps of consecutive epochs, while they are taken. Who waits for a turn at the step has
-    it after a short time, or after the epoch that goes on then.
+    """The steps of consecutive epochs, while they are taken. Others that wait for a turn at the
+    step get it after a short time, or after the epoch that goes on then.
     """
 
     def __init__(
@@ -251,8 +251,8 @@ class _Stretch:
         end = min(begin + data.size, data.rows)
         text = f"In epoch {place.epoch}, batch {place.number} of {self._steps}, both from 0: "
         if row is not None:
-            found = begin + row if order is None else int(order[begin + row])
-            return f"{text}row {row} of the batch is row {found} of the data."
+            row_of_data = begin + row if order is None else int(order[begin + row])
+            return f"{text}row {row} of the batch is row {row_of_data} of the data."
         if order is None:
             return f"{text}the batch has rows {begin} to {end - 1} of the data."
         return f"{text}the batch has rows {reprlib.repr(order[begin:end].tolist())} of the data."

@@ -47,12 +47,12 @@ def described(engines: Sequence[Engine], several: bool) -> str:
 
 def _optimizers(engines: Sequence[Engine]) -> list[str]:
     """The optimizer of each group, in words."""
-    found = []
+    texts = []
     for groups in zip(*(engine.plan.groups for engine in engines), strict=True):
         each = [group.optimizer for group in groups]
         alike = len({repr(optimizer) for optimizer in each}) == 1
-        found.append(repr(each[0]) if alike else shown(*each))
-    return found
+        texts.append(repr(each[0]) if alike else shown(*each))
+    return texts
 
 
 def _row(engine: Engine, segment: Segment, p: ModelParameter) -> tuple[str, str, str, str, str]:

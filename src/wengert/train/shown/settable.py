@@ -11,8 +11,8 @@ RATES = ("lr", "learning_rate")
 
 def require_settable(kind: type, name: str) -> None:
     """Refuse to set what is no attribute of a step, or one that shows what it has."""
-    found = getattr(kind, name, None)
-    if found is not None and not (isinstance(found, property) and found.fset is None):
+    attribute = getattr(kind, name, None)
+    if attribute is not None and not (isinstance(attribute, property) and attribute.fset is None):
         return
     members = {key: each for base in kind.__mro__ for key, each in vars(base).items()}
     properties = {key: each for key, each in members.items() if isinstance(each, property)}
@@ -24,6 +24,6 @@ def require_settable(kind: type, name: str) -> None:
         repair = "Set its settings, as in step.optimizer.learning_rate = 1e-4, or make a new step"
     elif name in inspect.signature(kind).parameters:
         repair = f"Make a new step with another {name}"
-    elif found is not None:
+    elif attribute is not None:
         repair = "Read it; the step itself writes it"
     raise no_attribute(kind.__name__, name, settable, repair)

@@ -1,6 +1,6 @@
 """Shown trees: `step.model`, `step.state` and their like are made anew each time, of live arrays.
-What is put into such a tree in the place of an array goes nowhere, and whoever did it should hear
-of it: for as long as the tree is alive, which may be long after it was shown.
+What is put into such a tree in the place of an array has no effect, and the user is warned of it,
+for as long as the tree is alive, which may be long after it was shown.
 
 Dicts and lists have no weak references. So the trees are held here, and let go when nobody else
 holds one of their nodes.

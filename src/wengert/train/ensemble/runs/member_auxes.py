@@ -65,5 +65,5 @@ class MemberAuxes:
         structure = self._parts[0][0]
         rows = zip(*(leaves for _, leaves in self._parts), strict=True)
         joined = [parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1) for parts in rows]
-        found = [x[:, -1, ...] for x in joined] if self._only_last else joined
-        return tree.unflatten(structure, found)
+        shown = [x[:, -1, ...] for x in joined] if self._only_last else joined
+        return tree.unflatten(structure, shown)

@@ -80,7 +80,7 @@ class MemberLoops:
     held: tuple[Any, ...]  # what machine code reads
 
     def is_current(self) -> bool:
-        """Whether the loss would find outside what it found when it was recorded."""
+        """Whether all that the loss reads from outside is as it was when it was recorded."""
         return all(program.bound.executable.watch.holds() for program in self.programs)
 
     def set(self, members: Array, **words: Any) -> None:
@@ -99,8 +99,8 @@ class MemberLoops:
 
     def made(self, members: Array) -> Array:
         """How many calls each of them has made."""
-        found: Array = self.controls[members, HEAD["done"]]
-        return found
+        counts: Array = self.controls[members, HEAD["done"]]
+        return counts
 
 
 def make_loops(
@@ -112,9 +112,9 @@ def make_loops(
         return None
     rows = own.row_arrays(orders is not None)
     updating = (False, True)[first.plan.accumulate == 1 :]
-    found = [make_program(first, own, each) for each in updating]
-    known = [each for each in found if each is not None]
-    if rows is None or len(known) < len(found) or any(aux != known[0][1] for _, aux in known):
+    attempts = [make_program(first, own, each) for each in updating]
+    known = [each for each in attempts if each is not None]
+    if rows is None or len(known) < len(attempts) or any(aux != known[0][1] for _, aux in known):
         return None
     programs, aux = [program for program, _ in known], known[0][1]
     with rows_of_data(shuffled=orders is not None):
@@ -209,5 +209,5 @@ def places_in(x: Array, members: Array, steps: Array) -> Array:
     """Where the entries of these members lie in an array of (members, steps, …), from a step of
     each on.
     """
-    found: Array = objects.data(x) + members * x.strides[0] + steps * x.strides[1]
-    return found
+    places: Array = objects.data(x) + members * x.strides[0] + steps * x.strides[1]
+    return places

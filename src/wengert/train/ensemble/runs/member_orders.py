@@ -36,8 +36,8 @@ def bootstrap_rows(rows: int, seed: int) -> Array:
             f"bootstrap_rows: rows={rows!r} was given; it is the number of rows of the data, at "
             "least 1. Pass len(x)."
         )
-    found: Array = _resample(key(seed), np.empty(count, np.bool_))
-    return found
+    drawn: Array = _resample(key(seed), np.empty(count, np.bool_))
+    return drawn
 
 
 # Native code, made when it is first called, for any number of rows.
@@ -96,5 +96,5 @@ class MemberOrders:
             self.epochs[member] = NONE  # until all of it is there
             self.orders[member] = _order(self._keys[member], np.array(epoch), self._rows[member])
             self.epochs[member] = epoch
-        found: Array = self.orders[member]
-        return found
+        order: Array = self.orders[member]
+        return order

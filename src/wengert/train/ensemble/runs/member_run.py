@@ -72,7 +72,7 @@ class MemberRun:
         return stretch
 
     def begun(self, member: int) -> tuple[int, int, int | None, int]:
-        """What an epoch of a member is known by."""
+        """What identifies an epoch of a member."""
         first, options = self.data.first, self.options
         seed = None if options.shuffle is None else options.shuffle[member]
         checksum = self._checksum
@@ -121,7 +121,7 @@ class _MemberStretch:
         if left:
             self._take_some(left)
         total = self._epochs * self._steps
-        return self._base < total and len(self.failures.found) < len(self._engines)
+        return self._base < total and len(self.failures.errors) < len(self._engines)
 
     def _take_some(self, left: int) -> None:
         passed, number = divmod(self._base, self._steps)

@@ -126,8 +126,8 @@ class MemberSteps:
 
     def _behind(self, portion: Portion, failures: Failures) -> list[int]:
         """The members that have steps to take."""
-        found = np.flatnonzero(portion.taken < portion.steps).tolist()
-        return [i for i in found if i not in failures.found]
+        behind = np.flatnonzero(portion.taken < portion.steps).tolist()
+        return [i for i in behind if i not in failures.errors]
 
     def _place(self, portion: Portion, member: int) -> BatchPlace:
         """The next batch of a member."""
@@ -179,8 +179,8 @@ class MemberSteps:
             if count:
                 self._note(i, table, count, phase, portion)
         portion.taken[chosen] += made
-        found: list[int] = chosen[made < wanted].tolist()
-        return found
+        unfinished: list[int] = chosen[made < wanted].tolist()
+        return unfinished
 
     def _table(self, member: int, portion: Portion) -> Array:
         """The numbers of the next updates of a member."""
@@ -212,14 +212,14 @@ class MemberSteps:
         engine, data = self._engines[member], self._data.of(member)
         place, step = self._place(portion, member), int(portion.taken[member])
         order = None if self._orders is None else self._orders.of(member, place.epoch)
-        found = failures.guarded(member, engine.call, data.batch(place.number, order))
-        if found is None:
-            failures.found[member].add_note(
+        results = failures.guarded(member, engine.call, data.batch(place.number, order))
+        if results is None:
+            failures.errors[member].add_note(
                 f"In epoch {place.epoch}, batch {place.number} of {self._in_epoch}, both from 0."
             )
             return
         room = portion.room
         row, room.reports[member, step], _, room.skipped[member, step] = engine.noted
         room.rates[member, step] = row[self._columns]
-        auxes.note_one(member, step, portion.kept, found[AUX])
+        auxes.note_one(member, step, portion.kept, results[AUX])
         portion.taken[member] += 1
