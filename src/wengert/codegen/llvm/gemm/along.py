@@ -1,12 +1,12 @@
 """Vector × matrix where the matrix lies along k.
 
-The sums of a block of K are taken in the order of k here too. What runs in parallel is outputs, or
-blocks of K, which are independent until they are added up: each has a lane of one of some vectors.
-Which of both depends on how many blocks there are. Columns of B often lie at distances that share a
-few sets of the first cache, where their lines push each other out; blocks of K do not.
+The sums of a block of K are taken in the order of k here, too. The lanes are columns of the output,
+or blocks of K, which are independent until they are added up; the number of blocks decides which.
+Distances between columns of B are often such that they share a few sets of the first cache and
+evict each other; those between blocks of K are not.
 
-Places that are read side by side lie far apart, which processors do not foresee. So what the next
-columns need is asked for meanwhile.
+The lanes read places that are far apart, which processors do not prefetch. So the lines of the
+next columns are prefetched explicitly.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def least_sizes(module: Module, dtype: DType) -> tuple[int, int]:
 
 def define_along(module: Module, name: str, dtype: DType) -> None:
     """A function with ALONG_PARAMS: c[j] = sum over k of a[k] b[k, j], where b_inner is 1 and sizes
-    are the least at least.
+    are no smaller than `least_sizes`.
 
         for blocks in 4, 2, 1 (of float64: 2, 1):
             for each so many blocks of K that are left:

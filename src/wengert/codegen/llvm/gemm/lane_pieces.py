@@ -1,8 +1,8 @@
 """Vectors that are filled from several places of memory, one for each lane: from pieces of 16
 bytes, which are transposed in registers.
 
-Processors load a piece to any part of a register, and exchange numbers within such parts, at twice
-the speed or more of what exchanges numbers between parts.
+Loading a piece into any 16 bytes of a register, and exchanging numbers within 16 bytes, is at least
+twice as fast as exchanging numbers between such parts.
 """
 
 from __future__ import annotations

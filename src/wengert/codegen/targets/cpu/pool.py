@@ -1,14 +1,16 @@
-"""Pool: where worker threads wait for work, and how it is shared out. Each process has one pool,
-and the functions of this module once; programs find both through their frames.
+"""Pool: where worker threads wait for work, and how it is shared out. Each process has one pool
+and one copy of the functions below; programs reach both through their frames.
 
-A call takes the pool if no other call has it; who finds it taken does all the work itself. The
-caller goes through the program alone. Where it comes to a kernel that is divided, it writes down
-what is to be done and opens the ticket: so many chunks. Workers that look at the ticket take some,
-and so does the caller. When none is left, it waits for those that others have taken, and goes on.
+A call takes the pool if no other call has it; a call that does not get it does all its work itself.
+The caller runs the program. When it comes to a kernel that is divided, it writes down what is to
+be done and opens the ticket, a counter of chunks. The caller and any worker that sees the ticket
+take chunks until none is left. Then the caller waits for the chunks that workers have taken, and
+goes on with the program.
 
-Nothing waits for a thread that does not run, unless it has taken a chunk. Who has taken one keeps
-the ticket from changing, and finds what belongs to it; who comes too late finds none to take. The
-bits are the same whoever takes which.
+The caller waits only for workers that have taken a chunk, so it never waits for a thread that is
+not running. While a worker holds a chunk the ticket cannot change, and the worker reads what
+belongs to it; a worker that comes too late sees a ticket without chunks. The bits do not depend on
+which thread takes which chunk.
 """
 
 from __future__ import annotations
@@ -50,8 +52,9 @@ _LONGER = 2  # during a call threads wait for each other so many times twice as 
 
 
 def pool_text(target: Target | None = None) -> str:
-    """The module of all pools: how a call begins, how work is shared out, the loop of a worker. A
-    share is 2.5 µs and more of work; better code for handing it out would not be noticed.
+    """The module of all pools: how a call begins, how work is shared out, the loop of a worker. It
+    is compiled without optimisation: a share is at least 2.5 µs of work, beside which handing it
+    out takes no time.
     """
     module = Module(target)
     _define_run(module)
@@ -92,8 +95,8 @@ def _define_begin(module: Module) -> None:
 
 def _define_share(module: Module) -> None:
     """void(pool, function, frame, nanoseconds, least): function(frame, worker, from, to) for all of
-    a kernel, by the caller and whoever else comes. `nanoseconds` is what it takes in all, `least`
-    what a chunk should not fall below.
+    a kernel, by the caller and any free worker. `nanoseconds` is the time of the whole kernel,
+    `least` that of the smallest chunk.
 
         shares = how many are worth it, at most one for each worker
         levels = how often a share can be halved
@@ -148,7 +151,7 @@ def _wait_for_others(code: PoolCode) -> None:
     while the ticket says that somebody is inside:
         pause
         if turn >= 4 · spins:
-            ticket |= AWAITED: who goes last wakes us
+            ticket |= AWAITED: the last to leave wakes the caller
             if somebody is inside: sleep while the ticket stays so
         turn += 1
     """

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from wengert.codegen.llvm.text.lines import Index, Text
 
-# Words of a pool, those that different threads write in cache lines of their own. With the ticket
-# lies what is to be done, for who takes a chunk reads both.
+# Words of a pool. Words that different threads write lie in different cache lines. What is to be
+# done lies beside the ticket: a thread that takes a chunk reads both.
 BUSY, GENERATION, SLEEPERS, TICKET, SIZE = range(0, 80, 16)
 FUNCTION, FRAME, SHARES, LEVELS, CPU = range(TICKET + 1, TICKET + 6)
 SPINS, BEGIN_AT, SHARE_AT = range(SIZE + 1, SIZE + 4)
 WORDS = 80
 
-# Parts of the ticket, one word that says who may do what. A thread that takes a chunk adds to it.
+# Parts of the ticket, a single word. A thread takes a chunk by adding to it.
 NEXT = 1  # the number of the chunk that is taken next; from the total on there is none
 TOTAL_AT = 16  # the bit from which on it says how many chunks there are
 WORKERS_AT = 32  # how many workers may take some, the caller being the first

@@ -1,6 +1,6 @@
-"""Sharing: how a program has its work done by workers: what it says to the pool, how many a call is
-worth, and what workers have for themselves. All else they find in the frame, which only the caller
-writes to.
+"""Sharing: how a program divides its work between workers. It asks the pool for as many as the call
+has work for, hands kernels to them, and gives each worker words of its own for what it notes. All
+else is in the frame, to which only the caller writes.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def end_sharing(code: Text) -> None:
 
 
 def write_gather(module: Module, layout: Layout) -> None:
-    """void @gather_status(frame): put what workers have noted into the frame, and clear it there.
+    """void @gather_status(frame): move the errors that workers have noted into the frame.
 
     for each worker i:
         if its status != 0:

@@ -1,6 +1,6 @@
 """Splitting: which loops workers divide between them, and where chunks of a loop begin and end.
 
-A kernel is split where it takes long enough to be worth a word with the others. The chunks have no
+A kernel is split where it takes longer than it costs to involve other workers. The chunks have no
 influence on any sum: rows, columns and elements are computed as a whole by one worker.
 """
 
@@ -32,7 +32,7 @@ NARROW = 4096  # columns up to which rows are divided, where sums go from row to
 BLOCK = 32  # rows or columns of a matrix product that stay together
 WHOLE = 1 << 20  # parts of a kernel's work, in which it is said where a chunk begins and ends
 # Nanoseconds of work that a chunk should not fall below. A narrow product is slower than a wide,
-# and one row times a matrix most of all: memory answers slowly to short pieces of rows.
+# and one row times a matrix most of all: short pieces of rows are read from memory slowly.
 LEAST, LEAST_OF_PRODUCT, LEAST_OF_ROW = 5000, 100_000, 400_000
 # What a kernel that workers divide is given: the frame, who runs it, and where the chunk lies.
 CHUNK = "ptr %frame, i64 %worker, i64 %from, i64 %to"
