@@ -30,7 +30,7 @@ from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE
 from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.train.batch import AVERAGED, GENERATOR, FunctionParameters, prepared
-from wengert.train.draws import Draws
+from wengert.train.draw_positions import Draws
 from wengert.train.engine import Engine
 from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.first_batch import look_at_first_batch

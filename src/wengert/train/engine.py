@@ -19,7 +19,7 @@ from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, SKIP
 from wengert.runtime.outside.live import is_live
 from wengert.train.batch import Kinds, ModelForm, leaf_names
-from wengert.train.draws import Draws
+from wengert.train.draw_positions import Draws
 from wengert.train.eager_steps import run_eagerly
 from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms

@@ -27,7 +27,7 @@ from wengert.train.bound_function import EVALUATING, BoundFunction
 from wengert.train.checkpoints.checkpoint import Checkpoint
 from wengert.train.checkpoints.files import File, load_state, save
 from wengert.train.checkpoints.fingerprint import fingerprint
-from wengert.train.draws import MOST_SAVED, Draws
+from wengert.train.draw_positions import MOST_SAVED, Draws
 from wengert.train.engine import Engine
 from wengert.train.ensemble.member_forms import require_same_form, require_same_state
 from wengert.train.guard import IDLE

@@ -1,4 +1,4 @@
-"""Draws: how often each bound function that draws random numbers was called."""
+"""Positions of draws: how often each bound function that draws random numbers was called."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ class Draws:
 
     def __init__(self) -> None:
         self._counts: dict[int, itertools.count[int]] = {}
-        self.positions: dict[
-            int, int
-        ] = {}  # of the next calls: `itertools.count` does not show its own
+        # Of the next calls: `itertools.count` does not show its own.
+        self.positions: dict[int, int] = {}
 
     def begin(self, number: int) -> None:
         """Let a function draw, from where it was if a state that was loaded has said so."""
