@@ -235,6 +235,11 @@ class Ensemble(Explained, Uncopied):
         zero_gradients = self._engines[0].zero_gradients
         if not zero_gradients.is_over:
             zero_gradients.look_at_members("Ensemble", taken.reports[:, np.newaxis])
+        idle_parts = self._engines[0].idle_parts
+        if not idle_parts.is_over:
+            given = [x.tree if isinstance(x, Each) else x for x in batch]
+            idle_parts.look([e.plan.storage for e in self._engines], taken.reports, given)
+            idle_parts.tell("Ensemble")
         losses = taken.reports[:, LOSS].copy()
         return (losses, taken.aux) if self._engines[0].plan.has_aux else losses
 
