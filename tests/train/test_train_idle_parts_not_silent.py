@@ -167,8 +167,11 @@ def test_frozen_and_accumulated_and_skipped_ones_are_let_be():
     frozen = {"pi.*": None, "*": wg.optim.SGD(0.1)}
     assert called(ppo, agent(), *BATCH, optimizer=frozen) == []
     assert called(ppo, agent(), *BATCH, accumulate=2) == []
-    broken = (X, CHOSEN, np.full(16, np.inf, np.float32))
-    told = called(ppo, agent(), *broken, nonfinite="skip")
+
+    def broken(m, x, chosen, adv):
+        return ppo(m, x, chosen, adv) + value_loss(m, x, np.inf)
+
+    told = called(broken, agent(), *BATCH, nonfinite="skip")
     assert UnreachedWarning not in [each.category for each in told]
 
 
