@@ -116,6 +116,15 @@ DRAWS: dict[str, Callable[[], Any]] = {
         key, 3, (2,), replace=False, p=[1.0, 0.0, 0.0]
     ),
     "random.categorical: NaN": lambda: wg.random.categorical(key, np.array([0.0, np.nan])),
+    "random.categorical: no class, compiled": lambda: wg.compile(
+        lambda x: wg.random.categorical(key, x)
+    )(np.full(3, -np.inf)),
+    "random.choice: a negative probability, compiled": lambda: wg.compile(
+        lambda p: wg.random.choice(key, 2, p=p)
+    )(np.array([-0.5, 1.5])),
+    "random.bernoulli: NaN, compiled": lambda: wg.compile(
+        lambda p: wg.random.bernoulli(key, p, (3,))
+    )(np.array(np.nan)),
     "random.choice: too few probabilities": lambda: wg.random.choice(key, 3, p=np.ones(2)),
 }
 DISTRIBUTIONS: dict[str, Callable[[], Any]] = {

@@ -24,6 +24,7 @@ from wengert.train.eager_steps import run_eagerly
 from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.given_trees import GivenTrees
+from wengert.train.mistakes.idle_parts import IdleParts
 from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
@@ -114,6 +115,8 @@ class Engine:
         self.draws = Draws()  # of bound functions, saved with the step
         # Paths that no gradient reaches: always this list, which members share.
         self.unreached: list[str] = [] if first is None else first.unreached
+        # An ensemble looks at all of its members at once, by the first of them.
+        self.idle_parts = IdleParts(plan, carried, self.unreached, watches=first is None)
         # Of the last call: scalars, report, index, whether skipped. Machine code writes there, too.
         self.noted: list[Any] = [None, None, 0, False]
         self.measure_states()

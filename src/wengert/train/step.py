@@ -235,7 +235,11 @@ class TrainStep(StepViews, Explained, Uncopied):
             zero_gradients.look("TrainStep", results[REPORT][np.newaxis], batch)
         if not self._engine.twins.is_over:
             self._engine.twins.look("TrainStep")
-        if not (zero_gradients.is_over and self._engine.twins.is_over):
+        idle_parts = self._engine.idle_parts
+        if not idle_parts.is_over:
+            idle_parts.look([self._engine.plan.storage], results[REPORT][np.newaxis], batch)
+            idle_parts.tell("TrainStep")
+        if not (zero_gradients.is_over and self._engine.twins.is_over and idle_parts.is_over):
             quick = never  # quick calls are not looked at
         if quick is not self._quick:
             self._quick = quick

@@ -44,6 +44,11 @@ def each(given: Any) -> Any:
     return Each(arrays)
 
 
+def given_trees(arguments: Sequence[Any]) -> list[Any]:
+    """The arguments as they were given, of all members at once."""
+    return [x.tree if isinstance(x, Each) else x for x in arguments]
+
+
 def of_member(arguments: Sequence[Any], member: int) -> tuple[Any, ...]:
     """The arguments that one member is given."""
     return tuple(x.of(member) if isinstance(x, Each) else x for x in arguments)

@@ -21,7 +21,7 @@ from wengert.train.batch import FunctionParameters
 from wengert.train.bound_function import EVALUATING, BoundFunction
 from wengert.train.engine import Engine
 from wengert.train.ensemble.alike_members import may_be_alike, warn_of_alike
-from wengert.train.ensemble.each import Each, note_lists, require_members
+from wengert.train.ensemble.each import Each, given_trees, note_lists, require_members
 from wengert.train.ensemble.ensemble_function import EnsembleFunction
 from wengert.train.ensemble.ensemble_state import (
     exchanging,
@@ -232,18 +232,22 @@ class Ensemble(Explained, Uncopied):
         failures = Failures()
         taken = self._calls.take(batch, failures)
         failures.raise_first(len(self), OTHERS)
-        zero_gradients = self._engines[0].zero_gradients
-        if not zero_gradients.is_over:
-            zero_gradients.look_at_members("Ensemble", taken.reports[:, np.newaxis])
+        first = self._engines[0]
+        if not first.zero_gradients.is_over:
+            first.zero_gradients.look_at_members("Ensemble", taken.reports[:, np.newaxis])
+        if not first.idle_parts.is_over:
+            storages = [engine.plan.storage for engine in self._engines]
+            first.idle_parts.look(storages, taken.reports, given_trees(batch))
+            first.idle_parts.tell("Ensemble")
         losses = taken.reports[:, LOSS].copy()
-        return (losses, taken.aux) if self._engines[0].plan.has_aux else losses
+        return (losses, taken.aux) if first.plan.has_aux else losses
 
     def _look(self, batch: Sequence[Any]) -> None:
         """What a call begins with: it is no part of an epoch that was interrupted."""
         first = self._engines[0]
         self._count += 1
         if self._count & (self._count - 1) == 0:  # calls 1, 2, 4, 8 …: native ones do not count
-            first.given.let_be([x.tree if isinstance(x, Each) else x for x in batch])
+            first.given.let_be(given_trees(batch))
             first.look()
         elif first.shown.trees and first.shown.is_due():
             first.shown.look()

@@ -172,6 +172,7 @@ class _Stretch:
             self._engine.zero_gradients.look(self._run.by, reports, data)
         if not self._engine.twins.is_over:
             self._engine.twins.look(self._run.by)
+        self._engine.idle_parts.tell(self._run.by)
 
     def complete_epochs(self) -> list[Epoch]:
         """The epochs whose steps have all been taken, as far as that was noted."""
@@ -232,11 +233,20 @@ class _Stretch:
         if not number and passed:
             self._engine.begin_epoch(*self._begun)
         place = BatchPlace(self.index + passed, number)
+        looks = not self._engine.idle_parts.is_over and self._engine.ranked is None
+        left = 1 if looks else left  # the gradients are those of the last step
         try:
             self._taken += self._native.advance(place, left, self.recorder, self._settle)
+            if looks:
+                self._look_at_gradients(place)
         except NonFiniteError as error:
             error.add_note(self._place(place, error.row))
             raise
+
+    def _look_at_gradients(self, place: BatchPlace) -> None:
+        engine, report = self._engine, self._engine.noted[1]
+        batch = self._run.data.batch(place.number, self._native.order(place.epoch))
+        engine.idle_parts.look([engine.plan.storage], report[np.newaxis], batch)
 
     def _settle(self) -> None:
         """Note how far the epochs have come, which follows from the number of calls."""

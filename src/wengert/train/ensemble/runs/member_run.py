@@ -69,6 +69,7 @@ class MemberRun:
         stretch.failures.raise_first(len(self.engines), OTHERS)
         if not self.engines[0].zero_gradients.is_over:
             stretch.look_at_gradients()
+        self.engines[0].idle_parts.tell(self.options.by)
         return stretch
 
     def begun(self, member: int) -> tuple[int, int, int | None, int]:
@@ -128,9 +129,16 @@ class _MemberStretch:
         epochs = [index + passed for index in self._indices]
         ahead = np.maximum(self._taken - self._base, 0)
         room = self._room.since(self._base - self._begin)
+        idle_parts = self._engines[0].idle_parts
+        looks = not idle_parts.is_over
+        left = 1 if looks else left  # the gradients are those of the last step
         self._base += self._run.native.advance(
             (epochs, number), ahead, left, room, self._auxes, self.failures, self._settle
         )
+        if looks:
+            batch = self._run.data.first.batch(number, None)
+            storages = [engine.plan.storage for engine in self._engines]
+            idle_parts.look(storages, room.reports[:, 0], batch)
 
     def _settle(self) -> None:
         """Note how far the epochs have come, which follows from the numbers of calls."""
