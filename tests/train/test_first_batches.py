@@ -60,15 +60,32 @@ def test_other_numbers_are_no_reason_to_warn(case):
         step(np.float64)(ROUNDED["Unix times"])
 
 
-def test_rows_in_different_orders_are_told_in_calls():
-    pd = pytest.importorskip("pandas")
-    x = pd.Series(np.arange(4.0))
-    made = wg.TrainStep(
+def step_of_pairs():
+    return wg.TrainStep(
         lambda w, x, y: np.mean((w * x - y) ** 2), np.ones(()), wg.optim.SGD(0.0), compiled=False
     )
-    with pytest.warns(wg.errors.RowOrderWarning, match="TrainStep: .* so row 0 goes with row 3"):
+
+
+def test_rows_in_different_orders_are_told_in_calls():
+    pd = pytest.importorskip("pandas")
+    x = pd.Series(np.arange(4.0), index=[7, 1, 5, 3])
+    made = step_of_pairs()
+    said = r"TrainStep: .* so row 7 goes with row 3.* y\.loc\[x\.index\]; .* y\.to_numpy\(\)"
+    with pytest.warns(wg.errors.RowOrderWarning, match=said):
         made(x, x.iloc[::-1])
     with warnings.catch_warnings():
         warnings.simplefilter("error", wg.errors.RowOrderWarning)
         made(x, x.iloc[::-1])  # the first call is enough
         made(x, x)
+
+
+@pytest.mark.parametrize("case", ["repeated", "counted", "counted, of y"])
+def test_labels_that_name_no_rows_are_no_reason_to_warn(case):
+    pd = pytest.importorskip("pandas")
+    labels = [3, 1, 0, 1] if case == "repeated" else [3, 1, 0, 2]
+    x, y = pd.Series(np.arange(4.0), index=labels), pd.Series(np.arange(4.0))
+    if case == "repeated":
+        y = x.iloc[::-1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", wg.errors.RowOrderWarning)
+        step_of_pairs()(*((y, x) if case == "counted" else (x, y)))

@@ -72,7 +72,7 @@ class RowOrderWarning(WengertWarning):
     """Two frames or series of pandas have the same labels of rows in different orders. Rows are
     paired by their places, as NumPy does it.
 
-    `y.loc[x.index]` is y in the order of x.
+    `y.loc[x.index]` is y in the order of x; `y.to_numpy()` has no labels.
     """
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from wengert.core.words.warn import warn_user
 from wengert.errors import DTypeError, RowOrderWarning
 
@@ -20,9 +22,12 @@ def look_at_frames(by: str, names: Sequence[str], given: Sequence[Any]) -> None:
 
 def warn_of_row_order(by: str, names: Sequence[str], given: Sequence[Any]) -> None:
     """Warn of two frames or series whose rows have the same labels in different orders: rows are
-    paired by place, and their labels say that others belong together.
+    paired by place, and their labels say that others belong together. Labels that several rows
+    have, or that are only counted, name no rows: a frame that is made of what a scaler returns has
+    counted ones, whatever the order of its rows.
     """
     labelled = [(name, x) for name, x in zip(names, given, strict=False) if _is_labelled(x)]
+    labelled = [(name, x) for name, x in labelled if _names_rows(x.index)]
     for name, x in labelled[1:]:
         first, other = labelled[0][1].index, x.index
         if len(first) != len(other) or first.equals(other) or not other.isin(first).all():
@@ -32,7 +37,8 @@ def warn_of_row_order(by: str, names: Sequence[str], given: Sequence[Any]) -> No
         warn_user(
             f"{by}: the indices of {labelled[0][0]} and {name} have the same labels in different "
             f"orders; rows are paired by place, so row {one!r} goes with row {two!r}. "
-            f"Write {name}.loc[{labelled[0][0]}.index], or pass arrays.",
+            f"Write {name}.loc[{labelled[0][0]}.index]; if they belong together by place, pass "
+            f"{name}.to_numpy().",
             RowOrderWarning,
         )
 
@@ -40,6 +46,12 @@ def warn_of_row_order(by: str, names: Sequence[str], given: Sequence[Any]) -> No
 def _is_labelled(x: Any) -> bool:
     """Whether it is a frame or a series of pandas."""
     return hasattr(getattr(x, "index", None), "equals") and hasattr(x, "iloc")
+
+
+def _names_rows(index: Any) -> bool:
+    """Whether the labels of an index tell its rows apart, and are not just 0 to n - 1 in order."""
+    counted = index.dtype.kind in "iu" and bool((index == np.arange(len(index))).all())
+    return not counted and bool(index.is_unique)
 
 
 def _require_numbers(by: str, name: str, x: Any) -> None:
