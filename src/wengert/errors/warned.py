@@ -77,8 +77,8 @@ class RowOrderWarning(WengertWarning):
 
 
 class RoundingWarning(WengertWarning):
-    """A float32 model is given float64 numbers that are large and hardly differ, as times, and
-    rounds their differences away. Subtract an origin from them before the call.
+    """A float32 model is given float64 numbers that hardly differ beside their size, as times
+    do, and rounds their differences away. Subtract an origin from them before the call.
     """
 
 
