@@ -181,9 +181,14 @@ class _Loss:
     """
 
     def __init__(
-        self, graph: Graph, own: Collection[str], rows: Collection[str], whole: Collection[int] = ()
+        self,
+        graph: Graph,
+        own: Collection[str],
+        rows: Collection[str],
+        whole: Collection[int] | None = None,
     ) -> None:
-        self._graph, self._own, self._whole = graph, own, whole
+        self._graph, self._own = graph, own
+        self._whole, self._is_cut = whole or (), whole is not None
         names = {ROWS: f"other {ROWS}"} | dict.fromkeys(rows, ROWS)
         names |= {_square(size): RAVELLED[0] for size in rows}
         self._kinds = [
@@ -251,10 +256,10 @@ class _Loss:
 
     def _are_two_things(self, column: int, row: int) -> bool:
         """Whether pairs of these are hardly meant: one is of the model and the other is not, or
-        nothing in the loss is about pairs.
+        nothing in the loss is about pairs. Two parts of one array are no two things.
         """
-        if self._is_of_model(column, row):
-            return True
+        if self._is_of_model(column, row) or self._is_cut:
+            return self._is_of_model(column, row)
         while row != column and self._graph.nodes[row].op.kind == "linear":
             of = _operands(self._graph.nodes[row])
             if len(of) != 1:
