@@ -101,3 +101,20 @@ def test_labels_that_name_no_rows_are_no_reason_to_warn(case):
     with warnings.catch_warnings():
         warnings.simplefilter("error", wg.errors.RowOrderWarning)
         step_of_pairs()(*((y, x) if case == "counted" else (x, y)))
+
+
+def test_columns_of_texts_and_dates_are_named_in_calls_as_in_runs():
+    pd = pytest.importorskip("pandas")
+    days = pd.date_range("2024", periods=3)
+    made = step(np.float64)
+    for call in (made, lambda x: made.run(x, batch_size=3)):
+        with pytest.raises(wg.errors.DTypeError, match="column 'city' of x holds texts, such as"):
+            call(pd.DataFrame({"city": ["a", "b", "c"]}))
+        with pytest.raises(wg.errors.DTypeError, match=r"column 'day' of x has .*day of the year"):
+            call(pd.DataFrame({"day": days}))
+        for x in (pd.Series(days), days.to_numpy()):
+            with pytest.raises(wg.errors.DTypeError, match=r"\(x - x\.min\(\)\) / np\.timedelta64"):
+                call(x)
+            call(np.asarray((x - x.min()) / np.timedelta64(1, "D")))  # as it says
+        with pytest.raises(wg.errors.DTypeError, match=r"Divide it by np\.timedelta64"):
+            call(np.diff(days.to_numpy()).repeat(2)[:3])

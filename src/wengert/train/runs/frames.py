@@ -11,12 +11,20 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import DTypeError, RowOrderWarning
 
 LOOKED_AT = 100  # entries of a column that may hold texts
+_TIMES = (
+    "datetime",
+    "timedelta",
+    "period",
+    "date",
+    "time",
+    "duration",
+)  # dtypes, or how they begin
 
 
 def look_at_frames(by: str, names: Sequence[str], given: Sequence[Any]) -> None:
-    """Refuse columns of texts by their names, and warn of rows in different orders."""
+    """Refuse columns of texts or dates by their names, and warn of rows in different orders."""
     for name, x in zip(names, given, strict=False):
-        _require_numbers(by, name, x)
+        require_columns_of_numbers(by, name, x)
     warn_of_row_order(by, names, given)
 
 
@@ -54,10 +62,24 @@ def _names_rows(index: Any) -> bool:
     return not counted and bool(index.is_unique)
 
 
-def _require_numbers(by: str, name: str, x: Any) -> None:
+def repair_of_dtype(dtype: Any) -> str:
+    """How an array of this dtype becomes numbers."""
+    if dtype.kind == "M":
+        return "Make numbers of it, as in (x - x.min()) / np.timedelta64(1, 'D')"
+    return "Divide it by np.timedelta64(1, 'D')" if dtype.kind == "m" else "Convert it with astype"
+
+
+def require_columns_of_numbers(by: str, name: str, x: Any) -> None:
+    """Refuse a frame with columns of texts, dates or times."""
     if not (hasattr(x, "columns") and hasattr(x, "dtypes")):
         return
     for title, kind in zip(x.columns, x.dtypes, strict=True):
+        if str(kind).lower().startswith(_TIMES):
+            raise DTypeError(
+                f"{by}: column {str(title)!r} of {name} has dtype {kind}; a step computes with "
+                "numbers. Make numbers of it, such as the year and the day of the year, or leave "
+                "it out."
+            )
         if not str(kind).lower().startswith(("object", "str", "large_str", "categor", "enum")):
             continue
         some = x[title].head(LOOKED_AT).to_list()
