@@ -89,3 +89,52 @@ def test_an_argument_beside_data_from_outside():
     )
     with pytest.warns(wg.errors.PairedRowsWarning, match=r"subtract: given shapes \(n, 1\)"):
         made(y)
+
+
+def smoothed(p, y):
+    return wg.scan(lambda c, v: ((1 - p) * c + p * v, c), np.zeros(1), y)[1]
+
+
+def lagged(w, x, y):
+    return np.mean((wg.tanh(x @ w)[:-1] - y[1:]) ** 2)
+
+
+rate = np.array(0.5)
+ONE_ARRAY = {
+    "times and data from outside": lambda: wg.compile(
+        wg.grad(lambda k: np.mean((wg.odeint(lambda u, t: -k * u, [1.0], times) - y) ** 2))
+    )(rate),
+    "times from outside": lambda: wg.TrainStep(
+        lambda k, y: np.mean((wg.odeint(lambda u, t: -k * u, 1.0, times) - y) ** 2),
+        rate,
+        wg.optim.SGD(0.1),
+    )(y),
+    "a filter": lambda: wg.compile(wg.grad(lambda p, y: np.mean((smoothed(p, y) - y) ** 2)))(
+        rate, y
+    ),
+    "a filter, one step ahead": lambda: wg.TrainStep(
+        lambda p, y: np.mean((smoothed(p, y)[1:] - y[1:]) ** 2), rate, wg.optim.SGD(0.1)
+    )(y),
+    "a lagged regression": lambda: wg.compile(wg.grad(lagged))(np.ones((1, 1)), x, y),
+    "a step of it": lambda: wg.TrainStep(lagged, np.ones((1, 1)), wg.optim.SGD(0.1))(x, y),
+}
+
+
+@pytest.mark.parametrize("case", ONE_ARRAY)
+def test_pairs_of_one_array_and_of_cut_rows_are_named(case):
+    with pytest.warns(
+        wg.errors.PairedRowsWarning, match=r"subtract: given shapes \(n, 1\)"
+    ) as told:
+        ONE_ARRAY[case]()
+    assert len(told) == 1
+
+
+def test_cut_rows_of_one_shape_and_written_pairs_of_them_are_let_pass():
+    def loss(w, x, y):
+        ahead = wg.tanh(x @ w)[:-1, 0]
+        return np.mean((ahead - y[1:]) ** 2) + np.mean((ahead[:, None] - y[1:][None, :]) ** 2)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", wg.errors.PairedRowsWarning)
+        wg.TrainStep(loss, np.ones((1, 1)), wg.optim.SGD(0.1))(x, y)
+        wg.compile(wg.grad(loss))(np.ones((1, 1)), x, y)

@@ -8,7 +8,8 @@ import pytest
 from cli.conftest import EVIL, HEAD, SMALL, table_rows, write_table
 from wengert.cli import ExitCode
 from wengert.cli.datasets import data_source
-from wengert.cli.datasets.data_table import Column, texts
+from wengert.cli.datasets.data_table import Column, DataTable, texts
+from wengert.cli.datasets.learning_task import DataChoices, learning_data
 from wengert.cli.datasets.preparation import fitted_features
 
 
@@ -269,3 +270,26 @@ def test_dates_are_told_from_names():
     fitted_features([Column("day", cells)], heard.append)
     assert "it is left out. Its texts look like dates, such as '2024-01-01'" in heard[0]
     assert "the day of the year" in heard[0]
+
+
+@pytest.mark.parametrize("task", [(), ("--task", "regression")])
+def test_a_target_with_a_sign_is_told_how_to_be_written(task, command, tmp_path):
+    rows = "".join(f'{i / 7:.3f},"$57,{600 + i}.5"\n' for i in range(40))
+    (tmp_path / "a.csv").write_text("z,price\n" + rows)
+    code, _, complaint = command("train", "a.csv", "--target", "price", *task)
+    assert code == ExitCode.DATA
+    assert "a sign, such as '$57,600.5': write them without it, 57600.5." in " ".join(
+        complaint.split()
+    )
+    assert "--task" not in complaint
+
+
+def test_many_classes_that_look_like_numbers_are_told():
+    cells = texts(f"{i % 40} kg" for i in range(120))
+    numbers = Column("z", np.linspace(0, 1, 120) ** 2)
+    heard = []
+    table = DataTable("a.csv", (numbers, Column("mass", cells)))
+    learning_data(table, DataChoices(target="mass"), heard.append)
+    assert any(
+        "with a unit, such as '0 kg': write them without it, 0, and it is" in x for x in heard
+    )

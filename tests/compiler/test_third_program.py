@@ -303,6 +303,16 @@ def test_compiled_functions_of_one_line_that_are_kept_are_as_they_should_be():
     assert not warned(*(lambda f=f: f(np.ones(2)) for f in kept))
 
 
+def test_a_search_in_each_turn_of_a_loop_throws_no_compiled_function_away():
+    def loss(p, x):
+        return wg.sum((p - x) ** 2)
+
+    def search(x):
+        wg.optim.LBFGS(max_iter=2).minimize(loss, np.zeros(()), x)
+
+    assert not warned(*(lambda i=i: search(np.arange(2.0) + i) for i in range(4)))
+
+
 def test_transformations_of_one_function_are_different_programs():
     def f(w, v):
         return wg.sum(w**3 * v)

@@ -384,7 +384,8 @@ def test_masked_elements_are_refused():
 
 
 def test_a_score_of_rows_in_another_order_warns():
-    frame, series = pd.DataFrame(X), pd.Series(NUMBERS)
+    labels = [f"row {i}" for i in range(len(X))]
+    frame, series = pd.DataFrame(X, index=labels), pd.Series(NUMBERS, index=labels)
     found = regressor().fit(frame, series)
     with pytest.warns(wg.errors.RowOrderWarning, match=r"y\.loc\[X\.index\]"):
         found.score(frame[::-1], series)

@@ -129,7 +129,8 @@ def test_a_column_without_any_category_of_training_is_told():
 
 def test_rows_in_different_orders_are_told():
     pandas = pytest.importorskip("pandas")
-    frame, y = pandas.DataFrame(X, columns=["a", "b"]), pandas.Series(Y)
+    labels = [f"row {i}" for i in range(len(X))]
+    frame, y = pandas.DataFrame(X, labels, ["a", "b"]), pandas.Series(Y, labels)
     with pytest.warns(wg.errors.RowOrderWarning, match="MLPClassifier: the indices of X and y"):
         MLPClassifier(**QUICK).fit(frame.iloc[::-1], y)
     with warnings.catch_warnings():

@@ -80,6 +80,12 @@ class Frame:
         return ["Berlin"]
 
 
+class FrameOfDates(Frame):
+    """A table with a column of dates."""
+
+    columns, dtypes = ("day",), ("datetime64[us]",)
+
+
 def at_plateau() -> Any:
     rate = wg.optim.ReduceOnPlateau(0.1, mode="max")
     made = wg.TrainStep(loss, np.zeros(3), wg.optim.SGD(rate))
@@ -141,6 +147,7 @@ CASES: dict[str, Callable[[], Any]] = {
         "r2", predict=predict, early_stopping=EarlyStopping(3, "r2", "min")
     ),
     "fit: a column of texts": lambda: fit((Frame(), Y)),
+    "fit: a column of dates": lambda: fit((FrameOfDates(), Y)),
     "fit: a plateau of something that is not measured": at_plateau,
     "fit: a checkpoint of other data": lambda: in_folder(with_other_data),
     "fit: early stopping by a word": lambda: fit(early_stopping="soon"),

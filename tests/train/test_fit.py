@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -51,6 +52,18 @@ def test_validation_is_measured_after_each_epoch():
     np.testing.assert_array_equal(np.transpose(columns), found)
     assert one.fingerprint() == two.fingerprint()
     assert history.best_epoch == int(np.argmin(columns[0]))
+
+
+def test_a_loss_that_is_a_sum_is_told_in_the_name_of_fit():
+    def halves(model, x, y):
+        return 0.5 * wg.sum((forward(model, x) - y) ** 2)
+
+    step = wg.TrainStep(halves, net(), wg.optim.Adam(0.01))
+    with pytest.warns(wg.errors.SummedRowsWarning, match="^fit: .* Pass validation_loss=, a func"):
+        fitted(step, epochs=1, validation=MORE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", wg.errors.SummedRowsWarning)
+        fitted(step, epochs=1, validation=MORE, validation_loss=squared_error)
 
 
 def test_a_share_of_the_rows_is_held_back():
@@ -159,7 +172,8 @@ def test_validation_data_may_leave_out_what_has_a_default():
 
 def test_rows_in_different_orders_are_told():
     pandas = pytest.importorskip("pandas")
-    x, y = pandas.DataFrame(X), pandas.DataFrame(Y)
+    labels = [f"row {i}" for i in range(len(X))]
+    x, y = pandas.DataFrame(X, labels), pandas.DataFrame(Y, labels)
     for validation in (None, 0.25):
         with pytest.warns(wg.errors.RowOrderWarning) as found:
             fit(make(), (x.iloc[::-1], y), 1, 5, progress=False, validation=validation)

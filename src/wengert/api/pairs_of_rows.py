@@ -42,9 +42,33 @@ def warn_of_pairs(
 ) -> None:
     """Warn where the loss that was recorded as this graph, maybe with its gradient, pairs rows, of
     which there are `rows`, an open size or a number; `same` are other sizes that count as that one.
-    `own` are the names of arguments that are the model, or belong to it.
+    `own` are the names of arguments that are the model, or belong to it. Rows of which some are cut
+    off, `prediction[:-1] - y[1:]`, count as well.
     """
-    loss = _Loss(graph, own, (rows, *same))
+    whole = _Loss(graph, own, (rows, *same))
+    _warn_of_pairs_in(whole, where)
+    for cut in _sizes_of_cuts(graph, own, (rows, *same)):
+        _warn_of_pairs_in(_Loss(graph, own, (cut,), whole.natural), where)
+
+
+def _sizes_of_cuts(graph: Graph, own: Collection[str], rows: Collection[str]) -> list[str]:
+    """How many rows slices of data have that leave some of them out; none of these sizes is one
+    that an argument has.
+    """
+    inputs = [graph.nodes[number] for number in graph.inputs]
+    taken = {str(size) for node in inputs for size in _shape(node)} | {*rows, "0", "1"}
+    sizes = []
+    for node in graph.nodes:
+        if node.op is op.slice_axes and not _is_backward(node) and _shape(node):
+            number = _operands(node)[0]
+            source = graph.nodes[number]
+            of_data = number in graph.inputs and not is_own(source, own)
+            if of_data and str(_shape(source)[0]) in rows:
+                sizes.append(str(_shape(node)[0]))
+    return [size for size in dict.fromkeys(sizes) if size not in taken]
+
+
+def _warn_of_pairs_in(loss: _Loss, where: str) -> None:
     for node, column, row, end in _one_of_each_line(loss.paired()):
         warn_user(
             f"{node.op.name}: given shapes {column} and {row} {where}, both with the rows of the "
@@ -87,8 +111,9 @@ def warn_of_pairs_of_one_size(
     graph: Graph, own: Collection[str], where: str, sizes: Mapping[str, int]
 ) -> None:
     """The same where the number of rows is not known: it is what two arrays of data begin with,
-    arguments or constants; where something else has that size, too, nothing is known. `sizes` are
-    the open ones of the call that the graph was recorded for.
+    arguments or constants, or one of them and a column that a loop has stacked; where something
+    else has that size, too, nothing is known. `sizes` are the open ones of the call that the graph
+    was recorded for.
     """
     inputs = [graph.nodes[number] for number in graph.inputs]
     constants = [x for x in graph.nodes if x.op is op.constant and not _is_backward(x)]
@@ -99,11 +124,14 @@ def warn_of_pairs_of_one_size(
         return known.get(str(size), str(size))
 
     begins = Counter(text(shape[0]) for shape in shapes if shape)
-    written = {str(shape[0]) for shape in shapes if shape} - {"0", "1", *known}
+    columns = [node for node in graph.nodes if len(_shape(node)) == 2 and not _is_backward(node)]
+    stacked = {str(_shape(node)[0]) for node in columns if _is_stacked(graph, node)}
+    stacked -= {"0", "1", *known}
+    written = stacked | {str(shape[0]) for shape in shapes if shape} - {"0", "1", *known}
     others = {text(size) for shape in shapes for size in shape[1:]}
     others |= {text(size) for node in inputs if is_own(node, own) for size in _shape(node)}
     for rows, count in begins.items():
-        if count > 1 and rows in written and rows not in others:
+        if (count > 1 or rows in stacked) and rows in written and rows not in others:
             same = [name for name, size in known.items() if size == rows]
             warn_of_pairs(graph, own, rows, where, same)
 
@@ -138,17 +166,29 @@ def _shown(kind: tuple[str, ...]) -> str:
 
 
 def _square(rows: str) -> str:
-    """The number of pairs of so many rows, an open size or a number."""
-    return str(int(rows) ** 2) if rows.isdecimal() else str(Dim(rows) * Dim(rows))
+    """The number of pairs of so many rows, an open size or a number; of another expression, no
+    size at all.
+    """
+    if rows.isdecimal():
+        return str(int(rows) ** 2)
+    return str(Dim(rows) * Dim(rows)) if rows.isidentifier() else ""
 
 
 class _Loss:
     """The forward pass of a step's program, and what is known of its nodes by number: by kinds,
-    which are shapes where `rows`, the size of the batch, is called ROWS.
+    which are shapes where `rows`, the size of the batch, is called ROWS. Where these are what is
+    left of more rows, `whole` are the natural columns of those.
     """
 
-    def __init__(self, graph: Graph, own: Collection[str], rows: Collection[str]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        own: Collection[str],
+        rows: Collection[str],
+        whole: Collection[int] | None = None,
+    ) -> None:
         self._graph, self._own = graph, own
+        self._whole, self._is_cut = whole or (), whole is not None
         names = {ROWS: f"other {ROWS}"} | dict.fromkeys(rows, ROWS)
         names |= {_square(size): RAVELLED[0] for size in rows}
         self._kinds = [
@@ -216,10 +256,10 @@ class _Loss:
 
     def _are_two_things(self, column: int, row: int) -> bool:
         """Whether pairs of these are hardly meant: one is of the model and the other is not, or
-        nothing in the loss is about pairs.
+        nothing in the loss is about pairs. Two parts of one array are no two things.
         """
-        if self._is_of_model(column, row):
-            return True
+        if self._is_of_model(column, row) or self._is_cut:
+            return self._is_of_model(column, row)
         while row != column and self._graph.nodes[row].op.kind == "linear":
             of = _operands(self._graph.nodes[row])
             if len(of) != 1:
@@ -304,7 +344,7 @@ class _Loss:
 
     def _is_natural(self, column: int, row: int | None) -> bool:
         """Whether nobody has written the axis of one element here, to pair rows."""
-        return column in self._natural or (
+        return column in self.natural or (
             row is not None
             and column in self._from_outside
             and (column in self._of_model) != (row in self._of_model)
@@ -324,7 +364,7 @@ class _Loss:
             if node.op is op.constant:
                 sources[number] = [number] if _size(node) >= FEWEST_OUTSIDE else []
                 continue
-            known = all(i in sources or i in self._natural for i in columns)
+            known = all(i in sources or i in self.natural for i in columns)
             if isinstance(node.op.lower, Elementwise) and columns and known:
                 sources[number] = [c for i in columns for c in sources.get(i, ())]
         return {number: constants for number, constants in sources.items() if constants}
@@ -346,7 +386,7 @@ class _Loss:
         return True
 
     @cached_property
-    def _natural(self) -> set[int]:
+    def natural(self) -> set[int]:
         """Columns that come from matrix products, from other tables of the same rows and from
         columns of the batch alone. Where products of matrices have all pairs themselves, as in the
         squared distances of two sets of points, tables do not count: pairs are meant.
@@ -358,20 +398,11 @@ class _Loss:
             columns = [i for i in _operands(node) if self._kinds[i] == COLUMN]
             computed = isinstance(node.op.lower, Elementwise) or node.op.kind == "composite"
             follows = computed and bool(columns) and natural.issuperset(columns)
-            made = node.op.kind == "bilinear" or self._is_stacked(node)
+            cut = node.op is op.slice_axes and _operands(node)[0] in self._whole
+            made = node.op.kind == "bilinear" or _is_stacked(self._graph, node) or cut
             if number in self._graph.inputs or made or follows or self._of_table(node, natural):
                 natural.add(number)
         return natural
-
-    def _is_stacked(self, node: Node) -> bool:
-        """Whether a column is what a loop has stacked of arrays of one element, maybe behind the
-        first of them, as the times of `wg.odeint`; or what `stack([x])` makes of each row.
-        """
-        nodes = [self._graph.nodes[i] for i in _operands(node)]
-        if node.op is op.concat:
-            loops = any(_is_of_loop(self._graph, each) for each in nodes)
-            return loops or (len(nodes) == 1 and node.params["axis"] == 1)
-        return _is_of_loop(self._graph, node)
 
     def _of_table(self, node: Node, natural: set[int]) -> bool:
         """Whether a column is what is left of more than a column: `sum(q, axis=1, keepdims=True)`,
@@ -423,6 +454,17 @@ class _Loss:
 def _is_of_loop(graph: Graph, node: Node) -> bool:
     """Whether a node is one of the results of a loop."""
     return node.op is op.pick and graph.nodes[_operands(node)[0]].op in (op.scan, op.while_loop)
+
+
+def _is_stacked(graph: Graph, node: Node) -> bool:
+    """Whether a column is what a loop has stacked of arrays of one element, maybe behind the first
+    of them, as the times of `wg.odeint`; or what `stack([x])` makes of each row.
+    """
+    nodes = [graph.nodes[i] for i in _operands(node)]
+    if node.op is op.concat:
+        loops = any(_is_of_loop(graph, each) for each in nodes)
+        return loops or (len(nodes) == 1 and node.params["axis"] == 1)
+    return _is_of_loop(graph, node)
 
 
 def _is_backward(node: Node) -> bool:

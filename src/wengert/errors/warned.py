@@ -72,13 +72,13 @@ class RowOrderWarning(WengertWarning):
     """Two frames or series of pandas have the same labels of rows in different orders. Rows are
     paired by their places, as NumPy does it.
 
-    `y.loc[x.index]` is y in the order of x.
+    `y.loc[x.index]` is y in the order of x; `y.to_numpy()` has no labels.
     """
 
 
 class RoundingWarning(WengertWarning):
-    """A float32 model is given float64 numbers that are large and hardly differ, as times, and
-    rounds their differences away. Subtract an origin from them before the call.
+    """A float32 model is given float64 numbers that hardly differ beside their size, as times
+    do, and rounds their differences away. Subtract an origin from them before the call.
     """
 
 

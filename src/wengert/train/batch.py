@@ -24,6 +24,7 @@ from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
 from wengert.runtime.signature import LEAF_MARK, is_number
 from wengert.train.mistakes.first_batch import look_at_first_batch
+from wengert.train.runs.frames import repair_of_dtype, require_columns_of_numbers
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -187,11 +188,11 @@ def prepared(name: str, x: Any, dtype: DType | None) -> Any:
     """
     if is_number(x):
         return x
-    x = tree.with_numpy(x)
+    given, x = x, tree.with_numpy(x)
     if not tree.leaves(x):
         require_no_list("TrainStep: batch argument", name, x)
         return x
-    return tree.map(lambda leaf: _supported(name, leaf, dtype), x)
+    return tree.map(lambda leaf: _supported(name, leaf, dtype, given), x)
 
 
 def require_no_list(what: str, name: str, x: Any) -> None:
@@ -205,7 +206,7 @@ def require_no_list(what: str, name: str, x: Any) -> None:
         )
 
 
-def _supported(name: str, x: Any, dtype: DType | None) -> Any:
+def _supported(name: str, x: Any, dtype: DType | None, given: Any) -> Any:
     if isinstance(x, Tensor):
         error = TraceError(
             f"TrainStep: argument {name!r} is a Tensor; a step and the functions that it binds run "
@@ -220,9 +221,10 @@ def _supported(name: str, x: Any, dtype: DType | None) -> Any:
         return value
     if is_float(native) and dtype is not None:
         return value.astype(dtype)
+    require_columns_of_numbers("TrainStep", name, given)
     raise DTypeError(
         f"TrainStep: batch argument {name!r} has dtype {value.dtype}; it must hold bools, "
-        "integers or floats. Convert it with astype."
+        f"integers or floats. {repair_of_dtype(value.dtype)}."
     )
 
 

@@ -49,6 +49,11 @@ from wengert.train.recorded.summed_rows import sums_over_rows
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."
+SUMMED = (  # what is said of a function that was evaluated
+    "TrainStep.evaluate: given a function that sums over the rows of a batch; evaluate takes the "
+    "mean over batches, each counted by its rows, so that the result depends on batch_size. Return "
+    "a mean, wg.mean(…), and multiply it by the number of all rows if the sum is meant."
+)
 # In the place of a step's number, which is 0 or more: the random numbers of bound functions.
 APART, EVALUATING = -1, -1  # the second: in the place of a bound function's number, for `evaluate`
 
@@ -192,17 +197,10 @@ class BoundFunction(Uncopied):
         self._positions.go_on({self._number: number})
         return self(*args)
 
-    def warn_of_sums(self) -> None:
+    def warn_of_sums(self, told: str) -> None:
         """Warn, once, where what was evaluated in several batches sums over their rows."""
         for line in self._sums[:1]:
-            warn_user(
-                "TrainStep.evaluate: given a function that sums over the rows of a batch; evaluate "
-                "takes the mean over batches, each counted by its rows, so that the result depends "
-                "on batch_size. Return a mean, wg.mean(…), and multiply it by the number of all "
-                "rows if the sum is meant.",
-                SummedRowsWarning,
-                line,
-            )
+            warn_user(told, SummedRowsWarning, line)
         self._sums.clear()
 
     def look(self) -> None:

@@ -23,7 +23,7 @@ from wengert.runtime.nonfinite_policies import IGNORE, require_policy
 from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.runtime.profile import Profile
 from wengert.train.batch import FunctionParameters
-from wengert.train.bound_function import EVALUATING, BoundFunction
+from wengert.train.bound_function import EVALUATING, SUMMED, BoundFunction
 from wengert.train.checkpoints.checkpoint import Checkpoint
 from wengert.train.checkpoints.files import File, load_state, save
 from wengert.train.checkpoints.fingerprint import fingerprint
@@ -341,6 +341,17 @@ class TrainStep(StepViews, Explained, Uncopied):
         >>> step.evaluate(lambda w, x: {"mean": wg.mean(x * w)}, np.arange(5.0), batch_size=2)
         {'mean': 2.0}
         """
+        return self._evaluate(f, arrays, batch_size, named, SUMMED)
+
+    def _evaluate(
+        self,
+        f: Callable[..., Any],
+        arrays: tuple[Any, ...],
+        batch_size: int,
+        named: dict[str, Any],
+        told_of_sums: str,
+    ) -> Any:
+        """The same, with what is said where the function sums over rows."""
         require_function("TrainStep.evaluate", f, "what to evaluate")
         by, engine = "TrainStep.evaluate", self._engine
         if engine.plan.carried is not None and is_same_function(f, engine.plan.loss):
@@ -355,7 +366,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         bound = self._evaluated.find(f)
         means = engine.guard.read(lambda: weighted_mean(bound, data))
         if data.rows > data.size:
-            bound.warn_of_sums()
+            bound.warn_of_sums(told_of_sums)
         return means
 
     def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:

@@ -19,12 +19,14 @@ from wengert.cli.datasets.data_table import Array, Column, DataTable, listed
 from wengert.cli.datasets.preparation import (
     CLASSIFICATION,
     DROP,
+    FEW_CATEGORIES,
     FILL,
     REFUSE,
     REGRESSION,
     Preparation,
     TargetColumn,
     fitted_features,
+    hint_at_numbers,
     mean_and_scale,
     require_whole,
 )
@@ -78,8 +80,12 @@ def learning_data(table: DataTable, choices: DataChoices, say: Say) -> LearningD
     if task == CLASSIFICATION:
         target = as_names(target)
         _require_classes(table, target)
+        if choices.task is None and target.name not in choices.categorical:
+            _note_numbers_among_classes(target, say)
     else:
-        target = as_numbers(table, target, "For classes, add --task classification.")
+        hint = hint_at_numbers(target)
+        advice = f"{hint}." if hint else "For classes, add --task classification."
+        target = as_numbers(table, target, advice)
         _require_spread(table, target)
     trained, held = split_rows(
         target.cells if task == CLASSIFICATION else None,
@@ -228,11 +234,19 @@ def _require_classes(table: DataTable, target: Column) -> None:
             "two classes are needed to tell apart. Give rows of another class, or another --target."
         )
     if 2 * len(classes) > len(table):
+        hint = hint_at_numbers(target)
+        repair = f"{hint}." if hint else "Is it the right --target, or --task regression?"
         raise DataFault(
             f"{table.source}: target {target.name!r} has {len(classes)} classes in {len(table)} "
-            "rows; a class needs several rows to be learned. Is it the right --target, or "
-            "--task regression?"
+            f"rows; a class needs several rows to be learned. {repair}"
         )
+
+
+def _note_numbers_among_classes(target: Column, say: Say) -> None:
+    """Tell of many classes that look like numbers with a sign or a unit."""
+    count, hint = len(set(target.cells)), hint_at_numbers(target)
+    if count > FEW_CATEGORIES and hint:
+        say(f"target {target.name!r} has {count} classes. {hint}, and it is predicted as a number")
 
 
 def _require_spread(table: DataTable, target: Column) -> None:

@@ -261,17 +261,25 @@ def _hint(column: Column) -> str:
     """How a column of texts becomes one of numbers, where signs or units alone are in the way, or
     where they are dates.
     """
-    cells = [cell for cell in column.cells if cell is not None]
-    for what, example in (("sign", without_signs(cells)), ("unit", without_units(cells))):
-        if example is not None:
-            return (
-                f". Its texts look like numbers with a {what}, such as {example[0]!r}: write them "
-                f"without it, {example[1]}, and the column is learned from as numbers"
-            )
-    date = a_date(cells)
+    numbers = hint_at_numbers(column)
+    if numbers:
+        return f". {numbers}, and the column is learned from as numbers"
+    date = a_date([cell for cell in column.cells if cell is not None])
     if date is not None:
         return (
             f". Its texts look like dates, such as {date!r}: write columns of numbers for it, such "
             "as the year, the day of the year or the day of the week"
         )
+    return ""
+
+
+def hint_at_numbers(column: Column) -> str:
+    """How texts become numbers, where signs or units alone are in the way; else nothing."""
+    cells = [cell for cell in column.cells if cell is not None] if column.is_text else []
+    for what, example in (("sign", without_signs(cells)), ("unit", without_units(cells))):
+        if example is not None:
+            return (
+                f"Its texts look like numbers with a {what}, such as {example[0]!r}: write them "
+                f"without it, {example[1]}"
+            )
     return ""

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
-from wengert.api.compiling.compile import compile
+from wengert.api.compiling.compiled import Compiled, OpenSizes
+from wengert.api.compiling.met import Met
 from wengert.api.derivatives import value_and_grad
 
 REMEMBERED = 4
-Compiled = Callable[..., Any]
 
 
 class MinimizedFunctions:
@@ -26,13 +26,21 @@ class MinimizedFunctions:
         that of any compiled function is.
         """
         known = next((pair for pair in self._known if _is_same(pair[0], function)), None)
-        pair = known or (function, compile(value_and_grad(function)))
+        pair = known or (function, _compiled(function))
         others = [each for each in self._known if each is not known]
         self._known = [*others[1 - REMEMBERED :], pair]
         return pair[1]
 
     def __reduce__(self) -> tuple[type[MinimizedFunctions], tuple[()]]:
         return MinimizedFunctions, ()
+
+
+def _compiled(function: Callable[..., Any]) -> Compiled:
+    """The function with its gradient. A loop of searches, as in a bootstrap, has an LBFGS in each
+    turn, and throws no function away that somebody has compiled: its Met is not one of those.
+    """
+    both = value_and_grad(function)
+    return Compiled(both, (), OpenSizes(None), (), "ignore", None, met=Met(both))
 
 
 def _is_same(known: Any, given: Any) -> bool:

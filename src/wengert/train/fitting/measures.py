@@ -25,6 +25,11 @@ LOSS, VALIDATION_LOSS = "loss", "validation_loss"  # columns that every fit can 
 TAKEN = ("epoch", LOSS, VALIDATION_LOSS, "learning_rate", "seconds")  # no names of metrics
 NEAR = 1e-3  # how far apart rounding may put two values of a metric
 ROWS_AT_ONCE = 4096  # of a prediction, at least
+_SUMMED = (
+    f"{BY}: the validation loss is that of a function that sums over the rows of a batch; its mean "
+    "over batches is taken, each counted by its rows, so that it depends on batch_size. Pass "
+    "validation_loss=, a function that gives a mean over rows; what is trained may stay a sum."
+)
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ class Measures:
         data = self.data
         if self._loss is not engine.plan.loss and state_name(engine) in _parameters(self._loss):
             data = (engine.carried_state(), *data)
-        loss = self._step.evaluate(self._loss, *data, batch_size=self._size)
+        loss = self._step._evaluate(self._loss, data, self._size, {}, _SUMMED)
         if engine.plan.has_aux and self._loss is engine.plan.loss:
             loss = loss[0]
         return _number(VALIDATION_LOSS, loss)

@@ -15,9 +15,12 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import RoundingWarning
 from wengert.train.runs.frames import warn_of_row_order
 
-LARGE = 2.0**16  # below that, small differences of data are mostly noise
 COARSE = 2.0**-12  # how much of the spread of a column rounding may take
+LARGE = 2.0**16  # below that, differences may be noise: of these rounding may take
+COARSE_BELOW = 2.0**-8
 NOISE = 1e-10  # differences that float64 itself has next to no digits for
+NOISE_BELOW = 2.0**-20  # those of a constant that was computed in float32, beside its size
+FEWEST_ROWS = 8  # of numbers below LARGE; two or three may be near each other by chance
 MOST_ROWS = 4096  # that are looked at
 
 
@@ -35,26 +38,44 @@ def look_at_first_batch(
 
 
 def _warn_of_rounding(by: str, name: str, x: Any, dtype: DType | None) -> None:
-    """Warn where columns of float64 are large numbers that hardly differ, as times and coordinates
-    do, and lose their differences in the dtype of the model.
+    """Warn where columns of float64 hardly differ beside their size, as times and coordinates do,
+    and lose their differences in the dtype of the model.
     """
     if dtype != np.float32 or x.dtype != np.float64 or x.ndim == 0 or len(x) < 2:
         return
     columns = np.asarray(x[:MOST_ROWS]).reshape(min(len(x), MOST_ROWS), -1)
-    largest = np.abs(columns).max(axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
-        spread = columns.max(axis=0) - columns.min(axis=0)
-        if not np.any((largest >= LARGE) & (spread > 0)):
-            return
-        lost = np.abs(columns - columns.astype(np.float32)).max(axis=0)
-        known = (largest >= LARGE) & np.isfinite(lost) & (spread > NOISE * largest)
-        rounded = np.flatnonzero(known & (lost > COARSE * spread))
-    if rounded.size:
-        column = int(rounded[0])
+        highest, lowest = columns.max(axis=0), columns.min(axis=0)
+        largest, spread = np.maximum(np.abs(highest), np.abs(lowest)), highest - lowest
+        # Rounding takes 2**-24 of a number at most; where it is less than COARSE, all is well.
+        near = np.flatnonzero((spread > NOISE * largest) & (spread < 2.0**-24 / COARSE * largest))
+        rounded = [int(i) for i in near if _is_rounded_away(columns[:, i], largest[i], spread[i])]
+    for i in rounded[:1]:
+        lost = np.abs(columns[:, i] - columns[:, i].astype(np.float32)).max()
         warn_user(
-            f"{by}: {name!r} has numbers up to {largest[column]:.6g} that differ by "
-            f"{spread[column]:.6g} at most; as {dtype}, the dtype of the model, they are rounded "
-            f"by up to {lost[column]:.2g}. Subtract an origin before the call, x - x[0], or pass "
+            f"{by}: {name!r} has numbers up to {largest[i]:.6g} that differ by "
+            f"{spread[i]:.6g} at most; as {dtype}, the dtype of the model, they are rounded "
+            f"by up to {lost:.2g}. Subtract an origin before the call, x - x[0], or pass "
             "cast=False and compute with float64.",
             RoundingWarning,
         )
+
+
+def _is_rounded_away(column: np.ndarray, largest: float, spread: float) -> bool:
+    """Whether float32 has too few of the digits that this column differs in. Numbers that are no
+    larger than LARGE may have noise there, unless they are in order, as times are.
+    """
+    rounded = column.astype(np.float32)
+    lost = np.abs(column - rounded).max()
+    if not np.isfinite(lost):
+        return False
+    if largest >= LARGE:
+        return bool(lost > COARSE * spread)
+    steps = np.diff(column)
+    distinct = np.count_nonzero(steps) + 1  # of a column in order
+    if len(column) < FEWEST_ROWS or distinct < FEWEST_ROWS:
+        return False
+    if (steps >= 0).all() or (steps <= 0).all():
+        collapsed = 2 * (np.count_nonzero(np.diff(rounded)) + 1) < distinct
+        return bool(collapsed or lost > COARSE_BELOW * spread)
+    return bool(lost > COARSE_BELOW * spread and spread > NOISE_BELOW * largest)

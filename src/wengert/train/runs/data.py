@@ -17,7 +17,7 @@ from wengert.runtime.native_runs import DataRows
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
 from wengert.train.batch import ModelForm, leaf_names, require_no_list
-from wengert.train.runs.frames import look_at_frames
+from wengert.train.runs.frames import look_at_frames, repair_of_dtype
 from wengert.train.runs.model_among_data import advice_of_network, refuse_model
 from wengert.train.storage import Array
 
@@ -249,10 +249,10 @@ def _require_no_lists(by: str, names: Sequence[str], arguments: Sequence[Any]) -
 
 def _refuse_dtype(by: str, path: str, x: Array) -> NoReturn:
     ragged = x.dtype.kind == "O" and any(isinstance(each, np.ndarray) for each in x.flat[:1])
-    repair = "Make its rows of one shape and np.stack them" if ragged else "Convert it"
+    stacked = "Make its rows of one shape and np.stack them"
     raise DTypeError(
         f"{by}: argument {path!r} has dtype {x.dtype}; it must hold bools, integers or floats. "
-        f"{repair}{'' if ragged else ' with astype'}."
+        f"{stacked if ragged else repair_of_dtype(x.dtype)}."
     )
 
 
