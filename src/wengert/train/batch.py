@@ -6,6 +6,7 @@ import functools
 import inspect
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -309,12 +310,14 @@ def open_sizes(
 
     Axis 0 of every array is a Dim, one for all arrays of equal size, beside the Dims that were
     asked for. The pattern says which arrays share one, and has the sizes that are not open. Live
-    arrays of another training step keep their shapes, and so do arguments of the model's form.
+    arrays of another training step keep their shapes, and so do networks and arguments of the
+    model's form.
     """
     paths = leaf_names(names, batch)
     leaves, places = tree.distinct_leaves(tuple(batch))
     _require_names(asked, paths)
     closed = {id(x) for arg in batch if model.is_form_of(arg) for x in tree.leaves(arg)}
+    closed |= {id(x) for network in _networks(batch) for x in tree.leaves(network)}
     closed |= {id(x) for x in leaves if not np.ndim(x) or is_live(x)}
     shared = _shared_sizes(batch, closed, asked)
     dims: dict[str, Mapping[int, Dim]] = {}
@@ -329,6 +332,20 @@ def open_sizes(
         sizes = tuple(None if i in opened else size for i, size in enumerate(np.shape(x)))
         pattern.append((number, sizes))
     return dims, tuple(pattern)
+
+
+def _networks(x: Any) -> Iterator[Any]:
+    """The networks in a tree, such as a copied actor: data come in arrays and containers, and are
+    not called.
+    """
+    if is_dataclass(x) and not isinstance(x, type):
+        if callable(x):
+            yield x
+        else:
+            yield from _networks([getattr(x, field.name, None) for field in fields(x)])
+    elif isinstance(x, dict | list | tuple):
+        for each in x.values() if isinstance(x, dict) else x:
+            yield from _networks(each)
 
 
 def _shared_sizes(
