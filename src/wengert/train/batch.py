@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -70,6 +71,8 @@ class FunctionParameters:
             )
         own = [name for name in places if name not in self.given]
         self._names = own[1 + has_state :]
+        takes_all = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        self._most = sys.maxsize if takes_all else len(own)
         self.note = _note_of_state(own) if has_state else ""  # for errors of the loss
 
     @property
@@ -84,6 +87,10 @@ class FunctionParameters:
         self, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]
     ) -> Any:
         """Call the function; what the step provides is put where the function has it."""
+        if len(args) > self._most and self.given:
+            count, own = len(args) - self._most + len(self._names), ", ".join(self._names)
+            given = f"{count} arguments were given for the parameters {own or '(none)'}"
+            raise _given_by_step("TrainStep", given, next(iter(self.given)))
         args, named = list(args), {}
         for name, place in self.given.items():
             if place is None or place > len(args):
@@ -113,6 +120,8 @@ class FunctionParameters:
                     f"TrainStep: {key} can only be given by name to the loss; arguments of a batch "
                     "are those that also have a position. Remove the * from the loss's signature."
                 )
+            if key in self.given:
+                raise _given_by_step(by, f"{key} was given", key)
             if key not in self._names and self._others:
                 raise TypeError(
                     f"{by}: {key} was given by name to a function with {self._others[-1]}; a batch "
@@ -158,6 +167,15 @@ class FunctionParameters:
         """What the batch arguments are called, in the function and in messages."""
         known = self._names[:count]
         return [*known, *(f"batch{i}" for i in range(len(known), count))]
+
+
+def _given_by_step(by: str, given: str, name: str) -> TypeError:
+    """The refusal of what a step itself provides."""
+    seed = ", and set the seed= of the TrainStep for other random numbers"
+    return TypeError(
+        f"{by}: {given}; the step itself gives {name} to a function with a parameter of that name. "
+        f"Leave it out{seed if name == GENERATOR else ''}."
+    )
 
 
 def _starred(p: inspect.Parameter) -> str:
