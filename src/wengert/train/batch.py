@@ -89,8 +89,8 @@ class FunctionParameters:
         """Call the function; what the step provides is put where the function has it."""
         if len(args) > self._most and self.given:
             count, own = len(args) - self._most + len(self._names), ", ".join(self._names)
-            given = f"{count} arguments were given for the parameters {own or '(none)'}"
-            raise _given_by_step("TrainStep", given, next(iter(self.given)))
+            told = f"{count} arguments were given for the parameters {own or '(none)'}"
+            raise _given_by_step("TrainStep", told, next(iter(self.given)))
         args, named = list(args), {}
         for name, place in self.given.items():
             if place is None or place > len(args):

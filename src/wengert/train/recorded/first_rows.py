@@ -35,7 +35,7 @@ def _warn_of_gathered_rows(graph: Graph) -> None:
     """Warn where an index for each row is applied to all rows, which gives rows times rows, and
     only one of these rows is used.
     """
-    using: dict[int, list[Node]] = {}
+    using: dict[int | None, list[Node]] = {}
     for node in graph.nodes:
         if not _is_backward(node):
             for operand in node.operands:
@@ -63,7 +63,7 @@ def _other_rows(graph: Graph, node: Node) -> int | None:
     """
     if node.op.name != "gather" or not isinstance(node.type, ArrayType):
         return None
-    data, index = (graph.nodes[operand].type for operand in node.operands[:2])
+    data, index = (None if k is None else graph.nodes[k].type for k in node.operands[:2])
     if not (isinstance(data, ArrayType) and isinstance(index, ArrayType) and index.ndim == 1):
         return None
     size, axis = index.shape[0], node.params["axis"]
