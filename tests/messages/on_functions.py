@@ -25,6 +25,9 @@ LEARNING: dict[str, Callable[[], Any]] = {
     "cross_entropy: targets of another shape, traced": lambda: traced(
         lambda x: wg.cross_entropy(x, np.zeros(3, int)), logits
     ),
+    "cross_entropy: classes along axis 1": lambda: wg.cross_entropy(
+        np.zeros((4, 3, 5)), np.zeros((4, 5), int)
+    ),
     "cross_entropy: bools as targets": lambda: wg.cross_entropy(logits, logits > 0),
     "cross_entropy: a class that does not exist": lambda: wg.cross_entropy(
         logits, np.array([0, 3])

@@ -82,6 +82,13 @@ CASES: dict[str, Callable[[], Any]] = {
     "TrainStep.run: aux": lambda: step().run(X, Y, batch_size=2, aux="first"),
     "TrainStep.run: an array that the loss has not": lambda: step().run(X, z=Y, batch_size=2),
     "TrainStep.run: an array that is missing": lambda: step().run(y=Y, batch_size=2),
+    "TrainStep.bind: a generator by position": lambda: step().bind(lambda w, x, rng: x)(X, 1),
+    "TrainStep.run: a key among the data": lambda: step().run(
+        np.resize(X, (8, 2)), wg.random.key(0), batch_size=2
+    ),
+    "TrainStep.run: means among the data": lambda: step().run(
+        np.resize(X, (8, 2)), X.mean(axis=0), batch_size=2
+    ),
     "TrainStep.bind: an argument that the function has not": lambda: step().bind(
         lambda w, x, rng: x
     )(X, rng=1),

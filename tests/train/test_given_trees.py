@@ -288,3 +288,23 @@ def test_the_network_of_a_step_may_be_the_target_that_another_one_is_given():
             online(x)
             target += 0.1 * (online.model - target)
             actor(x, target)
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_a_target_outside_of_the_loss_may_follow_the_step(every):
+    net = {"w": np.random.default_rng(0).standard_normal((3, 4)), "b": np.zeros(4)}
+
+    def loss(m, x, y):
+        return wg.mean((x @ m["w"] + m["b"] - y) ** 2)
+
+    step = wg.TrainStep(loss, net, wg.optim.Adam(1e-2), compiled=False)
+
+    def train(written):
+        for i in range(10):
+            step(X, 1 + 0.9 * (X @ net["w"] + net["b"]))
+            for name in ("w", "b") if i % every == every - 1 else ():
+                net[name][...] = written(net[name], step.model[name])
+
+    assert not warned(lambda: train(lambda target, own: 0.9 * target + 0.1 * own))
+    step = wg.TrainStep(loss, net, wg.optim.Adam(1e-2), compiled=False)
+    assert warned(lambda: train(lambda target, own: 0.9 * target))

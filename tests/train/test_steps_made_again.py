@@ -62,6 +62,33 @@ def test_steps_that_train_or_are_kept_are_no_reason_to_warn():
         assert outside_of_tests(lambda harmless=harmless: harmless(4)) == []
 
 
+def test_a_function_that_a_loop_binds_anew_is_named():
+    step = wg.TrainStep(squares, np.ones(3), wg.optim.SGD(0.5), compiled=False)
+
+    def noisy(w, x, rng):
+        return x @ w + rng.normal()
+
+    def in_the_loop():
+        for _ in range(5):
+            step.bind(noisy)(X)
+
+    def harmless():
+        kept = [step.bind(noisy) for _ in range(4)]
+        for bound in kept:
+            bound(X)
+        for _ in range(4):
+            bound = step.bind(noisy)
+            bound(X), bound(X)
+            step.bind(squares)(X)  # without random numbers: it has its program
+
+    assert warned(in_the_loop) == []  # each test may bind some
+    assert outside_of_tests(harmless) == []
+    (found,) = outside_of_tests(in_the_loop)
+    assert found.category is ProgramsWarning
+    assert found.filename == __file__
+    assert "TrainStep.bind: noisy is bound a third time" in str(found.message)
+
+
 # Averages and logarithms.
 
 

@@ -275,6 +275,22 @@ def test_a_target_network_as_an_argument_leaves_the_batch_open(sizes, rows):
     assert len(calls) - known <= (known if alike_by_chance else 0)
 
 
+@pytest.mark.filterwarnings("error")
+def test_an_actor_among_the_arguments_of_a_critics_step_keeps_its_sizes():
+    def temporal(q, target, x):
+        out = target["actor"](x)
+        return wg.mean((q(wg.concat([x, out[:, :2]], axis=1))[:, 0] + out[:, 2:].sum(1)) ** 2)
+
+    counted, calls = count_of(temporal)
+    target = {"actor": wg.nn.Linear(4, 4, seed=0)}
+    step = wg.TrainStep(counted, wg.nn.Linear(6, 1, seed=1), wg.optim.SGD(0.1))
+    step(target, np.ones((8, 4), np.float32))
+    known = len(calls)
+    for rows in (8, 4, 9):
+        step(wg.tree.copy(target), np.ones((rows, 4), np.float32))
+    assert len(calls) == known
+
+
 def test_a_batch_of_the_models_form_and_another_size_is_open():
     counted, calls = count_of(lambda m, batch: wg.mean(batch["x"] * m["x"]))
     step = wg.TrainStep(counted, {"x": np.ones((4, 2))}, wg.optim.SGD(0.0))

@@ -316,7 +316,7 @@ REFUSED = {
     "bind": (lambda step, x: step.bind(forward)(z=x), "TrainStep.bind: no parameter 'z'"),
     "a generator": (
         lambda step, x: step.bind(draw)(x, rng=x),
-        "TrainStep.bind: no parameter 'rng'; it has x",
+        "TrainStep.bind: rng was given; the step itself gives rng",
     ),
 }
 

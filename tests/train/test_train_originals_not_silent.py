@@ -36,6 +36,19 @@ def test_an_original_that_is_changed_is_named():
     assert warned(lambda: next(step.epochs(X, batch_size=4))) == []
 
 
+def test_an_original_that_a_loop_changes_is_named_once():
+    original = wg.optim.SGD(0.5)
+    step = wg.TrainStep(squares, np.ones(3), original, compiled=False)
+
+    def anneal():
+        for i in range(5):
+            original.lr = 0.5 - 0.1 * i
+            step(X)
+
+    (found,) = warned(anneal)
+    assert "Set step.optimizer.lr = 0.4." in str(found.message)
+
+
 def test_an_original_inside_others_is_named():
     inner = wg.optim.EMA(wg.optim.Adam(0.5), 0.9)
     step = wg.TrainStep(squares, np.ones(3), {"*": inner})

@@ -423,3 +423,20 @@ def test_the_first_row_of_the_maxima_of_all_rows_is_named():
     assert told(lambda q: q.max(1)) == []
     assert told(lambda q: q.max(1) - q.max(1)[0]) == []
     assert told(lambda q: q.max(0)[0] + q[0].max() + q.max(1)[1:].sum()) == []
+
+
+def test_states_of_one_row_at_the_times_of_all_rows_are_named():
+    def told(last):
+        def loss(w, x, n):  # x: (rows, time)
+            states = wg.tanh(x[:, :, None] * w)
+            return wg.mean(last(states, n) ** 2)
+
+        return warned(stepped(loss, W, X, np.arange(8) % 3))
+
+    (found,) = told(lambda s, n: wg.swapaxes(s, 0, 1)[n][:, 0])
+    assert found.category is FirstRowWarning
+    assert "Write x[index, wg.arange(index.shape[0])]" in str(found.message)
+    (found,) = told(lambda s, n: s[:, n][-1])
+    assert "Write x[wg.arange(index.shape[0]), index]" in str(found.message)
+    assert told(lambda s, n: wg.swapaxes(s, 0, 1)[n, wg.arange(n.shape[0])]) == []
+    assert told(lambda s, n: s[0][n]) == []  # the times of the first row are meant

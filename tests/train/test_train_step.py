@@ -425,7 +425,9 @@ def test_batch_arguments_by_name_with_a_generator_and_a_state():
         return wg.TrainStep(loss, np.ones(3), wg.optim.SGD(0.1), state=np.zeros(()))
 
     assert made()(x=np.ones(3)) == made()(np.ones(3))
-    for named in ("rng", "model", "state"):
+    with pytest.raises(TypeError, match="TrainStep: rng was given; the step itself gives rng"):
+        made()(np.ones(3), rng=1.0)
+    for named in ("model", "state"):
         with pytest.raises(TypeError, match=f"TrainStep: no parameter '{named}'; it has x"):
             made()(np.ones(3), **{named: 1.0})
     with pytest.raises(TypeError, match="TrainStep: extra can only be given by name to the loss"):

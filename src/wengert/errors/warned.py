@@ -150,7 +150,8 @@ class FirstRowWarning(WengertWarning):
     """A loss takes the largest or smallest of each row, and uses that of the first row alone:
     `q.max(1)[0]`, as in PyTorch, whose `max` gives values and indices.
 
-    Write `q.max(1)`; the indices are `q.argmax(1)`.
+    Write `q.max(1)`; the indices are `q.argmax(1)`. Or it takes a time for each row from the states
+    of one row, `states[last][:, 0]`: write `states[last, wg.arange(n)]`.
     """
 
 

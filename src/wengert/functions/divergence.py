@@ -8,7 +8,7 @@ import numpy as np
 
 from wengert.core import dtypes
 from wengert.core.define import composite
-from wengert.core.dims import product
+from wengert.core.dims import Shape, product
 from wengert.core.op_parts.batching import BatchedCall
 from wengert.core.op_parts.broadcast import canonical_axis, unbroadcast
 from wengert.core.op_parts.samples import Integers, Real, sample
@@ -35,6 +35,8 @@ from wengert.interpret.mistakes.probabilities import (
     note_swapped,
 )
 
+_CONVERT = "Integers are class indices, floats are probabilities: convert or reshape the targets."
+
 
 def _class_type(
     logits: Any, targets: Any, axis: int, reduction: Reduction, label_smoothing: float
@@ -55,10 +57,27 @@ def _class_type(
         raise ShapeError(
             f"cross_entropy: logits have shape {tuple(logits.shape)}, with classes along axis "
             f"{axis}, and {targets.dtype} targets have shape {tuple(targets.shape)}; {what} must "
-            f"have shape {needed}. Integers are class indices, floats are probabilities: convert "
-            "or reshape the targets."
+            f"have shape {needed}. {_repair(tuple(logits.shape), axis, targets, needed)}"
         )
     return reduced_type(losses, dtype, reduction)
+
+
+def _repair(logits: Shape, axis: int, targets: Any, needed: Shape) -> str:
+    """What to do about class targets of another shape than the one that is needed."""
+    given, rank = tuple(targets.shape), len(logits)
+    if targets.dtype.kind not in "iu":
+        return _CONVERT
+    if rank > 2 and axis == rank - 1 and given == (*logits[:1], *logits[2:]):
+        return (
+            "If classes lie along axis 1, as in PyTorch, write axis=1, or "
+            "wg.moveaxis(logits, 1, -1)."
+        )
+    if len(given) == len(needed) == 1:
+        return (
+            "There must be one row of logits for each target: look for where rows are lost. "
+            "Recurrent layers take (time, batch, features), not (batch, time, features)."
+        )
+    return _CONVERT
 
 
 def _class_params(

@@ -1,26 +1,23 @@
-"""Batch arguments: what a step accepts, and which of their sizes are left open."""
+"""Batch arguments: what a step accepts."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.bind import at_line
-from wengert.core.dims import Dim
 from wengert.core.dtypes import SUPPORTED, DType, is_float
 from wengert.core.process.ending import ending
 from wengert.core.tensor import Tensor
 from wengert.core.words.arguments import given_twice, no_parameter, not_given
 from wengert.core.words.source import user_line
-from wengert.errors import DTypeError, OptimError, ShapeError, TraceError
-from wengert.runtime.outside.live import is_live
+from wengert.errors import DTypeError, OptimError, TraceError
 from wengert.runtime.refusals import require_plain
 from wengert.runtime.signature import LEAF_MARK, is_number
 from wengert.train.mistakes.first_batch import look_at_first_batch
@@ -70,6 +67,8 @@ class FunctionParameters:
             )
         own = [name for name in places if name not in self.given]
         self._names = own[1 + has_state :]
+        takes_all = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        self._most = sys.maxsize if takes_all else len(own)
         self.note = _note_of_state(own) if has_state else ""  # for errors of the loss
 
     @property
@@ -84,6 +83,10 @@ class FunctionParameters:
         self, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]
     ) -> Any:
         """Call the function; what the step provides is put where the function has it."""
+        if len(args) > self._most and self.given:
+            count, own = len(args) - self._most + len(self._names), ", ".join(self._names)
+            told = f"{count} arguments were given for the parameters {own or '(none)'}"
+            raise _given_by_step("TrainStep", told, next(iter(self.given)))
         args, named = list(args), {}
         for name, place in self.given.items():
             if place is None or place > len(args):
@@ -113,6 +116,8 @@ class FunctionParameters:
                     f"TrainStep: {key} can only be given by name to the loss; arguments of a batch "
                     "are those that also have a position. Remove the * from the loss's signature."
                 )
+            if key in self.given:
+                raise _given_by_step(by, f"{key} was given", key)
             if key not in self._names and self._others:
                 raise TypeError(
                     f"{by}: {key} was given by name to a function with {self._others[-1]}; a batch "
@@ -158,6 +163,15 @@ class FunctionParameters:
         """What the batch arguments are called, in the function and in messages."""
         known = self._names[:count]
         return [*known, *(f"batch{i}" for i in range(len(known), count))]
+
+
+def _given_by_step(by: str, given: str, name: str) -> TypeError:
+    """The refusal of what a step itself provides."""
+    seed = ", and set the seed= of the TrainStep for other random numbers"
+    return TypeError(
+        f"{by}: {given}; the step itself gives {name} to a function with a parameter of that name. "
+        f"Leave it out{seed if name == GENERATOR else ''}."
+    )
 
 
 def _starred(p: inspect.Parameter) -> str:
@@ -301,79 +315,3 @@ class ModelForm:
             return False
         leaves, structure = tree.flatten(x)
         return structure.alike(self._structure) and [np.shape(x) for x in leaves] == self._shapes
-
-
-def open_sizes(
-    names: Sequence[str], batch: Sequence[Any], asked: Dims, model: ModelForm
-) -> tuple[Dims, tuple[Any, ...]]:
-    """The Dims of a batch, by the names that a trace gives to arrays; and a pattern that batches
-    share which can share programs.
-
-    Axis 0 of every array is a Dim, one for all arrays of equal size, beside the Dims that were
-    asked for. The pattern says which arrays share one, and has the sizes that are not open. Live
-    arrays of another training step keep their shapes, and so do arguments of the model's form.
-    """
-    paths = leaf_names(names, batch)
-    leaves, places = tree.distinct_leaves(tuple(batch))
-    _require_names(asked, paths)
-    closed = {id(x) for arg in batch if model.is_form_of(arg) for x in tree.leaves(arg)}
-    closed |= {id(x) for x in leaves if not np.ndim(x) or is_live(x)}
-    shared = _shared_sizes(batch, closed, asked)
-    dims: dict[str, Mapping[int, Dim]] = {}
-    pattern = []
-    for place, x in enumerate(leaves):
-        path, number = paths[places.index(place)], -1
-        opened = _axes(path, x, asked.get(path, {}))
-        if id(x) not in closed and 0 not in opened:
-            number, opened[0] = shared[x.shape[0]]
-        if opened:
-            dims[path] = opened
-        sizes = tuple(None if i in opened else size for i, size in enumerate(np.shape(x)))
-        pattern.append((number, sizes))
-    return dims, tuple(pattern)
-
-
-def _shared_sizes(
-    batch: Sequence[Any], closed: Collection[int], asked: Dims
-) -> dict[int, tuple[int, Dim]]:
-    """A number and a Dim for every size that arrays begin with, but for those that are closed,
-    given by their ids. First for arguments whose arrays all begin with one size: these are
-    batches, and where arrays do not fit, what comes later gives way first.
-    """
-    taken = {str(dim) for axes in asked.values() for dim in axes.values()}
-    free = (name for name in _batch_names() if name not in taken)
-    sizes_of_arguments = [
-        list(dict.fromkeys(x.shape[0] for x in tree.leaves(arg) if id(x) not in closed))
-        for arg in batch
-    ]
-    sizes = dict.fromkeys(
-        size for each in sorted(sizes_of_arguments, key=lambda s: len(s) > 1) for size in each
-    )
-    return {size: (number, Dim(next(free))) for number, size in enumerate(sizes)}
-
-
-def _batch_names() -> Iterator[str]:
-    """batch, batch_1, batch_2, …"""
-    yield ROWS
-    yield from (f"{ROWS}_{i}" for i in itertools.count(1))
-
-
-def _require_names(asked: Dims, paths: Sequence[str]) -> None:
-    unknown = sorted(set(asked) - set(paths))
-    if unknown:
-        raise ShapeError(
-            f"TrainStep: dims names {', '.join(unknown)}; the batch arguments are "
-            f"{', '.join(paths)}. Use one of these names."
-        )
-
-
-def _axes(path: str, x: Any, asked: Mapping[int, Dim]) -> dict[int, Dim]:
-    """The axes of an array that are asked to be open, counted from the front."""
-    rank = np.ndim(x)
-    for axis in asked:
-        if not -rank <= axis < rank:
-            raise ShapeError(
-                f"TrainStep: dims names axis {axis} of {path!r}, which has shape {np.shape(x)}; "
-                "the axis must exist. Choose another."
-            )
-    return {axis % rank: dim for axis, dim in asked.items()}

@@ -148,6 +148,11 @@ class BoundFunction(Uncopied):
     def programs(self) -> LivePrograms:
         return self._programs
 
+    @property
+    def calls(self) -> Callable[[], int]:
+        """How often it was called, if it draws random numbers; to be asked when it is gone, too."""
+        return partial(self._positions.positions.__getitem__, self._number)
+
     def with_draw(self, own: Sequence[Any], number: int | None = None) -> tuple[Any, ...]:
         """What the function takes before its arguments, in its next call or in that of a number."""
         if not self._draws:

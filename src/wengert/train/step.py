@@ -31,7 +31,7 @@ from wengert.train.draw_positions import MOST_SAVED, Draws
 from wengert.train.engine import Engine
 from wengert.train.ensemble.member_forms import require_same_form, require_same_state
 from wengert.train.guard import IDLE
-from wengert.train.mistakes.made_again import note_step
+from wengert.train.mistakes.made_again import BoundAgain, note_step
 from wengert.train.mistakes.originals import Originals
 from wengert.train.option_checks import (
     RUN_OPTIONS,
@@ -155,6 +155,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         self._quick_steps = QuickSteps(self._engine)
         self._quick: Call = never  # how calls are made while nothing else is under way
         self._numbers = itertools.count()  # of bound functions that draw random numbers
+        self._bound_again = BoundAgain()
         self._bounds = RememberedFunctions(partial(_bound, self._engine, 0))
         self._evaluated = RememberedFunctions(partial(_bound, self._engine, EVALUATING))
 
@@ -388,7 +389,9 @@ class TrainStep(StepViews, Explained, Uncopied):
         if _parameters_of(self._engine, f).wants_rng:  # its numbers are its own
             number = next(self._numbers)
             draws = self._engine.draws if number < MOST_SAVED else None
-            return _bound(self._engine, number, f, dims, draws=draws)
+            bound = _bound(self._engine, number, f, dims, draws=draws)
+            self._bound_again.note(bound, f, bound.calls)
+            return bound
         return self._bounds.share(f, dims)
 
     # Going on later.

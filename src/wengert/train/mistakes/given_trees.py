@@ -3,7 +3,8 @@ into their arrays, or put in the place of these, does not reach the step, and wh
 hear of it.
 
 Arrays and objects are not kept alive, and one that has a use of its own by now is let be: it has
-the step's own numbers, another step was made with what was written, or it is an argument of a call.
+the step's own numbers, or averages of them, another step was made with what was written, or it is
+an argument of a call.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from wengert.errors import CopiedWarning
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.reads import reads_of
 from wengert.train.mistakes.shared_parts import SharedParts
+from wengert.train.mistakes.target_averages import follow_the_step, some_numbers
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Mark: TypeAlias = tuple[int, ...]
@@ -93,6 +95,7 @@ class GivenArray:
     taken: _TakenArray
     mark: Mark
     live: Array
+    numbers: Array  # some of those that were in it
 
     @property
     def array(self) -> Array | None:
@@ -102,7 +105,7 @@ class GivenArray:
         """Take what is in the array for what was given."""
         x = self.array
         if x is not None:
-            self.mark = mark_of(x)
+            self.mark, self.numbers = mark_of(x), some_numbers(x)
 
     def warn(self) -> None:
         _warn(self.tree_name, f"{self.name} that it was made with was written to", "array")
@@ -214,7 +217,7 @@ def given_arrays(
     for name, x, copy in zip(names, given, live, strict=True):
         if type(x) is np.ndarray:
             taken = _take(x)
-            arrays.append(GivenArray(tree_name, name, taken, taken.mark, copy))
+            arrays.append(GivenArray(tree_name, name, taken, taken.mark, copy, some_numbers(x)))
     return arrays
 
 
@@ -330,21 +333,24 @@ class GivenTrees:
 
     def _written(self) -> GivenArray | None:
         """An array whose numbers are others, for no reason that is known. Arrays that are gone are
-        forgotten, and those that have the step's numbers: somebody copies these, or takes the same
-        steps.
+        forgotten, and those that have the step's numbers, or averages of them: somebody copies
+        these, or takes the same steps.
         """
-        kept = []
+        kept, others = [], []
         marks: dict[int, Mark] = {}  # members may have been given one array
         for each, x in [(each, each.array) for each in self._arrays]:
             if x is None or each.taken.is_argument:
                 continue
             now = marks[id(x)] if id(x) in marks else marks.setdefault(id(x), mark_of(x))
             if now not in (each.mark, each.taken.mark):
-                if _is_near(x, each.live):
-                    continue
-                return each
-            each.mark = now
+                if not _is_near(x, each.live):
+                    others.append((each, x))
+                continue
+            if now != each.mark:
+                each.accept()
             kept.append(each)
+        if others and not _follow(others):
+            return others[0][0]
         self._arrays = kept
         return None
 
@@ -354,6 +360,15 @@ class GivenTrees:
             array.accept()
         for thing in self._objects:
             thing.accept()
+
+
+def _follow(written: Sequence[tuple[GivenArray, Array]]) -> bool:
+    """Whether what was written are averages of the step's numbers and of those before."""
+    if any(x.shape != each.live.shape or not is_float(x.dtype) for each, x in written):
+        return False
+    return follow_the_step(
+        [(each.numbers, some_numbers(x), some_numbers(each.live)) for each, x in written]
+    )
 
 
 def _is_near(x: Array, live: Array) -> bool:

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from wengert.core.words.source import Line, user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
 from wengert.optim.lifecycle.given_optimizers import OBSERVED, original_of, tell_of_changes
@@ -38,6 +39,8 @@ class _Original:
     ) -> None:
         self._way, self._given, self._own = way, weakref.ref(given), own
         self._all, self._noticed = all_of_them, noticed
+        # Settings that were told, and where: a schedule in a loop sets another number each time.
+        self._told: set[tuple[str, Line | None]] = set()
         tell_of_changes(given, self.note)
 
     def note(self, name: str) -> None:
@@ -53,6 +56,10 @@ class _Original:
         wanted, own = getattr(given, name), getattr(self._own, name)
         if wanted is own or wanted == own:
             return
+        place = name, user_line()
+        if place in self._told:
+            return
+        self._told.add(place)
         kind = type(given).__name__
         if name == OBSERVED:
             warn_user(

@@ -18,7 +18,7 @@ from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
 from wengert.train.batch import ModelForm, leaf_names, require_no_list
 from wengert.train.runs.frames import look_at_frames, repair_of_dtype
-from wengert.train.runs.model_among_data import advice_of_network, refuse_model
+from wengert.train.runs.model_among_data import advice_of_network, advice_of_whole, refuse_model
 from wengert.train.storage import Array
 
 NUMBERS = "biuf"  # kinds of dtypes
@@ -154,7 +154,11 @@ class Data:
             known = zip(self._paths(), self.leaves, self.whole, strict=True)
             given = ", ".join(f"{path}: {len(x)}" for path, x, whole in known if not whole)
             batch = self._batch(self.leaves)
-            repair = self._joined() or advice_of_network(self._names, batch)
+            repair = (
+                self._joined()
+                or advice_of_network(self._names, batch)
+                or advice_of_whole(self._names, batch, self.whole)
+            )
             raise ShapeError(
                 f"{by}: the arrays have different numbers of rows ({given}); each sample is one "
                 f"row of every array. {repair or 'Cut them to one length.'}"

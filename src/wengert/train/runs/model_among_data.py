@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
+import numpy as np
+
 from wengert.core import tree
 from wengert.errors import ShapeError
 
@@ -47,6 +49,30 @@ def advice_of_network(names: Sequence[str], arguments: Sequence[Any]) -> str:
                 "another step, other.model, or call the step for each batch. If it holds data, cut "
                 "them to one length."
             )
+    return ""
+
+
+def advice_of_whole(names: Sequence[str], arguments: Sequence[Any], whole: Sequence[bool]) -> str:
+    """What to do with an array that has far fewer rows than all others, which agree: it is hardly
+    data, and they must not be cut to its length. Nothing where there is none.
+    """
+    is_whole = iter(whole)
+    counts = [{len(leaf) for leaf in tree.leaves(x) if not next(is_whole)} for x in arguments]
+    for k, (name, x) in enumerate(zip(names, arguments, strict=True)):
+        others = set().union(*counts[:k], *counts[k + 1 :])
+        if len(others) != 1 or not counts[k] or not tree.is_leaf(x):
+            continue
+        if 2 * len(x) >= min(others):
+            continue
+        if x.dtype == np.uint32 and x.shape == (2,):
+            return (
+                f"If {name!r} is a key, give the loss a parameter rng instead: each step has one."
+            )
+        return (
+            f"If {name!r} is no data, and each batch needs it whole, give it in another way: in "
+            "the state= that the step carries, as a variable that the loss reads from outside, or "
+            "as an argument of single calls, step(…). If it holds data, cut them to one length."
+        )
     return ""
 
 

@@ -1,0 +1,109 @@
+"""Which sizes of batch arguments are left open, and which arrays are no batch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from wengert.api.trace import Dims
+from wengert.core import tree
+from wengert.core.dims import Dim
+from wengert.errors import ShapeError
+from wengert.runtime.outside.live import is_live
+from wengert.train.batch import ROWS, ModelForm, leaf_names
+
+
+def open_sizes(
+    names: Sequence[str], batch: Sequence[Any], asked: Dims, model: ModelForm
+) -> tuple[Dims, tuple[Any, ...]]:
+    """The Dims of a batch, by the names that a trace gives to arrays; and a pattern that batches
+    share which can share programs.
+
+    Axis 0 of every array is a Dim, one for all arrays of equal size, beside the Dims that were
+    asked for. The pattern says which arrays share one, and has the sizes that are not open. Live
+    arrays of another training step keep their shapes, and so do networks and arguments of the
+    model's form.
+    """
+    paths = leaf_names(names, batch)
+    leaves, places = tree.distinct_leaves(tuple(batch))
+    _require_names(asked, paths)
+    closed = {id(x) for arg in batch if model.is_form_of(arg) for x in tree.leaves(arg)}
+    closed |= {id(x) for network in _networks(batch) for x in tree.leaves(network)}
+    closed |= {id(x) for x in leaves if not np.ndim(x) or is_live(x)}
+    shared = _shared_sizes(batch, closed, asked)
+    dims: dict[str, Mapping[int, Dim]] = {}
+    pattern = []
+    for place, x in enumerate(leaves):
+        path, number = paths[places.index(place)], -1
+        opened = _axes(path, x, asked.get(path, {}))
+        if id(x) not in closed and 0 not in opened:
+            number, opened[0] = shared[x.shape[0]]
+        if opened:
+            dims[path] = opened
+        sizes = tuple(None if i in opened else size for i, size in enumerate(np.shape(x)))
+        pattern.append((number, sizes))
+    return dims, tuple(pattern)
+
+
+def _networks(x: Any) -> Iterator[Any]:
+    """The networks in a tree, such as a copied actor: data come in arrays and containers, and are
+    not called.
+    """
+    if is_dataclass(x) and not isinstance(x, type):
+        if callable(x):
+            yield x
+        else:
+            yield from _networks([getattr(x, field.name, None) for field in fields(x)])
+    elif isinstance(x, dict | list | tuple):
+        for each in x.values() if isinstance(x, dict) else x:
+            yield from _networks(each)
+
+
+def _shared_sizes(
+    batch: Sequence[Any], closed: Collection[int], asked: Dims
+) -> dict[int, tuple[int, Dim]]:
+    """A number and a Dim for every size that arrays begin with, but for those that are closed,
+    given by their ids. First for arguments whose arrays all begin with one size: these are
+    batches, and where arrays do not fit, what comes later gives way first.
+    """
+    taken = {str(dim) for axes in asked.values() for dim in axes.values()}
+    free = (name for name in _batch_names() if name not in taken)
+    sizes_of_arguments = [
+        list(dict.fromkeys(x.shape[0] for x in tree.leaves(arg) if id(x) not in closed))
+        for arg in batch
+    ]
+    sizes = dict.fromkeys(
+        size for each in sorted(sizes_of_arguments, key=lambda s: len(s) > 1) for size in each
+    )
+    return {size: (number, Dim(next(free))) for number, size in enumerate(sizes)}
+
+
+def _batch_names() -> Iterator[str]:
+    """batch, batch_1, batch_2, …"""
+    yield ROWS
+    yield from (f"{ROWS}_{i}" for i in itertools.count(1))
+
+
+def _require_names(asked: Dims, paths: Sequence[str]) -> None:
+    unknown = sorted(set(asked) - set(paths))
+    if unknown:
+        raise ShapeError(
+            f"TrainStep: dims names {', '.join(unknown)}; the batch arguments are "
+            f"{', '.join(paths)}. Use one of these names."
+        )
+
+
+def _axes(path: str, x: Any, asked: Mapping[int, Dim]) -> dict[int, Dim]:
+    """The axes of an array that are asked to be open, counted from the front."""
+    rank = np.ndim(x)
+    for axis in asked:
+        if not -rank <= axis < rank:
+            raise ShapeError(
+                f"TrainStep: dims names axis {axis} of {path!r}, which has shape {np.shape(x)}; "
+                "the axis must exist. Choose another."
+            )
+    return {axis % rank: dim for axis, dim in asked.items()}
