@@ -351,7 +351,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         bound = self._evaluated.find(f)
         means = engine.guard.read(lambda: weighted_mean(bound, data))
         if data.rows > data.size:
-            bound.warn_of_sums()
+            bound.warn_of_sums(data.size)
         return means
 
     def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:
