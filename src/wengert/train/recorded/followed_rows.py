@@ -56,7 +56,8 @@ class FollowedRows:
             yield node, "getitem: x[1:] beside x[:-1]"
         for _, node in self._forward:
             if self._moves(node):
-                yield node, f"{node.op.name}: x[1:] or x[:-1], as long as x again,"
+                name = "at" if node.op.name == "place" else node.op.name
+                yield node, f"{name}: x[1:] or x[:-1], as long as x again,"
 
     def _follow(self, number: int, node: Node) -> None:
         shape, operands = _shape(node), _operands(node)
@@ -207,6 +208,9 @@ class FollowedRows:
             return False
         if node.op.name == "pad":
             return self._is_moved(operands[0], int(node.params["pad_width"][0][0]))
+        if node.op.name == "place":
+            to, step = node.params["start"][0], node.params["step"][0]
+            return step == 1 and isinstance(to, int) and self._is_moved(operands[0], to)
         if not self._joins_rows(node) or self._rolls(node):
             return False
         before = _shape(self._nodes[operands[0]])[0]
