@@ -131,6 +131,11 @@ def predicted_before(w, x, r):
     return wg.mean((x[1:, 0] - (x @ w)[:-1]) ** 2)
 
 
+def next_class(w, x, r):
+    logs = wg.log_softmax(x[:-1] * w)
+    return -wg.mean(wg.take_along_axis(logs, wg.astype(x[1:, :1] > 0, int), axis=1))
+
+
 def euler(w, x, r):
     return wg.mean((np.diff(r) / np.diff(x[:, 0]) + w[0] * r[:-1]) ** 2)
 
@@ -170,6 +175,7 @@ def shuffled_run(loss, **options):
         (autoregression, "getitem"),
         (second_order, "getitem"),
         (predicted_before, "getitem"),
+        (next_class, "getitem"),
         (euler, "getitem"),
         (drift, "getitem"),
         (associative, "scan"),

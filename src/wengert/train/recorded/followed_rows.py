@@ -134,10 +134,14 @@ class FollowedRows:
             adds = node.op.name in _ADDING
             if adds and number not in parts:
                 yield node, list(self._terms(number))
-            elif "reduction" in node.params or node.op.name == "take_along_axis":
+            elif "reduction" in node.params or self._picks_in_rows(node):
                 yield node, [term for i in _operands(node) for term in self._terms(i)]
             if adds or number in parts:
                 parts.update(_operands(node) if adds else self._scaled(node))
+
+    def _picks_in_rows(self, node: Node) -> bool:
+        """Whether one number of each row is picked, as the logarithm of a probability is."""
+        return node.op is op.gather and len(node.operands) > 2 and node.operands[0] in self._rows
 
     def _compared(self) -> Iterator[Node]:
         """Where data of some places are compared with what the model makes of others."""
