@@ -19,6 +19,7 @@ from wengert.core.types import ArrayType
 REORDERING = ("gather", "sort", "argsort", "scatter", "take_along_axis", "last_at")
 _ADDING = ("add", "subtract")
 _KEEPING = ("negative", "astype", "stop_gradient", "reshape")  # what they are given, but for a sign
+_LENGTHENING = ("pad", "place", "concat")
 _OF_PLACES = ("start", "size", "shape", "step")  # parameters that differ from place to place
 _Places = dict[int, frozenset[int | None]]  # by argument; None is the place of all rows
 
@@ -109,12 +110,16 @@ class FollowedRows:
 
     def _terms(self, number: int) -> Iterator[int]:
         """What a value is the sum of, but for signs and constant factors."""
-        node = self._nodes[number]
-        of_terms = _operands(node) if node.op.name in _ADDING else self._scaled(node)
-        if not of_terms:
-            yield number
-        for i in of_terms:
-            yield from self._terms(i)
+        seen, pending = {number}, [number]
+        while pending:
+            number = pending.pop()
+            node = self._nodes[number]
+            parts = _operands(node) if node.op.name in _ADDING else self._scaled(node)
+            if not parts:
+                yield number
+            more = [i for i in dict.fromkeys(parts) if i not in seen]
+            seen.update(more)
+            pending += more
 
     def _scaled(self, node: Node) -> list[int]:
         """The one operand that a node gives again, maybe with a sign or a constant factor."""
@@ -208,7 +213,7 @@ class FollowedRows:
         were, at other places. Those that go on at the other end only change their order.
         """
         operands, shape = _operands(node), _shape(node)
-        if not operands or not shape or shape[0] not in self._rows.values():
+        if node.op.name not in _LENGTHENING or not shape or shape[0] not in self._rows.values():
             return False
         if node.op.name == "pad":
             return self._is_moved(operands[0], int(node.params["pad_width"][0][0]))

@@ -49,9 +49,16 @@ class _Sums:
     def __init__(self, graph: Graph) -> None:
         self._nodes = graph.nodes
         self._rows = [any(map(_is_of_rows, _shape(node))) for node in graph.nodes]
+        # The nodes that values are the sums of rows by, but for what is added, and their factors.
+        self._made: list[tuple[int, float] | None] = []
+        for number in range(len(graph.nodes)):
+            self._made.append(self._made_by(number))
 
     def made_of(self, number: int) -> tuple[int, float] | None:
-        """The node that a result is the sum of rows by, but for what is added, and its factor."""
+        """The node that a value is the sum of rows by, and its factor."""
+        return self._made[number]
+
+    def _made_by(self, number: int) -> tuple[int, float] | None:
         node = self._nodes[number]
         operands = _operands(node)
         if self._adds_up(number):
