@@ -88,6 +88,16 @@ def test_a_table_among_the_rows_that_is_looked_up_by_them_is_named():
     assert "x[i] is not row i of the data" in str(found.message)
 
 
+def test_rows_of_what_the_model_gives_that_are_taken_by_actions_are_named():
+    def loss(w, x, a):
+        return wg.mean((x @ w)[a].max(axis=1))
+
+    step = wg.TrainStep(loss, np.eye(2), wg.optim.SGD(0.1))
+    (told,) = warned(lambda: step.run(TABLE, STATES % 2, batch_size=4, shuffle_seed=0))
+    assert told.category is ScannedRowsWarning
+    assert "wg.take_along_axis(x, index[:, None], axis=1)[:, 0]" in str(told.message)
+
+
 def test_rows_that_are_picked_from_are_let_pass():
     def loss(w, x, a):
         own = (x @ w)[wg.arange(a.shape[0]), a] + wg.take_along_axis(x, a[:, None], axis=1)[:, 0]

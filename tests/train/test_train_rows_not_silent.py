@@ -396,6 +396,12 @@ def test_sums_over_rows_that_are_evaluated_in_several_batches_are_told():
         lambda w, x, y: wg.sum((x @ w - y) ** 2),
         lambda w, x, y: {"hits": ((x @ w > 0) == (y > 0)).sum()},
         lambda w, x, y: 0.5 * ((x @ w - y) @ (x @ w - y)) + 0.1 * wg.sum(w**2),
+        lambda w, x, y: wg.cross_entropy(x * w, wg.astype(y > 0, int), reduction="sum"),
+        lambda w, x, y: wg.bce_with_logits(x @ w, y > 0, reduction="sum") / wg.exp(w[0]),
+        lambda w, x, y: -wg.sum(wg.log_softmax(x * w)[:, 0]) / 2,
+        lambda w, x, y: wg.sum((x * w).reshape(-1) ** 2) / 0.3**2,
+        lambda w, x, y: np.ravel(x * w) @ np.ravel(x),
+        lambda w, x, y: wg.count_nonzero(wg.sum(x * w, axis=1) > y),
     ):
         assert told(f, size=8) == []
         assert told(f) == [SummedRowsWarning]
@@ -405,9 +411,18 @@ def test_sums_over_rows_that_are_evaluated_in_several_batches_are_told():
         lambda w, x, y: wg.sum((x @ w - y) ** 2) / x.shape[0],
         lambda w, x, y: wg.sum((x @ w - y) ** 2) / 4,
         lambda w, x, y: wg.mean(wg.sum(x * w, axis=1)),
+        lambda w, x, y: (
+            wg.cross_entropy(x * w, wg.astype(y > 0, int), reduction="sum") / x.shape[0]
+        ),
+        lambda w, x, y: wg.sum(wg.softmax(x @ w, axis=0) * y),
+        lambda w, x, y: wg.sum((x * w).reshape(-1) ** 2) / (4 * 3),
+        lambda w, x, y: wg.sum(x @ w * (y > 0)) / wg.sum(y > 0),
+        lambda w, x, y: -wg.sum(wg.diagonal(wg.log_softmax(x @ x.T))) / x.shape[0],
         weighted,
     ):
         assert told(f) == []
+    by_hand = lambda w, x, y: wg.sum((x @ w - y) ** 2) / 4  # noqa: E731
+    assert (told(by_hand), told(by_hand, size=3)) == ([], [SummedRowsWarning])
 
 
 def test_the_first_row_of_the_maxima_of_all_rows_is_named():

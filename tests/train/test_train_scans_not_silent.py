@@ -115,6 +115,49 @@ def next_value(w, x, r):
     return wg.mean((v[:-1] - r[:-1] - 0.9 * wg.stop_gradient(v[1:])) ** 2)
 
 
+def values_again(w, x, r):
+    return wg.mean(((x @ w)[:-1] - r[1:] - 0.9 * (x @ w)[1:]) ** 2)
+
+
+def autoregression(w, x, r):
+    return wg.mean((r[1:] - w[0] - w[1] * (r[:-1] - w[0])) ** 2)
+
+
+def second_order(w, x, r):
+    return wg.mse(wg.stack([r[1:-1], r[:-2]], axis=1) @ w[:2], r[2:])
+
+
+def predicted_before(w, x, r):
+    return wg.mean((x[1:, 0] - (x @ w)[:-1]) ** 2)
+
+
+def next_class(w, x, r):
+    logs = wg.log_softmax(x[:-1] * w)
+    return -wg.mean(wg.take_along_axis(logs, wg.astype(x[1:, :1] > 0, int), axis=1))
+
+
+def euler(w, x, r):
+    return wg.mean((np.diff(r) / np.diff(x[:, 0]) + w[0] * r[:-1]) ** 2)
+
+
+def drift(w, x, r):
+    return wg.mean((np.diff(r) / 0.1 - w[0]) ** 2)
+
+
+def associative(w, x, r):
+    returns = wg.associative_scan(lambda a, b: 0.9 * a + b, r, reverse=True)
+    return wg.mean((x @ w - returns) ** 2)
+
+
+def joined(w, x, r):
+    v = x @ w
+    return wg.mean((v - r - 0.9 * wg.concat([v[1:], v[-1:]])) ** 2)
+
+
+def padded(w, x, r):
+    return wg.mean((x @ w - wg.pad(r[:-1], (1, 0))) ** 2)
+
+
 def shuffled_run(loss, **options):
     step = wg.TrainStep(loss, np.ones(3), wg.optim.SGD(0.01))
     step(FEATURES, REWARDS)  # in order, by the same program
@@ -123,7 +166,22 @@ def shuffled_run(loss, **options):
 
 @pytest.mark.parametrize(
     ("loss", "name"),
-    [(returned, "linear_rec"), (scanned, "scan"), (summed, "cumsum"), (next_value, "getitem")],
+    [
+        (returned, "linear_rec"),
+        (scanned, "scan"),
+        (summed, "cumsum"),
+        (next_value, "getitem"),
+        (values_again, "getitem"),
+        (autoregression, "getitem"),
+        (second_order, "getitem"),
+        (predicted_before, "getitem"),
+        (next_class, "getitem"),
+        (euler, "getitem"),
+        (drift, "getitem"),
+        (associative, "scan"),
+        (joined, "concat"),
+        (padded, "pad"),
+    ],
 )
 def test_what_goes_from_row_to_row_is_named_in_a_run_that_shuffles_them(loss, name):
     (found,) = shuffled_run(loss, shuffle_seed=0)
@@ -145,11 +203,71 @@ def ranked(w, x, r):
     return wg.mean(wg.softplus((v[1:] - v[:-1]) * wg.sign(r[1:] - r[:-1])))
 
 
+def ranked_by_terms(w, x, r):
+    v = x @ w
+    return wg.mean((v[1:] - r[1:] - v[:-1] + r[:-1]) ** 2)
+
+
+def mixed(w, x, r):
+    return wg.mean(((0.7 * x[1:] + 0.3 * x[:-1]) @ w - 0.7 * r[1:] - 0.3 * r[:-1]) ** 2)
+
+
+def negatives(w, x, r):
+    """Of each row, that of the next one."""
+    v, u = wg.tanh(x @ w), wg.tanh(r * w[0])
+    return (
+        wg.mean(v * wg.roll(u, 1))
+        + wg.mean(v * wg.roll(u, -1))
+        + wg.mean(wg.relu(1 + (v * u)[:-1] - v[:-1] * u[1:]))
+    )
+
+
+def reconstructed(w, x, r):
+    """Rows, and not their neighbours."""
+    v = x @ w
+    own, other = (v - x[:, 0]) ** 2, (v[:-1] - x[1:, 0]) ** 2
+    return wg.mean(own) + wg.mean(wg.relu(1 - other))
+
+
+def differences(w, x, r):
+    return wg.mean((r[1:] - (r[:-1] + wg.tanh((x[1:] - x[:-1]) @ w))) ** 2)
+
+
 def added_up(w, x, r):
     """A loop over rows, one at a time."""
     return wg.scan(lambda s, row: (s + (row[0] @ w - row[1]) ** 2, row[1]), 0.0, (x, r))[0]
 
 
-@pytest.mark.parametrize("loss", [risk_sets, ranked, added_up])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        risk_sets,
+        ranked,
+        ranked_by_terms,
+        mixed,
+        negatives,
+        reconstructed,
+        differences,
+        added_up,
+    ],
+)
 def test_rows_whose_order_does_not_matter_are_let_pass(loss):
     assert shuffled_run(loss, shuffle_seed=0) == []
+
+
+def test_one_series_in_a_fit_that_shuffles_its_rows_is_named():
+    def loss(m, x, r):
+        return wg.mean((m[1](m[0](x)[0])[:, 0] - r) ** 2)
+
+    model = [wg.nn.GRU(3, 2, **FLOAT), wg.nn.Linear(2, 1, **FLOAT)]
+
+    def fit(**options):
+        step = wg.TrainStep(loss, model, wg.optim.SGD(0.01))
+        data = (FEATURES, REWARDS)
+        return warned(lambda: wg.train.fit(step, data, 1, batch_size=4, progress=False, **options))
+
+    (told,) = fit()
+    assert told.category is ScannedRowsWarning
+    assert str(told.message).startswith("GRU: it goes along axis 0")
+    assert "shuffle_seed=None" in str(told.message)
+    assert fit(shuffle_seed=None) == []

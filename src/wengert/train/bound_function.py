@@ -45,7 +45,7 @@ from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import with_sizes
-from wengert.train.recorded.summed_rows import sums_over_rows
+from wengert.train.recorded.summed_rows import SummedRows, sums_over_rows
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."
@@ -141,7 +141,7 @@ class BoundFunction(Uncopied):
         )
         self._quick_calls = QuickBoundCalls(engine.guard, engine.shown, self._own, self._programs)
         self._quick: Call = never  # how calls are made while nothing else is under way
-        self._sums: list[Line | None] = []  # over rows, where it evaluates
+        self._sums: list[SummedRows] = []  # over rows, where it evaluates
         self.open_shapes: list[Shape] | None = None  # of the last result, where sizes were open
 
     @property
@@ -202,11 +202,12 @@ class BoundFunction(Uncopied):
         self._positions.go_on({self._number: number})
         return self(*args)
 
-    def warn_of_sums(self, told: str) -> None:
-        """Warn, once, where what was evaluated in several batches sums over their rows."""
-        for line in self._sums[:1]:
-            warn_user(told, SummedRowsWarning, line)
-        self._sums.clear()
+    def warn_of_sums(self, batch_size: int, told: str) -> None:
+        """Warn, once, where what was evaluated in several such batches sums over their rows."""
+        sums = [each for each in self._sums if not each.is_mean_of(batch_size)]
+        for each in sums[:1]:
+            warn_user(told, SummedRowsWarning, each.line)
+            self._sums.clear()
 
     def look(self) -> None:
         """Compare what was captured with what is there now; raises where an array was changed."""

@@ -367,7 +367,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         bound = self._evaluated.find(f)
         means = engine.guard.read(lambda: weighted_mean(bound, data))
         if data.rows > data.size:
-            bound.warn_of_sums(told_of_sums)
+            bound.warn_of_sums(data.size, told_of_sums)
         return means
 
     def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:

@@ -1,8 +1,8 @@
 """Rows in order: what goes from row to row, in a run that puts the rows into another order.
 
-Returns by a recurrence, a scan or a cumulative sum along the rows of a batch, and `v[1:]` as the
-next value of `v[:-1]`, mean that each row follows the one before it in the data. In a shuffled run
-it follows any other.
+Returns by a recurrence, a scan or a cumulative sum along the rows of a batch, a recurrent layer
+over one series, and `v[1:]` as the next value of `v[:-1]`, mean that each row follows the one
+before it in the data. In a shuffled run it follows any other.
 
 Rows that the loss has sorted are no rows of the data any more, as in risk sets of survival times. A
 scan over rows that only adds up, or carries a key, gives each row its own result. And rows may be
@@ -24,10 +24,11 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning
 from wengert.passes.opened_bodies import with_open_bodies
 from wengert.train.batch import ROWS
+from wengert.train.recorded.followed_rows import REORDERING, FollowedRows
+from wengert.train.recorded.scanned_rows import LAYERS
 from wengert.train.recorded.step_arrays import OwnArguments
 
 _CUMULATIVE = ("cumsum", "cumprod")
-_REORDERING = ("gather", "sort", "argsort", "scatter", "take_along_axis", "last_at")
 
 
 def warn_of_rows_in_order(graph: Graph, own: Collection[str] = OwnArguments._fields) -> None:
@@ -40,7 +41,7 @@ def warn_of_rows_in_order(graph: Graph, own: Collection[str] = OwnArguments._fie
             f"{what} goes along axis 0, here the rows of the batch, in a run that shuffles them "
             "(shuffle_seed); each row then follows another one than in the data. Compute it before "
             "the run, from the data in their order, and pass the result as an argument; or leave "
-            "out shuffle_seed.",
+            "out shuffle_seed, which wg.train.fit takes as shuffle_seed=None.",
             ScannedRowsWarning,
             node.line,
         )
@@ -51,17 +52,24 @@ def warn_of_gathered_rows(graph: Graph, own: Collection[str] = OwnArguments._fie
     """Warn, once, where the loss of a run that shuffles or cuts its rows looks up rows of the batch
     by numbers of the data: these are numbers of rows of a table, such as states.
     """
-    for node, shape in _Rows(with_open_bodies(graph), own).looked_up():
-        warn_user(
-            f"getitem: x[index] was given x of shape ({', '.join(map(str, shape))}) and an index, "
-            "both rows of the batch in a run; a run shuffles and cuts the rows of every argument, "
-            "so that x[i] is not row i of the data. If x is a table, one row for each index, give "
-            "it in another way: in the state= that the step carries, in a dict of the model's "
-            "form, as an array that the loss reads from outside, or as an argument of single "
-            "calls, step(…).",
-            ScannedRowsWarning,
-            node.line,
-        )
+    for node, shape, of_model in _Rows(with_open_bodies(graph), own).looked_up():
+        given = f"getitem: x[index] was given x of shape ({', '.join(map(str, shape))}) "
+        if of_model:
+            message = (
+                "that the model gives for the rows of the batch, and an index of the data; it "
+                "takes whole rows of the batch by these numbers. For one number of each row write "
+                "wg.take_along_axis(x, index[:, None], axis=1)[:, 0]. If rows are meant: a run "
+                "shuffles and cuts them, so that x[i] is not row i of the data."
+            )
+        else:
+            message = (
+                "and an index, both rows of the batch in a run; a run shuffles and cuts the rows "
+                "of every argument, so that x[i] is not row i of the data. If x is a table, one "
+                "row for each index, give it in another way: in the state= that the step carries, "
+                "in a dict of the model's form, as an array that the loss reads from outside, or "
+                "as an argument of single calls, step(…)."
+            )
+        warn_user(given + message, ScannedRowsWarning, node.line)
         return
 
 
@@ -92,11 +100,13 @@ class _Rows:
         if not self._of_model.isdisjoint(operands):
             self._of_model.add(number)
         sizes = [self._ordered[i] for i in operands if i in self._ordered]
-        if sizes and node.op.name not in _REORDERING and _shape(node)[:1] == (sizes[0],):
+        if sizes and node.op.name not in REORDERING and _shape(node)[:1] == (sizes[0],):
             self._ordered[number] = sizes[0]
 
-    def looked_up(self) -> Iterator[tuple[Node, tuple[Size, ...]]]:
-        """Where rows are looked up by integers of the data, with the shapes of the tables."""
+    def looked_up(self) -> Iterator[tuple[Node, tuple[Size, ...], bool]]:
+        """Where rows are looked up by integers of the data, with the shapes of the tables and
+        whether the model gives them.
+        """
         numbers = {
             i for i in self._ordered if i in self._graph.inputs and self._dtype_of(i).kind in "iu"
         }
@@ -105,7 +115,7 @@ class _Rows:
             if node.op is op.gather and _axis(node) == 0 and len(operands) > 1:
                 table, index = operands[:2]
                 if table in self._ordered and index in numbers:
-                    yield node, _shape(self._graph.nodes[table])
+                    yield node, _shape(self._graph.nodes[table]), table in self._of_model
             is_number = node.op.kind in ("elementwise", "linear") and _dtype(node) is not None
             if is_number and not numbers.isdisjoint(operands) and _dtype(node).kind in "iu":
                 numbers.add(number)
@@ -115,27 +125,35 @@ class _Rows:
 
     def in_order(self) -> Iterator[tuple[Node, str]]:
         """The nodes that go from row to row, and what they are."""
+        arguments = {i: size for i, size in self._ordered.items() if i in self._graph.inputs}
+        followed = FollowedRows(self._graph, self._forward, arguments, self._of_model)
         for _, node in self._forward:
             name, operands = node.op.name, [i for i in node.operands if i is not None]
-            if not any(i in self._ordered for i in operands):
+            if not any(map(followed.has_rows, operands)):
                 continue
             if name in _CUMULATIVE and _axis(node) == 0 and is_float(_dtype(node)):
                 yield node, name + ": it"
             elif name == "recurrence" and _axis(node) == 0:
                 yield node, "linear_recurrence: it"
-            elif node.op is op.scan and self._carries(node):
+            elif node.op is op.scan and self._carries(node, followed):
                 yield node, "scan: it"
-        for node in self._next_values():
-            yield node, "getitem: x[1:] beside x[:-1]"
+            elif node.op is op.recurrent_loop and self._is_one_series(node, followed):
+                yield node, f"{LAYERS.get(node.params['kind'], 'RNN')}: it"
+        yield from followed.nodes()
 
-    def _carries(self, node: Node) -> bool:
+    def _is_one_series(self, node: Node, followed: FollowedRows) -> bool:
+        """Whether a recurrent layer is given (rows, in), without a batch."""
+        xs = node.operands[0]
+        return xs is not None and followed.has_rows(xs) and len(_shape(self._graph.nodes[xs])) == 2
+
+    def _carries(self, node: Node, followed: FollowedRows) -> bool:
         """Whether what a scan over rows gives for each of them depends on floats that it carries
         from row to row.
         """
         params: dict[str, Any] = node.params
         consts, carry, body = params["consts"], params["carry"], params["body"]
         over = [i for i in node.operands[consts + carry :] if i is not None]
-        if not any(i in self._ordered for i in over):
+        if not any(map(followed.has_rows, over)):
             return False
         carried = body.inputs[consts : consts + carry]
         reached = {i for i in carried if is_float(_dtype(body.nodes[i]))}
@@ -143,28 +161,6 @@ class _Rows:
             if not reached.isdisjoint(i for i in inner.operands if i is not None):
                 reached.add(number)
         return any(i in reached for i in body.returns[carry:])
-
-    def _next_values(self) -> Iterator[Node]:
-        """Slices of one number for each row, computed by the model, that begin with the second row
-        where others end with the last but one, and nothing of the data is sliced so.
-        """
-        first: dict[int, Node] = {}  # from the second row on, by what is sliced
-        until: set[int] = set()
-        for _, node in self._forward:
-            source = node.operands[0] if node.op is op.slice_axes else None
-            rows = None if source is None else self._ordered.get(source)
-            if rows is None or source is None or node.params["step"][0] != 1:
-                continue
-            start, size = node.params["start"][0], node.params["size"][0]
-            if size != rows - 1 or start not in (0, 1):
-                continue
-            if start == 0:
-                until.add(source)
-            elif source not in self._of_model:
-                return  # pairs of rows
-            elif len(_shape(node)) == 1 or _shape(node)[1:] == (1,):
-                first[source] = node
-        yield from (node for source, node in first.items() if source in until)
 
 
 def _shape(node: Node) -> tuple[Size, ...]:

@@ -21,7 +21,7 @@ from wengert.passes.opened_bodies import with_open_bodies
 from wengert.train.batch import ROWS
 from wengert.train.recorded.step_arrays import OwnArguments
 
-_LAYERS = {"gru": "GRU", "lstm": "LSTM"}  # by the kind of their loop
+LAYERS = {"gru": "GRU", "lstm": "LSTM"}  # by the kind of their loop
 _Kind = tuple[str, ...]  # a shape in words
 
 
@@ -39,7 +39,7 @@ def warn_of_scanned_rows(
     """
     for node, sequence in _scanned(with_open_bodies(graph), own, by_reading, shuffled):
         warn_user(
-            f"{_LAYERS.get(node.params['kind'], 'RNN')}: given xs of shape (n, {sequence[1]}, in) "
+            f"{LAYERS.get(node.params['kind'], 'RNN')}: given xs of shape (n, {sequence[1]}, in) "
             f"{where}, n the rows of the batch; a recurrent layer goes along axis 0, here "
             "from row to row. Swap the axes: hs, last = layer(wg.swapaxes(xs, 0, 1)), where hs is "
             "(time, batch, hidden), and hs[-1] its last time.",
