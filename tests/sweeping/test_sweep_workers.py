@@ -113,7 +113,7 @@ def recipe(mark, **changes):
 def test_the_recipe_for_joblib():
     pytest.importorskip("joblib")
     space = recipe("joblib")
-    assert space["found"] == [space["train"](lr, 8)["loss"] for lr in (0.03, 0.003)]
+    assert space["losses"] == [space["train"](lr, 8)["loss"] for lr in (0.03, 0.003)]
 
 
 def test_the_recipe_for_ray_tune(tmp_path, monkeypatch):

@@ -261,7 +261,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "huber": _paired(_huber),
     "integers_between": lambda low, high: high - low,
     "position_with_room": lambda position, room: jnp.broadcast_arrays(position, room)[0],
-    "required": lambda holds, x, **_: jax.lax.stop_gradient(jnp.broadcast_arrays(holds, x)[1]),
+    "required": lambda refused, x, **_: jax.lax.stop_gradient(jnp.broadcast_arrays(refused, x)[1]),
     "inverse_spread": _inverse_spread,
     "kl_div": _kl_div,
     "layer_norm": _layer_norm,

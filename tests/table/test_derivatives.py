@@ -17,7 +17,7 @@ from table.ops import differentiable, of_ops
 from table.reporting import float_outputs
 
 # What is flat on purpose and not almost everywhere.
-CUT = {"stop_gradient"}
+CUT = {"stop_gradient", "required"}
 
 
 def floating(op, dtype=np.float64):

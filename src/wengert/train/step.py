@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from threading import get_ident
@@ -46,7 +46,11 @@ from wengert.train.option_checks import (
 from wengert.train.quick_calls import QuickSteps
 from wengert.train.ranked.ranked_calls import RankedCalls
 from wengert.train.ranked.ranks import Alone, Ranks, require_ranks
-from wengert.train.recorded.optimizer_groups import Group, make_groups, require_same_rules
+from wengert.train.recorded.optimizer_groups import (
+    make_groups,
+    own_optimizers,
+    require_same_rules,
+)
 from wengert.train.recorded.step_arrays import AUX, CALLS, LOSS, REPORT
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.remembered_functions import RememberedFunctions
@@ -151,7 +155,9 @@ class TrainStep(StepViews, Explained, Uncopied):
 
     def _begin(self, engine: Engine, optimizer: Any) -> None:
         groups, self._engine = engine.plan.groups, engine
-        self._originals = Originals(_copied(optimizer, groups), self._engine.guard.note_change)
+        self._originals = Originals(
+            own_optimizers(optimizer, groups), self._engine.guard.note_change
+        )
         self._quick_steps = QuickSteps(self._engine)
         self._quick: Call = never  # how calls are made while nothing else is under way
         self._numbers = itertools.count()  # of bound functions that draw random numbers
@@ -478,18 +484,6 @@ class TrainStep(StepViews, Explained, Uncopied):
         return described([self._engine], self._several)
 
 
-def _copied(given: Any, groups: Sequence[Group]) -> list[tuple[str, Any, Any]]:
-    """The optimizers that were given, with the step's own copies and what reaches these."""
-    if not isinstance(given, Mapping):
-        return [("step.optimizer", given, groups[0].optimizer)]
-    pairs = zip(given.values(), groups, strict=True)
-    return [
-        (f"step.optimizer[{group.glob!r}]", each, group.optimizer)
-        for each, group in pairs
-        if each is not None
-    ]
-
-
 def _parameters_of(engine: Engine, f: Callable[..., Any]) -> FunctionParameters:
     return FunctionParameters(f, False, engine.plan.storage.averages, True)
 
@@ -502,6 +496,5 @@ def _bound(
     met: Met | None = None,
     draws: Draws | None = None,
 ) -> BoundFunction:
-    evaluating = number == EVALUATING  # which takes means, of numbers as well
-    parameters = _parameters_of(engine, f)
-    return BoundFunction(engine, f, parameters, number, dims, met, not evaluating, draws)
+    keeps = number != EVALUATING  # which takes means, of numbers as well
+    return BoundFunction(engine, f, _parameters_of(engine, f), number, dims, met, keeps, draws)

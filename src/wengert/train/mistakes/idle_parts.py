@@ -24,7 +24,9 @@ from wengert.train.segments import ModelParameter
 from wengert.train.storage import Storage
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Part: TypeAlias = list[tuple[int, ModelParameter]]  # the number of a trained segment, and of it
+TrainedPart: TypeAlias = list[
+    tuple[int, ModelParameter]
+]  # the number of a trained segment, and of it
 
 
 class IdleParts:
@@ -41,7 +43,7 @@ class IdleParts:
         watches = watches and plan.accumulate == 1 and not counts
         self._unreached = unreached  # paths, known as soon as a program is recorded
         trained = [(n, p) for n, s in enumerate(plan.storage.trained) for p in s.parameters]
-        self._trained: Part = trained
+        self._trained: TrainedPart = trained
         self._all = _parts_of(plan.storage, trained) if watches else {}
         matrices = any(len(p.shape) > 1 for _, p in trained)
         self._of_vectors = plan.parameters.wants_rng and not matrices
@@ -83,7 +85,7 @@ class IdleParts:
         if name is not None:
             _warn(by, name, _glob(name, self._all[name]))
 
-    def _counts(self, part: Part) -> bool:
+    def _counts(self, part: TrainedPart) -> bool:
         """Whether gradients should come to a part; another warning is of those that cannot."""
         reached = [p for _, p in part if p.path not in self._unreached]
         if self._of_vectors:
@@ -106,7 +108,7 @@ class IdleParts:
         return changes or any(map(_may_choose, arrays))
 
 
-def _parts_of(storage: Storage, trained: Part) -> dict[str, Part]:
+def _parts_of(storage: Storage, trained: TrainedPart) -> dict[str, TrainedPart]:
     """The trained parameters by the top-level entries of the model that have them. An entry that
     is the only one, as {"agent": {...}} has, is looked into.
     """
@@ -114,7 +116,7 @@ def _parts_of(storage: Storage, trained: Part) -> dict[str, Part]:
     depth = 0
     while len({tuple(path[: depth + 1]) for path in paths}) == 1 < len(paths):
         depth += 1
-    parts: dict[str, Part] = {}
+    parts: dict[str, TrainedPart] = {}
     for number, p in trained:
         for name in {".".join(path.split(".")[: depth + 1]) for path in p.paths}:
             parts.setdefault(name, []).append((number, p))
@@ -153,7 +155,7 @@ def _may_choose(x: Array) -> bool:
     return x.size > 1 and bool((x == x.flat[0]).all())
 
 
-def _glob(name: str, part: Part) -> str:
+def _glob(name: str, part: TrainedPart) -> str:
     """What a dict of optimizers calls a part."""
     return name if any(name in p.paths for _, p in part) else f"{name}.*"
 

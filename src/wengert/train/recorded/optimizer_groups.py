@@ -284,3 +284,15 @@ def tie_told(taken: Iterable[tuple[Sequence[str], str | None]], known: Collectio
                 f"paths, which {glob!r} takes."
             )
     return ""
+
+
+def own_optimizers(given: Any, groups: Sequence[Group]) -> list[tuple[str, Any, Any]]:
+    """The optimizers that were given, with the step's own copies and what reaches these."""
+    if not isinstance(given, Mapping):
+        return [("step.optimizer", given, groups[0].optimizer)]
+    pairs = zip(given.values(), groups, strict=True)
+    return [
+        (f"step.optimizer[{group.glob!r}]", each, group.optimizer)
+        for each, group in pairs
+        if each is not None
+    ]
