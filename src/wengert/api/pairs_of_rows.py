@@ -275,34 +275,31 @@ class _Loss:
         """Whether pairs are computed with one by one and then reduced, along one axis at least."""
         if self._pairs_are_meant or self._reduced_meets_pairs:
             return False
-        seen, pending, turns = {pairs}, [pairs], False
-        while pending:
-            for number in self._readers.get(pending.pop(), ()):
-                kind, by = self._kinds[number], self._graph.nodes[number].op
-                if kind == SQUARE and by.kind == "elementwise":
-                    pending += [number] if number not in seen else []
-                    seen.add(number)
-                elif by.name not in _REDUCTIONS:
-                    return False
-                else:
-                    turns |= bool(kind)
-        return turns
+        ends = self._ends_of(pairs)
+        reduced = all(self._graph.nodes[number].op.name in _REDUCTIONS for number in ends)
+        return reduced and any(self._kinds[number] for number in ends)
 
     def _is_ravelled(self, pairs: int) -> bool:
         """Whether pairs are computed with one by one and then laid out in one row."""
         if self._pairs_are_meant or self._reduced_meets_pairs:
             return False
-        seen, pending, ends = {pairs}, [pairs], False
+        ends = self._ends_of(pairs)
+        return bool(ends) and all(
+            self._graph.nodes[number].op is op.reshape and self._kinds[number] == RAVELLED
+            for number in ends
+        )
+
+    def _ends_of(self, pairs: int) -> list[int]:
+        """What reads pairs, or what is computed of them one by one, and gives no pairs itself."""
+        seen, pending, ends = {pairs}, [pairs], []
         while pending:
             for number in self._readers.get(pending.pop(), ()):
-                kind, by = self._kinds[number], self._graph.nodes[number].op
-                if kind == SQUARE and by.kind == "elementwise":
-                    pending += [number] if number not in seen else []
+                elementwise = self._graph.nodes[number].op.kind == "elementwise"
+                if not (elementwise and self._kinds[number] == SQUARE):
+                    ends.append(number)
+                elif number not in seen:
                     seen.add(number)
-                elif by is not op.reshape or kind != RAVELLED:
-                    return False
-                else:
-                    ends = True
+                    pending.append(number)
         return ends
 
     @cached_property
