@@ -59,16 +59,18 @@ def busy_process() -> Iterator[None]:
 
 
 def work_done(window: float, threads: int, disturb: Callable[[], object] | None = None) -> float:
-    """How much of a job that divides itself freely among threads gets done in so many seconds: the
-    mean of some windows, each after a disturbance. Only a ratio of two such numbers means anything.
+    """How much of a job that divides itself freely among threads gets done in a second: the mean of
+    some windows, each after a disturbance. Only a ratio of two such numbers means anything.
     """
-    pieces = [_pieces(window, threads, disturb) for _ in range(max(4, int(0.3 / window)))]
-    return sum(pieces) / len(pieces)
+    rates = [_rate(window, threads, disturb) for _ in range(max(4, int(0.3 / window)))]
+    return sum(rates) / len(rates)
 
 
-def _pieces(window: float, threads: int, disturb: Callable[[], object] | None) -> int:
-    """How many pieces are hashed in a window."""
-    counts = [0] * threads
+def _rate(window: float, threads: int, disturb: Callable[[], object] | None) -> float:
+    """How many pieces all threads hash in a second. A thread that has no CPU when the window ends
+    ends later: what counts is the time that it took.
+    """
+    rates = [0.0] * threads
     gate = threading.Barrier(threads)
     end = float("inf")
 
@@ -79,9 +81,11 @@ def _pieces(window: float, threads: int, disturb: Callable[[], object] | None) -
                 disturb()
             end = time.perf_counter() + window
         gate.wait()
-        while time.perf_counter() < end:
+        begin, count = time.perf_counter(), 0
+        while (now := time.perf_counter()) < end:
             hashlib.sha256(PIECE).digest()
-            counts[number] += 1
+            count += 1
+        rates[number] = count / (now - begin)
 
     others = [threading.Thread(target=work, args=(i,)) for i in range(1, threads)]
     for each in others:
@@ -89,7 +93,7 @@ def _pieces(window: float, threads: int, disturb: Callable[[], object] | None) -
     work(0)
     for each in others:
         each.join()
-    return sum(counts)
+    return sum(rates)
 
 
 if __name__ == "__main__":

@@ -225,3 +225,89 @@ def test_a_worker_without_another_cpu_stays(three: Sharing, on_one_cpu: int) -> 
     for thread in three.pool.threads:
         assert thread.native_id is not None
         assert os.sched_getaffinity(thread.native_id) == {on_one_cpu}
+
+
+def threads_seen_and_moved() -> Native:
+    """Functions of the pool, for a thread by its number: `runs` answers whether it gets a CPU, and
+    `bring` lets it have this one. `spin` notes which CPUs it was on, until it is told to end.
+    """
+    module = Module()
+    code = PoolCode(module)
+    running = code.let(f"zext i1 {code.is_running('%thread')} to i64")
+    code.do(f"store i64 {running}, ptr %answer, align 8")
+    code.function("runs", "i64 %thread, ptr %answer", linkage="")
+    code = PoolCode(module)
+    code.bring_here("%thread")
+    code.function("bring", "i64 %thread", linkage="")
+    code = PoolCode(module)  # the first word says that it goes on, the others count turns on CPUs
+
+    def turn(*_: object) -> None:
+        code.change(code.add(code.let(f"and i64 {code.cpu()}, 1023"), 1), "add", 1)
+
+    code.repeat(lambda *_: code.compare("ne", code.read(0), 0), turn, [])
+    code.function("spin", "ptr %pool", linkage="")
+    names = ("runs", "bring", "spin")
+    return Native((cached_object(module.text()),), names)
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="there is one CPU, or the system does not tell")
+def test_a_thread_that_waits_is_seen_and_brought(on_one_cpu: int) -> None:
+    native = threads_seen_and_moved()
+    runs = native.function("runs", ctypes.c_int64, ctypes.c_void_p)
+    bring, spin = native.function("bring", ctypes.c_int64), native.function("spin", ctypes.c_void_p)
+    turns, answer, sleeps = np.zeros(1025, np.int64), ctypes.c_int64(), threading.Event()
+    turns[0] = 1
+
+    def work() -> None:
+        os.sched_setaffinity(0, CPUS[1:])
+        spin(turns.ctypes.data)
+        sleeps.wait()
+
+    def seen(expected: int) -> bool:
+        until = time.monotonic() + 30
+        while time.monotonic() < until:  # others may have all CPUs for a while
+            runs(thread.native_id, ctypes.addressof(answer))
+            if answer.value == expected:
+                return True
+        return False
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        assert seen(1)
+        assert not turns[1 + on_one_cpu]
+        bring(thread.native_id)  # it may not be here
+        time.sleep(0.01)
+        assert not turns[1 + on_one_cpu]
+        assert thread.native_id is not None
+        os.sched_setaffinity(thread.native_id, CPUS)
+        bring(thread.native_id)
+        assert sorted(os.sched_getaffinity(thread.native_id)) == CPUS
+        until = time.monotonic() + 30
+        while not turns[1 + on_one_cpu] and time.monotonic() < until:
+            time.sleep(0.001)
+        assert turns[1 + on_one_cpu]
+        turns[0] = 0
+        assert seen(0)
+        runs(2**30, ctypes.addressof(answer))  # nobody is taken for one who waits
+        assert answer.value == 1
+    finally:
+        turns[0] = 0
+        sleeps.set()
+        thread.join()
+
+
+@pytest.mark.skipif(len(CPUS) < 2, reason="there is one CPU, or the system does not tell")
+def test_threads_that_were_brought_may_be_anywhere_again(three: Sharing) -> None:
+    """Chunks that sleep look like those of threads without a CPU."""
+    for thread in three.pool.threads:
+        assert thread.native_id is not None
+        os.sched_setaffinity(thread.native_id, CPUS)
+    for _ in range(20):
+        assert is_whole(three.share(3, lambda worker: time.sleep(0.002 if worker else 0)))
+    for thread in (*three.pool.threads, threading.current_thread()):
+        assert thread.native_id is not None
+        until = time.monotonic() + 30
+        while sorted(os.sched_getaffinity(thread.native_id)) != CPUS and time.monotonic() < until:
+            time.sleep(0.001)  # it may be on its way
+        assert sorted(os.sched_getaffinity(thread.native_id)) == CPUS

@@ -25,7 +25,7 @@ from wengert.codegen.targets.cpu.pool_code import (
     SIZE,
     SPINS,
     TICKET,
-    WORDS,
+    pool_words,
 )
 from wengert.runtime.caching.cache import begin_object, cached_object
 
@@ -88,9 +88,10 @@ class WorkerPool:
 
     def __init__(self) -> None:
         self._native = Native((cached_object(pool_text()),), (BEGIN, SHARE, WAIT, CLAIM, STOP))
-        self._words = np.zeros(WORDS + 16, np.int64)
+        count = pool_words(LIMIT)
+        self._words = np.zeros(count + 16, np.int64)
         skipped = -self._words.ctypes.data % 128 // 8
-        self.words = self._words[skipped : skipped + WORDS]
+        self.words = self._words[skipped : skipped + count]
         self.address: int = self.words.ctypes.data
         self._wait = self._native.function(WAIT, ctypes.c_void_p, ctypes.c_int64)
         self._take = self._native.function(CLAIM, ctypes.c_void_p, ctypes.c_void_p)

@@ -7,13 +7,18 @@ be done and opens the ticket, a counter of chunks. The caller and any worker tha
 take chunks until none is left. Then the caller waits for the chunks that workers have taken, and
 goes on with the program.
 
-The caller waits only for workers that have taken a chunk, so it never waits for a thread that is
-not running. While a worker holds a chunk the ticket cannot change, and the worker reads what
+The caller waits only for workers that have taken a chunk. A thread that another one waits for may
+itself wait for a CPU, because somebody else has taken its own. After some 30 µs whoever waits looks
+whether it runs, and if not lets it have the CPU that would be spent waiting.
+
+While a worker holds a chunk the ticket cannot change, and the worker reads what
 belongs to it; a worker that comes too late sees a ticket without chunks. The bits do not depend on
 which thread takes which chunk.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from wengert.codegen.kernel import WORKERS
 from wengert.codegen.llvm.machine.plain_functions import as_plain
@@ -21,18 +26,24 @@ from wengert.codegen.llvm.text.lines import Index, Module, Text
 from wengert.codegen.targets.cpu.pool_code import (
     AWAITED,
     BUSY,
+    CALLER,
     CPU,
     FRAME,
     FUNCTION,
     GENERATION,
+    HOLDS,
     INSIDE,
     LEVELS,
+    MOVING,
     NEXT,
+    OF_WORKER,
+    OF_WORKERS,
     SHARES,
     SIZE,
     SLEEPERS,
     SPINS,
     STOPPED,
+    THREAD,
     TICKET,
     TOTAL_AT,
     WORKERS_AT,
@@ -45,9 +56,13 @@ from wengert.codegen.targets.cpu.target import Target
 BEGIN, SHARE, WAIT, CLAIM, STOP = (
     f"pool_{what}" for what in ("begin", "share", "wait", "claim", "stop")
 )
-_RUN, _WORK, _STAND_ASIDE = (f"pool_{what}" for what in ("run", "work", "stand_aside"))
+_RUN, _WORK, _STAND_ASIDE, _BRING = (
+    f"pool_{what}" for what in ("run", "work", "stand_aside", "bring")
+)
 _SMALLEST_SHARE = 2500  # nanoseconds of work that are worth being taken by another worker
 _MOST_LEVELS = 5  # how often the rest of a share is halved, at most
+_LOOKS = 1024  # turns after which a thread that waits looks whether the other one runs: 25 to 50 µs
+_PATIENCE = 500_000  # nanoseconds that the caller sleeps before it looks again
 _LONGER = 2  # during a call threads wait for each other so many times twice as long: some 100 µs
 
 
@@ -59,6 +74,7 @@ def pool_text(target: Target | None = None) -> str:
     module = Module(target)
     _define_run(module)
     _define_stand_aside(module)
+    _define_bring(module)
     _define_begin(module)
     _define_share(module)
     _define_wait(module)
@@ -74,7 +90,7 @@ def _define_begin(module: Module) -> None:
     workers = min(size + 1, wanted)
     if workers > 1 and the pool is not busy: take it
         frame.workers = min(size + 1, wanted)  # the pool is ours only now
-        note on which CPU this is
+        note which thread and on which CPU this is
         wake those that sleep: there will be work
     """
     code = PoolCode(module)
@@ -84,6 +100,7 @@ def _define_begin(module: Module) -> None:
 
     def took() -> None:
         set_workers(code, workers())
+        code.write(CALLER, code.thread(), "monotonic")
         _note_cpu(code)
         code.wake_workers()
 
@@ -130,7 +147,7 @@ def _define_share(module: Module) -> None:
         return [code.next_chunk(code.change(TICKET, "add", NEXT))]
 
     code.repeat(lambda _, taken: code.compare("slt", taken[0], total), run, [("i64", "0")])
-    _wait_for_others(code)
+    _wait_for_others(code, workers)
     params = "ptr %pool, ptr %function, ptr %frame, i64 %nanoseconds, i64 %least"
     code.function(SHARE, params, linkage="")
 
@@ -144,31 +161,75 @@ def _levels(code: PoolCode, nanoseconds: Index) -> Index:
     return code.min(code.sub(64, zeros), _MOST_LEVELS)
 
 
-def _wait_for_others(code: PoolCode) -> None:
+def _wait_for_others(code: PoolCode, workers: str) -> None:
     """Wait until nobody is inside.
 
     turn = 0
     while the ticket says that somebody is inside:
         pause
-        if turn >= 4 · spins:
+        from time to time, and after having slept: bring those inside that do not run
+        if turn >= 4 · spins, or one was brought:
             ticket |= AWAITED: the last to leave wakes the caller
-            if somebody is inside: sleep while the ticket stays so
+            if somebody is inside: sleep a while, as long as the ticket stays so
         turn += 1
     """
-    patience = code.let(f"shl i64 {code.read(SPINS, 'monotonic')}, {_LONGER}")
+    spins = code.read(SPINS, "monotonic")
+    patience = code.let(f"shl i64 {spins}, {_LONGER}")
 
     def sleep() -> None:
         before = code.change(TICKET, "or", AWAITED)
         seen = code.let(f"lshr i64 {code.let(f'or i64 {before}, {AWAITED}')}, 32")
         upper = code.let(f"trunc i64 {seen} to i32")
         some = code.compare("ne", code.inside(before), 0)
-        code.when(some, lambda: code.sleep_while(TICKET, upper, upper=True))
+        code.when(some, lambda: code.sleep_while(TICKET, upper, upper=True, at_most=_PATIENCE))
+
+    def somebody_inside(*_: object) -> str:
+        return code.compare("ne", code.inside(code.read(TICKET)), 0)
 
     def wait(turn: Index, _: list[str]) -> None:
         code.pause()
-        code.when(code.compare("sge", turn, patience), sleep)
+        slept = code.compare("sgt", turn, patience)
+        brought = code.either(
+            code.let(f"or i1 {slept}, {_is_time_to_look(code, turn)}"),
+            ["i64"],
+            lambda: [_bring_those_inside(code, workers, somebody_inside)],
+            lambda: ["0"],
+        )
+        too_long = code.compare("sge", turn, patience)
+        code.when(code.let(f"or i1 {too_long}, {code.compare('ne', brought[0], 0)}"), sleep)
 
-    code.repeat(lambda *_: code.compare("ne", code.inside(code.read(TICKET)), 0), wait, [])
+    code.repeat(somebody_inside, wait, [])
+
+
+def _is_time_to_look(code: PoolCode, turn: Index) -> str:
+    return code.compare("eq", code.let(f"and i64 {turn}, {_LOOKS - 1}"), _LOOKS - 1)
+
+
+def _bring_those_inside(code: PoolCode, workers: str, somebody_inside: Callable[..., str]) -> str:
+    """Let workers that hold a chunk and do not run have this CPU; how many.
+
+    count = 0
+    for each worker, while somebody is inside: if it holds a chunk: count += bring(its thread)
+    """
+    answer = code.let_first("alloca i64, align 8")
+
+    def look(number: Index, count: list[str]) -> list[str]:
+        own = code.add(code.mul(number, OF_WORKER), OF_WORKERS)
+
+        def bring() -> list[str]:
+            thread = code.read(code.add(own, THREAD), "monotonic")
+            code.do(f"call void @{_BRING}(ptr %pool, i64 {thread}, ptr {answer})")
+            brought = code.let(f"load i64, ptr {answer}, align 8")
+            return [str(code.add(count[0], brought))]
+
+        holds = code.compare("ne", code.read(code.add(own, HOLDS), "monotonic"), 0)
+        return code.either(holds, ["i64"], bring, lambda: [count[0]])
+
+    def goes_on(number: Index, _: list[str]) -> str:
+        left = code.compare("slt", number, workers)
+        return code.let(f"and i1 {left}, {somebody_inside()}")
+
+    return code.repeat(goes_on, look, [("i64", "0")], begin=1)[1][0]
 
 
 def _define_run(module: Module) -> None:
@@ -206,7 +267,7 @@ def _define_stand_aside(module: Module) -> None:
     often puts a worker there that is woken, and then one of the two keeps the other from working.
     Where there are more workers than CPUs, any place is as good.
 
-        if spins > 0 and this is the caller's CPU: go on on another one
+        if spins > 0 and this is the caller's CPU, and nobody is moved: go on on another one
     """
     code = PoolCode(module)
     if code.knows_cpus:
@@ -215,14 +276,45 @@ def _define_stand_aside(module: Module) -> None:
         room = code.compare("sgt", code.read(SPINS, "monotonic"), 0)
         known = code.compare("sge", here, 0)
         both = code.let(f"and i1 {alike}, {code.let(f'and i1 {room}, {known}')}")
-        code.when(both, lambda: code.leave_cpu(here))
+        code.when(both, lambda: _move(code, lambda: code.leave_cpu(here)))
     code.function(_STAND_ASIDE, "ptr %pool")
+
+
+def _move(code: PoolCode, move: Callable[[], None]) -> None:
+    """Move a thread, unless one is being moved. Its set of CPUs is another one meanwhile, and who
+    reads it then would take that for the right one.
+    """
+
+    def moved() -> None:
+        move()
+        code.write(MOVING, 0)
+
+    code.when(code.exchange(MOVING, 0, 1), moved)
+
+
+def _define_bring(module: Module) -> None:
+    """void(pool, thread, answer): if a thread does not run, let it have this CPU, which this thread
+    is about to leave; the answer is 1 then, else 0.
+    """
+    code = PoolCode(module)
+    code.do("store i64 0, ptr %answer, align 8")
+
+    def bring() -> None:
+        _move(code, lambda: code.bring_here("%thread"))
+        code.do("store i64 1, ptr %answer, align 8")
+
+    def look() -> None:
+        code.when(code.let(f"xor i1 {code.is_running('%thread')}, true"), bring)
+
+    if code.knows_cpus:
+        code.when(code.compare("sgt", "%thread", 0), look)
+    code.function(_BRING, "ptr %pool, i64 %thread, ptr %answer")
 
 
 def _define_wait(module: Module) -> None:
     """void(pool, worker): take chunks of whatever is shared out, until the pool is stopped.
 
-    round to nearest
+    round to nearest; note which thread this is
     turn = 0
     until ticket says STOPPED:
         if it has a chunk for this worker:
@@ -231,12 +323,15 @@ def _define_wait(module: Module) -> None:
             turn = 0
         else:
             pause; turn += 1
-            if turn > spins, or 4 · spins during a call:
+            from time to time during a call, if the caller does not sleep: bring it unless it runs
+            if turn > spins, or 4 · spins during a call, or the caller was brought:
                 sleep until there is work; stand aside; turn = 0
     """
     _define_work(module)
     code = PoolCode(module)
     set_rounding(code)
+    code.write(_own(code, THREAD), code.thread(), "monotonic")
+    answer = code.let_first("alloca i64, align 8")
     seen: list[str] = []
 
     def goes_on(_: Index, carried: list[str]) -> str:
@@ -252,12 +347,22 @@ def _define_wait(module: Module) -> None:
         )
         return ["0"]
 
+    def bring_caller() -> list[str]:
+        caller = code.read(CALLER, "monotonic")
+        code.do(f"call void @{_BRING}(ptr %pool, i64 {caller}, ptr {answer})")
+        return [code.let(f"load i64, ptr {answer}, align 8")]
+
     def idle(turn: str) -> list[str]:
         code.pause()
         spins, busy = code.read(SPINS, "monotonic"), code.read(BUSY, "monotonic")
         patience = code.let(f"shl i64 {spins}, {code.mul(busy, _LONGER)}")
+        awake = code.let(f"xor i1 {code.has(seen[0], AWAITED)}, true")
+        called = code.let(f"and i1 {awake}, {code.compare('ne', busy, 0)}")
+        now = code.let(f"and i1 {called}, {_is_time_to_look(code, turn)}")
+        brought = code.either(now, ["i64"], bring_caller, lambda: ["0"])
+        too_long = code.compare("sge", turn, patience)
         return code.either(
-            code.compare("sge", turn, patience),
+            code.let(f"or i1 {too_long}, {code.compare('ne', brought[0], 0)}"),
             ["i64"],
             lambda: _sleep_until_work(code),
             lambda: [str(code.add(turn, 1))],
@@ -276,9 +381,11 @@ def _define_work(module: Module) -> None:
     Meanwhile the worker is inside: what is to be done stays what it is.
 
         while chunk < total: run(chunk); chunk = next of ticket++
-        ticket -= INSIDE; if nobody else is inside and the caller sleeps: wake it
+        ticket -= INSIDE; if nobody else is inside and the caller sleeps: wake it, and stand aside
     """
     code = PoolCode(module)
+    holds = _own(code, HOLDS)
+    code.write(holds, 1, "monotonic")
     total = code.total(code.read(TICKET))
 
     def run(_: Index, taken: list[str]) -> list[str]:
@@ -293,11 +400,22 @@ def _define_work(module: Module) -> None:
         )
 
     code.repeat(lambda _, taken: code.compare("slt", taken[0], total), run, [("i64", "%chunk")])
+    code.write(holds, 0, "monotonic")
     before = code.change(TICKET, "sub", INSIDE)
     last = code.compare("eq", code.inside(before), 1)
     awaited = code.let(f"and i1 {last}, {code.has(before, AWAITED)}")
-    code.when(awaited, lambda: code.wake(TICKET, upper=True))
+
+    def wake() -> None:
+        code.wake(TICKET, upper=True)
+        code.do(f"call void @{_STAND_ASIDE}(ptr %pool)")
+
+    code.when(awaited, wake)
     code.function(_WORK, "ptr %pool, i64 %worker, i64 %chunk")
+
+
+def _own(code: PoolCode, word: int) -> Index:
+    """Where a word of this worker is."""
+    return code.add(code.mul("%worker", OF_WORKER), OF_WORKERS + word)
 
 
 def _sleep_until_work(code: PoolCode) -> list[str]:
