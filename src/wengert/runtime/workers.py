@@ -17,10 +17,11 @@ from typing import Protocol
 import numpy as np
 
 from wengert.codegen.llvm.machine.native import Native
-from wengert.codegen.targets.cpu.pool import BEGIN, CLAIM, SHARE, STOP, WAIT, pool_text
+from wengert.codegen.targets.cpu.pool import BEGIN, CLAIM, END, SHARE, STOP, WAIT, pool_text
 from wengert.codegen.targets.cpu.pool_code import (
     BEGIN_AT,
     BUSY,
+    END_AT,
     SHARE_AT,
     SIZE,
     SPINS,
@@ -87,7 +88,8 @@ class WorkerPool:
     """The threads, and the words through which machine code reaches them."""
 
     def __init__(self) -> None:
-        self._native = Native((cached_object(pool_text()),), (BEGIN, SHARE, WAIT, CLAIM, STOP))
+        names = BEGIN, SHARE, END, WAIT, CLAIM, STOP
+        self._native = Native((cached_object(pool_text()),), names)
         count = pool_words(LIMIT)
         self._words = np.zeros(count + 16, np.int64)
         skipped = -self._words.ctypes.data % 128 // 8
@@ -106,6 +108,7 @@ class WorkerPool:
         self.words[:] = 0
         self.words[BEGIN_AT] = self._native.address(BEGIN)
         self.words[SHARE_AT] = self._native.address(SHARE)
+        self.words[END_AT] = self._native.address(END)
         self.threads = []
 
     def serve(self, user: Uses, threads: int) -> None:

@@ -15,7 +15,7 @@ from wengert.codegen.kernel import HEADER, POOL, STATUS, THREADS, WORKERS
 from wengert.codegen.llvm.text.lines import Index, Module
 from wengert.codegen.llvm.text.word_text import WordText
 from wengert.codegen.targets.cpu.pool import set_workers, word
-from wengert.codegen.targets.cpu.pool_code import BEGIN_AT, BUSY, SHARE_AT
+from wengert.codegen.targets.cpu.pool_code import BEGIN_AT, END_AT, SHARE_AT
 from wengert.codegen.targets.cpu.splitting import WHOLE
 
 CREW = "crew"
@@ -81,8 +81,7 @@ def _define_crew(module: Module) -> None:
     def share() -> list[str]:
         given = f"ptr @{_SOME}, ptr %frame, i64 {_NANOSECONDS}, i64 {_LEAST}"
         code.do(f"call void {word(code, SHARE_AT, 'ptr', pool)}(ptr {pool}, {given})")
-        at = code.at(pool, BUSY)
-        code.do(f"store atomic i64 0, ptr {at} release, align 8")
+        code.do(f"call void {word(code, END_AT, 'ptr', pool)}(ptr {pool})")
         return []
 
     def alone() -> list[str]:

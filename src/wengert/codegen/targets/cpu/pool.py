@@ -27,14 +27,13 @@ from wengert.codegen.targets.cpu.pool_code import (
     AWAITED,
     BUSY,
     CALLER,
-    CPU,
+    CALLER_MOVING,
     FRAME,
     FUNCTION,
     GENERATION,
     HOLDS,
     INSIDE,
     LEVELS,
-    MOVING,
     NEXT,
     OF_WORKER,
     OF_WORKERS,
@@ -49,16 +48,21 @@ from wengert.codegen.targets.cpu.pool_code import (
     WORKERS_AT,
     PoolCode,
 )
+from wengert.codegen.targets.cpu.pool_moves import (
+    BRING,
+    BRING_CALLER,
+    STAND_ASIDE,
+    define_moves,
+    note_cpu,
+)
 from wengert.codegen.targets.cpu.rounding import set_rounding
 from wengert.codegen.targets.cpu.splitting import WHOLE
 from wengert.codegen.targets.cpu.target import Target
 
-BEGIN, SHARE, WAIT, CLAIM, STOP = (
-    f"pool_{what}" for what in ("begin", "share", "wait", "claim", "stop")
+BEGIN, SHARE, END, WAIT, CLAIM, STOP = (
+    f"pool_{what}" for what in ("begin", "share", "end", "wait", "claim", "stop")
 )
-_RUN, _WORK, _STAND_ASIDE, _BRING = (
-    f"pool_{what}" for what in ("run", "work", "stand_aside", "bring")
-)
+_RUN, _WORK = (f"pool_{what}" for what in ("run", "work"))
 _SMALLEST_SHARE = 2500  # nanoseconds of work that are worth being taken by another worker
 _MOST_LEVELS = 5  # how often the rest of a share is halved, at most
 _LOOKS = 1024  # turns after which a thread that waits looks whether the other one runs: 25 to 50 µs
@@ -73,10 +77,10 @@ def pool_text(target: Target | None = None) -> str:
     """
     module = Module(target)
     _define_run(module)
-    _define_stand_aside(module)
-    _define_bring(module)
+    define_moves(module)
     _define_begin(module)
     _define_share(module)
+    _define_end(module)
     _define_wait(module)
     _define_claim(module)
     _define_stop(module)
@@ -100,14 +104,34 @@ def _define_begin(module: Module) -> None:
 
     def took() -> None:
         set_workers(code, workers())
-        code.write(CALLER, code.thread(), "monotonic")
-        _note_cpu(code)
+        code.write(CALLER, code.thread(), "seq_cst")
+        note_cpu(code)
         code.wake_workers()
 
     set_workers(code, 1)
     several = code.compare("sgt", workers(), 1)
     code.when(several, lambda: code.when(code.exchange(BUSY, 0, 1), took))
     code.function(BEGIN, "ptr %pool, ptr %frame, i64 %wanted", linkage="")
+
+
+def _define_end(module: Module) -> None:
+    """void(pool): give the pool back. Where a worker moves this thread to another CPU just now,
+    wait until it has done so: the thread may use no other CPU meanwhile, which nobody else shall
+    see, nor a process that it starts inherit.
+
+        caller = 0; busy = 0
+        while the caller is being moved: sleep a moment
+    """
+    code = PoolCode(module)
+    code.write(CALLER, 0, "seq_cst")
+    code.write(BUSY, 0)
+    if code.knows_cpus:
+        code.repeat(
+            lambda *_: code.compare("ne", code.read(CALLER_MOVING, "seq_cst"), 0),
+            lambda *_: code.sleep_a_moment(),
+            [],
+        )
+    code.function(END, "ptr %pool", linkage="")
 
 
 def _define_share(module: Module) -> None:
@@ -135,7 +159,7 @@ def _define_share(module: Module) -> None:
         (LEVELS, levels, "i64"),
     ):
         code.write(word, value, "monotonic", kind)
-    _note_cpu(code)
+    note_cpu(code)
     total = str(code.mul(shares, levels))
     asked = code.let(f"shl i64 {workers}, {WORKERS_AT}")
     opened = code.let(f"or i64 {asked}, {code.let(f'shl i64 {total}, {TOTAL_AT}')}")
@@ -218,7 +242,7 @@ def _bring_those_inside(code: PoolCode, workers: str, somebody_inside: Callable[
 
         def bring() -> list[str]:
             thread = code.read(code.add(own, THREAD), "monotonic")
-            code.do(f"call void @{_BRING}(ptr %pool, i64 {thread}, ptr {answer})")
+            code.do(f"call void @{BRING}(ptr %pool, i64 {thread}, ptr {answer})")
             brought = code.let(f"load i64, ptr {answer}, align 8")
             return [str(code.add(count[0], brought))]
 
@@ -257,60 +281,6 @@ def _define_run(module: Module) -> None:
     code.function(_RUN, "ptr %pool, i64 %worker, i64 %chunk")
 
 
-def _note_cpu(code: PoolCode) -> None:
-    if code.knows_cpus:
-        code.write(CPU, code.cpu(), "monotonic")
-
-
-def _define_stand_aside(module: Module) -> None:
-    """void(pool): leave the CPU that the caller runs on. Where all CPUs are in use, the system
-    often puts a worker there that is woken, and then one of the two keeps the other from working.
-    Where there are more workers than CPUs, any place is as good.
-
-        if spins > 0 and this is the caller's CPU, and nobody is moved: go on on another one
-    """
-    code = PoolCode(module)
-    if code.knows_cpus:
-        here = code.cpu()
-        alike = code.compare("eq", here, code.read(CPU, "monotonic"))
-        room = code.compare("sgt", code.read(SPINS, "monotonic"), 0)
-        known = code.compare("sge", here, 0)
-        both = code.let(f"and i1 {alike}, {code.let(f'and i1 {room}, {known}')}")
-        code.when(both, lambda: _move(code, lambda: code.leave_cpu(here)))
-    code.function(_STAND_ASIDE, "ptr %pool")
-
-
-def _move(code: PoolCode, move: Callable[[], None]) -> None:
-    """Move a thread, unless one is being moved. Its set of CPUs is another one meanwhile, and who
-    reads it then would take that for the right one.
-    """
-
-    def moved() -> None:
-        move()
-        code.write(MOVING, 0)
-
-    code.when(code.exchange(MOVING, 0, 1), moved)
-
-
-def _define_bring(module: Module) -> None:
-    """void(pool, thread, answer): if a thread does not run, let it have this CPU, which this thread
-    is about to leave; the answer is 1 then, else 0.
-    """
-    code = PoolCode(module)
-    code.do("store i64 0, ptr %answer, align 8")
-
-    def bring() -> None:
-        _move(code, lambda: code.bring_here("%thread"))
-        code.do("store i64 1, ptr %answer, align 8")
-
-    def look() -> None:
-        code.when(code.let(f"xor i1 {code.is_running('%thread')}, true"), bring)
-
-    if code.knows_cpus:
-        code.when(code.compare("sgt", "%thread", 0), look)
-    code.function(_BRING, "ptr %pool, i64 %thread, ptr %answer")
-
-
 def _define_wait(module: Module) -> None:
     """void(pool, worker): take chunks of whatever is shared out, until the pool is stopped.
 
@@ -339,7 +309,7 @@ def _define_wait(module: Module) -> None:
         return code.compare("eq", code.let(f"and i64 {seen[0]}, {STOPPED}"), 0)
 
     def take() -> list[str]:
-        code.do(f"call void @{_STAND_ASIDE}(ptr %pool)")
+        code.do(f"call void @{STAND_ASIDE}(ptr %pool)")
         taken = code.exchange(TICKET, seen[0], code.add(seen[0], NEXT + INSIDE))
         chunk = code.next_chunk(seen[0])
         code.when(
@@ -348,8 +318,7 @@ def _define_wait(module: Module) -> None:
         return ["0"]
 
     def bring_caller() -> list[str]:
-        caller = code.read(CALLER, "monotonic")
-        code.do(f"call void @{_BRING}(ptr %pool, i64 {caller}, ptr {answer})")
+        code.do(f"call void @{BRING_CALLER}(ptr %pool, ptr {answer})")
         return [code.let(f"load i64, ptr {answer}, align 8")]
 
     def idle(turn: str) -> list[str]:
@@ -407,7 +376,7 @@ def _define_work(module: Module) -> None:
 
     def wake() -> None:
         code.wake(TICKET, upper=True)
-        code.do(f"call void @{_STAND_ASIDE}(ptr %pool)")
+        code.do(f"call void @{STAND_ASIDE}(ptr %pool)")
 
     code.when(awaited, wake)
     code.function(_WORK, "ptr %pool, i64 %worker, i64 %chunk")
@@ -433,7 +402,7 @@ def _sleep_until_work(code: PoolCode) -> list[str]:
     awake = code.let(f"or i1 {code.is_open(ticket, '%worker')}, {stopped}")
     code.when(code.let(f"xor i1 {awake}, true"), lambda: code.sleep_while(GENERATION, generation))
     code.change(SLEEPERS, "sub", 1)
-    code.do(f"call void @{_STAND_ASIDE}(ptr %pool)")
+    code.do(f"call void @{STAND_ASIDE}(ptr %pool)")
     return ["0"]
 
 

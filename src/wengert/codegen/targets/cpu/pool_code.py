@@ -10,9 +10,10 @@ from wengert.codegen.llvm.text.lines import Index, Text
 # done lies beside the ticket: a thread that takes a chunk reads both.
 BUSY, GENERATION, SLEEPERS, TICKET, SIZE = range(0, 80, 16)
 FUNCTION, FRAME, SHARES, LEVELS, CPU = range(TICKET + 1, TICKET + 6)
-SPINS, BEGIN_AT, SHARE_AT = range(SIZE + 1, SIZE + 4)
+SPINS, BEGIN_AT, SHARE_AT, END_AT = range(SIZE + 1, SIZE + 5)
 CALLER = BUSY + 1  # the thread that has the pool, as the system numbers it; 0 where it does not
 MOVING = SLEEPERS + 1  # whether some thread is being moved to another CPU
+CALLER_MOVING = SLEEPERS + 2  # whether it is the caller, or may be
 # Words of each worker, by its number: its thread, and whether it is inside.
 OF_WORKERS, OF_WORKER = 80, 16
 THREAD, HOLDS = range(2)
@@ -38,6 +39,7 @@ _GETTID = {"x86_64": 186, "aarch64": 178}
 _CLOCK_OF_THREAD = 6  # beside its number: the CPU time of a single thread
 _GLANCE = 64  # turns of a loop in which a thread that runs uses CPU time: some 2 µs
 _NAP = 200  # microseconds, where there is no futex
+_MOMENT = 20  # microseconds
 _MASK = 128  # bytes of a set of CPUs
 _HALF = 4  # bytes: a futex compares 32 bits, and of the ticket these are the upper ones
 
@@ -107,6 +109,10 @@ class PoolCode(Text):
             self._futex(word, upper, _WAIT_PRIVATE, value, at_most)
         else:
             self.call("usleep", "i32", ("i32", str(_NAP)))
+
+    def sleep_a_moment(self) -> None:
+        """Let another thread have this CPU."""
+        self.call("usleep", "i32", ("i32", str(_MOMENT)))
 
     def wake(self, word: int, upper: bool = False) -> None:
         """Wake all that sleep there."""

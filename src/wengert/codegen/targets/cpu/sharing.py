@@ -23,7 +23,7 @@ from wengert.codegen.llvm.text.lines import Text
 from wengert.codegen.llvm.text.vectors import Code, Index, Module
 from wengert.codegen.memory.plan import number_of
 from wengert.codegen.targets.cpu.pool import set_workers, word
-from wengert.codegen.targets.cpu.pool_code import BEGIN_AT, BUSY, SHARE_AT
+from wengert.codegen.targets.cpu.pool_code import BEGIN_AT, END_AT, SHARE_AT
 from wengert.codegen.targets.cpu.splitting import (
     LEAST,
     PER_WORKER,
@@ -88,8 +88,8 @@ def end_sharing(code: Text) -> None:
     """Give the pool back, if this call has it."""
 
     def give() -> None:
-        at = code.let(f"getelementptr i64, ptr {word(code, POOL, 'ptr')}, i64 {BUSY}")
-        code.do(f"store atomic i64 0, ptr {at} release, align 8")
+        pool = word(code, POOL, "ptr")
+        code.do(f"call void {word(code, END_AT, 'ptr', pool)}(ptr {pool})")
 
     code.when(code.compare("sgt", word(code, WORKERS), 1), give)
 
