@@ -225,7 +225,7 @@ class Engine:
                     if warn_of_decay(trainer, parameter.path) and parameter.path in silent:
                         silent.remove(parameter.path)
             if silent and not self.plan.strict:
-                warn_of_unreached(silent)
+                warn_of_unreached(silent, [parameter.path for _, parameter in trained])
 
     @cached_property
     def model_form(self) -> ModelForm:

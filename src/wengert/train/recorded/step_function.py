@@ -15,7 +15,7 @@ from wengert.core.types import Value
 from wengert.core.words.source import in_phase
 from wengert.errors import MissingGradient
 from wengert.functions.clipping import joint_length
-from wengert.interpret.derive import vjp_flat
+from wengert.interpret.derive import Flat, vjp_flat
 from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
 from wengert.train.recorded.scalars import Columns
 from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
@@ -116,22 +116,22 @@ def _counted(plan: StepPlan, counts: Value, updates: bool) -> Value:
     return op.add(counts, np.array([1, int(updates), phase]))
 
 
-def _differentiated(
+def flat_loss(
     plan: StepPlan,
     live: LiveArrays[Value],
     leaves: Sequence[Value],
     fixed: FixedArrays,
     batch: Sequence[Any],
-    weight: Value | None,
-) -> tuple[Differentiated, list[Value | None]]:
-    """What a loss returns, and its gradients by the trained parameters, None where one has none."""
-    wanted = plan.trained
+) -> tuple[Flat, list[tree.Structure]]:
+    """The loss as a function of the trained parameters, of all these leaves: it returns the loss,
+    what is carried and the leaves of aux, whose form it adds to the list.
+    """
     batch = [cast_floats(plan.cast, x) for x in batch]
     aux_structure: list[tree.Structure] = []
 
     def flat(*values: Value) -> Sequence[Value]:
         full = list(leaves)
-        for parameter, x in zip(wanted, values, strict=True):
+        for parameter, x in zip(plan.trained, values, strict=True):
             full[parameter.place] = x
         model = plan.storage.tree(full)
         try:
@@ -146,7 +146,20 @@ def _differentiated(
         aux_structure.append(structure)
         return [loss, *carried, *aux_leaves]
 
-    outputs, pullback = vjp_flat(flat, [leaves[p.place] for p in wanted])
+    return flat, aux_structure
+
+
+def _differentiated(
+    plan: StepPlan,
+    live: LiveArrays[Value],
+    leaves: Sequence[Value],
+    fixed: FixedArrays,
+    batch: Sequence[Any],
+    weight: Value | None,
+) -> tuple[Differentiated, list[Value | None]]:
+    """What a loss returns, and its gradients by the trained parameters, None where one has none."""
+    flat, aux_structure = flat_loss(plan, live, leaves, fixed, batch)
+    outputs, pullback = vjp_flat(flat, [leaves[p.place] for p in plan.trained])
     dtype = outputs[0].dtype
     of_loss = np.ones((), dtype) if weight is None else op.astype(weight, dtype)
     gradients = pullback([of_loss, *[None] * (len(outputs) - 1)])

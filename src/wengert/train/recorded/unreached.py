@@ -7,7 +7,7 @@ losses has no use for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from wengert.core.types import Value
 from wengert.core.words.warn import warn_user
@@ -32,15 +32,34 @@ def used_by(loss: Value, values: Sequence[Value]) -> list[bool]:
     return [each is not None and each[0] is level and each[1] in reached for each in places]
 
 
-def warn_of_unreached(paths: Sequence[str]) -> None:
-    """Warn of parameters that are used and not trained."""
+def warn_of_unreached(paths: Sequence[str], trained: Sequence[str]) -> None:
+    """Warn of parameters that are used and not trained, given the paths of all that should be."""
     names = ", ".join(map(repr, paths[:SHOWN]))
     more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
-    glob = f"{paths[0].rpartition('.')[0]}.*" if len(paths) > 1 else paths[0]
+    globs = _globs(paths, trained)
+    frozen = ", ".join(f"{glob!r}: None" for glob in globs[:SHOWN])
+    rest = ", …" if len(globs) > SHOWN else ""
     warn_user(
         f"TrainStep: the loss computes with {names}{more}, and no gradient comes back from there: "
         "no training changes it. Look for a wg.stop_gradient around too much, an argmax, a "
         "comparison or a conversion to integers on the way. If it shall stay what it is, freeze "
-        f"it: {{{glob!r}: None, '*': optimizer}}.",
+        f"it: {{{frozen}{rest}, '*': optimizer}}.",
         UnreachedWarning,
     )
+
+
+def _globs(paths: Sequence[str], trained: Sequence[str]) -> list[str]:
+    """What a dict of optimizers calls all of these parameters, and no other one that is trained: as
+    few globs as there can be.
+    """
+    others = set(trained) - set(paths)
+    return list(dict.fromkeys(_widest_glob(path, others) for path in paths))
+
+
+def _widest_glob(path: str, others: Collection[str]) -> str:
+    parts = path.split(".")
+    for depth in range(1, len(parts)):
+        prefix = ".".join(parts[:depth]) + "."
+        if not any(other.startswith(prefix) for other in others):
+            return f"{prefix}*"
+    return path
