@@ -212,7 +212,8 @@ class Engine:
             self._cut.add(executable)
             warn_of_gathered_rows(executable.graph)
 
-    def note_unreached(self, paths: list[str], used: list[str]) -> None:
+    def note_unreached(self, paths: list[str], used: list[str], used_frozen: list[str]) -> None:
+        self.given.note_unreached(paths, [*used, *used_frozen])
         new = set(paths) - set(self.unreached)
         self.unreached[:] = paths
         trained = [(s, p) for s in self.plan.storage.trained for p in s.parameters]

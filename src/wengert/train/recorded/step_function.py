@@ -22,7 +22,7 @@ from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import read_results
 from wengert.train.recorded.step_update import updated
-from wengert.train.recorded.unreached import used_by
+from wengert.train.recorded.unreached import paths_used_by
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,9 @@ class StepFunction:
     arrays: LiveArrays[Any]  # the live arrays themselves, for their form
     columns: Columns  # where the numbers of an update stand
     updates: bool  # whether the call ends with an update, or only adds to the gradients
-    # Is told the paths that no gradient reaches, and those of them that the loss computes with.
-    note_unreached: Callable[[list[str], list[str]], object]
+    # Is told the paths that no gradient reaches, and those of them, and of what is frozen, that the
+    # loss computes with.
+    note_unreached: Callable[[list[str], list[str], list[str]], object]
 
     def flat(
         self,
@@ -83,8 +84,11 @@ class StepFunction:
         pairs = zip(plan.trained, gradients, strict=True)
         unreached = [parameter for parameter, g in pairs if g is None]
         paths = [parameter.path for parameter in unreached]
-        used = used_by(outputs.loss, [leaves[parameter.place] for parameter in unreached])
-        self.note_unreached(paths, [path for path, u in zip(paths, used, strict=True) if u])
+        frozen = [parameter for segment in plan.storage.frozen for parameter in segment.parameters]
+        used, used_frozen = (
+            paths_used_by([outputs.loss], leaves, parameters) for parameters in (unreached, frozen)
+        )
+        self.note_unreached(paths, used, used_frozen)
         _require_reached(plan, paths)
         return replace(outputs, gradients=_flat_gradients(plan, gradients))
 

@@ -13,17 +13,29 @@ from wengert.core.types import Value
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnreachedWarning
 from wengert.interpret.mistakes.widening import place_of
+from wengert.train.segments import ModelParameter
 
 SHOWN = 3  # so many paths are named
 
 
-def used_by(loss: Value, values: Sequence[Value]) -> list[bool]:
-    """Which of these values the loss was computed from, in the program that is being recorded."""
-    place = place_of(loss) if values else None
-    if place is None:
+def paths_used_by(
+    results: Sequence[Value], leaves: Sequence[Value], parameters: Sequence[ModelParameter]
+) -> list[str]:
+    """The paths of parameters, whose values are among the leaves of a model, that results were
+    computed from.
+    """
+    used = _used_by(results, [leaves[parameter.place] for parameter in parameters])
+    return [parameter.path for parameter, u in zip(parameters, used, strict=True) if u]
+
+
+def _used_by(results: Sequence[Value], values: Sequence[Value]) -> list[bool]:
+    """Which of these values results were computed from, in the program that is being recorded."""
+    ends = [place for place in map(place_of, results) if place is not None]
+    if not (ends and values):
         return [False] * len(values)
-    level, number = place
-    reached, pending = {number}, [number]
+    level = ends[0][0]
+    reached = {number for each, number in ends if each is level}
+    pending = list(reached)
     while pending:
         operands = [i for i in level.graph.nodes[pending.pop()].operands if i is not None]
         pending += [i for i in operands if i not in reached]
