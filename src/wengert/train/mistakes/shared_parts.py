@@ -28,10 +28,12 @@ class Given(Protocol):
     were in it, and the step's own copy.
     """
 
-    name: str
     path: str
     live: np.ndarray[Any, Any]
     numbers: np.ndarray[Any, Any]
+
+    @property
+    def name(self) -> str: ...
 
     @property
     def array(self) -> np.ndarray[Any, Any] | None: ...

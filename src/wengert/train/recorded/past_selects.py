@@ -44,8 +44,8 @@ def gradients_past_selects(
         warnings.simplefilter("ignore")  # the step has said it before
         with opened(tape):
             watched = [tape.watch(leaves[p.place]) for p in plan.trained]
-            result: Any = loss(*watched)[0]
-        if getattr(result, "level", None) is not tape:
+            result = loss(*watched)[0]
+        if not (type(result) is Tensor and result.level is tape):
             return [None] * len(watched)
         starts: dict[int, Value] = {result.handle: np.ones((), result.dtype)}
         return tape.sweep(starts, [x.handle for x in watched])
@@ -58,7 +58,8 @@ class _Mixing(Tape):
 
     def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
         out: Any = super().process(op, operands, params)
-        if getattr(out, "level", None) is not self or not _may_choose(op, operands):
+        is_own = type(out) is Tensor and out.level is self
+        if not (is_own and _may_choose(op, operands)):
             return out
         for x in operands:
             if type(x) is Tensor and x.level is self and np.isfinite(x.value).all():
