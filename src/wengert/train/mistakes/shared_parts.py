@@ -116,11 +116,11 @@ class SharedParts:
                 return None
             return (
                 f"TrainStep: {self._names(mine & others)} are part of the model of another step as "
-                "well, and the two "
-                "take turns; each step has a copy of its own and trains that one, where torch "
-                "would train one network. Train both losses in one step, or let one step train the "
-                "part and give it to the other as an argument: other(step.model.encoder, …). For "
-                "two networks on purpose, make one step with wg.tree.copy(model)."
+                "well, and the two take turns; each step has a copy of its own and trains that "
+                "one, where torch would train one network. Train both losses in one step, or let "
+                "one step train the part and give it to the other as an argument: "
+                "other(step.model.encoder, …). For two networks on purpose, make one step with "
+                "wg.tree.copy(model)."
             )
         here, there = others & self.given.keys(), mine & other.given.keys()
         if not (self._are_as_given(here) and other._are_as_given(there)):
@@ -132,10 +132,9 @@ class SharedParts:
             return None
         return (
             f"TrainStep: {self._names(here or there)} {self._whose(other, here, there)}, and the "
-            "two take turns; each step has "
-            "a copy of its model, so that what one learns never reaches the other, where torch "
-            "would train one network. Make each step with what it trains alone, bind functions to "
-            "the step that trains what they read, and give it the "
+            "two take turns; each step has a copy of its model, so that what one learns never "
+            "reaches the other, where torch would train one network. Make each step with what it "
+            "trains alone, bind functions to the step that trains what they read, and give it the "
             "rest as an argument, live: step(other.model, …), for a loss(model, rest, …). For two "
             "networks on purpose, make one step with wg.tree.copy(model)."
         )
