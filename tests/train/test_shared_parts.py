@@ -102,3 +102,133 @@ def test_a_network_frozen_for_comparison_is_let_pass():
     probe = wg.TrainStep(loss, model, {"encoder.*": None, "*": wg.optim.SGD(0.01)})
     whole = wg.TrainStep(loss, model, wg.optim.SGD(0.01))
     assert warned(lambda: by_calls(probe, whole)) == []
+
+
+# A loss for each part of one model.
+
+
+def agent():
+    return {"actor": network(0), "critic": network(1)}
+
+
+def of_actor(m, x):
+    return wg.mean(m["actor"](x) ** 2)
+
+
+def of_critic(m, x):
+    return wg.mean((m["critic"](x) - 1.0) ** 2)
+
+
+def with_a_baseline(m, x):
+    return wg.mean(m["actor"](x) * wg.stop_gradient(m["critic"](x)))
+
+
+def steps_of(model, *losses, optimizer=None):
+    return [wg.TrainStep(each, model, optimizer or wg.optim.SGD(0.01)) for each in losses]
+
+
+def value(m, x):
+    return m["critic"](x)
+
+
+def copied(call):
+    return [str(each.message) for each in warned(call) if each.category is CopiedWarning]
+
+
+@pytest.mark.parametrize("train", [by_calls, by_runs])
+def test_a_part_that_is_bound_in_the_step_that_does_not_train_it_is_told(train):
+    model = agent()
+    actor, critic = steps_of(model, of_actor, of_critic)
+    actor.bind(value)(X)
+    (told,) = copied(lambda: train(actor, critic))
+    assert "'critic.weight' of the model that it was made with, and 1 more, get no gradient" in told
+
+
+def test_it_is_told_where_the_function_comes_after_the_training_and_the_model_is_gone():
+    model = agent()
+    (actor,) = steps_of(model, of_actor)
+    critic = wg.TrainStep(lambda c, x: wg.mean(c(x) ** 2), model["critic"], wg.optim.SGD(0.01))
+    del model
+    assert copied(lambda: by_calls(actor, critic)) == []
+    assert len(copied(lambda: actor.bind(value)(X))) == 1
+    assert copied(lambda: [actor.bind(lambda m, x: value(m, x))(X), by_calls(actor, critic)]) == []
+
+
+def test_a_frozen_part_that_the_loss_reads_is_told():
+    model = agent()
+    (actor,) = steps_of(
+        model, with_a_baseline, optimizer={"critic.*": None, "*": wg.optim.SGD(0.01)}
+    )
+    (critic,) = steps_of(model, of_critic)
+    (told,) = copied(lambda: by_calls(actor, critic))
+    assert "are frozen here, and another step trains them" in told
+
+
+def test_losses_with_a_body_in_common_are_told():
+    model = agent() | {"body": network(2)}
+    steps = steps_of(
+        model,
+        lambda m, x: of_actor(m, m["body"](x)),
+        lambda m, x: of_critic(m, m["body"](x)),
+    )
+    (told,) = copied(lambda: by_calls(*steps))
+    assert "'body.weight' of the model that it was made with, and 1 more, are part of" in told
+
+
+def test_parts_that_are_read_in_the_step_that_trains_them_are_let_pass():
+    model = agent()
+    actor, critic = steps_of(model, of_actor, of_critic)
+    act, judge = actor.bind(lambda m, x: m["actor"](x)), critic.bind(value)
+    assert warned(lambda: [by_calls(actor, critic), act(X), judge(X), by_runs(actor, critic)]) == []
+
+
+def test_parts_that_are_given_live_are_let_pass():
+    def deceives(m, other, x):
+        return wg.mean(other(m["actor"](x)))
+
+    model = agent()  # a generator and its discriminator
+    generator, discriminator = steps_of(model, deceives, of_critic)
+
+    def train():
+        for _ in range(4):
+            discriminator(generator.bind(lambda m, x: m["actor"](x))(X))
+            generator(discriminator.model["critic"], X)
+
+    assert warned(train) == []
+
+
+@pytest.mark.parametrize("shares", [False, True])
+def test_models_that_are_assigned_in_every_turn_are_let_pass(shares):
+    def body(m, x):
+        return m["body"](x) if shares else x
+
+    def take_turns(step, other, assigns):
+        for _ in range(2):
+            for each, next_one in ((step, other), (other, step)):
+                each(X)
+                if assigns:
+                    next_one.model = each.model
+
+    for assigns in (False, True):
+        model = agent() | ({"body": network(2)} if shares else {})
+        steps = steps_of(
+            model,
+            lambda m, x: with_a_baseline(m, body(m, x)),
+            lambda m, x: of_critic(m, body(m, x)),
+        )
+        told = copied(lambda steps=steps, assigns=assigns: take_turns(*steps, assigns))
+        assert bool(told) is not assigns
+
+
+def test_comparisons_of_losses_of_one_model_are_let_pass():
+    def together(m, x):
+        return of_actor(m, x) + of_critic(m, x)
+
+    model = agent()
+    steps = steps_of(model, together, lambda m, x: 2.0 * together(m, x), of_critic)
+    for step in steps:
+        step.bind(value)(X)
+    assert warned(lambda: by_calls(*steps)) == []
+    apart = steps_of(agent(), of_actor, of_critic)
+    apart[0].bind(value)(X)
+    assert warned(lambda: [by_calls(each) for each in apart]) == []

@@ -150,6 +150,66 @@ def test_heads_and_experts_that_no_row_chooses_are_let_be():
     assert called(experts, three, X, ADVANTAGES) == []
 
 
+def by_options(m, x, option, y):
+    outputs = wg.concat([m["swing"](x), m["balance"](x), m["rest"](x)], axis=1)
+    return wg.mean((wg.take_along_axis(outputs, option[:, None], axis=1)[:, 0] - y) ** 2)
+
+
+def by_one_hot(m, x, option, y):
+    outputs = wg.concat([m["swing"](x), m["balance"](x), m["rest"](x)], axis=1)
+    return wg.mean((wg.sum(wg.one_hot(option, 3) * outputs, axis=1) - y) ** 2)
+
+
+def by_a_state(m, x, option, y):
+    near = wg.abs(x[:, 2]) < 1e-9
+    outputs = wg.where(near, m["rest"](x)[:, 0], m["swing"](x)[:, 0] + m["balance"](x)[:, 0])
+    return wg.mean((outputs - y) ** 2)
+
+
+def by_a_mask(m, x, option, y):
+    far = (x[:, 2] > 9).astype(np.float32)
+    outputs = m["swing"](x)[:, 0] + m["balance"](x)[:, 0] + far * m["rest"](x)[:, 0]
+    return wg.mean((outputs - y) ** 2)
+
+
+def by_a_best_one(m, x, option, y):
+    outputs = wg.concat([m["swing"](x), m["balance"](x), m["rest"](x) - 99.0], axis=1)
+    return wg.mean((wg.max(outputs, axis=1) - y) ** 2)
+
+
+def by_a_hinge(m, x, option, y):
+    hinge = wg.maximum(y - m["rest"](x)[:, 0] - 99.0, 0.0)
+    return wg.mean(m["swing"](x) ** 2) + wg.mean(m["balance"](x) ** 2) + wg.mean(hinge**2)
+
+
+@pytest.mark.parametrize(
+    "loss", [by_options, by_one_hot, by_a_state, by_a_mask, by_a_best_one, by_a_hinge]
+)
+def test_parts_that_other_rows_would_choose_are_let_be(loss):
+    model = {"swing": layer(0), "balance": layer(1), "rest": layer(2)}
+    assert called(loss, model, X, CHOSEN, ADVANTAGES) == []
+
+
+def test_parts_that_other_rows_would_choose_are_let_be_in_runs_and_ensembles():
+    def models(seed):
+        return {"swing": layer(seed), "balance": layer(seed + 1), "rest": layer(seed + 2)}
+
+    step = wg.TrainStep(by_options, models(0), wg.optim.SGD(0.1), compiled=False)
+    assert warned(lambda: step.run(*BATCH, batch_size=4, epochs=2)) == []
+    members = wg.Ensemble(by_options, models, wg.optim.SGD(0.1), members=2, compiled=False)
+    own = wg.train.each(np.stack([X, X + 1]))
+    assert warned(lambda: [members(own, CHOSEN, ADVANTAGES) for _ in range(4)]) == []
+
+
+def test_a_part_that_cancels_is_told_whatever_is_chosen():
+    def cancels(m, x, chosen, adv):
+        kept = wg.where(x[:, 2] > 9, 0.0, wg.relu(m["pi"](x))[:, 0])
+        return ppo(m, x, chosen, adv) + wg.mean(kept - kept)
+
+    (told,) = called(cancels, agent(), *BATCH)
+    assert "every parameter in 'pi' was exactly 0" in str(told.message)
+
+
 def test_terms_that_begin_later_are_let_be():
     def annealed(m, x, chosen, adv, weight):
         return value_loss(m, x, adv) - wg.mean(weight * Categorical(m["pi"](x)).log_prob(chosen))

@@ -48,6 +48,23 @@ def test_others_are_let_be():
     assert not trained(both, [{"w": np.eye(3), "v": np.ones(3)} for _ in range(2)])
 
 
+def test_steps_that_are_compared_with_each_other_are_let_be():
+    def single(model, x, y):
+        return wg.mean((value(model, x) - y) ** 2)
+
+    (model,) = critics(5)
+    others = [critics(5)[0], model, model]  # of the same seed, and the same one
+    options = [{}, {}, {"seed": 1}, {"threads": 1}]
+    steps = [
+        wg.TrainStep(single, each, wg.optim.SGD(0.1), compiled=False, **more)
+        for each, more in zip([model, *others], options, strict=True)
+    ]
+    rows = np.random.default_rng(0).integers(len(X), size=(4, len(X)))
+    assert not warned(lambda: [step(X, Y) for _ in range(3) for step in steps])
+    pairs = [*zip(steps, rows, strict=True)]  # each with rows of its own
+    assert not warned(lambda: [step(X[i], Y[i]) for _ in range(3) for step, i in pairs])
+
+
 def test_a_batch_norm_that_trains_in_bind_and_drops_its_state_is_told():
     norm = wg.nn.BatchNorm(3, dtype=np.float64)
     state = norm.initial_state()

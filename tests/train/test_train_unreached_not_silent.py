@@ -44,6 +44,25 @@ def test_a_part_that_is_used_and_not_trained_is_named_once(loss, optimizer):
     assert "{'actor.*': None, '*': optimizer}" in str(found.message)
 
 
+def test_the_repair_freezes_all_that_is_named_and_nothing_else():
+    def part_is_stopped(m, x):
+        hidden = m["critic"]["body"][1](m["critic"]["body"][0](x))
+        return wg.mean(m["critic"]["head"](wg.stop_gradient(hidden)) ** 2)
+
+    def whole_is_stopped(m, x):
+        return part_is_stopped(m, x) + wg.mean(wg.stop_gradient(m["actor"](x)) * x)
+
+    def layers(seed):
+        return wg.nn.Linear(3, 3, seed=seed)
+
+    body = {"body": [layers(0), layers(1)], "head": layers(2)}
+    model = {"actor": layers(3), "critic": body}
+    (told,) = warned(lambda: wg.TrainStep(whole_is_stopped, model, wg.optim.SGD(0.1))(X))
+    assert "{'actor.*': None, 'critic.body.*': None, '*': optimizer}" in str(told.message)
+    groups = {"actor.*": None, "critic.body.*": None, "*": wg.optim.SGD(0.1)}
+    assert warned(lambda: wg.TrainStep(whole_is_stopped, model, groups)(X)) == []
+
+
 def test_decay_is_said_instead_of_it():
     found = warned(lambda: wg.TrainStep(detached, MODEL, wg.optim.AdamW(0.1))(X))
     assert all("makes it smaller" in str(each.message) for each in found)

@@ -195,7 +195,8 @@ class CheckpointWarning(WengertWarning):
 class CopiedWarning(WengertWarning):
     """A setting of the optimizer that a TrainStep was made with was changed, or something was
     written into an array of the model or the state that it was made with, and the step was called
-    afterwards. Or two steps that take turns were made with one network. Each has its own copy.
+    afterwards. Or two steps that take turns were made with one network, or one of them reads a part
+    of their model that only the other one trains. Each has its own copy.
 
     `step.optimizer.lr = 1e-4` acts on the next call; `optimizer.lr = 1e-4` does not.
     `step.model.w[...] = w` sets weights; `model.w[...] = w` does not.

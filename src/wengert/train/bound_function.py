@@ -46,6 +46,7 @@ from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import with_sizes
 from wengert.train.recorded.summed_rows import SummedRows, sums_over_rows
+from wengert.train.recorded.unreached import paths_used_by
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."
@@ -64,6 +65,7 @@ def _recorded(
     parameters: FunctionParameters,
     names: Sequence[str],
     evaluates: bool,
+    note_read: Callable[[list[str]], object],  # is told what of the model it computes with
 ) -> Callable[..., Any]:
     """The function that is recorded: of the step's own arrays, which have these names, and of the
     arguments of a call.
@@ -89,7 +91,10 @@ def _recorded(
         elif not evaluates and normalizing:
             _warn_of_training_in_bind(dropped_statistics(normalizing, returned))
         storage.require_unwritten("TrainStep.bind", "model", leaves, model, returned)
-        return with_sizes(returned)
+        results = with_sizes(returned)
+        own_parameters = [p for segment in storage.segments for p in segment.parameters]
+        note_read(paths_used_by(tree.leaves(results), leaves, own_parameters))
+        return results
 
     return function
 
@@ -128,7 +133,9 @@ class BoundFunction(Uncopied):
         self._cast, self._parameters, self._names = cast, parameters, parameters.names
         self._compiled, self._guard, self._shown = engine.compiled, engine.guard, engine.shown
         self._programs = LivePrograms(
-            _recorded(engine.plan, f, parameters, names, number == EVALUATING),
+            _recorded(
+                engine.plan, f, parameters, names, number == EVALUATING, engine.given.note_read
+            ),
             names,
             parameters.names,
             f,

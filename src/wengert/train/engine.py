@@ -212,7 +212,8 @@ class Engine:
             self._cut.add(executable)
             warn_of_gathered_rows(executable.graph)
 
-    def note_unreached(self, paths: list[str], used: list[str]) -> None:
+    def note_unreached(self, paths: list[str], used: list[str], used_frozen: list[str]) -> None:
+        self.given.note_unreached(paths, [*used, *used_frozen])
         new = set(paths) - set(self.unreached)
         self.unreached[:] = paths
         trained = [(s, p) for s in self.plan.storage.trained for p in s.parameters]
@@ -225,7 +226,7 @@ class Engine:
                     if warn_of_decay(trainer, parameter.path) and parameter.path in silent:
                         silent.remove(parameter.path)
             if silent and not self.plan.strict:
-                warn_of_unreached(silent)
+                warn_of_unreached(silent, [parameter.path for _, parameter in trained])
 
     @cached_property
     def model_form(self) -> ModelForm:

@@ -244,7 +244,7 @@ class TrainStep(StepViews, Explained, Uncopied):
             self._engine.twins.look("TrainStep")
         idle_parts = self._engine.idle_parts
         if not idle_parts.is_over:
-            idle_parts.look([self._engine.plan.storage], results[REPORT][np.newaxis], batch)
+            idle_parts.look([self._engine], results[REPORT][np.newaxis], batch)
             idle_parts.tell("TrainStep")
         if not (zero_gradients.is_over and self._engine.twins.is_over and idle_parts.is_over):
             quick = never  # quick calls are not looked at

@@ -113,8 +113,8 @@ class Storage:
                 view = parameter.view(segment.weights)
                 view[...] = values[parameter.place]
                 self.leaves[parameter.place] = view
-        names = [leaf_name(path[0], "model") for path in self.paths]
-        self.given_arrays = given_arrays("model", names, values, self.leaves)
+        paths = [path[0] for path in self.paths]
+        self.given_arrays = given_arrays("model", paths, values, self.leaves)
         begin_states(self.trained, groups)
 
     @cached_property
@@ -361,8 +361,7 @@ def carried_arrays(state: Any, cast: DType | None) -> tuple[list[Array], tree.St
 def given_state(state: Any, live: Sequence[Array]) -> tuple[list[GivenArray], list[GivenObject]]:
     """The arrays and objects of a state, with the live copies."""
     given = tree.arrays(state)
-    names = [leaf_name(path, "state") for path in tree.paths(given)]
-    arrays = given_arrays("state", names, tree.leaves(given), live)
+    arrays = given_arrays("state", tree.paths(given), tree.leaves(given), live)
     return arrays, given_objects("state", state, tree.leaves(given), live)
 
 

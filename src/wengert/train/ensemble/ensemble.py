@@ -21,7 +21,7 @@ from wengert.train.batch import FunctionParameters
 from wengert.train.bound_function import EVALUATING, BoundFunction
 from wengert.train.engine import Engine
 from wengert.train.ensemble.alike_members import may_be_alike, warn_of_alike
-from wengert.train.ensemble.each import Each, given_trees, note_lists, require_members
+from wengert.train.ensemble.each import Each, given_trees, note_lists, of_member, require_members
 from wengert.train.ensemble.ensemble_function import EnsembleFunction
 from wengert.train.ensemble.ensemble_state import (
     exchanging,
@@ -236,8 +236,8 @@ class Ensemble(Explained, Uncopied):
         if not first.zero_gradients.is_over:
             first.zero_gradients.look_at_members("Ensemble", taken.reports[:, np.newaxis])
         if not first.idle_parts.is_over:
-            storages = [engine.plan.storage for engine in self._engines]
-            first.idle_parts.look(storages, taken.reports, given_trees(batch))
+            own = of_member(batch, 0)
+            first.idle_parts.look(self._engines, taken.reports, given_trees(batch), own)
             first.idle_parts.tell("Ensemble")
         losses = taken.reports[:, LOSS].copy()
         return (losses, taken.aux) if first.plan.has_aux else losses

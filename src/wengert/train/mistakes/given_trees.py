@@ -22,6 +22,7 @@ from wengert.core import tree
 from wengert.core.dtypes import is_float
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
+from wengert.optim.parameters import leaf_name
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.reads import reads_of
 from wengert.train.mistakes.shared_parts import SharedParts
@@ -91,11 +92,16 @@ class GivenArray:
     """An array that was given, what was in it, and the step's own copy."""
 
     tree_name: str  # model or state
-    name: str  # what messages call it
+    path: str
     taken: _TakenArray
     mark: Mark
     live: Array
     numbers: Array  # some of those that were in it
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return leaf_name(self.path, self.tree_name)
 
     @property
     def array(self) -> Array | None:
@@ -208,16 +214,16 @@ def _dataclasses(x: Any) -> Iterator[Any]:
 
 
 def given_arrays(
-    tree_name: str, names: Iterable[str], given: Iterable[Any], live: Iterable[Array]
+    tree_name: str, paths: Iterable[str], given: Iterable[Any], live: Iterable[Array]
 ) -> list[GivenArray]:
     """The arrays of a tree beside the step's copies of them. What was made of a number, or of an
     array of another library, is gone at once.
     """
     arrays = []
-    for name, x, copy in zip(names, given, live, strict=True):
+    for path, x, copy in zip(paths, given, live, strict=True):
         if type(x) is np.ndarray:
             taken = _take(x)
-            arrays.append(GivenArray(tree_name, name, taken, taken.mark, copy, some_numbers(x)))
+            arrays.append(GivenArray(tree_name, path, taken, taken.mark, copy, some_numbers(x)))
     return arrays
 
 
@@ -236,8 +242,8 @@ class GivenTrees:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left that could be written to."""
-        return not (self._arrays or self._objects)
+        """Whether nothing is left that could be written to, or take turns with this step."""
+        return not (self._arrays or self._objects or self._shared.waits)
 
     def add(self, arrays: Sequence[GivenArray], objects: Sequence[GivenObject]) -> None:
         self._arrays += arrays
@@ -255,6 +261,14 @@ class GivenTrees:
             self._shared.meet(other._shared)
         for taken in given:
             taken.given_to.add(self)
+
+    def note_unreached(self, unreached: Sequence[str], read: Sequence[str]) -> None:
+        """See `SharedParts`."""
+        self._shared.note_unreached(unreached, read)
+
+    def note_read(self, paths: Sequence[str]) -> None:
+        """See `SharedParts`."""
+        self._shared.note_read(paths)
 
     def calls_left(self, calls: int) -> int:
         """How many calls may be made before one that looks, after so many."""

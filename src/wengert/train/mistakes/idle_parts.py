@@ -3,22 +3,25 @@
 A policy whose ratio is exp(logp - logp) of one network with itself is never trained, and the value
 network beside it is: the norm of all gradients shows nothing. Much that is right has gradients of
 0, too: a layer below one that begins with zeros, an expert or a head that a batch does not choose,
-a term whose weight is 0 at first. Where one of these may be the reason, nothing is said.
+a hinge that is met, a term whose weight is 0 at first. Where one of these may be the reason,
+nothing is said.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from wengert.core import tree
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnreachedWarning
+from wengert.train.batch import Kinds
 from wengert.train.mistakes.zero_gradients import CALLS
-from wengert.train.recorded.step_arrays import LOSS, NORM
+from wengert.train.recorded.past_selects import gradients_past_selects
+from wengert.train.recorded.step_arrays import LOSS, NORM, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.segments import ModelParameter
 from wengert.train.storage import Storage
@@ -27,6 +30,15 @@ Array: TypeAlias = np.ndarray[Any, Any]
 TrainedPart: TypeAlias = list[
     tuple[int, ModelParameter]
 ]  # the number of a trained segment, and of it
+
+
+class Trained(Protocol):
+    """The arrays of a step, or of a member of an ensemble."""
+
+    plan: StepPlan
+    arrays: LiveArrays[Any]
+    fixed: FixedArrays
+    kinds: Kinds
 
 
 class IdleParts:
@@ -58,9 +70,18 @@ class IdleParts:
         """Whether there is nothing left to look at."""
         return not self._idle
 
-    def look(self, storages: Sequence[Storage], reports: Array, batch: Sequence[Any]) -> None:
-        """Look at the gradients that a call left, whose reports are (members, 2)."""
+    def look(
+        self,
+        steps: Sequence[Trained],
+        reports: Array,
+        batch: Sequence[Any],
+        own: Sequence[Any] | None = None,
+    ) -> None:
+        """Look at the gradients that a call left, whose reports are (members, 2). Of the batches of
+        all members the first one's `own` may be another one.
+        """
         self._calls += 1
+        storages = [each.plan.storage for each in steps]
         self._idle = {
             name: part
             for name, part in self._idle.items()
@@ -75,7 +96,8 @@ class IdleParts:
         elif self._calls == CALLS:
             others = {name for name, part in self._all.items() if self._counts(part)}
             trained = {_stem(name) for name in others - set(self._idle)}
-            self._told = next((x for x in self._idle if _stem(x) not in trained), None)
+            idle = [name for name in self._idle if _stem(name) not in trained]
+            self._told = self._never_chosen(idle, steps[0], batch if own is None else own)
             self._idle = {}
         self._zero = [not _any(storages, each, "weights") for each in self._trained]
 
@@ -96,6 +118,20 @@ class IdleParts:
         """Whether zeros are about to be trained, and what lies below them after that."""
         pairs = zip(self._zero, self._trained, strict=False)
         return self._calls == CALLS and any(z and _has_gradient(storages, p) for z, p in pairs)
+
+    def _never_chosen(self, idle: Sequence[str], step: Trained, batch: Sequence[Any]) -> str | None:
+        """The first of these parts that stays idle whatever the selects of the loss choose."""
+        if not idle:
+            return None
+        try:
+            given = step.kinds.prepared(batch)
+            gradients = gradients_past_selects(step.plan, step.arrays, step.fixed, given)
+        except Exception:  # a loss that is not called again so easily: nothing is known
+            return None
+        pairs = zip(step.plan.trained, gradients, strict=True)
+        chosen = {p.path for p, g in pairs if g is None or np.any(g)} - set(self._unreached)
+        never = (x for x in idle if chosen.isdisjoint(p.path for _, p in self._all[x]))
+        return next(never, None)
 
     def _chooses(self, batch: Sequence[Any]) -> bool:
         """Whether a batch may choose which parts are used: by a mask, the number of a task, a

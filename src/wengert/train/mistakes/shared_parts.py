@@ -1,9 +1,10 @@
-"""SharedParts: other steps that were made with some of the parameters of a step, each with
-parameters of its own beside them: an actor and a critic with one encoder, or a generator and a
-discriminator, each of which is frozen in the other's step. Each step has a copy.
+"""SharedParts: other steps that were made with some of the parameters of a step, each of which
+trains something that the other does not: an actor and a critic with one encoder, or a generator and
+a discriminator, each of which is frozen in the other's step. Each step has a copy.
 
 That may be meant, where networks are compared that begin alike, one after the other. Steps that
-take turns in their calls are parts of one training.
+take turns in their calls are parts of one training. Of two steps of one model, a loss for each part
+of it, nothing is wrong as long as nobody reads a part in the step that does not train it.
 """
 
 from __future__ import annotations
@@ -17,13 +18,22 @@ import numpy as np
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
+from wengert.train.mistakes.target_averages import some_numbers
+
+MOST_PARTNERS = 64  # a sweep may make many steps with one model
 
 
 class Given(Protocol):
-    """An array that was given: what messages call it, the array and the step's own copy."""
+    """An array that was given: what messages call it, its path, the array, some of the numbers that
+    were in it, and the step's own copy.
+    """
 
-    name: str
+    path: str
     live: np.ndarray[Any, Any]
+    numbers: np.ndarray[Any, Any]
+
+    @property
+    def name(self) -> str: ...
 
     @property
     def array(self) -> np.ndarray[Any, Any] | None: ...
@@ -37,18 +47,37 @@ class SharedParts:
     def __init__(self) -> None:
         self.given: dict[Any, Given] = {}
         self.trained: set[Any] = set()
+        self._unreached: set[str] | None = None  # paths that no gradient comes to, once it is known
+        self._read: set[str] = set()  # paths that the loss or a bound function computes with
         self._partners: weakref.WeakSet[SharedParts] = weakref.WeakSet()
+        self._in_turns: weakref.WeakSet[SharedParts] = weakref.WeakSet()  # with those, nothing yet
         self._last = 0  # when it was looked last
 
+    @property
+    def waits(self) -> bool:
+        """Whether there are steps that it may take turns with."""
+        return bool(self._partners)
+
     def meet(self, other: SharedParts) -> None:
-        """Remember a step that was given what this one trains, or the other way round, if neither
-        trains all that the other does.
-        """
-        mine, others = self.trained, other.trained
-        shares = mine & other.given.keys() or others & self.given.keys()
-        if shares and mine - others and others - mine:
+        """Remember a step that was given what this one trains, or the other way round."""
+        shares = self.trained & other.given.keys() or other.trained & self.given.keys()
+        if shares and max(len(self._partners), len(other._partners)) < MOST_PARTNERS:
             self._partners.add(other)
             other._partners.add(self)
+
+    def note_unreached(self, unreached: Iterable[str], read: Iterable[str]) -> None:
+        """Note what no gradient comes to in a program of the step, by path, and what its loss
+        computes with of that, and of what is frozen.
+        """
+        paths = set(unreached)
+        self._unreached = paths if self._unreached is None else self._unreached & paths
+        self._read.update(read)
+
+    def note_read(self, paths: Iterable[str]) -> None:
+        """Note what a bound function computes with, by path; warn where that is not trained."""
+        self._read.update(paths)
+        for other in list(self._in_turns):
+            self._settle(other)
 
     def look(self) -> None:
         """Warn, once, before a call that follows one of another step, which followed one of this
@@ -58,42 +87,84 @@ class SharedParts:
         for other in [each for each in self._partners if before and each._last > before]:
             self._partners.discard(other)
             other._partners.discard(self)
-            text = self._text(other)
-            if text is not None:
-                warn_user(text, CopiedWarning)
+            self._in_turns.add(other)
+            other._in_turns.add(self)
+            self._settle(other)
 
-    def _text(self, other: SharedParts) -> str | None:
+    def _settle(self, other: SharedParts) -> None:
+        """Warn of a step that this one takes turns with, if there is a reason; forget it if there
+        cannot be one any more.
+        """
+        mine, others = self._reached(), other._reached()
+        apart = mine - others and others - mine
+        text = self._text(other, mine, others) if apart else None
+        if text is not None or not apart or mine & others:
+            self._in_turns.discard(other)
+            other._in_turns.discard(self)
+        if text is not None:
+            warn_user(text, CopiedWarning)
+
+    def _reached(self) -> set[Any]:
+        """What the step does train: what its optimizers are for, and gradients come to."""
+        unreached = self._unreached or ()
+        return {part for part in self.trained if self.given[part].path not in unreached}
+
+    def _text(self, other: SharedParts, mine: set[Any], others: set[Any]) -> str | None:
         """What is to be said; nothing where somebody writes what one has learned into the other."""
-        both = self._names(self.trained & other.trained)
-        if both:
+        if mine & others:
+            if self._has_numbers_of(other, mine & others):
+                return None
             return (
-                f"TrainStep: {both} are part of the model of another step as well, and the two "
-                "take turns; each step has a copy of its own and trains that one, where torch "
-                "would train one network. Train both losses in one step, or let one step train the "
-                "part and give it to the other as an argument: other(step.model.encoder, …). For "
-                "two networks on purpose, make one step with wg.tree.copy(model)."
+                f"TrainStep: {self._names(mine & others)} are part of the model of another step as "
+                "well, and the two take turns; each step has a copy of its own and trains that "
+                "one, where torch would train one network. Train both losses in one step, or let "
+                "one step train the part and give it to the other as an argument: "
+                "other(step.model.encoder, …). For two networks on purpose, make one step with "
+                "wg.tree.copy(model)."
             )
-        here, there = other.trained & self.given.keys(), self.trained & other.given.keys()
+        here, there = others & self.given.keys(), mine & other.given.keys()
         if not (self._are_as_given(here) and other._are_as_given(there)):
             return None
-        frozen = self._names(here or there)
-        whose = "are frozen here, and another step trains them"
-        if not here:
-            whose = "are frozen in another step, and trained by this one"
+        if not (self.trained - other.trained and other.trained - self.trained):
+            # Each may just leave alone what is not its own.
+            here, there = self._read_of(here), other._read_of(there)
+        if not (here or there):
+            return None
         return (
-            f"TrainStep: {frozen} {whose}, and the two take turns; each step has "
-            "a copy of its model, so that what one learns never reaches the other, where torch "
-            "would train one network. Make each step with what it trains alone, and give it the "
+            f"TrainStep: {self._names(here or there)} {self._whose(other, here, there)}, and the "
+            "two take turns; each step has a copy of its model, so that what one learns never "
+            "reaches the other, where torch would train one network. Make each step with what it "
+            "trains alone, bind functions to the step that trains what they read, and give it the "
             "rest as an argument, live: step(other.model, …), for a loss(model, rest, …). For two "
             "networks on purpose, make one step with wg.tree.copy(model)."
         )
 
+    def _whose(self, other: SharedParts, here: set[Any], there: set[Any]) -> str:
+        if here:
+            state = "get no gradient here" if here & self.trained else "are frozen here"
+            return f"{state}, and another step trains them"
+        state = "get no gradient" if there & other.trained else "are frozen"
+        return f"{state} in another step, and are trained by this one"
+
+    def _read_of(self, parts: Iterable[Any]) -> set[Any]:
+        return {part for part in parts if self.given[part].path in self._read}
+
+    def _has_numbers_of(self, other: SharedParts, parts: Iterable[Any]) -> bool:
+        """Whether the two copies of all of these parts have the same numbers."""
+        pairs = [(self.given[part].live, other.given[part].live) for part in parts]
+        return all(np.array_equal(x, y) for x, y in pairs)
+
     def _are_as_given(self, parts: Iterable[Any]) -> bool:
         """Whether the copies of the step have the numbers of the arrays that it was made with."""
-        pairs = [(self.given[part].array, self.given[part].live) for part in parts]
-        return all(x is None or np.array_equal(x.astype(live.dtype), live) for x, live in pairs)
+        return all(_is_as_given(self.given[part]) for part in parts)
 
     def _names(self, parts: Collection[Any]) -> str:
         """The name of one of these, and how many more there are."""
         names = [each.name for taken, each in self.given.items() if taken in parts]
         return f"{names[0]} that it was made with, and {len(names) - 1} more," if names else ""
+
+
+def _is_as_given(each: Given) -> bool:
+    if each.array is None:
+        return bool(np.array_equal(some_numbers(each.live), each.numbers))
+    return bool(np.array_equal(each.array.astype(each.live.dtype), each.live))

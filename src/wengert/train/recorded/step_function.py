@@ -15,14 +15,14 @@ from wengert.core.types import Value
 from wengert.core.words.source import in_phase
 from wengert.errors import MissingGradient
 from wengert.functions.clipping import joint_length
-from wengert.interpret.derive import vjp_flat
+from wengert.interpret.derive import Flat, vjp_flat
 from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
 from wengert.train.recorded.scalars import Columns
 from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import read_results
 from wengert.train.recorded.step_update import updated
-from wengert.train.recorded.unreached import used_by
+from wengert.train.recorded.unreached import paths_used_by
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,9 @@ class StepFunction:
     arrays: LiveArrays[Any]  # the live arrays themselves, for their form
     columns: Columns  # where the numbers of an update stand
     updates: bool  # whether the call ends with an update, or only adds to the gradients
-    # Is told the paths that no gradient reaches, and those of them that the loss computes with.
-    note_unreached: Callable[[list[str], list[str]], object]
+    # Is told the paths that no gradient reaches, and those of them, and of what is frozen, that the
+    # loss computes with.
+    note_unreached: Callable[[list[str], list[str], list[str]], object]
 
     def flat(
         self,
@@ -83,8 +84,11 @@ class StepFunction:
         pairs = zip(plan.trained, gradients, strict=True)
         unreached = [parameter for parameter, g in pairs if g is None]
         paths = [parameter.path for parameter in unreached]
-        used = used_by(outputs.loss, [leaves[parameter.place] for parameter in unreached])
-        self.note_unreached(paths, [path for path, u in zip(paths, used, strict=True) if u])
+        frozen = [parameter for segment in plan.storage.frozen for parameter in segment.parameters]
+        used, used_frozen = (
+            paths_used_by([outputs.loss], leaves, parameters) for parameters in (unreached, frozen)
+        )
+        self.note_unreached(paths, used, used_frozen)
         _require_reached(plan, paths)
         return replace(outputs, gradients=_flat_gradients(plan, gradients))
 
@@ -116,22 +120,22 @@ def _counted(plan: StepPlan, counts: Value, updates: bool) -> Value:
     return op.add(counts, np.array([1, int(updates), phase]))
 
 
-def _differentiated(
+def flat_loss(
     plan: StepPlan,
     live: LiveArrays[Value],
     leaves: Sequence[Value],
     fixed: FixedArrays,
     batch: Sequence[Any],
-    weight: Value | None,
-) -> tuple[Differentiated, list[Value | None]]:
-    """What a loss returns, and its gradients by the trained parameters, None where one has none."""
-    wanted = plan.trained
+) -> tuple[Flat, list[tree.Structure]]:
+    """The loss as a function of the trained parameters, of all these leaves: it returns the loss,
+    what is carried and the leaves of aux, whose form it adds to the list.
+    """
     batch = [cast_floats(plan.cast, x) for x in batch]
     aux_structure: list[tree.Structure] = []
 
     def flat(*values: Value) -> Sequence[Value]:
         full = list(leaves)
-        for parameter, x in zip(wanted, values, strict=True):
+        for parameter, x in zip(plan.trained, values, strict=True):
             full[parameter.place] = x
         model = plan.storage.tree(full)
         try:
@@ -146,7 +150,20 @@ def _differentiated(
         aux_structure.append(structure)
         return [loss, *carried, *aux_leaves]
 
-    outputs, pullback = vjp_flat(flat, [leaves[p.place] for p in wanted])
+    return flat, aux_structure
+
+
+def _differentiated(
+    plan: StepPlan,
+    live: LiveArrays[Value],
+    leaves: Sequence[Value],
+    fixed: FixedArrays,
+    batch: Sequence[Any],
+    weight: Value | None,
+) -> tuple[Differentiated, list[Value | None]]:
+    """What a loss returns, and its gradients by the trained parameters, None where one has none."""
+    flat, aux_structure = flat_loss(plan, live, leaves, fixed, batch)
+    outputs, pullback = vjp_flat(flat, [leaves[p.place] for p in plan.trained])
     dtype = outputs[0].dtype
     of_loss = np.ones((), dtype) if weight is None else op.astype(weight, dtype)
     gradients = pullback([of_loss, *[None] * (len(outputs) - 1)])

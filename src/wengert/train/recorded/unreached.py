@@ -7,23 +7,35 @@ losses has no use for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from wengert.core.types import Value
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnreachedWarning
 from wengert.interpret.mistakes.widening import place_of
+from wengert.train.segments import ModelParameter
 
 SHOWN = 3  # so many paths are named
 
 
-def used_by(loss: Value, values: Sequence[Value]) -> list[bool]:
-    """Which of these values the loss was computed from, in the program that is being recorded."""
-    place = place_of(loss) if values else None
-    if place is None:
+def paths_used_by(
+    results: Sequence[Value], leaves: Sequence[Value], parameters: Sequence[ModelParameter]
+) -> list[str]:
+    """The paths of parameters, whose values are among the leaves of a model, that results were
+    computed from.
+    """
+    used = _used_by(results, [leaves[parameter.place] for parameter in parameters])
+    return [parameter.path for parameter, u in zip(parameters, used, strict=True) if u]
+
+
+def _used_by(results: Sequence[Value], values: Sequence[Value]) -> list[bool]:
+    """Which of these values results were computed from, in the program that is being recorded."""
+    ends = [place for place in map(place_of, results) if place is not None]
+    if not (ends and values):
         return [False] * len(values)
-    level, number = place
-    reached, pending = {number}, [number]
+    level = ends[0][0]
+    reached = {number for each, number in ends if each is level}
+    pending = list(reached)
     while pending:
         operands = [i for i in level.graph.nodes[pending.pop()].operands if i is not None]
         pending += [i for i in operands if i not in reached]
@@ -32,15 +44,34 @@ def used_by(loss: Value, values: Sequence[Value]) -> list[bool]:
     return [each is not None and each[0] is level and each[1] in reached for each in places]
 
 
-def warn_of_unreached(paths: Sequence[str]) -> None:
-    """Warn of parameters that are used and not trained."""
+def warn_of_unreached(paths: Sequence[str], trained: Sequence[str]) -> None:
+    """Warn of parameters that are used and not trained, given the paths of all that should be."""
     names = ", ".join(map(repr, paths[:SHOWN]))
     more = f" and {len(paths) - SHOWN} more" if len(paths) > SHOWN else ""
-    glob = f"{paths[0].rpartition('.')[0]}.*" if len(paths) > 1 else paths[0]
+    globs = _globs(paths, trained)
+    frozen = ", ".join(f"{glob!r}: None" for glob in globs[:SHOWN])
+    rest = ", …" if len(globs) > SHOWN else ""
     warn_user(
         f"TrainStep: the loss computes with {names}{more}, and no gradient comes back from there: "
         "no training changes it. Look for a wg.stop_gradient around too much, an argmax, a "
         "comparison or a conversion to integers on the way. If it shall stay what it is, freeze "
-        f"it: {{{glob!r}: None, '*': optimizer}}.",
+        f"it: {{{frozen}{rest}, '*': optimizer}}.",
         UnreachedWarning,
     )
+
+
+def _globs(paths: Sequence[str], trained: Sequence[str]) -> list[str]:
+    """What a dict of optimizers calls all of these parameters, and no other one that is trained: as
+    few globs as there can be.
+    """
+    others = set(trained) - set(paths)
+    return list(dict.fromkeys(_widest_glob(path, others) for path in paths))
+
+
+def _widest_glob(path: str, others: Collection[str]) -> str:
+    parts = path.split(".")
+    for depth in range(1, len(parts)):
+        prefix = ".".join(parts[:depth]) + "."
+        if not any(other.startswith(prefix) for other in others):
+            return f"{prefix}*"
+    return path

@@ -246,7 +246,7 @@ class _Stretch:
     def _look_at_gradients(self, place: BatchPlace) -> None:
         engine, report = self._engine, self._engine.noted[1]
         batch = self._run.data.batch(place.number, self._native.order(place.epoch))
-        engine.idle_parts.look([engine.plan.storage], report[np.newaxis], batch)
+        engine.idle_parts.look([engine], report[np.newaxis], batch)
 
     def _settle(self) -> None:
         """Note how far the epochs have come, which follows from the number of calls."""

@@ -137,8 +137,7 @@ class _MemberStretch:
         )
         if looks:
             batch = self._run.data.first.batch(number, None)
-            storages = [engine.plan.storage for engine in self._engines]
-            idle_parts.look(storages, room.reports[:, 0], batch)
+            idle_parts.look(self._engines, room.reports[:, 0], batch)
 
     def _settle(self) -> None:
         """Note how far the epochs have come, which follows from the numbers of calls."""
