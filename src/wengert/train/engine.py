@@ -148,7 +148,7 @@ class Engine:
 
     def _make_programs(self, limits: dict[str, float]) -> None:
         plan = self.plan
-        scalars = Scalars(plan.groups, limits)
+        scalars = Scalars(plan.groups, limits, plan.storage.fine_groups)
         given = [plan.storage.tree(plan.storage.leaves), *users_rules(plan.groups)]
         if plan.carried is not None:
             given.append(tree.unflatten(plan.carried, self.carried))
@@ -174,7 +174,7 @@ class Engine:
         """Have the programs of another engine, whose plan is of the same form: they get all arrays
         and numbers that differ as arguments.
         """
-        scalars = Scalars(self.plan.groups, limits)
+        scalars = Scalars(self.plan.groups, limits, self.plan.storage.fine_groups)
         assert scalars.columns == first.scalars.columns
         self.programs = first.programs
         self._begin_programs(first._looked_at, scalars)
