@@ -46,6 +46,48 @@ def test_validation_data_that_are_not_finite_are_refused(tmp_path):
         )
 
 
+def skipping(train, loss=loss):
+    step = wg.TrainStep(loss, np.zeros(2), wg.optim.SGD(0.05), nonfinite="skip", compiled=False)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        train(step)
+    return [str(each.message) for each in heard]
+
+
+def test_a_run_that_skips_every_step_says_so_once():
+    missing = X.copy()
+    missing[:, 1] = np.nan
+    ways = [
+        lambda step: wg.train.fit(step, (missing, Y), 3, 16, validation=(X, Y), progress=False),
+        lambda step: step.run(missing, Y, batch_size=16, epochs=3),
+        lambda step: list(step.epochs(missing, Y, batch_size=64, epochs=3)),
+    ]
+    for count, way in zip((4, 12, 3), ways, strict=True):
+        (text,) = skipping(way)
+        assert f"the last {count} steps" in text
+        assert "argument 'x' is nan at index (0, 1); nothing is trained" in text
+    (text,) = skipping(
+        lambda step: step.run(BAD, Y, batch_size=16), lambda w, x, y: loss(w, x, y) + wg.log(w[0])
+    )
+    assert "argument" not in text  # one row of the data is not the reason
+
+
+def test_single_batches_may_be_skipped():
+    def now_and_then(step):
+        step.run(BAD, Y, batch_size=16, epochs=3, shuffle_seed=0)
+        for _ in range(3):  # an epoch of one batch
+            step.run(BAD, Y, batch_size=64)
+
+    def at_ends(step):
+        for bad in (slice(16, None), slice(48)):
+            x = X.copy()
+            x[bad] = np.nan
+            step.run(x, Y, batch_size=16)
+
+    assert not skipping(now_and_then)
+    assert not skipping(at_ends)
+
+
 def test_a_validation_loss_that_is_no_number_is_told(tmp_path):
     step = a_step(nonfinite="skip")
     with pytest.warns(WengertWarning, match="validation_loss is nan after an epoch") as caught:

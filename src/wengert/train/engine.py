@@ -25,6 +25,7 @@ from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.given_trees import GivenTrees
 from wengert.train.mistakes.idle_parts import IdleParts
+from wengert.train.mistakes.skipped_steps import SkippedSteps
 from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
@@ -111,6 +112,7 @@ class Engine:
         self.given.add(plan.storage.given_arrays, plan.storage.given_objects)
         self.given.note_shared(plan.storage.given_arrays, plan.storage.given_parameters())
         self.zero_gradients = ZeroGradients(plan)
+        self.skipped_steps = SkippedSteps(nonfinite)
         self.twins = TwinParameters(plan.storage)
         self.draws = Draws()  # of bound functions, saved with the step
         # Paths that no gradient reaches: always this list, which members share.

@@ -82,6 +82,7 @@ class FadedRates:
         return self._is_second_zero(count, rate) or is_long or count > self._end
 
     def _good_of_many(self, count: int, rates: Rates, ahead: bool) -> int:
+        assert self._largest is not None
         largest = np.maximum.accumulate(np.maximum(rates, self._largest))
         updates = np.arange(count, count + len(rates))
         faded = rates < NOTHING * largest
