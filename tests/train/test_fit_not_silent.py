@@ -1,5 +1,6 @@
 """Fits that would go wrong without a word."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -190,5 +191,35 @@ def test_the_log_of_a_second_fit_goes_on(tmp_path):
     assert [line.partition(",")[0] for line in lines] == ["epoch", *map(str, range(24))]
     with pytest.warns(UserWarning, match="24 epochs of this step with the columns"):
         fitted(step, callbacks=wg.train.log_csv(file), validation=(X, Y))
-    fitted(a_step(), callbacks=wg.train.log_csv(file))  # another step begins anew
+    with pytest.warns(WengertWarning, match="has 12 epochs that were logged before"):
+        fitted(a_step(), callbacks=wg.train.log_csv(file))  # another step begins anew
     assert len(file.read_text().splitlines()) == 13
+
+
+@pytest.mark.parametrize("made", [wg.train.log_csv, wg.train.log_jsonl])
+def test_a_file_that_is_no_log_is_not_written_over(tmp_path, made):
+    file = tmp_path / "data"
+    log = made(file)
+    file.write_text("a,b,target\n1,2,3\n")
+    with pytest.raises(ValueError, match="begins with 'a,b,target' and is no log of epochs"):
+        fitted(a_step(compiled=False), callbacks=log)
+    with pytest.raises(ValueError, match="is no log of epochs"):
+        made(file)
+    file.write_bytes(bytes(range(128, 256)))
+    with pytest.raises(ValueError, match="is no log of epochs"):
+        made(file)
+    assert len(file.read_bytes()) == 128
+
+
+def test_a_log_of_an_earlier_program_is_replaced(tmp_path, monkeypatch):
+    file, cells = tmp_path / "log.jsonl", type("Shell", (), {"execution_count": 1})
+    notebook = type("IPython", (), {"get_ipython": staticmethod(lambda: cells)})
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    for text in ("", '{"epoch": 0, "loss": 1.0}\n{"epoch": 1, "lo'):
+        file.write_text(text)
+        fitted(a_step(compiled=False), callbacks=wg.train.log_jsonl(file))
+        assert len(file.read_text().splitlines()) == 12
+        cells.execution_count += 1  # the cell runs once more
+    cells.execution_count -= 1
+    with pytest.warns(WengertWarning, match="has 12 epochs that were logged before"):
+        fitted(a_step(compiled=False), callbacks=wg.train.log_jsonl(file))
