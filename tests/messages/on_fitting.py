@@ -50,6 +50,11 @@ def into_a_file(name: str) -> Any:
     return fit(checkpoint=name)
 
 
+def into_a_table(name: str) -> Any:
+    Path(name).write_text("a,b,target\n1,2,3\n")
+    return wg.train.log_csv(name)
+
+
 def into_a_fit(name: str) -> Any:
     fit(checkpoint=name)
     return fit(checkpoint=name)
@@ -170,6 +175,7 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "History.plot: nothing to draw": lambda: step().run(X, Y, batch_size=4, epochs=0).plot(),
     "log_csv: a number as path": lambda: wg.train.log_csv(3),  # type: ignore[arg-type]
+    "log_csv: a file of something else": lambda: in_folder(into_a_table),
     "log_tensorboard: without the package": without_tensorboard,
     "log_wandb: a name": lambda: wg.train.log_wandb("project"),
     "metrics: one score per row": lambda: metrics.accuracy(Y, np.ones(4)),

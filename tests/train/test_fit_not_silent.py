@@ -1,5 +1,6 @@
 """Fits that would go wrong without a word."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -44,6 +45,48 @@ def test_validation_data_that_are_not_finite_are_refused(tmp_path):
             predict=lambda w, x: x @ w,
             early_stopping=EarlyStopping(3, "mae", "min"),
         )
+
+
+def skipping(train, loss=loss):
+    step = wg.TrainStep(loss, np.zeros(2), wg.optim.SGD(0.05), nonfinite="skip", compiled=False)
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        train(step)
+    return [str(each.message) for each in heard]
+
+
+def test_a_run_that_skips_every_step_says_so_once():
+    missing = X.copy()
+    missing[:, 1] = np.nan
+    ways = [
+        lambda step: wg.train.fit(step, (missing, Y), 3, 16, validation=(X, Y), progress=False),
+        lambda step: step.run(missing, Y, batch_size=16, epochs=3),
+        lambda step: list(step.epochs(missing, Y, batch_size=64, epochs=3)),
+    ]
+    for count, way in zip((4, 12, 3), ways, strict=True):
+        (text,) = skipping(way)
+        assert f"the last {count} steps" in text
+        assert "argument 'x' is nan at index (0, 1); nothing is trained" in text
+    (text,) = skipping(
+        lambda step: step.run(BAD, Y, batch_size=16), lambda w, x, y: loss(w, x, y) + wg.log(w[0])
+    )
+    assert "argument" not in text  # one row of the data is not the reason
+
+
+def test_single_batches_may_be_skipped():
+    def now_and_then(step):
+        step.run(BAD, Y, batch_size=16, epochs=3, shuffle_seed=0)
+        for _ in range(3):  # an epoch of one batch
+            step.run(BAD, Y, batch_size=64)
+
+    def at_ends(step):
+        for bad in (slice(16, None), slice(48)):
+            x = X.copy()
+            x[bad] = np.nan
+            step.run(x, Y, batch_size=16)
+
+    assert not skipping(now_and_then)
+    assert not skipping(at_ends)
 
 
 def test_a_validation_loss_that_is_no_number_is_told(tmp_path):
@@ -148,5 +191,35 @@ def test_the_log_of_a_second_fit_goes_on(tmp_path):
     assert [line.partition(",")[0] for line in lines] == ["epoch", *map(str, range(24))]
     with pytest.warns(UserWarning, match="24 epochs of this step with the columns"):
         fitted(step, callbacks=wg.train.log_csv(file), validation=(X, Y))
-    fitted(a_step(), callbacks=wg.train.log_csv(file))  # another step begins anew
+    with pytest.warns(WengertWarning, match="has 12 epochs that were logged before"):
+        fitted(a_step(), callbacks=wg.train.log_csv(file))  # another step begins anew
     assert len(file.read_text().splitlines()) == 13
+
+
+@pytest.mark.parametrize("made", [wg.train.log_csv, wg.train.log_jsonl])
+def test_a_file_that_is_no_log_is_not_written_over(tmp_path, made):
+    file = tmp_path / "data"
+    log = made(file)
+    file.write_text("a,b,target\n1,2,3\n")
+    with pytest.raises(ValueError, match="begins with 'a,b,target' and is no log of epochs"):
+        fitted(a_step(compiled=False), callbacks=log)
+    with pytest.raises(ValueError, match="is no log of epochs"):
+        made(file)
+    file.write_bytes(bytes(range(128, 256)))
+    with pytest.raises(ValueError, match="is no log of epochs"):
+        made(file)
+    assert len(file.read_bytes()) == 128
+
+
+def test_a_log_of_an_earlier_program_is_replaced(tmp_path, monkeypatch):
+    file, cells = tmp_path / "log.jsonl", type("Shell", (), {"execution_count": 1})
+    notebook = type("IPython", (), {"get_ipython": staticmethod(lambda: cells)})
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    for text in ("", '{"epoch": 0, "loss": 1.0}\n{"epoch": 1, "lo'):
+        file.write_text(text)
+        fitted(a_step(compiled=False), callbacks=wg.train.log_jsonl(file))
+        assert len(file.read_text().splitlines()) == 12
+        cells.execution_count += 1  # the cell runs once more
+    cells.execution_count -= 1
+    with pytest.warns(WengertWarning, match="has 12 epochs that were logged before"):
+        fitted(a_step(compiled=False), callbacks=wg.train.log_jsonl(file))

@@ -262,7 +262,14 @@ ENDING = {
         6,
         "counts updates",
     ),
-    "decay per epoch": (wg.optim.StepDecay(0.1, step_size=1), 14, "step_size or gamma"),
+    "decay per epoch": (wg.optim.StepDecay(0.1, step_size=1), 12, "step_size or gamma"),
+    "slower decay": (wg.optim.Exponential(0.1, 0.9), 219, "another gamma"),
+    "one cycle": (wg.optim.OneCycle(0.1, total_steps=30), 31, "total_steps"),
+    "one cycle, warmed up": (
+        wg.optim.warmup_then(wg.optim.OneCycle(0.1, total_steps=30), 10),
+        41,
+        "counts updates",
+    ),
     "many updates": (wg.optim.Cosine(0.1, total_steps=600), 601, "total_steps"),
     "a function": (lambda index: 0.1 * (index < 4), 6, "counts updates"),
 }
@@ -299,6 +306,9 @@ def test_a_rate_of_next_to_nothing_is_told_once(name, way):
         wg.optim.Cyclic(0.0, 0.1, step_size_up=3),
         wg.optim.CosineRestarts(0.1, 4),
         wg.optim.Cosine(0.1, total_steps=5, min_lr=1e-6),
+        wg.optim.Polynomial(0.1, total_steps=300, power=6),
+        wg.optim.OneCycle(0.1, total_steps=300),
+        wg.optim.OneCycle(0.1, total_steps=30, final_div_factor=10),
         wg.optim.Lambda(0.1, lambda index: float(index > 20)),
         lambda index: 0.1 * (index % 2),
         0.0,
@@ -308,6 +318,21 @@ def test_other_small_rates_are_no_reason_to_warn(schedule):
     step = scheduled(schedule)
     for _ in range(300):
         step(np.ones(1))
+
+
+def test_float32_does_not_feel_rates_that_float64_does():
+    def told(schedule, dtype, updates):
+        step = wg.TrainStep(lambda w, x: wg.mean(w * x), np.ones((), dtype), wg.optim.SGD(schedule))
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            step.run(np.ones(updates, dtype), batch_size=1)
+        return [each.category for each in heard]
+
+    decay = wg.optim.Exponential(0.1, 0.95)
+    assert told(decay, np.float32, 300) == [wg.errors.ScheduleWarning]
+    assert told(decay, np.float64, 300) == []
+    assert told(wg.optim.Cosine(0.1, total_steps=20_000), np.float32, 20_000) == []
+    assert told(wg.optim.Lambda(0.1, lambda index: 1 / (1 + index)), np.float32, 20_000) == []
 
 
 def test_a_step_that_goes_on_later_warns_as_well():

@@ -208,9 +208,9 @@ class AccumulationWarning(WengertWarning):
 
 
 class ScheduleWarning(WengertWarning):
-    """A schedule has come to learning rates of next to nothing, and training goes on. Or one that
-    follows a metric, `ReduceOnPlateau`, was shown none in many epochs. Or the decay of a
-    `wg.optim.EMA` is below 0.5.
+    """A schedule has come to learning rates of next to nothing, or a `OneCycle` to its end, and
+    training goes on. Or one that follows a metric, `ReduceOnPlateau`, was shown none in many
+    epochs. Or the decay of a `wg.optim.EMA` is below 0.5.
 
     Schedules count updates, not epochs: `StepDecay(lr, step_size=10 * batches)` for ten epochs.
     """

@@ -25,6 +25,7 @@ from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.given_trees import GivenTrees
 from wengert.train.mistakes.idle_parts import IdleParts
+from wengert.train.mistakes.skipped_steps import SkippedSteps
 from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
@@ -111,6 +112,7 @@ class Engine:
         self.given.add(plan.storage.given_arrays, plan.storage.given_objects)
         self.given.note_shared(plan.storage.given_arrays, plan.storage.given_parameters())
         self.zero_gradients = ZeroGradients(plan)
+        self.skipped_steps = SkippedSteps(nonfinite)
         self.twins = TwinParameters(plan.storage)
         self.draws = Draws()  # of bound functions, saved with the step
         # Paths that no gradient reaches: always this list, which members share.
@@ -148,7 +150,7 @@ class Engine:
 
     def _make_programs(self, limits: dict[str, float]) -> None:
         plan = self.plan
-        scalars = Scalars(plan.groups, limits)
+        scalars = Scalars(plan.groups, limits, plan.storage.fine_groups)
         given = [plan.storage.tree(plan.storage.leaves), *users_rules(plan.groups)]
         if plan.carried is not None:
             given.append(tree.unflatten(plan.carried, self.carried))
@@ -174,7 +176,7 @@ class Engine:
         """Have the programs of another engine, whose plan is of the same form: they get all arrays
         and numbers that differ as arguments.
         """
-        scalars = Scalars(self.plan.groups, limits)
+        scalars = Scalars(self.plan.groups, limits, self.plan.storage.fine_groups)
         assert scalars.columns == first.scalars.columns
         self.programs = first.programs
         self._begin_programs(first._looked_at, scalars)

@@ -4,7 +4,7 @@ result that it reached.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -67,6 +67,20 @@ def explain_nonfinite(
         elif cause is not None:
             return _error(cause, results[position], inputs)
     return _norm_beyond_floats() if only_norm else _unexplained()
+
+
+def first_nonfinite(
+    arrays: Iterable[tuple[str, Any]],
+) -> tuple[str, str, tuple[int, ...]] | None:
+    """The first number of data that is not finite, given their arrays by the names of arguments: in
+    words, its argument, and its index.
+    """
+    for name, leaf in arrays:
+        x = np.asarray(leaf)
+        if x.dtype.kind in "fc" and not np.isfinite(x).all():
+            index = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
+            return f"argument {name!r} is {x[index]} at index {index}", name, index
+    return None
 
 
 def _has_no_rows(batch: Sequence[Any]) -> bool:

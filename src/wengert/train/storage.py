@@ -146,6 +146,11 @@ class Storage:
         return [segment for segment in self.segments if segment.gradients is None]
 
     @property
+    def fine_groups(self) -> set[int]:
+        """The numbers of the groups that have parameters of float64."""
+        return {group for group, dtype in self.layout if dtype == float64}
+
+    @property
     def dtype(self) -> DType:
         """The dtype of the model: that of its parameters, the widest where they differ."""
         return np.result_type(*{segment.dtype for segment in self.segments})

@@ -7,6 +7,8 @@ import io
 import json
 import math
 import os
+import reprlib
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 
 from wengert.core.words.arguments import worded
 from wengert.core.words.warn import warn_user
+from wengert.errors import WengertWarning
 from wengert.train.fitting.epoch_record import EpochRecord
 from wengert.train.fitting.fit_data import engine_of
 
@@ -25,7 +28,7 @@ File = str | os.PathLike[str]
 def log_csv(path: File) -> Logger:
     """A callback that writes a CSV file: one line per epoch, below the names. The first fit of a
     step writes the file anew; another one, or one that was resumed, goes on behind the epochs that
-    the step has had.
+    the step has had. A file that is no such log is refused, and stays as it is.
 
     >>> step = wg.TrainStep(lambda w, x: wg.mean((x @ w) ** 2), np.ones(1), wg.optim.SGD(0.25))
     >>> log = wg.train.log_csv("epochs.csv")
@@ -42,14 +45,18 @@ def log_csv(path: File) -> Logger:
         first = text.partition(",")[0]
         return int(first) if first.isdigit() else None
 
-    return _file_logger("log_csv", path, line, epoch_of, lambda values: _csv_line(list(values)))
+    begins = "epoch,loss"
+    return _file_logger(
+        "log_csv", path, begins, line, epoch_of, lambda values: _csv_line(list(values))
+    )
 
 
 @worded
 def log_jsonl(path: File) -> Logger:
     """A callback that writes a file of JSON lines: one object per epoch, with null for what is not
     finite. The first fit of a step writes the file anew; another one, or one that was resumed, goes
-    on behind the epochs that the step has had.
+    on behind the epochs that the step has had. A file that is no such log is refused, and stays as
+    it is.
 
     >>> x = np.ones((4, 1))
     >>> step = wg.TrainStep(lambda w, x: wg.mean((x @ w) ** 2), np.ones(1), wg.optim.SGD(0.25))
@@ -71,7 +78,7 @@ def log_jsonl(path: File) -> Logger:
             return None
         return epoch if isinstance(epoch, int) else None
 
-    return _file_logger("log_jsonl", path, line, epoch_of, None)
+    return _file_logger("log_jsonl", path, '{"epoch": ', line, epoch_of, None)
 
 
 def _csv_line(cells: list[str]) -> str:
@@ -83,6 +90,7 @@ def _csv_line(cells: list[str]) -> str:
 def _file_logger(
     by: str,
     path: File,
+    begins: str,  # what every log begins with
     line: Callable[[dict[str, float]], str],
     epoch_of: Callable[[str], int | None],
     header: Callable[[dict[str, float]], str] | None,
@@ -92,12 +100,13 @@ def _file_logger(
             f"{by}: path is {type(path).__name__}; it is where the file is written. Pass a path."
         )
     file = Path(path)
+    _lines_of_log(by, file, begins)  # no epoch is trained for a file that is refused
 
     def begin(record: EpochRecord) -> None:
         """The lines of the epochs before this one, if there are some; nothing else."""
         lines = [header(record.values())] if header else []
-        if record.epoch > 0 and file.exists():  # of this step: its epochs count on
-            known = [(epoch_of(text), text) for text in file.read_text("utf-8").splitlines()]
+        known = [(epoch_of(text), text) for text in _lines_of_log(by, file, begins)]
+        if record.epoch > 0:  # of this step: its epochs count on
             before = [text for epoch, text in known if epoch is not None and epoch < record.epoch]
             if before and header and known[0][1] != lines[0]:
                 warn_user(
@@ -108,6 +117,8 @@ def _file_logger(
                 )
                 before = []
             lines += before
+            known = []
+        _look_at_lost(by, file, sum(epoch is not None for epoch, _ in known))
         file.write_text("".join(f"{text}\n" for text in lines), encoding="utf-8")
 
     def log(record: EpochRecord) -> None:
@@ -119,6 +130,45 @@ def _file_logger(
             stream.write(f"{line(record.values())}\n")
 
     return log
+
+
+def _lines_of_log(by: str, file: Path, begins: str) -> list[str]:
+    """The lines that are there, if some are; what is no log is refused, as it would be lost."""
+    if not file.is_file():
+        return []
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        first = stream.readline()
+        if first and not first.startswith(begins):
+            raise ValueError(
+                f"{by}: {str(file)!r} begins with {reprlib.repr(first.rstrip())} and is no log of "
+                "epochs; it would be lost. Pass another path, or remove the file."
+            )
+        return (first + stream.read()).splitlines()
+
+
+_begun: dict[Path, int | None] = {}  # the files that this process has begun, with the cells
+
+
+def _look_at_lost(by: str, file: Path, epochs: int) -> None:
+    """Warn where epochs that this process has logged are written over, as those of another fold. A
+    program or a cell of a notebook that runs once more replaces its logs.
+    """
+    place, cell = file.resolve(), _cell()
+    lost = epochs > 0 and place in _begun and _begun[place] == cell
+    _begun[place] = cell
+    if lost:
+        warn_user(
+            f"{by}: {str(file)!r} has {epochs} epochs that were logged before in this program; "
+            "the first fit of a step writes the file anew, and they are lost. Pass a path of its "
+            f"own for each step, as {by}(f'fold-{{k}}{file.suffix}').",
+            WengertWarning,
+        )
+
+
+def _cell() -> int | None:
+    """The number of the cell that runs, in a notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "execution_count", None)
 
 
 @worded

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from wengert.core import tree
 from wengert.core.words.warn import warn_user
@@ -16,6 +14,7 @@ from wengert.train.batch import leaf_names
 from wengert.train.engine import Engine
 from wengert.train.fitting.fit_data import BY
 from wengert.train.fitting.measures import VALIDATION_LOSS
+from wengert.train.nonfinite import first_nonfinite
 
 
 def look_at_measures(
@@ -30,7 +29,9 @@ def look_at_measures(
     )
     if name is None:
         return False
-    place = _first_nonfinite(engine.names(len(data)), data)
+    arrays = tuple(tree.with_numpy(x) for x in data)
+    names = leaf_names(engine.names(len(data)), arrays)
+    place = first_nonfinite(zip(names, tree.leaves(arrays), strict=True))
     if place is not None and engine.nonfinite == RAISE:
         raise NonFiniteError(
             f"{BY}: validation: {place[0]}; {name} is {measured[name]} for these rows, and no "
@@ -48,16 +49,3 @@ def look_at_measures(
         WengertWarning,
     )
     return True
-
-
-def _first_nonfinite(
-    names: Sequence[str], data: tuple[Any, ...]
-) -> tuple[str, str, tuple[int, ...]] | None:
-    """The first number of the data that is not finite: in words, its argument, and its index."""
-    arrays = tuple(tree.with_numpy(x) for x in data)
-    for name, leaf in zip(leaf_names(names, arrays), tree.leaves(arrays), strict=True):
-        x = np.asarray(leaf)
-        if x.dtype.kind in "fc" and not np.isfinite(x).all():
-            index = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
-            return f"argument {name!r} is {x[index]} at index {index}", name, index
-    return None

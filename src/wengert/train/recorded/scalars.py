@@ -6,7 +6,7 @@ them never compiles anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,9 +37,14 @@ class Columns:
 class Scalars:
     """Rows of numbers by update, and where each number stands in them."""
 
-    def __init__(self, groups: Sequence[Group], limits: Mapping[str, float]) -> None:
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        limits: Mapping[str, float],
+        fine: Collection[int] = (),  # the numbers of groups with float64 parameters
+    ) -> None:
         self._optimizers = [(i, g.trainer) for i, g in enumerate(groups) if not g.frozen]
-        self._faded = [FadedRates(optimizer) for _, optimizer in self._optimizers]
+        self._faded = [FadedRates(optimizer, i in fine) for i, optimizer in self._optimizers]
         self.limits = dict(limits)
         named = [(i, name) for i, optimizer in self._optimizers for name in optimizer.scalars(1)]
         of_groups = {each: column for column, each in enumerate(named)}

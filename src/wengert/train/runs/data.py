@@ -110,6 +110,10 @@ class Data:
         """A batch of gathered rows."""
         return self._batch([x if place is None else place for x, place in self._pairs()])
 
+    def named_arrays(self) -> list[tuple[str, Array]]:
+        """All arrays, with the names of their arguments."""
+        return list(zip(self._paths(), self.leaves, strict=True))
+
     def checksum(self) -> int:
         """A number that tells these data from others of as many rows: of some rows of each array,
         which the data have in any process.

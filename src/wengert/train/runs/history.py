@@ -148,6 +148,11 @@ class Recorder:
         """Loss and norm of the gradients of each call so far."""
         return self._reports[: self._count]
 
+    @property
+    def skipped(self) -> Array:
+        """Whether each call so far was skipped."""
+        return self._skipped[: self._count]
+
     def history(self, aux: Any = None) -> History:
         """What was collected. The aux is given: several recorders may share it."""
         n = self._count

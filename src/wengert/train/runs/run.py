@@ -46,13 +46,11 @@ class Run(NamedTuple):
 
     def stretches(self, engine: Engine, rates: Rates) -> Stretches:
         """The epochs one after the other, as many at once as whoever takes them asks for."""
-        warn_without_update(self.by, self.epochs * self.data.steps(self.drop_last), engine)
-        return Stretches(self, engine, self._native_steps(engine), rates)
+        return Stretches(self, engine, self._begun(engine), rates)
 
     def whole(self, engine: Engine, rates: Rates) -> History:
         """Take all steps, and say what came of them."""
-        warn_without_update(self.by, self.epochs * self.data.steps(self.drop_last), engine)
-        native, auxes = self._native_steps(engine), Auxes(self.only_last_aux)
+        native, auxes = self._begun(engine), Auxes(self.only_last_aux)
         parts: list[History] = []
         left = self.epochs
         while left:
@@ -73,7 +71,9 @@ class Run(NamedTuple):
                 self.by, engine.plan.groups, engine.progress.epoch
             )
 
-    def _native_steps(self, engine: Engine) -> NativeSteps:
+    def _begun(self, engine: Engine) -> NativeSteps:
+        warn_without_update(self.by, self.epochs * self.data.steps(self.drop_last), engine)
+        engine.skipped_steps.begin()
         return NativeSteps(engine, self.data, self.shuffle_seed, self.data.rest(self.drop_last))
 
     def _stretch(
@@ -170,6 +170,9 @@ class _Stretch:
         if not self._engine.zero_gradients.is_over:
             reports, data = self.recorder.reports, self._run.data.leaves
             self._engine.zero_gradients.look(self._run.by, reports, data)
+        if not self._engine.skipped_steps.is_over:
+            skipped, named = self.recorder.skipped, self._run.data.named_arrays
+            self._engine.skipped_steps.look(self._run.by, skipped, self._steps, named)
         if not self._engine.twins.is_over:
             self._engine.twins.look(self._run.by)
         self._engine.idle_parts.tell(self._run.by)
