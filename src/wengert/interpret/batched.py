@@ -59,7 +59,7 @@ class Batched(Level):
 
     def _wrapped(self, result: Value) -> Value:
         if type(result) is Same:
-            return result._value
+            return result.value
         if isinstance(result, tuple | list):
             return tuple(map(self._wrapped, result))
         return self.tensor(result)
