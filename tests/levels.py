@@ -21,7 +21,7 @@ def pullback(f, x, g):
         watched = tape.watch(x)
         out = f(watched)
         (found,) = tape.sweep({out.handle: g}, [watched.handle])
-    return out.value, found
+    return out._value, found
 
 
 def pushforward(f, x, dx):

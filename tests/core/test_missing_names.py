@@ -406,3 +406,42 @@ def test_fields_may_have_such_names():
     layer.training = False
     assert not layer.training
     wg.nn.Bidirectional(wg.nn.RNN(2, 2), wg.nn.RNN(2, 2)).forward = wg.nn.RNN(2, 2)
+
+
+OF_TENSORS = {
+    "value": "wg.stop_gradient(x) is what detaches",
+    "values": "Leave .values out: max, min and sort give the values alone",
+    "indices": "Write wg.argmax(x, axis)",
+    "amax": "Write wg.max(x, axis)",
+    "copy_": "Write x = y",
+    "fill_": "Write x = wg.full_like(x, value)",
+    "clamp_": "Write x = wg.clip(x, low, high)",
+    "relu_": "Write x = wg.relu(x)",
+    "shuffle_": "A Tensor is never changed",
+    "handl": "Write it with the functions of wg",
+    "levels": "Write it with the functions of wg",
+}
+
+
+@pytest.mark.parametrize("name", OF_TENSORS)
+def test_what_a_tensor_has_not_is_explained_and_nothing_of_ours_is_named(name):
+    def read(x):
+        return getattr(x * x, name)
+
+    for call in (wg.grad(read), wg.vmap(read), lambda x: wg.trace(read, x)):
+        with pytest.raises(MissingAttribute, match=re.escape(OF_TENSORS[name])):
+            call(x)
+
+
+def test_a_size_that_is_called_is_explained():
+    with pytest.raises(TypeError, match="not callable") as caught:
+        wg.compile(lambda x: x * x.size(0))(np.ones((2, 3)))
+    assert "Write x.shape[axis] for torch's x.size(axis)" in caught.value.__notes__[0]
+    with pytest.raises(TypeError, match="not callable") as caught:
+        wg.compile(lambda x: x * len(x)(0))(np.ones((2, 3)))
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_a_draw_without_a_key_is_told_of_rng():
+    with pytest.raises(TypeError, match=r"sample: key was not given.*name a parameter rng"):
+        wg.distributions.Categorical(np.zeros(3)).sample()  # type: ignore[call-arg]

@@ -79,6 +79,28 @@ def test_a_covariance_is_no_factor_where_it_is_recorded():
     assert np.isfinite(drawn(FACTOR)).all()
 
 
+WRONG_DRAWS = {
+    "Normal": lambda s: d.Normal(0.0, s).sample(KEY),
+    "TanhNormal": lambda s: d.TanhNormal(0.0, s).sample(KEY),
+    "Uniform": lambda s: d.Uniform(0.0, s).sample(KEY),
+    "Gamma": lambda s: d.Gamma(s, 1.0).sample(KEY),
+    "its rate": lambda s: d.Gamma(1.0, s).sample(KEY),
+    "Beta": lambda s: d.Beta(s, 1.0).sample(KEY),
+    "MultivariateNormal": lambda s: d.MultivariateNormal(
+        np.zeros(1, np.float32), wg.reshape(s, (1, 1))
+    ).sample(KEY)[0],
+    "truncated_normal": lambda s: wg.random.truncated_normal(KEY, 0.0, s),
+}
+
+
+def test_draws_of_parameters_that_are_none_are_nan_where_they_are_recorded():
+    drawn = wg.compile(lambda s: wg.stack([draw(s) for draw in WRONG_DRAWS.values()]))
+    right = [draw(np.float32(1.5)) for draw in WRONG_DRAWS.values()]
+    np.testing.assert_allclose(drawn(np.float32(1.5)), right, rtol=1e-5)
+    for wrong in (0.0, -0.5):
+        assert np.isnan(drawn(np.float32(wrong))).all()
+
+
 RUN_TIME = {
     "Normal": lambda s: d.Normal(0.0, s).log_prob(0.3),
     "Uniform": lambda s: d.Uniform(0.0, s).log_prob(0.3),

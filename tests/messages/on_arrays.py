@@ -265,6 +265,9 @@ RANDOM: dict[str, Callable[[], Any]] = {
     "random.uniform: bounds": lambda: wg.random.uniform(wg.random.key(0), 0.0, 1.0),
     "random.bernoulli: a probability above 1": lambda: wg.random.bernoulli(wg.random.key(0), 1.5),
     "random.randint: NumPy's order": lambda: wg.random.randint(wg.random.key(0), 0, 5, (3,)),
+    "random.randint: NumPy's order, of numbers": lambda: wg.random.randint(
+        wg.random.key(0), 1, 3, 6
+    ),
     "random.randint: arrays of which one is empty": lambda: wg.random.randint(
         wg.random.key(0), (2,), 0, np.array([3, 0])
     ),

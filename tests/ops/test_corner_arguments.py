@@ -62,7 +62,7 @@ def differentiated(f, *arrays):
     tape = Tape()
     with opened(tape):
         out = f(*(tape.watch(x) for x in arrays))
-        return [each.value if isinstance(each, Tensor) else each for each in several(out)]
+        return [each._value if isinstance(each, Tensor) else each for each in several(out)]
 
 
 def traced(f, *arrays):

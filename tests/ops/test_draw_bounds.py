@@ -105,3 +105,15 @@ def test_bounds_between_which_nothing_lies_are_refused(call, words):
 
 def test_a_uniform_draw_without_room_is_nan():
     assert np.isnan(reals(KEY, 2.0, 1.0)).all()
+
+
+def test_three_plain_numbers_in_the_order_of_numpy_are_refused():
+    key = wg.random.key(0)
+    rng = wg.random.Generator(key)
+    for draw in (rng.randint, lambda *given: wg.random.randint(key, *given)):
+        with pytest.raises(ValueError, match=r"1, 3, 6 were given.*Write randint\(\(6,\), 1, 3\)"):
+            draw(1, 3, 6)
+        assert draw(3, 0, 5).shape == (3,)
+        assert draw((1,), 3, 6).shape == (1,)
+    assert rng.randint(1, low=3, high=6).shape == (1,)
+    assert rng.randint(shape=0, low=2, high=32).shape == (0,)

@@ -115,3 +115,16 @@ def test_a_body_that_draws_nothing_is_not_warned_of():
         warnings.simplefilter("error")
         drawn = GENERATOR.normal(size=3)
         wg.scan(lambda carry, x: (carry + x, carry), 0.0, drawn)
+
+
+def test_a_generator_of_a_number_shares_no_draws_with_loops():
+    rng = wg.random.Generator(KEY)
+    own = rng.fold_in(0)
+    _, inside = wg.scan(lambda c, _: (c, rng.normal((3,))), 0.0, None, length=2)
+    assert not np.intersect1d(own.normal((3,)), inside).size
+    rng, own = wg.random.Generator(KEY), np.stack([own.normal() for _ in range(3)])
+    each = wg.vmap(lambda x: x + rng.normal())(np.zeros(3, np.float32))
+    assert not np.intersect1d(own, each).size
+    rng = wg.random.Generator(KEY)
+    folded = wg.random.fold_in(rng.next_key(), 0)
+    assert (folded != rng.fold_in(0).next_key()).any()

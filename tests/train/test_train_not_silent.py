@@ -275,6 +275,75 @@ def test_probabilities_in_the_place_of_logits_of_a_distribution_are_named(name):
     assert str(found[0].message).startswith(f"{name}: given what s")
 
 
+def own_softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+P = own_softmax(X)
+WRITTEN_OUT = {
+    "as usual": own_softmax,
+    "written twice": lambda x: np.exp(x) / np.sum(np.exp(x), axis=1)[:, None],
+    "by logarithms": lambda x: np.exp(x - wg.logsumexp(x, axis=1, keepdims=True)),
+    "of a log_softmax": lambda x: wg.exp(wg.log_softmax(x)),
+}
+
+
+def probabilities_drawn(x):
+    return wg.random.categorical(wg.random.key(0), x)
+
+
+@pytest.mark.parametrize("name", WRITTEN_OUT)
+def test_a_softmax_of_the_users_is_known_by_its_formula(name):
+    @wg.compile
+    def both(x):
+        p = WRITTEN_OUT[name](x)
+        logits = wg.distributions.Categorical(x / wg.sum(x * x, axis=1, keepdims=True))
+        return wg.distributions.Categorical(p[:2]).entropy(), logits.entropy()
+
+    (found,) = warned(lambda: both(X))
+    assert found.category is LogitsWarning
+    assert "add up to 1 by their formula" in str(found.message)
+    assert found.filename == __file__
+
+
+PROBABLE = {
+    "drawn": lambda: probabilities_drawn(P),
+    "a distribution": lambda: wg.distributions.Categorical(P.tolist()).sample(wg.random.key(0)),
+    "differentiated": lambda: wg.grad(lambda x: wg.cross_entropy(x, np.zeros(8, int)))(P),
+    "in a vmap": lambda: wg.vmap(lambda x: wg.distributions.Categorical(x).entropy())(P),
+    "an argument": lambda: wg.compile(probabilities_drawn)(P),
+    "along axis 0": lambda: wg.random.categorical(wg.random.key(0), P.T, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", PROBABLE)
+def test_rows_that_add_up_to_1_are_probabilities(name):
+    (found,) = warned(PROBABLE[name])
+    assert found.category is LogitsWarning
+    assert "add up to 1 in each row" in str(found.message)
+    assert ("in 'x'" in str(found.message)) == (name == "an argument")
+
+
+MEANT = {
+    "logarithms": np.log(P),
+    "rows of 0 and 1": np.eye(3),
+    "zeros": np.zeros((2, 3)),
+    "alike in each row": np.array([[1 / 3, 1 / 3, 1 / 3], [1.0, 0.0, 0.0]]),
+    "one row of several": np.concatenate([P, np.ones((1, 3))]),
+    "numbers above 0": np.abs(X),
+    "masked": np.where(P > 0.2, P, -np.inf),
+}
+
+
+def test_logits_are_not_taken_for_probabilities():
+    compiled = wg.compile(probabilities_drawn)
+    for name, logits in MEANT.items():
+        for draw in (compiled, probabilities_drawn):
+            found = warned(lambda draw=draw, logits=logits: draw(logits))
+            assert LogitsWarning not in [each.category for each in found], name
+
+
 def test_one_logit_of_a_cross_entropy_is_named():
     def loss(w, x, y):
         return wg.cross_entropy(x @ w, y[:, None])

@@ -187,7 +187,7 @@ def tangents_of(
 def _same(one: Value, other: Value) -> bool:
     """Whether values are known to be equal; what is traced is equal to itself only."""
     while type(one) is Tensor and type(other) is Tensor and one is not other:
-        one, other = one.value, other.value
+        one, other = one._value, other._value
     if one is other:
         return one is not None
     arrays = isinstance(one, np.ndarray | np.generic) and isinstance(other, np.ndarray | np.generic)

@@ -52,7 +52,7 @@ class Level:
 
     def line_of(self, tensor: Tensor) -> Line | None:
         """Where in the user's program a Tensor of this level was made, if that is known."""
-        value = tensor.value
+        value = tensor._value
         return value.level.line_of(value) if type(value) is Tensor else None
 
     def constant_of(self, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
@@ -267,7 +267,7 @@ def _is_traced(x: Value) -> bool:
     while type(x) is Tensor:
         if x.level.symbolic:
             return True
-        x = x.value
+        x = x._value
     return False
 
 

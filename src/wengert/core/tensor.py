@@ -39,7 +39,7 @@ class Tensor:
     differentiating.
     """
 
-    __slots__ = ("handle", "known", "level", "value")
+    __slots__ = ("_value", "handle", "known", "level")
     # `series * x` and `np.multiply(series, x)` are left to us: both lie above those of pandas.
     __pandas_priority__ = 5000
     __array_priority__ = 5000.0
@@ -49,7 +49,7 @@ class Tensor:
     ) -> None:
         self.level = level
         self.handle = handle  # what it is to its level: node number, slot, or tangent
-        self.value = value  # a value of a lower level, or None where the level is symbolic
+        self._value = value  # a value of a lower level, or None where the level is symbolic
         self.known = known
 
     @property  # type: ignore[misc]  # object's can be assigned to, this one must not be
@@ -63,11 +63,11 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        return self.known.shape if self.known is not None else tuple(self.value.shape)
+        return self.known.shape if self.known is not None else tuple(self._value.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self.known.dtype if self.known is not None else self.value.dtype
+        return self.known.dtype if self.known is not None else self._value.dtype
 
     @property
     def ndim(self) -> int:
@@ -183,8 +183,8 @@ class Tensor:
                 "Use wg.where(condition, a, b) or wg.cond, for a loop that ends by itself "
                 "wg.while_loop, or branch on values that are not batched",
             )
-        if self.value is not None:
-            return bool(self.value)
+        if self._value is not None:
+            return bool(self._value)
         return self._refuse(
             "bool",
             "a Python branch would record one side only",
@@ -215,9 +215,10 @@ class Tensor:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)  # what Python and NumPy look for
+        known = set(dir(Tensor)).difference(Tensor.__slots__)  # which are ours
         raise MissingAttribute(
             f"Tensor.{name}: there is no such attribute; a Tensor has most of those of a NumPy "
-            f"array. {repair_of(name, dir(Tensor))}. ({user_line()})"
+            f"array. {repair_of(name, sorted(known))}. ({user_line()})"
         )
 
     @classmethod
@@ -365,18 +366,18 @@ class Tensor:
         return object.__hash__(self)
 
     def __format__(self, spec: str) -> str:
-        if (self.value is None or self.level.batched) and spec:
+        if (self._value is None or self.level.batched) and spec:
             reason = "there is one number for each example" if self.level.batched else _NOT_YET
             self._refuse("format", reason, "Print it where it has a value")
-        return format(self.value, spec) if self._has_value else repr(self)
+        return format(self._value, spec) if self._has_value else repr(self)
 
     @property
     def _has_value(self) -> bool:
-        return self.value is not None and not self.level.batched
+        return self._value is not None and not self.level.batched
 
     def __repr__(self) -> str:
         if self.level.batched:
-            return f"Tensor({type_of(self)} of each in {self.value!r})"
-        if self.value is not None:
-            return f"Tensor({self.value!r})"
+            return f"Tensor({type_of(self)} of each in {self._value!r})"
+        if self._value is not None:
+            return f"Tensor({self._value!r})"
         return f"Tensor({type_of(self)}, %{self.handle})"

@@ -15,6 +15,7 @@ from wengert.distributions.distribution_parameters import (
     computed,
     drawn_from,
     drawn_shape,
+    or_nan,
 )
 from wengert.errors import WengertError
 from wengert.ops.drawing.draws import is_known, require_positive
@@ -51,6 +52,7 @@ class Normal(Distribution):
         """Draws that can be differentiated by mean and std."""
         mean, std = drawn_from("Normal.sample", dtype, self.mean, self.std)
         full = drawn_shape("Normal.sample", shape, mean, std)
+        std = or_nan(op.greater(std, 0), std)
         return mean + std * op.normal(key, full, mean.dtype)
 
     def log_prob(self, x: Any) -> Any:
@@ -159,7 +161,8 @@ class Uniform(Distribution):
         """Draws that can be differentiated by low and high."""
         low, high = drawn_from("Uniform.sample", dtype, self.low, self.high)
         full = drawn_shape("Uniform.sample", shape, low, high)
-        return low + (high - low) * op.uniform(key, full, low.dtype)
+        width = or_nan(op.less(low, high), high - low)
+        return low + width * op.uniform(key, full, low.dtype)
 
     def log_prob(self, x: Any) -> Any:
         """The logarithm of the density at x; -inf outside."""
@@ -212,7 +215,7 @@ class Gamma(Distribution):
         """Draws that can be differentiated by a and rate."""
         a, rate = drawn_from("Gamma.sample", dtype, self.a, self.rate)
         full = drawn_shape("Gamma.sample", shape, a, rate)
-        return op.gamma(key, a, full, rate.dtype) / rate
+        return op.gamma(key, a, full, rate.dtype) / or_nan(op.greater(rate, 0), rate)
 
     def log_prob(self, x: Any) -> Any:
         """The logarithm of the density at x; -inf for x below 0."""

@@ -23,6 +23,10 @@ from wengert.distributions.distribution_parameters import (
 from wengert.errors import DTypeError, ShapeError
 from wengert.interpret.mistakes.column_values import note_column
 from wengert.interpret.mistakes.probabilities import note_probabilities
+from wengert.interpret.mistakes.rows_of_probabilities import (
+    note_rows_of_probabilities,
+    rows_are_noted,
+)
 
 
 def _require_classes(x: Any, count: Size) -> Any:
@@ -62,12 +66,12 @@ class Categorical(Distribution):
 
     def _computed(self) -> Any:
         (logits,) = computed(self.logits)
-        note_probabilities("Categorical", self.logits)
         if not logits.shape:
             error = ShapeError(
                 "Categorical: given one number; an axis of logits is needed. Pass an array."
             )
             raise located(error, [logits])
+        note_rows_of_probabilities("Categorical", self.logits)
         return logits
 
     @property
@@ -79,7 +83,8 @@ class Categorical(Distribution):
         """Indices of classes."""
         logits = self._computed()
         full = drawn_shape("Categorical.sample", shape, logits[..., 0])
-        return op.categorical(key, logits, full)
+        with rows_are_noted():
+            return op.categorical(key, logits, full)
 
     def log_prob(self, x: Any) -> Any:
         """The logarithm of the probability of each class in x."""

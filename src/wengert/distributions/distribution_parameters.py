@@ -7,6 +7,7 @@ drawn is float32, as everywhere in wg.random.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from wengert.core.dtypes import float64
 from wengert.core.op_parts.broadcast import broadcast_shapes
 from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
 from wengert.core.words.missing import Explained
 from wengert.core.words.repairs import OF_DISTRIBUTIONS
 from wengert.ops.drawing.draws import draw_dtype, strong_dtypes
@@ -42,6 +44,13 @@ def drawn_from(name: str, dtype: Any, *parameters: Any) -> list[Any]:
 
 def _converted(dtype: Any, numbers: tuple[Any, ...]) -> list[Any]:
     return [op.astype(op.asarray(x), dtype) for x in numbers]
+
+
+def or_nan(holds: Any, x: Any) -> Any:
+    """A parameter that a recorded function has computed, and NaN where it is none. Numbers that are
+    known were looked at when the distribution was made.
+    """
+    return op.where(holds, x, math.nan) if isinstance(holds, Tensor) else x
 
 
 def drawn_shape(name: str, shape: Any, *parameters: Any) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from wengert.distributions.distribution_parameters import computed
 from wengert.distributions.multivariate import MultivariateNormal, log_determinant
 from wengert.errors import DTypeError
 from wengert.interpret.mistakes.probabilities import note_probabilities
+from wengert.interpret.mistakes.rows_of_probabilities import note_rows_of_probabilities
 
 
 def kl(p: Any, q: Any) -> Any:
@@ -58,13 +59,9 @@ def _beta(p: Beta, q: Beta) -> Any:
     return log_beta(c, d) - log_beta(a, b) + ends + (c - a + d - b) * op.digamma(a + b)
 
 
-def _note_probabilities(name: str, *given: Categorical | Bernoulli) -> None:
-    for each in given:
-        note_probabilities(name, each.logits)
-
-
 def _categorical(p: Categorical, q: Categorical) -> Any:
-    _note_probabilities("Categorical", p, q)
+    for each in (p, q):
+        note_rows_of_probabilities("Categorical", each.logits)
     first, second = (op.log_softmax(each) for each in computed(p.logits, q.logits))
     never = op.equal(first, -math.inf)  # what p never draws counts nothing
     gap = op.where(never, 0, first) - op.where(never, 0, second)
@@ -72,7 +69,8 @@ def _categorical(p: Categorical, q: Categorical) -> Any:
 
 
 def _bernoulli(p: Bernoulli, q: Bernoulli) -> Any:
-    _note_probabilities("Bernoulli", p, q)
+    for each in (p, q):
+        note_probabilities("Bernoulli", each.logits)
     first, second = computed(p.logits, q.logits)
     hit = op.log_sigmoid(first) - op.log_sigmoid(second)
     miss = op.log_sigmoid(-first) - op.log_sigmoid(-second)

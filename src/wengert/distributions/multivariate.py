@@ -118,16 +118,16 @@ def _value(x: Any) -> Any:
     many examples, nothing is known.
     """
     shape = np.shape(x)
-    while isinstance(x, Tensor) and not x.level.symbolic and np.shape(x.value) == shape:
-        x = x.value
+    while isinstance(x, Tensor) and not x.level.symbolic and np.shape(x._value) == shape:
+        x = x._value
     return x
 
 
 def _lower_or_nan(factor: Any) -> Any:
     """A factor that is known at call time only: NaN where it is none, such as a covariance."""
-    above = op.triu(factor, 1) != 0
-    is_wrong = op.any(above, (-2, -1), keepdims=True)
-    return op.where(is_wrong, math.nan, factor)
+    above = op.any(op.triu(factor, 1) != 0, (-2, -1), keepdims=True)
+    positive = op.all(op.diagonal(factor) > 0, -1)[..., None, None]
+    return op.where(op.logical_or(above, op.logical_not(positive)), math.nan, factor)
 
 
 def log_determinant(factor: Any) -> Any:

@@ -106,8 +106,8 @@ class UntrainedWarning(WengertWarning):
 class LogitsWarning(WengertWarning):
     """A loss or a distribution that takes logits, such as `wg.cross_entropy`, is given what a
     softmax or a sigmoid made: probabilities. It would apply another one to them, and hardly learn
-    anything. Or it is given one logit, whose softmax is always 1; or a softmax goes along
-    the only output of a layer.
+    anything. A softmax of your own, and rows of an array that add up to 1, count, too. Or it is
+    given one logit, whose softmax is always 1; or a softmax goes along the only output of a layer.
 
     Pass what goes into the softmax; of one logit, use `wg.bce_with_logits`; name the axis of what
     is weighed.

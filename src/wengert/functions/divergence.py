@@ -31,9 +31,9 @@ from wengert.interpret.mistakes.called_again import is_in_loss
 from wengert.interpret.mistakes.probabilities import (
     note_no_logarithms_made,
     note_one_class,
-    note_probabilities,
     note_swapped,
 )
+from wengert.interpret.mistakes.rows_of_probabilities import note_rows_of_probabilities
 
 _CONVERT = "Integers are class indices, floats are probabilities: convert or reshape the targets."
 
@@ -89,7 +89,7 @@ def _class_params(
     axis = canonical_axis("cross_entropy", axis, logits.ndim)
     dense = dtypes.is_float(targets.dtype)
     needed = logits.shape if dense else (*logits.shape[:axis], *logits.shape[axis + 1 :])
-    note_probabilities("cross_entropy", logits)
+    note_rows_of_probabilities("cross_entropy", logits, axis - logits.ndim)
     if targets.dtype.kind in "iuf" and targets.shape == needed:  # else it is refused
         note_one_class("cross_entropy", logits, axis)
     if is_in_loss():

@@ -92,5 +92,5 @@ def _values_of(name: str, x: Any) -> Any:
                 "known only when the program runs, for each example. Call it outside, or use "
                 "wg.sort."
             )
-        x = x.value
+        x = x._value
     return np.asarray(x)

@@ -46,7 +46,7 @@ class Batched(Level):
             finally:
                 end_body(outer)
         mine = [self.owns(x) for x in operands]
-        values = [x.value if m else x for x, m in zip(operands, mine, strict=True)]
+        values = [x._value if m else x for x, m in zip(operands, mine, strict=True)]
         call = BatchedCall(op, self.size, values, mine, params)
         try:
             return self._wrapped(_rule_of(op)(call))
@@ -66,7 +66,7 @@ class Batched(Level):
 
     def front(self, x: Value) -> Value:
         """A result of a function on this level, with the examples along axis 0."""
-        return x.value if self.owns(x) else repeated(x, self.size)
+        return x._value if self.owns(x) else repeated(x, self.size)
 
 
 def _of_example(x: Value) -> ArrayType:

@@ -37,7 +37,7 @@ def vjp_flat(function: Flat, primals: Sequence[Value]) -> tuple[list[Value], Pul
     finally:
         leave(tape)
     mine = [type(y) is Tensor and y.level is tape for y in results]
-    outputs = [y.value if m else y for y, m in zip(results, mine, strict=True)]
+    outputs = [y._value if m else y for y, m in zip(results, mine, strict=True)]
     slots = [y.handle if m else None for y, m in zip(results, mine, strict=True)]
     sources = [x.handle for x in watched if type(x) is Tensor and x.level is tape]
 
@@ -64,5 +64,5 @@ def jvp_flat(
         ]
         results = list(function(*duals))
     mine = [type(y) is Tensor and y.level is level for y in results]
-    outputs = [y.value if m else y for y, m in zip(results, mine, strict=True)]
+    outputs = [y._value if m else y for y, m in zip(results, mine, strict=True)]
     return outputs, [y.handle if m else None for y, m in zip(results, mine, strict=True)]

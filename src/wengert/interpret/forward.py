@@ -29,7 +29,7 @@ class Forward(Level):
             finally:
                 end_body(outer)
         mine = [type(x) is Tensor and x.level is self for x in operands]
-        primals = [x.value if m else x for x, m in zip(operands, mine, strict=True)]
+        primals = [x._value if m else x for x, m in zip(operands, mine, strict=True)]
         tangents = [x.handle if m else None for x, m in zip(operands, mine, strict=True)]
         out = bind(op, primals, params)
         if op.flat:

@@ -61,5 +61,5 @@ def recorded_constant(x: Array, values: list[Value]) -> Array | None:
                 constant: Array | None = value.level.constant_of(x)
                 if constant is not None:
                     return constant
-            value = value.value
+            value = value._value
     return None

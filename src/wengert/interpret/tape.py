@@ -67,7 +67,7 @@ class Tape(Level):
                 out = op.body(*operands, **params)
             finally:
                 end_body(outer)
-            if type(out) is Tensor and type(out.value) is Tensor and out.dtype == float64:
+            if type(out) is Tensor and type(out._value) is Tensor and out.dtype == float64:
                 self._note_widening(op, operands)
             return out
         if op.saving is not None and not params.get("save"):
@@ -80,7 +80,7 @@ class Tape(Level):
             if type(x) is Tensor:
                 if x.level is self:
                     source = x.handle
-                    x = x.value
+                    x = x._value
                 if type(x) is Tensor:
                     nested = True
             values.append(x)
@@ -101,7 +101,7 @@ class Tape(Level):
         """Of a composite whose body is differentiated in its place: it is what the user called."""
         line = user_line()
         own = [type(x) is Tensor and x.level is self for x in operands]
-        values = [x.value if mine else x for x, mine in zip(operands, own, strict=True)]
+        values = [x._value if mine else x for x, mine in zip(operands, own, strict=True)]
         sources = [x.handle if mine else None for x, mine in zip(operands, own, strict=True)]
         note_widening(op.name, values, line)
         note_integers(op.name, values, sources, line)

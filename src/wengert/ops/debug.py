@@ -51,7 +51,7 @@ def _show(x: Value, name: str) -> None:
         if x.level.symbolic:  # of a graph that is built by hand
             level = x.level
             break
-        x = x.value
+        x = x._value
     if level is None:
         print_value(name, x)
     else:

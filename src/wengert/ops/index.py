@@ -465,7 +465,7 @@ def nonzero(x: Any) -> tuple[Any, ...]:
                 "is known only when the program runs, for each example. Use wg.where(mask, x, 0) "
                 "instead."
             )
-        x = x.value
+        x = x._value
     if np.ndim(x) == 0:
         raise ShapeError(
             "nonzero: given a number, of shape (); an array of at least one axis is needed. Ask "

@@ -37,6 +37,7 @@ from wengert.ops.drawing.draw_bounds import (
     between,
     integer_bounds,
     require_whole,
+    shape_first,
 )
 from wengert.ops.drawing.draw_checks import drawable_probability
 from wengert.ops.drawing.generator import drawn
@@ -331,6 +332,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
 
 
 @function(space="random")
+@shape_first
 @drawn
 def randint(key: Any, shape: Any, low: Any, high: Any, dtype: Any = np.int64) -> Any:
     """Integers drawn evenly from low up to but not including high. Bounds may be arrays, and

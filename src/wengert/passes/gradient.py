@@ -93,7 +93,7 @@ def _onto_tape(
         elif node.op.flat:
             value = level.tensor(number)
         else:
-            below = [x.value if _on(tape, x) else x for x in operands]
+            below = [x._value if _on(tape, x) else x for x in operands]
             sources: list[int | None] = [x.handle if _on(tape, x) else None for x in operands]
             value = tape.record(node.op, node.params, below, sources, _value(level, number, picks))
         if number in wrt and not _on(tape, value):

@@ -132,7 +132,7 @@ def _holds_tensor(thing: Any, levels: Collection[Level]) -> bool:
         if type(x) is Tensor:
             if x.level in levels:
                 return True
-            pending.append(x.value)  # perhaps an inner one; its level would lead anywhere
+            pending.append(x._value)  # perhaps an inner one; its level would lead anywhere
         elif isinstance(x, FunctionType):  # without its globals
             pending += [x.__closure__, x.__defaults__, x.__kwdefaults__, x.__dict__]
         else:

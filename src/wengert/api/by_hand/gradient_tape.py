@@ -85,7 +85,7 @@ class GradientTape(Recording):
             )
         loss = self._own(loss)
         start = self._slot(loss)
-        gloss = cotangent_of("GradientTape", loss if start is None else loss.value, seed)
+        gloss = cotangent_of("GradientTape", loss if start is None else loss._value, seed)
         slots: list[Any] = [self._slot(x) for x in moving]
         cotangents: list[Value | None] = [None] * len(slots)
         if start is not None:
@@ -93,7 +93,7 @@ class GradientTape(Recording):
             if not all(g is None or type(g) is Tensor or np.isfinite(g).all() for g in cotangents):
                 self._explain(start, gloss, slots)
         filled = [_or_zeros(g, x) for g, x in zip(cotangents, moving, strict=True)]
-        gradients = iter(owned(filled, [gloss], [x.value for x in moving]))
+        gradients = iter(owned(filled, [gloss], [x._value for x in moving]))
         return tree.unflatten(
             tree.derivative_form(structure),
             [next(gradients) if x.dtype.kind == "f" else _or_zeros(None, x) for x in handles],
@@ -101,8 +101,8 @@ class GradientTape(Recording):
 
     def _own(self, loss: Any) -> Any:
         """A loss as a Tensor of this tape, also where an inner tape computed it."""
-        while isinstance(loss, Tensor) and loss.level is not self._tape and loss.value is not None:
-            loss = loss.value
+        while isinstance(loss, Tensor) and loss.level is not self._tape and loss._value is not None:
+            loss = loss._value
         return loss if isinstance(loss, Tensor) else np.asarray(loss)
 
     def _explain(self, start: int, gloss: Any, slots: list[int]) -> None:

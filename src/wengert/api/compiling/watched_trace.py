@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import FrameType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,6 +32,9 @@ _MORE_RECORDINGS = 4  # of a function that may draw: few numbers, such as one bi
 _WITHOUT_JAX = (
     "JAX was given a Tensor of wengert, which is recorded; it computes with its own arrays only. "
     "Write it with the functions of wg."
+)
+_SIZE_OF_AXIS = (
+    "x.size is a number, how many elements there are. Write x.shape[axis] for torch's x.size(axis)."
 )
 
 
@@ -65,6 +69,8 @@ def watched_trace(
         except TypeError as error:
             if _is_of_jax(error):
                 error.add_note(_WITHOUT_JAX)
+            elif _is_called_size(error):
+                error.add_note(_SIZE_OF_AXIS)
             raise
     outside.require_no_tensors(by)
     walk.follow_imports()
@@ -87,11 +93,24 @@ def _is_of_jax(error: TypeError) -> bool:
     text = str(error)
     if f"{Tensor.__module__}.{Tensor.__name__}" not in text:
         return False
+    frame = _raising(error)
+    module = "" if frame is None else str(frame.f_globals.get("__name__", ""))
+    return "JAX" in text or module.partition(".")[0] == "jax"
+
+
+def _is_called_size(error: TypeError) -> bool:
+    """Whether it is about `x.size(0)`, as torch has it: the size is a number here."""
+    frame = _raising(error)
+    called = str(error) in ("'int' object is not callable", "'Dim' object is not callable")
+    return called and frame is not None and "size" in frame.f_code.co_names
+
+
+def _raising(error: BaseException) -> FrameType | None:
+    """The frame that raised it."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
-    module = "" if place is None else str(place.tb_frame.f_globals.get("__name__", ""))
-    return "JAX" in text or module.partition(".")[0] == "jax"
+    return None if place is None else place.tb_frame
 
 
 def _walk(roots: Sequence[Any], args: Sequence[Any]) -> CaptureWalk:

@@ -44,7 +44,7 @@ class Number:
     __slots__ = ("first", "keys", "tensor")
 
     def __init__(self, tensor: Tensor, keys: frozenset[str], first: int | None = None) -> None:
-        self.tensor = Tensor(tensor.level, tensor.handle, tensor.value, Weak((), tensor.dtype))
+        self.tensor = Tensor(tensor.level, tensor.handle, tensor._value, Weak((), tensor.dtype))
         self.keys = keys  # of the arguments it is computed from, and the names of Dims
         self.first = first  # the whole number it is in the call that is recorded, if that is known
 
@@ -61,7 +61,7 @@ class Number:
     def as_array(self) -> Tensor:
         """A scalar whose dtype gives way no more."""
         x = self.tensor
-        return Tensor(x.level, x.handle, x.value, ArrayType((), x.dtype))
+        return Tensor(x.level, x.handle, x._value, ArrayType((), x.dtype))
 
     if TYPE_CHECKING:
         dtype: np.dtype[Any]

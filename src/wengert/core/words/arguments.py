@@ -202,6 +202,10 @@ _UPDATES = (
     "wg.TrainStep(loss, model, optimizer) do all of it: step(x, y)"
 )
 # What to write where a function is called as another library's, without what it needs here.
+_A_KEY = (
+    "In a loss or a bound function name a parameter rng, and pass rng; elsewhere pass "
+    "wg.random.key(seed)"
+)
 _CALLED_ELSEWHERE: Mapping[tuple[str, str], str] = {
     ("Optimizer.step", "parameter_id"): f"An optimizer holds no parameters: {_UPDATES}",
     ("Optimizer.step", "grad"): f"It is step(name, weights, grad). Of trees, {_UPDATES}",
@@ -255,7 +259,8 @@ def too_many(name: str, given: int, most: int, by_name: Sequence[str] = ()) -> T
 
 def not_given(name: str, key: str) -> TypeError:
     """The refusal of a call without an argument it needs."""
-    repair = _CALLED_ELSEWHERE.get((name, key), f"Pass {key}=")
+    usual = _A_KEY if key == "key" else f"Pass {key}="
+    repair = _CALLED_ELSEWHERE.get((name, key), usual)
     return TypeError(f"{name}: {key} was not given; it has no default. {repair}.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from types import FrameType
 from typing import Any
 
@@ -87,16 +88,40 @@ REPAIRS = {
     "view_as": "Write x.reshape(y.shape)",
     **{name: f"Write x.astype({dtype})" for name, dtype in _CONVERSIONS.items()},
 }
+# What torch's max(axis) and sort have, its values in other libraries, and what changes it.
+_OF_RESULTS = {
+    "amax": "Write wg.max(x, axis)",
+    "amin": "Write wg.min(x, axis)",
+    "copy_": "Write x = y",
+    "data": "Leave .data out, which keeps the derivative; wg.stop_gradient(x) is what detaches",
+    "fill_": "Write x = wg.full_like(x, value)",
+    "indices": "Write wg.argmax(x, axis) of what max is given; wg.argmin and wg.argsort likewise",
+    "value": "Leave .value out, which keeps the derivative; wg.stop_gradient(x) is what detaches",
+    "values": "Leave .values out: max, min and sort give the values alone",
+    "zero_": "Write x = wg.zeros_like(x)",
+}
 
 
-def repair_of(name: str, known: list[str]) -> str:
+def repair_of(name: str, known: Iterable[str]) -> str:
     """What to write instead of an attribute that a Tensor has not; `known` are those it has."""
-    if name in REPAIRS:
-        return REPAIRS[name]
+    repair = REPAIRS.get(name) or _OF_RESULTS.get(name)
+    if repair is not None:
+        return repair
     if name in op.public(""):
         return f"Write wg.{name}(x)"
+    if name.endswith("_"):
+        return _instead_of_change(name.removesuffix("_"))
     meant = misspelt(name, [each for each in known if not each.startswith("_")])
     return f"Write x.{meant}" if meant else "Write it with the functions of wg"
+
+
+def _instead_of_change(name: str) -> str:
+    """What to write instead of a method that changes its Tensor, torch's `name_`."""
+    repair = REPAIRS.get(name, "")
+    if repair.startswith("Write "):
+        return repair.replace("Write ", "Write x = ", 1)
+    known = name in op.public("")
+    return f"Write x = wg.{name}(x)" if known else "A Tensor is never changed: write x = …"
 
 
 def ufunc_name(ufunc: np.ufunc) -> str:

@@ -40,7 +40,7 @@ def run_body(
         given = zip(operands, batched, strict=True)
         out = replay(body, [level.tensor(x) if b else x for x, b in given])
         flags = tuple(map(level.owns, out))
-        return [y.value if b else y for y, b in zip(out, flags, strict=True)], flags
+        return [y._value if b else y for y, b in zip(out, flags, strict=True)], flags
 
 
 def batched_body(

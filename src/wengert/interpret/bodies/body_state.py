@@ -100,7 +100,7 @@ def _differs(recorded: Recorded) -> bool:
     pairs = zip(recorded.captured, captured, strict=False)
     return (
         len(captured) != len(recorded.captured)
-        or not all(same(x.value, y.value) for x, y in pairs)
+        or not all(same(x._value, y._value) for x, y in pairs)
         or not _same_programs(recorded.graph, graph)
     )
 

@@ -63,7 +63,7 @@ def _told_of_logarithms(loss: str, log_q: Any, where: str = "") -> str | None:
 def _without_levels(x: Value) -> Value:
     """What derivatives compute with."""
     while type(x) is Tensor and not x.level.symbolic:
-        x = x.value
+        x = x._value
     return x
 
 

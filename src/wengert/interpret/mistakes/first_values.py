@@ -69,7 +69,7 @@ def _argument(x: Tensor) -> str | None:
                 return str(node.params["name"])
             outer = level.stands_for.get(number)
             place = place_of(outer) if type(outer) is Tensor else None
-        elif node.op is op.astype or (node.op.kind == "linear" and _moves(node.op.lower)):
+        elif moves_elements(node):
             first = node.operands[0]
             place = None if first is None else (level, first)
         else:
@@ -77,5 +77,8 @@ def _argument(x: Tensor) -> str | None:
     return None
 
 
-def _moves(lower: Any) -> bool:
-    return isinstance(lower, View) or (isinstance(lower, Pick) and not lower.joins)
+def moves_elements(node: Any) -> bool:
+    """Whether a node converts, picks or rearranges the elements of its first operand."""
+    lower = node.op.lower
+    moves = isinstance(lower, View) or (isinstance(lower, Pick) and not lower.joins)
+    return node.op is op.astype or (node.op.kind == "linear" and moves)

@@ -18,18 +18,21 @@ from wengert.interpret.mistakes.widening import place_of
 from wengert.interpret.tape import Tape
 
 
-def note_probabilities(name: str, logits: Value) -> None:
+def note_probabilities(name: str, logits: Value) -> bool:
     """Warn where what a loss takes for logits comes from a softmax or a sigmoid, by whatever picks
-    or rearranges its elements. The loss would apply another one, and hardly learn anything.
+    or rearranges its elements, and say whether it does. The loss would apply another one, and
+    hardly learn anything.
     """
     made_by = _made_by(logits)
-    if made_by is op.softmax or made_by is op.sigmoid:
-        warn_user(
-            f"{name}: given what {made_by.name} made; it takes logits, and applies a "
-            f"{made_by.name} of its own. Pass what goes into the {made_by.name}.",
-            LogitsWarning,
-            user_line(),
-        )
+    if made_by is not op.softmax and made_by is not op.sigmoid:
+        return False
+    warn_user(
+        f"{name}: given what {made_by.name} made; it takes logits, and applies a "
+        f"{made_by.name} of its own. Pass what goes into the {made_by.name}.",
+        LogitsWarning,
+        user_line(),
+    )
+    return True
 
 
 def note_no_logarithms_made(name: str, log_q: Value) -> None:
@@ -85,5 +88,5 @@ def _is_differentiated(x: Value) -> bool:
     while type(x) is Tensor and not x.level.symbolic:
         if isinstance(x.level, Tape):
             return True
-        x = x.value
+        x = x._value
     return False

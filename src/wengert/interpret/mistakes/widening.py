@@ -78,7 +78,7 @@ def note_promotion(name: str, operands: Sequence[Value]) -> None:
     if any(place_of(x) is not None for x in operands):
         line = user_line()
         own = [type(x) is Tensor and not x.level.symbolic for x in operands]
-        values = [x.value if mine else x for x, mine in zip(operands, own, strict=True)]
+        values = [x._value if mine else x for x, mine in zip(operands, own, strict=True)]
         note_widening(name, values, line)
         note_integers(name, values, [0 if mine else None for mine in own], line)
 
@@ -231,7 +231,7 @@ def _arrays_told() -> dict[int, Value]:
 def place_of(x: Value) -> _Node | None:
     """Level and number of the node that a Tensor is on the level that records it, if one does."""
     while type(x) is Tensor and not x.level.symbolic:
-        x = x.value
+        x = x._value
     return (x.level, x.handle) if type(x) is Tensor else None  # type: ignore[return-value]
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -38,6 +40,31 @@ def require_whole(name: str, low: Any, high: Any) -> None:
                 f"{name}: {word}={x!r} was given; bounds are integers, and come behind the shape. "
                 f"Write {name}(shape, low, high)."
             )
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def shape_first(draw: F) -> F:
+    """Refuse NumPy's order of a function, or method, of a key or a generator, a shape and two
+    bounds: three plain numbers by position of which the first is less than the second.
+    """
+
+    @wraps(draw)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = args[1:4]
+        if len(given) == 3 and all(type(x) is int for x in given) and given[0] < given[1]:
+            first, second, third = given
+            name = draw.__name__
+            raise ValueError(
+                f"{name}: {first}, {second}, {third} were given; the shape comes first, as a plain "
+                f"number only where it is no less than low. Write {name}(({third},), {first}, "
+                f"{second}) for NumPy's randint({first}, {second}, {third}), and {name}(({first},)"
+                f", {second}, {third}) for what was written."
+            )
+        return draw(*args, **kwargs)
+
+    return cast("F", call)
 
 
 def _integers_between(low: Any, high: Any) -> Any:

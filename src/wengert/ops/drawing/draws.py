@@ -21,7 +21,7 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.values.number import is_traced_number
 from wengert.errors import DTypeError, ShapeError
-from wengert.interpret.mistakes.probabilities import note_probabilities
+from wengert.interpret.mistakes.rows_of_probabilities import note_rows_of_probabilities
 from wengert.ops.drawing.draw_checks import (
     SUM_ERROR,
     drawable_probabilities,
@@ -149,7 +149,6 @@ def categorical(key: Any, logits: Any, shape: Any = None, axis: int = -1) -> Any
     array([0, 1])
     """
     logits = op.asarray(logits)
-    note_probabilities("categorical", logits)
     if not logits.shape:
         error = ShapeError(
             "categorical: given one number; an axis of logits is needed. Pass an array."
@@ -163,6 +162,7 @@ def categorical(key: Any, logits: Any, shape: Any = None, axis: int = -1) -> Any
             "from, as with np.isnan(logits)."
         )
     logits = op.moveaxis(logits, canonical_axis("categorical", axis, logits.ndim), -1)
+    note_rows_of_probabilities("categorical", logits)
     full = _full_shape("categorical", shape, logits[..., 0])
     return drawn_classes(logits, gumbel(key, (*full, logits.shape[-1]), logits.dtype))
 
@@ -264,7 +264,7 @@ def poisson(key: Any, rate: Any, shape: Any = None, dtype: Any = np.int64) -> An
 @drawn
 def truncated_normal(key: Any, low: Any, high: Any, shape: Any = None, dtype: Any = None) -> Any:
     """Numbers of the standard normal distribution between low and high. They can be differentiated
-    by both.
+    by both. Bounds that a recorded function computes give NaN where low is not less than high.
 
     >>> x = wg.random.truncated_normal(wg.random.key(0), 3.0, 4.0, (1000,))
     >>> bool(((x >= 3) & (x <= 4)).all())
@@ -284,7 +284,10 @@ def truncated_normal(key: Any, low: Any, high: Any, shape: Any = None, dtype: An
     first, last = op.where(right, -high, low), op.where(right, -low, high)
     below, above = op.ndtr(first), op.ndtr(last)
     inside = op.clip(op.ndtri(below + share * (above - below)), first, last)
-    return op.astype(op.where(right, -inside, inside), wanted)
+    x = op.where(right, -inside, inside)
+    if not isinstance(x, Tensor):
+        return op.astype(x, wanted)
+    return op.astype(op.where(op.less(low, high), x, math.nan), wanted)
 
 
 @function(space="random")

@@ -20,8 +20,10 @@ from wengert.errors import DTypeError, RandomnessWarning, TraceError
 from wengert.interpret.bodies.loops import indices, open_loops
 from wengert.interpret.mistakes.called_again import called_again, looked_at
 from wengert.interpret.trace import recorded_program
+from wengert.ops.drawing.draw_bounds import shape_first
 
 F = TypeVar("F", bound=Callable[..., Any])
+_FOR_NUMBERS = -1  # no site has it: keys of numbers are never those of sites, nor of their loops
 
 
 def _note_constant(key: Any, message: str) -> None:
@@ -148,9 +150,11 @@ class Generator(Explained):
             )
 
     def fold_in(self, number: Any) -> Generator:
-        """A generator of its own for this number, for example the index of a step."""
+        """A generator of its own for this number, for example the index of a step: its draws are
+        unrelated to those of this one, in loops and `vmap`, too.
+        """
         self.used = True
-        return Generator(op.fold_in(self._key, number))
+        return Generator(op.fold_in(op.fold_in(self._key, _FOR_NUMBERS), number))
 
     def bits(self, shape: Any = (), dtype: Any = np.uint32) -> Any:
         return self._draw(op.random_bits, shape, dtype)
@@ -167,7 +171,7 @@ class Generator(Explained):
         return self._draw(op.bernoulli, p, shape)
 
     def randint(self, shape: Any, low: Any, high: Any, dtype: Any = np.int64) -> Any:
-        return self._draw(op.randint, shape, low, high, dtype)
+        return self._draw(op.randint, shape=shape, low=low, high=high, dtype=dtype)
 
     def permutation(self, count: Any) -> Any:
         return self._draw(op.permutation, count)
@@ -203,4 +207,6 @@ class Generator(Explained):
         return f"Generator({self._key!r}, sites={self.sites})"
 
 
+# Around the words about arguments, which know what was given by position.
+Generator.randint = shape_first(Generator.randint)  # type: ignore[method-assign]
 op.enter_function("Generator", Generator, space="random")  # the class itself

@@ -77,7 +77,7 @@ def dropped_statistics(
     """Where layers make running statistics that nothing that was returned is computed from."""
     for line, running, _, _ in normalizing:
         while isinstance(running, Tensor) and not isinstance(running.level, Trace):
-            running = running.value  # it depends on the model: the statistics before it are there
+            running = running._value  # it depends on the model: the statistics before it are there
         level = getattr(running, "level", None)
         if isinstance(level, Trace) and running.handle not in _read_for(level, returned):
             yield line
@@ -124,8 +124,8 @@ def _read_for(level: Trace, returned: Any) -> set[int]:
     """The numbers of all nodes that what was returned is computed from."""
     leaves = [x for x in tree.leaves(returned) if isinstance(x, Tensor)]
     for i, x in enumerate(leaves):
-        while isinstance(x.value, Tensor) and x.level is not level:
-            x = x.value
+        while isinstance(x._value, Tensor) and x.level is not level:
+            x = x._value
         leaves[i] = x
     needed = {x.handle for x in leaves if x.level is level}
     for number in range(len(level.graph.nodes) - 1, -1, -1):
