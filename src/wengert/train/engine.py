@@ -30,6 +30,7 @@ from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
 from wengert.train.recorded.first_rows import warn_of_first_rows
+from wengert.train.recorded.merged_rows import warn_of_merged_rows
 from wengert.train.recorded.one_row_for_all import warn_of_one_row_for_all
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
 from wengert.train.recorded.outside_layers import warn_of_outside_layers
@@ -196,6 +197,7 @@ class Engine:
             self._looked_at.add(executable)
             warn_of_paired_rows(executable.graph, executable.sizes, own)
             warn_of_pairs_with_times(executable.graph, own)
+            warn_of_merged_rows(executable.graph, own)
             warn_of_scanned_rows(executable.graph, own, shuffled=rows_are_shuffled())
             warn_of_single_outputs(executable.graph, own)
             warn_of_first_rows(executable.graph)
