@@ -28,6 +28,7 @@ from wengert.train.mistakes.idle_parts import IdleParts
 from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
+from wengert.train.recorded.carried_rows import warn_of_carried_rows
 from wengert.train.recorded.finite_proof import measure
 from wengert.train.recorded.first_rows import warn_of_first_rows
 from wengert.train.recorded.merged_rows import warn_of_merged_rows
@@ -209,6 +210,7 @@ class Engine:
         if rows_are_shuffled() and executable not in self._shuffled:
             self._shuffled.add(executable)
             warn_of_rows_in_order(executable.graph, own)
+            warn_of_carried_rows(executable.graph, own)
 
     def look_at_cut_rows(self, executable: Executable) -> None:
         """Warn of what a program shows that a run calls with rows in another order, or with some of

@@ -16,12 +16,13 @@ class ForwardPass:
     """
 
     def __init__(self, graph: Graph, own: Collection[str]) -> None:
-        self._all = with_open_bodies(graph).nodes
+        graph = with_open_bodies(graph)
+        self.returns = graph.returns
         self.nodes: dict[int, Node] = {}
         self.readers: dict[int, list[int]] = {}
         self.of_model: set[int] = set()
         self.of_data: set[int] = set()
-        for number, node in enumerate(self._all):
+        for number, node in enumerate(graph.nodes):
             forward = node.line is None or node.line.phase == "forward"
             operands = operands_of(node)
             if not forward or not self.nodes.keys() >= set(operands):
@@ -47,8 +48,9 @@ class ForwardPass:
         """The node and all that is computed of it, until that is a single number."""
         seen, pending = {number}, [number]
         for before in pending:
-            readers = self.readers.get(before, ()) if self.shape(before) else ()
-            more = [i for i in readers if i not in seen]
+            kind = self.nodes[before].type
+            ends = isinstance(kind, ArrayType) and not kind.shape
+            more = [] if ends else [i for i in self.readers.get(before, ()) if i not in seen]
             seen.update(more)
             pending += more
         return pending
