@@ -1,6 +1,6 @@
-"""Rows and times that are laid out in one axis in different orders: `logits.reshape(-1, classes)` of
-(time, batch, classes) beside `y.reshape(-1)` of (batch, time). Both have as many numbers, and each
-prediction meets the target of another row and time.
+"""Rows and times that are laid out in one axis in different orders: `logits.reshape(-1, classes)`
+of (time, batch, classes) beside `y.reshape(-1)` of (batch, time). Both have as many numbers, and
+each prediction meets the target of another row and time.
 
 The order of such an axis is how many entries come before the rows in it: 1 where the batch comes
 first, as many as there are times where these do. It is known for what was computed of the data, as

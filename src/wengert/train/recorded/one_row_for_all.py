@@ -46,7 +46,9 @@ def warn_of_one_row_for_all(
             repair = "The last state of a recurrent layer is (batch, hidden), without an axis of "
             repair += f"layers: leave out [{taken.index}]."
         else:
-            repair = f"Leave out [{taken.index}]; x[:, 0] is the first number of every row. If one row "
+            repair = (
+                f"Leave out [{taken.index}]; x[:, 0] is the first number of every row. If one row "
+            )
             repair += "is meant for all, compute it alone, as model(x[0])."
         index = ", ".join([":"] * taken.axis + [taken.index])
         warn_user(
@@ -114,10 +116,10 @@ class _Loss:
             others = [i for i in operands_of(node) if taken.rows in self._pass.shape(i)]
             if not others and taken.rows not in shape_of(node):
                 from_row.setdefault(number, taken)
-            meets = node.op.kind == "elementwise" and bool(others)
-            if meets and self._of_model.isdisjoint(others):
-                if self._is_a_mistake(number, ours, others, taken.of_layer or shuffled):
-                    yield taken, node
+            data = node.op.kind == "elementwise" and self._of_model.isdisjoint(others)
+            is_batch = taken.of_layer or shuffled
+            if others and data and self._is_a_mistake(number, ours, others, is_batch):
+                yield taken, node
 
     def _taken(self) -> Iterator[tuple[int, _Taken]]:
         """The slices of one row, where all that reads what it is taken from takes one row."""

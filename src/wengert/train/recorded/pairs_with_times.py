@@ -2,9 +2,9 @@
 over the rows instead of the times, (time, 1). Less (n,), they give a number for every pair.
 
 As with (n, 1) and (n,), that is known where nobody has written the axis of one element on purpose,
-where one of the two is of the model and the other is data, and where all numbers are reduced to one.
-Where pairs are weighed against each other, as in a softmax, or something else with rows that the
-model gives meets them, they are meant.
+where one of the two is of the model and the other is data, and where all numbers are reduced to
+one. Where pairs are weighed against each other, as in a softmax, or something else with rows that
+the model gives meets them, they are meant.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def warn_of_pairs_with_times(
     """
     for node, wide, rows in _Loss(graph, own).paired():
         given = ", ".join("n" if size == rows else str(size) for size in wide)
-        start = f"{node.op.name}: given shapes ({given}) and (n,) {where}, n the rows of the batch; "
+        start = (
+            f"{node.op.name}: given shapes ({given}) and (n,) {where}, n the rows of the batch; "
+        )
         if rows in wide:
             message = (
                 "the result has a number for each pair of rows, and all of them are reduced. Pool "
