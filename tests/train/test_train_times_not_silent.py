@@ -377,3 +377,57 @@ def test_a_smaller_last_batch_is_refused_with_its_repair():
     call = ran(remembering, GRU, X, TIMES, state=np.zeros((8, 2)), **options)
     with pytest.raises(ShapeError, match="drop_last=True"):
         call()
+
+
+# Rows that a matrix weighs by their places.
+
+DISCOUNTS = np.triu(0.9 ** (np.arange(12) - np.arange(12)[:, None]).clip(0))
+SMOOTH = np.diff(np.eye(12), 2, axis=0)
+
+
+def returned(w, x, r):
+    return squared(x @ w, DISCOUNTS @ r)
+
+
+def smooth(w, x, r):
+    return squared(x @ w, r) + wg.mean((SMOOTH @ (x @ w)) ** 2)
+
+
+def from_the_right(w, x, r):
+    return squared(x @ w, r @ DISCOUNTS)
+
+
+@pytest.mark.parametrize("loss", [returned, smooth, from_the_right])
+def test_rows_that_a_matrix_weighs_by_their_places_are_told(loss):
+    (found,) = warned(ran(loss, np.ones(3), X[:, 0], Y, batch_size=12))
+    assert found.category is ScannedRowsWarning
+    assert str(found.message).startswith("matmul: given a constant matrix")
+    assert told(ran(loss, np.ones(3), X[:, 0], Y, batch_size=12, shuffle_seed=None)) == []
+
+
+CENTRING = np.eye(12) - 1 / 12
+GROUPS = np.kron(np.eye(4), np.full((3, 3), 1 / 3))
+
+
+def independence(w, x, r):
+    """Kernels of rows, without their means."""
+    a, b = (v[:, None] * v for v in (x @ w, r))
+    return wg.mean((CENTRING @ a) * (b @ CENTRING))
+
+
+def grouped(w, x, r):
+    return squared(x @ w - GROUPS @ (x @ w), r)
+
+
+def risk_sets(w, x, r):
+    scores = (x @ w)[wg.argsort(r)]
+    return wg.mean(wg.log(np.tri(12) @ wg.exp(scores)) - scores)
+
+
+def weights_of_all(w, x, r):
+    return squared(x @ w - np.full((1, 12), 1 / 12) @ (x @ w), r)
+
+
+@pytest.mark.parametrize("loss", [independence, grouped, risk_sets, weights_of_all])
+def test_matrices_that_say_nothing_about_places_are_let_pass(loss):
+    assert told(ran(loss, np.ones(3), X[:, 0], Y, batch_size=12)) == []

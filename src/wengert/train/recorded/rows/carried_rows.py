@@ -13,7 +13,7 @@ from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning
-from wengert.train.recorded.forward_pass import ForwardPass, operands_of
+from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of
 from wengert.train.recorded.scanned_rows import LAYERS
 from wengert.train.recorded.step_arrays import OwnArguments
 

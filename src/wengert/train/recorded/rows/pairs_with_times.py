@@ -18,7 +18,7 @@ from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import PairedRowsWarning
 from wengert.train.batch import ROWS
-from wengert.train.recorded.forward_pass import ForwardPass, operands_of, shape_of
+from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of, shape_of
 from wengert.train.recorded.step_arrays import OwnArguments
 
 _REDUCTIONS = ("sum", "mean")
