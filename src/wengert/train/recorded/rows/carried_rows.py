@@ -7,24 +7,22 @@ another, unless row i of a batch goes on where row i of the batch before has end
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
-from wengert.core.graph import Graph, Node
+from wengert.core.graph import Node
 from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning
 from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of
 from wengert.train.recorded.scanned_rows import LAYERS
-from wengert.train.recorded.step_arrays import OwnArguments
 
 _FIRST_STATE = 3  # the operand of a recurrent loop
 
 
-def warn_of_carried_rows(graph: Graph, own: Collection[str] = OwnArguments._fields) -> None:
-    """Warn, once, where the loss that was recorded as this graph, of a run that shuffles its rows,
-    carries the memory of each row to the next batch.
+def warn_of_carried_rows(forward: ForwardPass) -> None:
+    """Warn, once, where the loss of a run that shuffles its rows carries the memory of each row to
+    the next batch.
     """
-    forward = ForwardPass(graph, own)
     for node, state in _carried(forward):
         name = "scan" if node.op is op.scan else LAYERS.get(node.params["kind"], "RNN")
         warn_user(

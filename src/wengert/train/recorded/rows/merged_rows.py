@@ -13,14 +13,13 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from wengert.core.dims import Dim, Size
-from wengert.core.graph import Graph, Node
+from wengert.core.graph import Node
 from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import PairedRowsWarning
 from wengert.train.batch import ROWS
 from wengert.train.recorded.followed_rows import REORDERING
 from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of, shape_of
-from wengert.train.recorded.step_arrays import OwnArguments
 
 
 class Merged(NamedTuple):
@@ -31,19 +30,18 @@ class Merged(NamedTuple):
     shape: tuple[str, ...]  # of the axes, in words
 
 
-def warn_of_merged_rows(
-    graph: Graph,
-    own: Collection[str] = OwnArguments._fields,
-    where: str = "in the loss of a TrainStep",
-) -> None:
-    """Warn, once, where rows and times in one axis meet others in another order."""
-    for node, one, other in _Orders(ForwardPass(graph, own)).met():
+def warn_of_merged_rows(forward: ForwardPass) -> None:
+    """Warn, once, where rows and times in one axis meet others in another order, in the loss of a
+    step.
+    """
+    for node, one, other in _Orders(forward).met():
         name = "getitem" if node.op is op.gather else node.op.name
         first, second = ("(" + ", ".join(each.shape) + ")" for each in (one, other))
         warn_user(
             f"{name}: given what was reshaped to one axis from {first} and from {second} "
-            f"{where}, n the rows of the batch; the orders differ, so that each number meets that "
-            "of another row. Swap the axes of one before it is reshaped, as in y.T.reshape(-1).",
+            "in the loss of a TrainStep, n the rows of the batch; the orders differ, so that each "
+            "number meets that of another row. Swap the axes of one before it is reshaped, as in "
+            "y.T.reshape(-1).",
             PairedRowsWarning,
             node.line,
         )

@@ -14,13 +14,12 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 from wengert.core.dims import Dim, Size
-from wengert.core.graph import Graph, Node
+from wengert.core.graph import Node
 from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import FirstRowWarning
 from wengert.train.batch import ROWS
 from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of, shape_of
-from wengert.train.recorded.step_arrays import OwnArguments
 
 _AS_THEY_ARE = ("input", "astype", "reshape", "negative", "stop_gradient")
 _OF_ERRORS = ("square", "power", "abs", "multiply", "divide", "negative", "astype")
@@ -28,15 +27,14 @@ _COMPUTING = ("bilinear", "composite")  # kinds of ops that a model computes wit
 
 
 def warn_of_one_row_for_all(
-    graph: Graph,
-    sizes: Mapping[str, int],  # the open ones, in the call that the graph was recorded for
-    own: Collection[str] = OwnArguments._fields,
+    forward: ForwardPass,
+    sizes: Mapping[str, int],  # the open ones, in the call that it was recorded for
     shuffled: bool = False,
 ) -> None:
-    """Warn, once, where the loss that was recorded as this graph compares what the model gives for
+    """Warn, once, where a loss compares what the model gives for
     one row with all rows of data. `shuffled` says that axis 0 of the data is no time.
     """
-    loss = _Loss(graph, own, sizes)
+    loss = _Loss(forward, sizes)
     for taken, node in loss.compared(shuffled):
         given = f"({', '.join(map(str, taken.shape))}{',' * (len(taken.shape) == 1)})"
         if taken.axis == 1 and taken.of_layer:
@@ -83,8 +81,8 @@ class _Taken:
 class _Loss:
     """The forward pass of a loss: what depends on one row of what the model gives."""
 
-    def __init__(self, graph: Graph, own: Collection[str], sizes: Mapping[str, int]) -> None:
-        self._pass, self._sizes = ForwardPass(graph, own), sizes
+    def __init__(self, forward: ForwardPass, sizes: Mapping[str, int]) -> None:
+        self._pass, self._sizes = forward, sizes
         self._nodes, self._of_model = self._pass.nodes, self._pass.of_model
         self._of_layer: set[int] = set()  # recurrent, along other axes than the rows
         for number, node in self._nodes.items():

@@ -9,35 +9,30 @@ the model gives meets them, they are meant.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from functools import cached_property
 
 from wengert.core.dims import Size
-from wengert.core.graph import Graph, Node
+from wengert.core.graph import Node
 from wengert.core.lowering import Elementwise
 from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import PairedRowsWarning
 from wengert.train.batch import ROWS
 from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of, shape_of
-from wengert.train.recorded.step_arrays import OwnArguments
 
 _REDUCTIONS = ("sum", "mean")
 _POOLING = (*_REDUCTIONS, "max", "min")
-_KEEPING = ("astype", "permute_dims", "pick", "stop_gradient")  # an axis of one element behind
+_KEEPING = ("astype", "permute_dims", "stop_gradient")  # an axis of one element behind
 
 
-def warn_of_pairs_with_times(
-    graph: Graph,
-    own: Collection[str] = OwnArguments._fields,
-    where: str = "in the loss of a TrainStep",
-) -> None:
-    """Warn, once, where the loss that was recorded as this graph pairs predictions for times with
-    targets for rows.
-    """
-    for node, wide, rows in _Loss(graph, own).paired():
+def warn_of_pairs_with_times(forward: ForwardPass) -> None:
+    """Warn, once, where the loss of a step pairs predictions for times with targets for rows."""
+    for node, wide, rows in _Loss(forward).paired():
         given = ", ".join("n" if size == rows else str(size) for size in wide)
         start = (
-            f"{node.op.name}: given shapes ({given}) and (n,) {where}, n the rows of the batch; "
+            f"{node.op.name}: given shapes ({given}) and (n,) in the loss of a TrainStep, n the "
+            "rows of the batch; "
         )
         if rows in wide:
             message = (
@@ -56,8 +51,8 @@ def warn_of_pairs_with_times(
 
 
 class _Loss:
-    def __init__(self, graph: Graph, own: Collection[str]) -> None:
-        self._pass = ForwardPass(graph, own)
+    def __init__(self, forward: ForwardPass) -> None:
+        self._pass = forward
         self._nodes, self._of_model = self._pass.nodes, self._pass.of_model
 
     def paired(self) -> Iterator[tuple[Node, tuple[Size, ...], Size]]:
@@ -72,7 +67,7 @@ class _Loss:
                     shape, rows = self._pass.shape(wide), self._pass.shape(row)
                     if len(rows) == 1 and _are_rows(rows[0]) and shape[-1:] == (1,):
                         pairs = self._pairs_rows(wide, row) or self._has_lost_rows(wide, row)
-                        if pairs and not self._are_meant(rows[0]) and self._is_reduced(number):
+                        if pairs and rows[0] not in self._all_pairs and self._is_reduced(number):
                             yield node, shape, rows[0]
 
     def _pairs_rows(self, wide: int, row: int) -> bool:
@@ -81,14 +76,14 @@ class _Loss:
         ours, theirs = wide in self._of_model, row in self._of_model
         both = wide in self._pass.of_data and row in self._pass.of_data
         has_rows = len(shape) > 2 and shape.count(rows) == 1
-        return has_rows and both and ours != theirs and self._is_natural(wide)
+        return has_rows and both and ours != theirs and wide in self._natural
 
     def _has_lost_rows(self, wide: int, row: int) -> bool:
         """Whether a table (times, 1) of the model was pooled over rows, which the other has."""
         shape, (rows,) = self._pass.shape(wide), self._pass.shape(row)
         if len(shape) != 2 or not isinstance(shape[0], int) or shape[0] < 2:
             return False
-        if wide not in self._of_model or row in self._of_model or not self._is_natural(wide):
+        if wide not in self._of_model or row in self._of_model or wide not in self._natural:
             return False
         pooled = list(self._where_rows_end(wide, rows))
         return bool(pooled) and all(
@@ -110,29 +105,39 @@ class _Loss:
             seen.update(more)
             pending += more
 
-    def _is_natural(self, number: int) -> bool:
-        """Whether nobody has written the last axis, of one element, to have pairs."""
-        node, shape = self._nodes[number], self._pass.shape(number)
-        operands = operands_of(node)
+    @cached_property
+    def _natural(self) -> set[int]:
+        """Values whose last axis, of one element, nobody has written to have pairs."""
+        natural: set[int] = set()
+        for number, node in self._nodes.items():
+            if shape_of(node)[-1:] == (1,) and self._comes_naturally(node, natural):
+                natural.add(number)
+        return natural
+
+    def _comes_naturally(self, node: Node, natural: set[int]) -> bool:
+        operands, shape = operands_of(node), shape_of(node)
         if node.op.kind == "bilinear" or node.op.name == "input":
             return True
         if node.op is op.pick:
             return self._nodes[operands[0]].op is op.recurrent_loop
         if node.op.name in _KEEPING:
-            return self._pass.shape(operands[0])[-1:] == (1,) and self._is_natural(operands[0])
-        alike = [i for i in operands if self._pass.shape(i) == shape]
+            return operands[0] in natural
         if isinstance(node.op.lower, Elementwise):
-            return bool(alike) and all(map(self._is_natural, alike))
+            alike = [i for i in operands if self._pass.shape(i) == shape]
+            return bool(alike) and natural.issuperset(alike)
         given = self._pass.shape(operands[0]) if operands else ()
         keeps_axes = len(given) == len(shape) and given[-1:] != (1,)
         return keeps_axes and (node.op.name in _POOLING or node.op is op.slice_axes)
 
-    def _are_meant(self, rows: Size) -> bool:
-        """Whether the loss has a product of matrices for all pairs of rows."""
-        return any(
-            node.op.kind == "bilinear" and shape_of(node).count(rows) > 1
+    @cached_property
+    def _all_pairs(self) -> set[Size]:
+        """The rows of which the loss has a product of matrices for all pairs: these are meant."""
+        return {
+            size
             for node in self._nodes.values()
-        )
+            for size in shape_of(node)
+            if node.op.kind == "bilinear" and _are_rows(size) and shape_of(node).count(size) > 1
+        }
 
     def _is_reduced(self, number: int) -> bool:
         """Whether all that is computed of pairs is computed of each by itself, maybe with weights

@@ -9,27 +9,26 @@ of its own. A program with such a matrix is for batches of its size, and rows ar
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from wengert.core.graph import Graph, Node
+from wengert.core.graph import Node
 from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning
 from wengert.train.recorded.followed_rows import REORDERING
 from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of
-from wengert.train.recorded.step_arrays import OwnArguments
 
 _LEAST = 3  # rows; a smaller matrix may be anything
 
 
-def warn_of_weighed_rows(graph: Graph, own: Collection[str] = OwnArguments._fields) -> None:
-    """Warn, once, where the loss that was recorded as this graph, of a run that shuffles its rows,
-    multiplies rows by a matrix of their places.
+def warn_of_weighed_rows(forward: ForwardPass) -> None:
+    """Warn, once, where the loss of a run that shuffles its rows multiplies rows by a matrix of
+    their places.
     """
-    for node, shape in _weighed(ForwardPass(graph, own)):
+    for node, shape in _weighed(forward):
         warn_user(
             f"{node.op.name}: given a constant matrix of shape {shape} and rows of the batch, in a "
             "run that shuffles them (shuffle_seed); it weighs rows by their places, and each row "
