@@ -77,7 +77,7 @@ def _constant(forward: ForwardPass, number: int) -> np.ndarray[Any, Any] | None:
     node = forward.nodes[number]
     if node.op is op.constant:
         values: np.ndarray[Any, Any] = node.params["value"]
-        return values if values.ndim == 2 else None
+        return values if values.ndim == 2 and min(values.shape) > 1 else None
     if node.op in (op.astype, op.matrix_transpose):
         before = _constant(forward, operands_of(node)[0])
         return before if before is None or node.op is op.astype else before.T
@@ -90,7 +90,7 @@ def _is_of_places(values: np.ndarray[Any, Any]) -> bool:
     if is_square and (lower.any() != upper.any()):
         return True
     along_diagonals = bool((values[1:, 1:] == values[:-1, :-1]).all())
-    beside = values[~np.eye(*values.shape, dtype=bool)]
+    beside = values[np.eye(*values.shape) == 0]
     return along_diagonals and not (beside == beside[0]).all()
 
 
