@@ -88,7 +88,7 @@ class Trace(Level):
                 del known[key]
 
     def process(self, op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
-        before, types = len(self.graph), []
+        before, types, lifted = len(self.graph), [], []
         try:
             lifted = self._lift_all(op, operands)
             types = [None if x is None else _plain_type(x) for x in lifted]
@@ -96,6 +96,7 @@ class Trace(Level):
         except BaseException as error:
             self._take_back(before)
             if isinstance(error, ShapeError):
+                _note_misfit(op, lifted, params)
                 _let_sizes_yield(op, types, params, error)
             if isinstance(error, WengertError):
                 raise at_line(error, user_line()) from None
@@ -264,14 +265,25 @@ def trace_flat(
     return level.graph, [tensor for _, tensor in level.captured.values()]
 
 
+def _note_misfit(op: Op, operands: Sequence[Tensor | None], params: dict[str, Any]) -> None:
+    """Note where rows meet columns in what has its operands side by side, an elementwise op or a
+    loss.
+    """
+    if op.kind == "elementwise" or "reduction" in params:
+        given = [x for x in operands if x is not None]
+        shapes = [_plain_type(x).shape for x in given]
+        class_axis = None
+        if "reduction" in params and len(set(map(len, shapes))) == 2:
+            class_axis = params.get("axis")
+        note_mixed_rows(op.name, shapes, given, class_axis)
+
+
 def _let_sizes_yield(
     op: Op, types: Sequence[ArrayType | None], params: dict[str, Any], misfit: ShapeError
 ) -> None:
     """Operands do not fit while sizes are open. Where they fit with some of these sizes as numbers,
     as few as possible, have those specialised.
     """
-    if op.kind == "elementwise":
-        note_mixed_rows(op.name, [t.shape for t in types if t is not None])
     shapes = [size for t in types if t is not None for size in t.shape]
     named = [*shapes, *_sizes_in(tuple(params.values()))]
     sizes = yielding_sizes(frozenset().union(*(x.names for x in named if isinstance(x, Dim))))

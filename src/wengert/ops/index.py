@@ -19,6 +19,7 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError, TraceError
+from wengert.interpret.mistakes.mixed_rows import note_mixed_rows
 from wengert.ops.indexing.batched_index import gather_of_each, scatter_of_each
 
 # One integer array per indexed axis, broadcast together; negative indices count from the end.
@@ -296,7 +297,11 @@ def _along_type(x: Any, indices: Any, axis: int) -> ArrayType:
         tuple(1 if i == axis else size for i, size in enumerate(each.shape))
         for each in (x, indices)
     ]
-    shape = broadcast_shapes("take_along_axis", others)
+    try:
+        shape = broadcast_shapes("take_along_axis", others)
+    except ShapeError:
+        note_mixed_rows("take_along_axis", others)
+        raise
     return ArrayType((*shape[:axis], indices.shape[axis], *shape[axis + 1 :]), x.dtype)
 
 

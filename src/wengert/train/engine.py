@@ -30,14 +30,12 @@ from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
-from wengert.train.recorded.first_rows import warn_of_first_rows
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
 from wengert.train.recorded.outside_layers import warn_of_outside_layers
-from wengert.train.recorded.paired_rows import warn_of_paired_rows
-from wengert.train.recorded.rows_in_order import warn_of_gathered_rows, warn_of_rows_in_order
+from wengert.train.recorded.rows.told_rows import warn_of_rows, warn_of_shuffled_rows
+from wengert.train.recorded.rows_in_order import warn_of_gathered_rows
 from wengert.train.recorded.rows_of_data import rows_are_shuffled
 from wengert.train.recorded.scalars import Row, Scalars
-from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.step_arrays import (
     CALLS,
     PHASE,
@@ -194,16 +192,14 @@ class Engine:
         """Warn of what a new program shows, whose first arguments have these names."""
         if executable not in self._looked_at:
             self._looked_at.add(executable)
-            warn_of_paired_rows(executable.graph, executable.sizes, own)
-            warn_of_scanned_rows(executable.graph, own, shuffled=rows_are_shuffled())
+            warn_of_rows(executable.graph, executable.sizes, own, rows_are_shuffled())
             warn_of_single_outputs(executable.graph, own)
-            warn_of_first_rows(executable.graph)
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]
             warn_of_outside_layers(executable.watch, storage.tree(storage.leaves), given)
         if rows_are_shuffled() and executable not in self._shuffled:
             self._shuffled.add(executable)
-            warn_of_rows_in_order(executable.graph, own)
+            warn_of_shuffled_rows(executable.graph, own)
 
     def look_at_cut_rows(self, executable: Executable) -> None:
         """Warn of what a program shows that a run calls with rows in another order, or with some of

@@ -46,11 +46,15 @@ def require_state(by: str, xs: Any, h: Value, hidden: int, name: str = "h") -> N
     given = tuple(op.asarray(h).shape)
     if given != wanted:
         axes = ("batch", "hidden")[-len(wanted) :]
+        if given[-1:] == (hidden,) and len(given) == len(wanted) and given[0] != xs.shape[0]:
+            repair = f"Begin with layer.initial_state({wanted[0]}); in a run with a state for each "
+            repair += "row of the batch, drop_last=True leaves out a smaller last batch."
+        else:
+            repair = "If axis 0 of xs is the batch, transpose it: np.swapaxes(xs, 0, 1)."
         error = ShapeError(
             f"{by}: {name} has shape {given} and xs {tuple(xs.shape)}; xs is (time, "
             f"{'batch, ' * (len(wanted) > 1)}in), so {name} must be ({', '.join(axes)}"
-            f"{',' * (len(wanted) == 1)}), which is {wanted}. If axis 0 of xs is the batch, "
-            "transpose it: np.swapaxes(xs, 0, 1)."
+            f"{',' * (len(wanted) == 1)}), which is {wanted}. {repair}"
         )
         raise located(error, [xs, h])
 

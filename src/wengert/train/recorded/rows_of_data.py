@@ -20,7 +20,13 @@ from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning, SizeWarning
 from wengert.functions.time_axes import TimeAxis, noting_time_axes
-from wengert.interpret.mistakes.mixed_rows import MixedRows, noting_mixed_rows
+from wengert.interpret.mistakes.mixed_rows import (
+    COLUMN,
+    TURNED,
+    WITHOUT_ROWS,
+    MixedRows,
+    noting_mixed_rows,
+)
 from wengert.train.batch import ROWS
 
 _TABLES, _ARRAYS = 2, 3  # that begin with as many rows in a call, if these are rows of a batch
@@ -48,19 +54,35 @@ def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
     if _of_data.value is not None:
         _warn_of_rows_as_times(along)
     for each in mixed:
-        if _of_data.value is not None or _are_rows(batch, each):
+        of_run = bool(_of_data.value) if each.how == WITHOUT_ROWS else _of_data.value is not None
+        if of_run or _are_rows(batch, each):
             given = " and ".join(each.shapes)
-            wide = "x[:, None]"
-            if each.used_by == _ATTENTION:
-                wide = f"mask[:, None{'' if each.shapes[1].count(',') > 1 else ', None'}]"
             warn_user(
                 f"{each.used_by}: given shapes {given}, where {each.name}, the rows of the batch, "
                 f"is {each.rows}; they fit only because there are as many rows as columns, and "
-                "rows of the one meet columns of the other. If each row has its own, write "
-                f"{wide}; what is the same for all rows belongs into the model or a constant.",
+                f"rows of the one meet columns of the other. {_repair(each)}",
                 SizeWarning,
                 each.line,
             )
+
+
+def _repair(mixed: MixedRows) -> str:
+    if mixed.how == TURNED:
+        return "Swap the axes of one of them: y.T, or wg.swapaxes(x, 0, 1)."
+    if mixed.how == COLUMN:
+        return "Give both one shape, as with prediction[..., 0]."
+    if mixed.how == WITHOUT_ROWS:
+        return (
+            "No row is left in the first: of (time, batch, hidden), hs[:, -1] is the last row, and "
+            "hs[-1] the last time of all rows."
+        )
+    wide = "x[:, None]"
+    if mixed.used_by == _ATTENTION:
+        wide = f"mask[:, None{'' if mixed.shapes[1].count(',') > 1 else ', None'}]"
+    return (
+        f"If each row has its own, write {wide}; what is the same for all rows belongs into the "
+        "model or a constant."
+    )
 
 
 def _warn_of_rows_as_times(along: Sequence[TimeAxis]) -> None:
@@ -81,6 +103,8 @@ def _warn_of_rows_as_times(along: Sequence[TimeAxis]) -> None:
 
 def _are_rows(batch: Sequence[Any], mixed: MixedRows) -> bool:
     """Whether the size that meets columns in a call is that of the rows of its batch."""
+    if mixed.how == WITHOUT_ROWS:
+        return False
     leaves = [np.asarray(x) for x in tree.leaves(tuple(batch))]
     ranks = [x.ndim for x in leaves if x.shape[:1] == (mixed.rows,)]
     if len(ranks) >= _ARRAYS and sum(rank > 1 for rank in ranks) >= _TABLES:
