@@ -98,13 +98,11 @@ def _warn_of_pairs_in(loss: _Loss, where: str) -> None:
         )
 
 
-def warn_of_pairs_in_data(graph: Graph, where: str) -> None:
-    """The same for a function of a model, its first argument, and of data, which are its other
-    arguments and constants.
+def warn_of_pairs_in_data(graph: Graph, own: Collection[str], where: str) -> None:
+    """The same for a function of a model, the arguments with the names `own`, and of data, which
+    are its other arguments and constants.
     """
-    graph = with_open_bodies(graph)
-    own = [_argument(graph.nodes[number]) for number in graph.inputs[:1]]
-    warn_of_pairs_of_one_size(graph, own, where, {})
+    warn_of_pairs_of_one_size(with_open_bodies(graph), own, where, {})
 
 
 def warn_of_pairs_of_one_size(
