@@ -20,6 +20,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from wengert.api.ends_of_pairs import are_laid_out, are_reduced_by_turns, are_weighed
+from wengert.api.recorded_pairs import (
+    COLUMN,
+    REDUCTIONS,
+    ROW,
+    ROWS,
+    SQUARE,
+    SQUARED,
+    RecordedLoss,
+)
 from wengert.core.dims import Dim, Shape
 from wengert.core.graph import Graph, Node
 from wengert.core.lowering import Elementwise
@@ -28,11 +38,6 @@ from wengert.core.types import ArrayType
 from wengert.core.words.warn import warn_user
 from wengert.errors import PairedRowsWarning
 from wengert.passes.opened_bodies import with_open_bodies
-
-ROWS = "n"  # what the number of rows is called here
-ROW, COLUMN, SQUARE = (ROWS,), (ROWS, "1"), (ROWS, ROWS)  # shapes in words
-RAVELLED = (f"{ROWS}**2",)
-_REDUCTIONS = {"sum", "mean", "max", "min", "vector_norm"}
 
 FEWEST_OUTSIDE = 5  # rows of an array that is no argument; few numbers may be anything
 
@@ -188,7 +193,7 @@ class _Loss:
         self._graph, self._own = graph, own
         self._whole, self._is_cut = whole or (), whole is not None
         names = {ROWS: f"other {ROWS}"} | dict.fromkeys(rows, ROWS)
-        names |= {_square(size): RAVELLED[0] for size in rows}
+        names |= {_square(size): SQUARED for size in rows}
         self._kinds = [
             tuple(names.get(size, size) for size in map(str, _shape(node))) for node in graph.nodes
         ]
@@ -210,13 +215,17 @@ class _Loss:
 
     def _end_of(self, pairs: int, column: int, row: int) -> str | None:
         """What becomes of pairs that are hardly meant, in words."""
+        if are_weighed(self._recorded, column, row):
+            return None
         if pairs in self._reduced:
             return "reduced" if self._are_two_things(column, row) else None
         if not self._is_of_model(column, row):
             return None
-        if self._is_reduced_by_turns(pairs):
+        if self._pairs_are_meant or self._reduced_meets_pairs:
+            return None
+        if are_reduced_by_turns(self._recorded, pairs):
             return "reduced"
-        return "laid out in one row" if self._is_ravelled(pairs) else None
+        return "laid out in one row" if are_laid_out(self._recorded, pairs) else None
 
     def every_index_of_every_row(self) -> Iterator[tuple[Node, str, str]]:
         """The nodes that read a table of rows at the indices of all rows, with the shapes of
@@ -269,36 +278,9 @@ class _Loss:
         """Whether one of these is of the model, and the other is not."""
         return (column in self._of_model) != (row in self._of_model)
 
-    def _is_reduced_by_turns(self, pairs: int) -> bool:
-        """Whether pairs are computed with one by one and then reduced, along one axis at least."""
-        if self._pairs_are_meant or self._reduced_meets_pairs:
-            return False
-        ends = self._ends_of(pairs)
-        reduced = all(self._graph.nodes[number].op.name in _REDUCTIONS for number in ends)
-        return reduced and any(self._kinds[number] for number in ends)
-
-    def _is_ravelled(self, pairs: int) -> bool:
-        """Whether pairs are computed with one by one and then laid out in one row."""
-        if self._pairs_are_meant or self._reduced_meets_pairs:
-            return False
-        ends = self._ends_of(pairs)
-        return bool(ends) and all(
-            self._graph.nodes[number].op is op.reshape and self._kinds[number] == RAVELLED
-            for number in ends
-        )
-
-    def _ends_of(self, pairs: int) -> list[int]:
-        """What reads pairs, or what is computed of them one by one, and gives no pairs itself."""
-        seen, pending, ends = {pairs}, [pairs], []
-        while pending:
-            for number in self._readers.get(pending.pop(), ()):
-                elementwise = self._graph.nodes[number].op.kind == "elementwise"
-                if not (elementwise and self._kinds[number] == SQUARE):
-                    ends.append(number)
-                elif number not in seen:
-                    seen.add(number)
-                    pending.append(number)
-        return ends
+    @cached_property
+    def _recorded(self) -> RecordedLoss:
+        return RecordedLoss(self._graph, self._kinds, self._readers, self._of_model)
 
     @cached_property
     def _reduced_meets_pairs(self) -> bool:
@@ -310,7 +292,7 @@ class _Loss:
             kind = self._kinds[number]
             if not kind or _is_backward(node):
                 continue
-            reduces = node.op.name in _REDUCTIONS and self._kinds[_operands(node)[0]] == SQUARE
+            reduces = node.op.name in REDUCTIONS and self._kinds[_operands(node)[0]] == SQUARE
             follows = not reduced.isdisjoint(_operands(node))
             if follows and kind == SQUARE:
                 return True
