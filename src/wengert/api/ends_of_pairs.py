@@ -29,8 +29,8 @@ _ONE_ROW = {(SQUARED,), ("1", SQUARED), (SQUARED, "1")}
 
 
 def are_reduced_by_turns(loss: RecordedLoss, pairs: int) -> bool:
-    """Whether pairs are computed with one by one and then reduced, along one axis at least. Python's
-    `sum` adds the rows of them one by one.
+    """Whether pairs are computed with one by one and then reduced, along one axis at least.
+    Python's `sum` adds the rows of them one by one.
     """
     ends = _ends_of(loss, pairs)
     if _are_all_rows(loss, ends):
