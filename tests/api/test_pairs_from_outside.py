@@ -33,6 +33,24 @@ WAYS = {
     "LBFGS": lambda f: wg.optim.LBFGS(max_iter=2).minimize(f, p),
     "TrainStep": lambda f: step(f)(),
 }
+
+
+def residuals(p):
+    return np.tanh(p[0] * x + p[1] - y).ravel()
+
+
+def gauss_newton(p):
+    r, slopes = residuals(p), wg.jacobian(residuals)(p)
+    return p - np.linalg.solve(slopes.T @ slopes + np.eye(2), slopes.T @ r)
+
+
+DERIVED = {
+    "jacfwd": lambda: wg.compile(wg.jacfwd(residuals))(p),
+    "a Gauss-Newton step": lambda: wg.compile(gauss_newton)(p),
+    "hvp": lambda: wg.compile(lambda p, v: wg.hvp(paired, p, v))(p, p),
+    "a step of a descent": lambda: wg.compile(lambda p: p - 0.1 * wg.grad(paired)(p))(p),
+    "by another argument": lambda: wg.compile(wg.grad(lambda a, p: a * paired(p), 1))(1.0, p),
+}
 MEANT = {
     "one shape": lambda p: np.mean((p[0] * x[:, 0] + p[1] - y) ** 2),
     "columns": lambda p: np.mean((p[0] * x + p[1] - y[:, None]) ** 2),
@@ -48,6 +66,15 @@ MEANT = {
 def test_pairs_are_named(way):
     with pytest.warns(wg.errors.PairedRowsWarning, match=r"subtract: given shapes \(n, 1\)"):
         WAYS[way](paired)
+
+
+@pytest.mark.parametrize("case", DERIVED)
+def test_pairs_are_named_wherever_a_derivative_is_taken(case):
+    with pytest.warns(
+        wg.errors.PairedRowsWarning, match=r"subtract: given shapes \(n, 1\)"
+    ) as told:
+        DERIVED[case]()
+    assert len({(each.filename, each.lineno) for each in told}) == len(told) == 1
 
 
 @pytest.mark.parametrize("case", MEANT)

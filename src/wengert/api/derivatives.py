@@ -26,7 +26,6 @@ from wengert.interpret.derive import Pullback, jvp_flat, vjp_flat
 from wengert.interpret.kept_arrays import kept
 
 __all__ = ["grad", "hvp", "jvp", "value_and_grad", "vjp"]
-DIFFERENTIATED_BY = "_differentiated_by"  # an attribute of gradient functions
 
 
 def zeros_where_none(derivatives: Sequence[Value | None], leaves: Sequence[Value]) -> list[Value]:
@@ -67,7 +66,7 @@ def value_and_grad(
         )
         return ((value, aux) if has_aux else value), gradient
 
-    return noted(differentiated, argnums)
+    return differentiated
 
 
 @worded
@@ -88,12 +87,6 @@ def grad(
         (_, aux), gradient = _value_and_grad("grad", f, args, kwargs, argnums, has_aux)
         return (gradient, aux) if has_aux else gradient
 
-    return noted(differentiated, argnums)
-
-
-def noted(differentiated: Callable[..., Any], argnums: Argnums) -> Callable[..., Any]:
-    """The function, with what it differentiates by: `compile` warns of losses."""
-    setattr(differentiated, DIFFERENTIATED_BY, argnums)
     return differentiated
 
 

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert.api.derivatives import grad, noted, pullback_of, with_aux, zeros_where_none
+from wengert.api.derivatives import grad, pullback_of, with_aux, zeros_where_none
 from wengert.api.differentiated_arguments import Argnums, DifferentiatedArguments
 from wengert.api.owned_results import copied
 from wengert.core import tree
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value
 from wengert.core.words.arguments import worded
+from wengert.core.words.source import in_phase
 from wengert.interpret.bodies.body import close
 from wengert.interpret.derive import Pullback, jvp_flat
 
@@ -38,7 +39,7 @@ def jacobian(
     """
     if function is None:
         return lambda f: jacobian(f, argnums, has_aux)
-    return noted(_backwards("jacobian", function, argnums, has_aux), argnums)
+    return _backwards("jacobian", function, argnums, has_aux)
 
 
 @worded
@@ -54,7 +55,7 @@ def jacrev(
     """
     if function is None:
         return lambda f: jacrev(f, argnums, has_aux)
-    return noted(_backwards("jacrev", function, argnums, has_aux), argnums)
+    return _backwards("jacrev", function, argnums, has_aux)
 
 
 @worded
@@ -117,7 +118,8 @@ def _rows(
         gradients = pull([e if i == which else None for i in range(len(value))])
         return None, zeros_where_none(gradients, arguments.leaves)
 
-    stacked = op.scan(row, None, basis)[1]
+    with in_phase("backward"):
+        stacked = op.scan(row, None, basis)[1]
     return [
         op.reshape(j, (*y.shape, *x.shape)) for j, x in zip(stacked, arguments.leaves, strict=True)
     ]
@@ -154,17 +156,16 @@ def _columns(
     basis = _basis([x for x in arguments.leaves if x.dtype.kind == "f"])
     types = [ArrayType(x.shape[1:], x.dtype) for x in basis]
     body, _, captured = close("jacfwd", column, tree.flatten(tuple(types))[1], types)
-    columns = op.scan.rebind(
-        [*captured, *basis],
-        {
-            "body": body,
-            "consts": len(captured),
-            "carry": 0,
-            "length": sum(map(_count, types)),
-            "reverse": False,
-            "save": False,
-        },
-    )
+    params = {
+        "body": body,
+        "consts": len(captured),
+        "carry": 0,
+        "length": sum(map(_count, types)),
+        "reverse": False,
+        "save": False,
+    }
+    with in_phase("tangent"):
+        columns = op.scan.rebind([*captured, *basis], params)
     structure, aux_structure, n, outputs = made
     return outputs[:n], tree.unflatten(aux_structure, copied(outputs[n:])), structure, list(columns)
 

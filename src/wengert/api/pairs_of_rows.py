@@ -8,7 +8,8 @@ from the batch alone, pairs of one thing with itself do not count, nor does a lo
 matrices for all pairs. Pairs that are reduced along one axis first, `log_prob(action).sum(-1)`,
 count where one of the two comes from the model and the other does not, and where nothing goes back
 to the pairs, as in a softmax. So do pairs that are laid out in one row, `(p - y).ravel()`, as
-residuals are, of which a `jacobian` is taken.
+residuals are, of which a `jacobian` is taken. `ends_of_pairs.py` knows losses that are about pairs,
+`pairs_of_products.py` products of matrices that stand for a product of each row.
 
 `scores[:, actions]` is another way to such pairs: it takes every action from every row.
 """
@@ -20,6 +21,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from wengert.api.ends_of_pairs import are_laid_out, are_reduced_by_turns, are_weighed
+from wengert.api.pairs_of_products import rows_of_products
+from wengert.api.recorded_pairs import (
+    COLUMN,
+    REDUCTIONS,
+    ROW,
+    ROWS,
+    SQUARE,
+    SQUARED,
+    RecordedLoss,
+    is_backward,
+    operands,
+)
 from wengert.core.dims import Dim, Shape
 from wengert.core.graph import Graph, Node
 from wengert.core.lowering import Elementwise
@@ -28,11 +42,6 @@ from wengert.core.types import ArrayType
 from wengert.core.words.warn import warn_user
 from wengert.errors import PairedRowsWarning
 from wengert.passes.opened_bodies import with_open_bodies
-
-ROWS = "n"  # what the number of rows is called here
-ROW, COLUMN, SQUARE = (ROWS,), (ROWS, "1"), (ROWS, ROWS)  # shapes in words
-RAVELLED = (f"{ROWS}**2",)
-_REDUCTIONS = {"sum", "mean", "max", "min", "vector_norm"}
 
 FEWEST_OUTSIDE = 5  # rows of an array that is no argument; few numbers may be anything
 
@@ -59,8 +68,8 @@ def _sizes_of_cuts(graph: Graph, own: Collection[str], rows: Collection[str]) ->
     taken = {str(size) for node in inputs for size in _shape(node)} | {*rows, "0", "1"}
     sizes = []
     for node in graph.nodes:
-        if node.op is op.slice_axes and not _is_backward(node) and _shape(node):
-            number = _operands(node)[0]
+        if node.op is op.slice_axes and not is_backward(node) and _shape(node):
+            number = operands(node)[0]
             source = graph.nodes[number]
             of_data = number in graph.inputs and not is_own(source, own)
             if of_data and str(_shape(source)[0]) in rows:
@@ -75,6 +84,15 @@ def _warn_of_pairs_in(loss: _Loss, where: str) -> None:
             f"batch; the result has a number for each pair of rows, and all of them are {end}. "
             "Give both one shape, as with prediction[:, 0]; if pairs are meant, write [:, None] "
             "and [None, :].",
+            PairedRowsWarning,
+            node.line,
+        )
+    for node in rows_of_products(loss.recorded):
+        warn_user(
+            f"{node.op.name}: a product of matrices, which has a number for each pair of rows, was "
+            f"given beside shape {_shown(ROW)} {where}, a number for each row; all pairs are "
+            "reduced. For one product of each row, write wg.sum(a * b, axis=1) in the place of "
+            "a @ b.T; if pairs are meant, write [None, :].",
             PairedRowsWarning,
             node.line,
         )
@@ -98,13 +116,11 @@ def _warn_of_pairs_in(loss: _Loss, where: str) -> None:
         )
 
 
-def warn_of_pairs_in_data(graph: Graph, where: str) -> None:
-    """The same for a function of a model, its first argument, and of data, which are its other
-    arguments and constants.
+def warn_of_pairs_in_data(graph: Graph, own: Collection[str], where: str) -> None:
+    """The same for a function of a model, the arguments with the names `own`, and of data, which
+    are its other arguments and constants.
     """
-    graph = with_open_bodies(graph)
-    own = [_argument(graph.nodes[number]) for number in graph.inputs[:1]]
-    warn_of_pairs_of_one_size(graph, own, where, {})
+    warn_of_pairs_of_one_size(with_open_bodies(graph), own, where, {})
 
 
 def warn_of_pairs_of_one_size(
@@ -116,7 +132,7 @@ def warn_of_pairs_of_one_size(
     was recorded for.
     """
     inputs = [graph.nodes[number] for number in graph.inputs]
-    constants = [x for x in graph.nodes if x.op is op.constant and not _is_backward(x)]
+    constants = [x for x in graph.nodes if x.op is op.constant and not is_backward(x)]
     shapes = [_shape(node) for node in (*inputs, *constants) if not is_own(node, own)]
     known = {name: str(size) for name, size in sizes.items()}
 
@@ -124,7 +140,7 @@ def warn_of_pairs_of_one_size(
         return known.get(str(size), str(size))
 
     begins = Counter(text(shape[0]) for shape in shapes if shape)
-    columns = [node for node in graph.nodes if len(_shape(node)) == 2 and not _is_backward(node)]
+    columns = [node for node in graph.nodes if len(_shape(node)) == 2 and not is_backward(node)]
     stacked = {str(_shape(node)[0]) for node in columns if _is_stacked(graph, node)}
     stacked -= {"0", "1", *known}
     written = stacked | {str(shape[0]) for shape in shapes if shape} - {"0", "1", *known}
@@ -190,7 +206,7 @@ class _Loss:
         self._graph, self._own = graph, own
         self._whole, self._is_cut = whole or (), whole is not None
         names = {ROWS: f"other {ROWS}"} | dict.fromkeys(rows, ROWS)
-        names |= {_square(size): RAVELLED[0] for size in rows}
+        names |= {_square(size): SQUARED for size in rows}
         self._kinds = [
             tuple(names.get(size, size) for size in map(str, _shape(node))) for node in graph.nodes
         ]
@@ -198,7 +214,7 @@ class _Loss:
     def paired(self) -> Iterator[tuple[Node, str, str, str]]:
         """The nodes that pair rows, with the shapes of their operands and what becomes of them."""
         for number, node in enumerate(self._graph.nodes):
-            by_kind = {self._kinds[i]: i for i in _operands(node)}
+            by_kind = {self._kinds[i]: i for i in operands(node)}
             column, row = by_kind.get(COLUMN), by_kind.get(ROW)
             if (
                 node.op.kind == "elementwise"
@@ -212,13 +228,17 @@ class _Loss:
 
     def _end_of(self, pairs: int, column: int, row: int) -> str | None:
         """What becomes of pairs that are hardly meant, in words."""
+        if are_weighed(self.recorded, column, row):
+            return None
         if pairs in self._reduced:
             return "reduced" if self._are_two_things(column, row) else None
         if not self._is_of_model(column, row):
             return None
-        if self._is_reduced_by_turns(pairs):
+        if self._pairs_are_meant or self._reduced_meets_pairs:
+            return None
+        if are_reduced_by_turns(self.recorded, pairs):
             return "reduced"
-        return "laid out in one row" if self._is_ravelled(pairs) else None
+        return "laid out in one row" if are_laid_out(self.recorded, pairs) else None
 
     def every_index_of_every_row(self) -> Iterator[tuple[Node, str, str]]:
         """The nodes that read a table of rows at the indices of all rows, with the shapes of
@@ -227,7 +247,7 @@ class _Loss:
         for number, node in enumerate(self._graph.nodes):
             if node.op is not op.gather or self._kinds[number] != SQUARE:
                 continue
-            table, *indices = _operands(node)
+            table, *indices = operands(node)
             kind = self._kinds[table]
             if (
                 [self._kinds[i] for i in indices] == [ROW]
@@ -243,7 +263,7 @@ class _Loss:
         for number, node in enumerate(self._graph.nodes):
             if node.op is not op.gather or self._kinds[number][:2] != SQUARE:
                 continue
-            table, *indices = _operands(node)
+            table, *indices = operands(node)
             kind = self._kinds[table]
             if (
                 [self._kinds[i] for i in indices] == [ROW]
@@ -261,7 +281,7 @@ class _Loss:
         if self._is_of_model(column, row) or self._is_cut:
             return self._is_of_model(column, row)
         while row != column and self._graph.nodes[row].op.kind == "linear":
-            of = _operands(self._graph.nodes[row])
+            of = operands(self._graph.nodes[row])
             if len(of) != 1:
                 break
             (row,) = of
@@ -271,36 +291,9 @@ class _Loss:
         """Whether one of these is of the model, and the other is not."""
         return (column in self._of_model) != (row in self._of_model)
 
-    def _is_reduced_by_turns(self, pairs: int) -> bool:
-        """Whether pairs are computed with one by one and then reduced, along one axis at least."""
-        if self._pairs_are_meant or self._reduced_meets_pairs:
-            return False
-        ends = self._ends_of(pairs)
-        reduced = all(self._graph.nodes[number].op.name in _REDUCTIONS for number in ends)
-        return reduced and any(self._kinds[number] for number in ends)
-
-    def _is_ravelled(self, pairs: int) -> bool:
-        """Whether pairs are computed with one by one and then laid out in one row."""
-        if self._pairs_are_meant or self._reduced_meets_pairs:
-            return False
-        ends = self._ends_of(pairs)
-        return bool(ends) and all(
-            self._graph.nodes[number].op is op.reshape and self._kinds[number] == RAVELLED
-            for number in ends
-        )
-
-    def _ends_of(self, pairs: int) -> list[int]:
-        """What reads pairs, or what is computed of them one by one, and gives no pairs itself."""
-        seen, pending, ends = {pairs}, [pairs], []
-        while pending:
-            for number in self._readers.get(pending.pop(), ()):
-                elementwise = self._graph.nodes[number].op.kind == "elementwise"
-                if not (elementwise and self._kinds[number] == SQUARE):
-                    ends.append(number)
-                elif number not in seen:
-                    seen.add(number)
-                    pending.append(number)
-        return ends
+    @cached_property
+    def recorded(self) -> RecordedLoss:
+        return RecordedLoss(self._graph, self._kinds, self._readers, self._of_model)
 
     @cached_property
     def _reduced_meets_pairs(self) -> bool:
@@ -310,10 +303,10 @@ class _Loss:
         reduced: set[int] = set()
         for number, node in enumerate(self._graph.nodes):
             kind = self._kinds[number]
-            if not kind or _is_backward(node):
+            if not kind or is_backward(node):
                 continue
-            reduces = node.op.name in _REDUCTIONS and self._kinds[_operands(node)[0]] == SQUARE
-            follows = not reduced.isdisjoint(_operands(node))
+            reduces = node.op.name in REDUCTIONS and self._kinds[operands(node)[0]] == SQUARE
+            follows = not reduced.isdisjoint(operands(node))
             if follows and kind == SQUARE:
                 return True
             if reduces or follows:
@@ -325,7 +318,7 @@ class _Loss:
         """The nodes of the forward pass that read a node."""
         readers: dict[int, list[int]] = {}
         for number, node in enumerate(self._graph.nodes):
-            for operand in () if _is_backward(node) else dict.fromkeys(_operands(node)):
+            for operand in () if is_backward(node) else dict.fromkeys(operands(node)):
                 readers.setdefault(operand, []).append(number)
         return readers
 
@@ -335,7 +328,7 @@ class _Loss:
         dependent: set[int] = set()
         for number, node in enumerate(self._graph.nodes):
             own = number in self._graph.inputs and is_own(node, self._own)
-            if own or not dependent.isdisjoint(_operands(node)):
+            if own or not dependent.isdisjoint(operands(node)):
                 dependent.add(number)
         return dependent
 
@@ -355,9 +348,9 @@ class _Loss:
         """
         sources: dict[int, list[int]] = {}
         for number, node in enumerate(self._graph.nodes):
-            if self._kinds[number] != COLUMN or _is_backward(node):
+            if self._kinds[number] != COLUMN or is_backward(node):
                 continue
-            columns = [i for i in _operands(node) if self._kinds[i] == COLUMN]
+            columns = [i for i in operands(node) if self._kinds[i] == COLUMN]
             if node.op is op.constant:
                 sources[number] = [number] if _size(node) >= FEWEST_OUTSIDE else []
                 continue
@@ -377,7 +370,7 @@ class _Loss:
             node = self._graph.nodes[number]
             if node.op is op.constant and node.params["value"].tobytes() in known:
                 return False
-            more = [i for i in _operands(node) if i not in seen]
+            more = [i for i in operands(node) if i not in seen]
             seen.update(more)
             pending += more
         return True
@@ -392,10 +385,10 @@ class _Loss:
         for number, node in enumerate(self._graph.nodes):
             if self._kinds[number] != COLUMN:
                 continue
-            columns = [i for i in _operands(node) if self._kinds[i] == COLUMN]
+            columns = [i for i in operands(node) if self._kinds[i] == COLUMN]
             computed = isinstance(node.op.lower, Elementwise) or node.op.kind == "composite"
             follows = computed and bool(columns) and natural.issuperset(columns)
-            cut = node.op is op.slice_axes and _operands(node)[0] in self._whole
+            cut = node.op is op.slice_axes and operands(node)[0] in self._whole
             made = node.op.kind == "bilinear" or _is_stacked(self._graph, node) or cut
             if number in self._graph.inputs or made or follows or self._of_table(node, natural):
                 natural.add(number)
@@ -405,7 +398,7 @@ class _Loss:
         """Whether a column is what is left of more than a column: `sum(q, axis=1, keepdims=True)`,
         `take_along_axis(q, actions[:, None], axis=1)`, `q[:, :1]`.
         """
-        first = next(iter(_operands(node)), None)
+        first = next(iter(operands(node)), None)
         kind = () if first is None else self._kinds[first]
         table = len(kind) > 1 and kind[0] == ROWS and (kind != COLUMN or first in natural)
         return table and not self._pairs_are_meant
@@ -414,7 +407,7 @@ class _Loss:
     def _pairs_are_meant(self) -> bool:
         """Whether the loss has a product of matrices for all pairs."""
         return any(
-            node.op.kind == "bilinear" and kind == SQUARE and not _is_backward(node)
+            node.op.kind == "bilinear" and kind == SQUARE and not is_backward(node)
             for node, kind in zip(self._graph.nodes, self._kinds, strict=True)
         )
 
@@ -432,41 +425,33 @@ class _Loss:
         """Those of which all that the loss computes is of pairs until it is a single number."""
         read, kept = set(), set()
         for number, node in reversed([*enumerate(self._graph.nodes)]):
-            if _is_backward(node):
+            if is_backward(node):
                 continue
-            read.update(_operands(node))
+            read.update(operands(node))
             kind = self._kinds[number]
             if (kind and (not of_pairs(kind) or number in kept)) or self._chooses(node, kind):
-                kept.update(_operands(node))
+                kept.update(operands(node))
         return read - kept
 
     def _chooses(self, node: Node, kind: tuple[str, ...]) -> bool:
         """Whether a single number is made of a matrix by something else, as in cross-entropy: rows
         of the matrix are told apart.
         """
-        arrays = [i for i in _operands(node) if self._kinds[i]]
+        arrays = [i for i in operands(node) if self._kinds[i]]
         return not kind and node.op.kind == "composite" and len(arrays) > 1
 
 
 def _is_of_loop(graph: Graph, node: Node) -> bool:
     """Whether a node is one of the results of a loop."""
-    return node.op is op.pick and graph.nodes[_operands(node)[0]].op in (op.scan, op.while_loop)
+    return node.op is op.pick and graph.nodes[operands(node)[0]].op in (op.scan, op.while_loop)
 
 
 def _is_stacked(graph: Graph, node: Node) -> bool:
     """Whether a column is what a loop has stacked of arrays of one element, maybe behind the first
     of them, as the times of `wg.odeint`; or what `stack([x])` makes of each row.
     """
-    nodes = [graph.nodes[i] for i in _operands(node)]
+    nodes = [graph.nodes[i] for i in operands(node)]
     if node.op is op.concat:
         loops = any(_is_of_loop(graph, each) for each in nodes)
         return loops or (len(nodes) == 1 and node.params["axis"] == 1)
     return _is_of_loop(graph, node)
-
-
-def _is_backward(node: Node) -> bool:
-    return node.line is not None and node.line.phase != "forward"
-
-
-def _operands(node: Node) -> list[int]:
-    return [i for i in node.operands if i is not None]

@@ -220,6 +220,11 @@ def is_in_batch() -> bool:
     return any(level.batched for level in _stack.levels)
 
 
+def is_differentiating() -> bool:
+    """Whether a level is open on which a derivative is taken."""
+    return any(not level.symbolic and not level.batched for level in _stack.levels)
+
+
 def program_level() -> Level | None:
     """The outermost level that records, if one does: that of the program, around all bodies."""
     return next((level for level in _stack.levels if level.symbolic), None)

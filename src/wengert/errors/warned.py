@@ -142,7 +142,8 @@ class PairedRowsWarning(WengertWarning):
     predictions of shape (n, 1) and targets of shape (n,), or the other way around.
 
     Write `(model(x)[:, 0] - y) ** 2`, or give targets of shape (n, 1). Where all pairs are meant,
-    `p[:, None] - y[None, :]` says so.
+    `p[:, None] - y[None, :]` says so. Or it has `a @ b.T` where a product of each row is meant:
+    write `wg.sum(a * b, axis=1)`.
     """
 
 

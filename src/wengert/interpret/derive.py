@@ -13,6 +13,7 @@ from wengert.core.types import Value
 from wengert.core.words.caught import warn_if_caught
 from wengert.core.words.float_notices import noticed_at_users_lines
 from wengert.interpret.forward import Forward
+from wengert.interpret.mistakes.differentiated import note_differentiated
 from wengert.interpret.tape import Tape
 
 Flat: TypeAlias = Callable[..., Sequence[Value]]
@@ -25,6 +26,7 @@ def vjp_flat(function: Flat, primals: Sequence[Value]) -> tuple[list[Value], Pul
 
     None stands for a zero cotangent, given or returned; integers and bools always get None.
     """
+    note_differentiated(primals)
     tape = Tape()
     enter(tape)
     try:
@@ -57,6 +59,7 @@ def jvp_flat(
     function: Flat, primals: Sequence[Value], tangents: Sequence[Value | None]
 ) -> tuple[list[Value], list[Value | None]]:
     """The outputs and their tangents; None stands for a zero tangent."""
+    note_differentiated(x for x, dx in zip(primals, tangents, strict=True) if dx is not None)
     level = Forward()
     with opened(level):
         duals = [

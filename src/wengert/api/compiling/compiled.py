@@ -20,7 +20,6 @@ from wengert.api.compiling.eager import EagerCall, is_eager, is_inside
 from wengert.api.compiling.known_programs import KnownPrograms
 from wengert.api.compiling.met import Met
 from wengert.api.compiling.watched_trace import watched_trace
-from wengert.api.derivatives import DIFFERENTIATED_BY
 from wengert.api.pairs_of_rows import warn_of_pairs_in_data
 from wengert.api.single_outputs import warn_of_single_outputs
 from wengert.api.trace import NOTHING, Dims, argument_names, input_types
@@ -33,6 +32,7 @@ from wengert.core.types import ArrayType
 from wengert.core.values.number import Number, argument_of_key, key_of_argument
 from wengert.core.words.warn import warn_user
 from wengert.errors import SizeWarning, TraceError
+from wengert.interpret.mistakes.differentiated import noting_differentiated
 from wengert.interpret.mistakes.first_values import noting_first_values, warn_of_first_values
 from wengert.loading import garbage_left
 from wengert.runtime.executable import Executable
@@ -264,7 +264,7 @@ class Compiled:
             executable, sizes = known
         else:
             stand_ins = [ArrayType(*pair) for pair in zip(shapes, dtypes, strict=True)]
-            with door, garbage_left():
+            with door, garbage_left(), noting_differentiated() as own:
                 executable = self._compile(args, structure, places, stand_ins, opened, numbers)
                 if not executable.suits(executable.sizes):  # slices are others for small sizes
                     closed = OpenSizes(None, opened.yielding)
@@ -274,9 +274,9 @@ class Compiled:
                 count = structure.spec.num_children
                 names = argument_names(self._function, count)
                 self._met.note(executable, names, opened.dims)
-                if self._asked_for and getattr(self._function, DIFFERENTIATED_BY, None) == 0:
-                    warn_of_pairs_in_data(executable.graph, "in a function with its gradient")
-                    warn_of_single_outputs(executable.graph, names[:1])
+                if self._asked_for and own:
+                    warn_of_pairs_in_data(executable.graph, own, "in a function with its gradient")
+                    warn_of_single_outputs(executable.graph, own)
         self.programs.note_use(kind, shapes, executable)
         return executable, arrays, sizes
 

@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
     file: str
     number: int
-    phase: str = "forward"  # or "backward", or "update": of parameters by an optimizer
+    phase: str = "forward"  # "backward", "tangent", or "update": of parameters by an optimizer
     of: str = ""  # the op whose backward step it is part of
     inside: str = ""  # the composite whose body it is part of
 

@@ -42,7 +42,7 @@ def ask_first_value(
     """Have whoever records the program warn of what `told` says about the elements of x in its
     first call, if they are those of an argument; and say whether they are.
     """
-    if _asked.value is not None and (argument := _argument(x)) is not None:
+    if _asked.value is not None and (argument := argument_of(x)) is not None:
         _asked.value.add(_Asked(argument, used_by, told, category, user_line()))
         return True
     return False
@@ -56,7 +56,7 @@ def warn_of_first_values(asked: set[_Asked], arrays: Mapping[str, Any]) -> None:
             warn_user(text, each.category, each.line)
 
 
-def _argument(x: Tensor) -> str | None:
+def argument_of(x: Tensor) -> str | None:
     """The argument of the program that is recorded whose elements these are: converted, picked or
     rearranged, and not computed with.
     """
