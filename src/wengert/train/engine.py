@@ -32,6 +32,7 @@ from wengert.train.recorded.finite_proof import measure
 from wengert.train.recorded.first_rows import warn_of_first_rows
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
 from wengert.train.recorded.outside_layers import warn_of_outside_layers
+from wengert.train.recorded.outside_uses import OutsideUse
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.rows_in_order import warn_of_gathered_rows, warn_of_rows_in_order
 from wengert.train.recorded.rows_of_data import rows_are_shuffled
@@ -115,6 +116,7 @@ class Engine:
         self.draws = Draws()  # of bound functions, saved with the step
         # Paths that no gradient reaches: always this list, which members share.
         self.unreached: list[str] = [] if first is None else first.unreached
+        self._outside: list[OutsideUse] = []  # arrays in the program that was recorded last
         # An ensemble looks at all of its members at once, by the first of them.
         self.idle_parts = IdleParts(plan, carried, self.unreached, watches=first is None)
         # Of the last call: scalars, report, index, whether skipped. Machine code writes there, too.
@@ -155,7 +157,14 @@ class Engine:
         policy = IGNORE if self.nonfinite == IGNORE else SKIP
         self.programs = {
             updates: LivePrograms(
-                StepFunction(plan, self.arrays, scalars.columns, updates, self.note_unreached).flat,
+                StepFunction(
+                    plan,
+                    self.arrays,
+                    scalars.columns,
+                    updates,
+                    self.note_unreached,
+                    self.note_outside,
+                ).flat,
                 OwnArguments._fields,
                 self.names,
                 plan.loss,
@@ -198,7 +207,10 @@ class Engine:
             warn_of_first_rows(executable.graph)
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]
-            warn_of_outside_layers(executable.watch, storage.tree(storage.leaves), given)
+            warn_of_outside_layers(
+                executable.watch, self._outside, storage.tree(storage.leaves), given
+            )
+        self._outside = []  # so that no array is kept alive
         if rows_are_shuffled() and executable not in self._shuffled:
             self._shuffled.add(executable)
             warn_of_rows_in_order(executable.graph, own)
@@ -211,6 +223,9 @@ class Engine:
         if executable not in self._cut:
             self._cut.add(executable)
             warn_of_gathered_rows(executable.graph)
+
+    def note_outside(self, uses: list[OutsideUse]) -> None:
+        self._outside = uses
 
     def note_unreached(self, paths: list[str], used: list[str]) -> None:
         new = set(paths) - set(self.unreached)

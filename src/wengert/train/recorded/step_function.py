@@ -16,7 +16,9 @@ from wengert.core.words.source import in_phase
 from wengert.errors import MissingGradient
 from wengert.functions.clipping import joint_length
 from wengert.interpret.derive import vjp_flat
+from wengert.interpret.trace import recorded_program
 from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
+from wengert.train.recorded.outside_uses import OutsideUse, outside_uses
 from wengert.train.recorded.scalars import Columns
 from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
@@ -45,6 +47,8 @@ class StepFunction:
     updates: bool  # whether the call ends with an update, or only adds to the gradients
     # Is told the paths that no gradient reaches, and those of them that the loss computes with.
     note_unreached: Callable[[list[str], list[str]], object]
+    # Is told what becomes of arrays from outside.
+    note_outside: Callable[[list[OutsideUse]], object]
 
     def flat(
         self,
@@ -86,6 +90,9 @@ class StepFunction:
         used = used_by(outputs.loss, [leaves[parameter.place] for parameter in unreached])
         self.note_unreached(paths, [path for path, u in zip(paths, used, strict=True) if u])
         _require_reached(plan, paths)
+        if recorded_program() is not None:
+            trained = [leaves[parameter.place] for parameter in plan.trained]
+            self.note_outside(outside_uses(outputs.loss, trained, leaves))
         return replace(outputs, gradients=_flat_gradients(plan, gradients))
 
     def finished(
