@@ -129,7 +129,10 @@ def pulled_to_start(m, x, y):
 
 
 NET = {"net": linear(), "head": linear(4, 3)}
-LORA = {"lora": [{"down": DOWN.copy(), "up": DOWN.T.copy()} for _ in range(2)], "head": linear(4, 3)}
+LORA = {
+    "lora": [{"down": DOWN.copy(), "up": DOWN.T.copy()} for _ in range(2)],
+    "head": linear(4, 3),
+}
 RIGHT = {
     "a target network": (lambda m, x, y: wg.mse(m(x), TARGET(x)), linear()),
     "a target of the next state": (

@@ -249,3 +249,28 @@ def test_statistics_of_batches_that_a_loss_drops_are_told(kept):
     }
     assert [each.category for each in found] == [BatchNormWarning] * (kept in told)
     assert all(told[kept] in str(each.message) for each in found)
+
+
+@pytest.mark.parametrize(
+    "made", ["by the step", "from outside", "trained before", "frozen", "both"]
+)
+def test_a_batch_norm_that_keeps_its_first_statistics_is_told(made):
+    norm = wg.nn.BatchNorm(3, dtype=np.float64)
+    model = {"norm": norm, "out": np.ones(3)}
+    first = norm.initial_state()
+    if made == "trained before":
+        first["mean"] += 0.5
+
+    def loss(model, state, x):
+        y, same = model["norm"](x, first if made == "from outside" else state, training=False)
+        if made == "both":  # as where a prediction with running statistics is a target
+            _, same = model["norm"](x, state, training=True)
+        return wg.mean((y @ model["out"] - 1) ** 2), same if made != "from outside" else state
+
+    optimizer = {"norm.*": None, "*": wg.optim.SGD(0.1)} if made == "frozen" else wg.optim.SGD(0.1)
+    step = wg.TrainStep(loss, model, optimizer, state=first)
+    told = warned(lambda: step(np.arange(12.0).reshape(4, 3)))
+    assert [each.category for each in told] == [BatchNormWarning] * (
+        made in ("by the step", "from outside")
+    )
+    assert all("called with training=False in the loss" in str(each.message) for each in told)

@@ -61,7 +61,8 @@ class DropoutWarning(WengertWarning):
 class BatchNormWarning(WengertWarning):
     """The loss of a TrainStep was evaluated, and a BatchNorm in it has `training=True` there, too:
     what is measured depends on which rows share a batch. Or a loss, or a function of `bind`, does
-    not return the new state of one, and its running statistics stay what they are.
+    not return the new state of one, and its running statistics stay what they are. Or one that is
+    trained has `training=False` in the loss, with the mean 0 and variance 1 of the beginning.
 
     Evaluate another function, with `training=False`; in `wg.train.fit` it is `validation_loss`.
     Carry the state: `TrainStep(loss, model, optimizer, state=norm.initial_state())`.

@@ -83,7 +83,8 @@ class StepFunction:
         """
         plan = self.plan
         leaves = leaves_of(plan.storage, before.weights, fixed)
-        outputs, gradients = _differentiated(plan, before, leaves, fixed, batch, weight)
+        begun = self.arrays.carried
+        outputs, gradients = _differentiated(plan, before, leaves, fixed, batch, weight, begun)
         pairs = zip(plan.trained, gradients, strict=True)
         unreached = [parameter for parameter, g in pairs if g is None]
         paths = [parameter.path for parameter in unreached]
@@ -130,6 +131,7 @@ def _differentiated(
     fixed: FixedArrays,
     batch: Sequence[Any],
     weight: Value | None,
+    begun: Sequence[Any],
 ) -> tuple[Differentiated, list[Value | None]]:
     """What a loss returns, and its gradients by the trained parameters, None where one has none."""
     wanted = plan.trained
@@ -142,7 +144,7 @@ def _differentiated(
             full[parameter.place] = x
         model = plan.storage.tree(full)
         try:
-            returned = call_loss(plan, model, live, fixed, batch)
+            returned = call_loss(plan, model, live, fixed, batch, begun)
             plan.storage.require_unwritten("TrainStep", "model", full, model, returned)
             loss, carried, aux = read_results(returned, plan.carried, live.carried, plan.has_aux)
         except Exception as error:
