@@ -25,6 +25,7 @@ from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.given_trees import GivenTrees
 from wengert.train.mistakes.idle_parts import IdleParts
+from wengert.train.mistakes.loaded_settings import optimizers_in_words
 from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
 from wengert.train.nonfinite import explain_nonfinite
@@ -101,6 +102,7 @@ class Engine:
         self.extents = live_zeros(len(plan.bounded), float64)  # how large states can be
         self.unseen = np.ones(1, bool)  # whether only the step can have written to the states
         self.seed, self._key = seed, key(seed)
+        self.made_with = optimizers_in_words(plan.groups)
         made = Updates(self.counts[UPDATES : UPDATES + 1])
         for group in plan.groups:
             if group.optimizer is not None:
