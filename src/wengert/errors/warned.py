@@ -127,6 +127,7 @@ class MaskWarning(WengertWarning):
     """A mask of attention has floats that are 0 and 1. Floats are added to the scores; what hides
     keys are bools, or -inf. Or a mask of bools is true only for keys behind the query: bools are
     true where a query may look. Or a mask of each row, (batch, 1, time), lies along the heads.
+    Or a mask of floats stands in a model, and is trained.
     """
 
 

@@ -21,6 +21,8 @@ from wengert.interpret.trace import Trace, recorded_constants
 from wengert.runtime.outside.watch import owner_of
 
 Array: TypeAlias = np.ndarray[Any, Any]
+# Ops whose results have the elements of their operand.
+_MOVING = ("slice_axes", "reshape", "astype", "transpose", "expand_dims", "squeeze", "broadcast_to")
 
 
 @dataclass(frozen=True)
@@ -33,16 +35,22 @@ class OutsideUse:
     is_before: bool  # whether parameters are applied to what is computed with it
 
 
-def outside_uses(loss: Value, trained: Sequence[Value], model: Sequence[Value]) -> list[OutsideUse]:
-    """The uses of arrays from outside in the program that is being recorded, of whose model these
-    are the parameters that are trained, and all leaves. Where a use is not seen, as in the body of
-    a loop, it may be one before parameters.
+def loss_flow(loss: Value, trained: Sequence[Value], model: Sequence[Value]) -> LossFlow | None:
+    """How gradients go in the program that is being recorded, of whose model these are the
+    parameters that are trained, and all leaves.
     """
-    place, constants = place_of(loss), recorded_constants()
-    if place is None or not constants:
-        return []
+    place = place_of(loss)
+    if place is None:
+        return None
     level, number = place
-    flow = _Flow(level, number, _handles(level, trained), _handles(level, model))
+    return LossFlow(level, number, _handles(level, trained), _handles(level, model))
+
+
+def outside_uses(flow: LossFlow) -> list[OutsideUse]:
+    """The uses of arrays from outside in the program that is being recorded. Where one is not seen,
+    as in the body of a loop, it may be one before parameters.
+    """
+    level, constants = flow.level, recorded_constants()
     nodes: dict[int, list[int]] = {}
     for x, each in level.constant_arrays():
         nodes.setdefault(id(x), []).append(each)
@@ -62,11 +70,11 @@ def _handles(level: Trace, values: Iterable[Value]) -> set[int]:
     return {each[1] for each in places if each is not None and each[0] is level}
 
 
-class _Flow:
+class LossFlow:
     """How gradients go from a loss to the parameters."""
 
     def __init__(self, level: Trace, loss: int, trained: set[int], model: set[int]) -> None:
-        self._nodes = level.graph.nodes
+        self.level, self._nodes = level, level.graph.nodes
         self._live = self._differentiated(loss)
         self._trained, self._data = set(trained), set[int]()
         for number, node in enumerate(self._nodes[: loss + 1]):
@@ -114,6 +122,37 @@ class _Flow:
             for part in self._computed_from(number, with_data=True)
             for each in self._using.get(part, ())
         )
+
+    def masks_data(self, leaf: Value) -> bool:
+        """Whether a leaf of the model is used as a mask alone: what is computed of data is
+        multiplied by it, or has something added where it is 0, as in (1 - mask) * -1e9.
+        """
+        place = place_of(leaf)
+        if place is None or place[0] is not self.level:
+            return False
+        pending, turned = [place[1]], set[int]()  # turned: computed with, not moved alone
+        uses = 0
+        while pending:
+            number = pending.pop()
+            for each in self._using.get(number, ()):
+                node = self._nodes[each]
+                if each in self._data:
+                    adds = number in turned and node.op.name in ("add", "subtract")
+                    if node.op.name != "multiply" and not adds:
+                        return False
+                    uses += 1
+                elif node.op.name in _MOVING or self._is_with_constants(each, number):
+                    pending.append(each)
+                    if node.op.name not in _MOVING or number in turned:
+                        turned.add(each)
+                else:
+                    return False
+        return uses > 0
+
+    def _is_with_constants(self, number: int, operand: int) -> bool:
+        node = self._nodes[number]
+        others = [i for i in _operands(node) if i != operand]
+        return node.op.kind == "elementwise" and not any(i in self._trained for i in others)
 
     def _computed_from(self, number: int, with_data: bool) -> set[int]:
         """What is computed with a constant, and without parameters that are trained."""

@@ -18,12 +18,13 @@ from wengert.functions.clipping import joint_length
 from wengert.interpret.derive import vjp_flat
 from wengert.interpret.trace import recorded_program
 from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
-from wengert.train.recorded.outside_uses import OutsideUse, outside_uses
+from wengert.train.recorded.outside_uses import OutsideUse, loss_flow, outside_uses
 from wengert.train.recorded.scalars import Columns
 from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import read_results
 from wengert.train.recorded.step_update import updated
+from wengert.train.recorded.trained_masks import warn_of_trained_mask
 from wengert.train.recorded.unreached import used_by
 
 
@@ -92,9 +93,18 @@ class StepFunction:
         self.note_unreached(paths, [path for path, u in zip(paths, used, strict=True) if u])
         _require_reached(plan, paths)
         if recorded_program() is not None:
-            trained = [leaves[parameter.place] for parameter in plan.trained]
-            self.note_outside(outside_uses(outputs.loss, trained, leaves))
+            self._look(outputs.loss, leaves)
         return replace(outputs, gradients=_flat_gradients(plan, gradients))
+
+    def _look(self, loss: Value, leaves: Sequence[Value]) -> None:
+        """Look at what the loss does with arrays from outside, and with those of the model."""
+        storage, trained = self.plan.storage, [p.place for p in self.plan.trained]
+        flow = loss_flow(loss, [leaves[place] for place in trained], leaves)
+        if flow is not None:
+            self.note_outside(outside_uses(flow))
+            for i in trained:
+                if warn_of_trained_mask(flow, storage.paths[i][0], storage.leaves[i], leaves[i]):
+                    break
 
     def finished(
         self,
