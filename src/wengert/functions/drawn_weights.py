@@ -37,14 +37,15 @@ def note_drawn(layer: str, x: Array) -> Array:
     return x
 
 
-def drawn_weight(x: Any) -> DrawnWeight | None:
+def drawn_weight(x: Array) -> DrawnWeight | None:
     """What is known of an array that has the numbers that a layer has drawn for it; None where it
     was changed or read from a file, and of any other array.
     """
     known = _drawn.get(id(x))
-    if known is None or known.array() is not x or not np.array_equal(known.numbers, _some_of(x)):
+    if known is None or known.array() is not x:
         return None
-    return known
+    numbers: Any = _some_of(x)
+    return known if np.array_equal(known.numbers, numbers) else None
 
 
 def _some_of(x: Array) -> Array:
