@@ -137,6 +137,14 @@ def test_a_loss_that_reads_the_arrays_the_step_was_made_with():
     (found,) = made(lambda m, x: np.mean((x @ m["enc"]) * outer))
     assert found.category is UntrainedWarning
     assert "no gradient reaches 'dec', for the loss reads the array" in str(found.message)
+    both = wg.nn.Linear(3, 1, dtype=np.float64)
+    step = wg.TrainStep(
+        lambda m, x: np.mean(both(x) * m["scale"]),
+        {"enc": both, "scale": np.ones(1)},
+        wg.optim.SGD(0.1),
+    )
+    (found,) = warned(lambda: step(X))
+    assert "no gradient reaches 'enc.bias' and 1 more, for" in str(found.message)
     # Near where it began is meant, and so is what is not in the model.
     assert not made(lambda m, x: np.mean(x @ m["enc"] * m["dec"]) + np.sum((m["dec"] - outer) ** 2))
 
