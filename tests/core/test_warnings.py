@@ -265,6 +265,9 @@ def test_one_array_several_times_in_a_list(name, use):
     assert found.category is wg.errors.TiedWarning
     assert found.filename == __file__
     assert "one parameter" in str(found.message)
+    of_arrays = name in ("arrays", "arrays in a dict", "inner lists")
+    assert ("names in a dict" in str(found.message)) == of_arrays  # where layers are told as well
+    assert ("under one name and use it twice" in str(found.message)) != of_arrays
 
 
 @pytest.mark.parametrize("use", USES)

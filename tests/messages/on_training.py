@@ -231,6 +231,9 @@ SETTING: dict[str, Callable[[], Any]] = {
     "TrainStep.load_state_dict: numbers that are no dict": lambda: loaded(
         lambda state: state | {"static": [1e-5]}
     ),
+    "TrainStep.load_state_dict: what it was made with is no text": lambda: loaded(
+        lambda state: state | {"made": {"*": 0.1}}
+    ),
     "TrainStep.load_state_dict: settings of another optimizer": lambda: loaded(
         lambda state: state["settings"]["*"].update(settings={})
     ),

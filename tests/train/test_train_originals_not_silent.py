@@ -137,6 +137,14 @@ def test_a_loss_that_reads_the_arrays_the_step_was_made_with():
     (found,) = made(lambda m, x: np.mean((x @ m["enc"]) * outer))
     assert found.category is UntrainedWarning
     assert "no gradient reaches 'dec', for the loss reads the array" in str(found.message)
+    both = wg.nn.Linear(3, 1, dtype=np.float64)
+    step = wg.TrainStep(
+        lambda m, x: np.mean(both(x) * m["scale"]),
+        {"enc": both, "scale": np.ones(1)},
+        wg.optim.SGD(0.1),
+    )
+    (found,) = warned(lambda: step(X))
+    assert "no gradient reaches 'enc.bias' and 1 more, for" in str(found.message)
     # Near where it began is meant, and so is what is not in the model.
     assert not made(lambda m, x: np.mean(x @ m["enc"] * m["dec"]) + np.sum((m["dec"] - outer) ** 2))
 
@@ -249,3 +257,28 @@ def test_statistics_of_batches_that_a_loss_drops_are_told(kept):
     }
     assert [each.category for each in found] == [BatchNormWarning] * (kept in told)
     assert all(told[kept] in str(each.message) for each in found)
+
+
+@pytest.mark.parametrize(
+    "made", ["by the step", "from outside", "trained before", "frozen", "both"]
+)
+def test_a_batch_norm_that_keeps_its_first_statistics_is_told(made):
+    norm = wg.nn.BatchNorm(3, dtype=np.float64)
+    model = {"norm": norm, "out": np.ones(3)}
+    first = norm.initial_state()
+    if made == "trained before":
+        first["mean"] += 0.5
+
+    def loss(model, state, x):
+        y, same = model["norm"](x, first if made == "from outside" else state, training=False)
+        if made == "both":  # as where a prediction with running statistics is a target
+            _, same = model["norm"](x, state, training=True)
+        return wg.mean((y @ model["out"] - 1) ** 2), same if made != "from outside" else state
+
+    optimizer = {"norm.*": None, "*": wg.optim.SGD(0.1)} if made == "frozen" else wg.optim.SGD(0.1)
+    step = wg.TrainStep(loss, model, optimizer, state=first)
+    told = warned(lambda: step(np.arange(12.0).reshape(4, 3)))
+    assert [each.category for each in told] == [BatchNormWarning] * (
+        made in ("by the step", "from outside")
+    )
+    assert all("called with training=False in the loss" in str(each.message) for each in told)

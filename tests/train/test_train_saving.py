@@ -10,6 +10,7 @@ import pytest
 import wengert as wg
 from train.models import data, distance, net, squared_error
 from train.test_train_options import noisy
+from train.warned_steps import X, squares, warned
 
 OPTIMIZERS = {
     "adam": lambda: wg.optim.Adam(wg.optim.Cosine(0.1, 30)),
@@ -388,3 +389,48 @@ def test_the_number_of_calls_is_loaded():
     step.run(np.eye(2), batch_size=1)
     other.load_state_dict(step.state_dict())
     assert (step.calls, other.calls, other.last) == (3, 3, None)
+
+
+def test_a_step_that_was_made_with_other_settings_than_the_one_it_goes_on_from():
+    def made(lr, decay=0.1):
+        return wg.TrainStep(squares, np.ones(3), wg.optim.AdamW(lr, weight_decay=decay))
+
+    def told(step):
+        return [str(each.message) for each in warned(lambda: step(X))]
+
+    first = made(0.5)
+    first(X)
+    state = first.state_dict()
+    gentle, thorough, same = made(0.25), made(0.25), made(0.5)
+    gentle(X)
+    for step in (gentle, thorough, same):
+        assert warned(lambda step=step: step.load_state_dict(state)) == []
+    (message,) = told(gentle)
+    assert "the state is of a step that was made with AdamW(lr=0.5" in message
+    assert "so that it goes on with AdamW(lr=0.5" in message
+    assert told(gentle) == []  # once
+    thorough.optimizer.lr = 0.25
+    assert told(thorough) == told(same) == []
+    assert any("weight_decay=0.0" in text for text in told_of_loading(made(0.5, 0.0), state))
+
+
+def told_of_loading(step, state):
+    step.load_state_dict(state)
+    return [str(each.message) for each in warned(lambda: step(X))]
+
+
+def test_settings_that_were_changed_while_training_are_part_of_a_state():
+    def made():
+        return wg.TrainStep(squares, np.ones(3), wg.optim.SGD(0.5))
+
+    first = made()
+    first.optimizer.lr = 0.25  # annealed by hand
+    state = first.state_dict()
+    again = made()
+    assert told_of_loading(again, state) == []
+    assert again.optimizer.lr == 0.25
+    del state["made"]  # from before there was such a part
+    assert told_of_loading(wg.TrainStep(squares, np.ones(3), wg.optim.SGD(0.1)), state) == []
+    state["made"] = {"*": 1}
+    with pytest.raises(wg.errors.CheckpointError, match="a dictionary of texts is needed"):
+        again.load_state_dict(state)

@@ -61,7 +61,8 @@ class DropoutWarning(WengertWarning):
 class BatchNormWarning(WengertWarning):
     """The loss of a TrainStep was evaluated, and a BatchNorm in it has `training=True` there, too:
     what is measured depends on which rows share a batch. Or a loss, or a function of `bind`, does
-    not return the new state of one, and its running statistics stay what they are.
+    not return the new state of one, and its running statistics stay what they are. Or one that is
+    trained has `training=False` in the loss, with the mean 0 and variance 1 of the beginning.
 
     Evaluate another function, with `training=False`; in `wg.train.fit` it is `validation_loss`.
     Carry the state: `TrainStep(loss, model, optimizer, state=norm.initial_state())`.
@@ -96,7 +97,7 @@ class UntrainedWarning(WengertWarning):
     """A Python float stands in a dict or list of a model. It is part of the program, and not
     trained. Or the loss computes with integers of the model as with floats: they are data. Or it
     reads an array that the step was made with, and not the step's own copy. Or it calls a layer
-    that is no part of the model.
+    that is no part of the model, or makes one itself.
 
     `{"w": w, "scale": 1.0}` has one parameter; `{"w": w, "scale": np.float32(1.0)}` has two. A
     number that is a setting belongs into the loss, or into a field of a dataclass.
@@ -126,6 +127,7 @@ class MaskWarning(WengertWarning):
     """A mask of attention has floats that are 0 and 1. Floats are added to the scores; what hides
     keys are bools, or -inf. Or a mask of bools is true only for keys behind the query: bools are
     true where a query may look. Or a mask of each row, (batch, 1, time), lies along the heads.
+    Or a mask of floats stands in a model, and is trained.
     """
 
 
@@ -189,7 +191,8 @@ class FrozenValueWarning(WengertWarning):
 
 class CheckpointWarning(WengertWarning):
     """A file was saved with a function of another name than that of the tree it is loaded into; or
-    a fit is resumed with other settings or fewer epochs than it has.
+    a fit is resumed with other settings or fewer epochs than it has. Or a step goes on with the
+    settings of a state that it has loaded, and was made with others.
 
     Files keep no functions: `wg.load(path, like=model)` takes those of the model.
     """

@@ -1,4 +1,6 @@
-"""Batch statistics: where a layer normalizes by the mean and variance of the batch it is given."""
+"""Batch statistics: where a layer normalizes by the mean and variance of the batch it is given, and
+where by those that it has kept.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,19 @@ class BatchStatistics(NamedTuple):
     layer: Value  # an array of the layer, which tells it from others
 
 
+class KeptStatistics(NamedTuple):
+    """Where a layer uses the running mean and variance that it is given, and leaves them as they
+    are.
+    """
+
+    line: Line | None
+    mean: Value
+    var: Value
+    layer: Value  # as above
+
+
 _noted = Meanwhile[list[BatchStatistics]]()  # while they are being noted
+_noted_kept = Meanwhile[list[KeptStatistics]]()
 
 
 def noting_batch_statistics() -> AbstractContextManager[list[BatchStatistics]]:
@@ -33,3 +47,14 @@ def note_batch_statistics(running: Value, before: Value, layer: Value) -> None:
     """Note that a layer uses them here."""
     if _noted.value is not None:
         _noted.value.append(BatchStatistics(user_line(), running, before, layer))
+
+
+def noting_kept_statistics() -> AbstractContextManager[list[KeptStatistics]]:
+    """Where layers use statistics that they have kept while this is open."""
+    return _noted_kept.said([])
+
+
+def note_kept_statistics(mean: Value, var: Value, layer: Value) -> None:
+    """Note that a layer uses them here."""
+    if _noted_kept.value is not None:
+        _noted_kept.value.append(KeptStatistics(user_line(), mean, var, layer))

@@ -205,6 +205,12 @@ class Trace(Level):
             return self.stands_for[number]
         return next((x for known, x in self._constants.values() if known == number), None)
 
+    def constant_arrays(self) -> Iterator[tuple[np.ndarray[Any, Any], int]]:
+        """The arrays that have become constants here, and the nodes that stand for them."""
+        for number, x in self._constants.values():
+            if isinstance(x, np.ndarray):
+                yield x, number
+
     def _capture(self, x: Tensor) -> Tensor:
         x.level.require_open()
         if x.level.number > self.number or (x.level.number == self.number and x.level is not self):

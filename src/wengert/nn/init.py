@@ -20,6 +20,7 @@ import numpy as np
 
 from wengert.core.words.arguments import worded
 from wengert.errors import ShapeError
+from wengert.functions.drawn_weights import note_drawn
 from wengert.nn.layer_arguments import require_float, require_shape
 from wengert.nn.seeding import Seed, generator_of
 
@@ -170,4 +171,4 @@ def initialise(
             f"{by}: the initialiser returned shape {weights.shape}; shape {tuple(shape)} was asked "
             "for. Return an array of the shape it is called with."
         )
-    return weights.astype(dtype, copy=False)
+    return note_drawn(by, weights.astype(dtype, copy=False))

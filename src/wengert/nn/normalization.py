@@ -16,7 +16,7 @@ from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
 from wengert.errors import ShapeError
-from wengert.functions.batch_statistics import note_batch_statistics
+from wengert.functions.batch_statistics import note_batch_statistics, note_kept_statistics
 from wengert.functions.parameter import canonical_number
 from wengert.functions.whole_batch import batch_moments, is_batch_shared
 from wengert.nn.layer_arguments import as_sequence, require_float, require_size
@@ -166,6 +166,7 @@ class BatchNorm(Explained):
         x = op.asarray(x)
         self._require(x, state)
         if not training:
+            note_kept_statistics(state["mean"], state["var"], self.scale)
             mean, var, scale, shift = (
                 self._placed(each, x)
                 for each in (state["mean"], state["var"], self.scale, self.shift)

@@ -25,6 +25,7 @@ from wengert.train.guard import Guard
 from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.given_trees import GivenTrees
 from wengert.train.mistakes.idle_parts import IdleParts
+from wengert.train.mistakes.loaded_settings import optimizers_in_words
 from wengert.train.mistakes.skipped_steps import SkippedSteps
 from wengert.train.mistakes.twin_parameters import TwinParameters
 from wengert.train.mistakes.zero_gradients import ZeroGradients
@@ -32,6 +33,7 @@ from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.recorded.finite_proof import measure
 from wengert.train.recorded.optimizer_groups import users_rules, warn_of_decay
 from wengert.train.recorded.outside_layers import warn_of_outside_layers
+from wengert.train.recorded.outside_uses import OutsideUse
 from wengert.train.recorded.rows.told_rows import warn_of_rows, warn_of_shuffled_rows
 from wengert.train.recorded.rows_in_order import warn_of_gathered_rows
 from wengert.train.recorded.rows_of_data import rows_are_shuffled
@@ -99,6 +101,7 @@ class Engine:
         self.extents = live_zeros(len(plan.bounded), float64)  # how large states can be
         self.unseen = np.ones(1, bool)  # whether only the step can have written to the states
         self.seed, self._key = seed, key(seed)
+        self.made_with = optimizers_in_words(plan.groups)
         made = Updates(self.counts[UPDATES : UPDATES + 1])
         for group in plan.groups:
             if group.optimizer is not None:
@@ -115,6 +118,7 @@ class Engine:
         self.draws = Draws()  # of bound functions, saved with the step
         # Paths that no gradient reaches: always this list, which members share.
         self.unreached: list[str] = [] if first is None else first.unreached
+        self._outside: list[OutsideUse] = []  # arrays in the program that was recorded last
         # An ensemble looks at all of its members at once, by the first of them.
         self.idle_parts = IdleParts(plan, carried, self.unreached, watches=first is None)
         # Of the last call: scalars, report, index, whether skipped. Machine code writes there, too.
@@ -155,7 +159,14 @@ class Engine:
         policy = IGNORE if self.nonfinite == IGNORE else SKIP
         self.programs = {
             updates: LivePrograms(
-                StepFunction(plan, self.arrays, scalars.columns, updates, self.note_unreached).flat,
+                StepFunction(
+                    plan,
+                    self.arrays,
+                    scalars.columns,
+                    updates,
+                    self.note_unreached,
+                    self.note_outside,
+                ).flat,
                 OwnArguments._fields,
                 self.names,
                 plan.loss,
@@ -196,7 +207,10 @@ class Engine:
             warn_of_single_outputs(executable.graph, own)
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]
-            warn_of_outside_layers(executable.watch, storage.tree(storage.leaves), given)
+            warn_of_outside_layers(
+                executable.watch, self._outside, storage.tree(storage.leaves), given
+            )
+        self._outside = []  # so that no array is kept alive
         if rows_are_shuffled() and executable not in self._shuffled:
             self._shuffled.add(executable)
             warn_of_shuffled_rows(executable.graph, own)
@@ -209,6 +223,9 @@ class Engine:
         if executable not in self._cut:
             self._cut.add(executable)
             warn_of_gathered_rows(executable.graph)
+
+    def note_outside(self, uses: list[OutsideUse]) -> None:
+        self._outside = uses
 
     def note_unreached(self, paths: list[str], used: list[str], used_frozen: list[str]) -> None:
         self.given.note_unreached(paths, [*used, *used_frozen])

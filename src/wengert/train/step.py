@@ -24,7 +24,7 @@ from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.runtime.profile import Profile
 from wengert.train.batch import FunctionParameters
 from wengert.train.bound_function import EVALUATING, SUMMED, BoundFunction
-from wengert.train.checkpoints.checkpoint import Checkpoint
+from wengert.train.checkpoints.checkpoint import MADE, Checkpoint
 from wengert.train.checkpoints.files import File, load_state, save
 from wengert.train.checkpoints.fingerprint import fingerprint
 from wengert.train.draw_positions import MOST_SAVED, Draws
@@ -155,9 +155,7 @@ class TrainStep(StepViews, Explained, Uncopied):
 
     def _begin(self, engine: Engine, optimizer: Any) -> None:
         groups, self._engine = engine.plan.groups, engine
-        self._originals = Originals(
-            own_optimizers(optimizer, groups), self._engine.guard.note_change
-        )
+        self._originals = Originals(own_optimizers(optimizer, groups), engine.guard.note_change)
         self._quick_steps = QuickSteps(self._engine)
         self._quick: Call = never  # how calls are made while nothing else is under way
         self._numbers = itertools.count()  # of bound functions that draw random numbers
@@ -431,7 +429,9 @@ class TrainStep(StepViews, Explained, Uncopied):
         engine = self._engine
 
         def change() -> None:
-            engine.guard.commit(Checkpoint(engine).loading(state()))
+            given = state()
+            engine.guard.commit(Checkpoint(engine).loading(given))
+            self._originals.note_loaded(by, engine, given.get(MADE))
 
         engine.guard.change(by, change, replaces_all=True)
         engine.given.accept()

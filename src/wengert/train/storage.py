@@ -191,18 +191,20 @@ class Storage:
         reads the array that was given for it.
         """
         constants = {id(owner_of(x)): line for x, line in recorded_constants()}
-        for path in unreached:
-            given = self.given[path]()
-            if given is not None and id(given) in constants:
-                line = constants[id(given)]
-                where = "" if line is None else f" ({line})"
-                warn_user(
-                    f"TrainStep: no gradient reaches {path!r}, for the loss reads the array that "
-                    "the step was made with; the step trains a copy, which is in the model that "
-                    f"the loss is called with. Take it from that one.{where}",
-                    UntrainedWarning,
-                )
-                return
+        given = [(path, self.given[path]()) for path in unreached]
+        read = [
+            (path, constants[id(x)]) for path, x in given if x is not None and id(x) in constants
+        ]
+        if read:
+            path, line = read[0]
+            where = "" if line is None else f" ({line})"
+            more = f" and {len(read) - 1} more" if len(read) > 1 else ""
+            warn_user(
+                f"TrainStep: no gradient reaches {path!r}{more}, for the loss reads the array that "
+                "the step was made with; the step trains a copy, which is in the model that "
+                f"the loss is called with. Take it from that one.{where}",
+                UntrainedWarning,
+            )
 
     def tree(self, leaves: Sequence[Any]) -> Any:
         """A tree of the model's form with these values for its distinct leaves."""

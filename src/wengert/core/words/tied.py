@@ -22,6 +22,14 @@ _BY_NAME = (
     optree.PyTreeKind.ORDEREDDICT,
     optree.PyTreeKind.DEFAULTDICT,
 )
+_OF_ARRAYS = (
+    "Make each its own, as in [np.zeros(3) for _ in range(2)], or give them names in a dict if "
+    "they are tied on purpose."
+)
+_OF_LAYERS = (
+    "Make each its own, as in [make_layer() for _ in range(2)]; if they are one on purpose, keep "
+    "it under one name and use it twice in the loss."
+)
 MOST_WORK = 1000  # of a search for elements that two arrays have in common
 
 
@@ -44,9 +52,8 @@ def warn_of_ties(by: str, model: Any) -> None:
             if seen != path:
                 warn_user(
                     f"{by}: one array stands at {seen!r} and at {path!r}, in one list or "
-                    "tuple; it is one parameter with one gradient. Make each its own, as in "
-                    "[np.zeros(3) for _ in range(2)], or give them names in a dict if they are "
-                    "tied on purpose.",
+                    "tuple; it is one parameter with one gradient. "
+                    f"{_OF_LAYERS if accessor[level + 1 :] else _OF_ARRAYS}",
                     TiedWarning,
                 )
                 return

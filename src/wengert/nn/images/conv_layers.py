@@ -11,6 +11,7 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
+from wengert.functions.drawn_weights import note_drawn
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed
@@ -167,7 +168,7 @@ class _ConvTranspose(Explained):
         self.padding = tuple(padding) if isinstance(padding, list) else padding
         # Drawn as (out, in, *window), for what counts is how many elements go into a sum.
         drawn = initialise(by, init, (outs // self.groups, given, *sizes), seed, float_dtype)
-        self.weight = np.ascontiguousarray(np.swapaxes(drawn, 0, 1))
+        self.weight = note_drawn(by, np.ascontiguousarray(np.swapaxes(drawn, 0, 1)))
         self.bias = np.zeros(outs, float_dtype) if bias else None
 
     def __call__(self, x: Value) -> Value:

@@ -14,6 +14,7 @@ from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
 from wengert.errors import ShapeError
+from wengert.functions.drawn_weights import note_drawn
 from wengert.functions.sequences.attention import attend_in_order
 from wengert.functions.time_axes import note_time_axis
 from wengert.interpret.mistakes.attention_masks import note_rows_as_heads
@@ -94,7 +95,8 @@ class MultiheadAttention(Explained):
         float_dtype, rng = require_float(by, dtype), generator_of(by, seed)
         own = width // count
         rows = [count * own, shared * own, shared * own]  # queries, keys, values
-        weight = np.concatenate([initialise(by, init, (n, width), rng, float_dtype) for n in rows])
+        parts = [initialise(by, init, (n, width), rng, float_dtype) for n in rows]
+        weight = note_drawn(by, np.concatenate(parts))
         self.project_in = Linear.of(weight, np.zeros(sum(rows), float_dtype) if bias else None)
         self.project_out = Linear(width, width, bias=bias, init=init, seed=rng, dtype=float_dtype)
         self.heads, self.shared_heads = count, shared

@@ -14,6 +14,7 @@ from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
+from wengert.functions.drawn_weights import note_drawn
 from wengert.functions.time_axes import note_time_axis
 from wengert.nn.layer_arguments import require_float, require_shape, require_size
 from wengert.nn.seeding import Seed, generator_of
@@ -72,7 +73,7 @@ class S4D(Explained):
         self.c_real, self.c_imag = (
             (rng.normal(size=pairs) * math.sqrt(0.5)).astype(float_dtype) for _ in range(2)
         )
-        self.skip = rng.normal(size=width).astype(float_dtype)
+        self.skip = note_drawn("S4D", rng.normal(size=width).astype(float_dtype))
 
     def initial_state(self, batch: Any = ()) -> ComplexState:
         """Zeros, for a batch of these sizes."""

@@ -11,6 +11,7 @@ from wengert.core.dtypes import promote
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import ShapeError
+from wengert.functions.drawn_weights import note_drawn
 from wengert.nn.init import initialise
 from wengert.nn.layer_arguments import require_shape
 
@@ -27,7 +28,8 @@ def initial_gates(
     by: str, how: Any, count: int, shape: tuple[int, int], rng: Any, dtype: Any
 ) -> Any:
     """Weights of some gates below each other; the fans are those of one gate."""
-    return np.concatenate([initialise(by, how, shape, rng, dtype) for _ in range(count)])
+    gates = [initialise(by, how, shape, rng, dtype) for _ in range(count)]
+    return note_drawn(by, np.concatenate(gates))
 
 
 def require_sequence(by: str, xs: Any, width: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from typing import Any
@@ -25,6 +26,7 @@ COUNTS = ("calls", "updates", "phase", "epoch", "shuffled", "seed")
 UNFINISHED = "unfinished"  # one more part, of a step in the middle of an epoch or accumulation
 STATIC = "static"  # and one of a model that has more than arrays
 DRAWS = "draws"  # and one of a step with bound functions that draw: how often they were called
+MADE = "made"  # and one of what the optimizers were made with, in words
 FIT = "fit"  # and one that `fit` adds to its files, of which a step knows nothing
 EPOCH = ("batches", "rows", "batch_size", "shuffle_seed", "data")
 MOST = 2**62  # the largest count that is accepted: counting must be able to go on
@@ -117,6 +119,7 @@ class Checkpoint:
             UNFINISHED: self._unfinished(),
             STATIC: dict(self._engine.plan.storage.static),
             DRAWS: {str(number): x for number, x in self._engine.draws.positions.items()},
+            MADE: dict(self._engine.made_with),
         }
         return {
             "arrays": arrays,
@@ -131,7 +134,7 @@ class Checkpoint:
         before anything changes.
         """
         self._require_no_model(given)
-        _require_names("state", given, PARTS, (UNFINISHED, STATIC, DRAWS, FIT))
+        _require_names("state", given, PARTS, (UNFINISHED, STATIC, DRAWS, MADE, FIT))
         _require_static(given.get(STATIC, {}), self._engine.plan.storage.static)
         own = self._arrays()
         _require_names("arrays", given["arrays"], tuple(own))
@@ -140,6 +143,7 @@ class Checkpoint:
             _require_arrays(kind, given["arrays"][kind], arrays)
         groups = [group for group in self._engine.plan.groups if group.optimizer is not None]
         _require_names("settings", given["settings"], tuple(group.glob for group in groups))
+        _require_texts(MADE, given.get(MADE, {}))
         counts = {name: _count(name, given["counts"][name]) for name in COUNTS}
         unfinished = given.get(UNFINISHED, {})
         _require_names(UNFINISHED, unfinished, (), ("accumulate", "epoch"))
@@ -209,6 +213,15 @@ def _require_static(given: Any, own: Mapping[str, Any]) -> None:
                 "that is part of the program. Make the model as it was when it was saved, or take "
                 f"{path!r} out of state[{STATIC!r}] if that is meant."
             )
+
+
+def _require_texts(name: str, given: Any) -> None:
+    """Refuse what is no dictionary of texts."""
+    if not isinstance(given, Mapping) or not all(isinstance(x, str) for x in given.values()):
+        raise CheckpointError(
+            f"{BY}: the {name} part to load is {reprlib.repr(given)}; a dictionary of texts is "
+            "needed. Pass what state_dict returned."
+        )
 
 
 def _plain(value: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core.words.arguments import worded
+from wengert.train.checkpoints.checkpoint import MADE
 from wengert.train.engine import Engine
 from wengert.train.fitting.epoch_record import EpochRecord
 from wengert.train.fitting.fit_data import (
@@ -23,16 +24,13 @@ from wengert.train.fitting.fit_data import (
     rows_checksum,
 )
 from wengert.train.fitting.held_rows import HeldRows
-from wengert.train.fitting.made_with import (
-    made_with,
-    tell_of_more_epochs,
-    tell_of_other_settings,
-)
+from wengert.train.fitting.made_with import tell_of_more_epochs, tell_of_other_settings
 from wengert.train.fitting.measures import LOSS, Asked, Measures
 from wengert.train.fitting.progress_lines import ProgressLines
 from wengert.train.fitting.saved_fit import DATA, HELD_BACK, OPTIMIZERS, SavedFit, Snapshot
 from wengert.train.fitting.stopping import Best, EarlyStopping, early_stopping_of
 from wengert.train.fitting.unmeasured import look_at_measures
+from wengert.train.mistakes.loaded_settings import optimizers_in_words
 from wengert.train.option_checks import require_epochs
 from wengert.train.recorded.plateaus import PlateauWatch
 from wengert.train.runs.auxes import Auxes
@@ -204,7 +202,7 @@ class _Fit:
         self._best_state: Mapping[str, Any] | None = None
         self._stopped: str | None = None
         self._before = 0.0  # seconds of an earlier process
-        self._made_with = {} if saved is None else made_with(engine)
+        self._made_with = {} if saved is None else optimizers_in_words(engine.plan.groups)
         self._begun = False  # whether this process has taken an epoch
         self._has_told = False  # of an epoch that could not be measured
 
@@ -382,7 +380,8 @@ class _Fit:
         before = [name for name in columns if name not in _OWN and not name.startswith("learning")]
         saved.require_same({"metrics": before}, {"metrics": now})
         given, folder = self._made_with, str(saved.folder)
-        self._step.load_state_dict(snapshot.state)
+        state = {name: part for name, part in snapshot.state.items() if name != MADE}
+        self._step.load_state_dict(state)  # of other settings it is told here
         first = snapshot.fit.get(OPTIMIZERS, given)
         self._made_with = tell_of_other_settings(self._engine, folder, first, given)
         self._columns = {name: list(values.tolist()) for name, values in columns.items()}

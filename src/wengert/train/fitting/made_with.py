@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import CheckpointWarning
 from wengert.train.engine import Engine
 from wengert.train.fitting.fit_data import BY
-
-_ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")  # of a function or an object, in this process alone
+from wengert.train.mistakes.loaded_settings import optimizers_in_words
 
 _OTHER_SCHEDULE = (
     "Rates may jump there: to end as if it had never stopped, pass the schedule of then"
@@ -21,15 +19,6 @@ _OTHER_NUMBERS = (
 )
 
 
-def made_with(engine: Engine) -> dict[str, str]:
-    """The optimizers of a step as texts, by glob."""
-    return {
-        group.glob: _ADDRESS.sub("", repr(group.optimizer))
-        for group in engine.plan.groups
-        if group.optimizer is not None
-    }
-
-
 def tell_of_other_settings(
     engine: Engine, folder: str, first: Mapping[str, str], given: Mapping[str, str]
 ) -> dict[str, str]:
@@ -37,7 +26,7 @@ def tell_of_other_settings(
     now; and return those that hold. Numbers of the checkpoint are in force, schedules are those of
     the step. What callbacks have set meanwhile is in the checkpoint, and no reason to warn.
     """
-    now, hold = made_with(engine), dict(first)
+    now, hold = optimizers_in_words(engine.plan.groups), dict(first)
     for group in engine.plan.groups:
         glob = group.glob
         before, wanted = first.get(glob), given.get(glob)

@@ -67,9 +67,11 @@ class Measures:
         state, wanted = state_name(engine), _parameters(predict)
         for name in wanted:
             if name not in (*names, state):
+                known = ", ".join(names if state is None else (*names, state))
+                given = "data" if state is None else f"data and the state, {state!r},"
                 raise TypeError(
-                    f"{BY}: predict has a parameter {name!r}; it is given data by the names that "
-                    f"the loss gives them, {', '.join(names)}. Use one of these names."
+                    f"{BY}: predict has a parameter {name!r}; it is given {given} by the names "
+                    f"that the loss gives them, {known}. Use one of these names."
                 )
         self._takes_state = state is not None and state in wanted
         self._inputs = [by_name[name] for name in wanted if name != state]

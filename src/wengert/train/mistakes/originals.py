@@ -14,6 +14,8 @@ from wengert.errors import CopiedWarning
 from wengert.optim.lifecycle.given_optimizers import OBSERVED, original_of, tell_of_changes
 from wengert.optim.lifecycle.saving import OTHER_NAME
 from wengert.optim.optimizer import Optimizer
+from wengert.train.engine import Engine
+from wengert.train.mistakes.loaded_settings import LoadedSettings
 
 
 class Originals:
@@ -21,10 +23,17 @@ class Originals:
 
     def __init__(self, pairs: Sequence[tuple[str, Any, Any]], noticed: Callable[[], None]) -> None:
         """Pairs come with what reaches the copy. `noticed` is called where one was changed."""
+        self._noticed = noticed
         self._listeners = [
             _Original(*each, self, noticed) for pair in pairs for each in _parts(*pair)
         ]
-        self.changed: dict[tuple[int, str], _Original] = {}
+        self.changed: dict[tuple[int, str], _Original | LoadedSettings] = {}
+
+    def note_loaded(self, by: str, engine: Engine, before: Any) -> None:
+        """Note that the step has loaded the state of one that was made with these settings."""
+        loaded = LoadedSettings(engine.plan.groups, before, engine.made_with)
+        self.changed[id(self), by] = loaded
+        self._noticed()
 
     def warn(self) -> None:
         """Warn of what was set and does not hold here."""

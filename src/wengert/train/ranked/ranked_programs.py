@@ -54,7 +54,12 @@ class RankedPrograms:
         steps = {
             updates: RankedFunction(
                 StepFunction(
-                    plan, engine.arrays, engine.scalars.columns, updates, engine.note_unreached
+                    plan,
+                    engine.arrays,
+                    engine.scalars.columns,
+                    updates,
+                    engine.note_unreached,
+                    engine.note_outside,
                 )
             )
             for updates in (False, True)

@@ -13,13 +13,18 @@ from wengert.core.types import Value
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import BatchNormWarning, DropoutWarning
-from wengert.functions.batch_statistics import BatchStatistics, noting_batch_statistics
+from wengert.functions.batch_statistics import (
+    BatchStatistics,
+    noting_batch_statistics,
+    noting_kept_statistics,
+)
 from wengert.functions.dropout import noting_idle_dropout
 from wengert.interpret.mistakes.called_again import in_loss
 from wengert.interpret.mistakes.picked import picked_from
-from wengert.interpret.trace import Trace
+from wengert.interpret.trace import Trace, recorded_program
 from wengert.ops.drawing.generator import Generator
 from wengert.train.batch import AVERAGED, GENERATOR
+from wengert.train.recorded.first_statistics import warn_of_first_statistics
 from wengert.train.recorded.step_arrays import CALLS, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.storage import Storage
@@ -50,9 +55,16 @@ def averages_of(
 
 
 def call_loss(
-    plan: StepPlan, model: Any, live: LiveArrays[Value], fixed: FixedArrays, batch: Sequence[Any]
+    plan: StepPlan,
+    model: Any,
+    live: LiveArrays[Value],
+    fixed: FixedArrays,
+    batch: Sequence[Any],
+    begun: Sequence[Any] = (),
 ) -> Any:
-    """What the loss returns for a model."""
+    """What the loss returns for a model. `begun` are the numbers that the carried state has while
+    the loss is recorded.
+    """
     state = () if plan.carried is None else (tree.unflatten(plan.carried, live.carried),)
     given: dict[str, Any] = {}
     if plan.parameters.wants_rng:
@@ -60,11 +72,19 @@ def call_loss(
     if plan.parameters.wants_averaged:
         averages = averages_of(plan.storage, live.weights, live.states)
         given[AVERAGED] = plan.storage.tree(leaves_of(plan.storage, averages, fixed))
-    with noting_idle_dropout() as idle, noting_batch_statistics() as normalizing, in_loss():
+    with (
+        noting_idle_dropout() as idle,
+        noting_batch_statistics() as normalizing,
+        noting_kept_statistics() as kept,
+        in_loss(),
+    ):
         returned = plan.parameters.call(plan.loss, [model, *state, *batch], given)
     if normalizing:
         _warn_of_shared_statistics(normalizing)
         _warn_of_dropped_statistics(normalizing, returned, plan.carried is not None)
+    if kept and recorded_program() is not None:
+        numbers = zip(map(id, live.carried), begun, strict=False)
+        warn_of_first_statistics(kept, normalizing, dict(numbers))
     if idle and (GENERATOR not in given or not given[GENERATOR].used):
         _warn_of_idle_dropout(idle, plan.parameters.wants_rng)
     _warn_of_integers(plan.storage, fixed)

@@ -4,53 +4,144 @@ of the program, and are never trained.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import fields, is_dataclass
-from typing import Any
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import UntrainedWarning
+from wengert.functions.drawn_weights import DrawnWeight, drawn_weight
 from wengert.runtime.outside.watch import Watch, owner_of
 from wengert.train.batch import ModelForm
+from wengert.train.recorded.outside_uses import OutsideUse
+
+Array: TypeAlias = np.ndarray[Any, Any]
+_LAYERS = "wengert.nn."  # where layers come from whose arrays are known to be drawn
 
 
-def warn_of_outside_layers(watch: Watch, model: Any, given: Collection[Any]) -> None:
-    """Warn where a program has float arrays of a layer that is not in the model, a dataclass that
-    can be called.
+@dataclass(frozen=True)
+class _OutsideLayer:
+    """A layer that the loss reads from outside, what it is called there, and its arrays."""
 
-    A network of the form of the model, or of one that it has, is another one on purpose: a target.
-    What the model was made with, `given`, is told of where no gradient reaches it.
+    layer: Any
+    label: str
+    arrays: Sequence[Array]
+
+    def has(self, use: OutsideUse) -> bool:
+        return any(use.array is x for x in self.arrays)
+
+
+def warn_of_outside_layers(
+    watch: Watch, uses: Sequence[OutsideUse], model: Any, given: Collection[Any]
+) -> None:
+    """Warn where a program uses float arrays of a layer that is not in the model: a dataclass that
+    can be called, or what was made while the loss was recorded.
+
+    A layer with other weights than its first ones is to stay as it is, and so is one that is
+    given data, and whose results meet those of the model: a target, a teacher. What the model
+    was made with, `given`, is told of where no gradient reaches it.
     """
     forms = [ModelForm(part) for part in _parts(model)]
+    layers = sorted(_layers(watch, given), key=lambda each: -len(each.arrays))  # outermost first
+    named: list[OutsideUse] = []
+    for each in layers:
+        used = [use for use in uses if each.has(use)]
+        named += used
+        if used and _is_forgotten(each, used, forms):
+            _warn_of_layer(each, used[0].line)
+            return
+    for use in uses:
+        if not any(use.array is x for x in given) and not any(use is each for each in named):
+            drawn = drawn_weight(use.array)
+            if drawn is not None and (use.is_behind or use.is_before):
+                _warn_of_nameless(drawn, use.line)
+                return
+
+
+def _layers(watch: Watch, given: Collection[Any]) -> Iterator[_OutsideLayer]:
     for place in watch.places:
         layer = place.value
         if not is_dataclass(layer) or isinstance(layer, type) or not callable(layer):
             continue
-        leaves = [
-            x for x in tree.leaves(layer) if isinstance(x, np.ndarray) and x.dtype.kind == "f"
-        ]
-        owners = [owner_of(x) for x in leaves]
-        if any(x is y for x in owners for y in given):
-            continue
-        if any(form.is_form_of(layer) for form in forms):
-            continue
-        used = [each for each in watch.arrays if each.certain and each.is_part_of(owners)]
-        if used:
-            kind, name = type(layer).__name__, place.label
-            where = "" if used[0].line is None else f" ({used[0].line})"
-            warn_user(
-                f"TrainStep: the loss calls {name}, a {kind} from outside of the model; its "
-                f"{len(leaves)} array{'s are' if len(leaves) > 1 else ' is'} part of the program, "
-                f"and not trained. Put it into the model, as in {{{name.split('.')[-1]!r}: …, "
-                "'rest': …}; if it is to stay as it is, do the same and give its paths no "
-                f"optimizer: {{{name.split('.')[-1] + '.*'!r}: None, '*': …}}.{where}",
-                UntrainedWarning,
-                used[0].line,
-            )
-            return
+        arrays = [owner_of(x) for x in _float_arrays(layer)]
+        if not any(x is y for x in arrays for y in given):
+            yield _OutsideLayer(layer, place.label, arrays)
+
+
+def _is_forgotten(
+    outside: _OutsideLayer, uses: Sequence[OutsideUse], forms: Sequence[ModelForm]
+) -> bool:
+    if any(form.is_form_of(outside.layer) for form in forms):
+        # A target, unless it stands between parameters and the loss, as one of two layers alike.
+        return any(use.is_behind for use in uses) and any(map(drawn_weight, outside.arrays))
+    seen = any(use.is_behind or use.is_before for use in uses)
+    return seen and not _has_other_weights(outside)
+
+
+def _has_other_weights(outside: _OutsideLayer) -> bool:
+    """Whether a network of our layers has none of the weights that they begin with."""
+    if not any(map(_is_ours, _dataclasses(outside.layer))):
+        return False
+    begun = any(x.ndim == 1 and not x.any() for x in outside.arrays)  # a bias
+    return not begun and not any(map(drawn_weight, outside.arrays))
+
+
+def _is_ours(layer: Any) -> bool:
+    matrices = [x for x in _float_arrays(layer) if x.ndim > 1]
+    return type(layer).__module__.startswith(_LAYERS) and bool(matrices)
+
+
+def _dataclasses(x: Any) -> Iterator[Any]:
+    """A layer, and the layers in it."""
+    if is_dataclass(x):
+        yield x
+        for field in fields(x):
+            yield from _dataclasses(getattr(x, field.name, None))
+    elif isinstance(x, dict | list | tuple):
+        for each in x.values() if isinstance(x, dict) else x:
+            yield from _dataclasses(each)
+
+
+def _float_arrays(x: Any) -> list[Array]:
+    return [x for x in tree.leaves(x) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
+
+
+def _warn_of_layer(outside: _OutsideLayer, line: Line | None) -> None:
+    name, count = outside.label, len(outside.arrays)
+    key = name.split(".")[-1]
+    warn_user(
+        f"TrainStep: the loss calls {name}, a {type(outside.layer).__name__} from outside of the "
+        f"model; its {count} array{'s are' if count > 1 else ' is'} part of the program, "
+        f"and not trained. Put it into the model, as in {{{key!r}: …, "
+        "'rest': …}; if it is to stay as it is, do the same and give its paths no "
+        f"optimizer: {{{key + '.*'!r}: None, '*': …}}.{_at(line)}",
+        UntrainedWarning,
+        line,
+    )
+
+
+def _warn_of_nameless(drawn: DrawnWeight, line: Line | None) -> None:
+    """Warn of the weights that a layer has begun with, where nothing is known to hold it: it is
+    made in the loss, or the default of a parameter.
+    """
+    key, does, make = drawn.layer.lower(), f"calls a {drawn.layer} that is not in the model", "Put"
+    if drawn.in_recording:
+        does, make = f"makes a {drawn.layer} itself", "Make it before the step, and put"
+    warn_user(
+        f"TrainStep: the loss {does}; its weights are part of the program, and not trained. "
+        f"{make} it into the model, as in {{{key!r}: …, 'rest': …}}; if it is to stay as it is, do "
+        f"the same and give its paths no optimizer: {{{key + '.*'!r}: None, '*': …}}.{_at(line)}",
+        UntrainedWarning,
+        line,
+    )
+
+
+def _at(line: Line | None) -> str:
+    return "" if line is None else f" ({line})"
 
 
 def _parts(model: Any) -> Iterator[Any]:

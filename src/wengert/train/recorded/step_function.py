@@ -16,12 +16,15 @@ from wengert.core.words.source import in_phase
 from wengert.errors import MissingGradient
 from wengert.functions.clipping import joint_length
 from wengert.interpret.derive import Flat, vjp_flat
+from wengert.interpret.trace import recorded_program
 from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
+from wengert.train.recorded.outside_uses import OutsideUse, loss_flow, outside_uses
 from wengert.train.recorded.scalars import Columns
 from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import read_results
 from wengert.train.recorded.step_update import updated
+from wengert.train.recorded.trained_masks import warn_of_trained_mask
 from wengert.train.recorded.unreached import paths_used_by
 
 
@@ -46,6 +49,8 @@ class StepFunction:
     # Is told the paths that no gradient reaches, and those of them, and of what is frozen, that the
     # loss computes with.
     note_unreached: Callable[[list[str], list[str], list[str]], object]
+    # Is told what becomes of arrays from outside.
+    note_outside: Callable[[list[OutsideUse]], object]
 
     def flat(
         self,
@@ -80,7 +85,8 @@ class StepFunction:
         """
         plan = self.plan
         leaves = leaves_of(plan.storage, before.weights, fixed)
-        outputs, gradients = _differentiated(plan, before, leaves, fixed, batch, weight)
+        begun = self.arrays.carried
+        outputs, gradients = _differentiated(plan, before, leaves, fixed, batch, weight, begun)
         pairs = zip(plan.trained, gradients, strict=True)
         unreached = [parameter for parameter, g in pairs if g is None]
         paths = [parameter.path for parameter in unreached]
@@ -90,7 +96,19 @@ class StepFunction:
         )
         self.note_unreached(paths, used, used_frozen)
         _require_reached(plan, paths)
+        if recorded_program() is not None:
+            self._look(outputs.loss, leaves)
         return replace(outputs, gradients=_flat_gradients(plan, gradients))
+
+    def _look(self, loss: Value, leaves: Sequence[Value]) -> None:
+        """Look at what the loss does with arrays from outside, and with those of the model."""
+        storage, trained = self.plan.storage, [p.place for p in self.plan.trained]
+        flow = loss_flow(loss, [leaves[place] for place in trained], leaves)
+        if flow is not None:
+            self.note_outside(outside_uses(flow))
+            for i in trained:
+                if warn_of_trained_mask(flow, storage.paths[i][0], storage.leaves[i], leaves[i]):
+                    break
 
     def finished(
         self,
@@ -126,6 +144,7 @@ def flat_loss(
     leaves: Sequence[Value],
     fixed: FixedArrays,
     batch: Sequence[Any],
+    begun: Sequence[Any] = (),
 ) -> tuple[Flat, list[tree.Structure]]:
     """The loss as a function of the trained parameters, of all these leaves: it returns the loss,
     what is carried and the leaves of aux, whose form it adds to the list.
@@ -139,7 +158,7 @@ def flat_loss(
             full[parameter.place] = x
         model = plan.storage.tree(full)
         try:
-            returned = call_loss(plan, model, live, fixed, batch)
+            returned = call_loss(plan, model, live, fixed, batch, begun)
             plan.storage.require_unwritten("TrainStep", "model", full, model, returned)
             loss, carried, aux = read_results(returned, plan.carried, live.carried, plan.has_aux)
         except Exception as error:
@@ -160,9 +179,10 @@ def _differentiated(
     fixed: FixedArrays,
     batch: Sequence[Any],
     weight: Value | None,
+    begun: Sequence[Any],
 ) -> tuple[Differentiated, list[Value | None]]:
     """What a loss returns, and its gradients by the trained parameters, None where one has none."""
-    flat, aux_structure = flat_loss(plan, live, leaves, fixed, batch)
+    flat, aux_structure = flat_loss(plan, live, leaves, fixed, batch, begun)
     outputs, pullback = vjp_flat(flat, [leaves[p.place] for p in plan.trained])
     dtype = outputs[0].dtype
     of_loss = np.ones((), dtype) if weight is None else op.astype(weight, dtype)

@@ -1,0 +1,171 @@
+"""What becomes of arrays from outside in a loss that is being recorded. A layer that was forgotten
+in the model stands between parameters and the loss: what it is given depends on parameters, or what
+it gives is multiplied by them. A target or a teacher is given data, and its results meet those of
+the model; a part that is to stay as it is may have a wg.stop_gradient behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from wengert.core.graph import Node
+from wengert.core.table import op
+from wengert.core.types import Value
+from wengert.core.words.source import Line
+from wengert.interpret.mistakes.widening import place_of
+from wengert.interpret.trace import Trace, recorded_constants
+from wengert.runtime.outside.watch import owner_of
+
+Array: TypeAlias = np.ndarray[Any, Any]
+# Ops whose results have the elements of their operand.
+_MOVING = ("slice_axes", "reshape", "astype", "transpose", "expand_dims", "squeeze", "broadcast_to")
+
+
+@dataclass(frozen=True)
+class OutsideUse:
+    """An array that has become a constant of the program, and where it stands in it."""
+
+    array: Array  # the one whose memory it is
+    line: Line | None
+    is_behind: bool  # whether parameters get their gradients through what it is applied to
+    is_before: bool  # whether parameters are applied to what is computed with it
+
+
+def loss_flow(loss: Value, trained: Sequence[Value], model: Sequence[Value]) -> LossFlow | None:
+    """How gradients go in the program that is being recorded, of whose model these are the
+    parameters that are trained, and all leaves.
+    """
+    place = place_of(loss)
+    if place is None:
+        return None
+    level, number = place
+    return LossFlow(level, number, _handles(level, trained), _handles(level, model))
+
+
+def outside_uses(flow: LossFlow) -> list[OutsideUse]:
+    """The uses of arrays from outside in the program that is being recorded. Where one is not seen,
+    as in the body of a loop, it may be one before parameters.
+    """
+    level, constants = flow.level, recorded_constants()
+    nodes: dict[int, list[int]] = {}
+    for x, each in level.constant_arrays():
+        nodes.setdefault(id(x), []).append(each)
+    uses = []
+    for x, line in constants:
+        if x.dtype.kind != "f" or not x.shape:
+            continue
+        seen = nodes.get(id(x))
+        behind = seen is not None and any(map(flow.is_behind, seen))
+        before = seen is None or any(map(flow.is_before, seen))
+        uses.append(OutsideUse(owner_of(x), line, behind, before))
+    return uses
+
+
+def _handles(level: Trace, values: Iterable[Value]) -> set[int]:
+    places = map(place_of, values)
+    return {each[1] for each in places if each is not None and each[0] is level}
+
+
+class LossFlow:
+    """How gradients go from a loss to the parameters."""
+
+    def __init__(self, level: Trace, loss: int, trained: set[int], model: set[int]) -> None:
+        self.level, self._nodes = level, level.graph.nodes
+        self._live = self._differentiated(loss)
+        self._trained, self._data = set(trained), set[int]()
+        for number, node in enumerate(self._nodes[: loss + 1]):
+            operands = _operands(node)
+            if number not in model and (
+                node.op is op.input or any(i in self._data for i in operands)
+            ):
+                self._data.add(number)
+            if not node.op.flat and any(i in self._trained for i in operands):
+                self._trained.add(number)
+        self._using: dict[int, list[int]] = {}
+        for number in sorted(self._live):
+            for i in _operands(self._nodes[number]):
+                self._using.setdefault(i, []).append(number)
+
+    def _differentiated(self, loss: int) -> set[int]:
+        """The nodes that the loss is differentiated through."""
+        live, pending = {loss}, [loss]
+        while pending:
+            node = self._nodes[pending.pop()]
+            new = [] if node.op.flat else [i for i in _operands(node) if i not in live]
+            live.update(new)
+            pending += new
+        return live
+
+    def is_behind(self, number: int) -> bool:
+        """Whether a constant is applied to something that parameters have made of data. One that
+        parameters themselves are compared with is not.
+        """
+        return any(
+            any(i in self._trained and i in self._data for i in _operands(self._nodes[each]))
+            for part in self._computed_from(number, with_data=False)
+            for each in self._using.get(part, ())
+        )
+
+    def is_before(self, number: int) -> bool:
+        """Whether parameters are applied to something that is computed with a constant: not number
+        by number, as where the results of two networks meet.
+        """
+        return any(
+            self._nodes[each].op.kind != "elementwise"
+            and any(
+                i in self._trained and i not in self._data for i in _operands(self._nodes[each])
+            )
+            for part in self._computed_from(number, with_data=True)
+            for each in self._using.get(part, ())
+        )
+
+    def masks_data(self, leaf: Value) -> bool:
+        """Whether a leaf of the model is used as a mask alone: what is computed of data is
+        multiplied by it, or has something added where it is 0, as in (1 - mask) * -1e9.
+        """
+        place = place_of(leaf)
+        if place is None or place[0] is not self.level:
+            return False
+        pending, turned = [place[1]], set[int]()  # turned: computed with, not moved alone
+        uses = 0
+        while pending:
+            number = pending.pop()
+            for each in self._using.get(number, ()):
+                node = self._nodes[each]
+                if each in self._data:
+                    adds = number in turned and node.op.name in ("add", "subtract")
+                    if node.op.name != "multiply" and not adds:
+                        return False
+                    uses += 1
+                elif node.op.name in _MOVING or self._is_with_constants(each, number):
+                    pending.append(each)
+                    if node.op.name not in _MOVING or number in turned:
+                        turned.add(each)
+                else:
+                    return False
+        return uses > 0
+
+    def _is_with_constants(self, number: int, operand: int) -> bool:
+        node = self._nodes[number]
+        others = [i for i in _operands(node) if i != operand]
+        return node.op.kind == "elementwise" and not any(i in self._trained for i in others)
+
+    def _computed_from(self, number: int, with_data: bool) -> set[int]:
+        """What is computed with a constant, and without parameters that are trained."""
+        reached, pending = {number}, [number]
+        while pending:
+            for each in self._using.get(pending.pop(), ()):
+                if each in reached or each in self._trained:
+                    continue
+                if with_data or each not in self._data:
+                    reached.add(each)
+                    pending.append(each)
+        return reached
+
+
+def _operands(node: Node) -> list[int]:
+    return [i for i in node.operands if i is not None]

@@ -1,0 +1,187 @@
+"""Layers that a loss calls and that are not in the model: those that were forgotten are named,
+those that are to stay as they are are not.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from train.warned_steps import warned
+from wengert.errors import UntrainedWarning
+
+ROWS = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+LABELS = np.arange(6) % 3
+
+
+def linear(*sizes):
+    return wg.nn.Linear(*(sizes or (4, 4)))
+
+
+def told(loss, model, *batch):
+    step = wg.TrainStep(loss, model, wg.optim.SGD(0.01))
+    return warned(lambda: step(*(batch or (ROWS, LABELS))))
+
+
+# What was forgotten.
+
+
+def test_a_layer_of_the_form_of_another_one_is_named():
+    second = linear()
+
+    def loss(m, x, y):
+        return wg.cross_entropy(m["head"](wg.relu(second(wg.relu(m["first"](x))))), y)
+
+    (warning,) = told(loss, {"first": linear(), "head": linear(4, 3)})
+    assert (warning.category, warning.filename) == (UntrainedWarning, __file__)
+    assert "the loss calls second, a Linear from outside of the model" in str(warning.message)
+
+
+def test_a_recurrent_layer_of_the_form_of_another_one_is_named():
+    second = wg.nn.LSTM(4, 4)
+
+    def loss(m, x, y):
+        states, _ = second(m["first"](wg.swapaxes(x, 0, 1))[0])
+        return wg.cross_entropy(m["head"](states.mean(0)), y)
+
+    rows = np.stack([ROWS, ROWS], axis=1)
+    (warning,) = told(loss, {"first": wg.nn.LSTM(4, 4), "head": linear(4, 3)}, rows, LABELS)
+    assert "the loss calls second, a LSTM from outside" in str(warning.message)
+
+
+def test_a_network_is_named_and_not_a_part_of_it():
+    @dataclass
+    class Block:
+        norm: wg.nn.LayerNorm
+        inner: wg.nn.Linear
+
+        def __call__(self, x):
+            return x + self.inner(self.norm(x))
+
+    second = Block(wg.nn.LayerNorm(4), linear())
+
+    def loss(m, x, y):
+        return wg.cross_entropy(m["head"](second(m["first"](x))), y)
+
+    model = {"first": Block(wg.nn.LayerNorm(4), linear()), "head": linear(4, 3)}
+    (warning,) = told(loss, model)
+    assert "the loss calls second, a Block from outside" in str(warning.message)
+    assert "its 4 arrays" in str(warning.message)
+
+
+def test_a_layer_that_the_loss_makes_is_named():
+    def loss(m, x, y):
+        return wg.cross_entropy(linear(4, 3)(wg.relu(m(x))), y)
+
+    (warning,) = told(loss, linear())
+    assert warning.category is UntrainedWarning
+    assert "the loss makes a Linear itself" in str(warning.message)
+
+
+def test_a_layer_that_is_the_default_of_a_parameter_is_named():
+    def network(m, x, head=linear(4, 3)):  # noqa: B008
+        return head(wg.relu(m(x)))
+
+    (warning,) = told(lambda m, x, y: wg.cross_entropy(network(m, x), y), linear())
+    assert "the loss calls a Linear that is not in the model" in str(warning.message)
+
+
+def test_an_ensemble_names_a_layer_that_was_forgotten():
+    second = linear()
+
+    def loss(m, x, y):
+        return wg.cross_entropy(m["head"](wg.relu(second(wg.relu(m["first"](x))))), y)
+
+    def model():
+        return {"first": linear(), "head": linear(4, 3)}
+
+    ensemble = wg.Ensemble(loss, [model(), model()], wg.optim.SGD(0.01))
+    (warning,) = warned(lambda: ensemble(ROWS, LABELS))
+    assert "the loss calls second" in str(warning.message)
+
+
+# What is to stay as it is.
+
+
+def frozen_copy(layer):
+    """The layer as it is after some training."""
+    return wg.tree.map(lambda x: x + 0.1, layer)
+
+
+TARGET, RANDOM = linear(), linear()  # RANDOM has its first weights, and stays there
+TEACHER = wg.nn.Sequential(linear(4, 5), "tanh", linear(5, 4))
+TRAINED, TRAINED_HEAD = frozen_copy(linear()), frozen_copy(linear(4, 3))
+START = wg.tree.copy(TARGET)
+DOWN = np.full((2, 4), 0.1, np.float32)
+
+
+def adapted(m, x):
+    """LoRA: two layers that stay as they are, and what is trained beside them."""
+    for each in m["lora"]:
+        x = wg.tanh(TRAINED(x) + x @ each["down"].T @ each["up"].T)
+    return m["head"](x)
+
+
+def pulled_to_start(m, x, y):
+    pairs = zip(wg.tree.leaves(m["net"]), wg.tree.leaves(START), strict=True)
+    return wg.cross_entropy(m["head"](m["net"](x)), y) + sum(wg.mse(p, q) for p, q in pairs)
+
+
+NET = {"net": linear(), "head": linear(4, 3)}
+LORA = {
+    "lora": [{"down": DOWN.copy(), "up": DOWN.T.copy()} for _ in range(2)],
+    "head": linear(4, 3),
+}
+RIGHT = {
+    "a target network": (lambda m, x, y: wg.mse(m(x), TARGET(x)), linear()),
+    "a target of the next state": (
+        lambda m, x, y: wg.mse(
+            wg.take_along_axis(m(x), y[:, None], 1),
+            0.9 * wg.take_along_axis(TARGET(x), wg.argmax(m(x), 1)[:, None], 1),
+        ),
+        linear(),
+    ),
+    "a target behind stop_gradient": (
+        lambda m, x, y: wg.mse(m["net"](x), wg.stop_gradient(TARGET(m["net"](x)))),
+        {"net": linear()},
+    ),
+    "a random network to predict": (lambda m, x, y: wg.mse(m(x), RANDOM(x)), linear()),
+    "a larger teacher": (
+        lambda m, x, y: wg.mean(
+            -wg.softmax(TEACHER(x) / 2) * wg.log_softmax(m["net"](x) * m["scale"])
+        ),
+        {"net": linear(), "scale": np.ones(1, np.float32)},
+    ),
+    "features behind stop_gradient": (
+        lambda m, x, y: wg.cross_entropy(m(wg.stop_gradient(TEACHER(x))), y),
+        linear(4, 3),
+    ),
+    "a part that was trained before": (
+        lambda m, x, y: wg.cross_entropy(m(wg.relu(TRAINED(x))), y),
+        linear(4, 3),
+    ),
+    "a head that was trained before": (
+        lambda m, x, y: wg.cross_entropy(TRAINED_HEAD(wg.relu(m(x))), y),
+        linear(),
+    ),
+    "a middle that was trained before": (
+        lambda m, x, y: wg.cross_entropy(m["head"](TRAINED(m["net"](x))), y),
+        NET,
+    ),
+    "adapters": (lambda m, x, y: wg.cross_entropy(adapted(m, x), y), LORA),
+    "weights to stay near": (pulled_to_start, NET),
+    "a layer without weights": (
+        lambda m, x, y: wg.cross_entropy(m["head"](wg.nn.LayerNorm(4)(m["net"](x))), y),
+        NET,
+    ),
+    "weights that are computed": (
+        lambda m, x, y: wg.cross_entropy(wg.nn.Linear.of(m["head"].weight)(m["net"](x)), y),
+        NET,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_layers_that_are_to_stay_as_they_are_are_no_reason_to_warn(name):
+    assert told(*RIGHT[name]) == []
