@@ -47,7 +47,7 @@ from wengert.sklearn.training import (
     optimizer_of,
     train,
 )
-from wengert.train.runs.frames import warn_of_row_order
+from wengert.train.runs.row_labels import warn_of_row_order
 from wengert.train.step import TrainStep
 
 Array = np.ndarray[Any, Any]
