@@ -14,7 +14,7 @@ from wengert.runtime.outside.live import is_live
 from wengert.train.batch import POSITIONAL, ModelForm
 from wengert.train.engine import Engine
 from wengert.train.runs.data import checksum_of_rows
-from wengert.train.runs.frames import look_at_frames
+from wengert.train.runs.frames import look_at_frames, require_columns_of_numbers
 from wengert.train.runs.read_frames import ReadFrames
 from wengert.train.runs.row_orders import shuffled
 from wengert.train.step import TrainStep
@@ -44,7 +44,10 @@ def batch_arguments(step: TrainStep, called: str, given: Any) -> tuple[Any, ...]
     look_at_frames(by, names, arguments)
     columns = engine.kinds.columns
     (columns.note if called == TRAINING else columns.compare)(by, names, arguments)
-    return tuple(tree.with_numpy(x) for x in arguments)
+    arrays = tuple(tree.with_numpy(x) for x in arguments)
+    if any(x.dtype.kind == "O" for x in tree.leaves(arrays)):
+        require_columns_of_numbers(by, names, arguments)
+    return arrays
 
 
 def frames_read(step: TrainStep, given: Any, arrays: tuple[Any, ...]) -> ReadFrames:

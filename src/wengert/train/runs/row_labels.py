@@ -34,6 +34,7 @@ def warn_of_row_order(
     scaler returns has counted ones, whatever the order of its rows. Unless rows `are_samples`, they
     may be a window of time, and the window behind it.
     """
+    given = [None if _is_list_of_cells(x) else x for x in given]
     foreign = [_Labelled(x.name, x.given) for x in foreign_arrays(names, given)]
     labelled = [x for x in foreign if _is_labelled(x.given) and _names_rows(x.index)]
     if len(labelled) < 2:
@@ -95,6 +96,11 @@ def _first_pair(first: Any, other: Any) -> str:
     place = int((first != other).argmax())
     one, two = first[place : place + 1].tolist()[0], other[place : place + 1].tolist()[0]
     return f"row {one!r} goes with row {two!r}"
+
+
+def _is_list_of_cells(x: Any) -> bool:
+    """Whether it is a list of numbers, texts or rows of them, which may be a long one."""
+    return isinstance(x, list) and bool(x) and isinstance(x[0], str | int | float | list)
 
 
 def _is_labelled(x: Any) -> bool:
