@@ -235,7 +235,7 @@ def test_frames_that_are_read_as_they_are_now():
 
     changed(with_whole_numbers(), add)
     changed(with_whole_numbers(), lambda x: None)
-    step = made(lambda w, x: wg.mean(wg.nan_to_num(x) @ w))
+    step = made(lambda w, x: wg.mean(np.nan_to_num(x) @ w))
     list(step.epochs(with_whole_numbers().where(X > 0), batch_size=8, epochs=3))
 
 
