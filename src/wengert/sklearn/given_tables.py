@@ -40,7 +40,7 @@ def declared_categories(X: Any, place: int) -> list[Any]:
     if not is_frame(X):
         return []
     kind = X.dtypes[place] if isinstance(X.dtypes, list) else X.dtypes.iloc[place]
-    listed = getattr(kind, "categories", None)
+    listed: Any = getattr(kind, "categories", None)
     return list(listed.to_list()) if hasattr(listed, "to_list") else []
 
 
