@@ -25,6 +25,9 @@ def foreign_arrays(names: Sequence[str], arguments: Sequence[Any]) -> list[Forei
     """What arguments of these names hold of other libraries, in the order of their arrays."""
     if all(type(x) is np.ndarray for x in arguments):
         return []
+    if all(type(x) is np.ndarray or is_foreign(x) for x in arguments):  # no tree to open
+        pairs = zip(names, arguments, strict=True)
+        return [Foreign(*pair, i) for i, pair in enumerate(pairs) if is_foreign(pair[1])]
     values, spec, _ = opened_tree(tuple(arguments))
     if not any(map(is_foreign, values)):
         return []
