@@ -47,7 +47,8 @@ def _read(key: Any) -> str:
 
 def is_table(x: Any) -> bool:
     """Whether it is a frame, of pandas or of polars."""
-    return hasattr(x, "columns") and hasattr(x, "dtypes")
+    kind = type(x)  # which is asked in no time; a frame makes a series of its dtypes
+    return hasattr(kind, "columns") and hasattr(kind, "dtypes")
 
 
 def as_numpy(x: Any) -> Any:
