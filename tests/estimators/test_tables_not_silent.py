@@ -84,8 +84,64 @@ def test_rows_with_new_categories_are_counted():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found.predict(TABLE)
-        found.predict(TABLE.assign(colour=[None] * 3 + ["red"] * 37))
         found.predict(other.iloc[:1])
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_missing_categories_are_counted_where_training_had_none(missing):
+    some = TABLE.assign(colour=[missing] * 3 + ["red"] * 37)
+    found, with_missing = network().fit(TABLE, Y), network().fit(some, Y)
+    with pytest.warns(UserWarning, match="X has 3 of 40 rows with a missing category, as in .*col"):
+        found.predict(some)
+    with pytest.warns(UserWarning, match="X has 40 of 40 rows with a missing category"):
+        found.predict(TABLE.assign(colour=[missing] * 40))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.predict(some.iloc[:1])
+        with_missing.predict(some)
+
+
+def declared(kind, rows=slice(None)):
+    cells = np.repeat(["p", "q", "r", "s"], 10)[rows]
+    if kind == "pandas":
+        dtype = pd.CategoricalDtype(["p", "q", "r", "s"])
+        return pd.DataFrame({"size": X[rows, 0], "shop": pd.Categorical(cells, dtype=dtype)})
+    shop = pl.Series(cells, dtype=pl.Enum(["p", "q", "r", "s"]))
+    return pl.DataFrame({"size": X[rows, 0], "shop": shop})
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_pieces_train_the_categories_that_are_declared(kind):
+    y = np.repeat([0.0, 3.0, 6.0, 9.0], 10)
+    found = MLPRegressor((8,), random_state=0, learning_rate_init=0.05)
+    pieces = [slice(begin, begin + 10) for begin in range(0, 40, 10)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.partial_fit(declared(kind, pieces[0]), y[pieces[0]])
+    with pytest.warns(UserWarning, match="without any category of training"):  # it has seen none
+        found.predict(declared(kind, pieces[1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for piece in pieces * 40:
+            found.partial_fit(declared(kind, piece), y[piece])
+        assert found.score(declared(kind), y) > 0.9
+
+
+def test_categories_that_come_late_are_told_with_what_can_be_done():
+    begun = MLPRegressor((4,), max_iter=2, warm_start=True).fit(TABLE[:1], X[:1, 0])
+    with pytest.warns(UserWarning, match="when training began, .* Declare all categories in the"):
+        begun.partial_fit(TABLE, X[:, 0])
+    with pytest.warns(UserWarning, match="when training began, .* Declare all categories in the"):
+        begun.fit(TABLE, X[:, 0])
+    with pytest.warns(UserWarning, match=r"when training began, .* fit anew with such rows"):
+        begun.predict(TABLE)
+
+
+def test_a_fit_has_no_vector_for_what_is_only_declared():
+    found = network().fit(declared("pandas", slice(30)), Y[:30])
+    assert found._network.tables[0][0] == 4
+    with pytest.warns(UserWarning, match="X has 10 of 40 rows with categories"):
+        found.predict(declared("pandas"))
 
 
 def test_columns_of_one_name_are_refused():

@@ -74,6 +74,10 @@ class Frame:
     """A table with a column of texts, as pandas has them."""
 
     columns, dtypes = ("city",), ("object",)
+    dtype, cell = "object", "Berlin"
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return np.array([[self.cell]] * len(Y), object)
 
     def __getitem__(self, _: str) -> Frame:
         return self
@@ -81,14 +85,20 @@ class Frame:
     def head(self, _: int) -> Frame:
         return self
 
-    def to_list(self) -> list[str]:
-        return ["Berlin"]
+    def to_list(self) -> list[Any]:
+        return [self.cell]
 
 
 class FrameOfDates(Frame):
     """A table with a column of dates."""
 
     columns, dtypes = ("day",), ("datetime64[us]",)
+
+
+class FrameOfObjects(Frame):
+    """A table with a column of objects that are numbers."""
+
+    columns, cell = ("size",), 1.5
 
 
 def at_plateau() -> Any:
@@ -153,6 +163,7 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "fit: a column of texts": lambda: fit((Frame(), Y)),
     "fit: a column of dates": lambda: fit((FrameOfDates(), Y)),
+    "fit: a column of objects": lambda: fit((FrameOfObjects(), Y)),
     "fit: a plateau of something that is not measured": at_plateau,
     "fit: a checkpoint of other data": lambda: in_folder(with_other_data),
     "fit: early stopping by a word": lambda: fit(early_stopping="soon"),

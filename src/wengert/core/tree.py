@@ -14,6 +14,7 @@ import numpy as np
 
 from wengert.core.process.ending import ending
 from wengert.core.tensor import Tensor
+from wengert.core.trees.foreign import as_numpy
 from wengert.core.trees.same import same
 from wengert.core.trees.tree_nodes import (
     LEAF_TYPES,
@@ -290,7 +291,7 @@ def with_numpy(tree: Tree) -> Tree:
     values, spec, others = opened_tree(tree)
     if not others or not any(is_foreign(x) for x in values):
         return tree
-    return rebuilt(spec, [np.asarray(x) if is_foreign(x) else x for x in values])
+    return rebuilt(spec, [as_numpy(x) if is_foreign(x) else x for x in values])
 
 
 def values(tree: Tree) -> list[Any]:

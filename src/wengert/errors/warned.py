@@ -70,10 +70,18 @@ class BatchNormWarning(WengertWarning):
 
 
 class RowOrderWarning(WengertWarning):
-    """Two frames or series of pandas have the same labels of rows in different orders. Rows are
-    paired by their places, as NumPy does it.
+    """Two frames or series of pandas have the same labels of rows in different orders, or the
+    labels of different rows. Rows are paired by their places, as NumPy does it.
 
     `y.loc[x.index]` is y in the order of x; `y.to_numpy()` has no labels.
+    """
+
+
+class ColumnOrderWarning(WengertWarning):
+    """A frame has the columns that a step was trained on in another order. Columns count by their
+    places, as NumPy does it.
+
+    `x[columns]` has them in the order of a list; `x.to_numpy()` has no names.
     """
 
 

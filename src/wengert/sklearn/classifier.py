@@ -23,7 +23,7 @@ from wengert.sklearn.estimator import NetworkEstimator
 from wengert.sklearn.estimator_parameters import require_class_weight
 from wengert.sklearn.given_tables import require_labels
 from wengert.sklearn.network import LOGISTIC, SOFTMAX
-from wengert.train.runs.frames import warn_of_row_order
+from wengert.train.runs.row_labels import warn_of_row_order
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,8 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from wengert.core.words.masked import is_masked_array
 from wengert.core.words.warn import warn_user
 from wengert.sklearn.given_tables import (
     column_of,
+    declared_categories,
     is_frame,
     is_missing,
     numbered_names,
@@ -29,6 +31,11 @@ from wengert.sklearn.given_tables import (
     require_table,
     texts_among_numbers,
     title,
+)
+from wengert.sklearn.unknown_categories import (
+    CodedColumn,
+    tell_of_missing,
+    tell_of_unknown,
 )
 
 Array = np.ndarray[Any, Any]
@@ -54,6 +61,20 @@ class ColumnPlan:
     categorical: tuple[int, ...]
     categories: tuple[Mapping[Any, int], ...]  # each category's code
     names: tuple[Any, ...] | None = None  # of all columns, where they are no texts
+    unseen: tuple[frozenset[int], ...] = ()  # codes of each that no row of training has had yet
+    missing: tuple[bool, ...] = ()  # whether each was missing in some row of training
+
+    def after(self, columns: Sequence[Sequence[Any]], codes: Array) -> ColumnPlan:
+        """The plan when these rows have been trained with."""
+        unseen = tuple(
+            before - frozenset(np.flatnonzero(np.bincount(coded)).tolist()) if before else before
+            for before, coded in zip(self.unseen, codes.T, strict=False)
+        )
+        missing = tuple(
+            before or any(is_missing(column[i]) for i in np.flatnonzero(coded == 0).tolist())
+            for before, column, coded in zip(self.missing, columns, codes.T, strict=False)
+        )
+        return replace(self, unseen=unseen, missing=missing)
 
 
 def require_no_masks(by: str, given: Mapping[str, Any]) -> None:
@@ -67,10 +88,15 @@ def require_no_masks(by: str, given: Mapping[str, Any]) -> None:
 
 
 def inputs_of(
-    estimator: Any, X: Any, plan: ColumnPlan | None, asked: Any
+    estimator: Any,
+    X: Any,
+    plan: ColumnPlan | None,
+    asked: Any,
+    trains: bool = False,
+    more_follow: bool = False,  # whether other rows will be trained with
 ) -> tuple[ColumnPlan, dict[str, Any]]:
-    """The inputs of a network, checked as scikit-learn checks them; a plan that is None is made
-    here. Numbers may be a sparse matrix.
+    """The inputs of a network, checked as scikit-learn checks them, and the plan as these rows
+    leave it; a plan that is None is made here. Numbers may be a sparse matrix.
     """
     by = type(estimator).__name__
     require_table(by, X)
@@ -93,13 +119,20 @@ def inputs_of(
     columns = [column_of(X, place) for place in wanted]
     titles = [title(X, place) for place in wanted]
     if plan is None:
-        plan = ColumnPlan(wanted, tuple(map(_categories, columns)), numbered_names(X))
-        for name, column, known in zip(titles, columns, plan.categories, strict=True):
+        seen = [_categories(column) for column in columns]
+        for name, column, known in zip(titles, columns, seen, strict=True):
             _note_many(name, len(column), known)
-    pairs = zip(columns, plan.categories, strict=True)
-    codes = np.stack([_codes(column, known) for column, known in pairs], axis=1)
+        declared = [declared_categories(X, place) if more_follow else [] for place in wanted]
+        plan = _planned(wanted, seen, declared, numbered_names(X))
+    codes = _all_codes(plan, columns, trains)
     if not reset:
-        _note_all_unknown(titles, columns, plan.categories, codes)
+        parts = zip(titles, columns, plan.categories, codes.T, strict=True)
+        coded = list(starmap(CodedColumn, parts))
+        tell_of_unknown(coded, trains)
+        if not trains:
+            tell_of_missing(coded, plan.missing)
+    if trains:
+        plan = plan.after(columns, codes)
     inputs: dict[str, Any] = {"codes": codes}
     rest = [place for place in range(int(X.shape[1])) if place not in wanted]
     if rest:
@@ -215,61 +248,37 @@ def _is_fraction(text: str) -> bool:
         return False
 
 
-def _note_all_unknown(
-    titles: Sequence[str],
-    columns: Sequence[Sequence[Any]],
-    categories: Sequence[Mapping[Any, int]],
-    codes: Array,
-) -> None:
-    """Warn of columns without any category of training; or once of the rows with others."""
-    rows: set[int] = set()
-    first = ""
-    for name, column, known, coded in zip(titles, columns, categories, codes.T, strict=True):
-        if not coded.all() and not _note_unknown(name, column, known):
-            unseen = [i for i in np.flatnonzero(coded == 0).tolist() if not is_missing(column[i])]
-            if unseen and not first:
-                first = f"{column[unseen[0]]!r} in column {name}"
-            rows.update(unseen)
-    count = len(columns[0])
-    if rows and count > 1:  # one row alone may well be a new kind of thing
-        warn_user(
-            f"X has {len(rows)} of {count} rows with categories that were not there in training, "
-            f"such as {first}; they count as nothing. Compare how the column is written, or fit "
-            "with such rows.",
-            UserWarning,
-        )
-
-
-def _note_unknown(title: str, column: Sequence[Any], known: Mapping[Any, int]) -> bool:
-    """Warn of a column without any category of training, and say whether it is one."""
-    given = next((x for x in column if not is_missing(x)), None)
-    trained = next(iter(known), None)
-    if given is None or trained is None or any(x in known for x in column if not is_missing(x)):
-        return False
-    if isinstance(given, str) != isinstance(trained, str):
-        warn_user(
-            f"X has column {title} with {given!r} of type {type(given).__name__}; training had "
-            f"categories such as {trained!r}, of type {type(trained).__name__}, so that none is "
-            "known. Convert the column.",
-            UserWarning,
-        )
-        return True
-    if len(column) < 2:  # one row alone may well be a new kind of thing
-        return True
-    warn_user(
-        f"X has column {title} without any category of training, only others such as {given!r}; "
-        f"training had categories such as {trained!r}, and those that are not known count as "
-        "nothing. Compare how the column is written, or fit with such rows.",
-        UserWarning,
-    )
-    return True
-
-
 def _categories(column: Sequence[Any]) -> dict[Any, int]:
     """The categories of a column in order, with their codes."""
     known = {x for x in column if not is_missing(x)}
     ordered = sorted(known, key=lambda x: (type(x).__name__, x))
     return {x: code for code, x in enumerate(ordered, 1)}
+
+
+def _planned(
+    places: tuple[int, ...],
+    seen: Sequence[Mapping[Any, int]],
+    declared: Sequence[Sequence[Any]],
+    names: tuple[Any, ...] | None,
+) -> ColumnPlan:
+    """The plan of columns that have some categories, and whose dtypes declare others."""
+    pairs = zip(seen, declared, strict=True)
+    categories = tuple(_categories([*known, *others]) for known, others in pairs)
+    unseen = tuple(frozenset(known.values()) for known in categories)
+    return ColumnPlan(places, categories, names, unseen, (False,) * len(places))
+
+
+def _all_codes(plan: ColumnPlan, columns: Sequence[Sequence[Any]], trains: bool) -> Array:
+    """The codes of all columns. Where nothing is trained, what training has not seen has none: its
+    vector is still the one that was drawn at first.
+    """
+    pairs = zip(columns, plan.categories, strict=True)
+    codes = np.stack([_codes(column, known) for column, known in pairs], axis=1)
+    if not trains:
+        for coded, unseen in zip(codes.T, plan.unseen, strict=False):
+            if unseen:
+                coded[np.isin(coded, list(unseen))] = 0
+    return codes
 
 
 def _codes(column: Sequence[Any], known: Mapping[Any, int]) -> Array:

@@ -47,7 +47,7 @@ from wengert.sklearn.training import (
     optimizer_of,
     train,
 )
-from wengert.train.runs.frames import warn_of_row_order
+from wengert.train.runs.row_labels import warn_of_row_order
 from wengert.train.step import TrainStep
 
 Array = np.ndarray[Any, Any]
@@ -186,7 +186,12 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         first = not hasattr(self, "_state") or not (self.warm_start or incremental)
         require_no_masks(type(self).__name__, {"y": y, "sample_weight": sample_weight})
         columns, inputs = inputs_of(
-            self, X, None if first else self._columns, self.categorical_features
+            self,
+            X,
+            None if first else self._columns,
+            self.categorical_features,
+            trains=True,
+            more_follow=bool(self.warm_start or incremental),
         )
         check_consistent_length(X, y)
         warn_of_row_order(type(self).__name__, ("X", "y", "sample_weight"), (X, y, sample_weight))
@@ -200,8 +205,8 @@ class NetworkEstimator(BaseEstimator):  # type: ignore[misc]
         weight = self._row_weights(y, weight)
         random = check_random_state(self.random_state)
         # Drawn in scikit-learn's order: the same weights to begin with, the same validation data.
+        self._columns = columns
         if first:
-            self._columns = columns
             self._network = self._planned(columns, inputs, targets, hidden)
             model = self._network.initial(random)
         else:

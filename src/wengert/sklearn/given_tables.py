@@ -33,6 +33,17 @@ def column_of(X: Any, place: int) -> list[Any]:
     return list(X[:, place].tolist())
 
 
+def declared_categories(X: Any, place: int) -> list[Any]:
+    """The categories that the dtype of a column lists, whatever its rows hold: those of a
+    Categorical of pandas, and of an Enum of polars.
+    """
+    if not is_frame(X):
+        return []
+    kind = X.dtypes[place] if isinstance(X.dtypes, list) else X.dtypes.iloc[place]
+    listed: Any = getattr(kind, "categories", None)
+    return list(listed.to_list()) if hasattr(listed, "to_list") else []
+
+
 def require_table(by: str, X: Any) -> None:
     """Refuse frames without rows in memory, without names of their own, and with times."""
     if type(X).__name__ == "LazyFrame":

@@ -13,7 +13,7 @@ from wengert.sklearn.columns import FROM_DTYPE
 from wengert.sklearn.estimator import NetworkEstimator
 from wengert.sklearn.network import EXP, IDENTITY
 from wengert.train.metrics import r2
-from wengert.train.runs.frames import warn_of_row_order
+from wengert.train.runs.row_labels import warn_of_row_order
 
 Array = np.ndarray[Any, Any]
 

@@ -21,6 +21,7 @@ from wengert.errors import DTypeError, OptimError, TraceError
 from wengert.runtime.refusals import require_plain
 from wengert.runtime.signature import LEAF_MARK, is_number
 from wengert.train.mistakes.first_batch import look_at_first_batch
+from wengert.train.runs.column_names import KnownColumns
 from wengert.train.runs.frames import repair_of_dtype, require_columns_of_numbers
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -235,7 +236,7 @@ def _supported(name: str, x: Any, dtype: DType | None, given: Any) -> Any:
         return value
     if is_float(native) and dtype is not None:
         return value.astype(dtype)
-    require_columns_of_numbers("TrainStep", name, given)
+    require_columns_of_numbers("TrainStep", [name], [given])
     raise DTypeError(
         f"TrainStep: batch argument {name!r} has dtype {value.dtype}; it must hold bools, "
         f"integers or floats. {repair_of_dtype(value.dtype)}."
@@ -248,12 +249,14 @@ class Kinds:
     def __init__(self, names: Callable[[int], Sequence[str]], cast: DType | None) -> None:
         self._names, self._cast = names, cast
         self._known: dict[Any, list[DType]] = {}  # by the form of the batch
+        self.columns = KnownColumns()  # of frames
 
     def prepared(self, batch: Sequence[Any]) -> tuple[Any, ...]:
         """The batch as trees of arrays. Their dtypes must be those of the first batch of the same
         form.
         """
         names = self._names(len(batch))
+        self.columns.note("TrainStep", names, batch)
         made = tuple(prepared(name, x, self._cast) for name, x in zip(names, batch, strict=True))
         leaves, structure = tree.flatten(made)
         expected = self._expected(structure)

@@ -131,6 +131,7 @@ class BoundFunction(Uncopied):
         self._positions = draws or Draws()
         self._positions.begin(number)
         self._cast, self._parameters, self._names = cast, parameters, parameters.names
+        self._columns = engine.kinds.columns
         self._compiled, self._guard, self._shown = engine.compiled, engine.guard, engine.shown
         self._programs = LivePrograms(
             _recorded(
@@ -171,6 +172,7 @@ class BoundFunction(Uncopied):
     def prepared(self, args: Sequence[Any]) -> list[Any]:
         """The arguments of a call as trees of arrays."""
         names = self._names(len(args))
+        self._columns.compare("TrainStep.bind", names, args)
         return [prepared(name, x, self._cast) for name, x in zip(names, args, strict=True)]
 
     def __call__(self, *args: Any, **named: Any) -> Any:

@@ -50,6 +50,7 @@ from wengert.train.recorded.step_arrays import (
 from wengert.train.recorded.step_function import StepFunction
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.unreached import warn_of_unreached
+from wengert.train.runs.data import Data
 from wengert.train.runs.progress import Begun, Progress
 from wengert.train.segments import live_zeros
 from wengert.train.shown.shown_trees import ShownTrees
@@ -248,6 +249,19 @@ class Engine:
         """What other weights look like that are given among the data."""
         storage = self.plan.storage
         return ModelForm(storage.tree(storage.leaves))
+
+    def training_data(self, by: str, arguments: Sequence[Any], size: Any) -> Data:
+        """The arguments of a run, in batches of so many rows."""
+        names = self.names(len(arguments))
+        self.kinds.columns.note(by, names, arguments)
+        return Data(by, names, arguments, size, model=self.model_form)
+
+    def evaluated_data(
+        self, by: str, names: Sequence[str], arguments: Sequence[Any], size: Any
+    ) -> Data:
+        """Arguments of these names that a function is evaluated on."""
+        self.kinds.columns.compare(by, names, arguments)
+        return Data(by, names, arguments, size, may_be_short=True, model=self.model_form)
 
     def own_arguments(self) -> OwnArguments:
         """What programs take before the batch, in the next call."""

@@ -54,7 +54,6 @@ from wengert.train.recorded.optimizer_groups import (
 from wengert.train.recorded.step_arrays import AUX, CALLS, LOSS, REPORT
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.remembered_functions import RememberedFunctions
-from wengert.train.runs.data import Data
 from wengert.train.runs.evaluation import is_same_function, weighted_mean, without_state
 from wengert.train.runs.history import Epoch, History, Rates
 from wengert.train.runs.run import Epochs, Run, require_shuffle_seed
@@ -332,8 +331,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         epochs = require_epochs(by, epochs)
         require_shuffle_seed(by, shuffle_seed)
         arrays = self._parameters.by_place(by, *given, RUN_OPTIONS)
-        engine = self._engine
-        data = Data(by, engine.names(len(arrays)), arrays, batch_size, model=engine.model_form)
+        data = self._engine.training_data(by, arrays, batch_size)
         return Run(by, data, epochs, shuffle_seed, bool(drop_last), require_only_last(by, aux))
 
     def evaluate(
@@ -365,8 +363,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         arrays = parameters.by_place(by, arrays, named, ("batch_size",))
         if engine.plan.carried is not None:
             parameters.require_state_given(by, len(arrays))
-        names = parameters.names(len(arrays))
-        data = Data(by, names, arrays, batch_size, may_be_short=True, model=engine.model_form)
+        data = engine.evaluated_data(by, parameters.names(len(arrays)), arrays, batch_size)
         engine.look()
         bound = self._evaluated.find(f)
         means = engine.guard.read(lambda: weighted_mean(bound, data))

@@ -354,7 +354,7 @@ class Ensemble(Explained, Uncopied):
         warn_of_stacked(by, first, arrays, count)
         if self._one_state:
             self._look_at_state(arrays)
-        data = RunData(by, names, arrays, batch_size, first.model_form)
+        data = RunData(by, names, arrays, batch_size, first)
         rates = Rates(first, self._steps[0]._several)
         return MemberRun(self._members, data, options, rates)
 
@@ -400,7 +400,7 @@ class Ensemble(Explained, Uncopied):
         given = parameters.by_place(by, (*own, *arrays), named, ("batch_size",))[len(own) :]
         names = parameters.names(len(own) + len(given))[len(own) :]
         require_members(by, names, given, len(self))
-        data = EvaluatedData(by, names, given, batch_size, own, first.model_form)
+        data = EvaluatedData(by, names, given, batch_size, own, first)
         first.look()
         function = self._function(bound, parameters)
         return first.guard.read(lambda: weighted_mean(function, data, by, in_front=1))

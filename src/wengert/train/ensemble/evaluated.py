@@ -7,9 +7,8 @@ from typing import Any
 
 from wengert.core import tree
 from wengert.runtime.outside.live import is_live
-from wengert.train.batch import ModelForm
+from wengert.train.engine import Engine
 from wengert.train.ensemble.each import Each, of_member
-from wengert.train.runs.data import Data
 
 
 class EvaluatedData:
@@ -22,11 +21,11 @@ class EvaluatedData:
         arguments: Sequence[Any],
         size: Any,
         own: Sequence[Any],  # what every batch begins with
-        model: ModelForm,
+        engine: Engine,  # of the first member
     ) -> None:
         one = of_member(arguments, 0)
-        first = Data(by, names, one, size, may_be_short=True, model=model)
-        self._whole = [model.is_form_of(tree.with_numpy(x)) for x in one]
+        first = engine.evaluated_data(by, names, one, size)
+        self._whole = [engine.model_form.is_form_of(tree.with_numpy(x)) for x in one]
         self.rows, self.size, self._own = first.rows, first.size, tuple(own)
         self._arguments = [x if isinstance(x, Each) else tree.with_numpy(x) for x in arguments]
 

@@ -15,10 +15,12 @@ from wengert.train.engine import Engine
 from wengert.train.fitting.epoch_record import EpochRecord
 from wengert.train.fitting.fit_data import (
     BY,
+    TRAINING,
     VALIDATION,
     batch_arguments,
     divided,
     engine_of,
+    frames_read,
     require_alike,
     require_share,
     rows_checksum,
@@ -36,6 +38,7 @@ from wengert.train.recorded.plateaus import PlateauWatch
 from wengert.train.runs.auxes import Auxes
 from wengert.train.runs.data import Data
 from wengert.train.runs.history import Epoch, History, Rates, Recorder, joined
+from wengert.train.runs.read_frames import ReadFrames
 from wengert.train.runs.run import require_shuffle_seed
 from wengert.train.step import TrainStep
 
@@ -127,7 +130,9 @@ def fit(
             f"{BY}: resume={resume!r} was given without checkpoint; a fit goes on from a folder. "
             "Pass checkpoint=, the folder."
         )
-    fitting = _Fit(step, engine, epochs, measures, best, watch, saved, how)
+    # Of rows that are divided, all that a fit has are copies.
+    frames = None if isinstance(validation, float) else frames_read(step, data, training)
+    fitting = _Fit(step, engine, epochs, measures, best, watch, saved, how, frames)
     if saved is not None and resume:
         fitting.resume(saved)
     elif held_rows is not None:
@@ -145,7 +150,7 @@ def _divided(
     """The arguments of the loss to train with, those to validate with, if there are any, and
     these as rows that were held back, if they are a share of the data.
     """
-    given = batch_arguments(step, "data", data)
+    given = batch_arguments(step, TRAINING, data)
     if validation is None:
         return given, None, None
     if isinstance(validation, float):
@@ -192,10 +197,11 @@ class _Fit:
         watch: PlateauWatch,
         saved: SavedFit | None,
         how: Mapping[str, Any],
+        frames: ReadFrames | None,
     ) -> None:
         self._step, self._engine, self._epochs = step, engine, epochs
         self._measures, self._best, self._saved, self._how = measures, best, saved, how
-        self._watch = watch
+        self._watch, self._frames = watch, frames
         rates = Rates(engine, step._several)
         self._parts = [Recorder(0, rates, Auxes(only_last=True)).history()]
         self._columns: dict[str, list[float]] = {}
@@ -244,6 +250,8 @@ class _Fit:
         run = step._run("TrainStep.epochs", (data, {}), *options)
         stretches = run.stretches(self._engine, Rates(self._engine, step._several))
         while left and self._stopped is None:
+            if self._frames is not None:
+                self._frames.look(BY)
             start, count = time.perf_counter(), min(left, self._epochs_at_once(callbacks, shown))
             try:
                 stretches.take(count)

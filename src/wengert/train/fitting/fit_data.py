@@ -14,12 +14,13 @@ from wengert.runtime.outside.live import is_live
 from wengert.train.batch import POSITIONAL, ModelForm
 from wengert.train.engine import Engine
 from wengert.train.runs.data import checksum_of_rows
-from wengert.train.runs.frames import look_at_frames
+from wengert.train.runs.frames import look_at_frames, require_columns_of_numbers
+from wengert.train.runs.read_frames import ReadFrames
 from wengert.train.runs.row_orders import shuffled
 from wengert.train.step import TrainStep
 
 BY = "fit"  # how errors begin
-VALIDATION = "validation"
+TRAINING, VALIDATION = "data", "validation"  # how a fit calls what it is given
 OF_VALIDATION = 2**62  # in the place of an epoch: the order that decides what validates
 
 
@@ -38,8 +39,22 @@ def batch_arguments(step: TrainStep, called: str, given: Any) -> tuple[Any, ...]
     arguments = _by_place(step, called, given)
     if all(type(x) is np.ndarray for x in arguments):
         return arguments
-    look_at_frames(f"{BY}: {called}", step._engine.names(len(arguments)), arguments)
-    return tuple(tree.with_numpy(x) for x in arguments)
+    by, engine = f"{BY}: {called}", step._engine
+    names = engine.names(len(arguments))
+    look_at_frames(by, names, arguments)
+    columns = engine.kinds.columns
+    (columns.note if called == TRAINING else columns.compare)(by, names, arguments)
+    arrays = tuple(tree.with_numpy(x) for x in arguments)
+    if any(x.dtype.kind == "O" for x in tree.leaves(arrays)):
+        require_columns_of_numbers(by, names, arguments)
+    return arrays
+
+
+def frames_read(step: TrainStep, given: Any, arrays: tuple[Any, ...]) -> ReadFrames:
+    """The frames among the data of a fit, and what these arrays have of them."""
+    arguments = _by_place(step, TRAINING, given)
+    leaves = tree.leaves(arrays)
+    return ReadFrames(step._engine.names(len(arguments)), arguments, leaves)
 
 
 def _by_place(step: TrainStep, called: str, given: Any) -> tuple[Any, ...]:

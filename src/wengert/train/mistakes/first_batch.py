@@ -13,7 +13,7 @@ from wengert.core import tree
 from wengert.core.dtypes import DType
 from wengert.core.words.warn import warn_user
 from wengert.errors import RoundingWarning
-from wengert.train.runs.frames import warn_of_row_order
+from wengert.train.runs.row_labels import warn_of_row_order
 
 COARSE = 2.0**-12  # how much of the spread of a column rounding may take
 LARGE = 2.0**16  # below that, differences may be noise: of these rounding may take
@@ -30,8 +30,7 @@ def look_at_first_batch(
     """Warn of what a batch shows; `made` are the trees of arrays that were made of its arguments,
     and `dtype` is that of the model, to which floats are converted.
     """
-    if any(type(x) is not np.ndarray for x in given):
-        warn_of_row_order(by, names, given)
+    warn_of_row_order(by, names, given, are_samples=False)
     for name, x in zip(names, made, strict=True):
         for leaf in tree.leaves(x):
             _warn_of_rounding(by, name, leaf, dtype)

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.trees.foreign import NUMBERS
 from wengert.errors import DTypeError, ShapeError
 from wengert.runtime.aligned_memory import aligned_array
 from wengert.runtime.given_arrays import is_readable
@@ -17,11 +18,15 @@ from wengert.runtime.native_runs import DataRows
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
 from wengert.train.batch import ModelForm, leaf_names, require_no_list
-from wengert.train.runs.frames import look_at_frames, repair_of_dtype
+from wengert.train.runs.frames import (
+    look_at_frames,
+    repair_of_dtype,
+    require_columns_of_numbers,
+)
 from wengert.train.runs.model_among_data import advice_of_network, advice_of_whole, refuse_model
+from wengert.train.runs.read_frames import ReadFrames
 from wengert.train.storage import Array
 
-NUMBERS = "biuf"  # kinds of dtypes
 SEEN = 64  # rows of an array that its checksum is made of, about
 MOST_BYTES = 2**31  # that a checksum of all rows is made of, about
 AT_ONCE = 2**24  # bytes of which a copy is made, where an array is not contiguous
@@ -59,6 +64,7 @@ class Data:
         given, self._names = tuple(arguments), names
         self._paths = partial(leaf_names, names, given)  # asked for where something is refused
         self.leaves: list[Array]
+        self.frames: ReadFrames | None = None  # where there may be some
         if all(type(x) is np.ndarray for x in given):
             self.leaves, self._structure = list(given), _structure_of_arrays(len(given))
         else:
@@ -70,12 +76,14 @@ class Data:
             self._paths = partial(leaf_names, names, given)
             require_plain(self._paths(), leaves, by)
             self.leaves = [np.asarray(x) for x in leaves]
+            self.frames = ReadFrames(names, arguments, self.leaves)
         # Whether each is the same in all batches.
         self.whole = [x.ndim == 0 or is_live(x) for x in self.leaves]
         if model is not None and not all(type(x) is np.ndarray for x in arguments):
             self._pass_weights_whole(model)
         for k, x in enumerate(self.leaves):
             if x.dtype.kind not in NUMBERS:
+                require_columns_of_numbers(by, names, arguments)
                 _refuse_dtype(by, self._paths()[k], x)
         self.rows = self._count_rows(by)
         self.size = _batch_size(by, size, self.rows, may_be_short, self._joined)

@@ -40,6 +40,8 @@ class Run(NamedTuple):
         """Take all steps of an epoch, then yield what came of it."""
         stretches = self.stretches(engine, rates)
         for _ in range(self.epochs):
+            if self.data.frames is not None:
+                self.data.frames.look(self.by)
             stretches.take(1)
             yield from stretches.complete()
             self._warn_of_plateau(engine)

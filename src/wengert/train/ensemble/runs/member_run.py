@@ -53,7 +53,10 @@ class MemberRun:
 
     def each_epoch(self) -> Iterator[EnsembleEpoch]:
         """Take all steps of an epoch, then yield what came of it."""
+        frames = self.data.first.frames
         for _ in range(self.options.epochs):
+            if frames is not None:
+                frames.look(self.options.by)
             stretch = self._take(1)
             history = stretch.history()
             counted = ~history.skipped

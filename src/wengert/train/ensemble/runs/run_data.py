@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert.core import tree
-from wengert.train.batch import ModelForm
+from wengert.train.engine import Engine
 from wengert.train.ensemble.each import Each, of_member
 from wengert.train.runs.data import Data
 
@@ -20,11 +20,11 @@ class RunData:
         names: Sequence[str],
         arguments: Sequence[Any],
         size: Any,
-        model: ModelForm,
+        engine: Engine,  # of the first member
     ) -> None:
         self._by, self._names, self._arguments, self._size = by, names, arguments, size
-        self._model = model
-        self.first = Data(by, names, of_member(arguments, 0), size, model=model)
+        self._model = engine.model_form
+        self.first = engine.training_data(by, of_member(arguments, 0), size)
         self._others = {0: self.first}
         self.differs = any(isinstance(x, Each) for x in arguments)
         self.steps_apart: list[int] = [  # bytes from the array of a member to that of the next

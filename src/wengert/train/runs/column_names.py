@@ -1,0 +1,63 @@
+"""Names of columns: frames whose columns come in another order than those that were trained on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from wengert.core.trees.foreign import foreign_arrays, is_table
+from wengert.core.words.warn import warn_user
+from wengert.errors import ColumnOrderWarning
+
+MOST_SHOWN = 6  # columns, whose names a warning lists
+
+
+class KnownColumns:
+    """The columns of the frames that a step was first trained with, by the names of arguments."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Any] = {}
+
+    def note(self, by: str, names: Sequence[str], given: Sequence[Any]) -> None:
+        """Remember the columns of what is trained with; or warn, where they are known already."""
+        self._look(by, names, given, trains=True)
+
+    def compare(self, by: str, names: Sequence[str], given: Sequence[Any]) -> None:
+        """Warn where the columns of training come in another order."""
+        if self._known:
+            self._look(by, names, given, trains=False)
+
+    def _look(self, by: str, names: Sequence[str], given: Sequence[Any], trains: bool) -> None:
+        for name, x, _ in foreign_arrays(names, given):
+            if not is_table(x):
+                continue
+            known = self._known.get(name)
+            if known is not None and not _are_equal(known, x.columns):
+                _warn_of_order(by, name, list(known), list(x.columns))
+            elif known is None and trains:
+                self._known[name] = x.columns
+
+
+def _are_equal(known: Any, columns: Any) -> bool:
+    """Whether two lists of names, or indices of pandas, are the same."""
+    if hasattr(known, "equals") and hasattr(columns, "equals"):
+        return bool(known.equals(columns))
+    return list(known) == list(columns)
+
+
+def _warn_of_order(by: str, name: str, known: list[Any], columns: list[Any]) -> None:
+    """Warn of the same names in another order. Numbers from 0 on are what pandas writes where
+    nobody has named anything.
+    """
+    if Counter(known) != Counter(columns) or set(known) == set(range(len(known))):
+        return
+    place = next(i for i, pair in enumerate(zip(known, columns, strict=True)) if len(set(pair)) > 1)
+    ordered = str(known) if len(known) <= MOST_SHOWN else "columns"
+    whose = "" if len(known) <= MOST_SHOWN else " with those of training in their order"
+    warn_user(
+        f"{by}: the columns of {name} come in another order than those that were trained on: "
+        f"column {place} is {columns[place]!r}, and was {known[place]!r}; columns count by their "
+        f"places. Write {name}[{ordered}]{whose}; if this order is meant, pass {name}.to_numpy().",
+        ColumnOrderWarning,
+    )

@@ -1,0 +1,278 @@
+"""Frames of pandas and polars: rows and columns that do not belong together, and those that do."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert.errors import ColumnOrderWarning, CopiedWarning, DTypeError, RowOrderWarning
+
+pd = pytest.importorskip("pandas")
+pl = pytest.importorskip("polars")
+rng = np.random.default_rng(0)
+N = 40
+NUMBERS = rng.normal(size=(N, 3))
+X = pd.DataFrame(NUMBERS, columns=list("abc"))
+Y = (X.a - X.b).rename("y")
+DAYS = pd.date_range("2024", periods=N)
+REVERSED = ["c", "b", "a"]
+
+
+def predict(w, x):
+    return x @ w
+
+
+def loss(w, x, y):
+    return wg.mse(predict(w, x), y)
+
+
+def made(f=loss, w=None):
+    return wg.TrainStep(f, np.zeros(3) if w is None else w, wg.optim.SGD(0.0), compiled=False)
+
+
+@pytest.fixture
+def errors():
+    """Let all of these warnings be errors."""
+    with warnings.catch_warnings():
+        for kind in (RowOrderWarning, ColumnOrderWarning, CopiedWarning):
+            warnings.simplefilter("error", kind)
+        yield
+
+
+# Columns.
+
+AGAIN = {
+    "call": lambda step, x: step(x, Y),
+    "by name": lambda step, x: step(x=x, y=Y),
+    "run": lambda step, x: step.run(x, Y, batch_size=8),
+    "evaluate": lambda step, x: step.evaluate(loss, x, Y, batch_size=8),
+    "bind": lambda step, x: step.bind(predict)(x),
+    "fit": lambda step, x: wg.train.fit(step, (x, Y), 1, 8, progress=False),
+    "validation": lambda step, x: wg.train.fit(
+        step, (X, Y), 1, 8, validation=(x, Y), progress=False
+    ),
+}
+
+
+@pytest.mark.parametrize("case", AGAIN)
+def test_columns_in_another_order_are_told(case):
+    step, again = made(), AGAIN[case]
+    step(X, Y)
+    said = r"of x come in another order.* column 0 is 'c', and was 'a'.* x\[\['a', 'b', 'c'\]\]"
+    with pytest.warns(ColumnOrderWarning, match=said):
+        again(step, X[REVERSED])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ColumnOrderWarning)
+        again(step, X[REVERSED][list("abc")])
+        again(step, X[REVERSED].to_numpy())
+
+
+def test_columns_of_polars_in_a_dict():
+    frame = pl.DataFrame(NUMBERS, schema=list("abc"))
+    step = made(lambda w, d: loss(w, d["x"], d["y"]))
+    step.run({"x": frame, "y": Y}, batch_size=8)
+    with pytest.warns(ColumnOrderWarning, match=r"columns of d\['x'\] come in another order"):
+        step({"x": frame[REVERSED], "y": Y})
+
+
+@pytest.mark.usefixtures("errors")
+def test_columns_that_are_no_reason_to_warn():
+    step = made()
+    step.bind(predict)(X[REVERSED])  # nothing was trained yet
+    step(X, Y)
+    step(X.to_numpy(), Y)
+    step.bind(predict)(X.rename(columns=str.upper))
+    step.bind(lambda w, inputs: inputs @ w)(X[REVERSED])  # another parameter
+    step.bind(lambda w, some: some @ w[:2])(X[["b", "a"]])
+    step.bind(lambda w, x: x @ w[:2])(X[["b", "a"]])  # other columns
+    step(pd.DataFrame(NUMBERS), Y)
+    for names in (None, [2, 0, 1]):  # numbers from 0 on name nothing
+        step = made()
+        step(pd.DataFrame(NUMBERS, columns=names), Y)
+        step(pd.DataFrame(NUMBERS)[[2, 1, 0]], Y)
+    step = made(lambda w, x, z: wg.mse(x @ w, wg.sum(z, axis=1)))
+    step(X, X[REVERSED])  # two arguments
+
+
+# Rows.
+
+AT_RANDOM = rng.permutation(N)[:30], rng.permutation(N)[:30]
+OTHER_ROWS = {
+    "another split": (X.iloc[AT_RANDOM[0]], Y.iloc[AT_RANDOM[1]]),
+    "two parts": (X[10:20], Y[20:30]),
+    "a mask and its opposite": (X[X.a > 0][:12], Y[X.a <= 0][:12]),
+    "texts": (X.set_axis(map(str, range(N)))[5:25], Y.set_axis(map(str, range(N)))[:20][::-1]),
+    "dates": (X.set_axis(DAYS).iloc[AT_RANDOM[0]], Y.set_axis(DAYS).iloc[AT_RANDOM[1]]),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_ROWS)
+def test_different_rows_are_told(case):
+    x, y = OTHER_ROWS[case]
+    said = r"labels of different rows; .* goes with row .* pass y\.to_numpy\(\)"
+    with pytest.warns(RowOrderWarning, match=said):
+        made().run(x, y, batch_size=8)
+    with pytest.warns(RowOrderWarning, match="fit: validation: the indices of x and y"):
+        wg.train.fit(made(), (X, Y), 1, 8, validation=(x, y), progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RowOrderWarning)
+        made().run(x, y.to_numpy(), batch_size=8)
+
+
+BY_PERSON = pd.MultiIndex.from_product([range(N // 2), [2023, 2024]], names=["person", "year"])
+PANEL_X, PANEL_Y = X.set_axis(BY_PERSON), Y.set_axis(BY_PERSON)
+FIRST = BY_PERSON.get_level_values("year") == 2023
+LATER = X.set_axis(DAYS + pd.Timedelta(hours=5))
+NEXT = rng.permutation(N - 1)
+RIGHT_ROWS = {
+    "a shift of what counts": (X.iloc[:-1], Y.iloc[1:]),
+    "a shift inside": (X.iloc[5:-3], Y.iloc[8:]),
+    "a shift of dates": (X.set_axis(DAYS).iloc[:-1], Y.set_axis(DAYS).iloc[1:]),
+    "a shift of texts": (X.set_axis(map(str, DAYS))[:-1], Y.set_axis(map(str, DAYS))[1:]),
+    "a shift backwards": (X.set_axis(DAYS).iloc[2:], Y.set_axis(DAYS).iloc[:-2]),
+    "a shift in groups": (X.drop(range(0, N, 5)), Y.drop(range(4, N, 5))),
+    "every second row and the next": (X.iloc[2::2], Y.iloc[3::2]),
+    "rows at random and the next": (X.iloc[NEXT], Y.iloc[NEXT + 1]),
+    "days at random and the next": (
+        X.set_axis(DAYS).iloc[NEXT],
+        Y.set_axis(DAYS).iloc[NEXT + 1],
+    ),
+    "other hours": (LATER, Y.set_axis(DAYS)),
+    "two years of a panel": (PANEL_X[FIRST], PANEL_Y[~FIRST]),
+    "one only counts": (X.iloc[NEXT], Y.iloc[NEXT].reset_index(drop=True)),
+    "another kind": (X.iloc[5:15], Y.set_axis(map(str, range(N)))[20:30]),
+    "another name": (X[5:15].rename_axis("user"), Y[20:30].rename_axis("item")),
+    "a bootstrap": (X.iloc[[3, 3, 7, 9] * 5], Y.iloc[[8, 8, 1, 2] * 5]),
+    "the same sample": (X.iloc[NEXT], Y.iloc[NEXT]),
+    "few are different": (X[10:], Y[10:].rename({12: 900})),
+}
+
+
+@pytest.mark.usefixtures("errors")
+@pytest.mark.parametrize("case", RIGHT_ROWS)
+def test_rows_that_are_no_reason_to_warn(case):
+    x, y = RIGHT_ROWS[case]
+    made().run(x, y, batch_size=8)
+    made()(x, y)
+
+
+@pytest.mark.usefixtures("errors")
+def test_two_samples_of_a_table_have_different_rows():
+    positive, negative = X[X.a > 0][:12], X[X.a <= 0][:12]
+    made(lambda w, p, q: wg.mean(wg.softplus(q @ w - p @ w))).run(positive, negative, batch_size=4)
+    y, other = Y[positive.index], Y[negative.index].rename("z")
+
+    def both(w, x, y, x2, y2):
+        return loss(w, x, y) + loss(w, x2, y2)
+
+    made(both).run(positive, y, negative, other, batch_size=4)
+    made()(X[10:20], Y[20:30])  # in one call, a window and the one behind it
+
+
+def test_rows_of_frames_in_dicts_are_looked_at():
+    labels = [f"row {i}" for i in range(N)]
+    d = {"x": X.set_axis(labels), "rest": [Y.set_axis(labels)[::-1]]}
+
+    def of_dict(w, d):
+        return loss(w, d["x"], d["rest"][0])
+
+    step = made(of_dict)
+    said = (
+        r"of d\['x'\] and d\['rest'\]\[0\] have the same.*d\['rest'\]\[0\]\.loc\[d\['x'\]\.index\]"
+    )
+    for call in (
+        lambda: step(d),
+        lambda: step.run(d, batch_size=8),
+        lambda: step.evaluate(of_dict, d, batch_size=8),
+    ):
+        with pytest.warns(RowOrderWarning, match=said):
+            call()
+
+
+# Numbers of a frame.
+
+
+def changed(x, change, epochs=4):
+    step, seen = made(w=np.ones(3)), []
+    for epoch in step.epochs(x, Y, batch_size=8, epochs=epochs):
+        seen.append(epoch.loss)
+        change(x)
+    return seen
+
+
+def set_to_0(x):
+    x.loc[:, :] = 0
+
+
+def with_whole_numbers():
+    return X.assign(a=X.a.round().astype(int))
+
+
+def test_a_frame_that_is_changed_between_epochs_is_told():
+    with pytest.warns(CopiedWarning, match="epochs: x was changed between two epochs") as caught:
+        changed(with_whole_numbers(), set_to_0)
+    assert len(caught) == 1
+
+    def assign(x):
+        x["a"] = 0.0
+
+    with pytest.warns(CopiedWarning, match=r"x\.to_numpy\(copy=True\)"):
+        changed(X.copy(), assign)
+    x = with_whole_numbers()
+    with pytest.warns(CopiedWarning, match="fit: x was changed"):
+        wg.train.fit(made(), (x, Y), 3, 8, callbacks=lambda _: set_to_0(x), progress=False)
+
+
+@pytest.mark.usefixtures("errors")
+def test_frames_that_are_read_as_they_are_now():
+    first, *rest = changed(X.copy(), set_to_0)
+    if rest[0] != first:  # pandas lets NumPy see what it writes
+        assert rest[0] == pytest.approx(float(np.mean(Y**2)))
+
+    def add(x):
+        x["prediction"] = 1.0
+
+    changed(with_whole_numbers(), add)
+    changed(with_whole_numbers(), lambda x: None)
+    step = made(lambda w, x: wg.mean(np.nan_to_num(x) @ w))
+    list(step.epochs(with_whole_numbers().where(X > 0), batch_size=8, epochs=3))
+
+
+# Kinds of columns.
+
+MIXED = {
+    "dummies": pd.get_dummies(pd.DataFrame({"a": X.a, "b": np.where(X.b > 0, "u", "v")})),
+    "integers, floats, bools": pd.DataFrame({"a": range(N), "b": X.b, "c": X.c > 0}),
+    "nullable": X.assign(a=pd.array(range(N), dtype="Int64"), c=(X.c > 0).astype("boolean")),
+    "one name twice": pd.concat([X.a, X.b > 0, X.b], axis=1).set_axis(["a", "b", "b"], axis=1),
+}
+
+
+@pytest.mark.usefixtures("errors")
+@pytest.mark.parametrize("case", MIXED)
+def test_columns_of_different_kinds_of_numbers(case):
+    x = MIXED[case]
+    plain = x.astype(float).to_numpy()
+    for call in (
+        lambda x: made(w=np.ones(3))(x, Y),
+        lambda x: made(w=np.ones(3)).run(x, Y, batch_size=8).loss.tolist(),
+        lambda x: made(w=np.ones(3)).bind(predict)(x).tolist(),
+        lambda x: wg.train.fit(
+            made(w=np.ones(3)), (x, Y), 1, 8, shuffle_seed=None, progress=False
+        ).loss.tolist(),
+    ):
+        assert call(x) == call(plain)
+
+
+def test_a_column_of_objects_is_named():
+    x = X.assign(b=X.b.astype(object))
+    said = r"column 'b' of x has dtype object; .* Write x\.astype\(np\.float32\)"
+    for call in (
+        lambda: made()(x, Y),
+        lambda: made().run(x, Y, batch_size=8),
+        lambda: wg.train.fit(made(), (x, Y), 1, 8, progress=False),
+    ):
+        with pytest.raises(DTypeError, match=said):
+            call()
+    made()(x.astype(np.float32), Y)
