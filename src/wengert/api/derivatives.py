@@ -91,6 +91,18 @@ def grad(
     return noted(differentiated, argnums)
 
 
+def looked_at_value_and_grad(
+    function: Callable[..., Any], args: Sequence[Any]
+) -> tuple[Value, Any, Sequence[Value], Sequence[Value | None]]:
+    """Value and gradient by the first argument; the distinct leaves of that argument, and their
+    gradients, None where none came back.
+    """
+    seen: list[Any] = []
+    (value, _), gradient = _value_and_grad("value_and_grad", function, args, {}, 0, False, seen)
+    leaves, gradients = seen
+    return value, gradient, leaves, gradients
+
+
 def noted(differentiated: Callable[..., Any], argnums: Argnums) -> Callable[..., Any]:
     """The function, with what it differentiates by: `compile` warns of losses."""
     setattr(differentiated, DIFFERENTIATED_BY, argnums)
@@ -104,6 +116,7 @@ def _value_and_grad(
     kwargs: dict[str, Any],
     argnums: Argnums,
     has_aux: bool,
+    seen: list[Sequence[Value | None]] | None = None,
 ) -> tuple[tuple[Value, Any], Any]:
     arguments = DifferentiatedArguments(name, args, argnums)
     aux_structure: list[tree.Structure] = []
@@ -120,6 +133,8 @@ def _value_and_grad(
     outputs, pullback = vjp_flat(flat, arguments.leaves)
     one = np.ones((), outputs[0].dtype)
     cotangents = pullback([one, *[None] * (len(outputs) - 1)])
+    if seen is not None:
+        seen += arguments.leaves, cotangents
     value, *rest = copied(outputs)
     aux = tree.unflatten(aux_structure[0], rest) if has_aux else None
     gradients = owned(zeros_where_none(cotangents, arguments.leaves), outputs, arguments.leaves)

@@ -16,13 +16,13 @@ from wengert.core.words.source import in_phase
 from wengert.errors import MissingGradient
 from wengert.functions.clipping import joint_length
 from wengert.interpret.derive import vjp_flat
+from wengert.interpret.mistakes.used_values import used_by
 from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
 from wengert.train.recorded.scalars import Columns
 from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import read_results
 from wengert.train.recorded.step_update import updated
-from wengert.train.recorded.unreached import used_by
 
 
 @dataclass(frozen=True)

@@ -9,27 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert.core.types import Value
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnreachedWarning
-from wengert.interpret.mistakes.widening import place_of
 
 SHOWN = 3  # so many paths are named
-
-
-def used_by(loss: Value, values: Sequence[Value]) -> list[bool]:
-    """Which of these values the loss was computed from, in the program that is being recorded."""
-    place = place_of(loss) if values else None
-    if place is None:
-        return [False] * len(values)
-    level, number = place
-    reached, pending = {number}, [number]
-    while pending:
-        operands = [i for i in level.graph.nodes[pending.pop()].operands if i is not None]
-        pending += [i for i in operands if i not in reached]
-        reached.update(operands)
-    places = map(place_of, values)
-    return [each is not None and each[0] is level and each[1] in reached for each in places]
 
 
 def warn_of_unreached(paths: Sequence[str]) -> None:
