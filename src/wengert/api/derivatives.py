@@ -118,7 +118,8 @@ def _value_and_grad(
     has_aux: bool,
     seen: list[Sequence[Value | None]] | None = None,
 ) -> tuple[tuple[Value, Any], Any]:
-    arguments = DifferentiatedArguments(name, args, argnums)
+    looked_at = function if seen is None and not has_aux else None
+    arguments = DifferentiatedArguments(name, args, argnums, looked_at=looked_at)
     aux_structure: list[tree.Structure] = []
 
     def flat(*values: Value) -> Sequence[Value]:
@@ -130,7 +131,7 @@ def _value_and_grad(
         aux_structure.append(structure)
         return [_scalar(name, out), *leaves]
 
-    outputs, pullback = vjp_flat(flat, arguments.leaves)
+    outputs, pullback = vjp_flat(flat, arguments.leaves, arguments.tape)
     one = np.ones((), outputs[0].dtype)
     cotangents = pullback([one, *[None] * (len(outputs) - 1)])
     if seen is not None:
@@ -181,7 +182,7 @@ def pullback_of(
         count.append(len(leaves))
         return [*leaves, *aux_leaves]
 
-    outputs, pull = vjp_flat(flat, arguments.leaves)
+    outputs, pull = vjp_flat(flat, arguments.leaves, arguments.tape)
     extra = len(outputs) - count[0]
     aux = tree.unflatten(structures[1], copied(outputs[count[0] :]))
     return outputs[: count[0]], aux, structures[0], lambda gs: pull([*gs, *[None] * extra])

@@ -200,6 +200,10 @@ class Trace(Level):
         value: np.ndarray[Any, Any] = self.graph.nodes[known[0]].params["value"]
         return value
 
+    def has_constant(self, x: Value) -> bool:
+        known = self._constants.get(id(x))
+        return known is not None and known[1] is x
+
     def array_of(self, number: int) -> Value:
         """The array of the user's that a node stands for, if it is known."""
         if number in self.stands_for:

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from wengert.api.derivatives import value_and_grad
 from wengert.api.trace import argument_names
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
@@ -25,6 +24,7 @@ from wengert.optim.parameters import named
 from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
 from wengert.optim.quasi_newton.minimized_functions import MinimizedFunctions
+from wengert.optim.quasi_newton.searched_functions import searched
 from wengert.optim.schedules.held_rates import deep_copied
 
 _NAMES = (
@@ -146,7 +146,7 @@ class LBFGS:
         with it; compiled=False runs it in NumPy, where it may branch on values.
         """
         program = self._minimized.find(function) if compiled else None
-        called = program or value_and_grad(function)
+        called = program or searched(function)
         by = "LBFGS.minimize"
         data = dict(zip(argument_names(function, 1 + len(args))[1:], args, strict=True))
         problem = Problem(by, lambda weights: called(weights, *args), tree, data)
