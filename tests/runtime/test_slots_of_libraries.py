@@ -16,5 +16,5 @@ def test_other_coefficients_of_a_spline_are_noticed():
     spline.c = spline.c * 2
     assert function(2.0) == 2 * spline(1.0)
     spline.c[:] = 0.0
-    with pytest.raises(TraceError, match="'spline._c' was changed"):
+    with pytest.raises(TraceError, match=r"'spline\._c' was changed"):
         function(2.0)
