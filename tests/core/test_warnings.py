@@ -235,7 +235,7 @@ ACCIDENTS = {
     "inner lists": lambda: [[np.zeros(3)] * 2, np.ones(2)],
     "a layer of a tuple": lambda: wg.nn.Sequential(layer, "tanh", layer),
 }
-w, layer = np.zeros(3), wg.nn.Linear(2, 2, dtype=np.float64)
+w, layer = np.array([0.5, 1.0, 2.0]), wg.nn.Linear(2, 2, dtype=np.float64)
 net = {"l1": layer, "l2": np.ones(2)}
 TWINS = {
     "layers": lambda: {"online": layer, "target": layer, "scale": np.ones(1)},
@@ -406,7 +406,7 @@ def test_snapshots_and_new_arrays_are_no_reason_to_warn():
     assert warned(lambda: setattr(step, "model", {**step.model, "w": step.model["w"][::-1]})) == []
 
 
-E = np.ones((3, 4), np.float32)
+E = np.arange(12, dtype=np.float32).reshape(3, 4)
 SHARED = {
     "a transpose": {"emb": E, "out": E.T},
     "overlapping slices": [E[:2], E[1:]],

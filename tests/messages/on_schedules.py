@@ -81,6 +81,9 @@ LBFGS: dict[str, Callable[[], Any]] = {
     "LBFGS.minimize: a start that is not finite": lambda: o.LBFGS().minimize(
         bowl, np.array([np.inf, 1.0])
     ),
+    "LBFGS.minimize: data that are not finite": lambda: o.LBFGS().minimize(
+        lambda w, x: wg.sum((w - x) ** 2), np.zeros(2), np.array([1.0, np.nan])
+    ),
     "LBFGS.minimize: a gradient that is not finite": lambda: o.LBFGS().minimize(
         lambda w: wg.sum(wg.sqrt(w)), np.zeros(2)
     ),

@@ -90,6 +90,18 @@ def grad(
     return differentiated
 
 
+def looked_at_value_and_grad(
+    function: Callable[..., Any], args: Sequence[Any]
+) -> tuple[Value, Any, Sequence[Value], Sequence[Value | None]]:
+    """Value and gradient by the first argument; the distinct leaves of that argument, and their
+    gradients, None where none came back.
+    """
+    seen: list[Any] = []
+    (value, _), gradient = _value_and_grad("value_and_grad", function, args, {}, 0, False, seen)
+    leaves, gradients = seen
+    return value, gradient, leaves, gradients
+
+
 def _value_and_grad(
     name: str,
     function: Callable[..., Any],
@@ -97,8 +109,10 @@ def _value_and_grad(
     kwargs: dict[str, Any],
     argnums: Argnums,
     has_aux: bool,
+    seen: list[Sequence[Value | None]] | None = None,
 ) -> tuple[tuple[Value, Any], Any]:
-    arguments = DifferentiatedArguments(name, args, argnums)
+    looked_at = function if seen is None and not has_aux else None
+    arguments = DifferentiatedArguments(name, args, argnums, looked_at=looked_at)
     aux_structure: list[tree.Structure] = []
 
     def flat(*values: Value) -> Sequence[Value]:
@@ -110,9 +124,11 @@ def _value_and_grad(
         aux_structure.append(structure)
         return [_scalar(name, out), *leaves]
 
-    outputs, pullback = vjp_flat(flat, arguments.leaves)
+    outputs, pullback = vjp_flat(flat, arguments.leaves, arguments.tape)
     one = np.ones((), outputs[0].dtype)
     cotangents = pullback([one, *[None] * (len(outputs) - 1)])
+    if seen is not None:
+        seen += arguments.leaves, cotangents
     value, *rest = copied(outputs)
     aux = tree.unflatten(aux_structure[0], rest) if has_aux else None
     gradients = owned(zeros_where_none(cotangents, arguments.leaves), outputs, arguments.leaves)
@@ -159,7 +175,7 @@ def pullback_of(
         count.append(len(leaves))
         return [*leaves, *aux_leaves]
 
-    outputs, pull = vjp_flat(flat, arguments.leaves)
+    outputs, pull = vjp_flat(flat, arguments.leaves, arguments.tape)
     extra = len(outputs) - count[0]
     aux = tree.unflatten(structures[1], copied(outputs[count[0] :]))
     return outputs[: count[0]], aux, structures[0], lambda gs: pull([*gs, *[None] * extra])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.api.noted_floats import noted_floats
 from wengert.api.trace import argument_names
 from wengert.core import tree
 from wengert.core.bind import located
@@ -19,6 +20,7 @@ from wengert.core.words.lost_writes import Label, require_unwritten
 from wengert.core.words.masked import has_own_arithmetic, is_masked_array, other_array_in
 from wengert.core.words.tied import warn_of_ties
 from wengert.errors import DTypeError
+from wengert.interpret.tape import Tape
 
 Argnums = int | Sequence[int]
 
@@ -29,7 +31,12 @@ class DifferentiatedArguments:
     """
 
     def __init__(
-        self, name: str, args: Sequence[Any], argnums: Argnums, numbers_move: bool = False
+        self,
+        name: str,
+        args: Sequence[Any],
+        argnums: Argnums,
+        numbers_move: bool = False,
+        looked_at: Callable[..., Any] | None = None,  # the function, to look at Python floats
     ) -> None:
         self.name = name
         self.single = isinstance(argnums, int | np.integer)
@@ -63,6 +70,14 @@ class DifferentiatedArguments:
                 warn_of_ties(name, arg)
         self.leaves: list[Value] = [_plain(name, x) for x in distinct]
         self.structures = [tree.flatten(arg)[1] for arg in chosen]
+        self._floats = looked_at and noted_floats(name, looked_at, self.structures)
+        if self._floats is not None:
+            self.structures = self._floats.structures
+
+    @property
+    def tape(self) -> Tape | None:
+        """The tape that a first call is to be recorded on, where it is looked at."""
+        return self._floats.tape if self._floats else None
 
     def call(self, f: Callable[..., Any], values: Sequence[Value], **named: Any) -> Any:
         """What the function returns, with these values for the differentiated leaves."""
@@ -70,6 +85,8 @@ class DifferentiatedArguments:
         for number, each in zip(self.numbers, made, strict=True):
             args[number] = each
         returned = f(*args, **named)
+        if self._floats is not None:
+            self._floats.warn_if_met(next(x.dtype for x in self.leaves if x.dtype.kind == "f"))
         rest = iter(self.places)
         for number, each, structure in zip(self.numbers, made, self.structures, strict=True):
             leaves = [values[next(rest)] for _ in range(structure.count)]

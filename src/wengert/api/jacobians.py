@@ -91,7 +91,8 @@ def _backwards(
 ) -> Callable[..., Any]:
     @wraps(function)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        arguments = DifferentiatedArguments(name, args, argnums)
+        looked_at = None if has_aux else function
+        arguments = DifferentiatedArguments(name, args, argnums, looked_at=looked_at)
         value, aux, structure, pull = pullback_of(
             name, partial(function, **kwargs), arguments, has_aux
         )

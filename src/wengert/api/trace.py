@@ -157,7 +157,7 @@ def input_types(
     types: list[ArrayType] = []
     sizes: dict[str, int] = {}
     for x, name in zip(leaves, names, strict=True):
-        require_supported(by, f"argument {name!r}", x.dtype)
+        require_supported(by, f"argument {name!r}", x.dtype.newbyteorder("="))
         shape: list[Size] = list(x.shape)
         for axis, dim in _open_axes(by, name, dims.get(name, {})):
             if not -len(shape) <= axis < len(shape):

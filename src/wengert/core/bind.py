@@ -59,6 +59,10 @@ class Level:
         """The constant that an array became when it last was an operand; None where none did."""
         return None
 
+    def has_constant(self, x: Value) -> bool:
+        """Whether this very object has become a constant."""
+        return False
+
     def note_gradient(self, g: Tensor, of: Tensor) -> None:
         """Remember, for messages, that a Tensor of this level is the cotangent of another."""
 

@@ -36,6 +36,9 @@ def require_supported(name: str, which: int | str, dtype: DType) -> None:
     if dtype not in SUPPORTED:
         what = f"operand {which}" if isinstance(which, int) else which
         repair = "Convert it first, for example with x.astype(np.float32)"
+        if dtype.newbyteorder("=") in SUPPORTED:
+            order = "the byte order of this machine"
+            repair = f"Convert it to {order}: x.astype(np.{dtype.newbyteorder('=')})"
         if dtype.kind == "O":
             repair = "Convert it first: float(x) of one number, x.astype(np.float32) of an array"
         if dtype.kind == "c":
@@ -44,6 +47,11 @@ def require_supported(name: str, which: int | str, dtype: DType) -> None:
             f"{name}: {what} has dtype {dtype}; it must be bool, an integer, float32 or float64. "
             f"{repair}."
         )
+
+
+def native(x: Value) -> Value:
+    """An array in the byte order of this machine; those from files may have the other one."""
+    return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
 
 
 def canonical(name: str, dtype: Any) -> DType:

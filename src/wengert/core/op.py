@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from wengert.core.bind import bind, is_worded, located
-from wengert.core.dtypes import CHARS, require_supported
+from wengert.core.dtypes import CHARS, native, require_supported
 from wengert.core.lowering import Lowering
 from wengert.core.op_parts.batching import Batch
 from wengert.core.op_parts.magnitude import Magnitude
@@ -234,9 +234,11 @@ class Op:
         """The operands and canonical parameters of a call."""
         given, params = self.call.arrange(self.name, args, kwargs, self.keywords)
         operands = [self.operand(x) for x in given]
-        for x in operands:
+        for i, x in enumerate(operands):
             if x is None or (type(x) is np.ndarray and x.dtype.char not in CHARS):
                 self.require_operands(operands)
+            elif type(x) is np.ndarray and not x.dtype.isnative:
+                operands[i] = native(x)
         if self.canonical is not None:
             try:
                 params = self.canonical(*operands, **params)

@@ -183,18 +183,27 @@ def floats(tree: Tree) -> list[tuple[str, float]]:
     return [(path, x) for _, path, x in _with_accessors(tree) if type(x) is float]
 
 
-def floats_beside_arrays(tree: Tree) -> list[tuple[str, float]]:
+def floats_beside_arrays(tree: Tree, tuples: bool = False) -> list[tuple[str, float]]:
     """The Python floats in a tree that stand where parameters could: in dicts and lists, and where
     the tree itself is a named tuple; in no field of a dataclass or of a named tuple inside, which
-    are settings.
+    are settings. In plain tuples only where that is asked for.
     """
     named = isinstance(tree, tuple) and hasattr(tree, "_fields")
     return [
         (path, x)
         for accessor, path, x in _with_accessors(tree)
         if type(x) is float
-        and all(issubclass(key.type, dict | list) for key in accessor[int(named) :])
+        and all(
+            issubclass(key.type, dict | list) or (tuples and key.type is tuple)
+            for key in accessor[int(named) :]
+        )
     ]
+
+
+def with_new_floats(structure: Structure) -> Structure:
+    """The structure, with objects of its own for the Python floats in it."""
+    static = (x * 1.0 if type(x) is float else x for x in structure.static)
+    return Structure(structure.spec, tuple(static))
 
 
 def plain_values(tree: Tree) -> list[tuple[str, Any]]:

@@ -63,4 +63,5 @@ Type: TypeAlias = ArrayType | tuple[ArrayType, ...]  # a tuple: an op with sever
 
 def type_of(value: Value) -> ArrayType:
     """The ArrayType of anything with a shape and a dtype."""
-    return ArrayType(tuple(value.shape), value.dtype)
+    dtype = value.dtype
+    return ArrayType(tuple(value.shape), dtype if dtype.isnative else dtype.newbyteorder("="))

@@ -21,13 +21,16 @@ Pullback: TypeAlias = Callable[[Sequence[Value | None]], list[Value | None]]
 
 
 @noticed_at_users_lines
-def vjp_flat(function: Flat, primals: Sequence[Value]) -> tuple[list[Value], Pullback]:
+def vjp_flat(
+    function: Flat, primals: Sequence[Value], tape: Tape | None = None
+) -> tuple[list[Value], Pullback]:
     """The outputs, and the function from their cotangents to those of the primals.
 
-    None stands for a zero cotangent, given or returned; integers and bools always get None.
+    None stands for a zero cotangent, given or returned; integers and bools always get None. A tape
+    of its own is given by who looks at what is recorded.
     """
     note_differentiated(primals)
-    tape = Tape()
+    tape = Tape() if tape is None else tape
     enter(tape)
     try:
         watched = [tape.watch(x) if x.dtype.kind == "f" else x for x in primals]

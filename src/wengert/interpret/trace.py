@@ -11,7 +11,7 @@ import numpy as np
 
 from wengert.core.bind import Level, at_line, opened, recording
 from wengert.core.dims import Dim, SizeNeeded, is_known, substitute, yielding_sizes
-from wengert.core.dtypes import DType, float64
+from wengert.core.dtypes import DType, float64, native
 from wengert.core.graph import Graph, Node
 from wengert.core.op import Op
 from wengert.core.process.meanwhile import Meanwhile
@@ -167,8 +167,9 @@ class Trace(Level):
 
     def _lift_all(self, op: Op, operands: Sequence[Value]) -> list[Tensor | None]:
         ready = [x if x is None or _has_type(x) else np.asarray(x) for x in operands]
-        op.require_operands(ready)
-        dtypes = op.operand_dtypes(ready)
+        plain = [native(x) if isinstance(x, np.ndarray) else x for x in ready]
+        op.require_operands(plain)
+        dtypes = op.operand_dtypes(plain)
         return [None if x is None else self.lift(x, d) for x, d in zip(ready, dtypes, strict=True)]
 
     def _constant(self, x: Value, dtype: DType | None) -> Tensor:
@@ -177,12 +178,13 @@ class Trace(Level):
             before = self.graph.nodes[known[0]].params["value"]
             if before is x:
                 return self.tensor(known[0])
-            if before.dtype == x.dtype and before.tobytes() == x.tobytes():  # not changed since
+            now = native(x)
+            if before.dtype == now.dtype and before.tobytes() == now.tobytes():  # not changed since
                 return self.tensor(known[0])
         weak = isinstance(x, bool | int | float)
         if _noted_constants.value is not None and isinstance(x, np.ndarray):
             _noted_constants.value.append((x, user_line()))
-        value = np.array(x, dtype=dtype if weak else None)  # a copy: the user may change x later
+        value = native(np.array(x, dtype=dtype if weak else None))  # a copy: x may change later
         value.flags.writeable = False
         node = Node(op.constant, (), {"value": value}, type_of(value), user_line())
         number = self.graph.append(node)
@@ -198,6 +200,10 @@ class Trace(Level):
             return None
         value: np.ndarray[Any, Any] = self.graph.nodes[known[0]].params["value"]
         return value
+
+    def has_constant(self, x: Value) -> bool:
+        known = self._constants.get(id(x))
+        return known is not None and known[1] is x
 
     def array_of(self, number: int) -> Value:
         """The array of the user's that a node stands for, if it is known."""

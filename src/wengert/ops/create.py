@@ -329,7 +329,8 @@ def array(x: Any, dtype: Any = None) -> Any:
 
 
 def _copied(x: Any, dtype: Any, copy: bool) -> Any:
-    if not copy and (not isinstance(x, np.ndarray) or x.dtype != (dtype or x.dtype)):
+    is_array = isinstance(x, np.ndarray) and x.dtype.isnative
+    if not copy and (not is_array or x.dtype != (dtype or x.dtype)):
         raise ValueError(
             f"asarray: copy=False was given; {type(x).__name__} needs a copy to become an array "
             "of that dtype. Leave copy out."
@@ -359,7 +360,7 @@ def asarray(x: Any, dtype: Any = None, *, copy: bool | None = None, device: Any 
         x = _joined(x)
     elif not isinstance(x, Tensor):
         require_plain_array("asarray", x)
-        x = np.asarray(x)
+        x = dtypes.native(np.asarray(x))
         dtypes.require_supported("asarray", 0, x.dtype)
     converted = x if dtype is None or x.dtype == np.dtype(dtype) else op.astype(x, dtype)
     return indexable(converted) if recording_level() is not None or is_in_batch() else converted

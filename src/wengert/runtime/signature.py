@@ -106,7 +106,7 @@ def structure_of(
     returned = tree.arrays(returned, passed)
     leaves, structure = tree.flatten(returned)
     for name, x in zip(output_names(returned), leaves, strict=True):
-        require_supported("compile", name, x.dtype)
+        require_supported("compile", name, x.dtype.newbyteorder("="))
     for x in structure.static:
         if _holds_tensor(x, levels):
             raise _holding(x)

@@ -30,6 +30,7 @@ from wengert.core.process.fork_door import door
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.values.number import Number, argument_of_key, key_of_argument
+from wengert.core.words.tied import warn_of_equal_numbers
 from wengert.core.words.warn import warn_user
 from wengert.errors import SizeWarning, TraceError
 from wengert.interpret.mistakes.differentiated import noting_differentiated
@@ -277,6 +278,8 @@ class Compiled:
                 if self._asked_for and own:
                     warn_of_pairs_in_data(executable.graph, own, "in a function with its gradient")
                     warn_of_single_outputs(executable.graph, own)
+                    if len(arrays) < len(leaves) and names[0] in own:
+                        warn_of_equal_numbers("compile", tree.leaves_with_accessors(args[0]))
         self.programs.note_use(kind, shapes, executable)
         return executable, arrays, sizes
 

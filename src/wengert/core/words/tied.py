@@ -1,5 +1,6 @@
 """Ties that look like an accident: one array at several places of one list or tuple, one network
-under two names, and arrays that are views of one memory.
+under two names, one array of equal numbers under two names, and arrays that are views of one
+memory.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ def warn_of_ties(by: str, model: Any) -> None:
     does, or a dict the same several arrays under two names, as `{"online": net, "target": net}`
     does.
 
-    Ties of single arrays by their names, as of an embedding and the output, are made on purpose.
+    Ties of single arrays by their names, as of an embedding and the output, are made on purpose;
+    such arrays have numbers that were drawn.
     """
     leaves = [each for each in tree.leaves_with_accessors(model) if each[2].dtype.kind == "f"]
     _warn_of_twins(by, leaves)
@@ -57,6 +59,37 @@ def warn_of_ties(by: str, model: Any) -> None:
                     TiedWarning,
                 )
                 return
+    warn_of_equal_numbers(by, leaves)
+
+
+def warn_of_equal_numbers(by: str, leaves: Sequence[tuple[Any, str, Any]]) -> None:
+    """Warn where one array of floats that are all the same stands under two names of one dict or
+    dataclass, as in `dict.fromkeys(names, np.zeros(3))`, given leaves with accessors.
+    """
+    first: dict[Any, str] = {}
+    for accessor, path, x in leaves:
+        if not accessor or accessor[-1].kind in _IN_ORDER or not _has_equal_numbers(x):
+            continue
+        seen = first.setdefault((id(x), (*accessor[:-1],)), path)
+        if seen != path:
+            warn_user(
+                f"{by}: one array, whose numbers are all {x.flat[0]}, stands at {seen!r} and at "
+                f"{path!r}; it is one parameter with one gradient, and the two stay equal. Make "
+                "each its own, as in {name: np.zeros(3) for name in names}, or with x.copy(). If "
+                "they are tied on purpose, keep it under one name, and read it twice in the "
+                "function.",
+                TiedWarning,
+            )
+            return
+
+
+def _has_equal_numbers(x: Any) -> bool:
+    """Whether an array of floats that are known has one number everywhere, as one has that nothing
+    was drawn for. A single number may be any but 0 and 1.
+    """
+    if not isinstance(x, np.ndarray) or x.dtype.kind != "f" or not x.size:
+        return False
+    return bool((x == x.flat[0]).all()) and (x.size > 1 or x.item() in (0.0, 1.0))
 
 
 def _warn_of_twins(by: str, leaves: Sequence[tuple[Any, str, Any]]) -> None:

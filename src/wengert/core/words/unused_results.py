@@ -37,9 +37,11 @@ def warn_if_unused(symbol: str) -> None:
         )
 
 
-def warn_if_dropped(text: str) -> None:
+def warn_if_dropped(text: str, method: str = "") -> None:
     """Warn with this text where the user's line that called is a statement of its own, whose result
-    is dropped. Inside of `try` or `with` it may be there to find out whether it raises.
+    is dropped. Inside of `try` or `with` it may be there to find out whether it raises. Of a
+    method, given its name: where the line calls that, and the same code reads no other result of
+    it, since a first call may be there to warm up.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame.f_code):
@@ -48,7 +50,7 @@ def warn_if_dropped(text: str) -> None:
         return
     key = frame.f_code, frame.f_lasti
     if key not in _dropped:
-        _dropped[key] = _is_dropped(*key)
+        _dropped[key] = _is_dropped_method(*key, method) if method else _is_dropped(*key)
     if _dropped[key]:
         warn_user(text, UnusedWarning, Line(frame.f_code.co_filename, frame.f_lineno))
 
@@ -64,6 +66,37 @@ def _is_dropped(code: CodeType, place: int) -> bool:
     call = sum(each.offset <= place for each in listed) - 1
     is_call = listed[call].opname.startswith("CALL")
     return is_call and call + 1 < len(listed) and listed[call + 1].opname == "POP_TOP"
+
+
+def _is_dropped_method(code: CodeType, place: int, method: str) -> bool:
+    """Whether a call is a statement of its own, and calls the method of this name, and no other
+    result of that method is used in the same code.
+    """
+    if method not in code.co_names or not _is_dropped(code, place):
+        return False
+    listed = list(get_instructions(code))
+    calls = {}  # of the method: whether the result is dropped
+    for asked in listed:
+        if asked.opname in ("LOAD_ATTR", "LOAD_METHOD") and asked.argval == method:
+            after = [i for i, each in enumerate(listed) if _calls_what(asked, each)]
+            if after:
+                first = min(after, key=lambda i: _end(listed[i]))
+                calls[first] = listed[first + 1].opname == "POP_TOP"
+    here = sum(each.offset <= place for each in listed) - 1
+    return here in calls and all(calls.values())
+
+
+def _calls_what(asked: Instruction, each: Instruction) -> bool:
+    """Whether an instruction calls, in an expression that begins with what was asked for."""
+    if not each.opname.startswith("CALL") or each.positions is None or asked.positions is None:
+        return False
+    same = each.positions[0] == asked.positions[0] and each.positions[2] == asked.positions[2]
+    return same and _end(each) > _end(asked)
+
+
+def _end(each: Instruction) -> tuple[int, int]:
+    place = each.positions
+    return (0, 0) if place is None else (place.end_lineno or 0, place.end_col_offset or 0)
 
 
 _dropped: dict[tuple[CodeType, int], bool] = {}  # by code and place

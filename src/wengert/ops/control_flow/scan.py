@@ -256,7 +256,7 @@ def _scanned(
 ) -> tuple[Any, Any]:
     rows, x_structure = tree.flatten(xs)
     steps = _scan_length(rows, length)
-    x_types = [ArrayType(tuple(x.shape[1:]), x.dtype) for x in rows]
+    x_types = [ArrayType(tuple(x.shape[1:]), type_of(x).dtype) for x in rows]
     weak = tree.weak(init)
     carry, structure = tree.flatten(tree.arrays(init))
     both = tree.flatten((tree.arrays(init), tree.unflatten(x_structure, x_types)))[1]

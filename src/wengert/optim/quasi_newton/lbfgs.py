@@ -10,9 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from wengert.api.derivatives import value_and_grad
+from wengert.api.trace import argument_names
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
+from wengert.core.words.unused_results import warn_if_dropped
 from wengert.core.words.warn import warn_user
 from wengert.errors import OptimError, UnreachedWarning
 from wengert.optim import settings
@@ -23,6 +24,7 @@ from wengert.optim.parameters import named
 from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
 from wengert.optim.quasi_newton.minimized_functions import MinimizedFunctions
+from wengert.optim.quasi_newton.searched_functions import searched
 from wengert.optim.schedules.held_rates import deep_copied
 
 _NAMES = (
@@ -143,15 +145,24 @@ class LBFGS:
         The function is compiled, and its program is remembered for the next search of this LBFGS
         with it; compiled=False runs it in NumPy, where it may branch on values.
         """
-        called = self._minimized.find(function) if compiled else value_and_grad(function)
+        program = self._minimized.find(function) if compiled else None
+        called = program or searched(function)
         by = "LBFGS.minimize"
-        problem = Problem(by, lambda weights: called(weights, *args), tree)
+        data = dict(zip(argument_names(function, 1 + len(args))[1:], args, strict=True))
+        problem = Problem(by, lambda weights: called(weights, *args), tree, data)
         run = LbfgsRun(self, self.learning_rate, problem, LbfgsState())
         _warn_of_zeros(by, run.start)
+        if program is not None:
+            self._minimized.look(program, tree)
         ending = run.to_the_end()
         message = ending.message
         if ending.best is not ending.last:
             message += f"; the value rose to {ending.last.value:.6g}, so the lowest is returned"
+        warn_if_dropped(
+            f"{by}: given a tree, which stays as it is; a result with a new tree was returned, and "
+            "nothing reads it. Write tree = search.minimize(…).tree.",
+            "minimize",
+        )
         return _result(problem, ending, ending.best, problem.at(ending.best.x), message)
 
     def step(self, value_and_grad: Callable[[Any], Any], weights: Any) -> Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -31,8 +31,14 @@ class Problem:
     gradients it lives on are small.
     """
 
-    def __init__(self, by: str, value_and_grad: Callable[..., Any], weights: Any) -> None:
-        self.by = by
+    def __init__(
+        self,
+        by: str,
+        value_and_grad: Callable[..., Any],
+        weights: Any,
+        data: Mapping[str, Any] | None = None,  # arguments behind the weights, for messages
+    ) -> None:
+        self.by, self._data = by, data or {}
         self.tree = weights
         self.parameters = parameters_of(by, weights)
         for first in list(self.parameters.values())[:1]:
@@ -74,6 +80,13 @@ class Problem:
         if not math.isfinite(value) or not np.isfinite(gradient).all():
             finite = math.isfinite(value)
             what = "the gradient is not finite" if finite else f"the value is {value}"
+            place = _first_nonfinite(self._data)
+            if place is not None:
+                raise NonFiniteError(
+                    f"{self.by}: {what} where the search begins, and {place}; value and gradient "
+                    "must be finite there. Leave such rows out, or replace such numbers; nothing "
+                    "was changed."
+                )
             raise NonFiniteError(
                 f"{self.by}: {what} at the given weights; value and gradient must be finite where "
                 "the search begins. Choose other weights; nothing was changed."
@@ -88,6 +101,18 @@ class Problem:
                 parts[path] = part.astype(x.dtype)
                 begin += x.size
         return parts
+
+
+def _first_nonfinite(data: Mapping[str, Any]) -> str | None:
+    """The first number of the data that is not finite, in words."""
+    arrays = {name: tree.with_numpy(x) for name, x in data.items()}
+    for path, leaf in zip(tree.paths(arrays), tree.leaves(arrays), strict=True):
+        x = np.asarray(leaf)
+        if x.dtype.kind == "f" and not np.isfinite(x).all():
+            index = tuple(int(i) for i in np.argwhere(~np.isfinite(x))[0])
+            where = f" at index {index}" if index else ""
+            return f"argument {path!r} is {x[index]}{where}"
+    return None
 
 
 def _joined(arrays: dict[str, Any]) -> FlatVector:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
 from wengert.api.compiling.compiled import Compiled, OpenSizes
 from wengert.api.compiling.met import Met
-from wengert.api.derivatives import value_and_grad
+from wengert.optim.quasi_newton.searched_functions import searched, warn_of_layers_beside
+from wengert.runtime.executable import Executable
 
 REMEMBERED = 4
 
@@ -20,6 +22,7 @@ class MinimizedFunctions:
 
     def __init__(self) -> None:
         self._known: list[tuple[Callable[..., Any], Compiled]] = []  # the latest is the last
+        self._looked_at: weakref.WeakSet[Executable] = weakref.WeakSet()
 
     def find(self, function: Callable[..., Any]) -> Compiled:
         """The function with its gradient. What it reads from outside is compared in every call, as
@@ -31,6 +34,13 @@ class MinimizedFunctions:
         self._known = [*others[1 - REMEMBERED :], pair]
         return pair[1]
 
+    def look(self, compiled: Compiled, weights: Any) -> None:
+        """Warn of what a new program shows that was called with these weights."""
+        for executable in compiled.programs.recent[:1]:
+            if executable not in self._looked_at:
+                self._looked_at.add(executable)
+                warn_of_layers_beside(executable.watch, weights)
+
     def __reduce__(self) -> tuple[type[MinimizedFunctions], tuple[()]]:
         return MinimizedFunctions, ()
 
@@ -39,7 +49,7 @@ def _compiled(function: Callable[..., Any]) -> Compiled:
     """The function with its gradient. A loop of searches, as in a bootstrap, has an LBFGS in each
     turn, and throws no function away that somebody has compiled: its Met is not one of those.
     """
-    both = value_and_grad(function)
+    both = searched(function)
     return Compiled(both, (), OpenSizes(None), (), "ignore", None, met=Met(both))
 
 

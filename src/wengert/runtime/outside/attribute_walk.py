@@ -291,6 +291,15 @@ class AttributeWalk(ContainerWalk):
             for name, value in attributes_of(x).items():
                 if is_plain(value) or isinstance(value, np.ndarray) or callable(value):
                     self._attribute(x, name, f"{label}.{name}")
+            self._slots(x, label)
+
+    def _slots(self, x: Any, label: str) -> None:
+        """Follow the arrays that an object of a library has in slots, as splines of SciPy do."""
+        for name in (name for kind in type(x).__mro__ for name in slots_of(kind)):
+            value = attribute_of(x, name)
+            if isinstance(value, np.ndarray):
+                self._place(ATTRIBUTE, x, name, value, f"{label}.{name}")
+                self._value(value, f"{label}.{name}")
 
     def _attribute(self, x: Any, name: str, label: str) -> None:
         """Follow one attribute of an object, a class or a module, if it has it."""

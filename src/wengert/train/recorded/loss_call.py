@@ -20,7 +20,7 @@ from wengert.functions.batch_statistics import (
 )
 from wengert.functions.dropout import noting_idle_dropout
 from wengert.interpret.mistakes.called_again import in_loss
-from wengert.interpret.mistakes.picked import picked_from
+from wengert.interpret.mistakes.used_values import used_as_floats
 from wengert.interpret.trace import Trace, recorded_program
 from wengert.ops.drawing.generator import Generator
 from wengert.train.batch import AVERAGED, GENERATOR
@@ -159,16 +159,9 @@ def _warn_of_integers(storage: Storage, fixed: FixedArrays) -> None:
     them on purpose.
     """
     for place, x in zip(storage.data, fixed.data, strict=True):
-        if type(x) is not Tensor or x.dtype.kind not in "iu" or not isinstance(x.level, Trace):
-            continue
-        level = x.level
-        for number, node in enumerate(level.graph.nodes):
-            meets_floats = number in level.implicit or node.op.kind == "bilinear"
-            if not meets_floats or not is_float(level.graph.type(number).dtype):
-                continue
-            if any(i is not None and picked_from(level, i) == x.handle for i in node.operands):
-                storage.warn_of_integers(place, node.line)
-                break
+        used, line = used_as_floats(x)
+        if used:
+            storage.warn_of_integers(place, line)
 
 
 def _warn_of_idle_dropout(lines: Sequence[Line | None], wants_rng: bool) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from wengert.core.types import Value
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnreachedWarning
-from wengert.interpret.mistakes.widening import place_of
+from wengert.interpret.mistakes.used_values import used_by
 from wengert.train.segments import ModelParameter
 
 SHOWN = 3  # so many paths are named
@@ -24,24 +24,8 @@ def paths_used_by(
     """The paths of parameters, whose values are among the leaves of a model, that results were
     computed from.
     """
-    used = _used_by(results, [leaves[parameter.place] for parameter in parameters])
+    used = used_by(results, [leaves[parameter.place] for parameter in parameters])
     return [parameter.path for parameter, u in zip(parameters, used, strict=True) if u]
-
-
-def _used_by(results: Sequence[Value], values: Sequence[Value]) -> list[bool]:
-    """Which of these values results were computed from, in the program that is being recorded."""
-    ends = [place for place in map(place_of, results) if place is not None]
-    if not (ends and values):
-        return [False] * len(values)
-    level = ends[0][0]
-    reached = {number for each, number in ends if each is level}
-    pending = list(reached)
-    while pending:
-        operands = [i for i in level.graph.nodes[pending.pop()].operands if i is not None]
-        pending += [i for i in operands if i not in reached]
-        reached.update(operands)
-    places = map(place_of, values)
-    return [each is not None and each[0] is level and each[1] in reached for each in places]
 
 
 def warn_of_unreached(paths: Sequence[str], trained: Sequence[str]) -> None:

@@ -1,0 +1,47 @@
+"""What a recorded function has done with values it was given: whether a result was computed from
+them, and whether integers were used as floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wengert.core.dtypes import is_float
+from wengert.core.tensor import Tensor
+from wengert.core.types import Value
+from wengert.core.words.source import Line
+from wengert.interpret.mistakes.picked import picked_from
+from wengert.interpret.mistakes.widening import place_of
+from wengert.interpret.trace import Trace
+
+
+def used_by(results: Sequence[Value], values: Sequence[Value]) -> list[bool]:
+    """Which of these values results were computed from, in the program that is being recorded."""
+    ends = [place for place in map(place_of, results) if place is not None]
+    if not (ends and values):
+        return [False] * len(values)
+    level = ends[0][0]
+    reached = {number for each, number in ends if each is level}
+    pending = list(reached)
+    while pending:
+        operands = [i for i in level.graph.nodes[pending.pop()].operands if i is not None]
+        pending += [i for i in operands if i not in reached]
+        reached.update(operands)
+    places = map(place_of, values)
+    return [each is not None and each[0] is level and each[1] in reached for each in places]
+
+
+def used_as_floats(x: Value) -> tuple[bool, Line | None]:
+    """Whether integers that a program is being recorded with have met floats, without being
+    converted on purpose, and the line of it.
+    """
+    if type(x) is not Tensor or x.dtype.kind not in "iu" or not isinstance(x.level, Trace):
+        return False, None
+    level = x.level
+    for number, node in enumerate(level.graph.nodes):
+        meets_floats = number in level.implicit or node.op.kind == "bilinear"
+        if not meets_floats or not is_float(level.graph.type(number).dtype):
+            continue
+        if any(i is not None and picked_from(level, i) == x.handle for i in node.operands):
+            return True, node.line
+    return False, None

@@ -1,0 +1,152 @@
+"""What a search of L-BFGS does not change, or does not give: it says so, and right programs hear
+nothing.
+"""
+
+import numpy as np
+import pytest
+from train.warned_steps import warned
+
+import wengert as wg
+from wengert.errors import (
+    DropoutWarning,
+    NonFiniteError,
+    UnreachedWarning,
+    UntrainedWarning,
+    UnusedWarning,
+)
+
+T = np.arange(12) * 0.5
+Y = (T > 3) * 1.0
+ENCODER, OTHER = wg.nn.Linear(2, 3, seed=0), wg.nn.Linear(3, 1, seed=2)
+POINTS = np.random.default_rng(0).standard_normal((8, 2)).astype(np.float32)
+
+
+def searching():
+    return wg.optim.LBFGS(max_iter=3, line_search_fn="strong_wolfe")
+
+
+def told(function, tree, *args, **options):
+    """The kinds of what a search says, and the texts."""
+    said = warned(lambda: searching().minimize(function, tree, *args, **options))
+    return [each.category for each in said], " ".join(str(each.message) for each in said)
+
+
+def line(p):
+    return np.sum((p["slope"] * T + p["offset"] - Y) ** 2)
+
+
+def change_point(p):
+    return np.sum((np.where(p["t0"] < T, p["h"], 0.0) - Y) ** 2)
+
+
+def smooth_point(p):
+    return np.sum((p["h"] * wg.sigmoid((T - p["t0"]) / 0.5) - Y) ** 2)
+
+
+def picked(p):
+    return np.sum((p["h"][p["classes"]] - 1.0) ** 2) + np.sum(p["classes"].astype(np.float64))
+
+
+def test_integers_that_the_function_uses_as_floats_are_named():
+    kinds, text = told(line, {"slope": np.array(1.0), "offset": np.array(5)})
+    assert kinds == [UntrainedWarning]
+    assert "leaf 'offset' of the tree is an array of int64" in text
+    assert told(line, {"slope": np.array(1.0), "offset": np.array(5.0)}) == ([], "")
+    assert told(picked, {"h": np.zeros(2), "classes": np.array([0, 1, 1])}) == ([], "")
+
+
+def test_parameters_that_no_gradient_comes_back_from_are_named():
+    point = {"t0": np.array(5.0), "h": np.array(0.5)}
+    kinds, text = told(change_point, point)
+    assert kinds == [UnreachedWarning]
+    assert "computes with 't0'" in text
+    assert told(smooth_point, point) == ([], "")
+    unused = {**point, "of another function": np.zeros(2)}
+    assert told(smooth_point, unused) == ([], "")
+
+
+def test_a_layer_from_outside_is_named_where_layers_are_fitted():
+    def loss(head, x):
+        return wg.mean((head(np.tanh(ENCODER(x))) - 1) ** 2)
+
+    def given(head, encoder, x):
+        return wg.mean((head(np.tanh(encoder(x))) - 1) ** 2)
+
+    def towards(head, x):
+        return wg.mean((head(x) - OTHER(x)) ** 2)
+
+    def design(x):
+        return wg.sum(ENCODER(x) ** 2)
+
+    kinds, text = told(loss, wg.nn.Linear(3, 1, seed=1), POINTS)
+    assert kinds == [UntrainedWarning]
+    assert "calls ENCODER, a Linear from outside of the tree; its 2 arrays are" in text
+    assert told(given, wg.nn.Linear(3, 1, seed=1), ENCODER, POINTS) == ([], "")
+    assert told(towards, wg.nn.Linear(3, 1, seed=1), POINTS[:, [0, 1, 1]]) == ([], "")  # a target
+    assert told(design, POINTS) == ([], "")  # the inputs of a finished network are searched for
+
+
+def test_a_dropout_without_a_generator_is_told():
+    def loss(net, x):
+        return wg.mean(wg.dropout(net(x), 0.5) ** 2)
+
+    def drawing(net, x):
+        drawn = wg.random.Generator(wg.random.key(0))
+        return wg.mean(wg.dropout(net(x), 0.5, drawn) ** 2)
+
+    assert told(loss, ENCODER, POINTS)[0] == [DropoutWarning]
+    assert told(drawing, ENCODER, POINTS) == ([], "")
+
+
+def square(a):
+    return wg.sum((a - 3) ** 2)
+
+
+def dropped(search, start):
+    search.minimize(square, start)
+
+
+def dropped_at_once(_, start):
+    wg.optim.LBFGS().minimize(square, start)
+
+
+def warmed_up(search, start):
+    search.minimize(square, start)
+    return search.minimize(square, start).tree
+
+
+def tried(search, start):
+    try:
+        search.minimize(square, start)
+    except NonFiniteError:
+        return
+
+
+def test_a_result_that_nothing_reads_is_told():
+    search, start = searching(), np.zeros(1)
+    for call in (dropped, dropped_at_once):
+        (said,) = warned(lambda call=call: call(search, start))
+        assert said.category is UnusedWarning
+        assert "Write tree = search.minimize(…).tree" in str(said.message)
+    for call in (warmed_up, tried):
+        assert warned(lambda call=call: call(search, start)) == []
+
+
+def test_estimators_read_what_they_search_for():
+    x, y = np.linspace(0, 1, 20)[:, None], np.linspace(0, 2, 20)
+
+    def fitted():
+        model = wg.sklearn.MLPRegressor((2,), solver="lbfgs", max_iter=2)
+        model.fit(x, y)
+
+    assert [each for each in warned(fitted) if each.category is UnusedWarning] == []
+
+
+def test_data_that_are_not_finite_are_named():
+    def loss(a, x):
+        return wg.mean((a - x["y"]) ** 2)
+
+    with pytest.raises(NonFiniteError, match=r"and argument 'x\.y' is nan at index \(1,\); value"):
+        searching().minimize(loss, np.zeros(1), {"y": np.array([1.0, np.nan])})
+    with pytest.raises(NonFiniteError, match="Choose other weights"):
+        searching().minimize(loss, np.full(1, np.nan), {"y": np.array([1.0, 2.0])})
