@@ -30,6 +30,8 @@ FOLDERS = {"codegen": STRUCTURAL, "runtime": STRUCTURAL, "train": STRUCTURAL}
 FOLDERS["passes"] = STRUCTURAL | REWRITTEN
 # Warnings name the ops by which rows are read by accident.
 FOLDERS["train"] = STRUCTURAL | {"gather", "slice_axes", "concat", "recurrent_loop"}
+# And those by which rows meet others, are weighed by their place, or are chosen by a mask.
+FOLDERS["train"] |= {"subtract", "reshape", "matmul", "matrix_transpose", "astype", "multiply"}
 
 
 def names_asked_for(text: str) -> Iterator[tuple[int, str]]:

@@ -84,12 +84,12 @@ def warn_of_equal_numbers(by: str, leaves: Sequence[tuple[Any, str, Any]]) -> No
 
 
 def _has_equal_numbers(x: Any) -> bool:
-    """Whether an array of floats that are known has one number everywhere, as one has that nothing
-    was drawn for. A single number may be any but 0 and 1.
+    """Whether an array of floats that are known has 0 everywhere, or 1, as one has that nothing
+    was drawn for.
     """
     if not isinstance(x, np.ndarray) or x.dtype.kind != "f" or not x.size:
         return False
-    return bool((x == x.flat[0]).all()) and (x.size > 1 or x.item() in (0.0, 1.0))
+    return bool(x.flat[0] in (0.0, 1.0) and (x == x.flat[0]).all())
 
 
 def _warn_of_twins(by: str, leaves: Sequence[tuple[Any, str, Any]]) -> None:

@@ -32,7 +32,7 @@ TrainedPart: TypeAlias = list[
 ]  # the number of a trained segment, and of it
 
 
-class Trained(Protocol):
+class TrainedStep(Protocol):
     """The arrays of a step, or of a member of an ensemble."""
 
     plan: StepPlan
@@ -72,7 +72,7 @@ class IdleParts:
 
     def look(
         self,
-        steps: Sequence[Trained],
+        steps: Sequence[TrainedStep],
         reports: Array,
         batch: Sequence[Any],
         own: Sequence[Any] | None = None,
@@ -119,7 +119,9 @@ class IdleParts:
         pairs = zip(self._zero, self._trained, strict=False)
         return self._calls == CALLS and any(z and _has_gradient(storages, p) for z, p in pairs)
 
-    def _never_chosen(self, idle: Sequence[str], step: Trained, batch: Sequence[Any]) -> str | None:
+    def _never_chosen(
+        self, idle: Sequence[str], step: TrainedStep, batch: Sequence[Any]
+    ) -> str | None:
         """The first of these parts that stays idle whatever the selects of the loss choose."""
         if not idle:
             return None

@@ -62,7 +62,7 @@ class _Mixing(Tape):
         if not (is_own and _may_choose(op, operands)):
             return out
         for x in operands:
-            if type(x) is Tensor and x.level is self and np.isfinite(x.value).all():
+            if type(x) is Tensor and x.level is self and np.isfinite(x._value).all():
                 out = out + _SHARE * (x if op in _BY_ELEMENTS else _some_of(x)).astype(out.dtype)
         return out
 
