@@ -131,3 +131,23 @@ def test_specialising_one_size_leaves_the_other_open():
     with pytest.warns(UserWarning, match="rows"):
         graph = wg.trace(lambda x: sum(x[i] for i in range(len(x))), np.ones((2, 3)), dims=dims)
     require_close(graph.run(x=np.ones((2, 5)))[0], np.full(5, 2.0), 0)
+
+
+def an_identity(x):
+    return x + np.eye(len(x))
+
+
+def slopes(x):
+    return np.gradient(x, axis=0)
+
+
+def test_what_leaves_a_size_open_is_named_at_once():
+    sizes = {"x": {0: wg.Dim("n")}}
+    with pytest.warns(
+        wg.errors.SizeWarning, match=r"x.shape\[0\] .* len\(x\), and wg.eye\(.* of np.eye, would"
+    ):
+        wg.trace(an_identity, np.ones((2, 2)), dims=sizes)
+    with pytest.warns(
+        wg.errors.SizeWarning, match=r"np.gradient .* give batches of one size; or slopes"
+    ):
+        wg.trace(slopes, np.ones((4, 2)), dims=sizes)

@@ -25,7 +25,7 @@ from wengert.core.words.repairs import (
 from wengert.errors import MissingAttribute, OptimError, TraceError
 
 SPACES = {"": wg, "nn": wg.nn, "optim": wg.optim, "random": wg.random, "linalg": wg.linalg}
-SPACES["fft"] = wg.fft
+SPACES |= {"fft": wg.fft, "tree": wg.tree}
 SPACES["distributions"] = wg.distributions
 NAMES = [(space, name) for space, names in REPAIRS.items() for name in names]
 x = np.ones((5, 3), np.float32)

@@ -91,6 +91,9 @@ CONTROL: dict[str, Callable[[], Any]] = {
     "while_loop: a carry of another shape": lambda: wg.while_loop(
         lambda c: c < 5, lambda c: c + line, 0.0
     ),
+    "while_loop: a carry that becomes float64": lambda: wg.while_loop(
+        lambda c: wg.max(c) < 5, lambda c: c + line, np.zeros(3, np.float32)
+    ),
     "while_loop: a carry without arrays": lambda: wg.while_loop(lambda c: True, lambda c: c, {}),
     "while_loop: a bound that is none": lambda: wg.while_loop(
         lambda c: c < 5, lambda c: c + 1, 0.0, max_steps=-1

@@ -135,6 +135,10 @@ CASES: dict[str, Callable[[], Any]] = {
     "update: a missing gradient": lambda: update({"w": line}, {}),
     "SGD: a setting that is none": lambda: setattr(o.SGD(0.1), "learnin_rate", 3),
     "LBFGS: a setting that is none": lambda: setattr(o.LBFGS(), "max_iters", 3),
+    "TrainStep: an LBFGS": lambda: wg.TrainStep(lambda w: wg.sum(w), line, o.LBFGS()),  # type: ignore[arg-type]
+    "LBFGS.minimize: arguments as in SciPy": lambda: o.LBFGS().minimize(  # type: ignore[call-arg]
+        lambda w, x: wg.sum(w * x), line, args=(line,)
+    ),
     "update: one path twice": lambda: update({"a.b": line, "a": {"b": np.ones(3)}}, {}),
     "update: state of another shape": lambda: update(line, line, o.Adam().init(np.ones(4))),
     "update: state of another tree": lambda: update({"w": line}, {"w": line}, o.Adam().init({})),

@@ -343,7 +343,8 @@ def test_huge_and_tiny_gradients():
     assert "too large to be squared" in huge.message
     assert not huge.converged
     assert huge.grad_norm == pytest.approx(math.sqrt(8) * 1e200)
-    tiny = searching().minimize(lambda x: 1e-30 * np.sum(x * x), np.ones(2), compiled=False)
+    with pytest.warns(wg.errors.UnreachedWarning, match="the start is returned as it is"):
+        tiny = searching().minimize(lambda x: 1e-30 * np.sum(x * x), np.ones(2), compiled=False)
     assert tiny.converged
     assert (tiny.iterations, tiny.evaluations) == (0, 1)
     zero = searching().minimize(lambda x: 0.0 * np.sum(x), np.ones(2), compiled=False)

@@ -142,6 +142,45 @@ def test_estimators_read_what_they_search_for():
     assert [each for each in warned(fitted) if each.category is UnusedWarning] == []
 
 
+def lennard_jones(r, unit):
+    return unit * (r[0] ** -12 - r[0] ** -6)
+
+
+def test_a_start_that_is_returned_as_values_are_small_is_told():
+    kinds, text = told(lennard_jones, np.array([1.3]), 1.6e-19)
+    assert kinds == [UnreachedWarning]
+    assert "falls to -3.8" in text
+    assert "multiply the function by a number such as 1e+20" in text
+    assert told(lambda a: 1e-12 * wg.sum((a - 3) ** 2), np.zeros(2))[0] == [UnreachedWarning]
+    chosen = wg.optim.LBFGS(tolerance_grad=1e-6)
+    assert warned(lambda: chosen.minimize(lennard_jones, np.array([1.3]), 1.6e-19)) == []
+
+
+def test_a_start_that_is_the_minimum_is_not_told():
+    lowest = 2 ** (1 / 6)
+    for start in (lowest, lowest + 1e-9, lowest - 1e-3):
+        assert told(lennard_jones, np.array([start]), 1.6e-19) == ([], "")
+    assert told(square, np.full(2, 3 + 1e-9)) == ([], "")  # its value is 0 but for rounding
+    assert told(lambda a: wg.sum(a**4), np.full(2, 1e-3)) == ([], "")
+    assert told(lambda a: 1 + 1e-9 * wg.sum(a**2), np.ones(2)) == ([], "")
+    separable = POINTS[:, 0], (POINTS[:, 0] > 0).astype(np.float32)
+    search, start = wg.optim.LBFGS(max_iter=100, line_search_fn="strong_wolfe"), np.zeros(1)
+
+    def again():
+        first = search.minimize(lambda w, x, y: wg.bce_with_logits(w * x, y), start, *separable)
+        return search.minimize(lambda w, x, y: wg.bce_with_logits(w * x, y), first.tree, *separable)
+
+    assert warned(again) == []
+
+
+def test_arguments_of_the_function_stand_behind_the_tree():
+    for given in ({"args": (T,)}, {"t": T}):
+        with pytest.raises(TypeError, match=r"no parameter .*behind the tree: minimize\(function"):
+            searching().minimize(square, np.zeros(1), **given)
+    with pytest.raises(TypeError, match="Leave it out: the gradient is derived"):
+        searching().minimize(square, np.zeros(1), jac=True)
+
+
 def test_data_that_are_not_finite_are_named():
     def loss(a, x):
         return wg.mean((a - x["y"]) ** 2)

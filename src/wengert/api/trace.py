@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import linecache
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -15,6 +16,7 @@ from wengert.core.dtypes import require_supported
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.words.arguments import worded
 from wengert.core.words.lost_writes import below, require_unwritten
+from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import ShapeError, SizeWarning, TraceError, WengertError
 from wengert.interpret.trace import trace_flat
@@ -206,7 +208,7 @@ def _warn(needed: SizeNeeded) -> None:
     names = ", ".join(sorted(needed.names))
     warn_user(
         f"Python needed the size {names} as a number at {needed.line}; the graph is specialised "
-        f"to it.{_repair(needed.expression)}",
+        f"to it.{_repair(needed.expression, needed.line)}",
         SizeWarning,
         needed.line,
     )
@@ -235,7 +237,7 @@ _OF_NUMPY = re.compile(r"(?:np|numpy)\.(\w+)\(")
 _BEGINNING = re.compile(r"([\w.]+)\[:([^:,\[\]]+(?:\[[^\[\]]*\])?)\]")
 
 
-def _repair(expression: str) -> str:
+def _repair(expression: str, line: Line | None) -> str:
     """What to write in the place of what asked for the size, where that leaves it open."""
     created, sliced = _OF_NUMPY.match(expression), _BEGINNING.fullmatch(expression)
     if created and created[1] in _CREATED:
@@ -249,12 +251,27 @@ def _repair(expression: str) -> str:
             "leave it open, where there are as many."
         )
     if re.match(r"len\(", expression):
-        return f" x.shape[0] in the place of {expression} would leave it open."
+        also = _created_with(expression, line)
+        return f" x.shape[0] in the place of {expression}{also} would leave it open."
     if re.search(r"(?:pool|conv)\w*\(", expression):
         return (
             " Pools, and convolutions with a stride, need the number: pad inputs to a few sizes, "
             "each of which has a program."
         )
+    if re.match(r"(?:np|numpy)\.gradient\(", expression):
+        return (
+            " np.gradient has other formulas at the ends, and needs the number: give batches of "
+            "one size; or slopes between neighbours, np.diff(y) / np.diff(x), would leave it open."
+        )
     if re.match(r"range\(", expression):
         return f" wg.scan in the place of a loop over {expression} would leave it open."
     return ""
+
+
+def _created_with(expression: str, line: Line | None) -> str:
+    """What to write besides where NumPy makes an array of that size: np.eye(len(x))."""
+    text = "" if line is None else linecache.getline(line.file, line.number)
+    around = re.search(rf"(?:np|numpy)\.(\w+)\([^()]*{re.escape(expression)}", text)
+    if around is None or around[1] not in _CREATED:
+        return ""
+    return f", and wg.{around[1]}(…, dtype=x.dtype) in the place of np.{around[1]},"

@@ -324,8 +324,8 @@ class Tensor:
                 return NotImplemented
         function = UFUNCS.get(ufunc) if method == "__call__" else UFUNC_METHODS.get((ufunc, method))
         call = ufunc_name(ufunc) + ("" if method == "__call__" else f".{method}")
-        if function is None and call.startswith(SCIPY_SPECIAL):
-            function = SCIPY_UFUNCS.get(call.removeprefix(SCIPY_SPECIAL))
+        if function is None and call == SCIPY_SPECIAL + ufunc.__name__:
+            function = SCIPY_UFUNCS.get(ufunc.__name__)
         if kwargs.get("out") is not None:
             self._refuse(
                 call,

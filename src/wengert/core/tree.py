@@ -28,6 +28,7 @@ from wengert.core.trees.tree_nodes import (
 )
 from wengert.core.values.number import Number
 from wengert.core.words.hidden import hidden_error, is_foreign
+from wengert.core.words.missing import explain_missing_names
 
 __all__ = [
     "Structure",
@@ -363,3 +364,7 @@ def holder(tree: Tree) -> Any | None:
     """An object in a tree that is no node of it and holds arrays, if there is one."""
     values, _, others = opened_tree(tree)
     return next((values[i] for i, _ in hiding(values, others)), None)
+
+
+explain_missing_names(globals(), "tree")
+del explain_missing_names

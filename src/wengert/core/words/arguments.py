@@ -138,6 +138,14 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
         for name in ("query", "key", "value", "q", "k", "v")
     },
     ("Gamma", "scale"): "Write rate=1 / scale",
+    ("LBFGS.minimize", "jac"): "Leave it out: the gradient is derived from the function",
+    **{
+        ("LBFGS.minimize", name): "Give it to the search: wg.optim.LBFGS(max_iter=200)"
+        for name in ("lr", "max_iter", "maxiter", "method", "options", "tol")
+    },
+    ("LBFGS.minimize", "bounds"): (
+        "There are no bounds: search for a weight without any, as p in wg.exp(p) above 0"
+    ),
     **{
         (name, given): f"Write {meant}= instead"
         for name in ("MLPClassifier", "MLPRegressor")
@@ -217,6 +225,10 @@ _CALLED_ELSEWHERE: Mapping[tuple[str, str], str] = {
 }
 
 
+# What to write where a function is given by name what is for another that it calls.
+_ARGUMENTS_OF_OTHERS: Mapping[str, str] = {
+    "LBFGS.minimize": "Pass what the function takes behind the tree: minimize(function, tree, x, y)"
+}
 # What to write where a function is given more by position than it takes, as elsewhere.
 _TOGETHER: Mapping[str, str] = {"fit": "The data are one argument: write data=(x, y)"}
 
@@ -224,7 +236,8 @@ _TOGETHER: Mapping[str, str] = {"fit": "The data are one argument: write data=(x
 def no_parameter(name: str, key: str, known: Sequence[str]) -> TypeError:
     """The refusal of an argument by a name that is none."""
     meant = _meant(key, known)
-    repair = f"Write {meant}= instead" if meant else "Use these names" if known else "Leave it out"
+    usual = _ARGUMENTS_OF_OTHERS.get(name, "Use these names" if known else "Leave it out")
+    repair = f"Write {meant}= instead" if meant else usual
     repair = _OTHERWISE.get((name, key), repair)
     has = ", ".join(known) or "none"
     return TypeError(f"{name}: no parameter {key!r}; it has {has}. {repair}.")

@@ -131,7 +131,8 @@ def ufunc_name(ufunc: np.ufunc) -> str:
         return f"np.{name}"
     if getattr(sys.modules.get("scipy.special"), name, None) is ufunc:
         return f"{SCIPY_SPECIAL}{name}"
-    return name
+    # Some functions of SciPy call a ufunc that nobody writes: zeta calls _zeta, or _riemann_zeta.
+    return (name.startswith("_") and scipy_function()) or name
 
 
 def function_of_wg(name: str) -> str:

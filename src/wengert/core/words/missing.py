@@ -65,11 +65,13 @@ def _annotated(kind: type) -> set[str]:
     return set(getattr(kind, "__dataclass_fields__", ()))
 
 
-def explain_missing_names(namespace: dict[str, Any]) -> None:
+def explain_missing_names(namespace: dict[str, Any], space: str | None = None) -> None:
     """Let a module, given its namespace, explain the names that it has not. Type checkers do not
-    see this, and go on to report such names.
+    see this, and go on to report such names. `space` is what it is called in `wg`, if that is not
+    where it lies.
     """
-    space = str(namespace["__name__"]).removeprefix(_PACKAGE).removeprefix(".")
+    if space is None:
+        space = str(namespace["__name__"]).removeprefix(_PACKAGE).removeprefix(".")
     namespace["__getattr__"] = _explaining(space, namespace["__all__"])
     for name, ours in _classes_of_modules(namespace):
         namespace[name].__class__ = _Called

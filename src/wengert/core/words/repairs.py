@@ -97,6 +97,12 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "switch": "Write wg.cond(i == 0, first, lambda x: wg.cond(i == 1, second, third, x), x)",
         "tensor": "Write np.array",
         "tree_leaves": "Write wg.tree.leaves(tree)",
+        **dict.fromkeys(
+            ("top_k", "topk"),
+            "Write wg.sort(x, axis=-1)[..., -k:], and wg.argsort for the places; the largest is "
+            "the last",
+        ),
+        "ravel": "Write x.reshape(-1)",
         "tree_map": "Write wg.tree.map(f, tree)",
         "tree_util": "Write wg.tree.map(f, tree)",
         "Variable": "Write the array itself: float arrays of a model are its parameters",
@@ -164,6 +170,14 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
                 "Tanh": "tanh",
             }.items()
         },
+    },
+    "tree": {
+        **dict.fromkeys(
+            ("ravel", "ravel_pytree"),
+            "Write np.concatenate([x.ravel() for x in wg.tree.leaves(tree)]); the page of names, "
+            "docs/names.md, has the way back",
+        ),
+        "structure": "Write wg.tree.flatten(tree)[1]",
     },
     "optim": {
         **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_"), _CLIP_NORM),

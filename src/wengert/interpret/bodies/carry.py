@@ -10,7 +10,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.bind import at_line, recording_level
 from wengert.core.dims import Size
-from wengert.core.dtypes import DType, is_float
+from wengert.core.dtypes import DType, float32, float64, is_float
 from wengert.core.types import ArrayType, Value
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
@@ -35,6 +35,11 @@ def require_carry(name: str, before: Sequence[ArrayType], after: Sequence[ArrayT
         if all(a == b or (a.shape == b.shape and _becomes_float(a, b)) for a, b in pairs):
             first = next(b.dtype for a, b in pairs if a != b)
             repair = f"Begin with floats: init.astype(np.{first})"
+        elif all(a == b or _becomes_double(a, b) for a, b in pairs):
+            repair = (
+                "Begin with float64, and ask draws for it, wg.random.normal(key, shape, "
+                "np.float64); or convert with astype before returning it"
+            )
         raise ShapeError(
             f"{name}: the carry goes in as {before} and comes out as {after}; its shapes "
             f"and dtypes must stay the same. {repair}."
@@ -43,6 +48,10 @@ def require_carry(name: str, before: Sequence[ArrayType], after: Sequence[ArrayT
 
 def _becomes_float(before: ArrayType, after: ArrayType) -> bool:
     return is_float(after.dtype) and not is_float(before.dtype)
+
+
+def _becomes_double(before: ArrayType, after: ArrayType) -> bool:
+    return before.shape == after.shape and (before.dtype, after.dtype) == (float32, float64)
 
 
 def require_structure(name: str, structure: tree.Structure, returned: Any) -> None:

@@ -21,12 +21,14 @@ from wengert.optim.lifecycle import saving
 from wengert.optim.lifecycle.constructors import chosen_rate, one_rate
 from wengert.optim.lifecycle.updates_in_place import require_weights
 from wengert.optim.parameters import named
+from wengert.optim.quasi_newton.handed_back import note_result, warn_if_handed_back
 from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
 from wengert.optim.quasi_newton.minimized_functions import MinimizedFunctions
 from wengert.optim.quasi_newton.searched_functions import searched
 from wengert.optim.schedules.held_rates import deep_copied
 
+_TOLERANCES = 1e-7, 1e-9  # of gradients and of changes, by default
 _NAMES = (
     "lr",
     "max_iter",
@@ -66,7 +68,7 @@ class Result:
     message: str  # why it ended
 
 
-@worded_methods("__init__")
+@worded_methods("__init__", "minimize")
 class LBFGS:
     """Minimises a function by limited-memory BFGS. Parameters and defaults are those of
     torch.optim.LBFGS, and so are the steps.
@@ -163,7 +165,12 @@ class LBFGS:
             "nothing reads it. Write tree = search.minimize(…).tree.",
             "minimize",
         )
-        return _result(problem, ending, ending.best, problem.at(ending.best.x), message)
+        result = _result(problem, ending, ending.best, problem.at(ending.best.x), message)
+        if (self.tolerance_grad, self.tolerance_change) == _TOLERANCES:  # others were chosen
+            warn_if_handed_back(problem, ending)
+        if ending.best is not ending.start:
+            note_result(ending.best.x)
+        return result
 
     def step(self, value_and_grad: Callable[[Any], Any], weights: Any) -> Result:
         """Up to `max_iter` iterations on a tree of arrays, which are updated in place.

@@ -15,6 +15,7 @@ from wengert.optim.exclusion import closest_path, excludes
 from wengert.optim.lifecycle.member_optimizers import MemberOptimizers
 from wengert.optim.lifecycle.saving import fixed_of, names_of, numbers_of
 from wengert.optim.optimizer import Optimizer
+from wengert.optim.quasi_newton.lbfgs import LBFGS
 from wengert.runtime.outside.users_code import is_users
 
 EVERYTHING = "*"
@@ -60,10 +61,13 @@ def make_groups(optimizer: Any) -> list[Group]:
                 "pass one number."
             )
         if each is not None and not isinstance(each, Optimizer):
+            repair = "Write wg.optim.Adam(1e-3)"
+            if isinstance(each, LBFGS) or each is LBFGS:
+                repair += ", or search.minimize(loss, model, x, y) with search = wg.optim.LBFGS(…)"
             raise OptimError(
                 f"TrainStep: given {_name(each)} as the optimizer; it must be one of "
-                "wg.optim that has a rule, None to freeze, or a dict from globs to these. Write "
-                "wg.optim.Adam(1e-3)."
+                "wg.optim that has a rule, None to freeze, or a dict from globs to these. "
+                f"{repair}."
             )
     return [Group(glob, None if each is None else _own(each)) for glob, each in given.items()]
 
