@@ -136,3 +136,47 @@ def test_results_that_are_read_are_no_reason_to_warn(f):
         warnings.simplefilter("error")
         np.testing.assert_allclose(wg.compile(f)(X), f(X.copy()))
         wg.grad(lambda x: wg.sum(f(x)))(X)
+
+
+class Trainer:
+    """An update that is compiled and donated, under the name of the method."""
+
+    def __init__(self, optimizer):
+        self.update = wg.compile(optimizer.update, donate=("model", "state"))
+
+    def call(self, model, grads, state):
+        self.update(model, grads, state)
+
+
+def dropped_update(optimizer, w, state):
+    optimizer.update(w, w, state)
+
+
+def read_update(optimizer, w, state):
+    w, state = optimizer.update(w, w, state)
+    return w, state
+
+
+def recorded_update(optimizer, w, state):
+    @wg.compile
+    def compiled(w, state):
+        optimizer.update(w, w, state)
+        return optimizer.update(w, w, state)
+
+    compiled(w, state)
+
+
+def donated_update(optimizer, w, state):
+    Trainer(optimizer).call(w, w.copy(), state)
+
+
+def test_an_update_that_nothing_reads_is_told():
+    optimizer, w = wg.optim.SGD(0.1, momentum=0.9), np.ones(2)
+    with pytest.warns(UnusedWarning, match=r"SGD.update: .* Write model, state = optimizer.update"):
+        dropped_update(optimizer, w, optimizer.init(w))
+    for call in (read_update, recorded_update, donated_update):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UnusedWarning)
+            call(optimizer, w.copy(), optimizer.init(w))
+            with wg.eager():
+                call(optimizer, w.copy(), optimizer.init(w))

@@ -253,6 +253,23 @@ def test_refused_when_it_is_called(name):
         assert step.last is None
 
 
+def test_ties_that_a_step_has_not_are_told_where_they_are_assigned():
+    def step_with(optimizer):
+        model = {name: np.arange(2.0) + i for i, name in enumerate("abcd")}
+        return wg.TrainStep(lambda m: sum(wg.sum(x) for x in m.values()), model, optimizer)
+
+    step = step_with(wg.optim.SGD(0.1))
+    x, y = np.arange(2.0), np.arange(2.0) + 5
+    with pytest.warns(wg.errors.TiedWarning, match=r"one array at 'a' and at 'c'; .* a new step"):
+        step.model = {"a": x, "b": y, "c": x, "d": y + 1}
+    step.model = {"a": x, "b": y, "c": x, "d": y}  # one network is copied to another
+    step.model = {"a": np.zeros(2), "b": y, "c": x, "d": x + 1}
+    zeros = np.zeros(2)
+    step.model = {"a": zeros, "b": y, "c": zeros, "d": x}
+    frozen = step_with({"c": None, "*": wg.optim.SGD(0.1)})
+    frozen.model = {"a": x, "b": y, "c": x, "d": y + 1}
+
+
 def test_tied_parameters_cannot_be_assigned_different_values():
     shared = np.ones(2)
     step = sgd(lambda m, x: wg.sum(m["a"] * x), {"a": shared, "b": shared})

@@ -179,7 +179,8 @@ class SummedRowsWarning(WengertWarning):
 class TiedWarning(WengertWarning):
     """One array stands at several places of one list of a model, and is one parameter there; or
     one network stands under two names of a dict, and is one network; or two arrays of a model share
-    memory, and are two parameters of their own; or two arrays take turns under one id in
+    memory, and are two parameters of their own; or one array is assigned to two parameters of a
+    step, which part again; or two arrays take turns under one id in
     `optimizer.step`, and share its state.
 
     `[np.zeros(3)] * 2` has one array; `[np.zeros(3) for _ in range(2)]` has two. `{"emb": E, "out":
@@ -242,9 +243,9 @@ class UnreachedWarning(WengertWarning):
 
 
 class UnusedWarning(WengertWarning):
-    """`step.epochs(…)` without a loop trains nothing. `wg.load(path, like=model)` and
-    `from_torch_names` return a new model, and change nothing where that is dropped. Or nothing
-    reads what `row -= mean` makes of a Tensor, which is never changed in place.
+    """`step.epochs(…)` without a loop trains nothing. `wg.load(path, like=model)`, `update` of an
+    optimizer and `from_torch_names` return a new model, and change nothing where that is dropped.
+    Or nothing reads what `row -= mean` makes of a Tensor, which is never changed in place.
 
     Write `for epoch in step.epochs(…):`, or `step.run(…)`.
     """

@@ -19,7 +19,9 @@ from wengert.core.words.attributes import no_attribute
 from wengert.core.words.missing import Explained
 from wengert.core.words.repairs import OF_OPTIMIZERS
 from wengert.core.words.tied import warn_of_ties
+from wengert.core.words.unused_results import warn_if_dropped
 from wengert.errors import OptimError, WengertError
+from wengert.interpret.eagerness import is_eager
 from wengert.optim.arrays_in_turn import ArraysInTurn
 from wengert.optim.lifecycle import saving
 from wengert.optim.lifecycle.constructors import (
@@ -381,8 +383,15 @@ class Optimizer(Explained):
         gradients = gradients_for(by, parameters, grads)
         kept = saving.kept_for(by, parameters, state, self._kept)
         count = state["count"] + 1
+        recorded = isinstance(count, Tensor)
+        if not recorded and not is_eager():  # else the line is that of a compiled function
+            warn_if_dropped(
+                f"{by}: given a model, which stays as it is; a new model and a new state were "
+                "returned, and nothing reads them. Write model, state = optimizer.update(model, "
+                "grads, state).",
+                "update",
+            )
         if scalars is None:
-            recorded = isinstance(count, Tensor)
             scalars = self.numbers(count) if recorded else self.scalars(int(count))
         new: dict[str, Any] = {}
         arrays: dict[str, Arrays] = {}

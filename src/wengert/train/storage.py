@@ -16,7 +16,7 @@ from wengert.core.trees.same import same
 from wengert.core.words.functions import NAMELESS, name_of_function
 from wengert.core.words.lost_writes import below, require_unwritten
 from wengert.core.words.source import Line
-from wengert.core.words.tied import warn_of_shared_memory, warn_of_ties
+from wengert.core.words.tied import warn_of_assigned_tie, warn_of_shared_memory, warn_of_ties
 from wengert.core.words.warn import warn_user
 from wengert.errors import LiveWarning, OptimError, ShapeError, UntrainedWarning, WideningWarning
 from wengert.interpret.trace import recorded_constants
@@ -268,6 +268,10 @@ class Storage:
                 )
             given[place] = value
         _warn_of_live("model", [(self.leaves[place], x) for place, x in given.items()])
+        trained = {each.place for segment in self.trained for each in segment.parameters}
+        numbered = zip(leaves, self.places, strict=True)
+        places = [(self.paths[i][0], x) for x, i in numbered if i in trained]
+        warn_of_assigned_tie(dict(places))
         return copying([(self.leaves[place], x) for place, x in given.items()])
 
     def begin_followers(self) -> None:

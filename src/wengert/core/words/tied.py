@@ -6,7 +6,7 @@ memory.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,23 @@ def warn_of_equal_numbers(by: str, leaves: Sequence[tuple[Any, str, Any]]) -> No
                 TiedWarning,
             )
             return
+
+
+def warn_of_assigned_tie(arrays: Mapping[str, Any]) -> None:
+    """Warn where one array is assigned to two parameters of a step, given what is assigned to each
+    by its path. Several such arrays copy a network to another one, and equal numbers begin anew.
+    """
+    paths = defaultdict(list)
+    for path, x in arrays.items():
+        paths[id(x)].append(path)
+    tied = [each for each in paths.values() if len(each) > 1]
+    if len(tied) == 1 and not _has_equal_numbers(arrays[tied[0][0]]):
+        warn_user(
+            f"TrainStep: the model was assigned one array at {tied[0][0]!r} and at {tied[0][1]!r}; "
+            "they are two parameters of this step, with the same numbers until its next update. "
+            "Make a new step with that model if they are to be one.",
+            TiedWarning,
+        )
 
 
 def _has_equal_numbers(x: Any) -> bool:
