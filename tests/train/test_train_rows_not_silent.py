@@ -417,13 +417,63 @@ def test_sums_over_rows_that_are_evaluated_in_several_batches_are_told():
         ),
         lambda w, x, y: wg.sum(wg.softmax(x @ w, axis=0) * y),
         lambda w, x, y: wg.sum((x * w).reshape(-1) ** 2) / (4 * 3),
-        lambda w, x, y: wg.sum(x @ w * (y > 0)) / wg.sum(y > 0),
         lambda w, x, y: -wg.sum(wg.diagonal(wg.log_softmax(x @ x.T))) / x.shape[0],
         weighted,
     ):
         assert told(f) == []
     by_hand = lambda w, x, y: wg.sum((x @ w - y) ** 2) / 4  # noqa: E731
     assert (told(by_hand), told(by_hand, size=3)) == ([], [SummedRowsWarning])
+
+
+PARTS_OF_FOUR = slice(4), slice(2), slice(2, 4)
+
+
+def test_results_that_are_no_means_over_rows_are_told_where_batches_show_it():
+    step = wg.TrainStep(lambda w, x, y: wg.mean((x @ w - y) ** 2), np.ones(3), wg.optim.SGD(0.1))
+
+    def told(f, size=4, x=X):
+        call = warned(lambda: step.evaluate(f, x, Y, batch_size=size))
+        assert all(each.category is SummedRowsWarning for each in call)
+        return " ".join(str(each.message) for each in call)
+
+    def errors(w, x, y):
+        return (x @ w - y) ** 2
+
+    root = lambda w, x, y: wg.sqrt(wg.mse(x @ w, y))  # noqa: E731
+    some = np.linspace(0, 7, 4).astype(int)
+    whole, *halves = (root(np.ones(3), X[some[part]], Y[some[part]]) for part in PARTS_OF_FOUR)
+    for f, what, repair in (
+        (root, "computes sqrt of a mean", "Return the mean, and compute sqrt of what"),
+        (lambda w, x, y: 2 * wg.exp(wg.mean(errors(w, x, y))) + 1, "computes exp", "Return"),
+        (lambda w, x, y: wg.mean(errors(w, x, y)) ** 0.5, "computes power", "Return"),
+        (lambda w, x, y: wg.max(errors(w, x, y)), "takes the max over", "Call step.bind"),
+        (lambda w, x, y: {"r": wg.std(x @ w)}, "takes std over", "Return means"),
+        (
+            lambda w, x, y: 1 - wg.sum(errors(w, x, y)) / wg.sum((y - wg.mean(y)) ** 2),
+            "divides by a sum or a mean",
+            "divide what evaluate gives",
+        ),
+        (lambda w, x, y: wg.sum(x @ w * (y > -1)) / wg.sum(y > -1), "divides", "Return both"),
+        (lambda w, x, y: np.average(errors(w, x, y), weights=x[:, 0] ** 2), "divides", "both"),
+    ):
+        assert told(f, size=8) == ""
+        text = told(f)
+        assert what in text
+        assert repair in text
+        assert told(f) == ""
+    again = told(lambda w, x, y: wg.sqrt(wg.mse(x @ w, y)))
+    assert f"it is {whole:.6g} for 4 of the rows, and {sum(halves) / 2:.6g} in the mean" in again
+    for f in (
+        lambda w, x, y: wg.mean(wg.exp(y) * errors(w, x, y)),
+        lambda w, x, y: wg.mean(errors(w, x, y) / (1 + y**2)) / 2 + wg.sqrt(wg.sum(w**2)),
+        lambda w, x, y: wg.mean(wg.sqrt(errors(w, x, y)) + wg.max(x, axis=1)),
+        lambda w, x, y: -wg.mean(wg.log(wg.sigmoid(x @ w))) * wg.exp(w[0]) / x.shape[0] ** 0,
+        lambda w, x, y: -wg.mean(wg.distributions.Normal(x @ w, wg.exp(w[0])).log_prob(y)),
+        lambda w, x, y: wg.mean(wg.linalg.norm(x, axis=1)) / wg.sqrt(w[0]),
+        lambda w, x, y: wg.sum(errors(w, x, y) * y**0) / wg.sum(y**0),  # weights are all the same
+        lambda w, x, y: wg.cross_entropy(x * w, wg.astype(y > 0, int)),
+    ):
+        assert told(f) == ""
 
 
 def test_the_first_row_of_the_maxima_of_all_rows_is_named():

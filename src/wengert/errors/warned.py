@@ -170,7 +170,8 @@ class FirstRowWarning(WengertWarning):
 
 class SummedRowsWarning(WengertWarning):
     """A function that sums over the rows of a batch was evaluated in several batches: what
-    `step.evaluate` gives, a mean over rows, depends on `batch_size`.
+    `step.evaluate` gives, a mean over rows, depends on `batch_size`. Or one that gives no mean: a
+    root, a quotient or the largest of what it computes over the rows.
 
     Return a mean, and multiply it by the number of rows if the sum is meant.
     """

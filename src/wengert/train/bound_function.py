@@ -41,6 +41,7 @@ from wengert.train.recorded.loss_call import (
     dropped_statistics,
     leaves_of,
 )
+from wengert.train.recorded.no_means import NoMean, difference, no_means_over_rows
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 from wengert.train.recorded.step_plan import StepPlan
@@ -150,6 +151,7 @@ class BoundFunction(Uncopied):
         self._quick_calls = QuickBoundCalls(engine.guard, engine.shown, self._own, self._programs)
         self._quick: Call = never  # how calls are made while nothing else is under way
         self._sums: list[SummedRows] = []  # over rows, where it evaluates
+        self._no_means: list[NoMean] = []  # over rows, where it evaluates
         self.open_shapes: list[Shape] | None = None  # of the last result, where sizes were open
 
     @property
@@ -218,6 +220,28 @@ class BoundFunction(Uncopied):
             warn_user(told, SummedRowsWarning, each.line)
             self._sums.clear()
 
+    def warn_of_no_mean(self, parts: Callable[[int, int], Any], batch_size: int) -> None:
+        """Warn, once, where what was evaluated in several such batches is no mean over rows, and
+        so many rows, of which `parts` gives some, show it.
+        """
+        candidates, self._no_means = self._no_means, []
+        if not candidates or self._draws or self.open_shapes is None:
+            return
+        try:
+            seen = difference(lambda args: tree.leaves(tree.arrays(self(*args))), parts, batch_size)
+        except Exception:  # a function for batches of this size only
+            return
+        if seen is not None:
+            line, what, repair = candidates[0]
+            warn_user(
+                f"TrainStep.evaluate: given a function that {what}; evaluate takes the mean over "
+                "batches, each counted by its rows, so that the result depends on batch_size: it "
+                f"is {seen.whole:.6g} for {batch_size} of the rows, and {seen.halves:.6g} in the "
+                f"mean for their halves. {repair}.",
+                SummedRowsWarning,
+                line,
+            )
+
     def look(self) -> None:
         """Compare what was captured with what is there now; raises where an array was changed."""
         self._programs.look()
@@ -255,6 +279,7 @@ class BoundFunction(Uncopied):
             warn_of_paired_rows(graph, sizes, self._own_names, "in TrainStep.evaluate")
             warn_of_scanned_rows(graph, self._own_names, "in TrainStep.evaluate")
             self._sums += sums_over_rows(graph)
+            self._no_means += no_means_over_rows(graph)
         else:
             warn_of_scanned_rows(graph, self._own_names, "in TrainStep.bind", by_reading=True)
 

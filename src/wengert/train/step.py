@@ -369,6 +369,8 @@ class TrainStep(StepViews, Explained, Uncopied):
         means = engine.guard.read(lambda: weighted_mean(bound, data))
         if data.rows > data.size:
             bound.warn_of_sums(data.size, told_of_sums)
+            if told_of_sums is SUMMED:  # a validation loss is that of batches, as in training
+                engine.guard.read(lambda: bound.warn_of_no_mean(data.spread, data.size))
         return means
 
     def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:

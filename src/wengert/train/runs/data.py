@@ -204,6 +204,11 @@ class Data:
             return self._slices(begin, end)
         return self._gathered(order[begin:end])
 
+    def spread(self, begin: int, end: int) -> Any:
+        """The rows from one to before another of a batch that has rows from all over the data."""
+        order = np.linspace(0, self.rows - 1, self.size).astype(np.intp)
+        return self.batch(0, order, lambda _: (begin, end))
+
     def first(self, rows: int) -> Any:
         """A batch of the first rows, this many."""
         return self._slices(0, rows)
