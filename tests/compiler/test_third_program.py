@@ -308,7 +308,7 @@ def test_a_search_in_each_turn_of_a_loop_throws_no_compiled_function_away():
         return wg.sum((p - x) ** 2)
 
     def search(x):
-        wg.optim.LBFGS(max_iter=2).minimize(loss, np.zeros(()), x)
+        return wg.optim.LBFGS(max_iter=2).minimize(loss, np.zeros(()), x)
 
     assert not warned(*(lambda i=i: search(np.arange(2.0) + i) for i in range(4)))
 

@@ -271,11 +271,11 @@ def test_ties_that_a_step_has_not_are_told_where_they_are_assigned():
 
 
 def test_tied_parameters_cannot_be_assigned_different_values():
-    shared = np.ones(2)
+    shared = np.array([1.0, 2.0])
     step = sgd(lambda m, x: wg.sum(m["a"] * x), {"a": shared, "b": shared})
     with pytest.raises(SHAPE, match="tied paths a, b"):
         step.model = {"a": np.ones(2), "b": np.zeros(2)}
-    np.testing.assert_array_equal(step.model["a"], [1.0, 1.0])
+    np.testing.assert_array_equal(step.model["a"], [1.0, 2.0])
 
 
 @pytest.mark.parametrize("compiled", [True, False])

@@ -181,7 +181,7 @@ def test_skipped_calls_and_seeds_count():
 
 
 def test_tied_parameters_stay_tied(tmp_path):
-    shared = np.ones(2)
+    shared = np.array([1.0, 2.0])
     model = {"a": shared, "b": shared}
 
     def make():
