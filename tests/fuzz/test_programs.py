@@ -1,4 +1,4 @@
-"""A thousand random programs: eager, compiled and compiled without fusion agree."""
+"""Eight hundred random programs: eager, compiled and compiled without fusion agree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .coverage import Coverage
 from .programs import UNREACHED
 from .search import examine
 
-CHUNKS, SIZE = 20, 50
+CHUNKS, SIZE = 20, 40
 LEAST_NODES, LEAST_VISITS, LEAST_DERIVATIVES = 8, 5, 0.3
 
 
