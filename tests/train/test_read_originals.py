@@ -92,7 +92,9 @@ def test_functions_that_compare():
     drift = step.bind(lambda m: wg.sum((m["w"] - model["w"]) ** 2))
     both = step.bind(lambda m, x: x @ m["w"] - x @ model["w"] * model["s"])
     given = step.bind(lambda m, other, x: x @ other["w"] * other["s"])
-    assert not warned(lambda: [drift(), both(X), given(model, X), step(X, Y)])
+    slope = step.bind(lambda m, x: wg.grad(lambda p: wg.sum(x @ p["w"] * (x @ model["w"])))(m))
+    assert not warned(lambda: [drift(), both(X), given(model, X), slope(X), step(X, Y)])
+    assert not warned(step.bind(lambda m: {"now": m, "then": model}))
 
 
 def test_averages_that_are_compared():

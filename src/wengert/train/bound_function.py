@@ -114,14 +114,14 @@ class _LookAtReads:
     def __call__(
         self, results: Sequence[Any], leaves: Sequence[Any], averages: Sequence[Any]
     ) -> None:
-        own = [p for segment in self._plan.storage.segments for p in segment.parameters]
-        used = paths_used_by(results, leaves, own)
-        self._given.note_read(used)
-        if averages:
-            used += paths_used_by(results, averages, own)
-        self._has_warned = self._has_warned or warn_of_read_originals(
-            self._by, self._function, self._plan.loss, self._given, used
-        )
+        parameters = [p for segment in self._plan.storage.segments for p in segment.parameters]
+        self._given.note_read(paths_used_by(results, leaves, parameters))
+        if not self._has_warned:
+            trees = (leaves, averages) if averages else (leaves,)
+            own = [(p.path, values[p.place]) for values in trees for p in parameters]
+            self._has_warned = warn_of_read_originals(
+                self._by, self._function, self._plan.loss, self._given, own, results
+            )
 
 
 def _name_of(evaluates: bool) -> str:

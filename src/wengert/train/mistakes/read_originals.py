@@ -9,16 +9,18 @@ target.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from wengert.api.compiling.met import users_function
+from wengert.core.types import Value
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import UntrainedWarning
+from wengert.interpret.mistakes.used_values import used_at_all
 from wengert.interpret.trace import recorded_constants
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.watch import owner_of
@@ -29,11 +31,15 @@ _Constants: TypeAlias = Sequence[tuple[Array, Line | None]]
 
 
 def warn_of_read_originals(
-    by: str, f: Any, loss: Any, given: GivenTrees, used: Collection[str]
+    by: str,
+    f: Any,
+    loss: Any,
+    given: GivenTrees,
+    own: Sequence[tuple[str, Value]],  # the step's arrays, by path
+    results: Sequence[Value],
 ) -> bool:
     """Warn where a function that is being recorded reads arrays that were given for parameters, and
-    computes with none of the step's own at their paths; `used` are the paths that it does compute
-    with. Whether it has warned.
+    uses none of the step's own at their paths. Whether it has warned.
     """
     constants = _by_owner()
     if not constants:
@@ -41,7 +47,9 @@ def warn_of_read_originals(
     read = [
         (each, x, uses[0][1]) for each, x in given.originals() if (uses := _parts_of(x, constants))
     ]
-    if not read or any(each.path in used for each, _, _ in read):  # nothing, or it compares
+    paths = {each.path for each, _, _ in read}
+    compares = any(used_at_all(results, [value for path, value in own if path in paths]))
+    if not read or compares:
         return False
     compared = _read_by(loss)
     names = {each.name: line for each, x, line in read if id(owner_of(x)) not in compared}
