@@ -104,8 +104,9 @@ class WideningWarning(WengertWarning):
 class UntrainedWarning(WengertWarning):
     """A Python float stands in a dict or list of a model. It is part of the program, and not
     trained. Or the loss computes with integers of the model as with floats: they are data. Or it
-    reads an array that the step was made with, and not the step's own copy. Or it calls a layer
-    that is no part of the model, or makes one itself.
+    reads an array that the step was made with, and not the step's own copy; so may a function that
+    is bound or evaluated. Or the loss calls a layer that is no part of the model, or makes one
+    itself.
 
     `{"w": w, "scale": 1.0}` has one parameter; `{"w": w, "scale": np.float32(1.0)}` has two. A
     number that is a setting belongs into the loss, or into a field of a dataclass.

@@ -34,6 +34,8 @@ from wengert.train.draw_positions import Draws
 from wengert.train.engine import Engine
 from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.first_batch import look_at_first_batch
+from wengert.train.mistakes.given_trees import GivenTrees
+from wengert.train.mistakes.read_originals import warn_of_read_originals
 from wengert.train.quick_calls import QuickBoundCalls
 from wengert.train.recorded.loss_call import (
     averages_of,
@@ -66,18 +68,20 @@ def _recorded(
     parameters: FunctionParameters,
     names: Sequence[str],
     evaluates: bool,
-    note_read: Callable[[list[str]], object],  # is told what of the model it computes with
+    given_trees: GivenTrees,
 ) -> Callable[..., Any]:
     """The function that is recorded: of the step's own arrays, which have these names, and of the
     arguments of a call.
     """
     storage = plan.storage
+    look_at_reads = _LookAtReads(plan, f, given_trees, _name_of(evaluates))
 
     def function(*values: Any) -> Any:
         own, args = dict(zip(names, values, strict=False)), values[len(names) :]
-        fixed, given = own["fixed"], {}
+        fixed, given, averages = own["fixed"], {}, []
         if "averages" in own:
-            given[AVERAGED] = storage.tree(leaves_of(storage, own["averages"], fixed))
+            averages = leaves_of(storage, own["averages"], fixed)
+            given[AVERAGED] = storage.tree(averages)
         if "draw" in own:
             given[GENERATOR] = _generator(fixed.key, own["draw"])
         leaves = leaves_of(storage, own["weights"], fixed)
@@ -93,11 +97,37 @@ def _recorded(
             _warn_of_training_in_bind(dropped_statistics(normalizing, returned))
         storage.require_unwritten("TrainStep.bind", "model", leaves, model, returned)
         results = with_sizes(returned)
-        own_parameters = [p for segment in storage.segments for p in segment.parameters]
-        note_read(paths_used_by(tree.leaves(results), leaves, own_parameters))
+        look_at_reads(tree.leaves(results), leaves, averages)
         return results
 
     return function
+
+
+class _LookAtReads:
+    """Looks at what a function that is being recorded has read of the model, and of the one that
+    the step was made with. It warns once.
+    """
+
+    def __init__(self, plan: StepPlan, f: Any, given: GivenTrees, by: str) -> None:
+        self._plan, self._function, self._given, self._by = plan, f, given, by
+        self._has_warned = False
+
+    def __call__(
+        self, results: Sequence[Any], leaves: Sequence[Any], averages: Sequence[Any]
+    ) -> None:
+        parameters = [p for segment in self._plan.storage.segments for p in segment.parameters]
+        self._given.note_read(paths_used_by(results, leaves, parameters))
+        if not self._has_warned:
+            trees = (leaves, averages) if averages else (leaves,)
+            own = [(p.path, values[p.place]) for values in trees for p in parameters]
+            self._has_warned = warn_of_read_originals(
+                self._by, self._function, self._plan.loss, self._given, own, results
+            )
+
+
+def _name_of(evaluates: bool) -> str:
+    """What messages call the method that was given a function."""
+    return "TrainStep.evaluate" if evaluates else "TrainStep.bind"
 
 
 class BoundFunction(Uncopied):
@@ -135,9 +165,7 @@ class BoundFunction(Uncopied):
         self._columns = engine.kinds.columns
         self._compiled, self._guard, self._shown = engine.compiled, engine.guard, engine.shown
         self._programs = LivePrograms(
-            _recorded(
-                engine.plan, f, parameters, names, number == EVALUATING, engine.given.note_read
-            ),
+            _recorded(engine.plan, f, parameters, names, number == EVALUATING, engine.given),
             names,
             parameters.names,
             f,
@@ -251,7 +279,7 @@ class BoundFunction(Uncopied):
         if not self._has_looked:
             self._has_looked = True
             look_at_first_batch(
-                "TrainStep.evaluate" if self._number == EVALUATING else "TrainStep.bind",
+                _name_of(self._number == EVALUATING),
                 self._names(len(args)),
                 given,
                 args,

@@ -1,5 +1,5 @@
 """What a recorded function has done with values it was given: whether a result was computed from
-them, and whether integers were used as floats.
+them, or something else, and whether integers were used as floats.
 """
 
 from __future__ import annotations
@@ -29,6 +29,18 @@ def used_by(results: Sequence[Value], values: Sequence[Value]) -> list[bool]:
         reached.update(operands)
     places = map(place_of, values)
     return [each is not None and each[0] is level and each[1] in reached for each in places]
+
+
+def used_at_all(results: Sequence[Value], values: Sequence[Value]) -> list[bool]:
+    """Which of these values are results of the program that is being recorded, or were given to
+    some op, whatever became of that: the derivative of what is linear in a value does not depend
+    on it.
+    """
+    places = [place_of(x) for x in values]
+    levels = {id(each[0]): each[0] for each in places if each is not None}
+    met = {(key, i) for key, level in levels.items() for n in level.graph.nodes for i in n.operands}
+    met |= {(id(each[0]), each[1]) for each in map(place_of, results) if each is not None}
+    return [each is not None and (id(each[0]), each[1]) in met for each in places]
 
 
 def used_as_floats(x: Value) -> tuple[bool, Line | None]:

@@ -24,8 +24,9 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
 from wengert.optim.parameters import leaf_name
 from wengert.runtime.outside.capture_walk import CaptureWalk
+from wengert.runtime.outside.live import is_live
 from wengert.runtime.outside.reads import reads_of
-from wengert.train.mistakes.shared_parts import SharedParts
+from wengert.train.mistakes.shared_parts import Given, SharedParts
 from wengert.train.mistakes.target_averages import follow_the_step, some_numbers
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -269,6 +270,17 @@ class GivenTrees:
     def note_read(self, paths: Sequence[str]) -> None:
         """See `SharedParts`."""
         self._shared.note_read(paths)
+
+    def originals(self) -> Iterator[tuple[Given, Array]]:
+        """The arrays that were given for what is trained, where they are as they were and have no
+        use of their own.
+        """
+        reached = self._shared.reached()
+        for taken, each in self._shared.given.items():
+            x = each.array if taken in reached and not taken.is_argument else None
+            if x is None or is_live(x) or not np.array_equal(some_numbers(x), each.numbers):
+                continue
+            yield each, x
 
     def calls_left(self, calls: int) -> int:
         """How many calls may be made before one that looks, after so many."""

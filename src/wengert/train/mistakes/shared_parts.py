@@ -95,7 +95,7 @@ class SharedParts:
         """Warn of a step that this one takes turns with, if there is a reason; forget it if there
         cannot be one any more.
         """
-        mine, others = self._reached(), other._reached()
+        mine, others = self.reached(), other.reached()
         apart = mine - others and others - mine
         text = self._text(other, mine, others) if apart else None
         if text is not None or not apart or mine & others:
@@ -104,7 +104,7 @@ class SharedParts:
         if text is not None:
             warn_user(text, CopiedWarning)
 
-    def _reached(self) -> set[Any]:
+    def reached(self) -> set[Any]:
         """What the step does train: what its optimizers are for, and gradients come to."""
         unreached = self._unreached or ()
         return {part for part in self.trained if self.given[part].path not in unreached}
