@@ -37,6 +37,7 @@ from wengert.train.ensemble.evaluated import EvaluatedData
 from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.given import given_members, in_words, require_unshared
 from wengert.train.ensemble.member_calls import MemberCalls, stacked
+from wengert.train.ensemble.read_arguments import read_arguments
 from wengert.train.ensemble.reports import EnsembleEpoch, EnsembleHistory, EnsembleLast
 from wengert.train.ensemble.runs.member_loops import Members
 from wengert.train.ensemble.runs.member_run import MemberRun, RunOptions
@@ -203,7 +204,9 @@ class Ensemble(Explained, Uncopied):
         require_members("Ensemble", names, batch, len(self))
         if recording_threads:
             refuse_calling("Ensemble", "Call it outside, and pass what is needed as an argument.")
-        if not self._has_looked:
+        columns, is_first = self._engines[0].kinds.columns, not self._has_looked
+        batch = read_arguments("Ensemble", names, batch, columns, True, is_first)
+        if is_first:
             warn_of_stacked("Ensemble", self._engines[0], batch, len(self))
             self._has_looked = True
         if self._one_state:

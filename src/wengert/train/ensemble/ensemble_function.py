@@ -23,6 +23,7 @@ from wengert.train.ensemble.each import note_lists, of_member, require_members
 from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.member_arguments import GivenArrays
 from wengert.train.ensemble.member_calls import stacked
+from wengert.train.ensemble.read_arguments import read_arguments
 from wengert.train.uncopied import Uncopied
 
 REMEMBERED = 16  # kinds of arguments
@@ -88,6 +89,8 @@ class EnsembleFunction(Uncopied):
         names = self._parameters.names(len(args))
         require_members("Ensemble.bind", names, args, len(engines))
         first = engines[0]
+        columns, is_first = first.kinds.columns, self._count == 0
+        args = read_arguments("Ensemble.bind", names, tuple(args), columns, False, is_first)
         self._count += 1
         if self._count & (self._count - 1) == 0:  # calls 1, 2, 4, 8 …: native ones do not count
             self.look()
