@@ -22,7 +22,7 @@ class GivenArrays:
     """Arguments of a call: given to all members, or `each`."""
 
     def __init__(self, arguments: Sequence[Any]) -> None:
-        self.arguments = arguments
+        self.arguments = tuple(arguments)
         self._leaves: list[tuple[Any, bool]] = []  # each array, and whether it is one for each
         self._forms: list[Any] = []
         for x in arguments:
