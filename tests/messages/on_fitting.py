@@ -17,6 +17,7 @@ import wengert as wg
 from wengert.train import EarlyStopping, metrics
 
 X, Y = np.ones((4, 3)), np.ones(4)
+NETWORK = wg.nn.Linear(3, 1, seed=0)
 
 
 def loss(w: Any, x: Any, y: Any) -> Any:
@@ -149,6 +150,13 @@ CASES: dict[str, Callable[[], Any]] = {
     "fit: metrics that are a number": lambda: measured(3, predict=predict),
     "fit: two metrics of one name": lambda: measured(["mae", "mae"], predict=predict),
     "fit: a metric that returns an array": lambda: measured(lambda t, p: t - p, predict=predict),
+    "fit: a network in the place of a prediction": lambda: wg.train.fit(
+        wg.TrainStep(lambda m, x, y: wg.mse(m(x)[:, 0], y), NETWORK, wg.optim.SGD(0.1)),
+        *((X, Y), 2, 4),
+        validation=(X, Y),
+        metrics="mae",
+        predict=NETWORK,
+    ),
     "fit: a prediction from something else": lambda: measured(predict=lambda w, z: z @ w),
     "fit: a prediction of one number": lambda: measured(predict=lambda w, x: wg.sum(x @ w)),
     "fit: a prediction from everything": lambda: measured(predict=lambda w, x, y: x @ w + y),

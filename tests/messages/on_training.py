@@ -269,6 +269,7 @@ NO_SETTINGS: dict[str, Callable[[], Any]] = {
     "TrainStep.bind: a network like the model": lambda: wg.TrainStep(
         lambda m, x: wg.mean(m(x)), wg.nn.Linear(3, 2, seed=0), SGD
     ).bind(wg.nn.Linear(3, 2, seed=0)),
+    "TrainStep: a frame that is still to be read": lambda: first(type("LazyFrame", (), {})()),
     "TrainStep.bind: a generator left at None": lambda: step().bind(
         lambda m, x, rng=None: wg.random.normal(rng, (2,))
     )(X),

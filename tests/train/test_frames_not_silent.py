@@ -68,6 +68,20 @@ def test_columns_in_another_order_are_told(case):
         again(step, X[REVERSED].to_numpy())
 
 
+def test_a_row_with_its_columns_in_another_order_is_told():
+    step = made()
+    step.run(X, Y, batch_size=8)
+    bound, row = step.bind(predict), X.iloc[0]
+    said = r"of x come in another order.* column 0 is 'c', and was 'a'.* x\[\['a', 'b', 'c'\]\]"
+    with pytest.warns(ColumnOrderWarning, match=said):
+        bound(row[REVERSED])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ColumnOrderWarning)
+        assert bound(row[REVERSED][list("abc")]) == bound(row) == bound(row.to_numpy())
+        bound(row.set_axis(list("cbd")))
+        bound(row[REVERSED].to_numpy())
+
+
 def test_columns_of_polars_in_a_dict():
     frame = pl.DataFrame(NUMBERS, schema=list("abc"))
     step = made(lambda w, d: loss(w, d["x"], d["y"]))
@@ -276,3 +290,70 @@ def test_a_column_of_objects_is_named():
         with pytest.raises(DTypeError, match=said):
             call()
     made()(x.astype(np.float32), Y)
+
+
+def test_a_frame_that_is_still_to_be_read():
+    x = pl.DataFrame(NUMBERS, schema=list("abc")).lazy()
+    said = r"argument 'x' is a LazyFrame, .* Pass x\.collect\(\)"
+    for call in (
+        lambda: made()(x, Y),
+        lambda: made().run(x, Y, batch_size=8),
+        lambda: made().bind(predict)(x),
+        lambda: made().evaluate(loss, x, Y, batch_size=8),
+        lambda: wg.train.fit(made(), (x, Y), 1, 8, progress=False),
+        lambda: ensemble()(x, Y),
+        lambda: ensemble().run(x, Y, batch_size=8),
+    ):
+        with pytest.raises(TypeError, match=said):
+            call()
+
+
+# Ensembles.
+
+
+def ensemble(compiled=False):
+    return wg.Ensemble(loss, list(np.eye(2, 3)), wg.optim.SGD(0.1), compiled=compiled)
+
+
+@pytest.mark.usefixtures("errors")
+def test_ensembles_take_frames_as_arrays():
+    both = wg.train.each(np.stack([Y, -Y]))
+    frames = (X, Y), (pl.DataFrame(NUMBERS, schema=list("abc")), pl.Series(Y.to_numpy()))
+    results = []
+    for x, y in ((NUMBERS, Y.to_numpy()), *frames):
+        trained = ensemble(compiled=True)
+        bound = trained.bind(predict)
+        results.append(
+            [
+                trained(x, y),
+                trained(x=x, y=both),
+                trained.run(x, y, batch_size=8, shuffle_seed=0).loss,
+                trained.run(x, both, batch_size=8).loss,
+                [epoch.loss for epoch in trained.epochs(x, y, batch_size=8, epochs=2)],
+                bound(x),
+                bound.mean(x),
+            ]
+        )
+    for others in results[1:]:
+        for one, other in zip(results[0], others, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+OF_ENSEMBLES = {
+    "Ensemble": lambda made, x, y: made(x, y),
+    "Ensemble.run": lambda made, x, y: made.run(x, y, batch_size=8),
+    "Ensemble.bind": lambda made, x, y: made.bind(loss)(x, y),
+}
+
+
+@pytest.mark.parametrize("by", OF_ENSEMBLES)
+def test_ensembles_tell_what_a_step_tells(by):
+    call, x, y = OF_ENSEMBLES[by], X.set_axis(DAYS), Y.set_axis(DAYS)
+    with pytest.warns(RowOrderWarning, match=f"{by}: the indices of x and y have the same labels"):
+        call(ensemble(), x, y[::-1])
+    trained = ensemble()
+    trained(x, y)
+    with pytest.warns(ColumnOrderWarning, match=f"{by}: the columns of x come in another order"):
+        call(trained, x[REVERSED], y)
+    with pytest.raises(DTypeError, match=f"{by}: column 'b' of x holds texts"):
+        call(trained, x.assign(b="text"), y)

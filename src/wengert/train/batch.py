@@ -211,9 +211,14 @@ def prepared(name: str, x: Any, dtype: DType | None) -> Any:
 
 
 def require_no_list(what: str, name: str, x: Any) -> None:
-    """Refuse a list or tuple of Python numbers: it has no arrays, so it would be part of the
-    program.
+    """Refuse a list or tuple of Python numbers, and a frame that is still to be read: they have no
+    arrays, so they would be part of the program.
     """
+    if type(x).__name__ == "LazyFrame":  # of polars
+        raise TypeError(
+            f"{what} {name!r} is a LazyFrame, which holds no rows yet; a step computes with those "
+            f"of a frame. Pass {name}.collect()."
+        )
     if isinstance(x, list | tuple) and tree.leaves(tree.arrays(x)):
         raise TraceError(
             f"{what} {name!r} is a {type(x).__name__} of Python numbers; these would be part of "

@@ -26,8 +26,10 @@ def require_function(by: str, f: Any, called: str) -> None:
         )
 
 
-def require_no_network(by: str, f: Any, structure: tree.Structure) -> None:
-    """Refuse a network of the form of the step's model in the place of a function of it."""
+def require_no_network(by: str, f: Any, structure: tree.Structure, repair: str) -> None:
+    """Refuse a network of the form of the step's model in the place of a function of it; `repair`
+    says what to do.
+    """
     called = isinstance(f, MethodType) and f.__name__ == "__call__"
     network = f.__self__ if called else f
     if not isinstance(f, FunctionType) and _has_arrays(network):
@@ -38,8 +40,7 @@ def require_no_network(by: str, f: Any, structure: tree.Structure) -> None:
         if same:
             raise TypeError(
                 f"{by}: given {type(network).__name__}, a network like the step's model; it is "
-                "called with the live model, and needs a function of that. Write "
-                "step.bind(lambda m, x: m(x))."
+                f"called with the live model, and needs a function of that. {repair}."
             )
 
 

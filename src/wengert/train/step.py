@@ -386,7 +386,8 @@ class TrainStep(StepViews, Explained, Uncopied):
         array([1., 1.])
         """
         require_function("TrainStep.bind", f, "what to bind")
-        require_no_network("TrainStep.bind", f, self._engine.plan.storage.structure)
+        repair = "Write step.bind(lambda m, x: m(x))"
+        require_no_network("TrainStep.bind", f, self._engine.plan.storage.structure, repair)
         require_dims("TrainStep.bind", dims)
         self._engine.look()
         if _parameters_of(self._engine, f).wants_rng:  # its numbers are its own

@@ -36,6 +36,7 @@ from wengert.train.ensemble.ensemble_state import (
 from wengert.train.ensemble.evaluated import EvaluatedData
 from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.given import given_members, in_words, require_unshared
+from wengert.train.ensemble.member_arguments import GivenArrays, given_arrays
 from wengert.train.ensemble.member_calls import MemberCalls, stacked
 from wengert.train.ensemble.reports import EnsembleEpoch, EnsembleHistory, EnsembleLast
 from wengert.train.ensemble.runs.member_loops import Members
@@ -197,19 +198,21 @@ class Ensemble(Explained, Uncopied):
         """The loss of each member, or (losses, aux) with an axis of members in front; the models
         are updated.
         """
-        first = self._steps[0]
-        batch = first._parameters.by_place("Ensemble", batch, named)
+        batch = self._steps[0]._parameters.by_place("Ensemble", batch, named)
         names = self._engines[0].names(len(batch))
         require_members("Ensemble", names, batch, len(self))
         if recording_threads:
             refuse_calling("Ensemble", "Call it outside, and pass what is needed as an argument.")
-        if not self._has_looked:
+        columns, is_first = self._engines[0].kinds.columns, not self._has_looked
+        given = given_arrays("Ensemble", names, batch, columns.note, is_first)
+        batch = given.arguments
+        if is_first:
             warn_of_stacked("Ensemble", self._engines[0], batch, len(self))
             self._has_looked = True
         if self._one_state:
             self._look_at_state(batch)
         try:
-            losses = self._engines[0].guard.change("Ensemble", partial(self._call_inside, batch))
+            losses = self._engines[0].guard.change("Ensemble", partial(self._call_inside, given))
         except Exception as error:
             note_lists(error, names, batch, len(self))
             raise
@@ -227,17 +230,17 @@ class Ensemble(Explained, Uncopied):
         warn_of_stacked_state("Ensemble", self._engines[0], batch, len(self))
         self._one_state = False
 
-    def _call_inside(self, batch: tuple[Any, ...]) -> Any:
-        self._look(batch)
+    def _call_inside(self, given: GivenArrays) -> Any:
+        self._look(given.arguments)
         failures = Failures()
-        taken = self._calls.take(batch, failures)
+        taken = self._calls.take(given, failures)
         failures.raise_first(len(self), OTHERS)
         first = self._engines[0]
         if not first.zero_gradients.is_over:
             first.zero_gradients.look_at_members("Ensemble", taken.reports[:, np.newaxis])
         if not first.idle_parts.is_over:
-            own = of_member(batch, 0)
-            first.idle_parts.look(self._engines, taken.reports, given_trees(batch), own)
+            batch, own = given_trees(given.arguments), of_member(given.arguments, 0)
+            first.idle_parts.look(self._engines, taken.reports, batch, own)
             first.idle_parts.tell("Ensemble")
         losses = taken.reports[:, LOSS].copy()
         return (losses, taken.aux) if first.plan.has_aux else losses
@@ -312,10 +315,8 @@ class Ensemble(Explained, Uncopied):
         **named: Any,
     ) -> Iterator[EnsembleEpoch]:
         """The same epoch by epoch; the body of the loop is the callback."""
-        order = shuffle_seed, bootstrap
-        run = self._run(
-            "Ensemble.epochs", (arrays, named), batch_size, epochs, order, drop_last, aux
-        )
+        given, order = (arrays, named), (shuffle_seed, bootstrap)
+        run = self._run("Ensemble.epochs", given, batch_size, epochs, order, drop_last, aux)
         return Epochs(run.options.by, run.options.epochs, self._each_epoch(run))
 
     def _each_epoch(self, run: MemberRun) -> Iterator[EnsembleEpoch]:
@@ -355,8 +356,7 @@ class Ensemble(Explained, Uncopied):
         if self._one_state:
             self._look_at_state(arrays)
         data = RunData(by, names, arrays, batch_size, first)
-        rates = Rates(first, self._steps[0]._several)
-        return MemberRun(self._members, data, options, rates)
+        return MemberRun(self._members, data, options, Rates(first, self._steps[0]._several))
 
     # Functions of the models.
 

@@ -21,7 +21,7 @@ from wengert.train.engine import Engine
 from wengert.train.ensemble.cost import MemberWork, splits
 from wengert.train.ensemble.each import note_lists, of_member, require_members
 from wengert.train.ensemble.failures import Failures
-from wengert.train.ensemble.member_arguments import GivenArrays
+from wengert.train.ensemble.member_arguments import GivenArrays, given_arrays
 from wengert.train.ensemble.member_calls import stacked
 from wengert.train.uncopied import Uncopied
 
@@ -88,18 +88,20 @@ class EnsembleFunction(Uncopied):
         names = self._parameters.names(len(args))
         require_members("Ensemble.bind", names, args, len(engines))
         first = engines[0]
+        columns, is_first = first.kinds.columns, self._count == 0
+        given = given_arrays("Ensemble.bind", names, args, columns.compare, is_first)
         self._count += 1
         if self._count & (self._count - 1) == 0:  # calls 1, 2, 4, 8 …: native ones do not count
             self.look()
         if first.shown.trees and first.shown.is_due():
             first.shown.look()
         try:
-            return first.guard.read(lambda: self._read(engines, args, number))
+            return first.guard.read(lambda: self._read(engines, given, number))
         except Exception as error:
-            note_lists(error, names, args, len(engines))
+            note_lists(error, names, given.arguments, len(engines))
             raise
 
-    def _read(self, engines: Sequence[Engine], args: Sequence[Any], number: int | None) -> Any:
+    def _read(self, engines: Sequence[Engine], given: GivenArrays, number: int | None) -> Any:
         if self._engines is not engines:
             self._engines = engines
             owns = [own_arrays(engine, self._parameters) for engine in engines]
@@ -107,18 +109,18 @@ class EnsembleFunction(Uncopied):
             self._crews: dict[Any, _FunctionCrew | None] = {}
             self._every = np.arange(len(engines), dtype=np.int64)
         draw = self._bound.with_draw((), number)
-        crew = self._find(args, draw)
+        crew = self._find(given, draw)
         failures = Failures()
         if crew is None:
-            stacked_results = self._by_python(args, draw, failures)
+            stacked_results = self._by_python(given.arguments, draw, failures)
         else:
-            stacked_results = self._natively(crew, args, draw, failures)
+            stacked_results = self._natively(crew, given, draw, failures)
         failures.raise_first(len(engines), OTHERS)
         return stacked_results
 
-    def _find(self, args: Sequence[Any], draw: tuple[Any, ...]) -> _FunctionCrew | None:
+    def _find(self, given: GivenArrays, draw: tuple[Any, ...]) -> _FunctionCrew | None:
         compiled = self._engines[0].compiled and not is_eager()
-        kind = GivenArrays(args).kind() if compiled else None
+        kind = given.kind() if compiled else None
         if kind is None:
             return None
         known = self._crews.get(kind)
@@ -126,7 +128,7 @@ class EnsembleFunction(Uncopied):
             self._crews.clear()
             known = None
         if known is None and kind not in self._crews:
-            known = self._crews[kind] = self._make(args, draw)
+            known = self._crews[kind] = self._make(given.arguments, draw)
             for oldest in list(self._crews)[:-REMEMBERED]:
                 self._crews.pop(oldest, None)
         return known
@@ -157,11 +159,11 @@ class EnsembleFunction(Uncopied):
         )
 
     def _natively(
-        self, made: _FunctionCrew, args: Sequence[Any], draw: tuple[Any, ...], failures: Failures
+        self, made: _FunctionCrew, given: GivenArrays, draw: tuple[Any, ...], failures: Failures
     ) -> Any:
         addresses, count = made.crew.addresses, len(self._engines)
         end = made.own + made.arguments
-        addresses[:, made.own : end] = GivenArrays(args).addresses(self._every)
+        addresses[:, made.own : end] = given.addresses(self._every)
         if made.draw is not None:
             addresses[:, made.draw] = objects.data(draw[0])
         results = [np.empty((count, *shape), dtype) for shape, dtype in made.types]
@@ -169,7 +171,7 @@ class EnsembleFunction(Uncopied):
             addresses[:, column] = objects.data(x) + self._every * x.strides[0]
         made.crew.run(self._every)
         for i in np.flatnonzero(made.crew.statuses).tolist():  # raises what the op says
-            failures.guarded(i, self._for_one, i, args, draw)
+            failures.guarded(i, self._for_one, i, given.arguments, draw)
         self.open_shapes = made.open_shapes
         return tree.unflatten(made.executable.signature.returned, results)
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.trees.foreign import NUMBERS, foreign_arrays
+from wengert.errors import TraceError
 from wengert.runtime.entries import objects
 from wengert.runtime.given_arrays import is_readable
 from wengert.train.ensemble.each import Each
+from wengert.train.runs.frames import require_columns_of_numbers
+from wengert.train.runs.row_labels import warn_of_row_order
 from wengert.train.storage import Array
 
 
@@ -18,7 +22,7 @@ class GivenArrays:
     """Arguments of a call: given to all members, or `each`."""
 
     def __init__(self, arguments: Sequence[Any]) -> None:
-        self.arguments = arguments
+        self.arguments = tuple(arguments)
         self._leaves: list[tuple[Any, bool]] = []  # each array, and whether it is one for each
         self._forms: list[Any] = []
         for x in arguments:
@@ -50,3 +54,30 @@ class GivenArrays:
         apart = [x.strides[0] if is_each else 0 for x, is_each in self._leaves]
         addresses: Array = np.array(first, np.int64) + members[:, None] * np.array(apart, np.int64)
         return addresses
+
+
+def given_arrays(
+    by: str,
+    names: Sequence[str],
+    arguments: Sequence[Any],
+    look_at_columns: Callable[[str, Sequence[str], Sequence[Any]], None],
+    is_first: bool,  # whether nothing has been said of the order of rows before
+) -> GivenArrays:
+    """The arrays among arguments of these names, which may be frames."""
+    try:
+        return GivenArrays(arguments)
+    except TraceError:  # of an array of another library, among others
+        foreign = foreign_arrays(names, arguments)
+        if not foreign:
+            raise
+    look_at_columns(by, names, arguments)
+    if is_first:
+        warn_of_row_order(by, names, arguments, are_samples=False)
+    leaves, structure = tree.flatten(tree.with_numpy(tuple(arguments)))
+    for each in foreign:
+        # One copy for all: machine code reads arrays whose rows lie one behind the other, and a
+        # frame of pandas has its columns so.
+        leaves[each.place] = np.asarray(leaves[each.place], order="C")
+        if leaves[each.place].dtype.kind not in NUMBERS:
+            require_columns_of_numbers(by, names, arguments)
+    return GivenArrays(tree.unflatten(structure, leaves))

@@ -59,12 +59,11 @@ class MemberCalls:
         self._crews: dict[Any, StepCrew | None] = {}
         self._programs = engines[0].programs
 
-    def take(self, arguments: Sequence[Any], failures: Failures) -> Taken:
+    def take(self, given: GivenArrays, failures: Failures) -> Taken:
         """One step of every member. What fails is noted, and the others go on."""
-        given = GivenArrays(arguments)
         crew = self._find(given)
         if crew is None:
-            return self._by_python(arguments, failures)
+            return self._by_python(given.arguments, failures)
         return self._natively(crew, given, failures)
 
     # In machine code.

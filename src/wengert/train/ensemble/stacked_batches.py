@@ -37,10 +37,9 @@ def warn_of_stacked(by: str, engine: Engine, arguments: Sequence[Any], members: 
     """Warn where arguments for all members look like a stack of those for each."""
     if members == 1 or any(isinstance(x, Each) for x in arguments):
         return
-    given = tuple(_as_array(x, members) for x in arguments)
+    given = tree.with_numpy(tuple(_as_array(x, members) for x in arguments))
     if not any(np.ndim(x) > 1 for x in tree.leaves(given) if isinstance(x, np.ndarray)):
         return
-    given = tree.with_numpy(given)
     arrays = [x for x in tree.leaves(given) if np.ndim(x) > 0]
     alike = _are_alike(arrays, members) and any(np.ndim(x) > 2 for x in arrays)
     stacked = arrays if alike else _beside_others(arrays, members)

@@ -17,6 +17,7 @@ from wengert.errors import PairedRowsWarning, ShapeError
 from wengert.train.batch import AVERAGED, GENERATOR, POSITIONAL
 from wengert.train.fitting.fit_data import BY, engine_of, state_name
 from wengert.train.metrics import better_direction, metric_named
+from wengert.train.option_checks import require_no_network
 from wengert.train.step import TrainStep
 
 Array = np.ndarray[Any, Any]
@@ -64,6 +65,13 @@ class Measures:
         engine, names = engine_of(self._step), self._step._engine.names(len(self.data))
         by_name = dict(zip(names, self.data, strict=True))
         predict = _prediction(engine.plan.storage.tree(engine.plan.storage.leaves), asked, names)
+        require_no_network(
+            f"{BY}: predict",
+            predict,
+            engine.plan.storage.structure,
+            "Leave predict= out, since a model that can be called predicts by itself; or write "
+            f"predict=lambda m, {names[0]}: m({names[0]})",
+        )
         state, wanted = state_name(engine), _parameters(predict)
         for name in wanted:
             if name not in (*names, state):

@@ -30,20 +30,30 @@ class KnownColumns:
 
     def _look(self, by: str, names: Sequence[str], given: Sequence[Any], trains: bool) -> None:
         for name, x, _ in foreign_arrays(names, given):
-            if not is_table(x):
-                continue
-            known = self._known.get(name)
-            if known is not None and not _are_equal(known, x.columns):
-                _warn_of_order(by, name, list(known), list(x.columns))
-            elif known is None and trains:
-                self._known[name] = x.columns
+            known, columns = self._known.get(name), _columns_of(x)
+            if known is None:
+                if trains and is_table(x):
+                    self._known[name] = columns
+            elif columns is not None and _are_others(known, columns):
+                _warn_of_order(by, name, list(known), list(columns))
 
 
-def _are_equal(known: Any, columns: Any) -> bool:
-    """Whether two lists of names, or indices of pandas, are the same."""
+def _columns_of(x: Any) -> Any:
+    """The columns of a frame, and the labels of a series of pandas: that of one row of a frame has
+    its columns there.
+    """
+    if is_table(x):
+        return x.columns
+    return x.index if hasattr(x, "iloc") else None
+
+
+def _are_others(known: Any, columns: Any) -> bool:
+    """Whether two lists of names, or indices of pandas, are as long and not the same."""
+    if len(known) != len(columns):
+        return False
     if hasattr(known, "equals") and hasattr(columns, "equals"):
-        return bool(known.equals(columns))
-    return list(known) == list(columns)
+        return not known.equals(columns)
+    return list(known) != list(columns)
 
 
 def _warn_of_order(by: str, name: str, known: list[Any], columns: list[Any]) -> None:

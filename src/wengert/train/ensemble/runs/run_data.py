@@ -22,15 +22,17 @@ class RunData:
         size: Any,
         engine: Engine,  # of the first member
     ) -> None:
-        self._by, self._names, self._arguments, self._size = by, names, arguments, size
+        self._by, self._names, self._size = by, names, size
         self._model = engine.model_form
         self.first = engine.training_data(by, of_member(arguments, 0), size)
         self._others = {0: self.first}
         self.differs = any(isinstance(x, Each) for x in arguments)
+        # Frames are looked at once, for all members.
+        self._arguments = [x if isinstance(x, Each) else tree.with_numpy(x) for x in arguments]
         self.steps_apart: list[int] = [  # bytes from the array of a member to that of the next
             leaf.strides[0] if isinstance(x, Each) else 0
-            for x in arguments
-            for leaf in tree.leaves(x.tree if isinstance(x, Each) else tree.with_numpy(x))
+            for x in self._arguments
+            for leaf in tree.leaves(x.tree if isinstance(x, Each) else x)
         ]
 
     def of(self, member: int) -> Data:
