@@ -143,6 +143,9 @@ MEANT = {
     "the nearest of a row (1, n)": lambda m, d: wg.mean(
         wg.min((lying(m, d) - d["column"]) ** 2, axis=1)
     ),
+    "a form of a column with itself": lambda m, d: wg.mean(
+        d["column"] * (m["bias"] @ d["column"].T)
+    ),
     "energy distance": energy_distance,
 }
 

@@ -1,9 +1,10 @@
 """Columns (n, 1) that come about on other ways than as a product of a table of rows: what the rows
 of a batch read from a table of one column, `Embedding(k, 1)(u)` or `b[u]`, and products with the
-rows in columns, `W @ x.T`, a row (1, n), turned or beside a column of the data.
+rows in columns, `W @ x.T`, a row (1, n), turned or beside a column of the data. And what loops have
+stacked.
 
-A loss with other pairs of rows beside these (labels of pairs, distances, `[:, None]`) is about
-pairs, and so are two parts of one table, as scores of winners beside those of losers.
+A loss with other pairs of rows beside the first two (labels of pairs, distances, `[:, None]`) is
+about pairs, and so are two parts of one table, as scores of winners beside those of losers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from wengert.api.recorded_pairs import COLUMN, LYING, ROW, ROWS, SQUARE, RecordedLoss, operands
-from wengert.core.graph import Node
+from wengert.core.graph import Graph, Node
 from wengert.core.lowering import Elementwise
 from wengert.core.table import op
 
@@ -79,13 +80,39 @@ def read_one_table(loss: RecordedLoss, column: int, row: int) -> bool:
     return not _tables_of(loss, column).isdisjoint(_tables_of(loss, row))
 
 
+def is_computed_of(loss: RecordedLoss, row: int, column: int) -> bool:
+    """Whether a row is computed of this column, or of what that is a part of: pairs of a thing with
+    itself.
+    """
+    return loss.root(column) in _all_before(loss, row)
+
+
 def _tables_of(loss: RecordedLoss, number: int) -> set[int]:
-    tables, pending, seen = set[int](), [number], {number}
+    before = [loss.node(i) for i in _all_before(loss, number)]
+    return {loss.root(operands(node)[0]) for node in before if is_read_by_rows(loss, node)}
+
+
+def _all_before(loss: RecordedLoss, number: int) -> set[int]:
+    """The nodes that one is computed of, and itself."""
+    pending, seen = [number], {number}
     while pending:
-        node = loss.node(pending.pop())
-        if is_read_by_rows(loss, node):
-            tables.add(loss.root(operands(node)[0]))
-        more = [i for i in operands(node) if i not in seen]
+        more = [i for i in operands(loss.node(pending.pop())) if i not in seen]
         seen.update(more)
         pending += more
-    return tables
+    return seen
+
+
+def _is_of_loop(graph: Graph, node: Node) -> bool:
+    """Whether a node is one of the results of a loop."""
+    return node.op is op.pick and graph.nodes[operands(node)[0]].op in (op.scan, op.while_loop)
+
+
+def is_stacked(graph: Graph, node: Node) -> bool:
+    """Whether a column is what a loop has stacked of arrays of one element, maybe behind the first
+    of them, as the times of `wg.odeint`; or what `stack([x])` makes of each row.
+    """
+    nodes = [graph.nodes[i] for i in operands(node)]
+    if node.op is op.concat:
+        loops = any(_is_of_loop(graph, each) for each in nodes)
+        return loops or (len(nodes) == 1 and node.params["axis"] == 1)
+    return _is_of_loop(graph, node)

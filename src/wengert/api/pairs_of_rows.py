@@ -26,7 +26,9 @@ from typing import Any
 from wengert.api.columns_of_tables import (
     computed_of,
     has_other_pairs,
+    is_computed_of,
     is_read_by_rows,
+    is_stacked,
     is_turned,
     products_in_a_row,
     read_one_table,
@@ -153,7 +155,7 @@ def warn_of_pairs_of_one_size(
 
     begins = Counter(text(shape[0]) for shape in shapes if shape)
     columns = [node for node in graph.nodes if len(_shape(node)) == 2 and not is_backward(node)]
-    stacked = {str(_shape(node)[0]) for node in columns if _is_stacked(graph, node)}
+    stacked = {str(_shape(node)[0]) for node in columns if is_stacked(graph, node)}
     stacked -= {"0", "1", *known}
     written = stacked | {str(shape[0]) for shape in shapes if shape} - {"0", "1", *known}
     others = {text(size) for shape in shapes for size in shape[1:]}
@@ -346,17 +348,22 @@ class _Loss:
 
     def _is_natural(self, column: int, row: int) -> bool:
         """Whether nobody has written the axis of one element here, to pair rows."""
-        if self._kinds[row] == LYING and not (
-            row in self._lying and self._is_of_model(column, row) and column in self.natural
-        ):
+        lies = self._kinds[row] == LYING
+        if lies and not self._is_natural_beside(column, row):
             return False
-        if self._kinds[row] == LYING or column in self._of_tables:
+        if lies or column in self._of_tables:
             return not self._has_other_pairs and not read_one_table(self.recorded, column, row)
         return column in self.natural or (
             column in self._from_outside
             and (column in self._of_model) != (row in self._of_model)
             and self._has_other_numbers(self._from_outside[column], row)
         )
+
+    def _is_natural_beside(self, column: int, row: int) -> bool:
+        """The same for a row (1, n): a product has made it, of the model or beside it."""
+        natural = column in self.natural and row in self._lying
+        two = natural and self._is_of_model(column, row)
+        return two and not is_computed_of(self.recorded, row, column)
 
     @cached_property
     def _from_outside(self) -> dict[int, list[int]]:
@@ -406,7 +413,7 @@ class _Loss:
             computed = isinstance(node.op.lower, Elementwise) or node.op.kind == "composite"
             follows = computed and bool(columns) and natural.issuperset(columns)
             cut = node.op is op.slice_axes and operands(node)[0] in self._whole
-            made = node.op.kind == "bilinear" or _is_stacked(self._graph, node) or cut
+            made = node.op.kind == "bilinear" or is_stacked(self._graph, node) or cut
             made = made or self._is_of_tables(node)
             if number in self._graph.inputs or made or follows or self._of_table(node, natural):
                 natural.add(number)
@@ -477,19 +484,3 @@ class _Loss:
         """
         arrays = [i for i in operands(node) if self._kinds[i]]
         return not kind and node.op.kind == "composite" and len(arrays) > 1
-
-
-def _is_of_loop(graph: Graph, node: Node) -> bool:
-    """Whether a node is one of the results of a loop."""
-    return node.op is op.pick and graph.nodes[operands(node)[0]].op in (op.scan, op.while_loop)
-
-
-def _is_stacked(graph: Graph, node: Node) -> bool:
-    """Whether a column is what a loop has stacked of arrays of one element, maybe behind the first
-    of them, as the times of `wg.odeint`; or what `stack([x])` makes of each row.
-    """
-    nodes = [graph.nodes[i] for i in operands(node)]
-    if node.op is op.concat:
-        loops = any(_is_of_loop(graph, each) for each in nodes)
-        return loops or (len(nodes) == 1 and node.params["axis"] == 1)
-    return _is_of_loop(graph, node)
