@@ -4,29 +4,17 @@ them by mistake are told, and losses that are about pairs are let pass.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.api.pairs_of_rows import warn_of_pairs_in_data
+from api.told_pairs import told
 from wengert.errors import PairedRowsWarning
 
 rng = np.random.default_rng(0)
 n = 8
 SLOPE, TIMES = np.array(0.5), np.linspace(0, 5, n)[:, None]
 y = np.sin(TIMES[:, 0])
-
-
-def told(loss, *args):
-    """What is said of a loss of its first argument, with its gradient."""
-    graph = wg.trace(wg.value_and_grad(loss), *args)
-    own = [str(graph.nodes[graph.inputs[0]].params["name"]).partition(".")[0]]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warn_of_pairs_in_data(graph, own, "here")
-    return [str(each.message) for each in caught if each.category is PairedRowsWarning]
 
 
 # Residuals (n, n) that were meant to be (n,).

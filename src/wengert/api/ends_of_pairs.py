@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from wengert.api.recorded_pairs import (
     COLUMN,
+    LYING,
     REDUCTIONS,
     ROW,
     ROWS,
@@ -24,7 +25,6 @@ from wengert.core.graph import Node
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 
-_LYING = ("1", ROWS)  # a row with both axes
 _ONE_ROW = {(SQUARED,), ("1", SQUARED), (SQUARED, "1")}
 
 
@@ -93,7 +93,7 @@ def _has_pairs(loss: RecordedLoss, number: int) -> bool:
 def _are_all_rows(loss: RecordedLoss, ends: Sequence[int]) -> bool:
     """Whether these are the rows of pairs, each by itself: so Python goes through an array."""
     nodes = [loss.node(number) for number in ends]
-    single = all(loss.kinds[number] == _LYING for number in ends)
+    single = all(loss.kinds[number] == LYING for number in ends)
     if not ends or not single or any(node.op is not op.slice_axes for node in nodes):
         return False
     starts = {str(node.params["start"]) for node in nodes}
@@ -142,7 +142,7 @@ def _are_compared(loss: RecordedLoss) -> bool:
 
 def _is_paired(loss: RecordedLoss, node: Node) -> bool:
     kinds = {loss.kinds[i] for i in operands(node)}
-    return COLUMN in kinds and not kinds.isdisjoint((ROW, _LYING))
+    return COLUMN in kinds and not kinds.isdisjoint((ROW, LYING))
 
 
 def _is_paired_with_itself(loss: RecordedLoss, roots: Collection[int]) -> bool:
@@ -150,7 +150,7 @@ def _is_paired_with_itself(loss: RecordedLoss, roots: Collection[int]) -> bool:
     for number, node in loss.forward():
         if loss.kinds[number] == SQUARE and node.op.kind == "elementwise":
             columns = {loss.root(i) for i in operands(node) if loss.kinds[i] == COLUMN}
-            rows = {loss.root(i) for i in operands(node) if loss.kinds[i] in (ROW, _LYING)}
+            rows = {loss.root(i) for i in operands(node) if loss.kinds[i] in (ROW, LYING)}
             if not columns.intersection(rows).isdisjoint(roots):
                 return True
     return False

@@ -2,14 +2,16 @@
 which a loss then takes the mean. That is valid NumPy, and hardly ever meant.
 
 A program is known to do so where both have the rows of the batch, the axis of one element was not
-written on purpose (it is that of the data, what is left of a table that has these rows, or what a
-loop has stacked), and all pairs are reduced to one number. Where both come from the model, or both
-from the batch alone, pairs of one thing with itself do not count, nor does a loss with products of
-matrices for all pairs. Pairs that are reduced along one axis first, `log_prob(action).sum(-1)`,
-count where one of the two comes from the model and the other does not, and where nothing goes back
-to the pairs, as in a softmax. So do pairs that are laid out in one row, `(p - y).ravel()`, as
-residuals are, of which a `jacobian` is taken. `ends_of_pairs.py` knows losses that are about pairs,
-`pairs_of_products.py` products of matrices that stand for a product of each row.
+written on purpose (it is that of the data, what is left of a table that has these rows, what they
+read from a table of one column, or what a loop has stacked), and all pairs are reduced to one
+number. Where both come from the model, or both from the batch alone, pairs of one thing with itself
+do not count, nor does a loss with products of matrices for all pairs. Pairs that are reduced along
+one axis first, `log_prob(action).sum(-1)`, count where one of the two comes from the model and the
+other does not, and where nothing goes back to the pairs, as in a softmax. So do pairs that are laid
+out in one row, `(p - y).ravel()`, as residuals are, of which a `jacobian` is taken.
+`ends_of_pairs.py` knows losses that are about pairs, `pairs_of_products.py` products of matrices
+that stand for a product of each row, `columns_of_tables.py` what is read from tables, and products
+with the rows in columns.
 
 `scores[:, actions]` is another way to such pairs: it takes every action from every row.
 """
@@ -21,10 +23,21 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from wengert.api.columns_of_tables import (
+    computed_of,
+    has_other_pairs,
+    is_computed_of,
+    is_read_by_rows,
+    is_stacked,
+    is_turned,
+    products_in_a_row,
+    read_one_table,
+)
 from wengert.api.ends_of_pairs import are_laid_out, are_reduced_by_turns, are_weighed
 from wengert.api.pairs_of_products import rows_of_products
 from wengert.api.recorded_pairs import (
     COLUMN,
+    LYING,
     REDUCTIONS,
     ROW,
     ROWS,
@@ -79,10 +92,11 @@ def _sizes_of_cuts(graph: Graph, own: Collection[str], rows: Collection[str]) ->
 
 def _warn_of_pairs_in(loss: _Loss, where: str) -> None:
     for node, column, row, end in _one_of_each_line(loss.paired()):
+        part = ".T" if row == _shown(LYING) else "[:, 0]"
         warn_user(
             f"{node.op.name}: given shapes {column} and {row} {where}, both with the rows of the "
             f"batch; the result has a number for each pair of rows, and all of them are {end}. "
-            "Give both one shape, as with prediction[:, 0]; if pairs are meant, write [:, None] "
+            f"Give both one shape, as with prediction{part}; if pairs are meant, write [:, None] "
             "and [None, :].",
             PairedRowsWarning,
             node.line,
@@ -141,7 +155,7 @@ def warn_of_pairs_of_one_size(
 
     begins = Counter(text(shape[0]) for shape in shapes if shape)
     columns = [node for node in graph.nodes if len(_shape(node)) == 2 and not is_backward(node)]
-    stacked = {str(_shape(node)[0]) for node in columns if _is_stacked(graph, node)}
+    stacked = {str(_shape(node)[0]) for node in columns if is_stacked(graph, node)}
     stacked -= {"0", "1", *known}
     written = stacked | {str(shape[0]) for shape in shapes if shape} - {"0", "1", *known}
     others = {text(size) for shape in shapes for size in shape[1:]}
@@ -215,16 +229,16 @@ class _Loss:
         """The nodes that pair rows, with the shapes of their operands and what becomes of them."""
         for number, node in enumerate(self._graph.nodes):
             by_kind = {self._kinds[i]: i for i in operands(node)}
-            column, row = by_kind.get(COLUMN), by_kind.get(ROW)
+            column, row = by_kind.get(COLUMN), by_kind.get(ROW, by_kind.get(LYING))
             if (
                 node.op.kind == "elementwise"
                 and self._kinds[number] == SQUARE
                 and column is not None
-                and self._is_natural(column, row)
                 and row is not None
+                and self._is_natural(column, row)
                 and (end := self._end_of(number, column, row)) is not None
             ):
-                yield node, _shown(COLUMN), _shown(ROW), end
+                yield node, _shown(COLUMN), _shown(self._kinds[row]), end
 
     def _end_of(self, pairs: int, column: int, row: int) -> str | None:
         """What becomes of pairs that are hardly meant, in words."""
@@ -332,14 +346,24 @@ class _Loss:
                 dependent.add(number)
         return dependent
 
-    def _is_natural(self, column: int, row: int | None) -> bool:
+    def _is_natural(self, column: int, row: int) -> bool:
         """Whether nobody has written the axis of one element here, to pair rows."""
+        lies = self._kinds[row] == LYING
+        if lies and not self._is_natural_beside(column, row):
+            return False
+        if lies or column in self._of_tables:
+            return not self._has_other_pairs and not read_one_table(self.recorded, column, row)
         return column in self.natural or (
-            row is not None
-            and column in self._from_outside
+            column in self._from_outside
             and (column in self._of_model) != (row in self._of_model)
             and self._has_other_numbers(self._from_outside[column], row)
         )
+
+    def _is_natural_beside(self, column: int, row: int) -> bool:
+        """The same for a row (1, n): a product has made it, of the model or beside it."""
+        natural = column in self.natural and row in self._lying
+        two = natural and self._is_of_model(column, row)
+        return two and not is_computed_of(self.recorded, row, column)
 
     @cached_property
     def _from_outside(self) -> dict[int, list[int]]:
@@ -389,10 +413,31 @@ class _Loss:
             computed = isinstance(node.op.lower, Elementwise) or node.op.kind == "composite"
             follows = computed and bool(columns) and natural.issuperset(columns)
             cut = node.op is op.slice_axes and operands(node)[0] in self._whole
-            made = node.op.kind == "bilinear" or _is_stacked(self._graph, node) or cut
+            made = node.op.kind == "bilinear" or is_stacked(self._graph, node) or cut
+            made = made or self._is_of_tables(node)
             if number in self._graph.inputs or made or follows or self._of_table(node, natural):
                 natural.add(number)
         return natural
+
+    def _is_of_tables(self, node: Node) -> bool:
+        """Whether a column was read from a table, or is a product with the rows in columns."""
+        read = is_read_by_rows(self.recorded, node) or is_turned(node, self._lying)
+        return read and not self._pairs_are_meant
+
+    @cached_property
+    def _lying(self) -> set[int]:
+        return products_in_a_row(self.recorded)
+
+    @cached_property
+    def _of_tables(self) -> set[int]:
+        """Natural columns that are such, or are computed of them."""
+        first = [i for i in self.natural if self._is_of_tables(self._graph.nodes[i])]
+        return self.natural & computed_of(self.recorded, first)
+
+    @cached_property
+    def _has_other_pairs(self) -> bool:
+        known = self._pairs_are_meant
+        return known or has_other_pairs(self.recorded, self.natural, self._lying)
 
     def _of_table(self, node: Node, natural: set[int]) -> bool:
         """Whether a column is what is left of more than a column: `sum(q, axis=1, keepdims=True)`,
@@ -439,19 +484,3 @@ class _Loss:
         """
         arrays = [i for i in operands(node) if self._kinds[i]]
         return not kind and node.op.kind == "composite" and len(arrays) > 1
-
-
-def _is_of_loop(graph: Graph, node: Node) -> bool:
-    """Whether a node is one of the results of a loop."""
-    return node.op is op.pick and graph.nodes[operands(node)[0]].op in (op.scan, op.while_loop)
-
-
-def _is_stacked(graph: Graph, node: Node) -> bool:
-    """Whether a column is what a loop has stacked of arrays of one element, maybe behind the first
-    of them, as the times of `wg.odeint`; or what `stack([x])` makes of each row.
-    """
-    nodes = [graph.nodes[i] for i in operands(node)]
-    if node.op is op.concat:
-        loops = any(_is_of_loop(graph, each) for each in nodes)
-        return loops or (len(nodes) == 1 and node.params["axis"] == 1)
-    return _is_of_loop(graph, node)

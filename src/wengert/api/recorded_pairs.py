@@ -11,6 +11,7 @@ from wengert.core.graph import Graph, Node
 
 ROWS = "n"  # what the number of rows is called here
 ROW, COLUMN, SQUARE = (ROWS,), (ROWS, "1"), (ROWS, ROWS)  # shapes in words
+LYING = ("1", ROWS)  # a row with both axes
 SQUARED = f"{ROWS}**2"
 REDUCTIONS = {"sum", "mean", "max", "min", "vector_norm"}
 

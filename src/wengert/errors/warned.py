@@ -152,9 +152,9 @@ class PairedRowsWarning(WengertWarning):
     """A loss computes one number for each pair of rows of a batch, and reduces all of them: it has
     predictions of shape (n, 1) and targets of shape (n,), or the other way around.
 
-    Write `(model(x)[:, 0] - y) ** 2`, or give targets of shape (n, 1). Where all pairs are meant,
-    `p[:, None] - y[None, :]` says so. Or it has `a @ b.T` where a product of each row is meant:
-    write `wg.sum(a * b, axis=1)`.
+    Write `(model(x)[:, 0] - y) ** 2`, or give targets of shape (n, 1); of a table of one column,
+    `Embedding(k, 1)(u)[:, 0]`. Where all pairs are meant, `p[:, None] - y[None, :]` says so. Or
+    it has `a @ b.T` where a product of each row is meant: write `wg.sum(a * b, axis=1)`.
     """
 
 

@@ -301,7 +301,8 @@ class BoundFunction(Uncopied):
 
     def _look_once(self, graph: Graph, sizes: Mapping[str, int]) -> None:
         """Warn of what a new program shows. What is bound may be given something else than a batch,
-        such as a sequence alone.
+        such as a sequence alone; pairs of rows are none of its results where these are single
+        numbers, as those of a test error.
         """
         if self._number == EVALUATING:
             warn_of_paired_rows(graph, sizes, self._own_names, "in TrainStep.evaluate")
@@ -309,6 +310,8 @@ class BoundFunction(Uncopied):
             self._sums += sums_over_rows(graph)
             self._no_means += no_means_over_rows(graph)
         else:
+            if all(t.shape == () for t in graph.output_types()):
+                warn_of_paired_rows(graph, sizes, self._own_names, "in TrainStep.bind")
             warn_of_scanned_rows(graph, self._own_names, "in TrainStep.bind", by_reading=True)
 
 
