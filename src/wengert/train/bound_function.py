@@ -22,7 +22,7 @@ from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import BatchNormWarning, DropoutWarning, SummedRowsWarning
 from wengert.functions.batch_statistics import BatchStatistics, noting_batch_statistics
-from wengert.functions.dropout import noting_dropout
+from wengert.functions.dropout import DropoutCall, noting_dropout
 from wengert.interpret.mistakes.called_again import in_bound_function
 from wengert.ops.drawing.generator import Generator
 from wengert.runtime.entries.entry import Call, never
@@ -271,11 +271,11 @@ def own_arrays(engine: Engine, parameters: FunctionParameters) -> dict[str, Any]
 
 
 def _warn_as_in_training(
-    dropping: Sequence[Line | None], normalizing: Sequence[BatchStatistics]
+    dropping: Sequence[DropoutCall], normalizing: Sequence[BatchStatistics]
 ) -> None:
     """Warn of lines of a loss that do what only training should."""
     if dropping:
-        _warn_of_dropout(dropping[0])
+        _warn_of_dropout(dropping[0].line)
     if normalizing:
         warn_user(
             "TrainStep.evaluate: given the loss of the step, whose BatchNorm has training=True "

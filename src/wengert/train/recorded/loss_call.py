@@ -12,19 +12,20 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import Value
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
-from wengert.errors import BatchNormWarning, DropoutWarning
+from wengert.errors import BatchNormWarning
 from wengert.functions.batch_statistics import (
     BatchStatistics,
     noting_batch_statistics,
     noting_kept_statistics,
 )
-from wengert.functions.dropout import noting_idle_dropout
+from wengert.functions.dropout import noting_dropout, noting_idle_dropout
 from wengert.interpret.mistakes.called_again import in_loss
 from wengert.interpret.mistakes.used_values import used_as_floats
 from wengert.interpret.trace import Trace, recorded_program
 from wengert.ops.drawing.generator import Generator
 from wengert.train.batch import AVERAGED, GENERATOR
 from wengert.train.recorded.first_statistics import warn_of_first_statistics
+from wengert.train.recorded.idle_dropouts import warn_of_idle_dropouts
 from wengert.train.recorded.step_arrays import CALLS, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.storage import Storage
@@ -74,6 +75,7 @@ def call_loss(
         given[AVERAGED] = plan.storage.tree(leaves_of(plan.storage, averages, fixed))
     with (
         noting_idle_dropout() as idle,
+        noting_dropout() as dropping,
         noting_batch_statistics() as normalizing,
         noting_kept_statistics() as kept,
         in_loss(),
@@ -85,8 +87,8 @@ def call_loss(
     if kept and recorded_program() is not None:
         numbers = zip(map(id, live.carried), begun, strict=False)
         warn_of_first_statistics(kept, normalizing, dict(numbers))
-    if idle and (GENERATOR not in given or not given[GENERATOR].used):
-        _warn_of_idle_dropout(idle, plan.parameters.wants_rng)
+    if idle:
+        warn_of_idle_dropouts(idle, dropping, model, batch, returned, given.get(GENERATOR))
     _warn_of_integers(plan.storage, fixed)
     return returned
 
@@ -162,17 +164,6 @@ def _warn_of_integers(storage: Storage, fixed: FixedArrays) -> None:
         used, line = used_as_floats(x)
         if used:
             storage.warn_of_integers(place, line)
-
-
-def _warn_of_idle_dropout(lines: Sequence[Line | None], wants_rng: bool) -> None:
-    repair = "Pass the loss's rng on" if wants_rng else "Give the loss an argument rng, pass it on"
-    for line in dict.fromkeys(lines):
-        warn_user(
-            "dropout: given no rng in the loss of a TrainStep; without one it drops nothing. "
-            f"{repair}, or leave the dropout out.",
-            DropoutWarning,
-            line,
-        )
 
 
 def cast_floats(dtype: DType | None, x: Any) -> Any:
