@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from threading import get_ident
@@ -35,10 +35,10 @@ from wengert.train.engine import Engine
 from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.first_batch import look_at_first_batch
 from wengert.train.quick_calls import QuickBoundCalls
+from wengert.train.recorded.dropped_statistics import dropped_statistics
 from wengert.train.recorded.loss_call import (
     averages_of,
     cast_floats,
-    dropped_statistics,
     leaves_of,
 )
 from wengert.train.recorded.paired_rows import warn_of_paired_rows
@@ -287,15 +287,15 @@ def _warn_as_in_training(
         )
 
 
-def _warn_of_training_in_bind(lines: Iterable[Line | None]) -> None:
-    for line in lines:
+def _warn_of_training_in_bind(dropped: Sequence[BatchStatistics]) -> None:
+    for each in dropped:
         warn_user(
             "TrainStep.bind: a BatchNorm in it has training=True, and its new state is dropped; "
             "what is computed for a row depends on the rows beside it, and the running statistics "
             "stay what they are. Predict with training=False and the step's state: "
             "predict(step.state, x). If new statistics are meant, return them.",
             BatchNormWarning,
-            line,
+            each.line,
         )
 
 
