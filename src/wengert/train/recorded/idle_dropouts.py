@@ -20,8 +20,18 @@ from wengert.interpret.tape import Tape
 from wengert.train.recorded.parameter_flow import ParameterFlow, slot_on, tape_of
 
 # Ops that arrange the numbers of data, and make no others.
-_ARRANGING = ("input", "constant", "astype", "pad", "broadcast_to", "concat", "matrix_transpose")
-_ARRANGING += ("permute_dims", "reshape", "slice_axes")
+_ARRANGING = {
+    "input",
+    "constant",
+    "astype",
+    "broadcast_to",
+    "concat",
+    "matrix_transpose",
+    "pad",
+    "permute_dims",
+    "reshape",
+    "slice_axes",
+}
 
 
 def warn_of_idle_dropouts(
