@@ -386,7 +386,13 @@ def test_a_tensor_that_outlived_its_transformation_says_so_whatever_is_done_to_i
 
 
 @pytest.mark.parametrize(
-    ("name", "repair"), [("requires_grad", "optimizer="), ("training", "no training mode")]
+    ("name", "repair"),
+    [
+        ("requires_grad", "optimizer="),
+        ("trainable", "optimizer="),
+        ("frozen", "optimizer="),
+        ("training", "no training mode"),
+    ],
 )
 def test_a_layer_refuses_to_be_given_what_would_have_no_effect(name, repair):
     layer = wg.nn.Linear(3, 4)

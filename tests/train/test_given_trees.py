@@ -123,6 +123,43 @@ def test_a_number_that_the_loss_reads_and_that_is_set_is_told():
     assert "where it is 1.0" in found
 
 
+def dropping():
+    layers = wg.nn.Sequential(wg.nn.Linear(3, 2, dtype=np.float64, seed=0), wg.nn.Dropout(0.5))
+    return layers, lambda: wg.TrainStep(
+        lambda m, x, rng: wg.mean(m(x, rng=rng) ** 2), layers, wg.optim.SGD(0.1), compiled=False
+    )
+
+
+@pytest.mark.parametrize("way", ["set", "replaced"])
+def test_a_setting_of_a_layer_that_is_set_is_told(way):
+    model, make = dropping()
+    step = make()
+    step(X)
+    if way == "set":
+        model[1].rate = 0.0
+    else:
+        model.layers = (model[0], wg.nn.Dropout(0.0))
+    (found,) = warned(lambda: [step(X) for _ in range(5)])
+    assert "'layers.1.rate' of the model that it was made with was set to 0.0" in found
+
+
+@pytest.mark.parametrize("use", ["another step", "average"])
+def test_a_setting_of_a_layer_with_another_use_is_let_be(use):
+    model, make = dropping()
+    step = make()
+    step(X)
+    model[1].rate = 0.25
+    other = make() if use == "another step" else None
+
+    def follow():
+        for x, live in zip(wg.tree.leaves(model), wg.tree.leaves(step.model), strict=True):
+            if other is None:
+                x += 0.5 * (live - x)
+        step(X)
+
+    assert not warned(lambda: [follow() for _ in range(5)])
+
+
 def test_the_line_is_that_of_the_call():
     model, step = made()
     model.b[...] = 3.0

@@ -318,6 +318,34 @@ def divide_exactly(size: Size, divisor: Size) -> Size | None:
     return quotient
 
 
+def divide_up(size: Size, divisor: int) -> Size | None:
+    """The smallest whole number that is no less than `size / divisor`, where that is a polynomial
+    with integer coefficients, else None.
+
+    >>> str(divide_up(3 * Dim("n") - 1, 3))
+    'n'
+    """
+    rest = sum(coefficient for factors, coefficient in _terms(size) if not factors)
+    whole = divide_exactly(size - rest, divisor)
+    return None if whole is None else whole - (-rest // divisor)
+
+
+def is_at_least(size: Size, other: Size) -> bool:
+    """Whether a size is no less than another one, whatever their Dims are, which are not negative.
+    False where that depends on them.
+
+    >>> n = Dim("n")
+    >>> is_at_least(2 * n, n), is_at_least(n, 3)
+    (True, False)
+    """
+    return all(coefficient >= 0 for _, coefficient in _terms(size - other))
+
+
+def never_shrinks(size: Size) -> bool:
+    """Whether a size is known to be no less where its Dims are larger."""
+    return all(coefficient >= 0 for factors, coefficient in _terms(size) if factors)
+
+
 def product(shape: Shape) -> Size:
     """Number of elements of a shape."""
     total: Size = 1

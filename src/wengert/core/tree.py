@@ -212,6 +212,12 @@ def plain_values(tree: Tree) -> list[tuple[str, Any]]:
     return [(path, x) for _, path, x in _with_accessors(tree) if type(x) in _PLAIN]
 
 
+def owners_of_plain_values(tree: Tree) -> dict[str, Any]:
+    """What the Python numbers and texts in a tree are in, by their paths."""
+    each = _with_accessors(tree)
+    return {path: accessor[:-1](tree) for accessor, path, x in each if type(x) in _PLAIN}
+
+
 def functions(tree: Tree) -> list[tuple[str, Any]]:
     """The functions in a tree, which are static, with their paths."""
     return [(path, x) for _, path, x in _with_accessors(tree) if callable(x) and not is_leaf(x)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NamedTuple
 
 from wengert.core.define import function
 from wengert.core.dtypes import is_float
@@ -16,17 +16,25 @@ from wengert.core.words.source import Line, user_line
 from wengert.errors import ShapeError
 from wengert.functions.parameter import canonical_number
 
-_idle = Meanwhile[list[Line | None]]()  # lines where nothing is dropped, while they are being noted
-_dropping = Meanwhile[list[Line | None]]()  # and those where something is
+
+class DropoutCall(NamedTuple):
+    """A call of a dropout with a rate, and what it was given."""
+
+    line: Line | None
+    x: Any
 
 
-def noting_idle_dropout() -> AbstractContextManager[list[Line | None]]:
-    """The lines where a dropout with a rate is given no generator, while this is open."""
+_idle = Meanwhile[list[DropoutCall]]()  # where nothing is dropped, while they are being noted
+_dropping = Meanwhile[list[DropoutCall]]()  # and where something is
+
+
+def noting_idle_dropout() -> AbstractContextManager[list[DropoutCall]]:
+    """The calls where a dropout with a rate is given no generator, while this is open."""
     return _idle.said([])
 
 
-def noting_dropout() -> AbstractContextManager[list[Line | None]]:
-    """The lines where a dropout with a rate is given a generator, while this is open."""
+def noting_dropout() -> AbstractContextManager[list[DropoutCall]]:
+    """The calls where a dropout with a rate is given a generator, while this is open."""
     return _dropping.said([])
 
 
@@ -48,10 +56,10 @@ def dropout(x: Any, rate: float, rng: Any = None) -> Any:
     require_generator("dropout", rng)
     if rng is None or (not traced and rate == 0):
         if (traced or rate > 0) and _idle.value is not None:
-            _idle.value.append(user_line())
+            _idle.value.append(DropoutCall(user_line(), x))
         return x
     if _dropping.value is not None:
-        _dropping.value.append(user_line())
+        _dropping.value.append(DropoutCall(user_line(), x))
     if traced:
         return _dropped(x, rate, rng)
     return op.where(rng.bernoulli(1 - rate, x.shape), x * (1 / (1 - rate)), 0)

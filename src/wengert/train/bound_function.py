@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from threading import get_ident
@@ -22,7 +22,7 @@ from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import BatchNormWarning, DropoutWarning, SummedRowsWarning
 from wengert.functions.batch_statistics import BatchStatistics, noting_batch_statistics
-from wengert.functions.dropout import noting_dropout
+from wengert.functions.dropout import DropoutCall, noting_dropout
 from wengert.interpret.mistakes.called_again import in_bound_function
 from wengert.ops.drawing.generator import Generator
 from wengert.runtime.entries.entry import Call, never
@@ -37,10 +37,10 @@ from wengert.train.mistakes.first_batch import look_at_first_batch
 from wengert.train.mistakes.given_trees import GivenTrees
 from wengert.train.mistakes.read_originals import warn_of_read_originals
 from wengert.train.quick_calls import QuickBoundCalls
+from wengert.train.recorded.dropped_statistics import dropped_statistics
 from wengert.train.recorded.loss_call import (
     averages_of,
     cast_floats,
-    dropped_statistics,
     leaves_of,
 )
 from wengert.train.recorded.no_means import NoMean, difference, no_means_over_rows
@@ -327,11 +327,11 @@ def own_arrays(engine: Engine, parameters: FunctionParameters) -> dict[str, Any]
 
 
 def _warn_as_in_training(
-    dropping: Sequence[Line | None], normalizing: Sequence[BatchStatistics]
+    dropping: Sequence[DropoutCall], normalizing: Sequence[BatchStatistics]
 ) -> None:
     """Warn of lines of a loss that do what only training should."""
     if dropping:
-        _warn_of_dropout(dropping[0])
+        _warn_of_dropout(dropping[0].line)
     if normalizing:
         warn_user(
             "TrainStep.evaluate: given the loss of the step, whose BatchNorm has training=True "
@@ -343,15 +343,15 @@ def _warn_as_in_training(
         )
 
 
-def _warn_of_training_in_bind(lines: Iterable[Line | None]) -> None:
-    for line in lines:
+def _warn_of_training_in_bind(dropped: Sequence[BatchStatistics]) -> None:
+    for each in dropped:
         warn_user(
             "TrainStep.bind: a BatchNorm in it has training=True, and its new state is dropped; "
             "what is computed for a row depends on the rows beside it, and the running statistics "
             "stay what they are. Predict with training=False and the step's state: "
             "predict(step.state, x). If new statistics are meant, return them.",
             BatchNormWarning,
-            line,
+            each.line,
         )
 
 

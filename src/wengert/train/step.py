@@ -150,7 +150,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         if state is not None:
             engine.given.add(*given_state(state, arrays))
         self._begin(engine, optimizer)
-        note_step(self, loss, engine.counts[CALLS : CALLS + 1], storage.leaves)
+        note_step(self, loss, engine.counts[CALLS : CALLS + 1], storage.leaves, compiled)
 
     def _begin(self, engine: Engine, optimizer: Any) -> None:
         groups, self._engine = engine.plan.groups, engine

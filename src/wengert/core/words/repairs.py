@@ -254,6 +254,7 @@ OF_LAYERS: Mapping[str, str] = {
     "cuda": _CPU,
     "eval": _NO_MODE,
     "forward": "Call it: model(x)",
+    "frozen": _FREEZE,
     "load_state_dict": "Write model = wg.load(path, like=model)",
     "named_parameters": "Write zip(wg.tree.paths(model), wg.tree.leaves(model))",
     "parameters": "Write wg.tree.leaves(model); a TrainStep finds them by itself",
@@ -262,6 +263,7 @@ OF_LAYERS: Mapping[str, str] = {
     "state_dict": "Write wg.save(path, model), or wg.tree.leaves(model)",
     "to": _CPU,
     "train": _NO_MODE,
+    "trainable": _FREEZE,
     "training": _NO_MODE,
     "zero_grad": _GRADIENTS,
 }

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from wengert.core.define import function, linear
-from wengert.core.dims import Dim, Shape, Size, divide_exactly
+from wengert.core.dims import Dim, Shape, Size, divide_up, is_at_least, never_shrinks
 from wengert.core.lowering import Along, Pick, Places, Span, View, inside_or
 from wengert.core.op import holds_tensor
 from wengert.core.op_parts.batching import BatchedCall
@@ -369,8 +369,8 @@ def _span(size: Size, part: slice) -> tuple[Size, Size, Size]:
         low, high = _bound(size, part.start, 0), _bound(size, part.stop, size)
     else:  # specialises
         return _span(int(size), slice(_integer(part.start), _integer(part.stop), step))
-    whole = divide_exactly(high - low, abs(step))
-    if whole is None:
+    whole = divide_up(high - low, abs(step))
+    if whole is None or not never_shrinks(whole):  # from n to m, which may be less
         return _span(int(size), slice(int(low), int(high), step))
     if isinstance(whole, int):
         whole = max(whole, 0)
@@ -385,6 +385,8 @@ def _bound(size: Size, bound: Any, default: Size) -> Size:
         beyond = bound - size
         if isinstance(beyond, int):
             return size if beyond >= 0 else bound
+        if is_at_least(bound, 0) and is_at_least(size, bound):
+            return bound
         return min(int(bound), int(size))
     number = as_integer(bound)
     if number < 0:

@@ -33,7 +33,7 @@ def searched(function: Callable[..., Any]) -> Callable[..., Any]:
         with noting_idle_dropout() as idle:
             value, gradient, leaves, raw = looked_at_value_and_grad(f, args)
         _warn_of_unused(args[0], value, leaves, raw)
-        for line in dict.fromkeys(idle):
+        for line in dict.fromkeys(call.line for call in idle):
             warn_user(
                 f"dropout: given no rng in the function of {_BY}; without one it drops nothing. "
                 "Leave the dropout out, or draw the same in every evaluation: pass it "

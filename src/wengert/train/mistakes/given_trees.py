@@ -26,6 +26,7 @@ from wengert.optim.parameters import leaf_name
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.outside.reads import reads_of
+from wengert.train.mistakes.layer_settings import layer_settings
 from wengert.train.mistakes.shared_parts import Given, SharedParts
 from wengert.train.mistakes.target_averages import follow_the_step, some_numbers
 
@@ -149,9 +150,10 @@ class GivenObject:
             self.has_other_use = True
         return None
 
-    def other_number(self, loss: Any) -> tuple[str, Any, Any] | None:
-        """The path of a number or text that was set, and that code of the loss or of the object
-        could read; what it is now, and what it was.
+    def other_number(self, loss: Any, own: GivenTrees) -> tuple[str, Any, Any] | None:
+        """The path of a number or text that was set, and that code of the loss, of the object or of
+        our layers could read; what it is now, and what it was. Layers that have another use by now
+        may have other settings there.
         """
         x = self.object()
         now = dict(tree.plain_values(x))
@@ -161,11 +163,17 @@ class GivenObject:
         walk = CaptureWalk()
         walk.follow([loss, x])
         names = {name for code in walk.captures.codes for name in reads_of(code).attributes}
+        settings = layer_settings(x) if own.has_all_to_itself(self) else ()
         for path in changed:
-            if path.rpartition(".")[2] in names:
+            if path.rpartition(".")[2] in names or path in settings:
                 return path, now[path], self._numbers[path]
         self._numbers = now
         return None
+
+    @property
+    def arrays(self) -> list[Any]:
+        """Those of its arrays that are left."""
+        return [array() for array in self._arrays]
 
     def has_some_of(self, arrays: Collection[int]) -> bool:
         """Whether one of its arrays is among these, given by their ids."""
@@ -344,7 +352,7 @@ class GivenTrees:
     def _warn_of_numbers(self) -> None:
         """Warn, once, of a number that was set and is part of the program."""
         for each in self._objects:
-            other = each.other_number(self._loss)
+            other = each.other_number(self._loss, self)
             if other is not None:
                 path, now, was = other
                 self._arrays, self._objects = [], []
@@ -356,6 +364,14 @@ class GivenTrees:
                     CopiedWarning,
                 )
                 return
+
+    def has_all_to_itself(self, thing: GivenObject) -> bool:
+        """Whether an object has arrays, which have what was given, and no other step was made with
+        one of them.
+        """
+        left = {id(each.array) for each in self._arrays}
+        arrays = thing.arrays
+        return bool(arrays) and all(id(x) in left and _is_only_of(x, self) for x in arrays)
 
     def _written(self) -> GivenArray | None:
         """An array whose numbers are others, for no reason that is known. Arrays that are gone are

@@ -53,19 +53,20 @@ class _MadeAtPlaces:
 _steps = _MadeAtPlaces()
 
 
-def note_step(step: Any, loss: Any, calls: Counts, leaves: Sequence[Any]) -> None:
-    """Note a new step, the array that its calls are counted in, and the leaves of its model. Where
-    those before it, which are alike, were made in vain, say so: once.
+def note_step(step: Any, loss: Any, calls: Counts, leaves: Sequence[Any], compiled: bool) -> None:
+    """Note a new step, the array that its calls are counted in, the leaves of its model, and
+    whether it compiles. Where those before it, which are alike, were made in vain, say so: once.
     """
     written, place = users_function(loss), _place()
     if written is None or place is None:
         return
     form = tuple((np.shape(x), getattr(x, "dtype", None)) for x in leaves)
     if _steps.are_in_vain((place, written.__code__, form), step, lambda: int(calls[0])):
+        compiles = "each compiles again, and " if compiled else ""
         warn_user(
             "TrainStep: a third one alike is made at this line, and those before were called once; "
-            "each compiles again, and the states of its optimizer, as the moments of Adam, begin "
-            "again. Make the step once, before the loop, and call it in the loop.",
+            f"{compiles}the states of its optimizer, as the moments of Adam, begin again. "
+            "Make the step once, before the loop, and call it in the loop.",
             ProgramsWarning,
         )
 

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wengert.core import tree
 from wengert.core.dtypes import DType, is_float
 from wengert.core.table import op
-from wengert.core.tensor import Tensor
 from wengert.core.types import Value
-from wengert.core.words.source import Line
-from wengert.core.words.warn import warn_user
-from wengert.errors import BatchNormWarning, DropoutWarning
-from wengert.functions.batch_statistics import (
-    BatchStatistics,
-    noting_batch_statistics,
-    noting_kept_statistics,
-)
-from wengert.functions.dropout import noting_idle_dropout
+from wengert.functions.batch_statistics import noting_batch_statistics, noting_kept_statistics
+from wengert.functions.dropout import noting_dropout, noting_idle_dropout
 from wengert.interpret.mistakes.called_again import in_loss
 from wengert.interpret.mistakes.used_values import used_as_floats
-from wengert.interpret.trace import Trace, recorded_program
+from wengert.interpret.trace import recorded_program
 from wengert.ops.drawing.generator import Generator
 from wengert.train.batch import AVERAGED, GENERATOR
+from wengert.train.recorded.dropped_statistics import warn_of_lost_statistics
 from wengert.train.recorded.first_statistics import warn_of_first_statistics
+from wengert.train.recorded.idle_dropouts import warn_of_idle_dropouts
 from wengert.train.recorded.step_arrays import CALLS, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.storage import Storage
@@ -74,84 +68,21 @@ def call_loss(
         given[AVERAGED] = plan.storage.tree(leaves_of(plan.storage, averages, fixed))
     with (
         noting_idle_dropout() as idle,
+        noting_dropout() as dropping,
         noting_batch_statistics() as normalizing,
         noting_kept_statistics() as kept,
         in_loss(),
     ):
         returned = plan.parameters.call(plan.loss, [model, *state, *batch], given)
     if normalizing:
-        _warn_of_shared_statistics(normalizing)
-        _warn_of_dropped_statistics(normalizing, returned, plan.carried is not None)
+        warn_of_lost_statistics(normalizing, model, returned, plan.carried is not None)
     if kept and recorded_program() is not None:
         numbers = zip(map(id, live.carried), begun, strict=False)
         warn_of_first_statistics(kept, normalizing, dict(numbers))
-    if idle and (GENERATOR not in given or not given[GENERATOR].used):
-        _warn_of_idle_dropout(idle, plan.parameters.wants_rng)
+    if idle:
+        warn_of_idle_dropouts(idle, dropping, model, batch, returned, given.get(GENERATOR))
     _warn_of_integers(plan.storage, fixed)
     return returned
-
-
-def dropped_statistics(
-    normalizing: Sequence[BatchStatistics], returned: Any
-) -> Iterator[Line | None]:
-    """Where layers make running statistics that nothing that was returned is computed from."""
-    for line, running, _, _ in normalizing:
-        while isinstance(running, Tensor) and not isinstance(running.level, Trace):
-            running = running._value  # it depends on the model: the statistics before it are there
-        level = getattr(running, "level", None)
-        if isinstance(level, Trace) and running.handle not in _read_for(level, returned):
-            yield line
-
-
-def _warn_of_dropped_statistics(
-    normalizing: Sequence[BatchStatistics], returned: Any, carries: bool
-) -> None:
-    """Warn of running statistics that the loss drops: who predicts by them has those of the
-    beginning.
-    """
-    for line in dropped_statistics(normalizing, returned):
-        repair = (
-            "Return it: return value, new_state"
-            if carries
-            else "Carry it: TrainStep(…, state=norm.initial_state()), "
-            "def loss(model, state, x, y): …; return value, new_state"
-        )
-        warn_user(
-            "BatchNorm: the new state of a layer with training=True is not what the loss of a "
-            "TrainStep returns; its running mean and variance stay what they are, and predictions "
-            f"with training=False will be wrong. {repair}.",
-            BatchNormWarning,
-            line,
-        )
-
-
-def _warn_of_shared_statistics(normalizing: Sequence[BatchStatistics]) -> None:
-    """Warn of a layer that goes on from the running statistics of another one."""
-    for i, each in enumerate(normalizing):
-        if any(each.before is x.running and each.layer is not x.layer for x in normalizing[:i]):
-            warn_user(
-                "BatchNorm: given the new state of another layer as its own; one running mean and "
-                "variance for both is that of neither, and predictions with training=False will be "
-                'wrong. Keep a state for each: state={"first": first.initial_state(), "second": '
-                "second.initial_state()}.",
-                BatchNormWarning,
-                each.line,
-            )
-            return
-
-
-def _read_for(level: Trace, returned: Any) -> set[int]:
-    """The numbers of all nodes that what was returned is computed from."""
-    leaves = [x for x in tree.leaves(returned) if isinstance(x, Tensor)]
-    for i, x in enumerate(leaves):
-        while isinstance(x._value, Tensor) and x.level is not level:
-            x = x._value
-        leaves[i] = x
-    needed = {x.handle for x in leaves if x.level is level}
-    for number in range(len(level.graph.nodes) - 1, -1, -1):
-        if number in needed:
-            needed.update(i for i in level.graph.nodes[number].operands if i is not None)
-    return needed
 
 
 def _warn_of_integers(storage: Storage, fixed: FixedArrays) -> None:
@@ -162,17 +93,6 @@ def _warn_of_integers(storage: Storage, fixed: FixedArrays) -> None:
         used, line = used_as_floats(x)
         if used:
             storage.warn_of_integers(place, line)
-
-
-def _warn_of_idle_dropout(lines: Sequence[Line | None], wants_rng: bool) -> None:
-    repair = "Pass the loss's rng on" if wants_rng else "Give the loss an argument rng, pass it on"
-    for line in dict.fromkeys(lines):
-        warn_user(
-            "dropout: given no rng in the loss of a TrainStep; without one it drops nothing. "
-            f"{repair}, or leave the dropout out.",
-            DropoutWarning,
-            line,
-        )
 
 
 def cast_floats(dtype: DType | None, x: Any) -> Any:
