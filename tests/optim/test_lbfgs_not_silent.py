@@ -8,13 +8,13 @@ from train.warned_steps import warned
 
 import wengert as wg
 from wengert.errors import (
-from wengert.optim.quasi_newton import handed_back
     DropoutWarning,
     NonFiniteError,
     UnreachedWarning,
     UntrainedWarning,
     UnusedWarning,
 )
+from wengert.optim.quasi_newton import handed_back
 
 T = np.arange(12) * 0.5
 Y = (T > 3) * 1.0
