@@ -359,8 +359,8 @@ class GivenTrees:
                 warn_user(
                     f"TrainStep: {path!r} of the {each.tree_name} that it was made with was set to "
                     f"{now!r}; a step has a copy of its {each.tree_name}, where it is {was!r}, and "
-                    "numbers are part of its program. Pass it as an argument of the loss, or make "
-                    "a new step.",
+                    "numbers are part of its program. Pass it as an argument of the loss, or set "
+                    f"it in wg.tree.copy(step.{each.tree_name}), and make a new step with that.",
                     CopiedWarning,
                 )
                 return

@@ -161,7 +161,8 @@ class SharedParts:
     def _names(self, parts: Collection[Any]) -> str:
         """The name of one of these, and how many more there are."""
         names = [each.name for taken, each in self.given.items() if taken in parts]
-        return f"{names[0]} that it was made with, and {len(names) - 1} more," if names else ""
+        more = f", and {len(names) - 1} more," if len(names) > 1 else ""
+        return f"{names[0]} that it was made with{more}" if names else ""
 
 
 def _is_as_given(each: Given) -> bool:
