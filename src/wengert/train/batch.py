@@ -306,20 +306,3 @@ def leaf_names(names: Sequence[str], batch: Sequence[Any]) -> list[str]:
         for name, arg in zip(names, batch, strict=True)
         for path in tree.paths(arg)
     ]
-
-
-class ModelForm:
-    """What a copy of the model looks like: its tree and its shapes."""
-
-    def __init__(self, model: Any) -> None:
-        leaves, self._structure = tree.flatten(model)
-        self._shapes = [np.shape(x) for x in leaves]
-
-    def is_form_of(self, x: Any) -> bool:
-        """Whether an argument is most likely other weights of the model: a target network. An array
-        by itself may be anything.
-        """
-        if tree.is_leaf(x):
-            return False
-        leaves, structure = tree.flatten(x)
-        return structure.alike(self._structure) and [np.shape(x) for x in leaves] == self._shapes

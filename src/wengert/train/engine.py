@@ -14,11 +14,12 @@ from wengert.api.single_outputs import warn_of_single_outputs
 from wengert.core import tree
 from wengert.core.dtypes import float64, int64
 from wengert.ops.random import key
+from wengert.optim.model_forms import ModelForm
 from wengert.optim.optimizer import Updates
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, RAISE, SKIP
 from wengert.runtime.outside.live import is_live
-from wengert.train.batch import Kinds, ModelForm, leaf_names
+from wengert.train.batch import Kinds, leaf_names
 from wengert.train.draw_positions import Draws
 from wengert.train.eager_steps import run_eagerly
 from wengert.train.guard import Guard

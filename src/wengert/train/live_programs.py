@@ -10,9 +10,9 @@ from wengert.api.compiling.compiled import Compiled, OpenSizes
 from wengert.api.compiling.held import held
 from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
+from wengert.optim.model_forms import ModelForm
 from wengert.runtime.entries.entry import Entry, never
 from wengert.runtime.executable import Executable
-from wengert.train.batch import ModelForm
 from wengert.train.open_sizes import open_sizes
 from wengert.train.recorded.rows_of_data import telling_of_mixed_rows
 

@@ -13,8 +13,9 @@ from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.dims import Dim
 from wengert.errors import ShapeError
+from wengert.optim.model_forms import ModelForm
 from wengert.runtime.outside.live import is_live
-from wengert.train.batch import ROWS, ModelForm, leaf_names
+from wengert.train.batch import ROWS, leaf_names
 
 
 def open_sizes(

@@ -4,14 +4,15 @@ arrays are constants of the program.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import fields, is_dataclass
+from collections.abc import Collection
+from dataclasses import is_dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from wengert.core import tree
 from wengert.core.words.source import Line
+from wengert.optim.model_forms import ModelForm, named_networks
 from wengert.runtime.outside.watch import Watch, owner_of
 
 
@@ -42,7 +43,7 @@ def outside_layer(watch: Watch, model: Any, given: Collection[Any] = ()) -> Outs
     A network of the form of the model, or of one that it has, is another one on purpose: a target.
     Nor does one count with an array among `given`.
     """
-    forms = [_form_of(part) for part in _parts(model) if not tree.is_leaf(part)]
+    forms = [ModelForm(part) for part in named_networks(model)]
     for place in watch.places:
         layer = place.value
         if not is_layer(layer):
@@ -53,8 +54,7 @@ def outside_layer(watch: Watch, model: Any, given: Collection[Any] = ()) -> Outs
         owners = [owner_of(x) for x in leaves]
         if any(x is y for x in owners for y in given):
             continue
-        structure, shapes = _form_of(layer)
-        if any(structure.alike(other) and shapes == sizes for other, sizes in forms):
+        if any(form.is_form_of(layer) for form in forms):
             continue
         used = [each for each in watch.arrays if each.certain and each.is_part_of(owners)]
         if used:
@@ -65,17 +65,3 @@ def outside_layer(watch: Watch, model: Any, given: Collection[Any] = ()) -> Outs
 def is_layer(x: Any) -> bool:
     """Whether an object is a dataclass that can be called."""
     return is_dataclass(x) and not isinstance(x, type) and callable(x)
-
-
-def _form_of(x: Any) -> tuple[tree.Structure, list[tuple[int, ...]]]:
-    leaves, structure = tree.flatten(x)
-    return structure, [np.shape(leaf) for leaf in leaves]
-
-
-def _parts(model: Any) -> Iterator[Any]:
-    """A model, and the networks that it has by name."""
-    yield model
-    if isinstance(model, dict):
-        yield from model.values()
-    elif is_dataclass(model) and not callable(model):
-        yield from (getattr(model, field.name) for field in fields(model))

@@ -10,8 +10,9 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.errors import ShapeError
+from wengert.optim.model_forms import ModelForm
 from wengert.runtime.outside.live import is_live
-from wengert.train.batch import POSITIONAL, ModelForm
+from wengert.train.batch import POSITIONAL
 from wengert.train.engine import Engine
 from wengert.train.runs.data import checksum_of_rows
 from wengert.train.runs.frames import look_at_frames, require_columns_of_numbers

@@ -15,9 +15,9 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.dtypes import float64, is_float
 from wengert.errors import NonFiniteError, OptimError, RankError, ShapeError, WengertError
+from wengert.optim.model_forms import ModelForm
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import RAISE
-from wengert.train.batch import ModelForm
 from wengert.train.engine import Engine, StepResults
 from wengert.train.nonfinite import explain_nonfinite
 from wengert.train.ranked.agreement import (

@@ -10,8 +10,9 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.errors import ShapeError
+from wengert.optim.model_forms import ModelForm
 from wengert.runtime.outside.live import is_live
-from wengert.train.batch import ModelForm, batch_form, leaf_names
+from wengert.train.batch import batch_form, leaf_names
 
 
 class SharedBatch:

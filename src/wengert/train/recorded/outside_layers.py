@@ -15,8 +15,8 @@ from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import UntrainedWarning
 from wengert.functions.drawn_weights import DrawnWeight, drawn_weight
+from wengert.optim.model_forms import ModelForm, named_networks
 from wengert.runtime.outside.watch import Watch, owner_of
-from wengert.train.batch import ModelForm
 from wengert.train.recorded.outside_uses import OutsideUse
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -45,7 +45,7 @@ def warn_of_outside_layers(
     given data, and whose results meet those of the model: a target, a teacher. What the model
     was made with, `given`, is told of where no gradient reaches it.
     """
-    forms = [ModelForm(part) for part in _parts(model)]
+    forms = [ModelForm(part) for part in named_networks(model)]
     layers = sorted(_layers(watch, given), key=lambda each: -len(each.arrays))  # outermost first
     named: list[OutsideUse] = []
     for each in layers:
@@ -142,12 +142,3 @@ def _warn_of_nameless(drawn: DrawnWeight, line: Line | None) -> None:
 
 def _at(line: Line | None) -> str:
     return "" if line is None else f" ({line})"
-
-
-def _parts(model: Any) -> Iterator[Any]:
-    """A model, and the networks that it has by name."""
-    yield model
-    if isinstance(model, dict):
-        yield from model.values()
-    elif is_dataclass(model) and not callable(model):
-        yield from (getattr(model, field.name) for field in fields(model))

@@ -12,12 +12,13 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.trees.foreign import NUMBERS
 from wengert.errors import DTypeError, ShapeError
+from wengert.optim.model_forms import ModelForm
 from wengert.runtime.aligned_memory import aligned_array
 from wengert.runtime.given_arrays import is_readable
 from wengert.runtime.native_runs import DataRows
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
-from wengert.train.batch import ModelForm, leaf_names, require_no_list
+from wengert.train.batch import leaf_names, require_no_list
 from wengert.train.runs.frames import (
     look_at_frames,
     repair_of_dtype,
