@@ -20,6 +20,25 @@ operands count as equal where the op is commutative and exact: the larger of -0.
 depends on which comes first. Of folds that differ only in `keepdims`, the second is a reshape of
 the first. Random numbers with different keys have different operands. Each body is treated by
 itself: nothing is merged across the border of a loop, a branch or a region.
+
+A single number behind a `boundary` is read from before it, if it was computed there, too. So an
+update does not go over a gradient for a norm that a proof has needed already.
+
+>>> graph = read('''
+... graph(%0: float32[3] "w", %1: float32[3] "g", %2: bool[] "safe") {
+...   %3: float32[] = max(%1, axes=(0,), keepdims=False)
+...   %4: float32[3] = boundary(%1, %2)
+...   %5: float32[] = max(%4, axes=(0,), keepdims=False)
+...   %6: float32[3] = multiply(%0, %5)
+...   return %6, %3
+... }''')
+>>> print(show(cse(graph)))
+graph(%0: float32[3] "w", %1: float32[3] "g", %2: bool[] "safe") {
+  %3: float32[] = max(%1, axes=(0,), keepdims=False)
+  %4: float32[3] = boundary(%1, %2)
+  %5: float32[3] = multiply(%0, %3)
+  return %5, %3
+}
 """
 
 from __future__ import annotations
@@ -38,6 +57,7 @@ from wengert.passes.rebuild import PlacedNode, rebuild, with_bodies
 def cse(graph: Graph) -> Graph:
     """The graph without repetitions, its bodies too."""
     first: dict[Any, int] = {}
+    before: dict[int, int] = {}  # of nodes behind a boundary: those before it with the same numbers
 
     def place(out: Graph, node: Node) -> PlacedNode:
         node = with_bodies(node, cse)
@@ -46,6 +66,12 @@ def cse(graph: Graph) -> Graph:
             return out.append(node)
         number = first.setdefault(key, len(out.nodes))
         if number == len(out.nodes):
+            twin = _twin(out, node, first, before)
+            if twin is not None and not out.type(twin).shape:
+                first[key] = twin
+                return twin
+            if twin is not None:
+                before[number] = twin
             return out.append(node)
         if out.nodes[number].type == node.type or not isinstance(node.type, ArrayType):
             return number
@@ -53,6 +79,19 @@ def cse(graph: Graph) -> Graph:
         return place(out, Node(op.reshape, (number,), params, node.type, node.line))
 
     return rebuild(graph, place)
+
+
+def _twin(out: Graph, node: Node, first: dict[Any, int], before: dict[int, int]) -> int | None:
+    """The node before a boundary with the numbers of this one, which is behind it; `before` has
+    those of its operands.
+    """
+    if node.op is op.boundary:
+        return node.operands[0]
+    if before.keys().isdisjoint(node.operands):
+        return None
+    operands = tuple(None if i is None else before.get(i, i) for i in node.operands)
+    number = first.get(_key(node.reading(operands)))
+    return number if number is not None and out.nodes[number].type == node.type else None
 
 
 def _key(node: Node) -> Any:
