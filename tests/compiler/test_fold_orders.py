@@ -90,7 +90,9 @@ def test_sums_over_an_axis_in_the_middle(shape, dtype, monkeypatch):
 
 @DTYPES
 @pytest.mark.parametrize(
-    "shape", [(100,), (1024,), (1000,), (3000,), (9217,), (70001,), (3, 5000), (5, 2048)]
+    "shape",
+    [(100,), (1024,), (1000,), (3000,), (9217,), (70001,), (150_001,), (540_000,), (3, 5000)]
+    + [(5, 2048)],
 )
 def test_sums_over_the_last_axis(shape, dtype, monkeypatch):
     x = real(dtype, *shape)
@@ -149,6 +151,15 @@ def test_many_rows_are_divided_between_workers():
     assert kernel.partial is not None
     (few,) = wg.compile(lambda x: wg.mean(x, axis=0)).executable(x[:500]).program.kernels
     assert (few.split, few.partial) == (1, None)
+
+
+@pytest.mark.parametrize("size", [BLOCK * LANES * GROUP, 9 * BLOCK * LANES * GROUP])
+def test_a_long_row_is_divided_between_workers(size):
+    """Also one that is a single group of blocks."""
+    square = wg.compile(lambda x: wg.sum(x.astype(np.float64) ** 2))
+    (kernel,) = square.executable(real(np.float32, size)).program.kernels
+    assert (kernel.kind, kernel.split) == ("rows", 0)
+    assert kernel.partial is not None
 
 
 # Extremes.

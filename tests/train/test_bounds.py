@@ -442,6 +442,15 @@ def test_ordinary_training_with_norms_is_safe(name, dtype):
         weights = proof(weights, gradients, states, numbers)[2][0]
 
 
+@pytest.mark.parametrize("name", OF_NORMS)
+def test_an_update_takes_no_norm_that_its_proof_has_taken(name):
+    step = wg.TrainStep(squared_error, net(), OF_NORMS[name]())
+    text = step.explain(*data())
+    _, update = text.split("\nkernels\n")[1].split(" gated", 1)
+    assert " by lanes" in text
+    assert " by lanes" not in update
+
+
 def test_rules_that_are_not_followed_are_looked_at():
     model = {"a": np.ones(4, np.float32), "b": np.ones(3, np.float32)}
     step = wg.TrainStep(

@@ -11,7 +11,7 @@ from wengert.codegen.llvm.loops.product_sizes import ProductSizes
 from wengert.codegen.numerics import BLOCK, LANES
 from wengert.codegen.options import Options
 from wengert.codegen.sums_down import columns_of
-from wengert.codegen.targets.cpu.splitting import PART, is_partial
+from wengert.codegen.targets.cpu.splitting import is_partial, part_of_row
 from wengert.core.dims import Size, product
 
 
@@ -84,7 +84,9 @@ def _bytes_of_parts(program: Program, kernel: Kernel) -> Size:
     kernel = columns_of(kernel) if kernel.down else kernel
     folds = [program.root_type((i, 0)) for i in kernel.members if is_fold(program.node(i))]
     if kernel.kind == "rows":
-        return -(-product(kernel.domain) // PART) * len(folds) * LANES * 8
+        length = product(kernel.domain)
+        assert isinstance(length, int)
+        return -(-length // part_of_row(length)) * len(folds) * LANES * 8
     rows, columns = product(tuple(kernel.domain[a] for a in kernel.folded)), product(kernel.outer)
     assert isinstance(columns, int)
     return _bytes_of_blocks(rows, columns, sum(each.dtype.itemsize for each in folds))

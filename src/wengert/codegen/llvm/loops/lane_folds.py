@@ -15,6 +15,8 @@ from wengert.codegen.numerics import BLOCK, GROUP, LANES
 
 # (place, mask) -> the elements of a vector from that place on
 RowElements: TypeAlias = Callable[[Index, Vector | None], list[Vector]]
+# (where a block begins, its sums)
+LeaveBlock: TypeAlias = Callable[[Index, list[Vector]], None]
 
 _SIZE = BLOCK * LANES  # elements of a block
 _BRIEF = 6  # members of a body that is written several times
@@ -48,24 +50,38 @@ class LaneFolds(FoldingLoops):
         return self.code.min(self.code.sub(extent, begin), size)
 
     def group(
-        self, begin: Index, count: Index, folds: list[int], body: RowElements, whole: bool
+        self,
+        begin: Index,
+        count: Index,
+        folds: list[int],
+        body: RowElements,
+        whole: bool,
+        leave: LeaveBlock | None = None,
     ) -> list[Vector]:
         """The sums of a group of blocks, which are added up in order.
 
             for each few blocks: sums = sums + the first of them, then + the second …
             for each block that is left: sums = sums + the block
 
-        Blocks of a brief body go side by side: so one addition does not wait for another.
+        Blocks of a brief body go side by side: so one addition does not wait for another. With
+        `leave`, each block goes there, and nothing is added.
         """
         code, sums = self.code, [self.identity(i) for i in folds]
         done: Index = 0
 
+        def taken(at: Index, sums: list[Vector], block: list[Vector]) -> list[Vector]:
+            if leave is None:
+                return self.taken_in(folds, sums, block)
+            leave(at, block)
+            return sums
+
         def few(blocks: int) -> Callable[[Index, list[Vector]], list[Vector]]:
             def step(i: Index, sums: list[Vector]) -> list[Vector]:
-                lane_sums = self.blocks(code.add(begin, i), blocks, folds, body)
+                at = code.add(begin, i)
+                lane_sums = self.blocks(at, blocks, folds, body)
                 for n in range(blocks):
                     block = self.joined(folds, lane_sums[n * len(folds) : (n + 1) * len(folds)])
-                    sums = self.taken_in(folds, sums, block)
+                    sums = taken(code.add(at, n * _SIZE), sums, block)
                 return sums
 
             return step
@@ -78,9 +94,8 @@ class LaneFolds(FoldingLoops):
             done = after
 
         def rest(i: Index, sums: list[Vector]) -> list[Vector]:
-            left = code.min(code.sub(count, i), _SIZE)
-            block = self.block(code.add(begin, i), left, folds, body, whole)
-            return self.taken_in(folds, sums, self.joined(folds, block))
+            at, left = code.add(begin, i), code.min(code.sub(count, i), _SIZE)
+            return taken(at, sums, self.joined(folds, self.block(at, left, folds, body, whole)))
 
         if isinstance(count, int) and isinstance(done, int) and count - done <= _SIZE:
             return rest(done, sums) if count > done else sums

@@ -12,7 +12,13 @@ from wengert.codegen.llvm.text.frame import OUTPUT, Frame, RowPlaces
 from wengert.codegen.llvm.text.positions import Position
 from wengert.codegen.llvm.text.vectors import Code, Index, Module, Vector
 from wengert.codegen.numerics import BLOCK, LANES
-from wengert.codegen.targets.cpu.splitting import CHUNK, PART, chunk, is_partial, vector_group
+from wengert.codegen.targets.cpu.splitting import (
+    CHUNK,
+    chunk,
+    is_partial,
+    part_of_row,
+    vector_group,
+)
 from wengert.codegen.views import Root, Strides, row_major
 from wengert.core.dims import product
 from wengert.core.dtypes import is_float
@@ -55,10 +61,19 @@ class Loops:
         if by_workers and self.kernel.split is not None and not self.kernel.down:
             extent = self.extents[self.kernel.split]
             along = self.kernel.split == vector_group(self.kernel, self.groups)
-            part = PART if self.kernel.kind == "rows" else BLOCK
-            partial = part if is_partial(self.kernel, self.groups) else 1
-            unit = LANES if along else partial
+            unit = LANES if along else 1
+            if is_partial(self.kernel, self.groups):
+                unit = self.part if self.kernel.kind == "rows" else BLOCK
             self.bounds[self.kernel.split] = chunk(self.code, extent, unit)
+
+    @property
+    def part(self) -> int:
+        """Of a single row that workers divide: how many elements one adds up without
+        interruption.
+        """
+        length = product(self.kernel.domain)
+        assert isinstance(length, int)
+        return part_of_row(length)
 
     # Loops over groups of axes.
 

@@ -8,7 +8,13 @@ from wengert.codegen.llvm.loops.lane_folds import LaneFolds, is_whole
 from wengert.codegen.llvm.text.positions import Position
 from wengert.codegen.llvm.text.vectors import Index, Vector
 from wengert.codegen.numerics import BLOCK, LANES
-from wengert.codegen.targets.cpu.splitting import PART, chunk, is_partial, is_short, vector_group
+from wengert.codegen.targets.cpu.splitting import (
+    LONG_PART,
+    chunk,
+    is_partial,
+    is_short,
+    vector_group,
+)
 
 
 class RowLoops(LaneFolds):
@@ -96,7 +102,9 @@ class RowLoops(LaneFolds):
     def row_in_parts(self, last: int) -> None:
         """One long row: workers add up parts of it. `write_end_of_parts` adds up their sums.
 
-        for each part in this chunk: partial[part] = its sums, by groups of blocks
+        for each part in this chunk: partial[part] = its sums
+
+        A part is a group of blocks, or one block.
         """
         code, depths, folds = self.code, self.program.depths(self.kernel), self.folds
         self.finish_row({}, last, depths, 0, stored=False)
@@ -110,23 +118,29 @@ class RowLoops(LaneFolds):
 
         whole = self.extents[last]
 
-        def part(begin: Index, _: list[str]) -> None:
-            count = self.count_from(begin, PART, whole)
-            sums = self.group(begin, count, folds, vector, is_whole(whole))
+        def leave(begin: Index, sums: list[Vector]) -> None:
             for n, total in enumerate(sums):
                 code.store(total, self.place_of_part(begin, n))
+
+        def group(begin: Index, _: list[str]) -> None:
+            count = self.count_from(begin, LONG_PART, whole)
+            leave(begin, self.group(begin, count, folds, vector, is_whole(whole)))
 
         begin, end = self.bounds[last]
         if not stores:
             at = self.positions({last: 0}, None, 0)
             end = self.unless_idle(folds, at, None, end, begin)
-        code.loop(begin, end, PART, part)
+        if self.part == LONG_PART:
+            code.loop(begin, end, LONG_PART, group)
+        else:
+            count = code.sub(end, begin)
+            self.group(begin, count, folds, vector, is_whole(whole), leave)
 
     def place_of_part(self, begin: Index, fold: int) -> str:
         """Where the sum of a part lies, in every lane."""
         assert self.kernel.partial is not None
         code, room = self.code, self.frame.word(self.kernel.partial, "ptr")
-        number = code.add(code.mul(code.div(begin, PART), len(self.folds)), fold)
+        number = code.add(code.mul(code.div(begin, self.part), len(self.folds)), fold)
         return code.let(f"getelementptr i8, ptr {room}, i64 {code.mul(number, LANES * 8)}")
 
     def write_end_of_parts(self, name: str) -> None:
@@ -134,7 +148,8 @@ class RowLoops(LaneFolds):
         the order in which a single worker does.
 
             sums = identities
-            for part in 0, 1 …: sums = sums + partial[part]
+            for each group of blocks:
+                sums = sums + partial[group], or + the sum of partial[block] of its blocks, in order
             store sums, and what is computed from them
         """
         code, depths, folds = self.code, self.program.depths(self.kernel), self.folds
@@ -149,7 +164,16 @@ class RowLoops(LaneFolds):
             parts = [code.load(p, x.dtype) for p, x in zip(places, sums, strict=True)]
             return self.taken_in(folds, sums, parts)
 
-        sums = self.carrying(0, extent, PART, [self.identity(i) for i in folds], add)
+        first = [self.identity(i) for i in folds]
+
+        def add_group(at: Index, sums: list[Vector]) -> list[Vector]:
+            after = code.min(code.add(at, LONG_PART), extent)
+            return self.taken_in(folds, sums, self.carrying(at, after, self.part, first, add))
+
+        if self.part == LONG_PART or (isinstance(extent, int) and extent <= LONG_PART):
+            sums = self.carrying(0, extent, self.part, first, add)
+        else:
+            sums = self.carrying(0, extent, LONG_PART, first, add_group)
         self.values.fixed |= dict(zip(folds, sums, strict=True))
         self.finish_row({}, last, depths, 1)
         code.function(name, "ptr noalias %frame")

@@ -27,7 +27,9 @@ from wengert.core.graph import Node
 GRAIN = 5000  # nanoseconds of work from which on a kernel is split; `WENGERT_GRAIN` sets another
 PER_WORKER = 6  # times the grain: what a call must hold for each worker beyond the first
 MANY = 8  # turns of an outer loop that are enough to divide
-PART = BLOCK_OF_FOLD * LANES * GROUP  # elements of a long row that stay together
+SHORT_PART = BLOCK_OF_FOLD * LANES  # elements of a row that stay together: a block
+LONG_PART = SHORT_PART * GROUP  # of a long row: a group of blocks
+FEW_GROUPS = 8  # up to which blocks are divided: whole groups would leave some workers idle
 NARROW = 4096  # columns up to which rows are divided, where sums go from row to row
 BLOCK = 32  # rows or columns of a matrix product that stay together
 WHOLE = 1 << 20  # parts of a kernel's work, in which it is said where a chunk begins and ends
@@ -193,8 +195,8 @@ def _part_of_special(node: Node, program: Program, sizes: Mapping[str, int]) -> 
 
 
 def _part_of_fold(program: Program, kernel: Kernel) -> int | None:
-    """One row, so long that workers add up parts of it: whole groups of blocks, whose sums are then
-    added in order, as one worker would.
+    """One row, so long that workers add up parts of it: blocks or groups of blocks, whose sums are
+    then added in order, as one worker would.
     """
     depths = program.depths(kernel)
     once = all(
@@ -204,8 +206,15 @@ def _part_of_fold(program: Program, kernel: Kernel) -> int | None:
         depths[i] and is_fold(program.node(i)) for i in kernel.members
     )
     length = product(kernel.domain)
-    fits = isinstance(length, int) and length >= 2 * PART
+    fits = isinstance(length, int) and length >= MANY * SHORT_PART
     return 0 if kernel.kind == "rows" and once and single and fits else None
+
+
+def part_of_row(length: int) -> int:
+    """How many elements of a row a worker adds up without interruption, whose sum it then leaves in
+    memory.
+    """
+    return SHORT_PART if length <= FEW_GROUPS * LONG_PART else LONG_PART
 
 
 def _has_blocks(program: Program, kernel: Kernel, groups: Sequence[tuple[int, ...]]) -> bool:
