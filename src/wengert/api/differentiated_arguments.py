@@ -61,15 +61,16 @@ class DifferentiatedArguments:
                     raise _not_plain(name, type(other).__name__)
         chosen = [as_float(args[number]) for number in self.numbers]
         chosen = list(map(tree.arrays, chosen)) if numbers_move else chosen
+        flat = [tree.flatten(arg) for arg in chosen]
         if not numbers_move:
-            for number, arg in zip(self.numbers, chosen, strict=True):
-                _require_floats(name, tree.leaves(arg), args[number])
-        distinct, self.places = tree.distinct_leaves(chosen)
+            for number, (leaves, _) in zip(self.numbers, flat, strict=True):
+                _require_floats(name, leaves, args[number])
+        distinct, self.places = tree.distinct([leaves for leaves, _ in flat])
         if len(distinct) < len(self.places):
             for arg in chosen:
                 warn_of_ties(name, arg)
         self.leaves: list[Value] = [_plain(name, x) for x in distinct]
-        self.structures = [tree.flatten(arg)[1] for arg in chosen]
+        self.structures = [structure for _, structure in flat]
         self._floats = looked_at and noted_floats(name, looked_at, self.structures)
         if self._floats is not None:
             self.structures = self._floats.structures

@@ -158,16 +158,21 @@ def distinct_leaves(trees: Sequence[Tree]) -> tuple[list[Any], tuple[int, ...]]:
     """The arrays of some arguments, and which of them each leaf is. One array at two places of an
     argument is tied: it is one value; in two arguments it is two.
     """
-    distinct: list[Any] = []
+    return distinct([leaves(each) for each in trees])
+
+
+def distinct(flat: Sequence[Sequence[Any]]) -> tuple[list[Any], tuple[int, ...]]:
+    """The same of arguments whose leaves are given."""
+    values: list[Any] = []
     places: list[int] = []
-    for each in trees:
+    for each in flat:
         seen: dict[int, int] = {}
-        for x in leaves(each):
+        for x in each:
             if id(x) not in seen:
-                seen[id(x)] = len(distinct)
-                distinct.append(x)
+                seen[id(x)] = len(values)
+                values.append(x)
             places.append(seen[id(x)])
-    return distinct, tuple(places)
+    return values, tuple(places)
 
 
 def paths(tree: Tree) -> list[str]:
