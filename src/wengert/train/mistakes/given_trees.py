@@ -312,6 +312,7 @@ class GivenTrees:
         met = {id(x) for x in leaves}
         for each in [_taken[id(x)] for x in leaves if _is_taken(x)]:
             each.is_argument = True
+        self._shared.note_arguments(leaves)
         self._arrays = [each for each in self._arrays if id(each.array) not in met]
         self._objects = [each for each in self._objects if not each.has_some_of(met)]
 
