@@ -27,7 +27,7 @@ MOST_PARTNERS = 64  # a sweep may make many steps with one model
 
 class Given(Protocol):
     """An array that was given: what messages call it, its path, the array, some of the numbers that
-    were in it, and the step's own copy.
+    were in it, the step's own copy, and whether its own step is called with it.
     """
 
     path: str
@@ -39,6 +39,9 @@ class Given(Protocol):
 
     @property
     def array(self) -> np.ndarray[Any, Any] | None: ...
+
+    @property
+    def is_reference(self) -> bool: ...
 
 
 class SharedParts:
