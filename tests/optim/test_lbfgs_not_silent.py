@@ -87,6 +87,74 @@ def test_a_layer_from_outside_is_named_where_layers_are_fitted():
     assert told(design, POINTS) == ([], "")  # the inputs of a finished network are searched for
 
 
+START = {"w": np.array([1.0, -2.0]), "b": np.array([0.5])}
+NET = wg.nn.Linear(2, 1, seed=3)
+DATA = POINTS.astype(np.float64)
+
+
+def fitted(p, x):
+    return wg.mean((x @ p["w"] + p["b"] - 1.0) ** 2)
+
+
+READ = {
+    "all of it": lambda p, x: fitted(START, x),
+    "beside a penalty": lambda p, x: fitted(START, x) + wg.sum(p["w"] ** 2) + wg.sum(p["b"] ** 2),
+    "one leaf": lambda p, x: fitted({"w": START["w"], "b": p["b"]}, x),
+    "a part of one": lambda p, x: fitted({"w": START["w"][:1], "b": p["b"]}, x[:, :1]),
+}
+
+
+@pytest.mark.parametrize("way", READ)
+def test_a_function_that_reads_the_start_is_told(way):
+    kinds, text = told(READ[way], START, DATA)
+    assert kinds == [UntrainedWarning]
+    more = " and 1 more" if way in ("all of it", "beside a penalty") else ""
+    assert f"the function reads leaf 'w' of the tree{more} that the search begins with" in text
+
+
+def test_a_network_that_is_read_in_the_place_of_the_argument_is_told():
+    kinds, text = told(lambda net, x: wg.mean((NET(x) - 1) ** 2), NET, POINTS)
+    assert kinds == [UntrainedWarning]
+    assert "the function reads leaf 'weight' of the tree and 1 more that the search" in text
+
+
+COMPARED = {
+    "a penalty of the distance": lambda p, x: (
+        fitted(p, x) + wg.sum((p["w"] - START["w"]) ** 2) + wg.sum((p["b"] - START["b"]) ** 2)
+    ),
+    "the distance alone": lambda p, x: wg.sum((p["w"] - START["w"]) ** 2) + wg.sum(p["b"] ** 2),
+    "results of both": lambda p, x: wg.mean((fitted(p, x) - 0.5 * fitted(START, x)) ** 2),
+    "an improvement": lambda p, x: fitted(p, x) - fitted(START, x),
+    "a linear model around it": lambda p, x: (
+        wg.sum(p["w"] * (x.T @ (x @ START["w"]))) + wg.sum((p["w"] - START["w"]) ** 2)
+    ),
+    "weights of a penalty": lambda p, x: (
+        wg.sum((x @ START["w"]) ** 2) * wg.sum(p["w"] ** 2) + wg.sum(p["b"] ** 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("way", COMPARED)
+def test_a_function_that_compares_with_the_start_is_let_pass(way):
+    assert told(COMPARED[way], START, DATA) == ([], "")
+
+
+@pytest.mark.parametrize("start", [np.zeros(2), np.ones(2), np.array(1.0)])
+def test_a_start_of_equal_numbers_may_be_compared_with(start):
+    assert told(lambda p: wg.sum((p - start) ** 2) + wg.sum(p**4 - p), start) == ([], "")
+    assert told(lambda p: wg.sum((p * (start + p)) ** 2) + wg.sum(p), start) == ([], "")
+
+
+def test_a_start_that_is_a_part_of_the_data_or_an_argument_is_let_pass():
+    rows = POINTS.copy()
+
+    def nearest(centres, x):
+        return wg.sum(wg.min(wg.sum((rows[:, None] - centres) ** 2, axis=2), axis=1)) + x
+
+    assert told(nearest, rows[:3], 0.0) == ([], "")
+    assert told(lambda p, s, x: fitted(p | {"w": s["w"]}, x), START, START, DATA) == ([], "")
+
+
 def test_a_dropout_without_a_generator_is_told():
     def loss(net, x):
         return wg.mean(wg.dropout(net(x), 0.5) ** 2)

@@ -197,6 +197,53 @@ def test_parts_that_are_given_live_are_let_pass():
     assert warned(train) == []
 
 
+def of_judge(m, maker, z):
+    return wg.mean((m["judge"](maker(z)) - 1.0) ** 2)
+
+
+def of_judge_with_decay(m, maker, z):
+    return of_judge(m, maker, z) + 0.01 * sum(wg.sum(x**2) for x in wg.tree.leaves(m))
+
+
+def of_maker(m, judge, z):
+    return wg.mean(judge(m["maker"](z)) ** 2)
+
+
+@pytest.mark.parametrize("judges", [of_judge, of_judge_with_decay])
+def test_parts_that_each_step_has_frozen_and_is_given_live_are_let_pass(judges):
+    model = {"maker": network(0), "judge": network(1)}
+    maker, judge = (
+        wg.TrainStep(each, model, {f"{part}.*": wg.optim.SGD(0.01), "*": None})
+        for each, part in ((of_maker, "maker"), (judges, "judge"))
+    )
+
+    def train():
+        for _ in range(4):
+            judge(maker.model["maker"], X)
+            maker(judge.model["judge"], X)
+
+    assert warned(train) == []
+
+
+def test_one_of_two_frozen_parts_that_is_given_live_leaves_the_other_to_be_told():
+    model = {"maker": network(0), "judge": network(1)}
+    maker, judge = (
+        wg.TrainStep(each, model, {f"{part}.*": wg.optim.SGD(0.01), "*": None})
+        for each, part in (
+            (lambda m, z: of_maker(m, m["judge"], z), "maker"),
+            (of_judge, "judge"),
+        )
+    )
+
+    def train():
+        for _ in range(4):
+            judge(maker.model["maker"], X)
+            maker(X)
+
+    (told,) = copied(train)
+    assert "'judge.weight' of the model that it was made with, and 1 more" in told
+
+
 @pytest.mark.parametrize("shares", [False, True])
 def test_models_that_are_assigned_in_every_turn_are_let_pass(shares):
     def body(m, x):

@@ -5,6 +5,9 @@ them, or something else, and whether integers were used as floats.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from wengert.core.dtypes import is_float
 from wengert.core.tensor import Tensor
@@ -17,9 +20,24 @@ from wengert.interpret.trace import Trace
 
 def used_by(results: Sequence[Value], values: Sequence[Value]) -> list[bool]:
     """Which of these values results were computed from, in the program that is being recorded."""
+    level, reached = _computed_from(results)
+    places = map(place_of, values)
+    return [each is not None and each[0] is level and each[1] in reached for each in places]
+
+
+def used_constants(results: Sequence[Value]) -> list[np.ndarray[Any, Any]]:
+    """The arrays from outside that results were computed from, in the program that is being
+    recorded.
+    """
+    level, reached = _computed_from(results)
+    return [] if level is None else [x for x, i in level.constant_arrays() if i in reached]
+
+
+def _computed_from(results: Sequence[Value]) -> tuple[Trace | None, set[int]]:
+    """The level that records results, and the nodes that these were computed from."""
     ends = [place for place in map(place_of, results) if place is not None]
-    if not (ends and values):
-        return [False] * len(values)
+    if not ends:
+        return None, set()
     level = ends[0][0]
     reached = {number for each, number in ends if each is level}
     pending = list(reached)
@@ -27,8 +45,7 @@ def used_by(results: Sequence[Value], values: Sequence[Value]) -> list[bool]:
         operands = [i for i in level.graph.nodes[pending.pop()].operands if i is not None]
         pending += [i for i in operands if i not in reached]
         reached.update(operands)
-    places = map(place_of, values)
-    return [each is not None and each[0] is level and each[1] in reached for each in places]
+    return level, reached
 
 
 def used_at_all(results: Sequence[Value], values: Sequence[Value]) -> list[bool]:

@@ -25,6 +25,7 @@ from wengert.optim.quasi_newton.handed_back import note_result, warn_if_handed_b
 from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
 from wengert.optim.quasi_newton.minimized_functions import MinimizedFunctions
+from wengert.optim.quasi_newton.read_starts import searching_from
 from wengert.optim.quasi_newton.searched_functions import searched
 from wengert.optim.schedules.held_rates import deep_copied
 
@@ -152,8 +153,10 @@ class LBFGS:
         by = "LBFGS.minimize"
         data = dict(zip(argument_names(function, 1 + len(args))[1:], args, strict=True))
         problem = Problem(by, lambda weights: called(weights, *args), tree, data)
-        run = LbfgsRun(self, self.learning_rate, problem, LbfgsState())
-        _warn_of_zeros(by, run.start)
+        with searching_from(problem.parameters) as start:
+            run = LbfgsRun(self, self.learning_rate, problem, LbfgsState())
+        if not start.is_read:
+            _warn_of_zeros(by, run.start)
         if program is not None:
             self._minimized.look(program, tree)
         ending = run.to_the_end()

@@ -17,6 +17,7 @@ from wengert.errors import DropoutWarning, UnreachedWarning, UntrainedWarning
 from wengert.functions.dropout import noting_idle_dropout
 from wengert.interpret.mistakes.used_values import used_as_floats, used_by
 from wengert.optim.parameters import leaf_name, named
+from wengert.optim.quasi_newton.read_starts import warn_of_read_start
 from wengert.optim.quasi_newton.searched_layers import is_layer, outside_layer
 from wengert.runtime.outside.watch import Watch
 
@@ -33,6 +34,7 @@ def searched(function: Callable[..., Any]) -> Callable[..., Any]:
         with noting_idle_dropout() as idle:
             value, gradient, leaves, raw = looked_at_value_and_grad(f, args)
         _warn_of_unused(args[0], value, leaves, raw)
+        warn_of_read_start(_BY, args, value, leaves, raw)
         for line in dict.fromkeys(call.line for call in idle):
             warn_user(
                 f"dropout: given no rng in the function of {_BY}; without one it drops nothing. "

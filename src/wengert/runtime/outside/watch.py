@@ -20,6 +20,7 @@ from enum import Enum
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
+from numpy.lib.array_utils import byte_bounds
 
 from wengert.core.trees.same import same
 from wengert.core.words.source import Line
@@ -232,6 +233,14 @@ def owner_of(x: Array) -> Array:
     while isinstance(x.base, np.ndarray):
         x = x.base
     return x
+
+
+def lies_in(part: Array, whole: Array) -> bool:
+    """Whether an array is another one, or a part of its memory."""
+    if owner_of(part) is not owner_of(whole) or not part.size:
+        return False
+    (low, high), (begin, end) = byte_bounds(part), byte_bounds(whole)
+    return begin <= low and high <= end
 
 
 def checksum(x: Array) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 import weakref
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from typing import Any, TypeAlias
@@ -28,65 +27,25 @@ from wengert.runtime.outside.live import is_live
 from wengert.runtime.outside.reads import reads_of
 from wengert.train.mistakes.layer_settings import layer_settings
 from wengert.train.mistakes.shared_parts import Given, SharedParts
+from wengert.train.mistakes.stale_arguments import StaleArguments, leaves_in
+from wengert.train.mistakes.taken_arrays import Mark, TakenArray, mark_of, take, taken_array
 from wengert.train.mistakes.target_averages import follow_the_step, some_numbers
 
 Array: TypeAlias = np.ndarray[Any, Any]
-Mark: TypeAlias = tuple[int, ...]
 MOST_CALLS = 256  # from one look to the next
 ALWAYS = 16  # looks that are made in any case; later ones, and long ones, only after a while
 LONG = 2e-3  # seconds
 LEAST_WORK = 100  # how much longer than a look that while is, at least
-SMALL = 2**12  # bytes of an array whose checksum is that of all of it
 MOST_OBJECTS = 64  # that are looked into: ensembles may have many members
-COLUMNS = 251  # sums that the checksum of a larger one is of: a prime, unlike the lengths of rows
 NEAR = 1e-4  # how far numbers are apart, at most, that are those of the step but for rounding
 
 _TIED = "To tie the two, make a new step with the model as it is now. "
 
 
-def mark_of(x: Array) -> Mark:
-    """What tells whether the numbers of an array are others than before, in little time."""
-    content = np.ascontiguousarray(x).reshape(-1).view(np.uint8)
-    if content.size <= SMALL:
-        return (zlib.crc32(content.data),)
-    rows = content.size // (8 * COLUMNS)
-    words = content[: 8 * COLUMNS * rows].view(np.uint64).reshape(rows, COLUMNS)
-    sums = np.add.reduce(words, axis=0)  # several times as fast as a checksum
-    rest = content[8 * COLUMNS * rows :]
-    return zlib.crc32(sums.view(np.uint8).data), zlib.crc32(rest.data)
-
-
-class _TakenArray:
-    """An array that steps were made with, and what the last of them found in it."""
-
-    def __init__(self, x: Array) -> None:
-        self.array = weakref.ref(x)
-        self.mark = mark_of(x)
-        self.given_to: weakref.WeakSet[GivenTrees] = weakref.WeakSet()
-        self.is_argument = False  # whether some step was called with it
-
-
-_taken: weakref.WeakValueDictionary[int, _TakenArray] = weakref.WeakValueDictionary()
-
-
-def _take(x: Array) -> _TakenArray:
-    known = _taken.get(id(x))
-    if known is None or known.array() is not x:
-        known = _taken[id(x)] = _TakenArray(x)
-    else:
-        known.mark = mark_of(x)
-    return known
-
-
-def _is_taken(x: Any) -> bool:
-    """Whether a step was made with an array."""
-    known = _taken.get(id(x))
-    return known is not None and known.array() is x
-
-
 def _is_only_of(x: Any, own: GivenTrees) -> bool:
     """Whether an array is of the model that a step was made with, and no other step was."""
-    return _is_taken(x) and [*_taken[id(x)].given_to] == [own]
+    known = taken_array(x)
+    return known is not None and [*known.given_to] == [own]
 
 
 @dataclass
@@ -95,7 +54,7 @@ class GivenArray:
 
     tree_name: str  # model or state
     path: str
-    taken: _TakenArray
+    taken: TakenArray
     mark: Mark
     live: Array
     numbers: Array  # some of those that were in it
@@ -108,6 +67,10 @@ class GivenArray:
     @property
     def array(self) -> Array | None:
         return self.taken.array()
+
+    @property
+    def is_reference(self) -> bool:
+        return self.taken.is_reference
 
     def accept(self) -> None:
         """Take what is in the array for what was given."""
@@ -145,7 +108,7 @@ class GivenObject:
             path = f"leaf {tree.paths(x)[i]!r} of the {name} that it was made with"
             if _is_only_of(leaf, own):
                 return f"{path} was replaced by another one of it", _TIED
-            if not (_is_taken(leaf) or _is_near(np.asarray(leaf), self._lives[i])):
+            if taken_array(leaf) is None and not _is_near(np.asarray(leaf), self._lives[i]):
                 return f"{path} was replaced", ""
             self.has_other_use = True
         return None
@@ -231,7 +194,7 @@ def given_arrays(
     arrays = []
     for path, x, copy in zip(paths, given, live, strict=True):
         if type(x) is np.ndarray:
-            taken = _take(x)
+            taken = take(x)
             arrays.append(GivenArray(tree_name, path, taken, taken.mark, copy, some_numbers(x)))
     return arrays
 
@@ -248,11 +211,18 @@ class GivenTrees:
         self._due = 0  # how many calls there are before the next one that looks
         self._looks, self._taken, self._not_before = 0, 0.0, 0.0
         self._shared = SharedParts()
+        self.stale_arguments = StaleArguments()
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left that could be written to, or take turns with this step."""
-        return not (self._arrays or self._objects or self._shared.waits)
+        """Whether nothing is left that could be written to, or take turns with this step, and no
+        argument to look at.
+        """
+        return not self._has_trees and self.stale_arguments.is_over
+
+    @property
+    def _has_trees(self) -> bool:
+        return bool(self._arrays or self._objects or self._shared.waits)
 
     def add(self, arrays: Sequence[GivenArray], objects: Sequence[GivenObject]) -> None:
         self._arrays += arrays
@@ -299,19 +269,29 @@ class GivenTrees:
         if calls >= self._due:
             self._due = calls + max(min(calls, MOST_CALLS), 1)
             self.look(batch)
+            if not self.stale_arguments.is_over:
+                self.stale_arguments.look([*map(self._originals_of_others, batch)], batch)
+
+    def _originals_of_others(self, argument: Any) -> list[Given]:
+        """What other steps were given of the arrays of an argument, and train."""
+        found: list[Given] = []
+        for taken in filter(None, map(taken_array, leaves_in(argument))):
+            if self not in taken.given_to:
+                others = [each._shared for each in taken.given_to]
+                found += [each.given[taken] for each in others if taken in each.reached()]
+        return found
 
     def let_be(self, arguments: Sequence[Any]) -> None:
         """Forget arrays that are arguments of a call: they have a use of their own. So do other
         steps that were made with them: the network that one was made with may be its target, which
         another one is given.
         """
-        try:
-            leaves = tree.leaves(tuple(arguments))
-        except Exception:  # no tree of arrays; that is said where they are used
-            return
+        leaves = leaves_in(tuple(arguments))
         met = {id(x) for x in leaves}
-        for each in [_taken[id(x)] for x in leaves if _is_taken(x)]:
+        for each in [known for x in leaves if (known := taken_array(x)) is not None]:
             each.is_argument = True
+            each.is_reference |= self in each.given_to
+        self._shared.note_arguments(leaves)
         self._arrays = [each for each in self._arrays if id(each.array) not in met]
         self._objects = [each for each in self._objects if not each.has_some_of(met)]
 
@@ -319,7 +299,7 @@ class GivenTrees:
         """Warn, once, where something was written into a tree, but for arguments of a call."""
         if arguments:
             self.let_be(arguments)
-        if self.is_over:
+        if not self._has_trees:
             return
         begin = time.perf_counter()
         seldom = self._looks >= ALWAYS or self._taken > LONG

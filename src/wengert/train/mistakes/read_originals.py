@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.lib.array_utils import byte_bounds
 
 from wengert.api.compiling.met import users_function
 from wengert.core.types import Value
@@ -23,7 +22,7 @@ from wengert.errors import UntrainedWarning
 from wengert.interpret.mistakes.used_values import used_at_all
 from wengert.interpret.trace import recorded_constants
 from wengert.runtime.outside.capture_walk import CaptureWalk
-from wengert.runtime.outside.watch import owner_of
+from wengert.runtime.outside.watch import lies_in, owner_of
 from wengert.train.mistakes.given_trees import GivenTrees
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -91,9 +90,7 @@ def _parts_of(x: Array, constants: Mapping[int, _Constants]) -> _Constants:
     rows that a model begins with, has nothing to do with all of the data.
     """
     near = constants.get(id(owner_of(x)), ())
-    begin, end = byte_bounds(x) if near else (0, 0)
-    bounds = [(byte_bounds(part), part, line) for part, line in near]
-    return [(part, line) for (low, high), part, line in bounds if begin <= low and high <= end]
+    return [(part, line) for part, line in near if lies_in(part, x)]
 
 
 def _read_by(loss: Any) -> set[int]:

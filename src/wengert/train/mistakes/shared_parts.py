@@ -4,7 +4,8 @@ a discriminator, each of which is frozen in the other's step. Each step has a co
 
 That may be meant, where networks are compared that begin alike, one after the other. Steps that
 take turns in their calls are parts of one training. Of two steps of one model, a loss for each part
-of it, nothing is wrong as long as nobody reads a part in the step that does not train it.
+of it, nothing is wrong as long as nobody reads a part in the step that does not train it, or that
+step is given the part of the other live.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
+from wengert.runtime.outside.live import is_live
 from wengert.train.mistakes.target_averages import some_numbers
 
 MOST_PARTNERS = 64  # a sweep may make many steps with one model
@@ -25,7 +27,7 @@ MOST_PARTNERS = 64  # a sweep may make many steps with one model
 
 class Given(Protocol):
     """An array that was given: what messages call it, its path, the array, some of the numbers that
-    were in it, and the step's own copy.
+    were in it, the step's own copy, and whether its own step is called with it.
     """
 
     path: str
@@ -38,6 +40,9 @@ class Given(Protocol):
     @property
     def array(self) -> np.ndarray[Any, Any] | None: ...
 
+    @property
+    def is_reference(self) -> bool: ...
+
 
 class SharedParts:
     """The parameters that a step was given, and other steps that were given some of them."""
@@ -49,6 +54,7 @@ class SharedParts:
         self.trained: set[Any] = set()
         self._unreached: set[str] | None = None  # paths that no gradient comes to, once it is known
         self._read: set[str] = set()  # paths that the loss or a bound function computes with
+        self._given_live: set[Any] = set()  # parts of which another step's own are arguments
         self._partners: weakref.WeakSet[SharedParts] = weakref.WeakSet()
         self._in_turns: weakref.WeakSet[SharedParts] = weakref.WeakSet()  # with those, nothing yet
         self._last = 0  # when it was looked last
@@ -78,6 +84,14 @@ class SharedParts:
         self._read.update(paths)
         for other in list(self._in_turns):
             self._settle(other)
+
+    def note_arguments(self, leaves: Iterable[Any]) -> None:
+        """Note which parts of other steps a call is given live."""
+        live = [x for x in leaves if is_live(x)] if self.waits else []
+        for other in list(self._partners) if live else ():
+            for part in other.trained & self.given.keys():
+                if any(np.may_share_memory(x, other.given[part].live) for x in live):
+                    self._given_live.add(part)
 
     def look(self) -> None:
         """Warn, once, before a call that follows one of another step, which followed one of this
@@ -125,9 +139,8 @@ class SharedParts:
         here, there = others & self.given.keys(), mine & other.given.keys()
         if not (self._are_as_given(here) and other._are_as_given(there)):
             return None
-        if not (self.trained - other.trained and other.trained - self.trained):
-            # Each may just leave alone what is not its own.
-            here, there = self._read_of(here), other._read_of(there)
+        # Each may just leave alone what is not its own, or be given it live.
+        here, there = self._stale_of(here), other._stale_of(there)
         if not (here or there):
             return None
         return (
@@ -146,8 +159,10 @@ class SharedParts:
         state = "get no gradient" if there & other.trained else "are frozen"
         return f"{state} in another step, and are trained by this one"
 
-    def _read_of(self, parts: Iterable[Any]) -> set[Any]:
-        return {part for part in parts if self.given[part].path in self._read}
+    def _stale_of(self, parts: Iterable[Any]) -> set[Any]:
+        """Those parts whose copies the step computes with, and that it is not given live."""
+        read = {part for part in parts if self.given[part].path in self._read}
+        return read - self._given_live
 
     def _has_numbers_of(self, other: SharedParts, parts: Iterable[Any]) -> bool:
         """Whether the two copies of all of these parts have the same numbers."""

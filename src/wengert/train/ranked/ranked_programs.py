@@ -60,6 +60,7 @@ class RankedPrograms:
                     updates,
                     engine.note_unreached,
                     engine.note_outside,
+                    engine.given.stale_arguments,
                 )
             )
             for updates in (False, True)

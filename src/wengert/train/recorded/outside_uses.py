@@ -65,6 +65,19 @@ def outside_uses(flow: LossFlow) -> list[OutsideUse]:
     return uses
 
 
+def argument_flow(
+    loss: Value, trained: Sequence[Value], model: Sequence[Value], argument: Sequence[Value]
+) -> tuple[bool, bool]:
+    """Whether parameters get their gradients through what the leaves of an argument are applied to,
+    and whether parameters are applied to what is computed with these.
+    """
+    flow = loss_flow(loss, trained, [*model, *argument])  # as weights, which are no data
+    if flow is None:
+        return False, False
+    numbers = _handles(flow.level, argument)
+    return any(map(flow.is_behind, numbers)), any(map(flow.is_before, numbers))
+
+
 def _handles(level: Trace, values: Iterable[Value]) -> set[int]:
     places = map(place_of, values)
     return {each[1] for each in places if each is not None and each[0] is level}

@@ -17,8 +17,9 @@ from wengert.errors import MissingGradient
 from wengert.functions.clipping import joint_length
 from wengert.interpret.derive import Flat, vjp_flat
 from wengert.interpret.trace import recorded_program
+from wengert.train.mistakes.stale_arguments import StaleArguments
 from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
-from wengert.train.recorded.outside_uses import OutsideUse, loss_flow, outside_uses
+from wengert.train.recorded.outside_uses import OutsideUse, argument_flow, loss_flow, outside_uses
 from wengert.train.recorded.scalars import Columns
 from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
@@ -51,6 +52,7 @@ class StepFunction:
     note_unreached: Callable[[list[str], list[str], list[str]], object]
     # Is told what becomes of arrays from outside.
     note_outside: Callable[[list[OutsideUse]], object]
+    stale_arguments: StaleArguments  # is told what becomes of networks that are arguments
 
     def flat(
         self,
@@ -97,13 +99,20 @@ class StepFunction:
         self.note_unreached(paths, used, used_frozen)
         _require_reached(plan, paths)
         if recorded_program() is not None:
-            self._look(outputs.loss, leaves)
+            self._look(outputs.loss, leaves, batch)
         return replace(outputs, gradients=_flat_gradients(plan, gradients))
 
-    def _look(self, loss: Value, leaves: Sequence[Value]) -> None:
-        """Look at what the loss does with arrays from outside, and with those of the model."""
+    def _look(self, loss: Value, leaves: Sequence[Value], batch: Sequence[Any]) -> None:
+        """Look at what the loss does with arrays from outside, with those of the model, and with
+        the networks of other steps.
+        """
         storage, trained = self.plan.storage, [p.place for p in self.plan.trained]
-        flow = loss_flow(loss, [leaves[place] for place in trained], leaves)
+        weights = [leaves[place] for place in trained]
+        for place, x in enumerate(batch):
+            if place in self.stale_arguments.places:
+                uses = argument_flow(loss, weights, leaves, tree.leaves(x))
+                self.stale_arguments.note_flow(place, *uses)
+        flow = loss_flow(loss, weights, leaves)
         if flow is not None:
             self.note_outside(outside_uses(flow))
             for i in trained:
