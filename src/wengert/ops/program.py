@@ -170,8 +170,8 @@ def boundary(x: Any, safe: Any, /) -> None:
 def _for_several(x: Any, over: tuple[int, ...]) -> Any:
     if product(over) == 1:
         raise ShapeError(
-            f"for_several: given axes of sizes {over}; this graph was recorded for several "
-            "elements, and is another one for these sizes. Trace the function with such arrays."
+            "for_several: given no rows for a slice as x[-n:], or one for a BatchNorm; the graph "
+            "was recorded for more, and is another one here. Trace the function with such arrays."
         )
     return np.array(x)
 
