@@ -84,7 +84,7 @@ class _Gathers:
         return None if found is None else np.asarray(found)
 
     def _probabilities(self, table: int) -> int | None:
-        """The softmax that a table is, or its logarithm, if any."""
+        """The softmax of each row that a table is, or its logarithm, if any."""
         node = self._pass.nodes[table]
         while isinstance(node.op.lower, Elementwise):
             wide = [i for i in operands_of(node) if len(self._pass.shape(i)) == 2]
@@ -92,7 +92,8 @@ class _Gathers:
                 return None
             (table,) = wide
             node = self._pass.nodes[table]
-        return table if node.op in (op.softmax, op.log_softmax) else None
+        of_rows = node.op in (op.softmax, op.log_softmax) and node.params["axis"] in (1, -1)
+        return table if of_rows else None
 
     def _is_only_taken(self, table: int, index: int) -> bool:
         """Whether nothing but this index reads a table, however often that is computed."""
