@@ -59,6 +59,46 @@ def discrepancy(m, x, y):
     return kernel(p - p.T) + kernel(y[:, None] - y[None, :]) - 2 * kernel(p - y)
 
 
+KERNELS = {
+    "Gauss": lambda a, b: wg.exp(-0.5 * ((a - b) / 0.7) ** 2),
+    "Laplace": lambda a, b: wg.exp(-wg.abs(a - b)),
+    "Cauchy": lambda a, b: 1 / (1 + (a - b) ** 2),
+    "inverse root": lambda a, b: (1 + (a - b) ** 2) ** -0.5,
+    "several widths": lambda a, b: sum(wg.exp(-((a - b) ** 2) / width) for width in (0.1, 1.0)),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+def test_discrepancies_of_two_samples_of_the_model_are_let_pass(kernel):
+    """The second sample is computed anew, so that nothing is paired with itself."""
+
+    def loss(m, x, y):
+        def sample():
+            return wg.tanh(m * x)
+
+        own = wg.mean(kernel(sample(), sample()[:, 0]))
+        return own - 2 * wg.mean(kernel(sample(), y))
+
+    assert told(loss, SLOPE, TIMES, y) == []
+
+
+OF_DIFFERENCES = {
+    "likelihood": lambda m, x, y: -wg.mean(wg.log(wg.exp(-0.5 * (y - m * x) ** 2) + 1e-6)),
+    "Cauchy's likelihood": lambda m, x, y: -wg.mean(wg.log(1 / (1 + (y - m * x) ** 2))),
+    "correntropy": lambda m, x, y: -wg.mean(wg.exp(-((y - m * x) ** 2))),
+    "Geman and McClure": lambda m, x, y: wg.mean((y - m * x) ** 2 / (1 + (y - m * x) ** 2)),
+    "weights": lambda m, x, y: wg.mean((y - m * x) ** 2 / wg.stop_gradient(1 + (y - m * x) ** 2)),
+    "beside a discrepancy": lambda m, x, y: (
+        wg.mean(wg.exp(-((m * x - wg.tanh(m * x[:, 0])) ** 2))) + wg.mean((y - m * x) ** 2)
+    ),
+}
+
+
+@pytest.mark.parametrize("loss", OF_DIFFERENCES.values(), ids=OF_DIFFERENCES)
+def test_kernels_of_differences_that_were_meant_for_each_row_are_named(loss):
+    assert any("given shapes (n, 1) and (n,)" in text for text in told(loss, SLOPE, TIMES, y))
+
+
 def soft_assignment(m, x, y):
     cost = squares(m, x, y)
     return wg.sum(wg.softmax(-cost, axis=1) * cost)

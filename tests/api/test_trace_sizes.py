@@ -151,3 +151,50 @@ def test_what_leaves_a_size_open_is_named_at_once():
         wg.errors.SizeWarning, match=r"np.gradient .* give batches of one size; or slopes"
     ):
         wg.trace(slopes, np.ones((4, 2)), dims=sizes)
+
+
+def first_half(x):
+    return x[: x.shape[0] // 2]
+
+
+def second_half(x):
+    return x[len(x) // 2 :]
+
+
+QUOTIENTS = {
+    "half": first_half,
+    "half by len": second_half,
+    "every other": lambda x: x[::2],
+    "equal parts": lambda x: wg.split(x, 2)[0],
+}
+
+
+@pytest.mark.parametrize("name", QUOTIENTS)
+def test_parts_that_need_the_number_are_passed_as_arguments(name: str):
+    with pytest.warns(wg.errors.SizeWarning, match="cut the array before the call") as caught:
+        wg.trace(QUOTIENTS[name], np.ones((4, 2)), dims={"x": {0: wg.Dim("n")}})
+    assert "would leave it open" not in str(caught[0].message)
+
+
+PARTS = {  # a slice that needs the number, and what the warning advises in its place
+    "from the front": (lambda x, y: x[:3], "wg.take(x, wg.arange(3), axis=0)"),
+    "in the middle": (lambda x, y: x[1:3], "wg.take(x, wg.arange(1, 3), axis=0)"),
+    "from behind": (
+        lambda x, y: x[: -y.shape[0]],
+        "wg.take(x, wg.arange(x.shape[0] -y.shape[0]), axis=0)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_advised_parts_leave_the_size_open(name: str):
+    part, advised = PARTS[name]
+    dims = {"x": {0: wg.Dim("n")}, "y": {0: wg.Dim("m")}}
+    with pytest.warns(wg.errors.SizeWarning) as caught:
+        wg.trace(part, np.ones((5, 2)), np.ones(2), dims=dims)
+    assert f" {advised} in the place of " in str(caught[0].message)
+    as_advised = eval(f"lambda x, y: {advised}", {"wg": wg})
+    graph = wg.trace(as_advised, np.ones((5, 2)), np.ones(2), dims=dims)
+    for n, m in ((5, 2), (8, 3)):
+        x, y = np.arange(2.0 * n).reshape(n, 2), np.ones(m)
+        assert np.array_equal(graph.run(x=x, y=y)[0], part(x, y))

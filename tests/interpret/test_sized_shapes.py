@@ -1,10 +1,13 @@
 """Sizes known at run time only: what is recorded for a Dim is right for every size."""
 
+import itertools
+
 import numpy as np
 import pytest
 from levels import drawn, pullback, require_same
 
 import wengert as wg
+from wengert.codegen.requirements import Requirements
 from wengert.core.dims import Dim, SizeNeeded, known_sizes
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError, TraceError
@@ -63,6 +66,30 @@ SIZED = {
     "split in Dims": (lambda x: wg.split(wg.tile(x, (2, 1)), 2)[1], (N, 3), (N, 3)),
     "the first of two parts": (lambda x: wg.tile(x, (2, 1))[: x.shape[0]], (N, 3), (N, 3)),
     "the second of them": (lambda x: wg.tile(x, (2, 1))[x.shape[0] :], (N, 3), (N, 3)),
+    "all but as many": (lambda x: wg.tile(x, (2, 1))[: -x.shape[0]], (N, 3), (N, 3)),
+    "the last as many": (lambda x: wg.tile(x, (2, 1))[-x.shape[0] :], (N, 3), (N, 3)),
+    "the second of three": (
+        lambda x: wg.tile(x, (3, 1))[-2 * x.shape[0] : -x.shape[0]],
+        (N, 3),
+        (N, 3),
+    ),
+    "all but one of the first": (
+        lambda x: wg.tile(x, (2, 1))[: x.shape[0] - 1],
+        (N, 3),
+        (N - 1, 3),
+    ),
+    "the first of the second": (lambda x: wg.tile(x, (2, 1))[x.shape[0]], (N, 3), (3,)),
+    "the same from behind": (lambda x: wg.tile(x, (2, 1))[-x.shape[0]], (N, 3), (3,)),
+    "split before Dims": (
+        lambda x: wg.split(wg.tile(x, (3, 1)), [x.shape[0], 2 * x.shape[0]])[1],
+        (N, 3),
+        (N, 3),
+    ),
+    "written from behind": (
+        lambda x: wg.at(wg.tile(x, (2, 1)))[-x.shape[0] :].set(2.0),
+        (N, 3),
+        (2 * N, 3),
+    ),
     "one of three in turn": (lambda x: wg.repeat(x, 3, axis=0)[1::3], (N, 3), (N, 3)),
     "tril": (lambda x: wg.tril(x, k=-1), (N, 3), (N, 3)),
     "diagonal": (lambda x: wg.diagonal(wg.tile(x, (1, x.shape[0])), 1), (N, 1), (N - 1,)),
@@ -108,3 +135,56 @@ def test_a_run_time_size_that_is_too_small(f):
     graph, _ = trace_flat(lambda x: (f(x),), [ArrayType((N, 3), FLOAT)], ["x"])
     with pytest.raises(ShapeError, match="slice_axes: axis 0 has size 2"):
         replay(graph, [drawn((2, 3))])
+
+
+ENDS = [None, 0, 2, -1, -3, "n", "m", "-n", "-m", "n - 1", "1 - n", "n + 1", "-n - 3", "m - 3"]
+ENDS += ["n + m", "-n - m", "2 * n", "-2 * n", "n - m", "n + m - 2"]
+
+
+def an_end(end, n, m):
+    return eval(end, {"n": n, "m": m}) if isinstance(end, str) else end
+
+
+@pytest.mark.parametrize("start", ENDS)
+@pytest.mark.parametrize("stop", ENDS)
+def test_a_program_for_a_slice_serves_only_sizes_for_which_it_is_right(start, stop):
+    """What is recorded for a slice of two batches in one is what Python takes, or another program
+    is wanted: z[-n:] is all of z where n is 0.
+    """
+
+    def part(x, y):
+        n, m = x.shape[0], y.shape[0]
+        return wg.concat([x, y])[an_end(start, n, m) : an_end(stop, n, m)]
+
+    types = [ArrayType((N,), FLOAT), ArrayType((Dim("m"),), FLOAT)]
+    try:
+        with known_sizes({"n": 4, "m": 5}):
+            graph, _ = trace_flat(lambda x, y: (part(x, y),), types, ["x", "y"])
+    except SizeNeeded:
+        return
+    requirements = Requirements(graph)
+    for n, m in itertools.product(range(5), repeat=2):
+        if requirements.broken({"n": n, "m": m}) is None:
+            x, y = np.arange(n) * 1.0, np.arange(m) + 100.0
+            assert np.array_equal(replay(graph, [x, y])[0], part(x, y))
+
+
+def test_a_graph_refuses_sizes_for_which_minus_n_is_no_end():
+    dims = {"x": {0: N}, "y": {0: Dim("m")}}
+    graph = wg.trace(
+        lambda x, y: wg.concat([x, y])[-x.shape[0] :], np.ones(2), np.ones(3), dims=dims
+    )
+    assert np.array_equal(graph.run(x=np.ones(1), y=np.zeros(4))[0], [0.0])
+    with pytest.raises(ShapeError, match="for_several: given no rows for a slice"):
+        graph.run(x=np.ones(0), y=np.zeros(4))
+
+
+def test_batches_of_no_rows_get_a_program_of_their_own():
+    def last(x, y):
+        return wg.concat([x, y])[-x.shape[0] :] * 2.0
+
+    compiled = wg.compile(last, dims={"x": {0: N}, "y": {0: Dim("m")}})
+    for n, m in ((3, 4), (2, 2), (5, 1)):
+        assert np.array_equal(compiled(np.ones(n), np.zeros(m)), last(np.ones(n), np.zeros(m)))
+    assert len(compiled.programs) == 1
+    assert np.array_equal(compiled(np.ones(0), np.ones(4)), np.full(4, 2.0))

@@ -34,6 +34,10 @@ def without_outputs() -> wg.Graph:
     return g
 
 
+def sliced_from_behind() -> wg.Graph:
+    return wg.trace(lambda x: wg.tile(x, 2)[-x.shape[0] :], line, dims={"x": {0: wg.Dim("n")}})
+
+
 def of_integers() -> wg.Graph:
     """A graph whose loss is an integer."""
     g = wg.Graph()
@@ -95,6 +99,7 @@ GRAPHS: dict[str, Callable[[], Any]] = {
     "Graph.set: another shape": lambda: using(lambda s: s.g.set(s.x, np.ones(4))),
     "Graph.set: another tree": lambda: using(lambda s: s.g.set(s.pair, {"a": line})),
     "Graph.run: an unknown input": lambda: small().g.run(y=line),
+    "Graph.run: minus no rows": lambda: sliced_from_behind().run(x=np.ones(0)),
     "Graph.run: no outputs": lambda: without_outputs().run(),
     "Graph.backward: a vector": lambda: using(lambda s: s.g.backward(s.w)),
     "Graph.backward: an integer": lambda: using(

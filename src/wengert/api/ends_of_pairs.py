@@ -3,12 +3,15 @@ whether the loss is about pairs.
 
 Right programs with pairs weigh them against each other: they take the nearest of each row, as a
 Chamfer distance does, reduce pairs along one axis and again along the other, weigh them by their
-softmax, or have pairs of one sample with itself beside those of two, as an energy distance.
+softmax, or have pairs of one sample with itself beside those of two, as an energy distance. Where
+both samples of a discrepancy are the model's, drawn or computed twice, a kernel tells them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
 
 from wengert.api.recorded_pairs import (
     COLUMN,
@@ -114,9 +117,13 @@ def _is_followed_by(loss: RecordedLoss, row: int, follows: Callable[[int], bool]
 # Pairs that are meant.
 
 
-def are_weighed(loss: RecordedLoss, column: int, row: int) -> bool:
+def are_weighed(loss: RecordedLoss, pairs: int, column: int, row: int) -> bool:
     """Whether a loss with pairs of this column and this row is about pairs."""
-    return _are_compared(loss) or _is_paired_with_itself(loss, {loss.root(column), loss.root(row)})
+    return (
+        _are_compared(loss)
+        or _is_paired_with_itself(loss, {loss.root(column), loss.root(row)})
+        or _is_discrepancy(loss, pairs)
+    )
 
 
 def _are_compared(loss: RecordedLoss) -> bool:
@@ -154,3 +161,48 @@ def _is_paired_with_itself(loss: RecordedLoss, roots: Collection[int]) -> bool:
             if not columns.intersection(rows).isdisjoint(roots):
                 return True
     return False
+
+
+def _is_discrepancy(loss: RecordedLoss, pairs: int) -> bool:
+    """Whether a kernel of pairs is averaged, beside that of pairs of which both are the model's. A
+    kernel alone may be a robust loss, as `-mean(exp(-(p - y) ** 2))` is.
+    """
+    return _is_kernel(loss, pairs) and any(
+        _is_paired(loss, node)
+        and loss.kinds[number] == SQUARE
+        and all(i in loss.of_model for i in operands(node))
+        and _is_kernel(loss, number)
+        for number, node in loss.forward()
+    )
+
+
+def _is_kernel(loss: RecordedLoss, pairs: int) -> bool:
+    """Whether all that is computed of pairs is of `exp(…)`, `1 / …` or `… ** -0.5` of them before
+    it is reduced, and that is no logarithm, as in a likelihood.
+    """
+    plain, weights = {pairs}, set[int]()
+    for number, node in loss.forward():
+        of_plain = not plain.isdisjoint(operands(node))
+        if not of_plain and weights.isdisjoint(operands(node)):
+            continue
+        if not _has_pairs(loss, number):
+            if of_plain:
+                return False
+        elif node.op in (op.log, op.log1p):
+            return False
+        elif of_plain and not _weighs(loss, node, plain):
+            plain.add(number)
+        else:
+            weights.add(number)
+    return bool(weights)
+
+
+def _weighs(loss: RecordedLoss, node: Node, pairs: Collection[int]) -> bool:
+    """Whether pairs become weights: larger differences smaller numbers."""
+    if node.op is op.exp:
+        return True
+    first, *others = operands(node)
+    if node.op is op.power:
+        exponents = [loss.node(i).params.get("value") for i in others]
+        return all(each is not None and np.all(each < 0) for each in exponents)
+    return node.op is op.reciprocal or (node.op is op.divide and first not in pairs)

@@ -242,7 +242,7 @@ class _Loss:
 
     def _end_of(self, pairs: int, column: int, row: int) -> str | None:
         """What becomes of pairs that are hardly meant, in words."""
-        if are_weighed(self.recorded, column, row):
+        if are_weighed(self.recorded, pairs, column, row):
             return None
         if pairs in self._reduced:
             return "reduced" if self._are_two_things(column, row) else None

@@ -234,21 +234,32 @@ def _warn_of_misfit(
 
 
 _OF_NUMPY = re.compile(r"(?:np|numpy)\.(\w+)\(")
-_BEGINNING = re.compile(r"([\w.]+)\[:([^:,\[\]]+(?:\[[^\[\]]*\])?)\]")
+_END = r"[^:,\[\]]+(?:\[[^\[\]]*\])?"
+_PART = re.compile(rf"([\w.]+)\[((?!\s*-){_END})?:({_END})\]")  # x[:3], x[1:-n]
+_IN_STEPS = re.compile(r"\[[^,\[\]]*:[^:,\[\]]*:[^:,\[\]]+\]|split\(")
+_DIVIDED = r"\s*(?://|%)"
+_QUOTIENT = re.compile(rf"[^'\"]*[\w)\]]{_DIVIDED}")  # not of texts
 
 
 def _repair(expression: str, line: Line | None) -> str:
     """What to write in the place of what asked for the size, where that leaves it open."""
-    created, sliced = _OF_NUMPY.match(expression), _BEGINNING.fullmatch(expression)
+    created, sliced = _OF_NUMPY.match(expression), _PART.fullmatch(expression)
     if created and created[1] in _CREATED:
         name = created[1]
         dtyped = f"wg.{name}(…, dtype=x.dtype)"
         return f" {dtyped} in the place of np.{name} would leave it open."
     if sliced:
-        array, count = sliced[1], sliced[2].strip()
+        array, first, end = sliced[1], sliced[2], sliced[3].strip()
+        end = f"{array}.shape[0] {end}" if end.startswith("-") else end
+        places = end if first is None else f"{first.strip()}, {end}"
         return (
-            f" wg.take({array}, wg.arange({count}), axis=0) in the place of {expression} would "
+            f" wg.take({array}, wg.arange({places}), axis=0) in the place of {expression} would "
             "leave it open, where there are as many."
+        )
+    if _is_quotient(expression, line):
+        return (
+            " Quotients as n // 2, slices in steps and equal parts need the number: cut the array "
+            "before the call, and pass the parts as arguments."
         )
     if re.match(r"len\(", expression):
         also = _created_with(expression, line)
@@ -268,10 +279,23 @@ def _repair(expression: str, line: Line | None) -> str:
     return ""
 
 
+def _is_quotient(expression: str, line: Line | None) -> bool:
+    """Whether that is n // 2, len(x) // 2, x[::2] or split(x, 2)."""
+    divided = re.escape(expression) + _DIVIDED
+    return (
+        _QUOTIENT.match(expression) is not None
+        or _IN_STEPS.search(expression) is not None
+        or (expression.startswith("len(") and re.search(divided, _text(line)) is not None)
+    )
+
+
+def _text(line: Line | None) -> str:
+    return "" if line is None else linecache.getline(line.file, line.number)
+
+
 def _created_with(expression: str, line: Line | None) -> str:
     """What to write besides where NumPy makes an array of that size: np.eye(len(x))."""
-    text = "" if line is None else linecache.getline(line.file, line.number)
-    around = re.search(rf"(?:np|numpy)\.(\w+)\([^()]*{re.escape(expression)}", text)
+    around = re.search(rf"(?:np|numpy)\.(\w+)\([^()]*{re.escape(expression)}", _text(line))
     if around is None or around[1] not in _CREATED:
         return ""
     return f", and wg.{around[1]}(…, dtype=x.dtype) in the place of np.{around[1]},"

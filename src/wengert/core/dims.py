@@ -346,6 +346,11 @@ def never_shrinks(size: Size) -> bool:
     return all(coefficient >= 0 for factors, coefficient in _terms(size) if factors)
 
 
+def may_be_count(size: Size) -> bool:
+    """Whether a size is 0 or more, at least from some sizes of its Dims on: n - 1 is, -n is not."""
+    return never_shrinks(size) if isinstance(size, Dim) else size >= 0
+
+
 def product(shape: Shape) -> Size:
     """Number of elements of a shape."""
     total: Size = 1

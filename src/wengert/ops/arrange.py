@@ -195,7 +195,8 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
                 "must be a multiple of the number of parts. Pass the positions of the cuts instead."
             )
         return [_piece(x, axis, part * i, part) for i in range(count)]
-    cuts = [None, *(int(cut) for cut in indices_or_sections), None]
+    places = [cut if isinstance(cut, Dim) else int(cut) for cut in indices_or_sections]
+    cuts = [None, *places, None]
     before = (slice(None),) * axis
     return [
         op.getitem(x, (*before, slice(start, stop))) for start, stop in itertools.pairwise(cuts)

@@ -11,7 +11,7 @@ import numpy as np
 
 from wengert.core import dtypes, tree
 from wengert.core.define import elementwise, linear, primitive
-from wengert.core.dims import Size
+from wengert.core.dims import Size, product
 from wengert.core.lowering import Along, Elementwise, Formula, Source, View
 from wengert.core.op_parts import magnitude
 from wengert.core.op_parts.batching import BatchedCall, with_leading_axes
@@ -19,7 +19,7 @@ from wengert.core.op_parts.samples import Booleans, sample, uniform
 from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.types import ArrayType
-from wengert.errors import CheckError
+from wengert.errors import CheckError, ShapeError
 
 
 def _needs_value(**params: Any) -> Any:
@@ -167,8 +167,17 @@ def boundary(x: Any, safe: Any, /) -> None:
     """
 
 
+def _for_several(x: Any, over: tuple[int, ...]) -> Any:
+    if product(over) == 1:
+        raise ShapeError(
+            "for_several: given no rows for a slice as x[-n:], or one for a BatchNorm; the graph "
+            "was recorded for more, and is another one here. Trace the function with such arrays."
+        )
+    return np.array(x)
+
+
 @linear(
-    numpy=lambda x, over: np.array(x),
+    numpy=_for_several,
     type=lambda x, over: ArrayType(tuple(x.shape), x.dtype),
     canonical=lambda _x, over: {"over": canonical_shape("for_several", over)},
     transpose=lambda g, _x, over: g,

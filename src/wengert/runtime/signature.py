@@ -87,6 +87,11 @@ class Signature:
         given = mark_static(args, self.static)
         return with_numbers(given, [i for i in self.numbers if i < len(given)])
 
+    def by_name(self, args: Sequence[Any]) -> dict[str, Any]:
+        """The arrays of the arguments of a call."""
+        leaves = tree.leaves(self.with_static(args))
+        return {self.names[place]: x for place, x in zip(self.places, leaves, strict=True)}
+
 
 def output_names(returned: Any) -> list[str]:
     """What messages call the arrays of a tree that a function returns."""

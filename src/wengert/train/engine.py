@@ -37,7 +37,7 @@ from wengert.train.recorded.outside_layers import warn_of_outside_layers
 from wengert.train.recorded.outside_uses import OutsideUse
 from wengert.train.recorded.rows.told_rows import warn_of_rows, warn_of_shuffled_rows
 from wengert.train.recorded.rows_in_order import warn_of_gathered_rows
-from wengert.train.recorded.rows_of_data import rows_are_shuffled
+from wengert.train.recorded.rows_of_data import is_in_run, rows_are_shuffled
 from wengert.train.recorded.scalars import Row, Scalars
 from wengert.train.recorded.step_arrays import (
     CALLS,
@@ -202,11 +202,20 @@ class Engine:
         self.orders: list[Any] = []  # of the rows of runs
         self.scalars = scalars  # set last: its limits show that all the rest has been done
 
-    def look_once(self, executable: Executable, own: Sequence[str] = OwnArguments._fields) -> None:
-        """Warn of what a new program shows, whose first arguments have these names."""
+    def look_once(
+        self,
+        executable: Executable,
+        own: Sequence[str] = OwnArguments._fields,
+        arguments: Sequence[Any] = (),
+    ) -> None:
+        """Warn of what a new program shows, whose first arguments have the names `own`. `arguments`
+        are all of the first call, if there is one yet.
+        """
         if executable not in self._looked_at:
             self._looked_at.add(executable)
-            warn_of_rows(executable.graph, executable.sizes, own, rows_are_shuffled())
+            alone = arguments and not is_in_run()
+            arrays = executable.signature.by_name(arguments) if alone else {}
+            warn_of_rows(executable.graph, executable.sizes, own, rows_are_shuffled(), arrays)
             warn_of_single_outputs(executable.graph, own)
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]
@@ -382,7 +391,7 @@ class Engine:
             results = run_eagerly(programs.function, own, batch, always, self.commit_eagerly)
         else:
             results, executable = programs.call(own, batch)
-            self.look_once(executable)
+            self.look_once(executable, arguments=(*own, *batch))
         skipped = self.calls == before  # nothing was committed
         if skipped:
             self._leave_out(own, batch, updating)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from wengert.core.define import function, linear
-from wengert.core.dims import Dim, Shape, Size, divide_up, is_at_least, never_shrinks
+from wengert.core.dims import Dim, Shape, Size
 from wengert.core.lowering import Along, Pick, Places, Span, View, inside_or
 from wengert.core.op import holds_tensor
 from wengert.core.op_parts.batching import BatchedCall
@@ -20,6 +20,7 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.values.number import Number
 from wengert.errors import ShapeError, TraceError
+from wengert.ops.indexing.spans import position, sides, span
 
 # Slices: a start, a size and a step per axis, each a number or a Dim.
 
@@ -183,6 +184,7 @@ class KeyEntry(NamedTuple):
     span: tuple[Size, Size, Size] | None = None  # start, size, step along an axis of x
     index: Any = None  # an integer array for that axis
     advanced: bool = False  # counts as advanced where an integer array takes part
+    sides: tuple[Size, ...] = ()  # what must be positive for the ends of a slice, see `sides`
 
 
 @function(space="hidden")
@@ -194,13 +196,22 @@ def getitem(x: Any, key: Any) -> Any:
     """
     x = op.asarray(x)
     entries = entries_of(x, key)
-    part = basic(x, entries)
+    part = basic(with_sides(x, entries), entries)
     if all(entry.index is None for entry in entries):
         return part
     return _advanced(part, entries)
 
 
 setattr(Tensor, "__getitem__", getitem)  # noqa: B010  (mypy reads x.__getitem__ as x[...])
+
+
+def with_sides(x: Any, entries: Sequence[KeyEntry]) -> Any:
+    """The array, in a program that is right where ends of slices, given as Dims, are counted from
+    the side that they seem to be: z[-n:] is all of z where n is 0, as Python has no -0.
+    """
+    for side in dict.fromkeys(side for entry in entries for side in entry.sides):
+        x = op.for_several(x, (side + 1,))
+    return x
 
 
 def basic(x: Any, entries: Sequence[KeyEntry]) -> Any:
@@ -301,13 +312,13 @@ def _entry(x: Any, axis: int, part: Any) -> list[KeyEntry]:
         return _mask(x, axis, part)
     size = x.shape[axis]
     if isinstance(part, slice):
-        span = _span(size, part)
-        return [KeyEntry(span[1], span)]
+        taken = span(size, part)
+        return [KeyEntry(taken[1], taken, sides=sides(size, part))]
     if isinstance(part, np.ndarray) and part.dtype.kind not in "iu":
         _refuse_kind(f"an index of dtype {part.dtype}")
     if isinstance(part, Tensor) or (isinstance(part, np.ndarray) and part.ndim):
         return [KeyEntry(size, (0, size, 1), part, advanced=True)]
-    return [KeyEntry(None, (_position(x, axis, part), 1, 1), advanced=True)]
+    return [KeyEntry(None, (position(size, axis, part), 1, 1), advanced=True)]
 
 
 def _mask(x: Any, axis: int, mask: Any) -> list[KeyEntry]:
@@ -325,79 +336,6 @@ def _mask(x: Any, axis: int, mask: Any) -> list[KeyEntry]:
         KeyEntry(size, (0, size, 1), index, advanced=True)
         for size, index in zip(shape, np.nonzero(mask), strict=True)
     ]
-
-
-def _position(x: Any, axis: int, part: Any) -> Size:
-    """A single position, counted from the front."""
-    size: Size = x.shape[axis]
-    if isinstance(part, Dim):
-        last = size - part - 1
-        if isinstance(last, int) and last >= 0:
-            return size - last - 1
-    number = as_integer(part)  # specialises a Dim
-    if isinstance(size, Dim):  # that the position exists is checked when the size has a value
-        return number if number >= 0 else size + number
-    if not -size <= number < size:
-        _refuse(
-            f"index {number} was given for axis {axis} of size {size}",
-            f"an index must lie between {-size} and {size - 1}" if size else "the axis is empty",
-            "Choose a position the array has",
-        )
-    return number % size
-
-
-def _span(size: Size, part: slice) -> tuple[Size, Size, Size]:
-    """A slice of an axis as start, size and step, cut off at the ends as Python does."""
-    for bound in (part.start, part.stop, part.step):
-        if isinstance(bound, Tensor):
-            raise TraceError(
-                "getitem: a slice with a Tensor as a bound was given; how many elements it chooses "
-                "must be known beforehand. Use wg.take(x, start + wg.arange(size), axis) instead."
-            )
-    step = 1 if part.step is None else as_integer(part.step)
-    if step == 0:
-        raise ValueError("getitem: a slice with step 0 was given; a step moves. Use 1 or -1.")
-    if not any(isinstance(each, Dim) for each in (size, part.start, part.stop)):
-        start, stop, step = part.indices(size)
-        count = len(range(start, stop, step))
-        return (start if count else 0), count, step
-    low: Size
-    high: Size
-    if part.start is None and part.stop is None:
-        low, high = 0, size
-    elif step > 0:
-        low, high = _bound(size, part.start, 0), _bound(size, part.stop, size)
-    else:  # specialises
-        return _span(int(size), slice(_integer(part.start), _integer(part.stop), step))
-    whole = divide_up(high - low, abs(step))
-    if whole is None or not never_shrinks(whole):  # from n to m, which may be less
-        return _span(int(size), slice(int(low), int(high), step))
-    if isinstance(whole, int):
-        whole = max(whole, 0)
-    return (low if step > 0 else high - 1), whole, step
-
-
-def _bound(size: Size, bound: Any, default: Size) -> Size:
-    """An end of a slice of an axis of run-time size, where it is known without the number."""
-    if bound is None:
-        return default
-    if isinstance(bound, Dim):
-        beyond = bound - size
-        if isinstance(beyond, int):
-            return size if beyond >= 0 else bound
-        if is_at_least(bound, 0) and is_at_least(size, bound):
-            return bound
-        return min(int(bound), int(size))
-    number = as_integer(bound)
-    if number < 0:
-        return size + number
-    if number and default != 0:  # the smaller of a number and a Dim
-        return min(number, int(size))
-    return number
-
-
-def _integer(bound: Any) -> int | None:
-    return None if bound is None else int(bound)
 
 
 def _refuse(given: str, needed: str, repair: str) -> NoReturn:

@@ -29,7 +29,7 @@ from wengert.core.values.number import Number
 from wengert.core.words.source import user_line
 from wengert.core.words.unused_results import warn_if_dropped
 from wengert.errors import DTypeError, MissingAttribute, ShapeError
-from wengert.ops.indexing.getitem import KeyEntry, basic, entries_of
+from wengert.ops.indexing.getitem import KeyEntry, basic, entries_of, with_sides
 
 # Which of several updates comes last.
 
@@ -247,6 +247,7 @@ def _updated(way: str, x: Any, key: Any, values: Any) -> Any:
     if isinstance(key, Tensor) and key.dtype == np.bool_:
         return _where_mask(name, _WAYS[way][0], x, key, updates)
     entries = entries_of(x, key)
+    x = with_sides(x, entries)
     part = basic(x, entries)
     if all(entry.index is None for entry in entries):
         updates = _broadcast(name, updates, tuple(part.shape))

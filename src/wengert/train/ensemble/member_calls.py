@@ -95,7 +95,7 @@ class MemberCalls:
         own, given = first.own_arguments(), of_member(arguments, 0)
         batch = first.kinds.prepared(given)
         executable = first.programs[first.updating].executable(own, batch)
-        first.look_once(executable)
+        first.look_once(executable, arguments=(*own, *batch))
         leaves = tree.leaves(batch)
         bound = bound_as_given(executable, own, batch, given)
         report = report_of(first)

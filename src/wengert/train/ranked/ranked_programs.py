@@ -105,7 +105,7 @@ class RankedPrograms:
             returned = self._parts.entry(*own, *batch)
             if returned is NotImplemented:
                 returned, executable = self._parts.call(own, batch)
-                engine.look_once(executable, PartArguments._fields)
+                engine.look_once(executable, PartArguments._fields, (*own, *batch))
             rest = returned[1:]
         loss, carried, aux = rest
         return PartResults(loss, carried, aux, executable)
@@ -139,7 +139,7 @@ class RankedPrograms:
         known = self._staged.get(kind)
         if known is None or not known.executable.is_current():
             executable = self._parts.of(batch).executable(*arguments)
-            self._engine.look_once(executable, PartArguments._fields)
+            self._engine.look_once(executable, PartArguments._fields, arguments)
             known = staged_program(executable, arguments, self._engine.threads)
             self._staged[kind] = known
         return known, arguments

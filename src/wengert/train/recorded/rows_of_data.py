@@ -39,6 +39,11 @@ def rows_of_data(shuffled: bool = False) -> AbstractContextManager[bool]:
     return _of_data.said(shuffled)
 
 
+def is_in_run() -> bool:
+    """Whether batches are rows of the data of a run."""
+    return _of_data.value is not None
+
+
 def rows_are_shuffled() -> bool:
     """Whether batches are rows of data that a run puts into another order in every epoch."""
     return bool(_of_data.value)
@@ -51,10 +56,10 @@ def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
     """
     with noting_mixed_rows() as mixed, noting_time_axes() as along:
         yield
-    if _of_data.value is not None:
+    if is_in_run():
         _warn_of_rows_as_times(along)
     for each in mixed:
-        of_run = bool(_of_data.value) if each.how == WITHOUT_ROWS else _of_data.value is not None
+        of_run = rows_are_shuffled() if each.how == WITHOUT_ROWS else is_in_run()
         if of_run or _are_rows(batch, each):
             given = " and ".join(each.shapes)
             warn_user(

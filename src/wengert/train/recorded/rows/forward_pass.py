@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
+from functools import cached_property
 
 from wengert.core.dims import Size
 from wengert.core.graph import Graph, Node
@@ -43,6 +44,17 @@ class ForwardPass:
 
     def shape(self, number: int) -> tuple[Size, ...]:
         return shape_of(self.nodes[number])
+
+    @cached_property
+    def forms(self) -> dict[int, int]:
+        """One number for all that is computed in the same way, however often."""
+        forms: dict[int, int] = {}
+        known: dict[Hashable, int] = {}
+        for number, node in self.nodes.items():
+            own = number if node.op.name in ("input", "constant") else str(node.params)
+            key = node.op.name, tuple(map(forms.get, operands_of(node))), own
+            forms[number] = known.setdefault(key, number)
+        return forms
 
     def after(self, number: int) -> list[int]:
         """The node and all that is computed of it, until that is a single number."""

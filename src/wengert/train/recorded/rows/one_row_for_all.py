@@ -10,7 +10,7 @@ whose rows may be times, it counts where the difference is reduced as it is.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from wengert.core.dims import Dim, Size
@@ -121,7 +121,7 @@ class _Loss:
 
     def _taken(self) -> Iterator[tuple[int, _Taken]]:
         """The slices of one row, where all that reads what it is taken from takes one row."""
-        forms, slices = self._forms(), dict[int, _Taken]()
+        forms, slices = self._pass.forms, dict[int, _Taken]()
         others = set[int]()
         for number, node in self._nodes.items():
             taken = self._taken_by(number, node)
@@ -142,16 +142,6 @@ class _Loss:
             if self._are_rows(size) and str(node.params["size"][axis]) == "1":
                 return _Taken(node, shape, axis, source in self._of_layer)
         return None
-
-    def _forms(self) -> dict[int, int]:
-        """One number for all that is computed in the same way, however often."""
-        forms: dict[int, int] = {}
-        known: dict[Hashable, int] = {}
-        for number, node in self._nodes.items():
-            own = number if node.op.name in ("input", "constant") else str(node.params)
-            key = node.op.name, tuple(map(forms.get, operands_of(node))), own
-            forms[number] = known.setdefault(key, number)
-        return forms
 
     def _is_a_mistake(
         self, number: int, ours: int, others: Collection[int], is_batch: bool
