@@ -12,7 +12,7 @@ import sequence_references as reference
 import wengert as wg
 from functions.sequence_gradients import random, require_gradients
 from wengert.codegen.cost.counts import program_cost
-from wengert.errors import MaskWarning, ShapeError
+from wengert.errors import MaskWarning, ShapeError, SizeWarning
 
 BATCH = 2
 MASKS = {
@@ -158,9 +158,46 @@ def test_masks_with_hidden_rows_are_let_pass():
         wg.attention(Q[:, :1], Q, Q, mask=np.array([[False, True, True]]))
 
 
-PADDING = np.arange(3) >= np.array([[3], [2], [1]])  # true where torch hides
+LENGTHS = np.array([3, 2, 1])
+PADDING = np.arange(3) >= LENGTHS[:, None]  # true where torch hides
 ROWS = np.stack([Q] * 3)
+
+
+def attend(x, mask):
+    return wg.attention(x, x, x, mask=mask[:, None, None])
+
+
+def behind(x, lengths):
+    """A mask that the program computes."""
+    return wg.arange(x.shape[-2]) >= lengths[:, None]
+
+
+def in_checkpoint(x, lengths):
+    return wg.checkpoint(attend)(x, behind(x, lengths))
+
+
+def in_scan(x, lengths):
+    mask = behind(x, lengths)
+    return wg.scan(lambda h, _: (attend(h, mask), 0.0), x, np.zeros(2))[0]
+
+
+def trained(masked):
+    """A step whose batches have an open size."""
+    return wg.TrainStep(
+        lambda w, x, given: wg.mean(attend(x * w, masked(x, given))), np.ones(()), wg.optim.SGD(0.1)
+    )
+
+
 INVERTED = {
+    "of lengths": lambda: wg.compile(lambda x, n: attend(x, behind(x, n)))(ROWS, LENGTHS),
+    "in a step": lambda: trained(behind)(ROWS, LENGTHS),
+    "in a run": lambda: trained(behind).run(ROWS, LENGTHS, batch_size=3),
+    "of tokens": lambda: trained(lambda x, tokens: tokens == 0)(ROWS, np.where(PADDING, 0, 7)),
+    "of rows of zeros": lambda: trained(lambda x, rows: ~wg.any(rows != 0, axis=-1))(
+        ROWS, np.where(PADDING[..., None], 0.0, np.ones(4))
+    ),
+    "in a checkpoint": lambda: wg.compile(in_checkpoint)(ROWS, LENGTHS),
+    "in a scan": lambda: wg.compile(in_scan)(ROWS, LENGTHS),
     "an array": lambda: wg.attention(ROWS, ROWS, ROWS, mask=PADDING[:, None, None]),
     "an argument": lambda: wg.compile(lambda x, m: wg.attention(x, x, x, mask=m[:, None, None]))(
         ROWS, PADDING
@@ -170,8 +207,9 @@ INVERTED = {
 
 @pytest.mark.parametrize("way", INVERTED)
 def test_a_mask_of_padding_that_hides_a_whole_row_is_named(way):
-    with pytest.warns(MaskWarning, match="only at the end of rows.*write ~mask"):
+    with pytest.warns(MaskWarning, match="only at the end of rows.*write ~mask") as found:
         INVERTED[way]()
+    assert len(found) == 1
 
 
 def test_rows_of_padding_alone_and_padding_in_front_are_let_pass():
@@ -182,6 +220,35 @@ def test_rows_of_padding_alone_and_padding_in_front_are_let_pass():
         for mask in (~PADDING, empty, behind, PADDING[1:]):
             x = ROWS[: len(mask)]
             wg.attention(x, x, x, mask=mask[:, None, None])
+
+
+def test_computed_masks_that_are_right_or_may_be_are_let_pass():
+    """Those of keys that are there, and of padding in front, which may be meant where no row is of
+    full length. What takes products is not computed for a warning.
+    """
+    right = {
+        "seen": lambda x, n: wg.arange(3) < n[:, None],
+        "in front": lambda x, n: wg.arange(3) >= 3 - n[:, None],
+        "short": lambda x, n: wg.arange(3) >= wg.minimum(n, 2)[:, None],
+        "products": lambda x, n: (x[:, 0] @ wg.ones((4,)) > 1e9) | behind(x, n),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for masked in right.values():
+            trained(masked)(ROWS, LENGTHS)
+
+
+def test_a_computed_mask_is_told_where_recording_began_again():
+    """A size that Python needs as a number ends the first attempt to record."""
+
+    def loss(w, x, lengths):
+        out = attend(x * w, behind(x, lengths))
+        return wg.mean(out) / float(x.shape[0])
+
+    step = wg.TrainStep(loss, np.ones(()), wg.optim.SGD(0.1))
+    with pytest.warns((MaskWarning, SizeWarning)) as found:
+        step(ROWS, LENGTHS)
+    assert [each.category for each in found] == [SizeWarning, MaskWarning]
 
 
 def test_masks_of_fewer_axes_are_told_what_to_write():

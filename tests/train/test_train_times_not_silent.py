@@ -85,6 +85,82 @@ def test_one_row_is_named_in_calls_where_the_difference_is_the_loss():
     assert warned(stepped(first, TABLE, X[:1, 0], Y[:1])) == []  # a row at a time
 
 
+def scores(m, x):
+    """Those of classes, for one row of all."""
+    return m["o"](last(m, x)[-1])
+
+
+def brier(m, x, y):
+    return wg.mean((wg.softmax(scores(m, x)) - wg.one_hot(y, 2)) ** 2)
+
+
+def repeated(m, x, y):
+    return wg.cross_entropy(wg.broadcast_to(scores(m, x), (y.shape[0], 2)), y)
+
+
+CLASSES_OF_ALL = {
+    "a distribution": lambda m, x, y: (
+        -wg.mean(wg.distributions.Categorical(logits=scores(m, x)).log_prob(y))
+    ),
+    "looked up": lambda m, x, y: -wg.mean(wg.log_softmax(scores(m, x))[y]),
+    "one-hot": lambda m, x, y: (
+        -wg.mean(wg.sum(wg.one_hot(y, 2) * wg.log_softmax(scores(m, x)), axis=-1))
+    ),
+    "a product": lambda m, x, y: -wg.mean(wg.one_hot(y, 2) @ wg.log_softmax(scores(m, x))),
+    "squares": brier,
+    "repeated for all": repeated,
+}
+
+
+@pytest.mark.parametrize("case", CLASSES_OF_ALL)
+@pytest.mark.parametrize("way", [stepped, ran])
+def test_one_row_that_meets_the_classes_of_all_rows_is_named(case, way):
+    (found,) = warned(way(CLASSES_OF_ALL[case], CLASSES, X, LABELS[:, 0]))
+    assert found.category is FirstRowWarning
+    assert found.filename == __file__
+    assert "leave out [-1]" in str(found.message)
+
+
+def test_one_row_that_meets_one_hot_targets_of_the_data_is_named():
+    def loss(m, x, y):
+        return -wg.mean(wg.sum(y * wg.log(wg.softmax(scores(m, x))), axis=1))
+
+    (found,) = warned(stepped(loss, CLASSES, X, np.eye(2)[LABELS[:, 0]]))
+    assert found.category is FirstRowWarning
+
+
+def of_every_row(m, x, y):
+    return -wg.mean(wg.distributions.Categorical(logits=m["o"](last(m, x))).log_prob(y))
+
+
+def of_last_layer(m, x, y):
+    h = wg.stack([last(m, x), last(m, 2 * x)])  # (layers, rows, hidden)
+    return -wg.mean(wg.take_along_axis(wg.log_softmax(m["o"](h[-1])), y[:, None], axis=1))
+
+
+def of_a_row_alone(m, x, y):
+    return -wg.mean(wg.log_softmax(m["o"](last(m, x[0][None])[-1]))[y])
+
+
+def codes_of_classes(m, x, y):
+    """What is looked up in one row, the model goes on with."""
+    return wg.cross_entropy(m["o"](wg.stack([last(m, x)[0][y]] * 2, axis=1)), y)
+
+
+def anchor_of_classes(m, x, y):
+    h = last(m, x)
+    near = wg.log_softmax(m["o"](h[0]))[y]
+    return wg.cross_entropy(m["o"](h), y) - wg.mean(near)
+
+
+@pytest.mark.parametrize(
+    "loss", [of_every_row, of_last_layer, of_a_row_alone, codes_of_classes, anchor_of_classes]
+)
+@pytest.mark.parametrize("way", [stepped, ran])
+def test_classes_that_meet_what_they_should_are_let_pass(loss, way):
+    assert warned(way(loss, CLASSES, X, LABELS[:, 0])) == []
+
+
 def anchored(m, x, y):
     """Rows compared with the first of them."""
     z = hidden(m, x)

@@ -355,7 +355,7 @@ class Compiled:
         inputs = tuple(str(graph.nodes[i].params["name"]) for i in graph.inputs)
         if asked:
             arrays = dict(zip(places, tree.leaves(args), strict=True))
-            warn_of_first_values(asked, {name: arrays[i] for i, name in enumerate(inputs)})
+            warn_of_first_values(asked, graph, arrays, sizes)
         static = self._static_places(args) if self._static else ()
         donated = self._among(args, places, self._donate)
         early = self._among(args, places, self._early)

@@ -14,7 +14,7 @@ from wengert.core.types import Value
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import MaskWarning
-from wengert.interpret.mistakes.first_values import ask_first_value
+from wengert.interpret.mistakes.first_values import ask_computed_value, ask_first_value
 from wengert.interpret.mistakes.picked import picked_from
 from wengert.interpret.mistakes.widening import place_of
 
@@ -24,7 +24,8 @@ _HIDDEN = -1e4  # what is added to scores that are to be hidden is less
 def note_mask(name: str, mask: Value) -> None:
     """Warn of a mask that is added, and has only 0 and 1 or was converted from bools; where it is
     an argument, its values in the first call are looked at. Warn of one that hides what a query
-    may look at, and shows what it may not.
+    may look at, and shows what it may not; bools of rows are looked at, too, where they are
+    computed from arguments.
     """
     text = None
     if is_float(mask.dtype):
@@ -35,8 +36,12 @@ def note_mask(name: str, mask: Value) -> None:
         warn_user(text, MaskWarning, user_line())
     elif is_float(mask.dtype) and type(mask) is Tensor:
         ask_first_value(mask, name, _floats_told, MaskWarning)
-    elif type(mask) is Tensor and _is_of_rows(mask):
-        ask_first_value(mask, name, _padding_told, MaskWarning)
+    elif (
+        type(mask) is Tensor
+        and _is_of_rows(mask)
+        and not ask_first_value(mask, name, _padding_told, MaskWarning)
+    ):
+        ask_computed_value(mask, name, _padding_told, MaskWarning)
 
 
 def note_rows_as_heads(name: str, mask: Value, heads: int) -> None:

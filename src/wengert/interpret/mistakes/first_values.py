@@ -1,27 +1,32 @@
-"""Values that a program is given in its first call, for warnings about what they are used for: they
-are not known while it is recorded.
+"""Values that a program is given in its first call, or computes from these, for warnings about what
+they are used for: they are not known while it is recorded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert.core.bind import program_level
+from wengert.core.graph import Graph
 from wengert.core.lowering import Pick, View
 from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.words.source import Line, user_line
 from wengert.core.words.warn import warn_user
+from wengert.interpret.mistakes.computed_values import computed_value
 from wengert.interpret.mistakes.widening import place_of
+
+if TYPE_CHECKING:
+    from wengert.interpret.mistakes.computed_values import Place
 
 
 class _Asked(NamedTuple):
-    """An argument of a program, and what is to be known of its elements."""
+    """An argument of a program or what it computes, and what is to be known of its elements."""
 
-    argument: str
+    of: str | Place
     used_by: str  # the function that takes it
     told: Callable[[str, Any, str], str | None]  # the warning, of user, array and its place
     category: type[Warning]
@@ -48,12 +53,34 @@ def ask_first_value(
     return False
 
 
-def warn_of_first_values(asked: set[_Asked], arrays: Mapping[str, Any]) -> None:
-    """Warn of what these arguments, by name, show."""
-    for each in sorted(asked, key=lambda each: (each.argument, each.used_by)):
-        text = each.told(each.used_by, arrays.get(each.argument), f" in {each.argument!r}")
+def ask_computed_value(
+    x: Tensor, used_by: str, told: Callable[[str, Any, str], str | None], category: type[Warning]
+) -> None:
+    """The same of what is computed, if that takes simple ops alone."""
+    if _asked.value is not None and (place := place_of(x)) is not None:
+        _asked.value.add(_Asked(place, used_by, told, category, user_line()))
+
+
+def warn_of_first_values(
+    asked: set[_Asked], graph: Graph, given: Mapping[int, Any], sizes: Mapping[str, int]
+) -> None:
+    """Warn of what the inputs of a graph show that it is given first, with its open sizes then."""
+    names = [str(graph.nodes[number].params["name"]) for number in graph.inputs]
+    arrays = {name: given[i] for i, name in enumerate(names)}
+    found: dict[tuple[str, Line | None], type[Warning]] = {}
+    for each in sorted(asked, key=lambda each: (_name(each), each.used_by, str(each.line))):
+        if isinstance(each.of, str):
+            text = each.told(each.used_by, arrays.get(each.of), f" in {each.of!r}")
+        else:
+            text = each.told(each.used_by, computed_value(each.of, graph, arrays, sizes), "")
         if text is not None:
-            warn_user(text, each.category, each.line)
+            found[text, each.line] = each.category
+    for (text, line), category in found.items():
+        warn_user(text, category, line)
+
+
+def _name(asked: _Asked) -> str:
+    return asked.of if isinstance(asked.of, str) else ""
 
 
 def argument_of(x: Tensor) -> str | None:

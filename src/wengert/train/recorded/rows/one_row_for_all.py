@@ -5,7 +5,9 @@ of a recurrent layer, which is (layers, batch, hidden) in PyTorch and (batch, hi
 A row may be taken on purpose: an anchor that others are compared with, the value that a rollout
 ends with, the first state of one series. So it counts only where nothing else reads what it was
 taken from, where data meet it, and where nothing of the model computes with the result. In a call
-whose rows may be times, it counts where the difference is reduced as it is.
+whose rows may be times, it counts where the difference is reduced as it is. Elsewhere it counts,
+too, where classes of all rows are looked up in it, `log_softmax(head(h[-1]))[y]`, or weigh it, as
+one-hot targets do.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of, s
 _AS_THEY_ARE = ("input", "astype", "reshape", "negative", "stop_gradient")
 _OF_ERRORS = ("square", "power", "abs", "multiply", "divide", "negative", "astype")
 _COMPUTING = ("bilinear", "composite")  # kinds of ops that a model computes with
+_OVER_CLASSES = ("softmax", "log_softmax", "logsumexp")
+_LOOKING_UP = ("gather", "take_along_axis")
 
 
 def warn_of_one_row_for_all(
@@ -85,6 +89,7 @@ class _Loss:
         self._pass, self._sizes = forward, sizes
         self._nodes, self._of_model = self._pass.nodes, self._pass.of_model
         self._of_layer: set[int] = set()  # recurrent, along other axes than the rows
+        self._over_classes: set[int] = set()  # of one row, behind a softmax
         for number, node in self._nodes.items():
             operands = operands_of(node)
             if self._goes_along_times(node) or not self._of_layer.isdisjoint(operands):
@@ -107,16 +112,21 @@ class _Loss:
         """One row of what the model gives, and where all rows of data meet it."""
         from_row = dict(self._taken())
         for number, node in self._nodes.items():
-            ours = next((i for i in operands_of(node) if i in from_row), None)
+            operands = operands_of(node)
+            ours = next((i for i in operands if i in from_row), None)
             if ours is None:
                 continue
             taken = from_row[ours]
-            others = [i for i in operands_of(node) if taken.rows in self._pass.shape(i)]
-            if not others and taken.rows not in shape_of(node):
-                from_row.setdefault(number, taken)
-            data = node.op.kind == "elementwise" and self._of_model.isdisjoint(others)
+            others = [
+                i for i in operands if i not in from_row and taken.rows in self._pass.shape(i)
+            ]
             is_batch = taken.of_layer or shuffled
-            if others and data and self._is_a_mistake(number, ours, others, is_batch):
+            if not others and (is_batch or taken.rows not in shape_of(node)):
+                from_row.setdefault(number, taken)
+                if node.op.name in _OVER_CLASSES or not self._over_classes.isdisjoint(operands):
+                    self._over_classes.add(number)
+            data = bool(others) and self._of_model.isdisjoint(others)
+            if data and self._is_a_mistake(number, ours, others, is_batch):
                 yield taken, node
 
     def _taken(self) -> Iterator[tuple[int, _Taken]]:
@@ -146,14 +156,31 @@ class _Loss:
     def _is_a_mistake(
         self, number: int, ours: int, others: Collection[int], is_batch: bool
     ) -> bool:
-        after = self._pass.after(number)
+        node, after = self._nodes[number], self._pass.after(number)[1:]
         if any(map(self._computes_of_model, after)):
             return False
-        differs = self._nodes[number].op is op.subtract and all(map(self._is_argument, others))
+        if is_batch and self._meets_classes(node, ours, others):
+            return True
+        differs = node.op is op.subtract and all(map(self._is_argument, others))
         if is_batch:
-            return differs or all(str(size) == "1" for size in self._pass.shape(ours))
-        of_rows = [self._nodes[i].op.name for i in after[1:] if self._has_rows(i)]
+            is_one = all(str(size) == "1" for size in self._pass.shape(ours))
+            return differs or (is_one and node.op.kind == "elementwise")
+        of_rows = [self._nodes[i].op.name for i in after if self._has_rows(i)]
         return differs and all(name in _OF_ERRORS for name in of_rows)
+
+    def _meets_classes(self, node: Node, ours: int, others: Collection[int]) -> bool:
+        """Whether one row has a number for each class, and data say the classes of all rows."""
+        if node.op.name in _LOOKING_UP:
+            return node.operands[0] not in others
+        if "reduction" in node.params:
+            return True  # a loss, which takes one row only if it was repeated for all
+        weighs = node.op.kind in ("elementwise", "bilinear")
+        return weighs and (ours in self._over_classes or all(map(self._is_one_hot, others)))
+
+    def _is_one_hot(self, number: int) -> bool:
+        while self._nodes[number].op is op.astype:
+            (number,) = operands_of(self._nodes[number])
+        return self._nodes[number].op is op.one_hot
 
     def _is_argument(self, number: int) -> bool:
         while self._nodes[number].op.name in _AS_THEY_ARE:
