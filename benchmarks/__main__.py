@@ -42,7 +42,7 @@ def measure(
         yield record.entry(group, case, alone)
         for beside in disturbances:
             disturbed = contest.measure_beside(effort, beside, alone.seconds)
-            yield record.entry(group, case, disturbed, beside, alone.seconds)
+            yield record.entry(group, case, disturbed, beside)
 
 
 def run(cases: Sequence[Case], asked: argparse.Namespace) -> list[Entry]:

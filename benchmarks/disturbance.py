@@ -62,7 +62,7 @@ def work_done(window: float, threads: int, disturb: Callable[[], object] | None 
     """How much of a job that divides itself freely among threads gets done in a second: the mean of
     some windows, each after a disturbance. Only a ratio of two such numbers means anything.
     """
-    rates = [_rate(window, threads, disturb) for _ in range(max(4, int(0.3 / window)))]
+    rates = [_rate(window, threads, disturb) for _ in range(max(1, int(0.3 / window)))]
     return sum(rates) / len(rates)
 
 

@@ -7,7 +7,9 @@ core from whoever comes next. Between two blocks there is a pause, until such th
 sleep. docs/benchmarks.md says how long that is.
 
 Under a disturbance the best of many would be a moment without it. There the mean of a block counts,
-and of several blocks the median.
+and of several blocks the median, also of what is measured alone to compare with. A block is long
+enough for the disturbance to come and go many times, and what it leaves over is measured between
+blocks.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,21 +46,23 @@ class Effort:
     rounds: int
     block: float  # seconds of one contestant in one round
     pause: float  # seconds before each block
+    beside: float = 0.0  # seconds of a block beside other work
 
 
-FULL = Effort(5, 0.05, 0.03)
-QUICK = Effort(2, 0.01, 0.005)
+FULL = Effort(5, 0.05, 0.03, 0.5)
+QUICK = Effort(2, 0.01, 0.005, 0.2)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Seconds per call of each contestant; why others are missing; and how much of the time that
-    the work of a call takes alone a disturbance left over (1.0 where there was none).
+    """Seconds per call of each contestant; why others are missing; and beside other work, how much
+    of the CPU time that left over, and our own seconds without it.
     """
 
     seconds: dict[str, float]
     missing: dict[str, str] = field(default_factory=dict)
     left: float = 1.0
+    undisturbed: float | None = None
 
 
 class Asked(Protocol):
@@ -186,35 +190,51 @@ class Contest:
 
     def measure(self, effort: Effort) -> Measured:
         """Alone: the best of all calls."""
-        blocks = self._blocks(effort, ALONE)
+        blocks: dict[str, list[Block]] = {label: [] for label in self._labels}
+        for turn in range(effort.rounds):
+            self._take_turns(blocks, turn, effort, effort.block, ALONE)
         best = {label: min(each.best for each in of_label) for label, of_label in blocks.items()}
         return Measured(best, self.missing)
 
     def measure_beside(self, effort: Effort, beside: str, alone: Mapping[str, float]) -> Measured:
         """Beside other work; `alone` is what was measured without."""
-        window = max(WINDOW, alone[OURS])
+        window = effort.beside if beside == BUSY else 0.0
+        window = max(WINDOW, window, alone[OURS])
         threads = self._case.threads if alone[OURS] > DIVIDED else 1
+        rounds = range(effort.rounds + 1)
+        blocks: dict[str, list[Block]] = {label: [] for label in self._labels}
         undisturbed = self._ask(OURS, "work_done", window, threads, ALONE)
+        calm = [self._ask(OURS, "block", OURS, effort.beside, ALONE) for _ in rounds]
+        done = []
         with ExitStack() as stack:
             if beside == BUSY:
                 stack.enter_context(busy_process())
-            left = self._ask(OURS, "work_done", window, threads, beside) / undisturbed
-            blocks = self._blocks(effort, beside)
-        means = {
-            label: statistics.median(each.mean for each in of_label)
-            for label, of_label in blocks.items()
-        }
-        return Measured(means, self.missing, min(left, 1.0))
+            for turn in rounds:
+                done.append(self._ask(OURS, "work_done", window, threads, beside))
+                self._take_turns(blocks, turn, effort, effort.beside, beside)
+        left = min(statistics.mean(done) / undisturbed, 1.0)
+        means = {label: _middle(of_label) for label, of_label in blocks.items()}
+        return Measured(means, self.missing, left, _middle(calm))
 
-    def _blocks(self, effort: Effort, beside: str) -> dict[str, list[Block]]:
-        blocks: dict[str, list[Block]] = {label: [] for label in self._labels}
-        for turn in range(effort.rounds):
-            first = turn % len(self._labels)
-            for label in (*self._labels[first:], *self._labels[:first]):
-                time.sleep(effort.pause)
-                seconds = effort.block * self._case.weight
-                blocks[label].append(self._ask(label, "block", label, seconds, beside))
-        return blocks
+    def _take_turns(
+        self,
+        blocks: Mapping[str, list[Block]],
+        turn: int,
+        effort: Effort,
+        seconds: float,
+        beside: str,
+    ) -> None:
+        """A block of each contestant; another one begins in each turn."""
+        first = turn % len(self._labels)
+        for label in (*self._labels[first:], *self._labels[:first]):
+            time.sleep(effort.pause)
+            lasting = seconds * self._case.weight
+            blocks[label].append(self._ask(label, "block", label, lasting, beside))
+
+
+def _middle(blocks: Sequence[Block]) -> float:
+    """Of the means of blocks, the median."""
+    return statistics.median(each.mean for each in blocks)
 
 
 def require_close(whose: str, computed: list[Any], expected: list[Any], tolerance: float) -> None:

@@ -82,9 +82,8 @@ def entry(
     case: Case,
     measured: Measured,
     beside: str = ALONE,
-    alone: Mapping[str, float] | None = None,
 ) -> Entry:
-    """What was measured. `alone` is what was measured without the disturbance."""
+    """What was measured."""
     unjudged = Entry(
         case.name,
         group,
@@ -96,7 +95,7 @@ def entry(
         [],
         dict(measured.missing),
         measured.left,
-        None if alone is None else alone[OURS],
+        measured.undisturbed,
     )
     return judged(unjudged, group, case)
 

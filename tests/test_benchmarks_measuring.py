@@ -79,7 +79,10 @@ def test_a_contest_measures_those_that_are_there(fake):
         assert all(0 < x < 1 for x in each.seconds.values())
         assert each.missing == {"torch": "torch is not installed"}
     assert found.left == 1
+    assert found.undisturbed is None
     assert 0 < beside.left <= 1
+    assert beside.undisturbed is not None
+    assert 0 < beside.undisturbed < 1
 
 
 def test_a_contest_without_us_is_refused(monkeypatch):
@@ -218,8 +221,8 @@ def test_figures_are_judged():
 
 def test_figures_beside_other_work_are_judged_by_what_is_left():
     case = catalog.case_named("step tiny, Adam")
-    disturbed = Measured({OURS: 4e-5, "JAX jit": 6e-5}, left=0.5)
-    found = record.entry("steps", case, disturbed, disturbance.BUSY, {OURS: 1e-5})
+    disturbed = Measured({OURS: 4e-5, "JAX jit": 6e-5}, left=0.5, undisturbed=1e-5)
+    found = record.entry("steps", case, disturbed, disturbance.BUSY)
     assert found.key == "step tiny, Adam, beside a half-busy process"
     assert found.verdicts == [
         Verdict("≥ 1 × the best peer", pytest.approx(1.5), True),
