@@ -127,7 +127,8 @@ def optimizer_case(optimizer: str, count: int = COUNT) -> Case:
     goals = (Times(0.8, SGD),) if optimizer == "Lars" else (Times(1.1, "torch"),)
     measures = f"{optimizer}{' with momentum' * (optimizer == 'SGD')} over {count} tensors of "
     measures += " × ".join(map(str, SHAPE))
-    return Case(f"optimizer {optimizer}", measures, makers, goals, disturbed=optimizer == "Adam")
+    name, disturbed = f"optimizer {optimizer}", optimizer == "Adam"
+    return Case(name, measures, makers, goals, disturbed=disturbed, weight=5)
 
 
 CASES = tuple(optimizer_case(each) for each in ("Adam", "SGD", "Lars"))
