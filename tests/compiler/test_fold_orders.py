@@ -152,6 +152,20 @@ def test_many_rows_are_divided_between_workers():
     assert (few.split, few.partial) == (1, None)
 
 
+def test_squares_of_single_floats_are_added_by_one_instruction(monkeypatch):
+    """In float64 they are exact, so that an fma rounds as a product and a sum do. Others are not."""
+    x = real(np.float32, 5000) * np.float32(1e-30)
+
+    def squares(x):
+        return np.sum(x.astype(np.float64) * x.astype(np.float64))
+
+    assert "llvm.fma" in wg.compile(squares).explain(x, ir=True)
+    require_bits(squares, x, by_lanes(x.astype(np.float64) ** 2), monkeypatch)
+    others = wg.compile(lambda x: np.sum(x * x))
+    for dtype in (np.float32, np.float64):
+        assert "llvm.fma" not in others.explain(x.astype(dtype), ir=True)
+
+
 @pytest.mark.parametrize("size", [BLOCK * LANES * GROUP, 9 * BLOCK * LANES * GROUP])
 def test_a_long_row_is_divided_between_workers(size):
     """Also one that is a single group of blocks."""

@@ -35,13 +35,18 @@ class Arithmetic:
         return on_float if is_float(x.dtype) else on_integer
 
     def add(self, x: Vector, y: Vector) -> Vector:
+        """The sum. An exact product is added by one fma, with the bits of both instructions."""
+        if y.factors is not None:
+            return self.fma(*y.factors, x)
         return self.code.each(f"{self._pick(x, 'fadd', 'add', 'or')} {{t}} {{0}}, {{1}}", x, y)
 
     def sub(self, x: Vector, y: Vector) -> Vector:
         return self.code.each(f"{self._pick(x, 'fsub', 'sub', 'xor')} {{t}} {{0}}, {{1}}", x, y)
 
     def mul(self, x: Vector, y: Vector) -> Vector:
-        return self.code.each(f"{self._pick(x, 'fmul', 'mul', 'and')} {{t}} {{0}}, {{1}}", x, y)
+        name = self._pick(x, "fmul", "mul", "and")
+        product = self.code.each(f"{name} {{t}} {{0}}, {{1}}", x, y)
+        return product._replace(factors=(x, y)) if x.widened and y.widened else product
 
     def div(self, x: Vector, y: Vector) -> Vector:
         return self.code.each("fdiv {t} {0}, {1}", x, y)
@@ -275,7 +280,9 @@ class Arithmetic:
         if given == bool_:
             how = "uitofp" if is_float(dtype) else "zext"
         elif is_float(given) and is_float(dtype):
-            how = "fpext" if dtype.itemsize > given.itemsize else "fptrunc"
+            if dtype.itemsize > given.itemsize:
+                return self.code.each("fpext {t} {0} to {r}", x, dtype=dtype)._replace(widened=True)
+            how = "fptrunc"
         elif is_float(given):
             return self._to_integer(x, dtype)
         elif is_float(dtype):

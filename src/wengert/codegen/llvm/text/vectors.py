@@ -26,6 +26,8 @@ class Vector(NamedTuple):
 
     parts: tuple[str, ...]
     dtype: DType
+    widened: bool = False  # whether float64 of float32: products of two such are exact
+    factors: tuple[Vector, Vector] | None = None  # of an exact product
 
 
 class Code(Text):
