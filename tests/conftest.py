@@ -1,15 +1,16 @@
 """Settings that hold for every test; they must be made before JAX is imported."""
 
-import hashlib
+import gc
 import importlib.util
 import mmap
 import os
 import sys
-from collections import OrderedDict
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from objects_by_text import object_of
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")  # JAX is the oracle in float64
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -48,6 +49,19 @@ settings.register_profile("wengert", deadline=None, derandomize=True)
 settings.load_profile("wengert")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """A million objects that tests are made of stay until the end: while they are made, nothing is
+    looked for among them, and tests that collect garbage do not look at them again.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def tests_in_any_order() -> None:
     """Layers that a test makes without a seed, and what is counted of functions that were compiled
@@ -61,7 +75,6 @@ def tests_in_any_order() -> None:
 
 
 MADE_ANEW = Path(__file__).parent / "runtime"  # tests of how machine code is made and kept
-MOST_OBJECTS = 2000  # of some 20 KB each
 
 
 @pytest.fixture(autouse=True)
@@ -74,19 +87,4 @@ def machine_code_of_a_text_is_made_once(
     if MADE_ANEW not in request.path.parents:
         from wengert.runtime.caching import cache
 
-        monkeypatch.setattr(cache, "make_object", _object_of)
-
-
-_objects: OrderedDict[bytes, bytes] = OrderedDict()
-
-
-def _object_of(text: str) -> bytes:
-    from wengert.codegen.llvm.machine.native import make_object
-
-    key = hashlib.sha256(text.encode()).digest()
-    made = _objects.get(key)
-    if made is None:
-        made = _objects[key] = make_object(text)
-        if len(_objects) > MOST_OBJECTS:
-            _objects.popitem(last=False)
-    return made
+        monkeypatch.setattr(cache, "make_object", object_of)

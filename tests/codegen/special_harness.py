@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from objects_by_text import object_of
 
 from wengert.codegen.llvm.kernels.kernel_call import KernelCall, Special
 from wengert.codegen.llvm.machine.native import Native, object_code
@@ -146,7 +147,7 @@ def run_special(
         special.emit(KernelCall(code, given, wanted, params, "%scratch", writer.fail, units))
     pointers = [*names[0], *names[1], "%scratch", "%table", "%failed"]
     code.function("kernel", ", ".join(f"ptr {name}" for name in pointers), "")
-    native = Native(object_code(code.module.text()), ("kernel",))
+    native = Native(object_code(code.module.text(), object_of), ("kernel",))
     kernel = native.function("kernel", *[ctypes.c_void_p] * len(pointers))
     outs = [_Guarded(int(t.size) * t.dtype.itemsize) for t in results]
     scratch = _Guarded(_scratch(special, types, params, dynamic))
