@@ -153,7 +153,7 @@ def test_many_rows_are_divided_between_workers():
 
 
 def test_squares_of_single_floats_are_added_by_one_instruction(monkeypatch):
-    """In float64 they are exact, so that an fma rounds as a product and a sum do. Others are not."""
+    """In float64 they are exact: an fma rounds as a product and a sum do. Others are not."""
     x = real(np.float32, 5000) * np.float32(1e-30)
 
     def squares(x):
