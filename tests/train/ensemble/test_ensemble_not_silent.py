@@ -1,12 +1,18 @@
-"""What a run of an ensemble shows when it begins: the numbers of the first batch, as in a run of
-a step of its own.
+"""What is told of an ensemble, as of a step of its own: what the numbers of the first batch of a
+run show, a schedule that nobody shows a metric, settings of an optimizer that was copied.
 """
 
 import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import LogitsWarning, RoundingWarning, TargetsWarning
+from wengert.errors import (
+    CopiedWarning,
+    LogitsWarning,
+    RoundingWarning,
+    ScheduleWarning,
+    TargetsWarning,
+)
 from wengert.train.runs import data
 
 from ..warned_steps import warned
@@ -106,7 +112,7 @@ def test_numbers_that_are_rounded_away_are_told(way):
 
 @pytest.mark.parametrize("way", RUNS)
 @pytest.mark.parametrize(
-    "loss, out, y", [(binary, 1, SIGNS > 0), (binary, 1, SOFT[:, 0]), (classes, 3, SOFT)]
+    ("loss", "out", "y"), [(binary, 1, SIGNS > 0), (binary, 1, SOFT[:, 0]), (classes, 3, SOFT)]
 )
 def test_right_programs_are_let_be(way, loss, out, y):
     assert not warned(lambda: RUNS[way](ensemble(loss, out), X, y))
@@ -119,3 +125,72 @@ def test_each_member_has_the_steps_that_it_has_alone():
     found = made.run(X, SIGNS > 0, batch_size=36, epochs=3, shuffle_seed=5)
     wanted = alone.run(X, SIGNS > 0, batch_size=36, epochs=3, shuffle_seed=5)
     np.testing.assert_array_equal(found.loss[1], wanted.loss)
+
+
+def with_rates(rates):
+    def model(seed):
+        return wg.nn.Linear(3, 1, seed=seed)
+
+    return wg.Ensemble(binary, model, wg.optim.SGD(rates), members=3)
+
+
+def observed(made, members):
+    for epoch in made.epochs(X, SIGNS > 0, batch_size=48, epochs=12):
+        for i in members:
+            made.members[i].optimizer.lr.observe(epoch.loss[i])
+
+
+PLATEAU = wg.optim.ReduceOnPlateau(0.1)
+
+
+@pytest.mark.parametrize(
+    "train",
+    [
+        lambda made: made.run(X, SIGNS > 0, batch_size=48, epochs=12),
+        lambda made: observed(made, []),
+        lambda made: observed(made, [0, 1]),
+    ],
+    ids=["run", "epochs", "some members"],
+)
+def test_a_plateau_that_nobody_shows_a_metric(train):
+    made = with_rates(PLATEAU)
+    (message,) = told(lambda: [train(made), train(made)], ScheduleWarning)
+    assert "shown no metric in 1" in message
+    assert "call ensemble.members[i].optimizer.lr.observe(epoch.loss[i])" in message
+
+
+def test_other_schedules_and_plateaus_that_are_shown_a_metric():
+    assert not warned(lambda: observed(with_rates(PLATEAU), range(3)))
+    assert not warned(lambda: observed(with_rates(0.1), []))
+    few = with_rates(PLATEAU)
+    assert not warned(lambda: few.run(X, SIGNS > 0, batch_size=48, epochs=9))
+
+
+@pytest.mark.parametrize("way", ["call", "run", "epochs"])
+def test_an_optimizer_that_was_copied(way):
+    optimizer = wg.optim.SGD(0.1)
+    made = wg.Ensemble(binary, lambda s: wg.nn.Linear(3, 1, seed=s), optimizer, members=3)
+    calls = {
+        "call": lambda: made(X, SIGNS > 0),
+        "run": lambda: made.run(X, SIGNS > 0, batch_size=48),
+        "epochs": lambda: [*made.epochs(X, SIGNS > 0, batch_size=48)],
+    }
+    optimizer.lr = 0.5
+    (message,) = told(calls[way], CopiedWarning)
+    assert message.startswith("Ensemble: lr of the SGD that it was made with was set")
+    assert message.endswith("Set ensemble.members[i].optimizer.lr = 0.5.")
+    for member in made.members:
+        member.optimizer.lr = 0.5
+    assert not warned(calls[way])
+
+
+def test_an_optimizer_that_is_set_in_the_body_of_a_loop():
+    optimizer = wg.optim.SGD(wg.optim.ReduceOnPlateau(0.1))
+    made = wg.Ensemble(binary, lambda s: wg.nn.Linear(3, 1, seed=s), optimizer, members=3)
+
+    def train():
+        for epoch in made.epochs(X, SIGNS > 0, batch_size=48):
+            optimizer.lr.observe(epoch.loss[0])
+
+    (message,) = told(train, CopiedWarning)
+    assert "Call ensemble.members[i].optimizer.lr.observe(metric)" in message
