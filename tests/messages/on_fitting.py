@@ -17,6 +17,7 @@ import wengert as wg
 from wengert.train import EarlyStopping, metrics
 
 X, Y = np.ones((4, 3)), np.ones(4)
+LABELS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 1]])
 NETWORK = wg.nn.Linear(3, 1, seed=0)
 
 
@@ -199,6 +200,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "log_wandb: a name": lambda: wg.train.log_wandb("project"),
     "metrics: one score per row": lambda: metrics.accuracy(Y, np.ones(4)),
     "metrics: a column for each class": lambda: metrics.accuracy(np.eye(2), np.eye(2)),
+    "metrics: several labels in a row": lambda: metrics.f1(LABELS, np.zeros((4, 3))),
     "metrics: other rows": lambda: metrics.accuracy(Y, np.ones((3, 2))),
     "metrics: targets and predictions exchanged": lambda: metrics.accuracy(Y / 3 + 0.1, Y > 1),
     "metrics: texts and numbers": lambda: metrics.accuracy(np.array(["a", "b"]), np.arange(2)),
