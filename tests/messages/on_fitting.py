@@ -72,23 +72,28 @@ def with_other_data(name: str) -> Any:
     return fit((X + 1, Y), checkpoint=name, resume=True)
 
 
-class Frame:
-    """A table with a column of texts, as pandas has them."""
+class Texts:
+    """A series of texts, as pandas has them."""
 
-    columns, dtypes = ("city",), ("object",)
     dtype, cell = "object", "Berlin"
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         return np.array([[self.cell]] * len(Y), object)
 
-    def __getitem__(self, _: str) -> Frame:
-        return self
-
-    def head(self, _: int) -> Frame:
+    def head(self, _: int) -> Texts:
         return self
 
     def to_list(self) -> list[Any]:
         return [self.cell]
+
+
+class Frame(Texts):
+    """A table with a column of texts."""
+
+    columns, dtypes = ("city",), ("object",)
+
+    def __getitem__(self, _: str) -> Frame:
+        return self
 
 
 class FrameOfDates(Frame):
@@ -171,6 +176,7 @@ CASES: dict[str, Callable[[], Any]] = {
         "r2", predict=predict, early_stopping=EarlyStopping(3, "r2", "min")
     ),
     "fit: a column of texts": lambda: fit((Frame(), Y)),
+    "fit: a series of texts": lambda: fit((X, Texts())),
     "fit: a column of dates": lambda: fit((FrameOfDates(), Y)),
     "fit: a column of objects": lambda: fit((FrameOfObjects(), Y)),
     "fit: a plateau of something that is not measured": at_plateau,
