@@ -96,7 +96,7 @@ def _stacking(given: Sequence[Any]) -> str:
     """How a list with an entry for each member becomes arrays."""
     if not hasattr(given[0], "shape"):  # trees, such as networks
         return "Write each(wg.tree.map(lambda *x: np.stack(x), *them))"
-    lengths = sorted({int(len(x)) for x in given})
+    lengths = sorted({len(x) for x in given})
     if len(lengths) == 1:
         return "Write each(np.stack(…)) of it"
     return (
