@@ -169,6 +169,21 @@ def test_more_epochs_go_on_to_the_same_bits(command, trained, tmp_path):
     assert fingerprint(printed) == fingerprint(command("train", data, *options)[1])
 
 
+@pytest.mark.parametrize(
+    "flags", [("--ignore", "size"), ("--categorical", "size"), ("--keep", "size")]
+)
+def test_a_run_with_columns_by_name_goes_on_without_them(command, shop, flags):
+    assert command(*shop, *flags, "--out", "run")[0] == 0
+    _, wanted, _ = command(*shop, *flags, "--epochs", "5", "--out", "five")
+    code, printed, complaint = command("train", "--resume", "run", "--epochs", "5")
+    assert code == 0, complaint
+    assert fingerprint(printed) == fingerprint(wanted)
+    assert command("train", "--resume", "run", *flags, "--epochs", "6")[0] == 0
+    code, _, complaint = command("train", "--resume", "run", flags[0], "colour")
+    assert code == ExitCode.USAGE
+    assert "was given as ('colour',), and the run has ('size',)" in complaint
+
+
 def test_what_cannot_go_on_is_refused(command, tmp_path, shop):
     code, _, _ = command(*shop, "--out", "run", "--schedule", "cosine")
     assert code == 0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cli.conftest import SMALL, table_rows, write_table
-from wengert.cli import ExitCode
+from wengert.cli import ExitCode, app
 from wengert.cli.running.table_network import _make_optimizer, _schedule
 from wengert.cli.toml_text import toml_text
 from wengert.cli.train_settings import OPTIMIZERS, SCHEDULES, TrainSettings, read_config
@@ -83,6 +83,41 @@ def test_flags_win_and_a_run_repeats_from_its_settings(command, tmp_path):
     prints = [line for text in (first, second) for line in text.splitlines() if "print:" in line]
     assert len(prints) == 2
     assert prints[0] == prints[1]
+
+
+@pytest.mark.parametrize("typed", ["none", "None", "0", ""])
+def test_no_layers_are_a_linear_model(command, tmp_path, typed):
+    write_table(tmp_path / "shop.csv", table_rows())
+    (tmp_path / "run.toml").write_text("layers = [4]\n")
+    given = ("train", "shop.csv", "--target", "bought", *SMALL[2:], "--layers", typed)
+    for options in [(), ("--config", "run.toml")]:
+        code, printed, _ = command(*given, *options, "--out", f"run{len(options)}")
+        assert (code, "model: 5 → 2," in printed) == (0, True), printed
+        assert read_config(tmp_path / f"run{len(options)}" / "config.toml")["layers"] == ()
+    code, _, complaint = command("train", "--resume", "run0", "--epochs", "4", "--layers", typed)
+    assert code == 0, complaint
+
+
+FLAGS = {
+    "categorical": (["--categorical", "a", "--categorical", "b"], ("a", "b")),
+    "ignore": (["--ignore", "a"], ("a",)),
+    "keep": (["--keep", "a"], ("a",)),
+    "header": (["--no-header"], False),
+    "layers": (["--layers", "8,4"], (8, 4)),
+    "dropout": (["--dropout", "0"], 0.0),
+    "patience": (["--patience", "0"], 0),
+}
+
+
+@pytest.mark.parametrize("name", [None, *FLAGS])
+def test_only_flags_that_are_given_are_settings(command, monkeypatch, name):
+    """Of flags that may repeat, typer gives an empty list or tuple where there is none."""
+    found = []
+    monkeypatch.setattr(app, "resumed_settings", lambda _, flags: found.append(flags) or 1 / 0)
+    flags, value = FLAGS.get(name, ([], None))
+    with pytest.raises(ZeroDivisionError):
+        command("train", "--resume", "run", *flags)
+    assert found == [{} if name is None else {name: value}]
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))

@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import wengert as wg
 from wengert.sklearn import MLPClassifier, MLPRegressor
@@ -83,6 +84,24 @@ def test_numbers_as_text_and_a_name_for_each_row_are_named():
     names = pd.DataFrame({"id": [f"row {i}" for i in range(60)], "b": X[:, 1]})
     with pytest.warns(UserWarning, match="column 'id' with another category in each of its 60"):
         network.fit(names, X[:, 0])
+
+
+def test_whole_numbers_as_text_are_named_where_most_are_different():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    network, target = MLPRegressor(**QUICK), rng.normal(size=400)
+    incomes = [str(x) for x in rng.integers(0, 800, 400)]
+    table = pd.DataFrame({"a": incomes, "b": target})
+    said = r"column 'a' of texts that are whole numbers, such as '\d+', with \d+ different ones in"
+    with pytest.warns(UserWarning, match=said):
+        network.fit(table, target)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        network.set_params(categorical_features=["a"]).fit(table, target)  # they are codes
+        network.set_params(categorical_features="from_dtype")
+        network.fit(table.assign(a=[f"{x:05d}" for x in rng.integers(0, 800, 400)]), target)
+        network.fit(table.assign(a=[str(x) for x in rng.integers(1, 50, 400)]), target)
 
 
 def test_categories_of_another_type_are_named_when_it_predicts():

@@ -88,6 +88,7 @@ USING = {
     "Ensemble.run, seeds of too few": lambda: ensemble().run(X, Y, batch_size=2, shuffle_seed=[1]),
     "Ensemble.run, bootstrap=7": lambda: ensemble().run(X, Y, batch_size=2, bootstrap=7),
     "Ensemble, each of a list": lambda: ensemble()(EACH([X, X]), Y),
+    "Ensemble, each of unequal folds": lambda: ensemble()(EACH([X, X[1:]]), Y),
     "Ensemble.keep of a mask": lambda: ensemble().keep(np.ones(3, bool)),
     "Ensemble.keep of a number": lambda: ensemble().keep(1),
     "Ensemble.keep of none": lambda: ensemble().keep([]),

@@ -17,6 +17,7 @@ import wengert as wg
 from wengert.train import EarlyStopping, metrics
 
 X, Y = np.ones((4, 3)), np.ones(4)
+LABELS = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0], [0, 1, 1]])
 NETWORK = wg.nn.Linear(3, 1, seed=0)
 
 
@@ -71,23 +72,28 @@ def with_other_data(name: str) -> Any:
     return fit((X + 1, Y), checkpoint=name, resume=True)
 
 
-class Frame:
-    """A table with a column of texts, as pandas has them."""
+class Texts:
+    """A series of texts, as pandas has them."""
 
-    columns, dtypes = ("city",), ("object",)
     dtype, cell = "object", "Berlin"
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         return np.array([[self.cell]] * len(Y), object)
 
-    def __getitem__(self, _: str) -> Frame:
-        return self
-
-    def head(self, _: int) -> Frame:
+    def head(self, _: int) -> Texts:
         return self
 
     def to_list(self) -> list[Any]:
         return [self.cell]
+
+
+class Frame(Texts):
+    """A table with a column of texts."""
+
+    columns, dtypes = ("city",), ("object",)
+
+    def __getitem__(self, _: str) -> Frame:
+        return self
 
 
 class FrameOfDates(Frame):
@@ -170,6 +176,7 @@ CASES: dict[str, Callable[[], Any]] = {
         "r2", predict=predict, early_stopping=EarlyStopping(3, "r2", "min")
     ),
     "fit: a column of texts": lambda: fit((Frame(), Y)),
+    "fit: a series of texts": lambda: fit((X, Texts())),
     "fit: a column of dates": lambda: fit((FrameOfDates(), Y)),
     "fit: a column of objects": lambda: fit((FrameOfObjects(), Y)),
     "fit: a plateau of something that is not measured": at_plateau,
@@ -199,6 +206,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "log_wandb: a name": lambda: wg.train.log_wandb("project"),
     "metrics: one score per row": lambda: metrics.accuracy(Y, np.ones(4)),
     "metrics: a column for each class": lambda: metrics.accuracy(np.eye(2), np.eye(2)),
+    "metrics: several labels in a row": lambda: metrics.f1(LABELS, np.zeros((4, 3))),
     "metrics: other rows": lambda: metrics.accuracy(Y, np.ones((3, 2))),
     "metrics: targets and predictions exchanged": lambda: metrics.accuracy(Y / 3 + 0.1, Y > 1),
     "metrics: texts and numbers": lambda: metrics.accuracy(np.array(["a", "b"]), np.arange(2)),

@@ -25,6 +25,7 @@ LEARNING: dict[str, Callable[[], Any]] = {
     "cross_entropy: targets of another shape, traced": lambda: traced(
         lambda x: wg.cross_entropy(x, np.zeros(3, int)), logits
     ),
+    "cross_entropy: labels that are floats": lambda: wg.cross_entropy(logits, np.zeros(2)),
     "cross_entropy: classes along axis 1": lambda: wg.cross_entropy(
         np.zeros((4, 3, 5)), np.zeros((4, 5), int)
     ),

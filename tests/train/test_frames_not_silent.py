@@ -357,3 +357,63 @@ def test_ensembles_tell_what_a_step_tells(by):
         call(trained, x[REVERSED], y)
     with pytest.raises(DTypeError, match=f"{by}: column 'b' of x holds texts"):
         call(trained, x.assign(b="text"), y)
+
+
+# Labels that are texts.
+
+NAMES = [("yes", "no", "no")[i % 3] for i in range(N)]
+TEXTS = {
+    "a Categorical of pandas": (pd.Series(pd.Categorical(NAMES)), "y.astype('category').cat.codes"),
+    "a series of str": (pd.Series(NAMES), "y.astype('category').cat.codes"),
+    "a series of objects": (pd.Series(NAMES, dtype=object), "y.astype('category').cat.codes"),
+    "a series of polars": (pl.Series(NAMES), "y.cast(pl.Categorical).to_physical()"),
+    "a Categorical of polars": (
+        pl.Series(NAMES, dtype=pl.Categorical),
+        "y.cast(pl.Categorical).to_physical()",
+    ),
+    "an Enum of polars": (
+        pl.Series(NAMES, dtype=pl.Enum(["no", "yes"])),
+        "y.cast(pl.Categorical).to_physical()",
+    ),
+    "an array": (np.array(NAMES), "np.unique(y, return_inverse=True)[1]"),
+    "an array of objects": (np.array(NAMES, object), "np.unique(y, return_inverse=True)[1]"),
+}
+
+
+def classified(net, x, y):
+    return wg.cross_entropy(net(x), y)
+
+
+CLASSIFYING = {
+    "call": lambda x, y: classifier()(x, y),
+    "run": lambda x, y: classifier().run(x, y, batch_size=8),
+    "fit": lambda x, y: wg.train.fit(classifier(), (x, y), 1, 8, progress=False),
+    "ensemble": lambda x, y: wg.Ensemble(
+        classified, lambda s: wg.nn.Linear(3, 2, seed=s), wg.optim.SGD(0.1), members=2
+    ).run(x, y, batch_size=8),
+}
+
+
+def classifier():
+    return wg.TrainStep(classified, wg.nn.Linear(3, 2, seed=0), wg.optim.SGD(0.1), compiled=False)
+
+
+@pytest.mark.parametrize("way", CLASSIFYING)
+@pytest.mark.parametrize("case", TEXTS)
+def test_labels_of_texts_are_told_how_to_become_codes(case, way):
+    y, codes = TEXTS[case]
+    x = NUMBERS.astype(np.float32)
+    with pytest.raises(DTypeError) as found:
+        CLASSIFYING[way](x, y)
+    assert f"as in {codes}" in str(found.value)
+    CLASSIFYING[way](x, eval(codes, {"np": np, "pl": pl, "y": y}))
+
+
+def test_columns_of_texts_are_told_how_to_become_codes():
+    for frame, codes in [
+        (X.assign(b=NAMES), "x['b'].astype('category').cat.codes"),
+        (pl.DataFrame({"a": Y.to_numpy(), "b": NAMES}), "x['b'].cast(pl.Categorical).to_physical"),
+    ]:
+        with pytest.raises(DTypeError) as found:
+            made().run(frame, Y, batch_size=8)
+        assert f"as in {codes}" in str(found.value)

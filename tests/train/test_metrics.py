@@ -4,8 +4,10 @@ from functools import partial
 
 import numpy as np
 import pytest
+import sklearn
 from sklearn import metrics as reference
 
+import wengert as wg
 from wengert.train import metrics
 
 rng = np.random.default_rng(0)
@@ -192,3 +194,35 @@ def test_a_prediction_that_is_not_a_number_is_no_class():
     for metric in (metrics.accuracy, metrics.f1, metrics.auc, partial(metrics.top_k, k=2)):
         assert np.isnan(metric(CLASSES, unknown))
     assert np.isnan(metrics.auc(TWO, unknown[:, 0]))
+
+
+EACH = [
+    metrics.accuracy,
+    metrics.balanced_accuracy,
+    metrics.precision,
+    metrics.recall,
+    metrics.f1,
+    metrics.auc,
+    partial(metrics.top_k, k=2),
+]
+
+
+@pytest.mark.parametrize("metric", EACH)
+@pytest.mark.parametrize("target", [SCORES > 0, np.zeros((60, 4)), (SCORES > 1.5).astype(int)])
+def test_several_labels_in_a_row_are_not_covered(metric, target):
+    with pytest.raises(wg.errors.ShapeError, match=r"several labels are not .* sklearn\.metrics"):
+        metric(target, SCORES)
+
+
+def test_what_is_advised_for_several_labels_measures_them():
+    labels = SCORES[:, ::-1] > 0
+    for name in ("accuracy", "auc", "precision", "recall", "f1"):
+        with pytest.raises(wg.errors.ShapeError) as found:
+            getattr(metrics, name)(labels, SCORES)
+        function = str(found.value).partition("as in ")[2].removesuffix(" of logits.")
+        assert 0 < eval(function, {"sklearn": sklearn})(labels, SCORES) < 1
+
+
+def test_one_hot_targets_have_their_classes_told():
+    with pytest.raises(wg.errors.ShapeError, match=r"Pass target\.argmax\(axis=1\)"):
+        metrics.f1(np.eye(4)[CLASSES], SCORES)

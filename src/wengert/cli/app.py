@@ -191,7 +191,7 @@ def train(
     flags = {
         name: value
         for name, value in context.params.items()
-        if name in TrainSettings.__dataclass_fields__ and value is not None and value != []
+        if name in TrainSettings.__dataclass_fields__ and _is_given(value)
     }
     if layers is not None:
         flags["layers"] = layers
@@ -199,6 +199,11 @@ def train(
         flags["header"] = False
     command = partial(_train, flags, config, out, resume, deterministic_check)
     raise typer.Exit(code_of(command))
+
+
+def _is_given(value: Any) -> bool:
+    """Whether a flag was given. Of one that may repeat, versions of typer make None, [] or ()."""
+    return value is not None and not (isinstance(value, list | tuple) and not value)
 
 
 def _train(

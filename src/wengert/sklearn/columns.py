@@ -51,6 +51,7 @@ _WRITTEN = re.compile(
     r"|[+-]?\d[\d.,]* ?[$€£¥%]"
     r"|\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[ T][\d:.]+)?"
 )
+_WHOLE = re.compile(r"[+-]?(?:0|[1-9]\d*)")
 FEW = 10  # rows, below which each may well have its own category
 
 
@@ -121,7 +122,7 @@ def inputs_of(
     if plan is None:
         seen = [_categories(column) for column in columns]
         for name, column, known in zip(titles, columns, seen, strict=True):
-            _note_many(name, len(column), known)
+            _note_many(name, len(column), known, named=not isinstance(asked, str))
         declared = [declared_categories(X, place) if more_follow else [] for place in wanted]
         plan = _planned(wanted, seen, declared, numbered_names(X))
     codes = _all_codes(plan, columns, trains)
@@ -218,9 +219,9 @@ def _is_category(column: Any, kind: Any) -> bool:
     return name.startswith(("categor", "enum", "str", "large_str"))
 
 
-def _note_many(title: str, rows: int, known: Mapping[Any, int]) -> None:
+def _note_many(title: str, rows: int, known: Mapping[Any, int], named: bool) -> None:
     """Warn of a column whose categories will say nothing about other rows: numbers as text, or a
-    name for each row.
+    name for each row. Whole numbers may be codes, as they are where the column was `named`.
     """
     if rows < FEW or not known:
         return
@@ -229,6 +230,14 @@ def _note_many(title: str, rows: int, known: Mapping[Any, int]) -> None:
         warn_user(
             f"X has column {title} of texts that are numbers or dates, such as {first!r}; each one "
             "is learned as a category of its own. Convert the column to floats.",
+            UserWarning,
+        )
+    elif not named and 2 * len(known) > rows and all(map(_is_whole, known)):
+        warn_user(
+            f"X has column {title} of texts that are whole numbers, such as {first!r}, with "
+            f"{len(known)} different ones in {rows} rows; each one is learned as a category of its "
+            "own. Convert the column to floats, or name it in categorical_features if these are "
+            "codes.",
             UserWarning,
         )
     elif len(known) == rows:
@@ -246,6 +255,11 @@ def _is_fraction(text: str) -> bool:
         return "." in text and math.isfinite(float(text))
     except ValueError:
         return False
+
+
+def _is_whole(x: Any) -> bool:
+    """Whether it is the text of a whole number; with a zero in front it is a code."""
+    return isinstance(x, str) and _WHOLE.fullmatch(x.strip()) is not None
 
 
 def _categories(column: Sequence[Any]) -> dict[Any, int]:

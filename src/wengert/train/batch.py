@@ -244,7 +244,7 @@ def _supported(name: str, x: Any, dtype: DType | None, given: Any) -> Any:
     require_columns_of_numbers("TrainStep", [name], [given])
     raise DTypeError(
         f"TrainStep: batch argument {name!r} has dtype {value.dtype}; it must hold bools, "
-        f"integers or floats. {repair_of_dtype(value.dtype)}."
+        f"integers or floats. {repair_of_dtype(name, value)}."
     )
 
 

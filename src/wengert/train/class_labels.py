@@ -15,6 +15,13 @@ from wengert.errors import ShapeError
 Array = np.ndarray[Any, Any]
 SHOWN = 4  # classes that a message names
 TEXTS = "USO"  # kinds of dtypes that may hold texts
+# What measures rows of several labels, in scikit-learn.
+OF_LABELS = {
+    "accuracy": "accuracy_score(y, said > 0)",
+    "auc": "roc_auc_score(y, said, average='macro')",
+    "precision": "precision_score(y, said > 0, average='macro')",
+    "recall": "recall_score(y, said > 0, average='macro')",
+}
 
 
 def without_column(x: Array) -> Array:
@@ -37,6 +44,7 @@ def require_classes(by: str, given: Any) -> Array:
 def classes(by: str, target: Any, prediction: Any, threshold: float | None) -> tuple[Array, Array]:
     """Classes as they are and as they are said to be, one per row."""
     target, predicted = require_classes(by, target), without_column(np.asarray(prediction))
+    refuse_several_labels(by, target, predicted)
     if predicted.ndim == target.ndim + 1 == 2:
         target = require_columns(by, target, predicted.shape[1])
         predicted = np.argmax(predicted, axis=-1)
@@ -56,6 +64,24 @@ def classes(by: str, target: Any, prediction: Any, threshold: float | None) -> t
             "kind, as in names[prediction]."
         )
     return target, predicted
+
+
+def refuse_several_labels(by: str, target: Array, prediction: Array) -> None:
+    """Refuse zeros and ones with a column for each class, where rows have several ones or none: no
+    column is the class of such a row.
+    """
+    if target.ndim != 2 or target.shape != prediction.shape or target.dtype.kind in TEXTS:
+        return
+    counts = np.count_nonzero(target, axis=1)
+    if not ((target == 0) | (target == 1)).all() or (counts == 1).all():
+        return
+    row = int(np.flatnonzero(counts != 1)[0])
+    other = OF_LABELS.get(by, "f1_score(y, said > 0, average='macro')")
+    raise ShapeError(
+        f"{by}: given targets of shape {target.shape} with {counts[row] or 'no'} ones in row "
+        f"{row}; it measures one class per row, and rows of several labels are not covered. Pass "
+        f"a function of your own, as in lambda y, said: sklearn.metrics.{other} of logits."
+    )
 
 
 def _from_threshold(by: str, target: Array, scores: Array, threshold: float | None) -> Array:

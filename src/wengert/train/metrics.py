@@ -20,6 +20,7 @@ from wengert.train.class_labels import (
     binary_class,
     classes,
     is_positive,
+    refuse_several_labels,
     require_classes,
     require_columns,
     without_column,
@@ -104,6 +105,7 @@ def top_k(target: Any, prediction: Any, weight: Any = None, *, k: int = 5) -> fl
     0.5
     """
     scores, target = np.asarray(prediction), np.asarray(target)
+    refuse_several_labels("top_k", target, scores)
     if scores.ndim != 2 or scores.shape[1] < 2 or target.shape != scores.shape[:1]:
         raise ShapeError(
             f"top_k: given targets {target.shape} and predictions {scores.shape}; it needs one "
@@ -190,6 +192,7 @@ def auc(target: Any, prediction: Any, weight: Any = None) -> float:
     """
     scores = without_column(np.asarray(prediction, np.float64))
     target = require_classes("auc", target)
+    refuse_several_labels("auc", target, scores)
     if target.ndim != 1 or scores.ndim not in (1, 2) or len(target) != len(scores):
         raise ShapeError(
             f"auc: given targets {target.shape} and predictions {scores.shape}; it needs one class "

@@ -84,11 +84,23 @@ def require_members(by: str, names: Sequence[str], arguments: Sequence[Any], mem
             if leaf.shape[0] != members:
                 is_list = isinstance(x.tree, list | tuple) and len(x.tree) == members
                 what = "a list of shape" if is_list else "shape"
-                repair = "Write each(np.stack(…)) of it" if is_list else f"Stack {members} of them"
-                if is_list and not hasattr(x.tree[0], "shape"):  # trees, such as networks
-                    repair = "Write each(wg.tree.map(lambda *x: np.stack(x), *them))"
+                repair = _stacking(x.tree) if is_list else f"Stack {members} of them"
                 raise ShapeError(
                     f"{by}: argument {name!r} was given for each member with {what} "
                     f"{tuple(int(n) for n in leaf.shape)}; its first axis must have {members} "
                     f"entries, one for each member. {repair}."
                 )
+
+
+def _stacking(given: Sequence[Any]) -> str:
+    """How a list with an entry for each member becomes arrays."""
+    if not hasattr(given[0], "shape"):  # trees, such as networks
+        return "Write each(wg.tree.map(lambda *x: np.stack(x), *them))"
+    lengths = sorted({len(x) for x in given})
+    if len(lengths) == 1:
+        return "Write each(np.stack(…)) of it"
+    return (
+        f"These have {lengths[0]} to {lengths[-1]} rows, and an array has one number of them: cut "
+        f"all to the shortest, each(np.stack([x[:{lengths[0]}] for x in them])), or fill up with "
+        "rows that the loss gives a weight of 0"
+    )

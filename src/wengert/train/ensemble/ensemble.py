@@ -44,6 +44,7 @@ from wengert.train.ensemble.runs.member_run import MemberRun, RunOptions
 from wengert.train.ensemble.runs.run_data import RunData
 from wengert.train.ensemble.scores import best_of, bootstrap_seeds, seeds_of_members
 from wengert.train.ensemble.stacked_batches import warn_of_stacked, warn_of_stacked_state
+from wengert.train.mistakes.originals import warn_of_members
 from wengert.train.option_checks import (
     RUN_OPTIONS,
     require_epochs,
@@ -254,11 +255,10 @@ class Ensemble(Explained, Uncopied):
             first.look()
         elif first.shown.trees and first.shown.is_due():
             first.shown.look()
-        for step in self._steps:
-            if step._originals.changed:
-                step._originals.warn()
-            if step._engine.progress.begun:
-                step._engine.progress = step._engine.progress._replace(begun=None)
+        warn_of_members(step._originals for step in self._steps)
+        for engine in self._engines:
+            if engine.progress.begun:
+                engine.progress = engine.progress._replace(begun=None)
 
     @property
     def last(self) -> EnsembleLast | None:
@@ -324,6 +324,7 @@ class Ensemble(Explained, Uncopied):
             if self._may_be_alike:
                 self._look_for_alike(run.options.by)
             yield epoch
+            warn_of_members(step._originals for step in self._steps)
 
     def _run(
         self,
@@ -335,8 +336,7 @@ class Ensemble(Explained, Uncopied):
         drop_last: bool,
         aux: str,
     ) -> MemberRun:
-        for step in self._steps:
-            step._originals.warn()
+        warn_of_members(step._originals for step in self._steps)
         first, count = self._engines[0], len(self)
         simple = {"batch_size": batch_size, "epochs": epochs, "drop_last": drop_last, "aux": aux}
         self._steps[0]._parameters.require_no_option(by, simple)

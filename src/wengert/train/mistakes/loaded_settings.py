@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
-from wengert.core.words.warn import warn_user
 from wengert.errors import CheckpointWarning
 from wengert.train.recorded.optimizer_groups import Group
 
+Message: TypeAlias = tuple[str, type[Warning]]
 _ADDRESS = re.compile(" at 0x[0-9a-fA-F]+")  # of a function or an object, in this process alone
 
 
@@ -32,19 +32,19 @@ class LoadedSettings:
         self._groups, self._made = list(groups), made
         self._before: Mapping[str, Any] = before if isinstance(before, Mapping) else {}
 
-    def warn(self, by: str) -> None:
-        """Warn where settings are neither those of the other step, nor those that hold now. What
-        was set of the other step while it was trained is in its state, and no reason to warn.
+    def message(self, by: str, reached_as: str) -> Message | None:
+        """What to say where settings are neither those of the other step, nor those that hold now.
+        What was set of the other step while it was trained is in its state, and no reason to warn.
         """
         now = optimizers_in_words(self._groups)
         for glob, wanted in self._made.items():
             before = str(self._before.get(glob, wanted))
             if wanted not in (before, now.get(glob)):
-                warn_user(
+                text = (
                     f"{by}: the state is of a step that was made with {before}, and this one "
                     f"was made with {wanted}; settings are part of a state, so that it goes on "
-                    f"with {now.get(glob)}. Set others after loading, as in step.optimizer.lr = "
-                    "0.001, or make the step as that one.",
-                    CheckpointWarning,
+                    f"with {now.get(glob)}. Set others after loading, as in "
+                    f"{reached_as}.optimizer.lr = 0.001, or make the step as that one."
                 )
-                return
+                return text, CheckpointWarning
+        return None

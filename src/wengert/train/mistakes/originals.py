@@ -5,8 +5,8 @@ does not reach the step, and whoever sets it should hear of it at the next call.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from wengert.core.words.source import Line, user_line
 from wengert.core.words.warn import warn_user
@@ -15,7 +15,20 @@ from wengert.optim.lifecycle.given_optimizers import OBSERVED, original_of, tell
 from wengert.optim.lifecycle.saving import OTHER_NAME
 from wengert.optim.optimizer import Optimizer
 from wengert.train.engine import Engine
-from wengert.train.mistakes.loaded_settings import LoadedSettings
+from wengert.train.mistakes.loaded_settings import LoadedSettings, Message
+
+
+class _Owner(NamedTuple):
+    """Who has the copy of an optimizer, in words."""
+
+    by: str  # what messages begin with
+    has: str
+    its: str
+    reached_as: str
+
+
+_OF_STEP = _Owner("TrainStep", "a step has a copy", "its", "step")
+_OF_MEMBERS = _Owner("Ensemble", "its members have copies", "their", "ensemble.members[i]")
 
 
 class Originals:
@@ -37,9 +50,28 @@ class Originals:
 
     def warn(self) -> None:
         """Warn of what was set and does not hold here."""
+        for text, category in self._messages(_OF_STEP):
+            warn_user(text, category)
+
+    def _messages(self, owner: _Owner) -> Iterator[Message]:
         while self.changed:
             (_, name), original = self.changed.popitem()
-            original.warn(name)
+            if isinstance(original, LoadedSettings):
+                message = original.message(name, owner.reached_as)
+            else:
+                message = original.message(name, owner)
+            if message is not None:
+                yield message
+
+
+def warn_of_members(originals: Iterable[Originals]) -> None:
+    """Warn of what was set and does not hold in the members of an ensemble, which may have copies
+    of one optimizer: once then.
+    """
+    changed = [each for each in originals if each.changed]
+    messages = [message for each in changed for message in each._messages(_OF_MEMBERS)]
+    for text, category in dict.fromkeys(messages):
+        warn_user(text, category)
 
 
 class _Original:
@@ -58,31 +90,32 @@ class _Original:
         self._all.changed[id(self), name] = self
         self._noticed()
 
-    def warn(self, name: str) -> None:
+    def message(self, name: str, owner: _Owner) -> Message | None:
+        """What to say where the copy has another setting."""
         given = self._given()
         if given is None:
-            return
+            return None
         wanted, own = getattr(given, name), getattr(self._own, name)
         if wanted is own or wanted == own:
-            return
+            return None
         place = name, user_line()
         if place in self._told:
-            return
+            return None
         self._told.add(place)
-        kind = type(given).__name__
+        way = self._way.replace(_OF_STEP.reached_as, owner.reached_as, 1)
+        made_with = f"the {type(given).__name__} that it was made with"
         if name == OBSERVED:
-            warn_user(
-                f"TrainStep: observe was called on the {kind} that it was made with; a step has a "
-                f"copy of it, which has not seen the metric. Call {self._way}.observe(metric).",
-                CopiedWarning,
+            has = "have" if owner is _OF_MEMBERS else "has"
+            text = (
+                f"{owner.by}: observe was called on {made_with}; {owner.has} of it, which {has} "
+                f"not seen the metric. Call {way}.observe(metric)."
             )
-            return
-        warn_user(
-            f"TrainStep: {name} of the {kind} that it was made with was set to {wanted!r}; a step "
-            f"has a copy of its optimizer, whose {name} is {own!r}. Set {self._way}.{name} = "
-            f"{wanted!r}.",
-            CopiedWarning,
-        )
+        else:
+            text = (
+                f"{owner.by}: {name} of {made_with} was set to {wanted!r}; {owner.has} of "
+                f"{owner.its} optimizer, whose {name} is {own!r}. Set {way}.{name} = {wanted!r}."
+            )
+        return text, CopiedWarning
 
 
 def _parts(way: str, given: Any, own: Any) -> Sequence[tuple[str, Any, Any]]:

@@ -28,7 +28,18 @@ def _inside(rate: object) -> Iterator[ReduceOnPlateau]:
             yield from _inside(each)
 
 
-def warn_of_unobserved(by: str, groups: Sequence[Group], epochs: int) -> bool:
+OF_STEP = (
+    "Call step.optimizer.lr.observe(loss) after each epoch, or train with wg.train.fit, which does."
+)
+OF_MEMBERS = (
+    "In the body of a loop over ensemble.epochs(…), call "
+    "ensemble.members[i].optimizer.lr.observe(epoch.loss[i]) for every member."
+)
+
+
+def warn_of_unobserved(
+    by: str, groups: Sequence[Group], epochs: int, repair: str = OF_STEP
+) -> bool:
     """Warn of a schedule that was shown nothing in so many epochs; whether there is one."""
     if epochs < MANY:
         return False
@@ -37,8 +48,7 @@ def warn_of_unobserved(by: str, groups: Sequence[Group], epochs: int) -> bool:
         return False
     warn_user(
         f"{by}: the learning rate is a ReduceOnPlateau, which was shown no metric in {epochs} "
-        "epochs; it only changes where observe is called. Call step.optimizer.lr.observe(loss) "
-        "after each epoch, or train with wg.train.fit, which does.",
+        f"epochs; it only changes where observe is called. {repair}",
         ScheduleWarning,
     )
     return True

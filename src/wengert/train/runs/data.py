@@ -274,7 +274,7 @@ def _refuse_dtype(by: str, path: str, x: Array) -> NoReturn:
     stacked = "Make its rows of one shape and np.stack them"
     raise DTypeError(
         f"{by}: argument {path!r} has dtype {x.dtype}; it must hold bools, integers or floats. "
-        f"{stacked if ragged else repair_of_dtype(x.dtype)}."
+        f"{stacked if ragged else repair_of_dtype(path, x)}."
     )
 
 

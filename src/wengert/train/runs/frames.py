@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from wengert.core.trees.foreign import NUMBERS, columns_of, foreign_arrays, is_t
 from wengert.errors import DTypeError
 from wengert.train.runs.row_labels import warn_of_row_order
 
+Array: TypeAlias = np.ndarray[Any, Any]
 LOOKED_AT = 100  # entries of a column that may hold texts
 _TIMES = (
     "datetime",
@@ -20,20 +21,27 @@ _TIMES = (
     "time",
     "duration",
 )  # dtypes, or how they begin
+_TEXTS = ("object", "str", "large_str", "categor", "enum")
 
 
 def look_at_frames(by: str, names: Sequence[str], given: Sequence[Any]) -> None:
-    """Refuse columns of texts or dates by their names, and warn of rows in different orders."""
+    """Refuse columns of texts or dates, and warn of rows in different orders."""
     for name, x, _ in foreign_arrays(names, given):
         _require_no_texts(by, name, x)
     warn_of_row_order(by, names, given)
 
 
-def repair_of_dtype(dtype: Any) -> str:
-    """How an array of this dtype becomes numbers."""
-    if dtype.kind == "M":
+def repair_of_dtype(name: str, x: Array) -> str:
+    """How an array of another dtype becomes numbers."""
+    kind = x.dtype.kind
+    if kind == "M":
         return "Make numbers of it, as in (x - x.min()) / np.timedelta64(1, 'D')"
-    return "Divide it by np.timedelta64(1, 'D')" if dtype.kind == "m" else "Convert it with astype"
+    if kind in "US" or (kind == "O" and any(isinstance(each, str) for each in x.flat[:LOOKED_AT])):
+        return (
+            f"Make codes of the texts, as in np.unique({name}, return_inverse=True)[1], or convert "
+            "them with astype if they are numbers"
+        )
+    return "Divide it by np.timedelta64(1, 'D')" if kind == "m" else "Convert it with astype"
 
 
 def require_columns_of_numbers(by: str, names: Sequence[str], given: Sequence[Any]) -> None:
@@ -53,23 +61,36 @@ def require_columns_of_numbers(by: str, names: Sequence[str], given: Sequence[An
 
 
 def _require_no_texts(by: str, name: str, x: Any) -> None:
-    """Refuse a frame with columns of texts, dates or times."""
+    """Refuse a frame with columns of texts, dates or times, and a series of texts."""
     if not is_table(x):
+        if _may_hold_texts(getattr(x, "dtype", None)) and hasattr(x, "to_list"):
+            _refuse_texts(f"{by}: argument {name!r}", name, x, "")
         return
     for title, kind, column in zip(x.columns, x.dtypes, columns_of(x), strict=True):
+        what, reads = f"{by}: column {str(title)!r} of {name}", f"{name}[{str(title)!r}]"
         if str(kind).lower().startswith(_TIMES):
             raise DTypeError(
-                f"{by}: column {str(title)!r} of {name} has dtype {kind}; a step computes with "
-                "numbers. Make numbers of it, such as the year and the day of the year, or leave "
-                "it out."
+                f"{what} has dtype {kind}; a step computes with numbers. Make numbers of it, such "
+                "as the year and the day of the year, or leave it out."
             )
-        if not str(kind).lower().startswith(("object", "str", "large_str", "categor", "enum")):
-            continue
-        some = column.head(LOOKED_AT).to_list()
-        text = next((each for each in some if isinstance(each, str)), None)
-        if text is not None:
-            raise DTypeError(
-                f"{by}: column {str(title)!r} of {name} holds texts, such as {text!r}; a step "
-                "computes with numbers. Make codes of it, as in "
-                f"{name}[{str(title)!r}].astype('category').cat.codes, or leave it out."
-            )
+        if _may_hold_texts(kind):
+            _refuse_texts(what, reads, column, ", or leave it out")
+
+
+def _may_hold_texts(dtype: Any) -> bool:
+    return str(dtype).lower().startswith(_TEXTS)
+
+
+def _refuse_texts(what: str, reads: str, column: Any, otherwise: str) -> None:
+    """Refuse a column that holds texts; `reads` is the expression that reads it."""
+    some = column.head(LOOKED_AT).to_list()
+    text = next((each for each in some if isinstance(each, str)), None)
+    if text is None:
+        return
+    codes = ".astype('category').cat.codes"
+    if type(column).__module__.startswith("polars"):
+        codes = ".cast(pl.Categorical).to_physical()"
+    raise DTypeError(
+        f"{what} holds texts, such as {text!r}; a step computes with numbers. Make codes of it, as "
+        f"in {reads}{codes}{otherwise}."
+    )

@@ -182,7 +182,7 @@ class NativeSteps:
 
     def _make(self) -> StepLoop | None:
         engine, data, updating = self._engine, self._data, self._updating()
-        made = [make_program(engine, data, each) for each in updating]
+        made = [make_program(engine, data, data.full, each) for each in updating]
         known = [each for each in made if each is not None]
         if len(known) < len(made) or any(aux != known[0][1] for _, aux in known):
             return None
@@ -297,16 +297,19 @@ def report_of(engine: Engine) -> int:
     return len(engine.live) + len(engine.early)
 
 
-def make_program(engine: Engine, data: Data, updating: bool) -> tuple[CycleProgram, Aux] | None:
+def make_program(
+    engine: Engine, data: Data, first: Sequence[Any], updating: bool
+) -> tuple[CycleProgram, Aux] | None:
     """One of the engine's programs with its arrays, if it reads all of them as they are; and what
-    its calls return beside the report.
+    its calls return beside the report. `first` is a full batch of the data; its numbers are looked
+    at where no program of this kind was called before.
     """
-    own, batch = engine.own_arguments(), engine.kinds.prepared(data.full)
+    own, batch = engine.own_arguments(), engine.kinds.prepared(first)
     with rows_of_data():
         executable = engine.programs[updating].executable(own, batch)
     given = tree.leaves(batch)
     readable = all(map(is_readable, given))
-    bound = bound_as_given(executable, own, batch, data.full) if readable else None
+    bound = bound_as_given(executable, own, batch, first) if readable else None
     report = report_of(engine)
     if bound is None or set(executable.written) != set(range(report)):
         return None

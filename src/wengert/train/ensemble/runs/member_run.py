@@ -15,6 +15,7 @@ from wengert.train.ensemble.runs.member_loops import Members
 from wengert.train.ensemble.runs.member_orders import MemberOrders
 from wengert.train.ensemble.runs.member_runs import MemberSteps, ReportRoom
 from wengert.train.ensemble.runs.run_data import RunData
+from wengert.train.recorded.plateaus import OF_MEMBERS, warn_of_unobserved
 from wengert.train.recorded.step_arrays import LOSS, NORM
 from wengert.train.runs.history import Rates
 from wengert.train.runs.run import warn_without_update
@@ -49,7 +50,9 @@ class MemberRun:
 
     def whole(self) -> EnsembleHistory:
         """Take all steps, and say what came of them."""
-        return self._take(self.options.epochs).history()
+        stretch = self._take(self.options.epochs)
+        self._warn_of_plateau()
+        return stretch.history()
 
     def each_epoch(self) -> Iterator[EnsembleEpoch]:
         """Take all steps of an epoch, then yield what came of it."""
@@ -64,6 +67,15 @@ class MemberRun:
             with np.errstate(invalid="ignore"):
                 loss = total / counted.sum(axis=1)
             yield EnsembleEpoch(stretch.index, loss, history)
+            self._warn_of_plateau()
+
+    def _warn_of_plateau(self) -> None:
+        first = self.engines[0]
+        if not first.told_of_plateau:
+            groups = [group for engine in self.engines for group in engine.plan.groups]
+            first.told_of_plateau = warn_of_unobserved(
+                self.options.by, groups, first.progress.epoch, OF_MEMBERS
+            )
 
     def _take(self, epochs: int) -> _MemberStretch:
         stretch = _MemberStretch(self, epochs)
