@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from threading import get_ident
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.api.compiling.compile_options import require_dims
+from wengert.api.compiling.compile_options import Named, listed, require_dims
 from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
 from wengert.core.words.arguments import worded_methods
@@ -373,9 +373,16 @@ class TrainStep(StepViews, Explained, Uncopied):
                 engine.guard.read(lambda: bound.warn_of_no_mean(data.spread, data.size))
         return means
 
-    def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:
+    def bind(
+        self,
+        f: Callable[..., Any],
+        *,
+        dims: Dims | None = None,
+        static: Named | Iterable[Named] = (),
+    ) -> BoundFunction:
         """Compiled `f(model, *args)` on the live parameters; `dims` opens axes of its arguments
-        beside axis 0. Parameters `rng` and `averaged` that have no default are given, as to a loss;
+        beside axis 0, and `static` names arguments, by position in `f` or name, that are part of
+        the program, as a length is. Parameters `rng` and `averaged` that have no default are given, as to a loss;
         numbers then depend on seed, function and call. A function of the same code and with the
         same variables from outside as one that was bound before has its programs. Numbers of the
         model stay numbers in what it returns.
@@ -390,13 +397,15 @@ class TrainStep(StepViews, Explained, Uncopied):
         require_no_network("TrainStep.bind", f, self._engine.plan.storage.structure, repair)
         require_dims("TrainStep.bind", dims)
         self._engine.look()
-        if _parameters_of(self._engine, f).wants_rng:  # its numbers are its own
+        parameters = _parameters_of(self._engine, f)
+        named = parameters.named("TrainStep.bind", listed("static", static, "TrainStep.bind"))
+        if parameters.wants_rng:  # its numbers are its own
             number = next(self._numbers)
             draws = self._engine.draws if number < MOST_SAVED else None
-            bound = _bound(self._engine, number, f, dims, draws=draws)
+            bound = _bound(self._engine, number, f, dims, None, named, draws)
             self._bound_again.note(bound, f, bound.calls)
             return bound
-        return self._bounds.share(f, dims)
+        return self._bounds.share(f, dims, named)
 
     # Going on later.
 
@@ -494,7 +503,9 @@ def _bound(
     f: Callable[..., Any],
     dims: Dims | None,
     met: Met | None = None,
+    static: Sequence[str] = (),
     draws: Draws | None = None,
 ) -> BoundFunction:
     keeps = number != EVALUATING  # which takes means, of numbers as well
-    return BoundFunction(engine, f, _parameters_of(engine, f), number, dims, met, keeps, draws)
+    parameters = _parameters_of(engine, f)
+    return BoundFunction(engine, f, parameters, number, dims, met, keeps, draws, static)

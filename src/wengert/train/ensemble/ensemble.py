@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from wengert.api.compiling.compile_options import require_dims
+from wengert.api.compiling.compile_options import Named, listed, require_dims
 from wengert.api.trace import Dims
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
@@ -360,9 +360,16 @@ class Ensemble(Explained, Uncopied):
 
     # Functions of the models.
 
-    def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> EnsembleFunction:
+    def bind(
+        self,
+        f: Callable[..., Any],
+        *,
+        dims: Dims | None = None,
+        static: Named | Iterable[Named] = (),
+    ) -> EnsembleFunction:
         """Compiled `f(model, *args)` on the live parameters of all members, in one native call: a
-        tree with an axis of members in front. `bound.mean(*args)` and `bound.spread(*args)` are
+        tree with an axis of members in front; `static` names arguments, by position in `f` or name,
+        that are part of the program, as a length is. `bound.mean(*args)` and `bound.spread(*args)` are
         its mean and its standard deviation over members.
 
         >>> models = [np.ones(2), np.zeros(2)]
@@ -378,7 +385,8 @@ class Ensemble(Explained, Uncopied):
         first.look()
         parameters = FunctionParameters(f, False, first.plan.storage.averages, True)
         number = next(self._numbers) if parameters.wants_rng else 0
-        return self._function(_bound(first, number, f, dims), parameters)
+        named = parameters.named("Ensemble.bind", listed("static", static, "Ensemble.bind"))
+        return self._function(_bound(first, number, f, dims, None, named), parameters)
 
     def _function(self, bound: BoundFunction, parameters: FunctionParameters) -> EnsembleFunction:
         return EnsembleFunction(lambda: self._engines, self._workers, bound, parameters)
@@ -486,10 +494,15 @@ class Ensemble(Explained, Uncopied):
 
 
 def _bound(
-    engine: Engine, number: int, f: Callable[..., Any], dims: Dims | None, met: Any = None
+    engine: Engine,
+    number: int,
+    f: Callable[..., Any],
+    dims: Dims | None,
+    met: Any = None,
+    static: Sequence[str] = (),
 ) -> BoundFunction:
     parameters = FunctionParameters(f, False, engine.plan.storage.averages, True)
-    return BoundFunction(engine, f, parameters, number, dims, met)
+    return BoundFunction(engine, f, parameters, number, dims, met, static=static)
 
 
 def _rows(arrays: Sequence[Any]) -> int:
