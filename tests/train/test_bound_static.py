@@ -74,5 +74,7 @@ def test_the_same_function_with_and_without():
 
 
 def test_a_bound_function_is_no_loss():
-    with pytest.raises(TypeError, match="TrainStep.bind: n can only be given by name to the func"):
+    with pytest.raises(
+        TypeError, match=r"TrainStep\.bind: n can only be given by name to the func"
+    ):
         made().bind(lambda m, x, *, n=2: x * n)(X, n=3)

@@ -382,10 +382,10 @@ class TrainStep(StepViews, Explained, Uncopied):
     ) -> BoundFunction:
         """Compiled `f(model, *args)` on the live parameters; `dims` opens axes of its arguments
         beside axis 0, and `static` names arguments, by position in `f` or name, that are part of
-        the program, as a length is. Parameters `rng` and `averaged` that have no default are given, as to a loss;
-        numbers then depend on seed, function and call. A function of the same code and with the
-        same variables from outside as one that was bound before has its programs. Numbers of the
-        model stay numbers in what it returns.
+        the program, as a length is. Parameters `rng` and `averaged` that have no default are given,
+        as to a loss; numbers then depend on seed, function and call. A function of the same code
+        and with the same variables from outside as one that was bound before has its programs.
+        Numbers of the model stay numbers in what it returns.
 
         >>> step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(2), wg.optim.SGD(1.0))
         >>> predict = step.bind(lambda w, x: x @ w)

@@ -369,8 +369,8 @@ class Ensemble(Explained, Uncopied):
     ) -> EnsembleFunction:
         """Compiled `f(model, *args)` on the live parameters of all members, in one native call: a
         tree with an axis of members in front; `static` names arguments, by position in `f` or name,
-        that are part of the program, as a length is. `bound.mean(*args)` and `bound.spread(*args)` are
-        its mean and its standard deviation over members.
+        that are part of the program, as a length is. `bound.mean(*args)` and `bound.spread(*args)`
+        are its mean and its standard deviation over members.
 
         >>> models = [np.ones(2), np.zeros(2)]
         >>> ensemble = wg.Ensemble(lambda w, x: wg.mean(x @ w), models, wg.optim.SGD(1.0))
