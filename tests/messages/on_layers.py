@@ -101,6 +101,9 @@ LAYERS: dict[str, Callable[[], Any]] = {
         3, 2, init=lambda shape, seed, dtype: np.zeros(5)
     ),
     "Linear: another width": lambda: nn.Linear(3, 2)(np.ones(4, np.float32)),
+    "Sequential: a list of layers": lambda: nn.Sequential(
+        [nn.Linear(3, 2), "relu"]  # type: ignore[arg-type]
+    ),
     "Sequential: no layer": lambda: nn.Sequential(nn.Linear(3, 2), 3),  # type: ignore[arg-type]
     "Sequential: an unknown activation": lambda: nn.Sequential("swish2"),
     "Sequential: a layer of two results": lambda: nn.Sequential(nn.GRU(3, 2))(np.ones((5, 3))),

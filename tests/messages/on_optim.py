@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,16 @@ class Forgetful(o.Optimizer):
         super().__init__(lr)
 
 
+@dataclass
+class Network:
+    """A model of the user's that can be called, as a schedule can."""
+
+    w: Any
+
+    def __call__(self, x: Any) -> Any:
+        return x @ self.w
+
+
 def update(model: Any, grads: Any, kept: Any = None) -> Any:
     optimizer = o.Adam(0.1)
     return optimizer.update(model, grads, optimizer.init(model) if kept is None else kept)
@@ -70,6 +81,8 @@ CASES: dict[str, Callable[[], Any]] = {
         np.ones(2), o.SGD(0.1).init(np.ones(2)), np.ones(2)
     ),
     "optim.lr_scheduler: a name from elsewhere": lambda: wg.optim.lr_scheduler,  # type: ignore[attr-defined]
+    "Schedule: multiplied": lambda: o.Cosine(0.1, 10) * 0.1,
+    "Adam: a model that can be called": lambda: o.Adam(Network(np.ones((2, 2)))),
     "Adam: parameters": lambda: wg.optim.Adam([np.ones(3)], 1e-3),  # type: ignore[arg-type]
     "Adam: a bad pair": lambda: o.Adam(0.1, betas=0.9),
     "Adam: a choice that is none": lambda: o.Adam(0.1, amsgrad=1),

@@ -89,6 +89,12 @@ CASES: dict[str, Callable[[], Any]] = {
     "TrainStep.run: means among the data": lambda: step().run(
         np.resize(X, (8, 2)), X.mean(axis=0), batch_size=2
     ),
+    "TrainStep.bind: a static argument that the function has not": lambda: step().bind(
+        lambda w, x, n: x, static="k"
+    ),
+    "TrainStep.bind: an argument by name alone": lambda: step().bind(lambda w, x, *, n=2: x * n)(
+        X, n=3
+    ),
     "TrainStep.bind: an argument that the function has not": lambda: step().bind(
         lambda w, x, rng: x
     )(X, rng=1),

@@ -122,6 +122,11 @@ MAKING: dict[str, Callable[[], Any]] = {
     "TrainStep: an empty dict of optimizers": lambda: step(optimizer={}),
     "TrainStep: a glob that is no string": lambda: step(optimizer={3: SGD}),
     "TrainStep: a parameter that no glob matches": lambda: step(optimizer={"w": SGD}),
+    "TrainStep: a glob that is the name of a part": lambda: wg.TrainStep(
+        lambda m, x: wg.sum(m["encoder"]["w"] * x),
+        {"encoder": {"w": np.ones(2)}, "decoder": {"w": np.ones(2)}},
+        {"encoder": None, "*": wg.optim.SGD(0.1)},
+    ),
     "TrainStep: a glob that matches nothing": lambda: step(optimizer={"v*": None, "*": SGD}),
     "TrainStep: a mistyped glob, all else frozen": lambda: step(optimizer={"ww": SGD, "*": None}),
     "TrainStep: everything frozen": lambda: step(optimizer={"w": None, "b": None}),

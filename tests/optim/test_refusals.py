@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -209,3 +211,53 @@ def test_schedules_are_told_what_to_write():
         o.StepDecay(0.1, step_size=3).step()
     with pytest.raises(AttributeError, match=r"Cosine\.get_last_lr: .* Write schedule\(index\)"):
         o.Cosine(0.1, total_steps=3).get_last_lr()
+
+
+@dataclass
+class Table:
+    """A schedule of the user's."""
+
+    rates: np.ndarray
+
+    def __call__(self, index):
+        return self.rates[index]
+
+
+@dataclass
+class Stack:
+    """A model of the user's, which can be called, too."""
+
+    parts: list
+
+    def __call__(self, x):
+        for part in self.parts:
+            x = part(x)
+        return x
+
+
+@dataclass
+class Affine:
+    w: np.ndarray
+
+    def __call__(self, x):
+        return x @ self.w
+
+
+@pytest.mark.parametrize(
+    "model", [Affine(np.ones((2, 2))), Stack([wg.nn.Linear(2, 2)]), Stack([{"a": np.eye(2)}])]
+)
+def test_a_model_that_can_be_called_is_no_schedule(model):
+    with pytest.raises(OptimError, match="optimizer is made without parameters"):
+        o.Adam(model)
+
+
+def test_a_schedule_with_a_table_is_one():
+    assert o.SGD(Table(np.array([0.5, 0.25]))).learning_rate == 0.5
+
+
+def test_a_rate_that_is_multiplied_says_what_ends_a_schedule():
+    optimizer = o.SGD(o.Cosine(0.1, 10))
+    with pytest.raises(TypeError, match="which ends the schedule"):
+        optimizer.lr *= 0.1
+    optimizer.learning_rate *= 0.5
+    assert optimizer.lr == 0.05

@@ -52,7 +52,7 @@ class Sequential(Explained):
             if not callable(layer):
                 raise TypeError(
                     f"Sequential: layers[{i}] is {type(layer).__name__}; a layer is called with an "
-                    "array. Pass a layer, a function, or the name of an activation."
+                    f"array. {_repair_of(layer)}."
                 )
             if type(layer).__call__ is BatchNorm.__call__:
                 raise TypeError(
@@ -97,3 +97,9 @@ def _has_rng(function: Any) -> bool:
         return "rng" in inspect.signature(function).parameters
     except (TypeError, ValueError):  # of functions in C that do not say
         return False
+
+
+def _repair_of(no_layer: Any) -> str:
+    if isinstance(no_layer, list | tuple):
+        return "Give the layers one by one: Sequential(*layers)"
+    return "Pass a layer, a function, or the name of an activation"

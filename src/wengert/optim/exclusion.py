@@ -74,5 +74,8 @@ class Excluding:
 
 def closest_path(glob: str, paths: Iterable[str]) -> str:
     """The words of a message for the path that a glob was most likely meant for."""
+    paths = tuple(paths)
+    if any(path.startswith(f"{glob}.") for path in paths):
+        return f"it is the name of a part, whose paths are {glob + '.*'!r}"
     closest = nearest(glob, paths)
     return f"the nearest is {closest!r}" if closest else "the model is one array, whose path is ''"

@@ -45,7 +45,8 @@ class FunctionParameters:
             parameters = list(inspect.signature(function).parameters.values())
         except (TypeError, ValueError):
             parameters = []
-        places = [p.name for p in parameters if p.kind in POSITIONAL]
+        self._what = "function" if keeps_defaults else "loss"
+        self._places = places = [p.name for p in parameters if p.kind in POSITIONAL]
         special = {GENERATOR, AVERAGED}
         self._by_name = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY} - special
         self._fixed = {name for name in self._by_name if _is_fixed(function, name)}
@@ -108,14 +109,15 @@ class FunctionParameters:
         for key in named:
             if key in self._fixed:
                 raise TypeError(
-                    f"TrainStep: {key} was given; a functools.partial has set it in the loss, and "
-                    "arguments of a batch are those that are not set. Leave it out here, or out of "
-                    "the partial."
+                    f"{by}: {key} was given; a functools.partial has set it in the {self._what}, "
+                    "and arguments of a call are those that are not set. Leave it out here, or out "
+                    "of the partial."
                 )
             if key in self._by_name:
                 raise TypeError(
-                    f"TrainStep: {key} can only be given by name to the loss; arguments of a batch "
-                    "are those that also have a position. Remove the * from the loss's signature."
+                    f"{by}: {key} can only be given by name to the {self._what}; arguments of a "
+                    "call are those that also have a position. Remove the * from the signature of "
+                    f"the {self._what}."
                 )
             if key in self.given:
                 raise _given_by_step(by, f"{key} was given", key)
@@ -159,6 +161,18 @@ class FunctionParameters:
                 f"functions do not. Pass step.state for {needed[0]}, before the arrays, if that "
                 "is missing."
             )
+
+    def named(self, by: str, given: Sequence[int | str]) -> tuple[str, ...]:
+        """Arguments that were named by name, or by position in the function, as names."""
+        places: dict[int | str, str] = dict(enumerate(self._places))
+        names = [places.get(each, str(each)) for each in given]
+        for name, each in zip(names, given, strict=True):
+            if name not in self._names:
+                raise TypeError(
+                    f"{by}: static argument {each!r} was named; the arguments that calls give are "
+                    f"{', '.join(self._names) or '(none)'}. Use one of these names."
+                )
+        return tuple(names)
 
     def names(self, count: int) -> list[str]:
         """What the batch arguments are called, in the function and in messages."""

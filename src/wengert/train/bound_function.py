@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from threading import get_ident
@@ -148,6 +148,7 @@ class BoundFunction(Uncopied):
         met: Met | None = None,  # the programs of other functions of the same code
         keeps_numbers: bool = False,  # whether numbers of the model stay numbers in results
         draws: Draws | None = None,  # where the positions of its draws are kept, if they are
+        static: Collection[str] = (),  # names of arguments that are part of the program
     ) -> None:
         self.function = f
         storage, cast = engine.plan.storage, engine.plan.cast
@@ -155,7 +156,7 @@ class BoundFunction(Uncopied):
         # Each call has a draw of its own.
         names = (*own, "draw") if parameters.wants_rng else tuple(own)
         self._own: tuple[Any, ...] = tuple(own.values())
-        self._own_names = names
+        self._own_names, self._static = names, static
         self._has_looked = False  # at arguments
         self._looked_at: weakref.WeakSet[Executable] = weakref.WeakSet()
         self._draws, self._number = parameters.wants_rng, number
@@ -175,6 +176,8 @@ class BoundFunction(Uncopied):
             IGNORE,
             met=met,
             passed=tree.static_numbers(storage.structure) if keeps_numbers else frozenset(),
+            static=static,
+            static_in="" if number == EVALUATING else "bind",
         )
         self._quick_calls = QuickBoundCalls(engine.guard, engine.shown, self._own, self._programs)
         self._quick: Call = never  # how calls are made while nothing else is under way
@@ -203,7 +206,10 @@ class BoundFunction(Uncopied):
         """The arguments of a call as trees of arrays."""
         names = self._names(len(args))
         self._columns.compare("TrainStep.bind", names, args)
-        return [prepared(name, x, self._cast) for name, x in zip(names, args, strict=True)]
+        return [
+            x if name in self._static else prepared(name, x, self._cast)
+            for name, x in zip(names, args, strict=True)
+        ]
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if not named:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from wengert.api.compiling.compiled import Compiled, OpenSizes
@@ -42,12 +42,15 @@ class LivePrograms:
         early: tuple[str, ...] = (),
         met: Met | None = None,  # the programs of other functions of the same code
         passed: frozenset[int] = frozenset(),  # identities of numbers that it may pass on
+        static: Collection[str] = (),  # names of arguments that are part of the program
+        static_in: str = "",  # where messages have these named, if they can be
     ) -> None:
         self.function, self._own, self._names = function, own, names
+        self._static = static
         self._dims, self._model = dims or {}, ModelForm(own_trees[0])
         roots = (user, *held(own_trees))
         met = met or Met(user, self._dims)
-        self._options = donate, nonfinite, threads, early, roots, met, passed
+        self._options = donate, nonfinite, threads, early, roots, met, passed, static_in
         self._compiled: dict[int, Compiled] = {}  # by how many batch arguments there are
         self.entry: Any = never
         self._latest: Executable | None = None  # whose entry it is
@@ -76,8 +79,10 @@ class LivePrograms:
         """The function for so many batch arguments."""
         count = len(batch)
         if count not in self._compiled:
+            others, first = self._names(count), len(self._own)
+            static = tuple(first + i for i, name in enumerate(others) if name in self._static)
             named = self._named(self._others(count))
-            self._compiled[count] = Compiled(named, (), self._opened, *self._options)
+            self._compiled[count] = Compiled(named, static, self._opened, *self._options)
         return self._compiled[count]
 
     def look(self) -> None:

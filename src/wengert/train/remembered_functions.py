@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import CellType, FunctionType, MethodType
 from typing import Any
@@ -13,7 +13,7 @@ from wengert.train.bound_function import BoundFunction
 
 REMEMBERED = 16
 _BY_VALUE = (int, float, complex, str, bytes, bool, type(None))
-Make = Callable[[Any, Dims | None, Met], BoundFunction]
+Make = Callable[[Any, Dims | None, Met, Sequence[str]], BoundFunction]
 
 
 class RememberedFunctions:
@@ -27,23 +27,27 @@ class RememberedFunctions:
         self._known: dict[Any, tuple[Any, BoundFunction]] = {}
         self._met: dict[Any, Met] = {}  # the programs of all functions of a code
 
-    def find(self, f: Callable[..., Any], dims: Dims | None = None) -> BoundFunction:
+    def find(
+        self, f: Callable[..., Any], dims: Dims | None = None, static: Sequence[str] = ()
+    ) -> BoundFunction:
         """What the function is bound as, for as long as it takes from outside what it takes now."""
         identity = _identity(f)
-        key = identity, _opened(dims or {})
+        key = identity, _opened(dims or {}), tuple(static)
         known = self._known.get(key)
         if known is None or _identity(known[0]) != identity:  # its variables have changed
-            known = self._known[key] = f, self._make(f, dims, self._met_of(f, dims))
+            known = self._known[key] = f, self._make(f, dims, self._met_of(f, dims), static)
             for oldest in list(self._known)[:-REMEMBERED]:
                 self._known.pop(oldest, None)
         return known[1]
 
-    def share(self, f: Callable[..., Any], dims: Dims | None) -> BoundFunction:
+    def share(
+        self, f: Callable[..., Any], dims: Dims | None, static: Sequence[str]
+    ) -> BoundFunction:
         """What the function is bound as, whatever becomes of the variables that it reads."""
-        bound = self.find(f, dims)
+        bound = self.find(f, dims, static)
         pairs = list(zip(_cells(f), _cells(bound.function), strict=True))
         pairs = [(mine, other) for mine, other in pairs if mine is not other]
-        make = partial(self._make, f, dims, self._met_of(f, dims))
+        make = partial(self._make, f, dims, self._met_of(f, dims), static)
         return _Shared(make, bound, pairs) if pairs else bound
 
     def _met_of(self, f: Any, dims: Dims | None) -> Met:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from threading import get_ident
@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.api.compiling.compile_options import require_dims
-from wengert.api.compiling.met import Met
+from wengert.api.compiling.compile_options import Named, listed, require_dims
 from wengert.api.trace import Dims
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
@@ -23,11 +22,12 @@ from wengert.runtime.nonfinite_policies import IGNORE, require_policy
 from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.runtime.profile import Profile
 from wengert.train.batch import FunctionParameters
+from wengert.train.binding import bound_to, parameters_of
 from wengert.train.bound_function import EVALUATING, SUMMED, BoundFunction
 from wengert.train.checkpoints.checkpoint import MADE, Checkpoint
 from wengert.train.checkpoints.files import File, load_state, save
 from wengert.train.checkpoints.fingerprint import fingerprint
-from wengert.train.draw_positions import MOST_SAVED, Draws
+from wengert.train.draw_positions import MOST_SAVED
 from wengert.train.engine import Engine
 from wengert.train.ensemble.member_forms import require_same_form, require_same_state
 from wengert.train.guard import IDLE
@@ -159,8 +159,8 @@ class TrainStep(StepViews, Explained, Uncopied):
         self._quick: Call = never  # how calls are made while nothing else is under way
         self._numbers = itertools.count()  # of bound functions that draw random numbers
         self._bound_again = BoundAgain()
-        self._bounds = RememberedFunctions(partial(_bound, self._engine, 0))
-        self._evaluated = RememberedFunctions(partial(_bound, self._engine, EVALUATING))
+        self._bounds = RememberedFunctions(partial(bound_to, self._engine, True, 0))
+        self._evaluated = RememberedFunctions(partial(bound_to, self._engine, False, EVALUATING))
 
     def _member(
         self, model: Any, optimizer: Any, state: Any, limits: dict[str, float], seed: int
@@ -359,7 +359,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         by, engine = "TrainStep.evaluate", self._engine
         if engine.plan.carried is not None and is_same_function(f, engine.plan.loss):
             f, arrays = without_state(f, engine.plan.has_aux), (engine.carried_state(), *arrays)
-        parameters = _parameters_of(engine, f)
+        parameters = parameters_of(engine, f)
         arrays = parameters.by_place(by, arrays, named, ("batch_size",))
         if engine.plan.carried is not None:
             parameters.require_state_given(by, len(arrays))
@@ -373,12 +373,19 @@ class TrainStep(StepViews, Explained, Uncopied):
                 engine.guard.read(lambda: bound.warn_of_no_mean(data.spread, data.size))
         return means
 
-    def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> BoundFunction:
+    def bind(
+        self,
+        f: Callable[..., Any],
+        *,
+        dims: Dims | None = None,
+        static: Named | Iterable[Named] = (),
+    ) -> BoundFunction:
         """Compiled `f(model, *args)` on the live parameters; `dims` opens axes of its arguments
-        beside axis 0. Parameters `rng` and `averaged` that have no default are given, as to a loss;
-        numbers then depend on seed, function and call. A function of the same code and with the
-        same variables from outside as one that was bound before has its programs. Numbers of the
-        model stay numbers in what it returns.
+        beside axis 0, and `static` names arguments, by position in `f` or name, that are part of
+        the program, as a length is. Parameters `rng` and `averaged` that have no default are given,
+        as to a loss; numbers then depend on seed, function and call. A function of the same code
+        and with the same variables from outside as one that was bound before has its programs.
+        Numbers of the model stay numbers in what it returns.
 
         >>> step = wg.TrainStep(lambda w, x: wg.mean(x @ w), np.ones(2), wg.optim.SGD(1.0))
         >>> predict = step.bind(lambda w, x: x @ w)
@@ -390,13 +397,15 @@ class TrainStep(StepViews, Explained, Uncopied):
         require_no_network("TrainStep.bind", f, self._engine.plan.storage.structure, repair)
         require_dims("TrainStep.bind", dims)
         self._engine.look()
-        if _parameters_of(self._engine, f).wants_rng:  # its numbers are its own
+        parameters = parameters_of(self._engine, f)
+        named = parameters.named("TrainStep.bind", listed("static", static, "TrainStep.bind"))
+        if parameters.wants_rng:  # its numbers are its own
             number = next(self._numbers)
             draws = self._engine.draws if number < MOST_SAVED else None
-            bound = _bound(self._engine, number, f, dims, draws=draws)
+            bound = bound_to(self._engine, True, number, f, dims, None, named, draws)
             self._bound_again.note(bound, f, bound.calls)
             return bound
-        return self._bounds.share(f, dims)
+        return self._bounds.share(f, dims, named)
 
     # Going on later.
 
@@ -482,19 +491,3 @@ class TrainStep(StepViews, Explained, Uncopied):
 
     def __repr__(self) -> str:
         return described([self._engine], self._several)
-
-
-def _parameters_of(engine: Engine, f: Callable[..., Any]) -> FunctionParameters:
-    return FunctionParameters(f, False, engine.plan.storage.averages, True)
-
-
-def _bound(
-    engine: Engine,
-    number: int,
-    f: Callable[..., Any],
-    dims: Dims | None,
-    met: Met | None = None,
-    draws: Draws | None = None,
-) -> BoundFunction:
-    keeps = number != EVALUATING  # which takes means, of numbers as well
-    return BoundFunction(engine, f, _parameters_of(engine, f), number, dims, met, keeps, draws)

@@ -20,14 +20,14 @@ Named = int | str
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def listed(option: str, given: Any) -> tuple[Named, ...]:
+def listed(option: str, given: Any, by: str = "compile") -> tuple[Named, ...]:
     """Arguments that an option names, one or more."""
     if isinstance(given, int | str):
         return (given,)
     names = tuple(given) if isinstance(given, Iterable) else (None,)
     if not all(isinstance(name, int | str) for name in names):
         raise TypeError(
-            f"compile: {option}={given!r} was given; it names arguments, by position or name. "
+            f"{by}: {option}={given!r} was given; it names arguments, by position or name. "
             "Pass a number, a name, or a tuple of them."
         )
     return names

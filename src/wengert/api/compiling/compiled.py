@@ -74,6 +74,7 @@ class Compiled:
         roots: Sequence[Any] = (),  # the user's functions, where `function` is not one itself
         met: Met | None = None,  # the programs of other compiled forms of the function
         passed: frozenset[int] = frozenset(),  # identities of numbers it has and may pass on
+        static_in: str = "wg.compile",  # where static arguments are named, if they can be
     ) -> None:
         functools.update_wrapper(self, function)
         self._function, self._roots = function, roots or (function,)
@@ -82,7 +83,7 @@ class Compiled:
         self._nonfinite, self._threads = nonfinite, threads
         self._static, self._donate, self._early = static, (*donate, *early), early
         self._met = met or Met(function, alone=True)
-        self._passed = passed
+        self._passed, self._static_in = passed, static_in
         self._signature: inspect.Signature | None = None
         self._places: dict[int, tuple[int, ...]] = {}  # of static arguments, by how many there are
         self._fixed: set[int] = set()  # arguments whose numbers Python needs while recording
@@ -236,18 +237,20 @@ class Compiled:
         self._fixed |= {names.index(name) for name in wanted}
         warn_user(
             f"compile: Python needed the value of {', '.join(wanted)} while the function was "
-            "recorded (a branch, a shape, a key of a dict, a text, a whole number beyond 64 bits); "
-            "it is part of the program, and each other value compiles another one. "
-            f"{self._meant()} ({needed.line})",
+            "recorded (a branch, a shape, length=, range, a key of a dict, a text, a whole number "
+            "beyond 64 bits); it is part of the program, and each other value compiles another "
+            f"one. {self._meant(wanted)} ({needed.line})",
             SizeWarning,
             needed.line,
         )
 
-    def _meant(self) -> str:
-        """What to write where Python needs the value of an argument."""
+    def _meant(self, wanted: Sequence[str]) -> str:
+        """What to write where Python needs the value of arguments."""
         traced = "Choose with wg.where, wg.cond or wg.asarray(table)[number]"
-        if self._asked_for:
-            return f"{traced}, or name it in static= of wg.compile if that is meant."
+        if self._static_in:
+            names = f'"{wanted[0]}"' if len(wanted) == 1 else str(tuple(wanted)).replace("'", '"')
+            meant = f"{self._static_in}(f, static={names})"
+            return f"{traced}; if it is meant, as a length is, write {meant}."
         return f"{traced}, unless it has few values."
 
     def _find_marked(

@@ -4,16 +4,22 @@ recorded for any n, that is noted for whoever knows that both have the rows of a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import permutations
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from wengert.core.dims import Dim, Shape, yielding_sizes
 from wengert.core.process.meanwhile import Meanwhile
+from wengert.core.table import op
 from wengert.core.types import ArrayType, Value
 from wengert.core.words.source import Line, user_line
 from wengert.interpret.mistakes.widening import place_of
+
+if TYPE_CHECKING:
+    from wengert.interpret.trace import Trace
+
+    _Place: TypeAlias = tuple[Trace, int]  # a level that records, and the number of a node there
 
 
 class MixedRows(NamedTuple):
@@ -25,9 +31,11 @@ class MixedRows(NamedTuple):
     shapes: tuple[str, str]
     line: Line | None
     how: str  # they differ
+    of_layer: bool  # whether one comes from a layer along times whose batch has these rows
 
 
 TURNED, COLUMN, WITHOUT_ROWS, OTHERWISE = "turned", "column", "without rows", ""
+ALONG_ROWS = "along rows"  # without rows, for a loop went along them
 
 _noted = Meanwhile[dict[MixedRows, None]]()
 
@@ -59,11 +67,12 @@ def note_mixed_rows(
             if any(isinstance(x, Dim) and x == rows for x in beside[k]):
                 how = _difference(beside[i], beside[k])
             elif values and _is_of(values[k], rows):
-                how = WITHOUT_ROWS
+                how = ALONG_ROWS if _went_along_rows(values[k], rows) else WITHOUT_ROWS
             else:
                 continue
             texts = str(tuple(shapes[k])), str(tuple(shapes[i]))
-            _noted.value[MixedRows(name, count, used_by, texts, user_line(), how)] = None
+            of_layer = bool(values) and _is_of_layer(values[i], values[k], rows, how)
+            _noted.value[MixedRows(name, count, used_by, texts, user_line(), how, of_layer)] = None
             return
 
 
@@ -93,18 +102,71 @@ def _difference(one: Shape, other: Shape) -> str:
 
 def _is_of(x: Value, rows: Dim) -> bool:
     """Whether a value was computed of one with these rows."""
-    place = place_of(x)
-    if place is None:
-        return False
-    (level, number), seen = place, set[int]()
-    pending = [number]
-    for number in pending:
+    return any(rows in _shape(level, number) for level, number in _origins(x))
+
+
+def _went_along_rows(x: Value, rows: Dim) -> bool:
+    """Whether a value comes from a loop that goes along the rows of what has more axes behind."""
+    return any(len(s) > 2 and s[0] == rows for s in _gone_along(x))
+
+
+def _is_of_layer(one: Value, other: Value, rows: Dim, how: str) -> bool:
+    """Whether `other`, where it has no rows left, is one row of what a loop gives that goes along
+    times, with these rows as its batch; or just one of two that are turned comes from such a loop.
+    """
+    if how == WITHOUT_ROWS:
+        return _went_along_times(other, rows) and any(
+            level.graph.nodes[number].op is op.slice_axes and _is_one_row(level, number, rows)
+            for level, number in _origins(other)
+        )
+    return how == TURNED and _went_along_times(one, rows) != _went_along_times(other, rows)
+
+
+def _went_along_times(x: Value, rows: Dim) -> bool:
+    return any(len(s) > 1 and s[0] != rows and s[1] == rows for s in _gone_along(x))
+
+
+def _gone_along(x: Value) -> Iterator[Shape]:
+    """The shapes of what recurrent layers and scans went along, axis 0, to compute a value; that of
+    a scan whose body is being recorded, too.
+    """
+    for level, number in _origins(x):
+        node = level.graph.nodes[number]
+        over: Sequence[int | None] = ()
+        if node.op is op.recurrent_loop:
+            over = node.operands[:1]
+        elif node.op is op.scan:
+            over = node.operands[node.params["consts"] + node.params["carry"] :]
+        yield from (_shape(level, i) for i in over if i is not None)
+        outer = place_of(level.stands_for.get(number, 0.0))
+        if outer is not None and _shape(*outer)[1:] == _shape(level, number) != _shape(*outer):
+            yield _shape(*outer)
+
+
+def _is_one_row(level: Trace, number: int, rows: Dim) -> bool:
+    (source,) = level.graph.nodes[number].operands
+    assert source is not None
+    sizes = zip(_shape(level, source), _shape(level, number), strict=True)
+    return any(before == rows and after == 1 for before, after in sizes)
+
+
+def _origins(x: Value) -> Iterator[_Place]:
+    """All nodes that a value is computed of, in the graph that is being recorded and in those
+    around it: what goes into the body of a scan is known outside.
+    """
+    pending, seen = [place_of(x)], set[object]()
+    for place in pending:
+        if place is None or place in seen:
+            continue
+        seen.add(place)
+        level, number = place
         if number >= len(level.graph.nodes):  # a constant of the call that does not fit
             continue
-        node = level.graph.nodes[number]
-        if isinstance(node.type, ArrayType) and rows in node.type.shape:
-            return True
-        more = [i for i in node.operands if i is not None and i not in seen]
-        seen.update(more)
-        pending += more
-    return False
+        yield place
+        pending += [(level, i) for i in level.graph.nodes[number].operands if i is not None]
+        pending.append(place_of(level.stands_for.get(number, 0.0)))
+
+
+def _shape(level: Trace, number: int) -> Shape:
+    known = level.graph.nodes[number].type
+    return known.shape if isinstance(known, ArrayType) else ()

@@ -29,10 +29,12 @@ from wengert.nn.showing import shown_layer, shown_parts
 
 @dataclass(eq=False, repr=False)
 class KeyValueCache(Explained):
-    """Keys and values of the positions so far: rows of arrays with room for more."""
+    """Keys and values of the positions so far: (room, …, heads, size), along axis 0 with room for
+    more, and the sizes of the batch behind it.
+    """
 
-    keys: Any  # (room, …, heads, size)
-    values: Any  # (room, …, heads, size)
+    keys: Any
+    values: Any
     length: Any  # how many rows are taken, an int64
 
     def __repr__(self) -> str:
@@ -239,7 +241,8 @@ def _require_room(cache: KeyValueCache, count: Any) -> None:
         raise IndexError(
             f"MultiheadAttention: {count} positions were given for a cache of {room}, of which "
             f"{int(taken)} are taken; there must be room for all. Make one with more room: "
-            "layer.cache(room, batch)."
+            "layer.cache(room, batch). Axis 0 of a cache is its room; rows of the batch are chosen "
+            "along axis 1, keys[:, rows]."
         )
 
 

@@ -20,7 +20,8 @@ def _with_room(position: Any, room: Any) -> Any:
         raise IndexError(
             f"MultiheadAttention: position {position[wrong]} was given for a cache of "
             f"{room[wrong]}; there must be room for all. Make one with more room: "
-            "layer.cache(room, batch)."
+            "layer.cache(room, batch). Axis 0 of a cache is its room; rows of the batch are chosen "
+            "along axis 1, keys[:, rows]."
         )
     return position.astype(dtype)
 

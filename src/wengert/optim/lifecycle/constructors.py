@@ -5,12 +5,13 @@ model in its place.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import is_dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from types import GeneratorType
 from typing import Any, TypeAlias
 
+import numpy as np
 from numpy.typing import NDArray
 
 from wengert.core import tree
@@ -55,7 +56,7 @@ def _require_no_parameters(by: str, x: Any, rates: Collection[str]) -> None:
     """Refuse a model, or its arrays, where the learning rate stands: as other libraries have it."""
     several = isinstance(x, list | tuple | dict)
     # A schedule of the user's may be a dataclass with arrays; a rate beside it says that it is not.
-    called = callable(x) and not rates and not type(x).__module__.startswith(_LAYERS)
+    called = callable(x) and not rates and not _is_network(x)
     model = (several or (is_dataclass(x) and not called)) and bool(tree.leaves(x))
     if model or isinstance(x, GeneratorType):
         raise OptimError(
@@ -63,6 +64,20 @@ def _require_no_parameters(by: str, x: Any, rates: Collection[str]) -> None:
             "parameters, and wg.TrainStep(loss, model, optimizer) gives it those of the model. "
             f"Write wg.optim.{by}(1e-3)."
         )
+
+
+def _is_network(x: Any) -> bool:
+    """Whether an object is a layer, or has layers or matrices in it; the table of a schedule has a
+    rate for each update.
+    """
+    if isinstance(x, np.ndarray):
+        return x.ndim > 1
+    parts: Iterable[Any] = x if isinstance(x, list | tuple) else ()
+    if isinstance(x, dict):
+        parts = x.values()
+    elif is_dataclass(x):
+        parts = [getattr(x, field.name, None) for field in fields(x)]
+    return type(x).__module__.startswith(_LAYERS) or any(map(_is_network, parts))
 
 
 def show_parameters(kind: Any) -> None:

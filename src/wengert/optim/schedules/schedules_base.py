@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,17 @@ class Schedule(Explained, ABC):
             at = int(np.argmin(good))
             raise self._refused(begin + at, float(rates[at]))
         return rates
+
+    def __mul__(self, factor: Any) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(
+            f"{name}: a schedule was multiplied or divided; it gives another rate for each update, "
+            "and is no number. For a constant rate from now on, write optimizer.learning_rate *= "
+            f"0.1, which ends the schedule; to go on with smaller ones, set another {name}: "
+            "optimizer.lr = schedule."
+        )
+
+    __rmul__ = __truediv__ = __mul__
 
     def state_dict(self) -> dict[str, Any]:
         """What a schedule must be given to go on where it was; empty for one without state."""

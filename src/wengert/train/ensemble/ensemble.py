@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from wengert.api.compiling.compile_options import require_dims
+from wengert.api.compiling.compile_options import Named, listed, require_dims
 from wengert.api.trace import Dims
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
@@ -18,8 +18,8 @@ from wengert.errors import WengertError
 from wengert.runtime.outside.live import recording_threads, refuse_calling, refuse_reading
 from wengert.runtime.workers import default_threads
 from wengert.train.batch import FunctionParameters
+from wengert.train.binding import bound_to, parameters_of
 from wengert.train.bound_function import EVALUATING, BoundFunction
-from wengert.train.engine import Engine
 from wengert.train.ensemble.alike_members import may_be_alike, warn_of_alike
 from wengert.train.ensemble.each import Each, given_trees, note_lists, of_member, require_members
 from wengert.train.ensemble.ensemble_function import EnsembleFunction
@@ -162,7 +162,7 @@ class Ensemble(Explained, Uncopied):
         self._workers = default_threads() if first.threads is None else first.threads
         self._members = Members(self._engines, self._workers)
         self._calls = MemberCalls(self._engines, self._workers)
-        self._evaluated = RememberedFunctions(partial(_bound, first, EVALUATING))
+        self._evaluated = RememberedFunctions(partial(bound_to, first, False, EVALUATING))
         self._count = 0  # of calls
         self._has_looked = False  # at whether the first batch is a stack of them
 
@@ -360,10 +360,16 @@ class Ensemble(Explained, Uncopied):
 
     # Functions of the models.
 
-    def bind(self, f: Callable[..., Any], *, dims: Dims | None = None) -> EnsembleFunction:
+    def bind(
+        self,
+        f: Callable[..., Any],
+        *,
+        dims: Dims | None = None,
+        static: Named | Iterable[Named] = (),
+    ) -> EnsembleFunction:
         """Compiled `f(model, *args)` on the live parameters of all members, in one native call: a
         tree with an axis of members in front. `bound.mean(*args)` and `bound.spread(*args)` are
-        its mean and its standard deviation over members.
+        its mean and its standard deviation over members. Options are those of `TrainStep.bind`.
 
         >>> models = [np.ones(2), np.zeros(2)]
         >>> ensemble = wg.Ensemble(lambda w, x: wg.mean(x @ w), models, wg.optim.SGD(1.0))
@@ -376,9 +382,10 @@ class Ensemble(Explained, Uncopied):
         require_dims("Ensemble.bind", dims)
         first = self._engines[0]
         first.look()
-        parameters = FunctionParameters(f, False, first.plan.storage.averages, True)
+        parameters = parameters_of(first, f)
         number = next(self._numbers) if parameters.wants_rng else 0
-        return self._function(_bound(first, number, f, dims), parameters)
+        named = parameters.named("Ensemble.bind", listed("static", static, "Ensemble.bind"))
+        return self._function(bound_to(first, False, number, f, dims, None, named), parameters)
 
     def _function(self, bound: BoundFunction, parameters: FunctionParameters) -> EnsembleFunction:
         return EnsembleFunction(lambda: self._engines, self._workers, bound, parameters)
@@ -396,7 +403,7 @@ class Ensemble(Explained, Uncopied):
             f = without_state(f, first.plan.has_aux)
             own = (Each(stacked([engine.carried_state() for engine in self._engines])),)
         bound = self._evaluated.find(f)
-        parameters = FunctionParameters(f, False, first.plan.storage.averages, True)
+        parameters = parameters_of(first, f)
         given = parameters.by_place(by, (*own, *arrays), named, ("batch_size",))[len(own) :]
         names = parameters.names(len(own) + len(given))[len(own) :]
         require_members(by, names, given, len(self))
@@ -483,13 +490,6 @@ class Ensemble(Explained, Uncopied):
     def __repr__(self) -> str:
         each = described(self._engines, self._steps[0]._several)
         return f"Ensemble({len(self)} members, on {self._workers} threads), each {each}"
-
-
-def _bound(
-    engine: Engine, number: int, f: Callable[..., Any], dims: Dims | None, met: Any = None
-) -> BoundFunction:
-    parameters = FunctionParameters(f, False, engine.plan.storage.averages, True)
-    return BoundFunction(engine, f, parameters, number, dims, met)
 
 
 def _rows(arrays: Sequence[Any]) -> int:

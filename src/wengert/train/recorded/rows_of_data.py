@@ -1,16 +1,20 @@
 """Rows of a batch that meet columns, since there are as many: a program is then for batches of this
 size alone, which is hardly meant. And rows that layers take for times.
 
-In a run every array has the rows of the batch. In a call, one of them may be a number for each
-column, such as a mean; so several tables with these rows must be there beside it. A mask of
-attention is told by its values from one of queries and keys.
+In a run every array has the rows of the batch, and so it has in calls with slices `x[i : i + n]` of
+arrays that are as long as each other. In another call, one of them may be a number for each column,
+such as a mean; so several tables with these rows must be there beside it, or a recurrent layer
+whose batch has them. A mask of attention is told by its values from one of queries and keys.
+
+What has no rows left, and meets them, is no mistake where rows and columns are the same things, as
+those of a matrix of neighbours: a run or a call must have some of the rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +25,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning, SizeWarning
 from wengert.functions.time_axes import TimeAxis, noting_time_axes
 from wengert.interpret.mistakes.mixed_rows import (
+    ALONG_ROWS,
     COLUMN,
     TURNED,
     WITHOUT_ROWS,
@@ -30,13 +35,22 @@ from wengert.interpret.mistakes.mixed_rows import (
 from wengert.train.batch import ROWS
 
 _TABLES, _ARRAYS = 2, 3  # that begin with as many rows in a call, if these are rows of a batch
-_ATTENTION = "attention"
-_of_data = Meanwhile[bool]()  # whether the rows of data are shuffled
+_ATTENTION, _WITHOUT = "attention", (WITHOUT_ROWS, ALONG_ROWS)
 
 
-def rows_of_data(shuffled: bool = False) -> AbstractContextManager[bool]:
-    """Meanwhile all arrays of batches are rows of the data of a run, which may shuffle them."""
-    return _of_data.said(shuffled)
+class _Run(NamedTuple):
+    shuffled: bool
+    cut: bool
+
+
+_of_data = Meanwhile[_Run]()
+
+
+def rows_of_data(shuffled: bool = False, cut: bool = False) -> AbstractContextManager[object]:
+    """Meanwhile all arrays of batches are rows of the data of a run, which may shuffle them, or cut
+    them into several batches.
+    """
+    return _of_data.said(_Run(shuffled, cut))
 
 
 def is_in_run() -> bool:
@@ -46,7 +60,7 @@ def is_in_run() -> bool:
 
 def rows_are_shuffled() -> bool:
     """Whether batches are rows of data that a run puts into another order in every epoch."""
-    return bool(_of_data.value)
+    return _of_data.value is not None and _of_data.value.shuffled
 
 
 @contextmanager
@@ -59,14 +73,13 @@ def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
     if is_in_run():
         _warn_of_rows_as_times(along)
     for each in mixed:
-        of_run = rows_are_shuffled() if each.how == WITHOUT_ROWS else is_in_run()
-        if of_run or _are_rows(batch, each):
+        if _are_rows_of_run(each) or _are_rows(batch, each) or _are_cut_alike(batch, each.rows):
             given = " and ".join(each.shapes)
             warn_user(
                 f"{each.used_by}: given shapes {given}, where {each.name}, the rows of the batch, "
                 f"is {each.rows}; they fit only because there are as many rows as columns, and "
                 f"rows of the one meet columns of the other. {_repair(each)}",
-                SizeWarning,
+                ScannedRowsWarning if each.how == ALONG_ROWS else SizeWarning,
                 each.line,
             )
 
@@ -80,6 +93,12 @@ def _repair(mixed: MixedRows) -> str:
         return (
             "No row is left in the first: of (time, batch, hidden), hs[:, -1] is the last row, and "
             "hs[-1] the last time of all rows."
+        )
+    if mixed.how == ALONG_ROWS:
+        return (
+            "No row is left in the first: a recurrent layer or scan that is given (batch, time, "
+            "in) goes along axis 0, from row to row. Swap the axes of what it is given: "
+            "layer(wg.swapaxes(x, 0, 1)), wg.scan(f, init, wg.swapaxes(x, 0, 1))."
         )
     wide = "x[:, None]"
     if mixed.used_by == _ATTENTION:
@@ -106,18 +125,59 @@ def _warn_of_rows_as_times(along: Sequence[TimeAxis]) -> None:
             )
 
 
+def _are_rows_of_run(mixed: MixedRows) -> bool:
+    run = _of_data.value
+    return run is not None and (mixed.how not in _WITHOUT or run.shuffled or run.cut)
+
+
 def _are_rows(batch: Sequence[Any], mixed: MixedRows) -> bool:
     """Whether the size that meets columns in a call is that of the rows of its batch."""
-    if mixed.how == WITHOUT_ROWS:
+    if mixed.of_layer:
+        return mixed.how == WITHOUT_ROWS or _are_as_stored(batch, mixed.rows)
+    if mixed.how in _WITHOUT:
         return False
-    leaves = [np.asarray(x) for x in tree.leaves(tuple(batch))]
-    ranks = [x.ndim for x in leaves if x.shape[:1] == (mixed.rows,)]
+    leaves = _beginning_with(batch, mixed.rows)
+    ranks = [x.ndim for x in leaves]
     if len(ranks) >= _ARRAYS and sum(rank > 1 for rank in ranks) >= _TABLES:
         return True
     if mixed.used_by != _ATTENTION:
         return False
     squares = [x for x in leaves if x.shape == (mixed.rows, mixed.rows)]
     return not squares or any(map(_is_of_rows, squares))
+
+
+def _are_cut_alike(batch: Sequence[Any], rows: int) -> bool:
+    """Whether arrays of a call that begin with so many rows, several and all of them, are slices
+    `x[i : i + n]` of arrays as long as each other. Their axis 0 is then the same, as in a run.
+    """
+    cut = [_length_of_whole(x) for x in _beginning_with(batch, rows)]
+    return len(cut) > 1 and len(set(cut)) == 1 and cut[0] > rows
+
+
+def _length_of_whole(x: Any) -> int:
+    """How many rows the array has that this one is a slice of; 0 where it is none. `x[j]` of many
+    batches has another axis 0, and another step from row to row.
+    """
+    whole = x.base
+    if not isinstance(whole, np.ndarray) or whole.strides[:1] != x.strides[:1]:
+        return 0
+    return len(whole)
+
+
+def _are_as_stored(batch: Sequence[Any], rows: int) -> bool:
+    """Whether each array of a call that begins with so many rows has all columns, or some of the
+    rows, that are stored. `y.T` and `y[:, i : i + n]` may be (time, batch), beside others that are
+    (batch, time, in).
+    """
+    return all(
+        x.ndim == 1 or x.strides[0] == x.shape[1] * x.strides[1] or _length_of_whole(x) > rows
+        for x in _beginning_with(batch, rows)
+    )
+
+
+def _beginning_with(batch: Sequence[Any], rows: int) -> list[Any]:
+    leaves = [np.asarray(x) for x in tree.leaves(tuple(batch))]
+    return [x for x in leaves if x.shape[:1] == (rows,)]
 
 
 def _is_of_rows(square: Any) -> bool:

@@ -61,7 +61,7 @@ def weighted_mean(
     structure: tree.Structure | None = None
     shapes: list[Shape] | None = None  # of a result for another number of rows, or with Dims for it
     for number, (rows, batch) in enumerate(data.batches(None, drop_last=False)):
-        with rows_of_data():
+        with rows_of_data(cut=data.rows > rows):
             returned = tree.arrays(bound.call_numbered(number, batch))
         leaves, structure = tree.flatten(returned)
         if shapes is None:

@@ -1,0 +1,153 @@
+"""Batches with as many rows as times: what a step says where the two are mixed up, in runs and in
+loops of single calls, and right programs of which it says nothing.
+"""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from train.warned_steps import warned
+from wengert.errors import ScannedRowsWarning, SizeWarning
+
+N = 5  # rows of a batch, and times
+X = np.random.default_rng(0).standard_normal((4 * N, N, 3))  # (rows, time, in)
+Y, TIMES = X[:, 0, 0], X[:, :, 0]
+FLOAT = {"dtype": np.float64, "seed": 0}
+GRU = {"r": wg.nn.GRU(3, 2, **FLOAT), "o": wg.nn.Linear(2, 1, **FLOAT)}
+CELL = {"w": np.full((3, 2), 0.1), "u": np.eye(2), "o": wg.nn.Linear(2, 1, **FLOAT)}
+
+
+def outputs(m, x):
+    return m["o"](m["r"](wg.swapaxes(x, 0, 1))[0])[..., 0]  # (time, rows)
+
+
+def batch_first(m, x, y):
+    return wg.mse(m["o"](m["r"](x)[1])[:, 0], y)
+
+
+def last_row(m, x, y):
+    return wg.mse(outputs(m, x)[:, -1], y)
+
+
+def turned(m, x, y):
+    return wg.mse(outputs(m, x), y)
+
+
+def by_hand(m, x, y):
+    def cell(h, x):
+        return wg.tanh(x @ m["w"] + h @ m["u"]), None
+
+    h, _ = wg.scan(cell, wg.zeros((x.shape[0], 2), x.dtype), x)
+    return wg.mse(m["o"](h)[:, 0], y)
+
+
+def sliced(step, x, y):
+    for i in range(0, len(x), N):
+        step(x[i : i + N], y[i : i + N])
+
+
+def picked(step, x, y):
+    rows = np.random.default_rng(0).permutation(len(x))[:N]
+    step(x[rows], y[rows])
+
+
+def in_order(step, x, y):
+    step.run(x, y, batch_size=N)
+
+
+def shuffled(step, x, y):
+    step.run(x, y, batch_size=N, shuffle_seed=0)
+
+
+def told(loss, model, way, x, y):
+    found = warned(lambda: way(wg.TrainStep(loss, model, wg.optim.SGD(0.01)), x, y))
+    assert all(each.filename == __file__ for each in found)
+    return [each.category for each in found]
+
+
+WAYS = [sliced, in_order, shuffled]
+MISTAKES = {
+    batch_first: (GRU, Y, ScannedRowsWarning),
+    last_row: (GRU, Y, SizeWarning),
+    turned: (GRU, TIMES, SizeWarning),
+    by_hand: (CELL, Y, ScannedRowsWarning),
+}
+
+
+@pytest.mark.parametrize("loss", MISTAKES)
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_and_times_that_are_mixed_up_are_told(loss, way):
+    model, y, category = MISTAKES[loss]
+    assert told(loss, model, way, X, y) == [category]
+
+
+@pytest.mark.parametrize("loss", [last_row, turned])
+def test_what_a_recurrent_layer_gives_is_told_of_rows_that_were_picked(loss):
+    model, y, category = MISTAKES[loss]
+    assert told(loss, model, picked, X, y) == [category]
+
+
+def test_a_scan_along_rows_is_told_with_its_repair():
+    (found,) = warned(lambda: shuffled(wg.TrainStep(by_hand, CELL, wg.optim.SGD(0.01)), X, Y))
+    assert "wg.scan(f, init, wg.swapaxes(x, 0, 1))" in str(found.message)
+
+
+def swapped(m, x, y):
+    return by_hand(m, wg.swapaxes(x, 0, 1), y)
+
+
+def targets_turned(m, x, y):
+    return turned(m, x, y.T)
+
+
+@pytest.mark.parametrize("way", [*WAYS, picked])
+def test_rows_and_times_that_meet_their_like_are_let_pass(way):
+    assert told(swapped, CELL, way, X, Y) == []
+    assert told(targets_turned, GRU, way, X, TIMES) == []
+
+
+def each_batch(step, x, y):
+    for one, other in zip(x, y, strict=True):
+        step(one, other)
+
+
+def along_axis_1(step, x, y):
+    for i in range(0, x.shape[1], N):
+        step(x[:, i : i + N], y[..., i : i + N])
+
+
+def all_times(m, x, y):
+    return wg.mse(m["o"](m["r"](x)[0])[..., 0], y)  # of (time, batch, in)
+
+
+def test_times_first_are_let_pass():
+    first = np.ascontiguousarray(np.swapaxes(X, 0, 1))  # (time, rows, in)
+    assert told(batch_first, GRU, along_axis_1, first, Y) == []
+    assert told(all_times, GRU, along_axis_1, first, first[..., 0]) == []
+    batches, labels = X.flatten().reshape(4, N, N, 3), np.array(Y).reshape(4, N)
+    assert told(batch_first, GRU, each_batch, batches, labels) == []
+    assert told(batch_first, GRU, each_batch, np.array(batches), np.array(labels)) == []
+    assert told(batch_first, GRU, picked, X, Y) == []  # may be (time, rows, in), and is let pass
+
+
+def test_targets_that_come_turned_are_let_pass():
+    first = np.ascontiguousarray(TIMES.T)  # (time, rows)
+
+    def given(step, x, y):
+        rows = np.arange(N)
+        step(x[rows], TIMES[rows].T)
+        step(x[rows], first[:, rows])
+        step(x[rows], first[:, :N])
+
+    assert told(turned, GRU, given, X, None) == []
+
+
+def test_rows_and_columns_of_one_kind_are_let_pass():
+    def of_neighbours(m, x, y):
+        return wg.mse(wg.sum(x, axis=0) * m, y)
+
+    def whole(step, x, y):
+        step.run(x, y, batch_size=N)
+
+    nodes = np.random.default_rng(0).random((N, N))  # rows and columns are nodes of a graph
+    assert told(of_neighbours, np.ones(1), whole, nodes, Y[:N]) == []
