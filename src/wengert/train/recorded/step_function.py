@@ -20,6 +20,7 @@ from wengert.interpret.trace import recorded_program
 from wengert.train.mistakes.stale_arguments import StaleArguments
 from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
 from wengert.train.recorded.outside_uses import OutsideUse, argument_flow, loss_flow, outside_uses
+from wengert.train.recorded.part_uses import PartUse, part_uses
 from wengert.train.recorded.scalars import Columns
 from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
@@ -52,6 +53,8 @@ class StepFunction:
     note_unreached: Callable[[list[str], list[str], list[str]], object]
     # Is told what becomes of arrays from outside.
     note_outside: Callable[[list[OutsideUse]], object]
+    # Is told what the loss applies parameters to.
+    note_part_uses: Callable[[dict[str, PartUse]], object]
     stale_arguments: StaleArguments  # is told what becomes of networks that are arguments
 
     def flat(
@@ -115,6 +118,7 @@ class StepFunction:
         flow = loss_flow(loss, weights, leaves)
         if flow is not None:
             self.note_outside(outside_uses(flow))
+            self.note_part_uses(part_uses(flow, [path[0] for path in storage.paths], leaves))
             for i in trained:
                 if warn_of_trained_mask(flow, storage.paths[i][0], storage.leaves[i], leaves[i]):
                     break
