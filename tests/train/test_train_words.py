@@ -1,9 +1,13 @@
 """What a training step says where it is given other things than it takes."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pytest
 
 import wengert as wg
+from wengert.core.words.elsewhere import _DISTRIBUTIONS
 from wengert.errors import DTypeError, NonFiniteError, ShapeError
 
 X = np.ones((4, 3), np.float32)
@@ -85,3 +89,62 @@ def test_functions_of_jax_in_a_loss_are_told_what_to_write():
     with pytest.raises(TypeError) as caught:
         step(np.ones((4, 3)))
     assert any("Write it with the functions of wg" in note for note in caught.value.__notes__)
+
+
+@dataclass
+class Agent:
+    net: Any
+
+    def loss(self, x):
+        return wg.mean(self.net(x) ** 2)
+
+    def act(self, x, greedy=True):
+        return self.net(x)
+
+    def beside(self, model, x):
+        """A method that has a use for the model."""
+        return wg.mean(model.net(x) ** 2)
+
+
+def test_methods_of_an_object_are_told_the_function_of_the_class():
+    agent = Agent(NETWORK)
+    told = r"given the method loss of an object of class Agent.*class: Agent\.loss"
+    with pytest.raises(TypeError, match=told):
+        wg.TrainStep(agent.loss, agent, wg.optim.SGD(0.1))(X)
+    step = wg.TrainStep(Agent.loss, agent, wg.optim.SGD(0.1))
+    step(X)
+    with pytest.raises(TypeError, match=told):
+        step.bind(agent.loss)(X)
+    with pytest.raises(TypeError, match=told):
+        step.evaluate(step.model.loss, X, batch_size=2)
+    with pytest.raises(DTypeError) as caught:
+        step.bind(agent.act)(X)  # by its default it takes as many
+    assert "class: Agent.act" in caught.value.__notes__[-1]
+    assert step.bind(Agent.act)(X).shape == (4, 2)
+    wg.TrainStep(agent.beside, agent, wg.optim.SGD(0.1))(X)
+
+
+def test_distributions_of_torch_are_told_those_here():
+    distributions = pytest.importorskip("torch").distributions
+
+    def categorical(m, x):
+        return wg.mean(distributions.Categorical(logits=m(x)).entropy())
+
+    def normal(m, x):
+        return wg.mean(distributions.Normal(m(x), 1.0).entropy())
+
+    for loss, name in ((categorical, "Categorical"), (normal, "Normal")):
+        with pytest.raises((AttributeError, TypeError)) as caught:
+            step_of(loss)(X)
+        text = str(caught.value)
+        assert text.startswith(f"torch.distributions.{name}: given a Tensor of wengert")
+        assert f"Write wg.distributions.{name}. (test_train_words.py:" in text
+
+
+def test_the_distributions_of_that_name_exist():
+    assert all(hasattr(wg.distributions, name) for name in _DISTRIBUTIONS)
+
+
+def test_a_rate_in_groups_of_parameters_is_told_its_name():
+    with pytest.raises(AttributeError, match=r"write step\.optimizer\.learning_rate = rate"):
+        step_of().optimizer.param_groups[0]["lr"] = 0.1
