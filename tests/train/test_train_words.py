@@ -1,5 +1,6 @@
 """What a training step says where it is given other things than it takes."""
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from train.warned_steps import warned
 from wengert.core.words.elsewhere import _DISTRIBUTIONS
-from wengert.errors import DTypeError, NonFiniteError, ShapeError
+from wengert.errors import DTypeError, NonFiniteError, ShapeError, UnusedWarning
 
 X = np.ones((4, 3), np.float32)
 NETWORK = wg.nn.Linear(3, 2, seed=0)
@@ -148,3 +150,44 @@ def test_the_distributions_of_that_name_exist():
 def test_a_rate_in_groups_of_parameters_is_told_its_name():
     with pytest.raises(AttributeError, match=r"write step\.optimizer\.learning_rate = rate"):
         step_of().optimizer.param_groups[0]["lr"] = 0.1
+
+
+def off(call):
+    with sys.modules["torch"].no_grad():
+        return call()
+
+
+def bootstrapped(m, x):
+    """A target as it is written for torch."""
+    return wg.mean((m(x) - off(lambda: 0.9 * m(x) + 1.0)) ** 2)
+
+
+def stopped(m, x):
+    target = off(lambda: wg.stop_gradient(0.9 * m(x) + 1.0))
+    return wg.mean((m(x) - target) ** 2)
+
+
+def measured(m, x):
+    return wg.mean(m(x) ** 2), off(lambda: wg.mean(wg.abs(m(x))))
+
+
+def test_gradients_through_what_torch_would_not_differentiate_are_told():
+    pytest.importorskip("torch")
+    (told,) = warned(lambda: step_of(bootstrapped)(X))
+    assert told.category is UnusedWarning
+    assert "inside of torch.no_grad() (test_train_words.py:" in str(told.message)
+    assert "Write wg.stop_gradient(x)" in str(told.message)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: step_of(stopped)(X),
+        lambda: wg.TrainStep(measured, NETWORK, wg.optim.SGD(0.1), has_aux=True)(X),
+        lambda: off(lambda: step_of(bootstrapped)(X)),
+    ],
+    ids=["stopped", "only measured", "around the step"],
+)
+def test_what_is_not_differentiated_or_all_of_a_call_may_stand_in_no_grad(call):
+    pytest.importorskip("torch")
+    assert warned(call) == []

@@ -113,6 +113,11 @@ class LossFlow:
             pending += new
         return live
 
+    def goes_through(self, numbers: Iterable[int]) -> Line | None:
+        """The line of the first of these nodes that parameters get their gradients through."""
+        found = (i for i in sorted(numbers) if i in self.live and i in self._trained)
+        return next((self.nodes[i].line for i in found), None)
+
     def is_behind(self, number: int) -> bool:
         """Whether a constant is applied to something that parameters have made of data. One that
         parameters themselves are compared with is not.

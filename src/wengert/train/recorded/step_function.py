@@ -27,7 +27,7 @@ from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import read_results
 from wengert.train.recorded.step_update import updated
 from wengert.train.recorded.trained_masks import warn_of_trained_mask
-from wengert.train.recorded.unreached import paths_used_by
+from wengert.train.recorded.unreached import paths_used_by, warn_of_no_grad
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,7 @@ class StepFunction:
                 self.stale_arguments.note_flow(place, *uses)
         flow = loss_flow(loss, weights, leaves)
         if flow is not None:
+            warn_of_no_grad(flow.goes_through(flow.level.under_no_grad))
             self.note_outside(outside_uses(flow))
             self.note_part_uses(part_uses(flow, [path[0] for path in storage.paths], leaves))
             for i in trained:
