@@ -65,6 +65,14 @@ def test_dtypes_and_axes():
     assert "Give it one number of axes" in text
 
 
+def test_kinds_of_numbers():
+    f = wg.compile(lambda x, rate: x * rate)
+    (text,) = shapes(lambda rate: f(np.ones(3), rate), 0.5, np.float32(0.5), 1)
+    assert "'rate' has dtype int64 and had float32" in text
+    assert "Pass float(rate), a number of Python's." in text
+    assert not shapes(lambda rate: f(np.ones(3), float(rate)), 0.5, np.float32(0.5), 1)
+
+
 def test_values():
     f = wg.compile(lambda x, k: x * len(k))
     (text,) = warned(*(lambda k=k: f(np.ones(3), k) for k in ("a", "bc", "def", "ghij")))

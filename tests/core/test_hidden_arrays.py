@@ -73,6 +73,20 @@ HIDING = {
     "a layer": lambda w: Plain(wg.nn.Linear.of(w)),
     "a list of layers": lambda w: Plain([wg.nn.Linear.of(w)]),
     "an object": lambda w: Plain(Slotted(w)),
+    "a Sequential": lambda w: Plain(wg.nn.Sequential(wg.nn.Linear.of(w), "relu")),
+    "a Sequential in a Sequential": lambda w: Plain(
+        wg.nn.Sequential("relu", wg.nn.Sequential("relu", wg.nn.Linear.of(w)))
+    ),
+    "a Sequential of an object": lambda w: Plain(
+        Slotted(Plain(wg.nn.Sequential(wg.nn.Linear.of(w))))
+    ),
+    "an Mlp": lambda w: Plain(wg.nn.Mlp((2, 3, 1))),
+    "a TransformerBlock": lambda w: Plain(wg.nn.TransformerBlock(4, 2)),
+    "a dict of lists of Sequentials": lambda w: Plain(
+        {"heads": [None, wg.nn.Sequential(wg.nn.Linear.of(w))]}
+    ),
+    "a dict of lists of dicts of lists": lambda w: Plain({"a": [0, {"b": [({"w": [w]},)]}]}),
+    "a dict behind many settings": lambda w: Plain({**dict.fromkeys(range(50), 0), "w": w}),
     "a kind of dict": lambda w: Dict(w=w),
     "a dict for reading": lambda w: MappingProxyType({"w": w}),
     "a kind of list": lambda w: List([w]),
@@ -121,6 +135,39 @@ def test_saving(tmp_path):
     with pytest.raises(TraceError, match=r"class Plain at 'net'|class Plain, with"):
         wg.save(path, {"net": Plain(np.ones(3))})
     assert not path.exists()
+
+
+def test_objects_of_one_class_are_looked_at_one_by_one():
+    """One that holds nothing says nothing about the next one of its class."""
+    for harmless in (None, [], wg.nn.Sequential("relu")):
+        wg.tree.leaves({"net": Plain(harmless), "b": np.zeros(3)})
+    with pytest.raises(TraceError, match="class Plain at 'net'"):
+        wg.tree.leaves({"net": Plain(wg.nn.Sequential(wg.nn.Linear(3, 1))), "b": np.zeros(3)})
+
+
+def test_a_plain_object_as_the_whole_model_is_refused_by_name():
+    with pytest.raises(TraceError, match=r"class Plain, .*'w'.*Write @dataclass above class Plain"):
+        wg.TrainStep(
+            lambda m, x: wg.mean(m(x)), Plain(wg.nn.Sequential("relu", _mlp())), wg.optim.Adam(1e-2)
+        )
+
+
+def _mlp() -> Any:
+    return wg.nn.Mlp((3, 4, 1))
+
+
+def test_it_is_looked_at_a_bounded_part_of_what_an_object_holds():
+    looked: list[int] = []
+
+    class Lists(list):  # type: ignore[type-arg]
+        def __iter__(self) -> Any:
+            looked.append(1)
+            return super().__iter__()
+
+    cycle: list[Any] = Lists()
+    cycle += [Lists([Lists(range(1000)) for _ in range(1000)]), cycle]
+    wg.tree.leaves({"w": table, "static": Plain(cycle)})
+    assert len(looked) < 100
 
 
 def test_a_function_that_returns_one():

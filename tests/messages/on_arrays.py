@@ -247,6 +247,8 @@ PRODUCTS: dict[str, Callable[[], Any]] = {
 
 RANDOM: dict[str, Callable[[], Any]] = {
     "random.normal: a shape in the place of the key": lambda: wg.random.normal((3,)),
+    "random.normal: a generator of NumPy": lambda: wg.random.normal(np.random.default_rng(0), (3,)),
+    "random.Generator: a generator of NumPy": lambda: wg.random.Generator(np.random.RandomState(0)),
     "random.key: a float": lambda: wg.random.key(0.5),
     "random.key: a negative seed": lambda: wg.random.key(-1),
     "random.random_bits: no key": lambda: wg.random.random_bits(line, (2,)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,22 @@ def with_own_model() -> Any:
 
 def checked(function: Any, x: Any) -> Any:
     return wg.TrainStep(function, np.ones(3), SGD).check(x)
+
+
+@dataclass
+class Scaled:
+    w: Any
+
+    def loss(self, x: Any) -> Any:
+        return wg.mean(x @ self.w)
+
+
+# As much of torch as is called.
+of_torch: dict[str, Any] = {"__name__": "torch.distributions.categorical"}
+exec(
+    "class Categorical:\n    def __init__(self, logits):\n        self.rank = logits.dim()\n",
+    of_torch,
+)
 
 
 @wg.custom_vjp
@@ -283,6 +300,12 @@ NO_SETTINGS: dict[str, Callable[[], Any]] = {
     ),
     "TrainStep: a dict in the place of an array": lambda: first(
         {"a": X}, function=lambda m, x: wg.sum(wg.tanh(x) * m["w"])
+    ),
+    "TrainStep: a method of an object": lambda: wg.TrainStep(
+        Scaled(np.ones(3)).loss, Scaled(np.ones(3)), SGD
+    )(X),
+    "TrainStep: a distribution of torch": lambda: first(
+        X, function=lambda m, x: of_torch["Categorical"](m["w"])
     ),
     "TrainStep: a function of torch": lambda: first(
         X, function=lambda m, x: type(m["w"]).__torch_function__(np.mean, (), (m["w"],))

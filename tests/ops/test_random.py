@@ -1,5 +1,6 @@
 """Random numbers: the published generator, the right distributions, independent sites."""
 
+import random
 import warnings
 
 import numpy as np
@@ -103,6 +104,18 @@ def test_a_number_may_be_folded_in_at_run_time():
         (
             lambda: wg.random.uniform((3,)),
             "uniform: (3,) was given as the key; a key is two uint32 numbers",
+        ),
+        (
+            lambda: wg.random.normal(np.random.default_rng(0), (3,)),
+            "normal: a generator of numpy (Generator) was given as the key; a key is two uint32",
+        ),
+        (
+            lambda: wg.distributions.Categorical(np.zeros(2)).sample(random.Random(0)),
+            "categorical: a generator of random (Random) was given as the key",
+        ),
+        (
+            lambda: wg.random.Generator(np.random.RandomState(0)),
+            "Generator: a generator of numpy (RandomState) was given as the key",
         ),
         (lambda: wg.random.uniform(np.zeros(2)), "random_bits: given a key of dtype float64"),
         (lambda: wg.random.fold_in(KEY, 1.5), "fold_in: given a number of dtype float64"),

@@ -279,3 +279,98 @@ def test_comparisons_of_losses_of_one_model_are_let_pass():
     apart = steps_of(agent(), of_actor, of_critic)
     apart[0].bind(value)(X)
     assert warned(lambda: [by_calls(each) for each in apart]) == []
+
+
+# An actor's loss that goes through the critic, which nothing freezes there.
+
+
+def judged(m, x, u):
+    return m["critic"](wg.concat([x, u], axis=1))
+
+
+def of_actor_through_critic(m, x):
+    return -wg.mean(judged(m, x, m["actor"](x)))
+
+
+def of_critic_alone(critic, x, u):
+    return wg.mean((critic(wg.concat([x, u], axis=1)) - 1.0) ** 2)
+
+
+def of_critic_with_target(m, x, u):
+    target = wg.stop_gradient(judged(m, x, m["actor"](x)))
+    return wg.mean((judged(m, x, u) - 0.9 * target) ** 2)
+
+
+def through_steps(critic_loss, alone=False):
+    critic = wg.nn.Mlp((6, 4, 1), dtype=np.float64)
+    model = {"actor": network(0), "critic": critic}
+    actor = wg.TrainStep(of_actor_through_critic, model, wg.optim.SGD(0.01))
+    return actor, wg.TrainStep(critic_loss, critic if alone else model, wg.optim.SGD(0.01))
+
+
+CRITICS = {
+    "of the agent": (lambda m, x, u: of_critic_alone(m["critic"], x, u), False),
+    "with a target": (of_critic_with_target, False),
+    "of the critic alone": (of_critic_alone, True),
+}
+
+
+@pytest.mark.parametrize("actor_first", [False, True])
+@pytest.mark.parametrize("name", CRITICS)
+def test_an_actor_that_trains_a_critic_of_its_own_is_told(name, actor_first):
+    actor, critic = through_steps(*CRITICS[name])
+
+    def train():
+        for turn in range(6):
+            if turn or not actor_first:
+                critic(X, X)
+            actor(X)
+
+    (told,) = copied(train)
+    assert "'critic.layers.0.weight' of the model that it was made with, and 3 more, are" in told
+    assert "step(other.model, …)" in told
+
+
+def test_an_actor_that_is_given_the_numbers_of_the_critic_in_every_turn_is_let_pass():
+    actor, critic = through_steps(*CRITICS["of the critic alone"])
+
+    def train():
+        for _ in range(6):
+            critic(X, X)
+            pairs = zip(
+                wg.tree.leaves(actor.model["critic"]), wg.tree.leaves(critic.model), strict=True
+            )
+            for x, y in pairs:
+                x[...] = y
+            actor(X)
+
+    assert warned(train) == []
+
+
+def test_a_whole_network_beside_its_last_layer_alone_is_let_pass():
+    """A probe: it has the same loss, of features that were computed before, or of a body that is
+    kept as it is.
+    """
+
+    def whole(m, x):
+        return wg.mean((m["head"](m["encoder"](x)) - 1.0) ** 2)
+
+    def kept(m, x):
+        return wg.mean((m["head"](wg.stop_gradient(m["encoder"](x))) - 1.0) ** 2)
+
+    model = {"encoder": network(0), "head": network(1)}
+    steps = [wg.TrainStep(each, model, wg.optim.SGD(0.01)) for each in (whole, kept)]
+    steps.append(
+        wg.TrainStep(
+            lambda head, x: wg.mean((head(x) - 1.0) ** 2), model["head"], wg.optim.SGD(0.01)
+        )
+    )
+    assert copied(lambda: by_calls(*steps)) == []
+
+
+def test_variants_of_one_start_that_are_trained_in_turns_are_let_pass():
+    """With the same parameters, on the same data or on other data."""
+    model = {"encoder": network(0), "head": network(1)}
+    one, other = (wg.TrainStep(loss, model, wg.optim.SGD(rate)) for rate in (0.01, 0.02))
+    assert warned(lambda: by_calls(one, other)) == []
+    assert warned(lambda: [(one(X), other(2.0 * X)) for _ in range(4)]) == []

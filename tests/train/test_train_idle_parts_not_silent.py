@@ -60,6 +60,40 @@ def test_a_policy_without_gradients_beside_a_value_is_told_once(loss):
     assert "{'pi.*': None, '*': optimizer}" in text
 
 
+def given_an_old_one(m, old, x, chosen, adv):
+    """The old network is an argument, and is not used."""
+    return ppo(m, x, chosen, adv) + 0.0 * wg.mean(old["pi"](x))
+
+
+@pytest.mark.parametrize(
+    "old",
+    [wg.tree.copy, lambda m: {"pi": wg.tree.copy(m["pi"])}],
+    ids=["of the model", "of a part of it"],
+)
+def test_weights_of_a_network_among_the_arguments_are_no_data(old):
+    model = agent()
+    (told,) = called(given_an_old_one, model, old(model), *BATCH)
+    assert "every parameter in 'pi' was exactly 0" in str(told.message)
+
+
+def test_nor_are_they_where_nothing_is_trained():
+    def loss(pi, old, x, chosen, adv):
+        logp = Categorical(pi(x)).log_prob(chosen)
+        return -wg.mean(wg.exp(logp - logp) * adv) + 0.0 * wg.mean(old(x))
+
+    def of_arrays(pi, old, x, chosen, adv):
+        return loss(
+            lambda x: x @ pi["w"] + pi["b"], lambda x: x @ old["w"] + old["b"], x, chosen, adv
+        )
+
+    arrays = {"w": np.array(layer(0, 2).weight.T), "b": np.zeros(2, np.float32)}
+    for each, model in ((loss, layer(0, 2)), (of_arrays, arrays)):
+        (told,) = called(each, model, wg.tree.copy(model), *BATCH)
+        assert "the gradient of every parameter was 0 in the first 3 calls" in str(told.message)
+        rewards = np.zeros(16, np.float32)
+        assert called(each, model, wg.tree.copy(model), X, CHOSEN, rewards) == []
+
+
 def test_the_mean_of_a_draw_that_is_not_stopped_is_told():
     def reinforce(m, goal, rng, stop=lambda x: x):
         policy = Normal(m["mu"], wg.exp(m["log_std"]))

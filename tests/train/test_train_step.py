@@ -335,6 +335,40 @@ def test_check_finds_a_wrong_gradient():
         step.check(np.array([1.0, 2.0, 3.0]))
 
 
+def relu_net(activation=wg.relu, calls=50):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((200, 4)).astype(np.float32)
+    net = wg.nn.Sequential(wg.nn.Linear(4, 32, seed=0), activation, wg.nn.Linear(32, 3, seed=1))
+    step = wg.TrainStep(lambda m, x, y: wg.cross_entropy(m(x), y), net, wg.optim.Adam(1e-2))
+    y = (x[:, 0] > 0) + (x[:, 1] > 0).astype(int)
+    for _ in range(calls):
+        step(x, y)
+    return step, x, y
+
+
+def test_check_lets_pass_what_has_kinks_nearby():
+    step, x, y = relu_net()
+    found = step.check(x, y)
+    assert found.slope == pytest.approx(found.difference, rel=1e-4)
+
+
+def test_check_lets_pass_a_point_that_is_a_kink():
+    """Rows of zeros, and biases that begin with 0."""
+    step, x, y = relu_net(calls=0)
+    step.check(np.where(np.arange(len(x))[:, None] % 2, x, np.float32(0)), y)
+
+
+def test_check_finds_a_wrong_gradient_among_kinks():
+    @wg.custom_vjp
+    def leaking(x):
+        return wg.relu(x)
+
+    leaking.defvjp(lambda x: (wg.relu(x), x), lambda x, g: (wg.where(x > 0, g, 0.01 * g),))
+    step, x, y = relu_net(leaking)
+    with pytest.raises(AssertionError, match="differences of the loss"):
+        step.check(x, y)
+
+
 def noisy(w, x, rng):
     """float32 random numbers, of which NumPy and compiled code round each its own."""
     return wg.mean((x @ w + rng.normal((4,), "float32")) ** 2)

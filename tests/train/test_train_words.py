@@ -1,10 +1,16 @@
 """What a training step says where it is given other things than it takes."""
 
+import sys
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.errors import DTypeError, NonFiniteError, ShapeError
+from train.warned_steps import warned
+from wengert.core.words.elsewhere import _DISTRIBUTIONS
+from wengert.errors import DTypeError, NonFiniteError, ShapeError, UnusedWarning
 
 X = np.ones((4, 3), np.float32)
 NETWORK = wg.nn.Linear(3, 2, seed=0)
@@ -85,3 +91,103 @@ def test_functions_of_jax_in_a_loss_are_told_what_to_write():
     with pytest.raises(TypeError) as caught:
         step(np.ones((4, 3)))
     assert any("Write it with the functions of wg" in note for note in caught.value.__notes__)
+
+
+@dataclass
+class Agent:
+    net: Any
+
+    def loss(self, x):
+        return wg.mean(self.net(x) ** 2)
+
+    def act(self, x, greedy=True):
+        return self.net(x)
+
+    def beside(self, model, x):
+        """A method that has a use for the model."""
+        return wg.mean(model.net(x) ** 2)
+
+
+def test_methods_of_an_object_are_told_the_function_of_the_class():
+    agent = Agent(NETWORK)
+    told = r"given the method loss of an object of class Agent.*class: Agent\.loss"
+    with pytest.raises(TypeError, match=told):
+        wg.TrainStep(agent.loss, agent, wg.optim.SGD(0.1))(X)
+    step = wg.TrainStep(Agent.loss, agent, wg.optim.SGD(0.1))
+    step(X)
+    with pytest.raises(TypeError, match=told):
+        step.bind(agent.loss)(X)
+    with pytest.raises(TypeError, match=told):
+        step.evaluate(step.model.loss, X, batch_size=2)
+    with pytest.raises(DTypeError) as caught:
+        step.bind(agent.act)(X)  # by its default it takes as many
+    assert "class: Agent.act" in caught.value.__notes__[-1]
+    assert step.bind(Agent.act)(X).shape == (4, 2)
+    wg.TrainStep(agent.beside, agent, wg.optim.SGD(0.1))(X)
+
+
+def test_distributions_of_torch_are_told_those_here():
+    distributions = pytest.importorskip("torch").distributions
+
+    def categorical(m, x):
+        return wg.mean(distributions.Categorical(logits=m(x)).entropy())
+
+    def normal(m, x):
+        return wg.mean(distributions.Normal(m(x), 1.0).entropy())
+
+    for loss, name in ((categorical, "Categorical"), (normal, "Normal")):
+        with pytest.raises((AttributeError, TypeError)) as caught:
+            step_of(loss)(X)
+        text = str(caught.value)
+        assert text.startswith(f"torch.distributions.{name}: given a Tensor of wengert")
+        assert f"Write wg.distributions.{name}. (test_train_words.py:" in text
+
+
+def test_the_distributions_of_that_name_exist():
+    assert all(hasattr(wg.distributions, name) for name in _DISTRIBUTIONS)
+
+
+def test_a_rate_in_groups_of_parameters_is_told_its_name():
+    with pytest.raises(AttributeError, match=r"write step\.optimizer\.learning_rate = rate"):
+        step_of().optimizer.param_groups[0]["lr"] = 0.1
+
+
+def off(call):
+    with sys.modules["torch"].no_grad():
+        return call()
+
+
+def bootstrapped(m, x):
+    """A target as it is written for torch."""
+    return wg.mean((m(x) - off(lambda: 0.9 * m(x) + 1.0)) ** 2)
+
+
+def stopped(m, x):
+    target = off(lambda: wg.stop_gradient(0.9 * m(x) + 1.0))
+    return wg.mean((m(x) - target) ** 2)
+
+
+def measured(m, x):
+    return wg.mean(m(x) ** 2), off(lambda: wg.mean(wg.abs(m(x))))
+
+
+def test_gradients_through_what_torch_would_not_differentiate_are_told():
+    pytest.importorskip("torch")
+    (told,) = warned(lambda: step_of(bootstrapped)(X))
+    assert told.category is UnusedWarning
+    assert "inside of torch.no_grad() (test_train_words.py:" in str(told.message)
+    assert "Write wg.stop_gradient(x)" in str(told.message)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: step_of(stopped)(X),
+        lambda: wg.TrainStep(measured, NETWORK, wg.optim.SGD(0.1), has_aux=True)(X),
+        lambda: off(lambda: step_of(bootstrapped)(X)),
+    ],
+    ids=["stopped", "only measured", "around the step"],
+)
+def test_what_is_not_differentiated_or_all_of_a_call_may_stand_in_no_grad(call):
+    pytest.importorskip("torch")
+    assert warned(call) == []

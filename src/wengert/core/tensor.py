@@ -17,11 +17,13 @@ from wengert.core.values.other_arrays import is_labelled
 from wengert.core.words.elsewhere import (
     SCIPY_SPECIAL,
     function_of_wg,
+    instead_of_torch,
     joining,
     masked_is_running,
     numpy_function,
     repair_of,
     scipy_function,
+    torch_call,
     ufunc_name,
 )
 from wengert.core.words.source import is_asked_by_user, is_users, known_code, user_line
@@ -215,6 +217,13 @@ class Tensor:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__"):
             raise AttributeError(name)  # what Python and NumPy look for
+        of_torch = torch_call()
+        if of_torch is not None:
+            raise MissingAttribute(
+                f"{of_torch[0]}: given a Tensor of wengert, which is recorded and has no {name}; "
+                "torch computes with its own tensors only. "
+                f"{instead_of_torch(of_torch[0])}. ({of_torch[1]})"
+            )
         known = set(dir(Tensor)).difference(Tensor.__slots__)  # which are ours
         raise MissingAttribute(
             f"Tensor.{name}: there is no such attribute; a Tensor has most of those of a NumPy "
@@ -226,10 +235,13 @@ class Tensor:
         """What torch calls in the place of its own functions. Where an operator of torch was given
         a Tensor, this error leads to the operator of the Tensor.
         """
-        name = getattr(function, "__name__", "a function")
+        called, at = torch_call(), ""
+        name = f"torch.{getattr(function, '__name__', 'a function')}"
+        if called is not None and instead_of_torch(called[0]) != instead_of_torch(name):
+            name, at = called[0], f" ({called[1]})"
         raise TypeError(
-            f"torch.{name}: given a Tensor of wengert, which is recorded; torch computes with its "
-            "own tensors only. Write it with the functions of wg."
+            f"{name}: given a Tensor of wengert, which is recorded; torch computes with its own "
+            f"tensors only. {instead_of_torch(name)}.{at}"
         )
 
     def __array__(self, *_args: Any, **_kwargs: Any) -> np.ndarray[Any, Any]:

@@ -248,6 +248,7 @@ class UnusedWarning(WengertWarning):
     """`step.epochs(…)` without a loop trains nothing. `wg.load(path, like=model)`, `update` of an
     optimizer and `from_torch_names` return a new model, and change nothing where that is dropped.
     Or nothing reads what `row -= mean` makes of a Tensor, which is never changed in place.
+    Or `torch.no_grad()` stands around a part of a loss, through which gradients go all the same.
 
     Write `for epoch in step.epochs(…):`, or `step.run(…)`.
     """

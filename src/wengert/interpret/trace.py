@@ -24,6 +24,7 @@ from wengert.core.words.masked import require_plain_array
 from wengert.core.words.source import Line, user_line
 from wengert.errors import ShapeError, TraceError, WengertError
 from wengert.interpret.mistakes.mixed_rows import note_mixed_rows
+from wengert.interpret.mistakes.torch_modes import torch_stops
 from wengert.interpret.mistakes.widening import note_widening
 
 Constants: TypeAlias = list[tuple[np.ndarray[Any, Any], Line | None]]
@@ -64,6 +65,8 @@ class Trace(Level):
         self.origins: dict[int, tuple[Trace, int] | None] = {}  # of float64, as far as asked for
         self.weak: set[int] = set()  # constants that are Python numbers
         self.arrays_told = {}
+        self._began_stopped = torch_stops()
+        self.under_no_grad: set[int] = set()  # what was recorded inside of torch.no_grad()
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
@@ -80,7 +83,7 @@ class Trace(Level):
         del self.graph.nodes[before:]
         for number in [number for number in self.graph.gradient_of if number >= before]:
             del self.graph.gradient_of[number]
-        for numbers in (self.implicit, self.weak, self.told):
+        for numbers in (self.implicit, self.weak, self.told, self.under_no_grad):
             numbers -= {number for number in numbers if number >= before}
         self.origins = {number: x for number, x in self.origins.items() if number < before}
         for known in (self.captured, self._constants):
@@ -105,6 +108,8 @@ class Trace(Level):
         line = user_line()
         if isinstance(t, ArrayType) and t.dtype == float64:
             note_widening(op.name, operands, line)
+        if not self._began_stopped and torch_stops():
+            self.under_no_grad.add(len(self.graph))
         return self._record(Node(op, numbers, params, t, line))
 
     def _record(self, node: Node) -> Value:

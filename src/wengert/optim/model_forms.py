@@ -37,3 +37,17 @@ def named_networks(model: Any) -> Iterator[Any]:
         yield from model.values()
     elif is_dataclass(model) and not callable(model):
         yield from (getattr(model, field.name) for field in fields(model))
+
+
+def networks_in(x: Any) -> Iterator[Any]:
+    """The networks in a tree, such as a copied actor: data come in arrays and containers, and are
+    not called.
+    """
+    if is_dataclass(x) and not isinstance(x, type):
+        if callable(x):
+            yield x
+        else:
+            yield from networks_in([getattr(x, field.name, None) for field in fields(x)])
+    elif isinstance(x, dict | list | tuple):
+        for each in x.values() if isinstance(x, dict) else x:
+            yield from networks_in(each)

@@ -85,6 +85,8 @@ class FunctionParameters:
         self, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]
     ) -> Any:
         """Call the function; what the step provides is put where the function has it."""
+        if len(args) > self._most and _is_method_of(args[0], function):
+            raise _of_the_class(function)
         if len(args) > self._most and self.given:
             count, own = len(args) - self._most + len(self._names), ", ".join(self._names)
             told = f"{count} arguments were given for the parameters {own or '(none)'}"
@@ -95,7 +97,12 @@ class FunctionParameters:
                 named[name] = given[name]
             else:
                 args.insert(place, given[name])
-        return function(*args, **named)
+        try:
+            return function(*args, **named)
+        except Exception as error:
+            if _is_method_of(args[0], function):
+                error.add_note(str(_of_the_class(function)))
+            raise
 
     def by_place(
         self, by: str, batch: Sequence[Any], named: Mapping[str, Any], options: Sequence[str] = ()
@@ -201,6 +208,22 @@ def _note_of_state(names: Sequence[str]) -> str:
         f"TrainStep: the state is the second argument of a loss, here {names[1]!r}, and the "
         f"parameter 'state' is argument {names.index('state') + 1}. If that one is "
         "meant, write loss(model, state, …)."
+    )
+
+
+def _is_method_of(model: Any, function: Any) -> bool:
+    """Whether a function is a method of an object of the model's class."""
+    owner = getattr(function, "__self__", None)
+    return inspect.ismethod(function) and type(owner) is type(model) and owner is not None
+
+
+def _of_the_class(method: Any) -> TypeError:
+    """The refusal of a method of an object, whose self is not the model of the step."""
+    kind, name = type(method.__self__).__name__, method.__name__
+    return TypeError(
+        f"TrainStep: given the method {name} of an object of class {kind}, which is its self; a "
+        "step passes its own model in that place. Pass the function of the class: "
+        f"{kind}.{name}."
     )
 
 

@@ -168,6 +168,7 @@ class Engine:
                     updates,
                     self.note_unreached,
                     self.note_outside,
+                    self.given.note_part_uses,
                     self.given.stale_arguments,
                 ).flat,
                 OwnArguments._fields,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.dims import Dim
 from wengert.errors import ShapeError
-from wengert.optim.model_forms import ModelForm
+from wengert.optim.model_forms import ModelForm, networks_in
 from wengert.runtime.outside.live import is_live
 from wengert.train.batch import ROWS, leaf_names
 
@@ -33,7 +32,7 @@ def open_sizes(
     leaves, places = tree.distinct_leaves(tuple(batch))
     _require_names(asked, paths)
     closed = {id(x) for arg in batch if model.is_form_of(arg) for x in tree.leaves(arg)}
-    closed |= {id(x) for network in _networks(batch) for x in tree.leaves(network)}
+    closed |= {id(x) for network in networks_in(batch) for x in tree.leaves(network)}
     closed |= {id(x) for x in leaves if not np.ndim(x) or is_live(x)}
     shared = _shared_sizes(batch, closed, asked)
     dims: dict[str, Mapping[int, Dim]] = {}
@@ -48,20 +47,6 @@ def open_sizes(
         sizes = tuple(None if i in opened else size for i, size in enumerate(np.shape(x)))
         pattern.append((number, sizes))
     return dims, tuple(pattern)
-
-
-def _networks(x: Any) -> Iterator[Any]:
-    """The networks in a tree, such as a copied actor: data come in arrays and containers, and are
-    not called.
-    """
-    if is_dataclass(x) and not isinstance(x, type):
-        if callable(x):
-            yield x
-        else:
-            yield from _networks([getattr(x, field.name, None) for field in fields(x)])
-    elif isinstance(x, dict | list | tuple):
-        for each in x.values() if isinstance(x, dict) else x:
-            yield from _networks(each)
 
 
 def _shared_sizes(

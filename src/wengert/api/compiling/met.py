@@ -396,9 +396,13 @@ def _difference_of_dtypes(name: str, before: ArrayType, now: ArrayType) -> str:
             f"{name!r} has shape {now.shape} and dtype {now.dtype} and had {before.shape} and "
             f"{before.dtype}, and each shape compiles one. Give it one {repair}, and one dtype"
         )
+    number = "float" if "f" in (now.dtype.kind, before.dtype.kind) else "int"
+    repair = (
+        "Convert it with astype" if now.ndim else f"Pass {number}({name}), a number of Python's"
+    )
     return (
         f"{name!r} has dtype {now.dtype} and had {before.dtype}, and each dtype compiles one. "
-        "Convert it with astype"
+        f"{repair}"
     )
 
 

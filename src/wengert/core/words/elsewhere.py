@@ -11,6 +11,7 @@ import numpy as np
 
 from wengert.core.table import op
 from wengert.core.words.nearest import misspelt
+from wengert.core.words.source import Line
 
 _CONVERSIONS = {
     "bool": "bool",
@@ -44,6 +45,11 @@ _FOURIER = (
     "pairs of real arrays"
 )
 SCIPY_SPECIAL = "scipy.special."
+_TORCH_DISTRIBUTIONS = "torch.distributions"
+# Those that torch has by the same name.
+_DISTRIBUTIONS = (
+    *("Bernoulli", "Beta", "Categorical", "Gamma", "MultivariateNormal", "Normal", "Uniform"),
+)
 _LEAVE_OUT = "Leave it out"
 _BY_FUNCTION = "Write wg.grad(f)(x), where f computes the loss from x"
 REPAIRS = {
@@ -196,6 +202,37 @@ def numpy_function() -> str | None:
         if callable(getattr(module, name, None)):
             return f"{space}.{name}"
     return None
+
+
+def torch_call() -> tuple[str, Line] | None:
+    """The function or class of torch that the user's program called and that is running now, and
+    the line of that call, if one is.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    outermost: FrameType | None = None
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package not in ("torch", "wengert") or (package == "wengert" and outermost is not None):
+            break
+        outermost = frame if package == "torch" else outermost
+        frame = frame.f_back
+    if outermost is None or frame is None:
+        return None
+    module = outermost.f_globals["__name__"]
+    space = _TORCH_DISTRIBUTIONS if module.startswith(_TORCH_DISTRIBUTIONS) else module
+    name, owner = outermost.f_code.co_name, outermost.f_locals.get("self")
+    if owner is not None:
+        kind = type(owner).__name__
+        name = kind if name == "__init__" else f"{kind}.{name}"
+    return f"{space}.{name}", Line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def instead_of_torch(name: str) -> str:
+    """What to write in the place of a function or class of torch, or of a method of that."""
+    kind = name.removeprefix(f"{_TORCH_DISTRIBUTIONS}.").partition(".")[0]
+    if name.startswith(_TORCH_DISTRIBUTIONS) and kind in _DISTRIBUTIONS:
+        return f"Write wg.distributions.{kind}"
+    return "Write it with the functions of wg"
 
 
 def joining(name: str) -> str:

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -15,8 +15,14 @@ import numpy as np
 from wengert.core.tensor import Tensor
 from wengert.errors import TraceError
 
-_DEPTH = 3  # a model holds a list of layers, which hold arrays
-_FEW = 16  # elements of a container that are looked at
+# How deep and how far it is looked. What a tree opens (dicts, lists, tuples, dataclasses) adds no
+# depth: a network of layers in layers is found wherever it stands.
+_DEPTH = 3  # objects in objects that are no nodes of a tree
+_FEW = 64  # elements of one container
+_MOST = 500  # values in all
+_NODES = (dict, list, tuple, set, frozenset)
+_ARRAYS = (np.ndarray, Tensor)
+_PLAIN = (*_ARRAYS, int, float, str, type(None), bytes, complex, np.generic)
 _CONTAINERS = (Mapping, list, tuple, set, frozenset)
 # What a callable holds is a constant of the program on purpose, as what a function closes over is.
 _CALLABLES = (
@@ -46,7 +52,7 @@ def hiding_attribute(x: Any) -> str | None:
     """The attribute, or key, in which an object that is no node of a tree holds floats; an empty
     name for an array of another library.
     """
-    return "" if is_foreign(x) else _hiding(x, _DEPTH)
+    return "" if is_foreign(x) else _hiding(x)
 
 
 def is_foreign(x: Any) -> bool:
@@ -97,7 +103,7 @@ def sparse_name(x: Any) -> str:
 def require_declared(kind: type, rest: Mapping[str, Any]) -> None:
     """Refuse an object of a dataclass that holds arrays beside its fields."""
     for name, value in rest.items():
-        if _holds(value, _DEPTH):
+        if _holds(value):
             raise _undeclared_error(kind, name)
 
 
@@ -121,7 +127,7 @@ def require_declared_in_class(kind: type) -> None:
 
 def _holds_beside_functions(x: Any) -> bool:
     """Whether an attribute of a class, which are functions and descriptors mostly, holds arrays."""
-    return not hasattr(type(x), "__get__") and _holds(x, _DEPTH)
+    return not hasattr(type(x), "__get__") and _holds(x)
 
 
 def _undeclared_error(kind: type, name: str, otherwise: str = "") -> TraceError:
@@ -135,27 +141,32 @@ def _undeclared_error(kind: type, name: str, otherwise: str = "") -> TraceError:
     )
 
 
-def _hiding(x: Any, depth: int) -> str | None:
+def _hiding(x: Any) -> str | None:
     """The first attribute, or key, in which an object holds arrays of floats."""
-    for name, value in _attributes(x):
-        if _holds(value, depth - 1):
-            return str(name)
+    return _name_of_floats(_attributes(x), _DEPTH - 1)
+
+
+def _holds(x: Any) -> bool:
+    return _name_of_floats([("", x)], _DEPTH) is not None
+
+
+def _name_of_floats(named: Iterable[tuple[Any, Any]], depth: int) -> str | None:
+    """The name of the first value that is an array of floats, or holds one; those that are held by
+    the fewest others are found first.
+    """
+    queue = [(str(name), x, depth) for name, x in named]
+    seen: set[int] = set()
+    for name, x, depth in queue:  # which grows
+        if isinstance(x, _ARRAYS) and x.dtype.kind == "f":
+            return name
+        if len(queue) >= _MOST or isinstance(x, _PLAIN) or id(x) in seen or is_foreign(x):
+            continue
+        is_node = isinstance(x, _NODES) or dataclasses.is_dataclass(type(x))
+        if is_node or (depth > 0 and can_hide(type(x))):
+            seen.add(id(x))
+            held = islice(_attributes(x), _MOST - len(queue))
+            queue.extend((name, y, depth - (not is_node)) for _, y in held)
     return None
-
-
-def _holds(x: Any, depth: int) -> bool:
-    if isinstance(x, np.ndarray | Tensor):
-        return x.dtype.kind == "f"
-    if (
-        depth == 0
-        or x is None
-        or is_foreign(x)
-        or isinstance(x, str | bytes | int | float | complex | np.generic)
-    ):
-        return False
-    if isinstance(x, dict | list | tuple | set | frozenset) or can_hide(type(x)):
-        return _hiding(x, depth) is not None
-    return dataclasses.is_dataclass(x) and _hiding(x, depth) is not None
 
 
 def _attributes(x: Any) -> Iterator[tuple[Any, Any]]:

@@ -66,7 +66,7 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "fori_loop": "Write wg.scan(lambda carry, i: (f(i, carry), None), init, np.arange(n))",
         "from_numpy": "Leave it out: arrays are NumPy's",
         "gammaln": "Write wg.lgamma(x)",
-        **dict.fromkeys(("huber_loss", "smooth_l1_loss"), _HUBER),
+        **dict.fromkeys(("huber_loss", "smooth_l1", "smooth_l1_loss"), _HUBER),
         "inference_mode": "Leave it out: nothing is differentiated outside of wg.grad",
         "jit": "Write wg.compile(f)",
         "l1_loss": _MAE,
@@ -182,14 +182,24 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
     "optim": {
         **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_"), _CLIP_NORM),
         "apply_updates": "Write params, state = optimizer.update(params, grads, state)",
+        "ChainedScheduler": "Write wg.optim.Lambda(lr, function) with their product, as lr",
+        "ConstantLR": "Write wg.optim.Constant(lr), or wg.optim.Chain, and pass it as lr",
         "CosineAnnealingLR": "Write wg.optim.Cosine(lr, total_steps), and pass it as lr",
         "CosineAnnealingWarmRestarts": "Write wg.optim.CosineRestarts(lr, period), as lr",
+        "CyclicLR": "Write wg.optim.Cyclic(base_lr, max_lr), and pass it as lr",
         "ExponentialLR": "Write wg.optim.Exponential(lr, gamma), and pass it as lr",
         "LambdaLR": "Write wg.optim.Lambda(lr, function), and pass it as lr",
+        "LinearLR": (
+            "Write wg.optim.LinearWarmup(lr, total_steps), and to go down "
+            "wg.optim.Polynomial(lr, total_steps), and pass it as lr"
+        ),
         "lr_scheduler": "Write wg.optim.Cosine(lr, total_steps), and pass it as lr of an optimizer",
+        "MultiplicativeLR": "Write wg.optim.Lambda(lr, function) with their product, as lr",
         "MultiStepLR": "Write wg.optim.MultiStep(lr, milestones), and pass it as lr",
         "OneCycleLR": "Write wg.optim.OneCycle(max_lr, total_steps), and pass it as lr",
+        "PolynomialLR": "Write wg.optim.Polynomial(lr, total_steps, power), and pass it as lr",
         "ReduceLROnPlateau": "Write wg.optim.ReduceOnPlateau(lr), and pass it as lr",
+        "SequentialLR": "Write wg.optim.Chain(schedules, milestones), and pass it as lr",
         "StepLR": "Write wg.optim.StepDecay(lr, step_size), and pass it as lr",
     },
     "random": {
@@ -339,7 +349,10 @@ OF_OPTIMIZERS: Mapping[str, str] = {
     "apply_gradients": "Write params, state = optimizer.update(params, grads, state)",
     "backward": _GRADIENTS,
     "minimize": "Write step = wg.TrainStep(loss, model, optimizer), and call step(x, y)",
-    "param_groups": 'Write wg.TrainStep(loss, model, {"head.*": one, "*": other})',
+    "param_groups": (
+        "For another rate write step.optimizer.learning_rate = rate of a wg.TrainStep; for "
+        'groups, wg.TrainStep(loss, model, {"head.*": one, "*": other})'
+    ),
     "parameters": "Write step.model of a wg.TrainStep",
     "zero_grad": _GRADIENTS,
 }

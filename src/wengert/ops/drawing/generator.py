@@ -32,6 +32,7 @@ def _note_constant(key: Any, message: str) -> None:
         warn_user(message, RandomnessWarning)
 
 
+_ELSEWHERE = ("Generator", "RandomState", "Random")  # classes of those of other libraries
 _NEVER_KEYS = {bool, int, float, str, tuple, list, type(None)}
 
 
@@ -43,10 +44,23 @@ def _no_key(name: str, given: Any) -> DTypeError:
             "parameter rng with a default keeps it in functions that are bound or evaluated: write "
             "rng without a default there."
         )
+    if _is_generator_elsewhere(given):
+        kind = type(given)
+        return DTypeError(
+            f"{name}: a generator of {kind.__module__.partition('.')[0]} ({kind.__name__}) was "
+            "given as the key; a key is two uint32 numbers, or a wg.random.Generator. Write "
+            "wg.random.Generator(wg.random.key(seed)); in a loss, name a parameter rng and pass "
+            "that."
+        )
     return DTypeError(
         f"{name}: {given!r} was given as the key; a key is two uint32 numbers, and comes first. "
         f"Write wg.random.{name}(wg.random.key(seed), …)."
     )
+
+
+def _is_generator_elsewhere(x: Any) -> bool:
+    """Whether something is a generator of NumPy, torch or Python."""
+    return any(kind.__name__ in _ELSEWHERE for kind in type(x).__mro__)
 
 
 def drawn(draw: F) -> F:
@@ -59,7 +73,7 @@ def drawn(draw: F) -> F:
         if isinstance(key, Generator):
             others = {name: value for name, value in kwargs.items() if name != "key"}
             return key._draw(checked, *args[1:], **others)
-        if type(key) in _NEVER_KEYS:
+        if type(key) in _NEVER_KEYS or _is_generator_elsewhere(key):
             raise _no_key(draw.__name__, key)
         if not called_again():
             return checked(*args, **kwargs)
@@ -103,6 +117,8 @@ class Generator(Explained):
                 f"Generator: given the number {key}; it draws under a key. Write "
                 f"wg.random.Generator(wg.random.key({key}))."
             )
+        if _is_generator_elsewhere(key):
+            raise _no_key("Generator", key)
         self._key = key
         self.sites = 0
         self.used = False

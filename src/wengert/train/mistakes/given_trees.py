@@ -30,6 +30,7 @@ from wengert.train.mistakes.shared_parts import Given, SharedParts
 from wengert.train.mistakes.stale_arguments import StaleArguments, leaves_in
 from wengert.train.mistakes.taken_arrays import Mark, TakenArray, mark_of, take, taken_array
 from wengert.train.mistakes.target_averages import follow_the_step, some_numbers
+from wengert.train.recorded.part_uses import PartUse
 
 Array: TypeAlias = np.ndarray[Any, Any]
 MOST_CALLS = 256  # from one look to the next
@@ -244,6 +245,10 @@ class GivenTrees:
     def note_unreached(self, unreached: Sequence[str], read: Sequence[str]) -> None:
         """See `SharedParts`."""
         self._shared.note_unreached(unreached, read)
+
+    def note_part_uses(self, uses: Mapping[str, PartUse]) -> None:
+        """See `SharedParts`."""
+        self._shared.note_part_uses(uses)
 
     def note_read(self, paths: Sequence[str]) -> None:
         """See `SharedParts`."""

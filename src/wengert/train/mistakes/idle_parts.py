@@ -10,15 +10,15 @@ nothing is said.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from wengert.core import tree
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnreachedWarning
 from wengert.train.batch import Kinds
+from wengert.train.mistakes.arrays_of_data import arrays_of_data
 from wengert.train.mistakes.zero_gradients import CALLS
 from wengert.train.recorded.past_selects import gradients_past_selects
 from wengert.train.recorded.step_arrays import LOSS, NORM, FixedArrays, LiveArrays
@@ -53,6 +53,7 @@ class IdleParts:
         # A loss that counts calls may begin with some of its terms, and go on with others.
         counts = any(x.size == 1 for x in carried)
         watches = watches and plan.accumulate == 1 and not counts
+        self._storage = plan.storage
         self._unreached = unreached  # paths, known as soon as a program is recorded
         trained = [(n, p) for n, s in enumerate(plan.storage.trained) for p in s.parameters]
         self._trained: TrainedPart = trained
@@ -139,7 +140,7 @@ class IdleParts:
         """Whether a batch may choose which parts are used: by a mask, the number of a task, a
         weight of 0, or a number that changes from call to call.
         """
-        arrays = list(_arrays_of(batch))
+        arrays = [x for x in arrays_of_data(batch, self._storage) if x.dtype.kind in "fiub"]
         numbers = [x.item() for x in arrays if x.size == 1]
         changes = self._calls > 1 and numbers != self._numbers
         self._numbers = numbers
@@ -174,15 +175,6 @@ def _any(storages: Sequence[Storage], each: tuple[int, ModelParameter], kind: st
 
 def _has_gradient(storages: Sequence[Storage], each: tuple[int, ModelParameter]) -> bool:
     return _any(storages, each, "gradients")
-
-
-def _arrays_of(batch: Sequence[Any]) -> Iterator[Array]:
-    for x in batch:
-        try:
-            arrays = [np.asarray(leaf) for leaf in tree.leaves(x)] or [np.asarray(x)]
-        except Exception:  # no tree of arrays
-            continue
-        yield from (a for a in arrays if a.dtype.kind in "fiub")
 
 
 def _may_choose(x: Array) -> bool:

@@ -6,13 +6,17 @@ That may be meant, where networks are compared that begin alike, one after the o
 take turns in their calls are parts of one training. Of two steps of one model, a loss for each part
 of it, nothing is wrong as long as nobody reads a part in the step that does not train it, or that
 step is given the part of the other live.
+
+Where all that one step trains is trained by the other, too, the two may be compared. They are an
+actor and its critic where the one differentiates through the part what the rest of its model gives,
+and the other gives data to the part, and makes something else of its results.
 """
 
 from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,6 +25,7 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
 from wengert.runtime.outside.live import is_live
 from wengert.train.mistakes.target_averages import some_numbers
+from wengert.train.recorded.part_uses import PartUse
 
 MOST_PARTNERS = 64  # a sweep may make many steps with one model
 
@@ -53,6 +58,7 @@ class SharedParts:
         self.given: dict[Any, Given] = {}
         self.trained: set[Any] = set()
         self._unreached: set[str] | None = None  # paths that no gradient comes to, once it is known
+        self._uses: dict[str, PartUse] = {}  # by path, what the loss applies parts to
         self._read: set[str] = set()  # paths that the loss or a bound function computes with
         self._given_live: set[Any] = set()  # parts of which another step's own are arguments
         self._partners: weakref.WeakSet[SharedParts] = weakref.WeakSet()
@@ -79,6 +85,10 @@ class SharedParts:
         self._unreached = paths if self._unreached is None else self._unreached & paths
         self._read.update(read)
 
+    def note_part_uses(self, uses: Mapping[str, PartUse]) -> None:
+        """Note what the loss of a program applies parts to, by path."""
+        self._uses.update(uses)
+
     def note_read(self, paths: Iterable[str]) -> None:
         """Note what a bound function computes with, by path; warn where that is not trained."""
         self._read.update(paths)
@@ -99,6 +109,8 @@ class SharedParts:
         """
         before, self._last = self._last, next(self._times)
         for other in [each for each in self._partners if before and each._last > before]:
+            if self.reached() < other.reached():
+                continue  # the other one looks, which may be given the numbers of this one
             self._partners.discard(other)
             other._partners.discard(self)
             self._in_turns.add(other)
@@ -110,7 +122,7 @@ class SharedParts:
         cannot be one any more.
         """
         mine, others = self.reached(), other.reached()
-        apart = mine - others and others - mine
+        apart = (mine - others and others - mine) or self._goes_through(other, others)
         text = self._text(other, mine, others) if apart else None
         if text is not None or not apart or mine & others:
             self._in_turns.discard(other)
@@ -123,11 +135,39 @@ class SharedParts:
         unreached = self._unreached or ()
         return {part for part in self.trained if self.given[part].path not in unreached}
 
+    def _goes_through(self, other: SharedParts, parts: set[Any]) -> bool:
+        """Whether the loss is differentiated through parts that another step trains, and that this
+        one trains as well: they are given what the rest of the model makes, and data there.
+        """
+        rest = self.reached() - parts
+        for part in parts & self.reached() if rest else ():
+            use = self._uses.get(self.given[part].path)
+            own = other._uses.get(other.given[part].path)
+            if use is None or own is None or use.ops_after == own.ops_after:
+                continue
+            here = {self.given[each].path for each in rest}
+            there = {other.given[each].path for each in rest & other.given.keys()}
+            if any(met & here for met in use.applied_to) and any(
+                not met & there for met in own.applied_to
+            ):
+                return True
+        return False
+
     def _text(self, other: SharedParts, mine: set[Any], others: set[Any]) -> str | None:
         """What is to be said; nothing where somebody writes what one has learned into the other."""
         if mine & others:
             if self._has_numbers_of(other, mine & others):
                 return None
+            if others < mine:
+                return (
+                    f"TrainStep: {self._names(others)} are trained by another step as well, which "
+                    "takes turns with this one; the loss here is differentiated through a copy of "
+                    "its own, which it trains for its own ends, where torch would have one "
+                    "network. Make this step with the rest of the model alone, and give it what "
+                    "the other one trains as an argument, live: step(other.model, …), for a "
+                    "loss(model, rest, …). For two networks on purpose, make one step with "
+                    "wg.tree.copy(model)."
+                )
             return (
                 f"TrainStep: {self._names(mine & others)} are part of the model of another step as "
                 "well, and the two take turns; each step has a copy of its own and trains that "

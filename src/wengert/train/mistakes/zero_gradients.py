@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core import tree
 from wengert.core.words.warn import warn_user
 from wengert.errors import UnreachedWarning
+from wengert.train.mistakes.arrays_of_data import arrays_of_data
 from wengert.train.recorded.step_arrays import LOSS, NORM
 from wengert.train.recorded.step_plan import StepPlan
 
@@ -24,6 +24,7 @@ class ZeroGradients:
     """
 
     def __init__(self, plan: StepPlan) -> None:
+        self._storage = plan.storage
         self.is_over = plan.accumulate > 1 or not plan.storage.trained
         self._calls = 0
 
@@ -33,9 +34,14 @@ class ZeroGradients:
             self._calls += 1
             self.is_over = norm != 0.0 or loss == 0.0 or self._calls == CALLS
             if self.is_over:
-                if norm == 0.0 and loss != 0.0 and not any(map(_is_zero, data)):
+                if norm == 0.0 and loss != 0.0 and not self._may_be_multiple_of(data):
                     _warn(by, loss)
                 return
+
+    def _may_be_multiple_of(self, data: Sequence[Any]) -> bool:
+        """Whether an array of the data has floats that are all 0."""
+        arrays = arrays_of_data(data, self._storage)
+        return any(a.dtype.kind == "f" and a.size and not a.any() for a in arrays)
 
     def look_at_members(self, by: str, reports: Array) -> None:
         """The same of an ensemble, (members, calls, 2): one member that is trained is enough."""
@@ -43,15 +49,6 @@ class ZeroGradients:
         largest = np.abs(first[:, :, LOSS]).argmax(axis=0)
         losses = first[largest, np.arange(first.shape[1]), LOSS]
         self.look(by, np.stack([losses, first[:, :, NORM].max(axis=0)], axis=1))
-
-
-def _is_zero(x: Any) -> bool:
-    """Whether an argument, or an array in it, has floats that are all 0."""
-    try:
-        arrays = [np.asarray(leaf) for leaf in tree.leaves(x)] or [np.asarray(x)]
-    except Exception:  # no tree of arrays
-        return False
-    return any(a.dtype.kind == "f" and a.size and not a.any() for a in arrays)
 
 
 def _warn(by: str, loss: float) -> None:

@@ -60,6 +60,7 @@ class RankedPrograms:
                     updates,
                     engine.note_unreached,
                     engine.note_outside,
+                    engine.given.note_part_uses,
                     engine.given.stale_arguments,
                 )
             )

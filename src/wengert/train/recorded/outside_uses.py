@@ -87,38 +87,43 @@ class LossFlow:
     """How gradients go from a loss to the parameters."""
 
     def __init__(self, level: Trace, loss: int, trained: set[int], model: set[int]) -> None:
-        self.level, self._nodes = level, level.graph.nodes
-        self._live = self._differentiated(loss)
-        self._trained, self._data = set(trained), set[int]()
-        for number, node in enumerate(self._nodes[: loss + 1]):
-            operands = _operands(node)
+        self.level, self.nodes = level, level.graph.nodes
+        self.live = self._differentiated(loss)
+        self._trained, self.data = set(trained), set[int]()
+        for number, node in enumerate(self.nodes[: loss + 1]):
+            operands = operands_of(node)
             if number not in model and (
-                node.op is op.input or any(i in self._data for i in operands)
+                node.op is op.input or any(i in self.data for i in operands)
             ):
-                self._data.add(number)
+                self.data.add(number)
             if not node.op.flat and any(i in self._trained for i in operands):
                 self._trained.add(number)
         self._using: dict[int, list[int]] = {}
-        for number in sorted(self._live):
-            for i in _operands(self._nodes[number]):
+        for number in sorted(self.live):
+            for i in operands_of(self.nodes[number]):
                 self._using.setdefault(i, []).append(number)
 
     def _differentiated(self, loss: int) -> set[int]:
         """The nodes that the loss is differentiated through."""
         live, pending = {loss}, [loss]
         while pending:
-            node = self._nodes[pending.pop()]
-            new = [] if node.op.flat else [i for i in _operands(node) if i not in live]
+            node = self.nodes[pending.pop()]
+            new = [] if node.op.flat else [i for i in operands_of(node) if i not in live]
             live.update(new)
             pending += new
         return live
+
+    def goes_through(self, numbers: Iterable[int]) -> Line | None:
+        """The line of the first of these nodes that parameters get their gradients through."""
+        found = (i for i in sorted(numbers) if i in self.live and i in self._trained)
+        return next((self.nodes[i].line for i in found), None)
 
     def is_behind(self, number: int) -> bool:
         """Whether a constant is applied to something that parameters have made of data. One that
         parameters themselves are compared with is not.
         """
         return any(
-            any(i in self._trained and i in self._data for i in _operands(self._nodes[each]))
+            any(i in self._trained and i in self.data for i in operands_of(self.nodes[each]))
             for part in self._computed_from(number, with_data=False)
             for each in self._using.get(part, ())
         )
@@ -128,9 +133,9 @@ class LossFlow:
         by number, as where the results of two networks meet.
         """
         return any(
-            self._nodes[each].op.kind != "elementwise"
+            self.nodes[each].op.kind != "elementwise"
             and any(
-                i in self._trained and i not in self._data for i in _operands(self._nodes[each])
+                i in self._trained and i not in self.data for i in operands_of(self.nodes[each])
             )
             for part in self._computed_from(number, with_data=True)
             for each in self._using.get(part, ())
@@ -148,8 +153,8 @@ class LossFlow:
         while pending:
             number = pending.pop()
             for each in self._using.get(number, ()):
-                node = self._nodes[each]
-                if each in self._data:
+                node = self.nodes[each]
+                if each in self.data:
                     adds = number in turned and node.op.name in ("add", "subtract")
                     if node.op.name != "multiply" and not adds:
                         return False
@@ -163,8 +168,8 @@ class LossFlow:
         return uses > 0
 
     def _is_with_constants(self, number: int, operand: int) -> bool:
-        node = self._nodes[number]
-        others = [i for i in _operands(node) if i != operand]
+        node = self.nodes[number]
+        others = [i for i in operands_of(node) if i != operand]
         return node.op.kind == "elementwise" and not any(i in self._trained for i in others)
 
     def _computed_from(self, number: int, with_data: bool) -> set[int]:
@@ -174,11 +179,11 @@ class LossFlow:
             for each in self._using.get(pending.pop(), ()):
                 if each in reached or each in self._trained:
                     continue
-                if with_data or each not in self._data:
+                if with_data or each not in self.data:
                     reached.add(each)
                     pending.append(each)
         return reached
 
 
-def _operands(node: Node) -> list[int]:
+def operands_of(node: Node) -> list[int]:
     return [i for i in node.operands if i is not None]

@@ -20,13 +20,14 @@ from wengert.interpret.trace import recorded_program
 from wengert.train.mistakes.stale_arguments import StaleArguments
 from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
 from wengert.train.recorded.outside_uses import OutsideUse, argument_flow, loss_flow, outside_uses
+from wengert.train.recorded.part_uses import PartUse, part_uses
 from wengert.train.recorded.scalars import Columns
 from wengert.train.recorded.step_arrays import PHASE, FixedArrays, LiveArrays
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import read_results
 from wengert.train.recorded.step_update import updated
 from wengert.train.recorded.trained_masks import warn_of_trained_mask
-from wengert.train.recorded.unreached import paths_used_by
+from wengert.train.recorded.unreached import paths_used_by, warn_of_no_grad
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class StepFunction:
     note_unreached: Callable[[list[str], list[str], list[str]], object]
     # Is told what becomes of arrays from outside.
     note_outside: Callable[[list[OutsideUse]], object]
+    # Is told what the loss applies parameters to.
+    note_part_uses: Callable[[dict[str, PartUse]], object]
     stale_arguments: StaleArguments  # is told what becomes of networks that are arguments
 
     def flat(
@@ -114,7 +117,9 @@ class StepFunction:
                 self.stale_arguments.note_flow(place, *uses)
         flow = loss_flow(loss, weights, leaves)
         if flow is not None:
+            warn_of_no_grad(flow.goes_through(flow.level.under_no_grad))
             self.note_outside(outside_uses(flow))
+            self.note_part_uses(part_uses(flow, [path[0] for path in storage.paths], leaves))
             for i in trained:
                 if warn_of_trained_mask(flow, storage.paths[i][0], storage.leaves[i], leaves[i]):
                     break

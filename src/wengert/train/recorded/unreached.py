@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from wengert.core.types import Value
+from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
-from wengert.errors import UnreachedWarning
+from wengert.errors import UnreachedWarning, UnusedWarning
 from wengert.interpret.mistakes.used_values import used_by
 from wengert.train.segments import ModelParameter
 
@@ -42,6 +43,17 @@ def warn_of_unreached(paths: Sequence[str], trained: Sequence[str]) -> None:
         f"it: {{{frozen}{rest}, '*': optimizer}}.",
         UnreachedWarning,
     )
+
+
+def warn_of_no_grad(line: Line | None) -> None:
+    """Warn of a line inside of torch.no_grad() that gradients go through, if there is one."""
+    if line is not None:
+        warn_user(
+            f"TrainStep: the loss computes with the model inside of torch.no_grad() ({line}), and "
+            "gradients go through that; torch's modes are for its own tensors. Write "
+            "wg.stop_gradient(x) around what is not to be differentiated.",
+            UnusedWarning,
+        )
 
 
 def _globs(paths: Sequence[str], trained: Sequence[str]) -> list[str]:
