@@ -1,5 +1,5 @@
-"""Ends of a search of L-BFGS that are no minimum: its tolerances are absolute, and where a weight is
-a lifetime of 5e-9 s each step is within them.
+"""Ends of a search of L-BFGS that are no minimum: its tolerances are absolute, and where a weight
+is a lifetime of 5e-9 s each step is within them.
 
 Whether the function falls from there on is tried for each array alone, by parts of what its
 elements are. A fall counts beside the value and beside what the search has gained: a fit that has
@@ -30,7 +30,7 @@ _GROWING = 2.0, 10.0, 1e3, _FAR
 
 class _Lower(NamedTuple):
     path: str
-    index: int  # in the vector, of the weight that promises most
+    weight: int  # in the vector, of the weight that promises most
     part: float  # of the weights, by which they were changed
     value: float
 
@@ -113,16 +113,14 @@ def _repair(problem: Problem, place: Iterate, lower: _Lower) -> str:
     """
     steep = int(np.abs(place.gradient).argmax())
     sizes = np.abs(place.x)
-    if sizes[steep] == 0.0 or _from_one(sizes[steep]) < _from_one(sizes[lower.index]):
-        steep = lower.index
-    for path, where in problem.places.items():
-        if where.start <= steep < where.stop:
-            size, index = float(sizes[steep]), ""
-            if problem.parameters[path].ndim:
-                places = np.unravel_index(steep - where.start, problem.parameters[path].shape)
-                index = f"[{', '.join(map(str, places))}]"
-            return scaled(f"{path or 'tree'}{index}", size, place.value)
-    raise AssertionError(steep)
+    if sizes[steep] == 0.0 or _from_one(sizes[steep]) < _from_one(sizes[lower.weight]):
+        steep = lower.weight
+    path = next(path for path, where in problem.places.items() if steep < where.stop)
+    weight, shape = path or "tree", problem.parameters[path].shape
+    if shape:
+        place_in_array = np.unravel_index(steep - problem.places[path].start, shape)
+        weight += f"[{', '.join(map(str, place_in_array))}]"
+    return scaled(weight, float(sizes[steep]), place.value)
 
 
 def _from_one(size: float) -> float:
