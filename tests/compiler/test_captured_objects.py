@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
+import functools
 import sys
+import threading
 import types
 from dataclasses import dataclass, field
 from typing import Any
@@ -253,6 +256,22 @@ UNREAD = {
 }
 
 
+def _filled(kind):
+    thing = kind()
+    thing.gamma, thing.n = 2.0, 0
+    return thing
+
+
+NAMESPACES = (types.SimpleNamespace, argparse.Namespace, threading.local)
+for namespace in NAMESPACES:
+    UNREAD[namespace.__name__] = (
+        functools.partial(_filled, namespace),
+        lambda held: lambda x: x * held.gamma if held.gamma != 0 else x,
+        lambda x: setattr(x, "n", x.n + 1),
+        lambda x: setattr(x, "gamma", 3.0),
+    )
+
+
 @pytest.mark.parametrize("kind", UNREAD)
 def test_what_no_code_reads_may_change(kind):
     make, write, count, change = UNREAD[kind]
@@ -273,3 +292,29 @@ def test_fields_that_are_read_without_their_names():
     assert compiled(X)[0] == 2.0
     hyper.updates = 1
     assert compiled(X)[0] == 3.0
+
+
+def _shown(it):
+    return 2.0 if "n=0" in f"{it}" else 3.0
+
+
+@pytest.mark.parametrize("kind", NAMESPACES)
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda held, _: lambda x: x * sum(vars(held).values()),
+        lambda held, _: lambda x: x * sum(getattr(held, name) for name in ("gamma", "n")),
+        lambda held, other: lambda x: x * (2.0 if held == other else 3.0),
+        lambda held, _: lambda x: x * (2.0 if "n=0" in repr(held) else 3.0),
+        lambda held, _: lambda x: x * (2.0 if "n=0" in f"{held}" else 3.0),
+        lambda held, _: lambda x: x * _shown(held),
+    ],
+)
+def test_all_of_a_namespace_is_compared_where_it_is_read_whole(kind, write):
+    held = _filled(kind)
+    other = held if kind is threading.local else _filled(kind)
+    f = write(held, other)
+    compiled, before = wg.compile(f), f(X)[0]
+    assert compiled(X)[0] == before
+    held.n = 1
+    assert compiled(X)[0] == f(X)[0]

@@ -23,7 +23,7 @@ POINTS = np.random.default_rng(0).standard_normal((8, 2)).astype(np.float32)
 
 
 def searching():
-    return wg.optim.LBFGS(max_iter=3, line_search_fn="strong_wolfe")
+    return wg.optim.LBFGS(max_iter=3, max_eval=40, line_search_fn="strong_wolfe")
 
 
 def told(function, tree, *args, **options):
@@ -241,6 +241,81 @@ def test_a_start_that_is_the_minimum_is_not_told():
         return search.minimize(lambda w, x, y: wg.bce_with_logits(w * x, y), first.tree, *separable)
 
     assert warned(again) == []
+
+
+def distance(a, d):
+    return wg.mean((a - d) ** 2)
+
+
+def decay(p, t, y):
+    return wg.mean((p["a"] * np.exp(-t / p["tau"]) - y) ** 2)
+
+
+SECONDS = np.linspace(0, 50e-9, 100)
+COUNTS = 1000 * np.exp(-SECONDS / 5e-9)
+
+
+def test_an_end_that_is_no_minimum_of_small_weights_is_told():
+    handed_back._results.clear()
+    for unit in (1e-9, 1e-6):
+        for start in (0.0, 1.0, 8.0, -1.0):
+            kinds, text = told(distance, np.array(start * unit), np.full(5, 3 * unit))
+            assert kinds == [UnreachedWarning]
+            assert f"/ 1e{round(np.log10(unit))}, or for a logarithm, and multiply the" in text
+    start = {"a": np.array(500.0), "tau": np.array(8e-9)}
+    kinds, text = told(decay, start, SECONDS, COUNTS)
+    assert kinds == [UnreachedWarning]
+    assert "if 'a' alone changes by 0.1" in text
+    assert "search for tau / 1e-9, or for a logarithm." in text
+    flat = told(
+        lambda p, *data: decay({"a": p[0], "tau": p[1]}, *data),
+        np.array([500.0, 8e-9]),
+        SECONDS,
+        COUNTS,
+    )
+    assert "search for tree[1] / 1e-9" in flat[1]
+
+
+def test_searches_in_scaled_weights_come_to_the_minimum_and_are_not_told():
+    handed_back._results.clear()
+    search = wg.optim.LBFGS(max_iter=300, max_eval=2000, line_search_fn="strong_wolfe")
+
+    def scaled(p, t, y):
+        return decay({"a": p["a"], "tau": p["tau"] * 1e-9}, t, y)
+
+    def logarithms(p, t, y):
+        return decay({name: np.exp(x) for name, x in p.items()}, t, y)
+
+    def come_to():
+        fit = search.minimize(scaled, {"a": np.array(500.0), "tau": np.array(8.0)}, SECONDS, COUNTS)
+        logs = {"a": np.array(np.log(500.0)), "tau": np.array(np.log(8e-9))}
+        other = search.minimize(logarithms, logs, SECONDS, COUNTS)
+        assert np.allclose([fit.tree["tau"], 1e9 * np.exp(other.tree["tau"])], 5.0, atol=1e-4)
+
+    assert warned(come_to) == []
+
+
+def test_an_end_near_the_minimum_is_not_told():
+    handed_back._results.clear()
+    x = np.random.default_rng(1).standard_normal((40, 3))
+    exact, labels = x @ [1.0, 0.0, -2e-3], (x[:, 0] > 0) * 1.0
+
+    def line_through(p, x, y):
+        return wg.mean((x @ p["w"] + p["b"] - y) ** 2)
+
+    def ends():
+        search = wg.optim.LBFGS(max_iter=300, max_eval=2000, line_search_fn="strong_wolfe")
+        for start in (0.0, 1.0):
+            model = {"w": np.full(3, start), "b": np.array(start)}
+            for y in (exact, exact + 0.1 * x[:, 0] ** 2):
+                assert search.minimize(line_through, model, x, y).converged
+            # The loss of classes that are easy to tell apart falls for ever.
+            for w in (np.full(3, start), np.array([300.0, 1.0, -1.0])):
+                search.minimize(lambda w, x, y: wg.bce_with_logits(x @ w, y), w, x, labels)
+        search.minimize(lambda w: wg.sum(np.maximum(w, 1.0) ** 2), np.array([3.0, 2.0]))
+        return search.minimize(lambda w: wg.sum(w**2), np.full(2, 1e-9))
+
+    assert warned(ends) == []
 
 
 def test_arguments_of_the_function_stand_behind_the_tree():

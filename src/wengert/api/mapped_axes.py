@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.dims import Dim, Size
+from wengert.core.dims import Dim, Size, let_yield
 from wengert.core.trees.matched_trees import spread
 from wengert.core.types import Value
 from wengert.errors import AxisError, ShapeError, TraceError
@@ -102,14 +102,17 @@ def one_size(leaves: Sequence[Value], axes: Sequence[Axis], paths: Sequence[str]
             "in_axes, and turn lists of numbers into arrays with np.array."
         )
     sizes: set[Size] = {size for _, size in mapped}
-    if len(sizes) > 1 and any(isinstance(size, Dim) for size in sizes):
-        sizes = {int(size) for size in sizes}  # specialises
+    if len(sizes) == 1:
+        return sizes.pop()
+    shown = ", ".join(f"{size!r} ({path})" for path, size in mapped)
+    misfit = ShapeError(
+        f"vmap: the mapped axes have sizes {shown}; all must be equal, one entry for each "
+        "example. Give what is the same for all examples the axis None."
+    )
+    let_yield(frozenset().union(*(x.names for x in sizes if isinstance(x, Dim))), misfit)
+    sizes = {int(size) for size in sizes}  # specialises
     if len(sizes) > 1:
-        shown = ", ".join(f"{size} ({path})" for path, size in mapped)
-        raise ShapeError(
-            f"vmap: the mapped axes have sizes {shown}; all must be equal, one entry for each "
-            "example. Give what is the same for all examples the axis None."
-        )
+        raise misfit
     return sizes.pop()
 
 

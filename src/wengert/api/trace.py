@@ -75,7 +75,7 @@ def trace_with_sizes(
             if not needed.names <= sizes.keys():  # numbers, or sizes of a trace around this one
                 raise
             if needed.misfit is None:
-                _warn(needed)
+                _warn(needed, _arguments_of(needed.names, open_dims, yielding))
             else:
                 gave_way.append(needed)
             open_dims = _without(open_dims, needed.names)
@@ -204,11 +204,22 @@ def _without(dims: Dims, names: frozenset[str]) -> dict[str, Mapping[int, Dim]]:
     }
 
 
-def _warn(needed: SizeNeeded) -> None:
+def _arguments_of(names: frozenset[str], dims: Dims, yielding: Mapping[str, bool]) -> list[str]:
+    """The arguments that have these sizes, where they are open though nobody has asked for that."""
+    if any(yielding.get(name, True) for name in names):
+        return []
+    paths = (path for path, axes in dims.items() if any(x.names & names for x in axes.values()))
+    return list(dict.fromkeys(path.partition(".")[0] for path in paths))
+
+
+def _warn(needed: SizeNeeded, batches: Sequence[str]) -> None:
     names = ", ".join(sorted(needed.names))
+    repair = _repair(needed.expression, needed.line)
+    if not repair and len(batches) == 1:  # rows of several arguments are a batch
+        repair = f" If {batches[0]!r} is no batch, dims={{{batches[0]!r}: {{}}}} says so."
     warn_user(
         f"Python needed the size {names} as a number at {needed.line}; the graph is specialised "
-        f"to it.{_repair(needed.expression, needed.line)}",
+        f"to it.{repair}",
         SizeWarning,
         needed.line,
     )

@@ -90,6 +90,15 @@ def yielding_sizes(names: frozenset[str]) -> dict[str, int]:
     return {name: _known.sizes[name] for name in sorted(names & _known.yielding)}
 
 
+def let_yield(names: frozenset[str], misfit: Exception) -> None:
+    """These can only be numbers here: have those specialised that give way, of which nobody is told
+    who has not asked for open sizes.
+    """
+    names = frozenset(yielding_sizes(names))
+    if names:
+        raise SizeNeeded(names, misfit)
+
+
 @worded_methods("__init__")
 class Dim:
     """A named size, or a polynomial of them; arithmetic with integers and Dims gives Dims."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from wengert.core.dims import Size, need_sizes
+from wengert.core.dims import Dim, Size, let_yield, need_sizes
 from wengert.core.signatures.standard import API_VERSIONS, require_cpu
 from wengert.core.table import FUNCTIONS, SCIPY_UFUNCS, UFUNC_METHODS, UFUNCS, op
 from wengert.core.types import ArrayType, Value, type_of
@@ -26,7 +26,13 @@ from wengert.core.words.elsewhere import (
     torch_call,
     ufunc_name,
 )
-from wengert.core.words.source import is_asked_by_user, is_users, known_code, user_line
+from wengert.core.words.source import (
+    is_asked_by_user,
+    is_unpacked,
+    is_users,
+    known_code,
+    user_line,
+)
 from wengert.errors import MissingAttribute, TraceError
 
 if TYPE_CHECKING:
@@ -175,6 +181,14 @@ class Tensor:
         return int(self.shape[0])
 
     def __iter__(self) -> Iterator[Value]:
+        if self.shape and isinstance(self.shape[0], Dim) and is_unpacked():
+            let_yield(
+                self.shape[0].names,
+                TraceError(
+                    f"iter: given a Tensor of shape {self.shape} that is unpacked into names; the "
+                    f"size of its axis 0 must be a number. Leave it out of dims. ({user_line()})"
+                ),
+            )
         return iter([self[i] for i in range(len(self))])  # type: ignore[index]  # set in getitem.py
 
     def __bool__(self) -> bool:

@@ -237,8 +237,8 @@ class UnreachedWarning(WengertWarning):
     """No gradient reaches a parameter, and weight decay makes it smaller all the same; or the loss
     computes with it, as behind an argmax or a stop_gradient around too much. Or the gradient of
     every parameter, or of all that a part of the model has, is exactly 0 in the first calls of a
-    step, and that is not trained. Or `LBFGS.minimize` returns its start, as the values of the
-    function are so small that it takes them for a minimum.
+    step, and that is not trained. Or `LBFGS.minimize` ends where the function still falls, as
+    its values or weights are so small that it takes them for a minimum.
 
     Freeze a parameter that is not used: {"head.*": None, "*": AdamW(1e-3)}.
     """

@@ -24,9 +24,9 @@ def open_sizes(
     share which can share programs.
 
     Axis 0 of every array is a Dim, one for all arrays of equal size, beside the Dims that were
-    asked for. The pattern says which arrays share one, and has the sizes that are not open. Live
-    arrays of another training step keep their shapes, and so do networks and arguments of the
-    model's form.
+    asked for, unless `{"x0": {}}` says that there is none. The pattern says which arrays share one,
+    and has the sizes that are not open. Live arrays of another training step keep their shapes, and
+    so do networks and arguments of the model's form.
     """
     paths = leaf_names(names, batch)
     leaves, places = tree.distinct_leaves(tuple(batch))
@@ -34,6 +34,9 @@ def open_sizes(
     closed = {id(x) for arg in batch if model.is_form_of(arg) for x in tree.leaves(arg)}
     closed |= {id(x) for network in networks_in(batch) for x in tree.leaves(network)}
     closed |= {id(x) for x in leaves if not np.ndim(x) or is_live(x)}
+    closed |= {
+        id(leaves[i]) for i, path in zip(places, paths, strict=True) if _is_said(path, asked)
+    }
     shared = _shared_sizes(batch, closed, asked)
     dims: dict[str, Mapping[int, Dim]] = {}
     pattern = []
@@ -47,6 +50,13 @@ def open_sizes(
         sizes = tuple(None if i in opened else size for i, size in enumerate(np.shape(x)))
         pattern.append((number, sizes))
     return dims, tuple(pattern)
+
+
+def _is_said(path: str, asked: Dims) -> bool:
+    """Whether `dims={"x0": {}}` says of an array that none of its axes is open."""
+    return any(
+        not axes and (path == name or path.startswith(f"{name}.")) for name, axes in asked.items()
+    )
 
 
 def _shared_sizes(
@@ -75,7 +85,8 @@ def _batch_names() -> Iterator[str]:
 
 
 def _require_names(asked: Dims, paths: Sequence[str]) -> None:
-    unknown = sorted(set(asked) - set(paths))
+    whole = {path.split(".")[0] for path in paths}
+    unknown = sorted(set(asked) - set(paths) - {name for name in whole if not asked.get(name)})
     if unknown:
         raise ShapeError(
             f"TrainStep: dims names {', '.join(unknown)}; the batch arguments are "

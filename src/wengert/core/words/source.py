@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dis import opmap
 from itertools import islice
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -137,6 +138,14 @@ def user_expression() -> str:
     lines[-1] = lines[-1][:end]  # the end first: it may be the same line
     lines[0] = lines[0][begin:]
     return " ".join(line.decode(errors="ignore").strip() for line in lines)
+
+
+def is_unpacked() -> bool:
+    """Whether the code that calls the `__iter__` which asks this has a name for each element, as in
+    `angle, speed = x`.
+    """
+    frame = sys._getframe(2)
+    return frame.f_code.co_code[frame.f_lasti] == opmap["UNPACK_SEQUENCE"]
 
 
 def is_printed_by_user() -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from wengert.core import dtypes
 from wengert.core.define import function, linear
-from wengert.core.dims import Dim, Size
+from wengert.core.dims import Dim, Shape, Size, let_yield, substitute, yielding_sizes
 from wengert.core.lowering import Pick, Places
 from wengert.core.op_parts.batching import with_leading_axes
 from wengert.core.op_parts.samples import sample
@@ -100,6 +100,20 @@ def triu(x: Any, /, k: int = 0) -> None:
     """
 
 
+def _let_squares_yield(shape: Shape) -> None:
+    """Have the open size of a matrix specialised that is square: it is no batch of rows."""
+    rows, columns = shape[-2:]
+    names = frozenset().union(*(x.names for x in (rows, columns) if isinstance(x, Dim)))
+    if len(set(substitute((rows, columns), yielding_sizes(names)))) == 1:
+        let_yield(
+            names,
+            ShapeError(
+                f"diagonal: given shape {shape}; the length of the diagonal is that of the shorter "
+                "axis, and both sizes must be numbers, or one Dim. Leave them out of dims."
+            ),
+        )
+
+
 @function()
 def diagonal(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     """The diagonal of each matrix, as the last axis; the matrices lie in the last two axes.
@@ -118,6 +132,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     if rows == columns and isinstance(rows, Dim):
         length = rows - abs(offset)
     else:
+        _let_squares_yield(x.shape)
         below, right = max(-offset, 0), max(offset, 0)
         length = max(min(int(rows) - below, int(columns) - right), 0)
     # Row by row, the elements of a diagonal lie one row and one column apart.

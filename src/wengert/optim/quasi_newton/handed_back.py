@@ -18,10 +18,12 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import UnreachedWarning
 from wengert.optim.quasi_newton.lbfgs_problem import FlatVector, Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, RunEnding
+from wengert.optim.quasi_newton.scaling_words import scaled
 
 _NEAR = 1e-2  # beside the largest weight, or 1: a minimum as near as that has been met
 _FALL = 1e-2  # of the value
 _PROBE = 1e-4  # how far to go for a curvature
+_TRIES = 4  # each at a fourth of the distance
 _REMEMBERED = 64
 
 _results: deque[int] = deque(maxlen=_REMEMBERED)  # marks of vectors that searches came to
@@ -37,23 +39,30 @@ def note_result(vector: FlatVector) -> None:
     _results.append(_mark(vector))
 
 
-def warn_if_handed_back(problem: Problem, ending: RunEnding) -> None:
-    """Warn where a search with the default tolerances ends where it began, and could go on."""
+def ends_where_another_ended(ending: RunEnding) -> bool:
+    """Whether a search ends where it began, and an earlier one has ended there."""
+    return ending.last is ending.start and _mark(ending.start.x) in _results
+
+
+def warn_if_handed_back(problem: Problem, ending: RunEnding) -> bool:
+    """Warn where a search with the default tolerances ends where it began, and could go on; say
+    whether it was told.
+    """
     start = ending.start
     largest = float(np.abs(start.gradient).max())
-    is_start = ending.converged and ending.last is start
-    if not is_start or largest == 0.0 or start.value == 0.0 or _mark(start.x) in _results:
-        return
+    if ending.last is not start or largest == 0.0 or start.value == 0.0:
+        return False
     lower = _lower(problem, start)
     if lower is not None:
-        factor = 10.0 ** -round(math.log10(abs(start.value)))
+        size = lower.distance if not start.x.any() else 1.0
         warn_user(
             f"{problem.by}: the start is returned as it is, for its gradient, {largest:.2g} at "
             f"most, is within the tolerances; but the value there, {start.value:.6g}, falls to "
-            f"{lower.value:.6g} at a distance of {lower.distance:.2g}. Tolerances are for values "
-            f"around 1: multiply the function by a number such as {factor:.0e}.",
+            f"{lower.value:.6g} at a distance of {lower.distance:.2g}. Tolerances are for weights "
+            f"and values around 1: {scaled('weights', size, start.value)}.",
             UnreachedWarning,
         )
+    return lower is not None
 
 
 def _lower(problem: Problem, start: Iterate) -> _Lower | None:
@@ -61,6 +70,7 @@ def _lower(problem: Problem, start: Iterate) -> _Lower | None:
     near. Functions that cannot be computed there are not asked about.
     """
     scale = max(1.0, float(np.abs(start.x).max()))
+    near = _NEAR * scale if start.x.any() else 0.0  # zeros do not say how large weights are
     largest = float(np.abs(start.gradient).max())
     down = -start.gradient / largest  # so that no square is below the floats
     down /= math.sqrt(dot(down, down))
@@ -71,7 +81,9 @@ def _lower(problem: Problem, start: Iterate) -> _Lower | None:
             distance = 0.1 * scale  # where it bends down
             if bend > 0:
                 distance = min(scale, -slope / bend * _PROBE * scale)
-            while distance > _NEAR * scale:
+            for _ in range(_TRIES):
+                if distance <= near:
+                    break
                 value, _ = problem.evaluate(start.x + distance * down)
                 if start.value - value > _FALL * abs(start.value):
                     return _Lower(distance, value) if math.isfinite(value) else None

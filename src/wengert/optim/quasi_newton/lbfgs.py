@@ -21,12 +21,17 @@ from wengert.optim.lifecycle import saving
 from wengert.optim.lifecycle.constructors import chosen_rate, one_rate
 from wengert.optim.lifecycle.updates_in_place import require_weights
 from wengert.optim.parameters import named
-from wengert.optim.quasi_newton.handed_back import note_result, warn_if_handed_back
+from wengert.optim.quasi_newton.handed_back import (
+    ends_where_another_ended,
+    note_result,
+    warn_if_handed_back,
+)
 from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
 from wengert.optim.quasi_newton.minimized_functions import MinimizedFunctions
 from wengert.optim.quasi_newton.read_starts import searching_from
 from wengert.optim.quasi_newton.searched_functions import searched
+from wengert.optim.quasi_newton.unscaled_weights import warn_if_unscaled
 from wengert.optim.schedules.held_rates import deep_copied
 
 _TOLERANCES = 1e-7, 1e-9  # of gradients and of changes, by default
@@ -169,11 +174,20 @@ class LBFGS:
             "minimize",
         )
         result = _result(problem, ending, ending.best, problem.at(ending.best.x), message)
-        if (self.tolerance_grad, self.tolerance_change) == _TOLERANCES:  # others were chosen
-            warn_if_handed_back(problem, ending)
-        if ending.best is not ending.start:
+        told = self._ended_by_default(ending) and (
+            warn_if_handed_back(problem, ending) or warn_if_unscaled(problem, ending)
+        )
+        if ending.best is not ending.start and not told:
             note_result(ending.best.x)
         return result
+
+    def _ended_by_default(self, ending: RunEnding) -> bool:
+        """Whether it was a tolerance that ended a search, and one that nobody has chosen."""
+        if not ending.converged or ends_where_another_ended(ending):
+            return False
+        if "tolerance_grad" in ending.message:
+            return self.tolerance_grad == _TOLERANCES[0]
+        return self.tolerance_change == _TOLERANCES[1]
 
     def step(self, value_and_grad: Callable[[Any], Any], weights: Any) -> Result:
         """Up to `max_iter` iterations on a tree of arrays, which are updated in place.

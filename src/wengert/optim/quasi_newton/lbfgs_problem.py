@@ -43,7 +43,11 @@ class Problem:
         self.parameters = parameters_of(by, weights)
         for first in list(self.parameters.values())[:1]:
             warn_of_floats(by, "tree", weights, first.dtype)
-        self.size = sum(x.size for x in self.parameters.values())
+        self.places: dict[str, slice] = {}  # where the numbers of each stand in a vector
+        self.size = 0
+        for path, x in self.parameters.items():
+            self.places[path] = slice(self.size, self.size + x.size)
+            self.size += x.size
         self.evaluations = 0
         self._value_and_grad = value_and_grad
         if self.size == 0:
@@ -94,12 +98,11 @@ class Problem:
         return value, gradient
 
     def _parts(self, vector: FlatVector) -> dict[str, Any]:
-        parts, begin = {}, 0
+        parts = {}
         with np.errstate(over="ignore"):  # an infinite weight is one to back away from
             for path, x in self.parameters.items():
-                part = vector[begin : begin + x.size].reshape(x.shape)
+                part = vector[self.places[path]].reshape(x.shape)
                 parts[path] = part.astype(x.dtype)
-                begin += x.size
         return parts
 
 

@@ -25,7 +25,7 @@ from wengert.runtime.outside.class_members import (
 )
 from wengert.runtime.outside.container_walk import MOST_ITEMS, AskedDict, ContainerWalk
 from wengert.runtime.outside.reads import reads_of
-from wengert.runtime.outside.unnamed_reads import ComputedName
+from wengert.runtime.outside.unnamed_reads import ComputedName, looks_into_objects
 from wengert.runtime.outside.users_code import is_users_class, is_users_module_object
 from wengert.runtime.outside.watch import (
     ATTRIBUTE,
@@ -54,6 +54,9 @@ _SHOWING = {"__repr__", "__str__"}
 _KEEPING = {"__del__", "__getstate__", "__setstate__", "__reduce__"}
 # What every member of an Enum holds.
 _OF_MEMBERS = {"_value_", "_name_", "__objclass__", "_sort_order_"}
+# Where Python's classes are that hold nothing but what the user has put there: SimpleNamespace,
+# argparse.Namespace and threading.local.
+_OF_USERS = ("types", "argparse", "_thread")
 # Where configparser keeps what was read.
 _OF_CONFIGS = ("_sections", "_defaults", "_parser")
 
@@ -82,6 +85,7 @@ class AttributeWalk(ContainerWalk):
         self._shown: set[str] = set()  # names of objects that some code makes texts of
         self._called: set[type] = set()  # classes that are known by name: objects may be made
         self._whole: list[tuple[Any, str]] = []  # objects of which all fields may be read
+        self._namespaces: list[tuple[Any, str]] = []  # whose attributes are found by their names
         self._asked: dict[int, AskedDict] = {}  # by the id of the dict
 
     def _extent(self) -> tuple[int, ...]:
@@ -132,6 +136,17 @@ class AttributeWalk(ContainerWalk):
                 self._attribute(thing, field.name, f"{label}.{field.name}")
         self._whole = []
         return True
+
+    def _open_namespaces(self) -> bool:
+        """Look up all that namespaces hold of which texts may be made, or which may be compared."""
+        looked_into = any(map(looks_into_objects, self.captures.codes))
+        waiting, self._namespaces = self._namespaces, []
+        for thing, label in waiting:
+            if looked_into or label.rpartition(".")[2] in self._shown:
+                self._values_in(thing, label)
+            else:
+                self._namespaces.append((thing, label))
+        return len(self._namespaces) < len(waiting)
 
     def _may_call(self, kind: type, name: str, member: Any) -> bool:
         """Whether a method of a class may be called although no code names it."""
@@ -264,12 +279,6 @@ class AttributeWalk(ContainerWalk):
         if _is_array_of_c(x):
             self._contents(x, label)
             return
-        if type(x).__module__ == "configparser":
-            for name in _OF_CONFIGS:
-                self._value(attribute_of(x, name), label)
-        if _is_array_of_c(x):
-            self._contents(x, label)
-            return
         if isinstance(x, Iterator):
             self.captures.iterators.append((label, x))
         wrapped = attributes_of(x).get("__wrapped__")
@@ -287,11 +296,16 @@ class AttributeWalk(ContainerWalk):
                 self._whole.append((x, label))
             for field in () if own else dataclasses.fields(x):
                 self._attribute(x, field.name, f"{label}.{field.name}")
-        elif not is_users_class(type(x)):
-            for name, value in attributes_of(x).items():
-                if is_plain(value) or isinstance(value, np.ndarray) or callable(value):
-                    self._attribute(x, name, f"{label}.{name}")
+        elif not is_users_class(type(x)) and _is_users(x):
+            self._namespaces.append((x, label))
+        elif not _is_users(x):
+            self._values_in(x, label)
             self._slots(x, label)
+
+    def _values_in(self, x: Any, label: str) -> None:
+        for name, value in attributes_of(x).items():
+            if is_plain(value) or isinstance(value, np.ndarray) or callable(value):
+                self._attribute(x, name, f"{label}.{name}")
 
     def _slots(self, x: Any, label: str) -> None:
         """Follow the arrays that an object of a library has in slots, as splines of SciPy do."""
@@ -393,7 +407,7 @@ def _is_users(x: Any) -> bool:
     if isinstance(x, ModuleType):
         return is_users_module_object(x)
     kind = x if isinstance(x, type) else type(x)
-    return is_users_class(kind) or kind.__module__ in ("types", "argparse")
+    return is_users_class(kind) or kind.__module__ in _OF_USERS
 
 
 def _is_value(x: Any) -> bool:

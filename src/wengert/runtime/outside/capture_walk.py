@@ -71,7 +71,13 @@ class CaptureWalk(AttributeWalk):
             return False
         before = self._extent()
         new = any(
-            [self._open_names(), self._open_methods(), self._open_fields(), self._open_texts()]
+            [
+                self._open_names(),
+                self._open_methods(),
+                self._open_fields(),
+                self._open_namespaces(),
+                self._open_texts(),
+            ]
         )
         return new or before != self._extent()
 

@@ -146,3 +146,21 @@ def shown_names(code: CodeType) -> frozenset[str]:
     for inner in code.co_consts:
         shown |= shown_names(inner) if isinstance(inner, CodeType) else set()
     return frozenset(shown)
+
+
+@functools.lru_cache(maxsize=4096)
+def looks_into_objects(code: CodeType) -> bool:
+    """Whether code may make a text of an object that a variable of its own holds, or compares two
+    things of which neither is a constant: a namespace answers both with all that it holds.
+    """
+    for before, each in itertools.pairwise(get_instructions(code)):
+        if each.argval in _SHOWING and each.opname in _LOADS:
+            return True
+        makes_text = each.opname in _FORMATS or (each.opname, each.argrepr) == ("BINARY_OP", "%")
+        if makes_text and before.opname.startswith("LOAD_FAST"):
+            return True
+        compared = each.opname == "COMPARE_OP" and ("==" in each.argrepr or "!=" in each.argrepr)
+        if compared and before.opname != "LOAD_CONST":
+            return True
+    inner = (x for x in code.co_consts if isinstance(x, CodeType))
+    return any(map(looks_into_objects, inner))

@@ -1,0 +1,127 @@
+"""Ends of a search of L-BFGS that are no minimum: its tolerances are absolute, and where a weight
+is a lifetime of 5e-9 s each step is within them.
+
+Whether the function falls from there on is tried for each array alone, by parts of what its
+elements are. A fall counts beside the value and beside what the search has gained: a fit that has
+come down to rounding, and one that could be better in its last digits, are at their end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from wengert.core.words.warn import warn_user
+from wengert.errors import UnreachedWarning
+from wengert.optim.quasi_newton.lbfgs_problem import FlatVector, Problem
+from wengert.optim.quasi_newton.lbfgs_run import Iterate, RunEnding
+from wengert.optim.quasi_newton.scaling_words import scaled
+
+_FALL = 1e-3  # of the value
+_GAIN = 1e-4  # of what the search has gained
+_PARTS = 0.1, 0.01, 0.001  # of each weight
+_FAR = 1e6
+_SHRINKING = 0.5, 0.1, 0.0, -1.0, -_FAR  # factors
+_GROWING = 2.0, 10.0, 1e3, _FAR
+
+
+class _Lower(NamedTuple):
+    path: str
+    weight: int  # in the vector, of the weight that promises most
+    part: float  # of the weights, by which they were changed
+    value: float
+
+
+def warn_if_unscaled(problem: Problem, ending: RunEnding) -> bool:
+    """Warn where a search with the default tolerances ends as converged, and one array of weights
+    alone lowers the value; say whether it was told.
+    """
+    place = ending.best
+    if place is not ending.last or place.value == 0.0:
+        return False
+    try:
+        with np.errstate(all="ignore"):
+            lower = next(_falls(problem, ending), None)
+    except Exception:  # a function that cannot be computed there is not asked about
+        return False
+    if lower is not None:
+        name = "the tree changes" if lower.path == "" else f"{lower.path!r} alone changes"
+        warn_user(
+            f"{problem.by}: the search ended where the value is {place.value:.6g}, as "
+            f"{ending.message}; but it falls to {lower.value:.6g} if {name} by "
+            f"{lower.part:.3g} of what it is. Tolerances are for weights and values around 1: "
+            f"{_repair(problem, place, lower)}.",
+            UnreachedWarning,
+        )
+    return lower is not None
+
+
+def _falls(problem: Problem, ending: RunEnding) -> Iterator[_Lower]:
+    place = ending.best
+    needed = max(_FALL * abs(place.value), _GAIN * abs(ending.start.value - place.value))
+    # What each element promises, if it is changed by as much as it is. A convex function never
+    # falls by more: at a minimum nothing is tried.
+    promised = place.gradient * place.x
+    for path, where in problem.places.items():
+        of_array = np.zeros_like(promised)
+        of_array[where] = promised[where]
+        for shrinks in (False, True):
+            chosen = np.where((of_array > 0) == shrinks, of_array, 0.0)
+            if float(np.abs(chosen).sum()) > needed:
+                yield from _lower(problem, place, chosen, needed, path)
+
+
+def _lower(
+    problem: Problem, place: Iterate, promised: FlatVector, needed: float, path: str
+) -> Iterator[_Lower]:
+    """Go down in the logarithms of some weights."""
+    largest = float(np.abs(promised).max())
+
+    def value_at(part: float) -> float:
+        return problem.evaluate(place.x * (1 - part * promised / largest))[0]
+
+    for part in _PARTS:
+        value = value_at(part)
+        if math.isfinite(value) and place.value - value > needed:
+            if _have_a_size(problem, place, promised):
+                yield _Lower(path, int(np.abs(promised).argmax()), part, value)
+            return
+
+
+def _have_a_size(problem: Problem, place: Iterate, promised: FlatVector) -> bool:
+    """Whether the minimum is at some multiple of the weights. What wants to be 0 is small beside 1,
+    which is near enough; what falls for ever, as the logits of classes that are easy to tell apart,
+    has no minimum.
+    """
+    if problem.evaluate(_FAR * place.x)[0] < place.value:
+        return False
+    factors = _SHRINKING if (promised > 0).any() else _GROWING
+    values = {}
+    for factor in factors:
+        value, _ = problem.evaluate(np.where(promised == 0, place.x, factor * place.x))
+        values[factor] = value if math.isfinite(value) else math.inf
+    lowest = min(values.values())
+    return lowest not in (values.get(0.0), values[factors[-1]])
+
+
+def _repair(problem: Problem, place: Iterate, lower: _Lower) -> str:
+    """Scale what hides the rest: a weight with a huge gradient makes all steps short, one with a
+    tiny gradient makes none.
+    """
+    steep = int(np.abs(place.gradient).argmax())
+    sizes = np.abs(place.x)
+    if sizes[steep] == 0.0 or _from_one(sizes[steep]) < _from_one(sizes[lower.weight]):
+        steep = lower.weight
+    path = next(path for path, where in problem.places.items() if steep < where.stop)
+    weight, shape = path or "tree", problem.parameters[path].shape
+    if shape:
+        place_in_array = np.unravel_index(steep - problem.places[path].start, shape)
+        weight += f"[{', '.join(map(str, place_in_array))}]"
+    return scaled(weight, float(sizes[steep]), place.value)
+
+
+def _from_one(size: float) -> float:
+    return abs(math.log10(size))
