@@ -321,6 +321,18 @@ def test_a_search_in_each_turn_of_a_loop_throws_no_compiled_function_away():
     assert not warned(*(lambda i=i: search(np.arange(2.0) + i) for i in range(4)))
 
 
+def test_a_search_with_data_of_other_lengths_is_not_told_of_dims():
+    def loss(p, x):
+        return wg.mean((p - x) ** 2)
+
+    search = wg.optim.LBFGS(max_iter=2)
+    (text,) = warned(
+        *(lambda n=n: search.minimize(loss, np.zeros(()), np.ones(n)).tree for n in (3, 4, 5, 6))
+    )
+    assert "dims" not in text
+    assert "Pad the data to one size and pass weights" in text
+
+
 def test_transformations_of_one_function_are_different_programs():
     def f(w, v):
         return wg.sum(w**3 * v)

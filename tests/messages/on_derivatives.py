@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
+from messages.numbers_of_users import Moments
 
 line, numbers = np.ones(3), np.arange(3)
 
@@ -80,6 +81,7 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "grad: nothing returned": lambda: wg.grad(lambda x: None)(1.0),
     "grad: by a list of numbers": lambda: wg.grad(lambda x: wg.sum(wg.array(x)))([1.0, 2.0]),
     "grad: by a dict of numbers": lambda: wg.grad(lambda m: m["mean"])({"mean": 0.0}),
+    "grad: by a dataclass of numbers": lambda: wg.grad(lambda m: m.mean * m.std)(Moments()),
     "grad: an integer returned": lambda: wg.grad(lambda x: wg.sum(x > 0))(line),
     "grad: no aux returned": lambda: wg.grad(_square, has_aux=True)(line),
     "grad: a vector returned, traced": lambda: wg.trace(wg.grad(lambda x: x * x), line),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import wengert as wg
+from messages.numbers_of_users import Moments
 
 o = wg.optim
 line = np.ones(3)
@@ -152,6 +153,13 @@ CASES: dict[str, Callable[[], Any]] = {
     "LBFGS.minimize: arguments as in SciPy": lambda: o.LBFGS().minimize(  # type: ignore[call-arg]
         lambda w, x: wg.sum(w * x), line, args=(line,)
     ),
+    "LBFGS.minimize: a dataclass of numbers": lambda: o.LBFGS().minimize(
+        lambda m: m.mean * m.std, Moments()
+    ),
+    "LBFGS.minimize: a loss with aux": lambda: o.LBFGS().minimize(
+        lambda w: (wg.sum(w), w), np.ones(3)
+    ),
+    "LBFGS.minimize: a vector returned": lambda: o.LBFGS().minimize(lambda w: w, np.ones(3)),
     "update: one path twice": lambda: update({"a.b": line, "a": {"b": np.ones(3)}}, {}),
     "update: state of another shape": lambda: update(line, line, o.Adam().init(np.ones(4))),
     "update: state of another tree": lambda: update({"w": line}, {"w": line}, o.Adam().init({})),

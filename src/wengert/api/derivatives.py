@@ -35,14 +35,19 @@ def zeros_where_none(derivatives: Sequence[Value | None], leaves: Sequence[Value
     ]
 
 
-def _scalar(name: str, out: Any) -> Value:
-    """The loss a function returned, checked to be one float."""
+def _scalar(name: str, out: Any, is_searched: bool = False) -> Value:
+    """The loss a function returned, checked to be one float. `is_searched`: for its minimum, by
+    what has no other options.
+    """
     if isinstance(out, tuple):
+        repair = "Pass has_aux=True if it returns (loss, aux)"
+        if is_searched:
+            repair = "Return the loss alone, and compute what else it gives from the result's tree"
         raise TraceError(
-            f"{name}: the function returned a tuple; it must return one scalar. "
-            "Pass has_aux=True if it returns (loss, aux)."
+            f"{name}: the function returned a tuple; it must return one scalar. {repair}."
         )
-    return require_one_float(name, "the function", out, ", or use wg.jacobian or wg.vjp")
+    others = "" if is_searched else ", or use wg.jacobian or wg.vjp"
+    return require_one_float(name, "the function", out, others)
 
 
 @worded
@@ -91,13 +96,13 @@ def grad(
 
 
 def looked_at_value_and_grad(
-    function: Callable[..., Any], args: Sequence[Any]
+    by: str, function: Callable[..., Any], args: Sequence[Any]
 ) -> tuple[Value, Any, Sequence[Value], Sequence[Value | None]]:
     """Value and gradient by the first argument; the distinct leaves of that argument, and their
     gradients, None where none came back.
     """
     seen: list[Any] = []
-    (value, _), gradient = _value_and_grad("value_and_grad", function, args, {}, 0, False, seen)
+    (value, _), gradient = _value_and_grad(by, function, args, {}, 0, False, seen)
     leaves, gradients = seen
     return value, gradient, leaves, gradients
 
@@ -118,7 +123,7 @@ def _value_and_grad(
     def flat(*values: Value) -> Sequence[Value]:
         out = arguments.call(function, values, **kwargs)
         if not has_aux:
-            return [_scalar(name, out)]
+            return [_scalar(name, out, seen is not None)]
         out, aux = with_aux(name, out)
         leaves, structure = tree.flatten(aux)
         aux_structure.append(structure)

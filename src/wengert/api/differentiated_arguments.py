@@ -18,6 +18,7 @@ from wengert.core.types import Value
 from wengert.core.values.number import Number
 from wengert.core.words.lost_writes import Label, require_unwritten
 from wengert.core.words.masked import has_own_arithmetic, is_masked_array, other_array_in
+from wengert.core.words.numbers_in_trees import arrays_instead
 from wengert.core.words.tied import warn_of_ties
 from wengert.errors import DTypeError
 from wengert.interpret.tape import Tape
@@ -156,25 +157,17 @@ def _require_floats(name: str, leaves: Sequence[Value], arg: Any) -> None:
     if not any(x.dtype.kind == "f" for x in leaves):
         what = f"has dtype {leaves[0].dtype}" if leaves else f"is {type(arg).__name__}"
         repair = "Convert it with astype(np.float64)"
-        if not leaves and _holds_numbers(arg):
+        instead = arrays_instead(arg)
+        if instead is not None:
             what = (
                 f"is {type(arg).__name__} that holds nothing but Python numbers, which are settings"
             )
-            repair = "Write np.array(x)"
-            if not isinstance(arg, list | tuple):
-                repair = "Make arrays of them, as in {'mean': np.array(0.0)}"
+            repair = instead
         error = DTypeError(
             f"{name}: the argument to differentiate by {what}; it must hold float arrays. "
             f"{repair}, or choose another argument with argnums."
         )
         raise located(error, leaves)
-
-
-def _holds_numbers(arg: Any) -> bool:
-    if isinstance(arg, dict):
-        arg = list(arg.values())
-    inside = arg if isinstance(arg, list | tuple) else ()
-    return any(isinstance(each, int | float) or _holds_numbers(each) for each in inside)
 
 
 def as_float(arg: Any) -> Any:

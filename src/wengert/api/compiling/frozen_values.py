@@ -86,9 +86,10 @@ class Outside:
                 line = line_of_change(self._captures, place)
                 raise TraceError(
                     f"{by}: the function left a Tensor in {place.label}, which it reads; it is "
-                    "recorded once, and every call would have what was there then. Pass the value "
-                    "as an argument and return the new one, or carry it: state= of a TrainStep, "
-                    f"the carry of wg.scan.{'' if line is None else f' ({line})'}"
+                    "recorded once, and every call would have what was there then. Make an object "
+                    "that begins anew in each call inside of the function; what goes on from call "
+                    "to call, pass as an argument and return the new one, or carry it: state= of a "
+                    f"TrainStep, the carry of wg.scan.{'' if line is None else f' ({line})'}"
                 )
 
     def settled(

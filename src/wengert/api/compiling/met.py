@@ -74,8 +74,15 @@ def _is_written(f: Any) -> bool:
 class Met:
     """What the programs of a function were made for."""
 
-    def __init__(self, function: Any, asked: Dims | None = None, alone: bool = False) -> None:
+    def __init__(
+        self,
+        function: Any,
+        asked: Dims | None = None,
+        alone: bool = False,
+        for_sizes: str | None = None,  # what to do about other sizes, where there is no dims=
+    ) -> None:
         self._function, self._written = function, users_function(function)
+        self._for_sizes = for_sizes
         self._alone = alone  # it lives as long as one function of wg.compile
         self._asked = asked or {}  # sizes to be left open, whatever became of that
         self._made: list[dict[str, Any]] = []  # what each was made for, by what messages call it
@@ -92,7 +99,8 @@ class Met:
             return
         self._made.append(described)
         if len(self._made) == PATIENCE:
-            self._warn(_what_differs(self._made[-2], self._made[-1], dims or self._asked))
+            before, now = self._made[-2:]
+            self._warn(_what_differs(before, now, dims or self._asked, self._for_sizes))
         elif len(self._made) == 1:
             self._note_first(described)
 
@@ -311,7 +319,9 @@ def _text(x: Any) -> str:
     return f"{type(x).__name__} object"
 
 
-def _what_differs(before: dict[str, Any], now: dict[str, Any], dims: Dims) -> str:
+def _what_differs(
+    before: dict[str, Any], now: dict[str, Any], dims: Dims, for_sizes: str | None
+) -> str:
     """What one program was made for and the one before it was not, and the repair: arguments first,
     then their forms, then what is read from outside.
     """
@@ -321,7 +331,8 @@ def _what_differs(before: dict[str, Any], now: dict[str, Any], dims: Dims) -> st
     for name in known:
         if name not in outside:
             told = _difference(name, before[name], now[name], dims)
-            return told or _open_sizes([(each, before[each], now[each]) for each in known], dims)
+            others = [(each, before[each], now[each]) for each in known]
+            return told or _open_sizes(others, dims, for_sizes)
     other = form_difference(before[FORM], now[FORM])
     if other is not None:
         return f"{other}, and each form compiles one. Give it one form in all calls"
@@ -420,7 +431,7 @@ def _difference_of_shapes(name: str, before: ArrayType, now: ArrayType, dims: Di
     return ""
 
 
-def _open_sizes(others: Sequence[tuple[str, Any, Any]], dims: Dims) -> str:
+def _open_sizes(others: Sequence[tuple[str, Any, Any]], dims: Dims, for_sizes: str | None) -> str:
     """What to leave open, in all arguments whose shapes are others: each given by its name, and by
     what it was and is. Sizes that changed alike have one Dim.
     """
@@ -439,10 +450,8 @@ def _open_sizes(others: Sequence[tuple[str, Any, Any]], dims: Dims) -> str:
             named = (f"{i}: wg.Dim({letters[before.shape[i], now.shape[i]]!r})" for i in axes)
             wanted.append(f"{name!r}: {{{', '.join(named)}}}")
     sizes = "the size" if len(letters) == 1 else "the sizes"
-    return (
-        f"{', '.join(told)}, and each shape compiles one. Leave {sizes} open: "
-        f"dims={{{', '.join(wanted)}}}"
-    )
+    repair = for_sizes or f"Leave {sizes} open: dims={{{', '.join(wanted)}}}"
+    return f"{', '.join(told)}, and each shape compiles one. {repair}"
 
 
 def _other_axes(before: ArrayType, now: ArrayType) -> list[int]:

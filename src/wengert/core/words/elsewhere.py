@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert.core.table import op
+from wengert.core.table import FUNCTIONS, op
 from wengert.core.words.nearest import misspelt
 from wengert.core.words.source import Line
 
@@ -37,8 +37,38 @@ _INSTEAD = {
         "Its result is complex, and there are no complex numbers; for symmetric matrices there is "
         "wg.linalg.eigh",
     ),
+    "apply_along_axis": "Write wg.vmap(f)(x), which maps f over axis 0; in_axes= says another one",
+    "cond": "Write s = wg.linalg.svdvals(x), and s[..., 0] / s[..., -1]",
+    "cho_factor": (
+        "Write factor = wg.linalg.cholesky(x), and wg.linalg.cho_solve((factor, True), b)"
+    ),
+    "cumulative_trapezoid": "Write wg.cumulative_sum((y[1:] + y[:-1]) / 2 * np.diff(x))",
+    "digitize": 'Write wg.searchsorted(bins, x, side="right")',
+    "huber": "Write wg.where(wg.abs(r) <= delta, r**2 / 2, delta * (wg.abs(r) - delta / 2))",
+    "pseudo_huber": "Write delta**2 * (wg.sqrt(1 + (r / delta) ** 2) - 1)",
+    **dict.fromkeys(
+        ("Chebyshev", "Hermite", "HermiteE", "Laguerre", "Legendre", "Polynomial"),
+        "Write np.polyval(c[::-1], x), where c are the coefficients of powers, the lowest first",
+    ),
+    "quad": "Write a sum over points, such as np.trapezoid(f(x), x)",
+    "solve_ivp": "Write wg.odeint(f, y0, times), where f(y, t) has the time last",
+    "vectorize": "Write wg.vmap(f)(x)",
     "nanargmax": "Write wg.argmax(wg.where(wg.isnan(x), -np.inf, x))",
     "nanargmin": "Write wg.argmin(wg.where(wg.isnan(x), np.inf, x))",
+}
+# Distributions of scipy.stats that are in wg.distributions, and how they are written there.
+_STATISTICS = {
+    "bernoulli": "Bernoulli(logits)",
+    "beta": "Beta(a, b)",
+    "gamma": "Gamma(a, rate)",
+    "multivariate_normal": "MultivariateNormal(mean, factor)",
+    "norm": "Normal(mean, std)",
+    "uniform": "Uniform(low, high)",
+}
+_METHODS = {
+    **dict.fromkeys(("logpdf", "logpmf"), "log_prob(x)"),
+    "cdf": "cdf(x)",
+    "entropy": "entropy()",
 }
 _FOURIER = (
     "There are no complex numbers; wg.fft.rfft and wg.fft.irfft transform along one axis, with "
@@ -154,10 +184,25 @@ def function_of_wg(name: str) -> str:
         return _FOURIER
     if own in _INSTEAD:
         return _INSTEAD[own]
+    if name.startswith("scipy.stats.") and name.count(".") == 3:
+        return _of_statistics(name)
+    if name.startswith("scipy.") and getattr(np, own, None) in FUNCTIONS:
+        return f"Write np.{own}: it takes Tensors, too"
     for space in ("linalg",) if name.startswith("np.linalg.") else ("", "linalg"):
         if own in op.public(space):
             return f"Write wg.{space}{'.' if space else ''}{own}"
     return "Write it with the functions of wg"
+
+
+def _of_statistics(name: str) -> str:
+    """What to write in the place of scipy.stats.norm.logpdf."""
+    *_, kind, method = name.split(".")
+    if kind not in _STATISTICS:
+        return "Write its density with the functions of wg; wg.distributions has a few"
+    written = f"wg.distributions.{_STATISTICS[kind]}"
+    if method in ("pdf", "pmf"):
+        return f"Write wg.exp({written}.log_prob(x))"
+    return f"Write {written}.{_METHODS.get(method, 'log_prob(x)')}"
 
 
 def scipy_function() -> str | None:
@@ -173,11 +218,22 @@ def scipy_function() -> str | None:
     if outermost is None:
         return None
     module, name = outermost.f_globals["__name__"], outermost.f_code.co_name
-    wrapped = outermost.f_locals.get("f") if name == "wrapper" else None
+    held = outermost.f_locals
+    wrapped = held.get("f", held.get("fun")) if name == "wrapper" else None
     if wrapped is not None:  # one that SciPy applies over batches
         module, name = wrapped.__module__, wrapped.__name__
     parts = [part for part in module.split(".") if not part.startswith("_")]
-    return f"{'.'.join(parts)}.{name}"
+    if parts[1:2] == ["stats"] and "self" in held:
+        parts += [_distribution(held["self"])]
+    if parts[1:2] == ["integrate"]:
+        del parts[2:]  # scipy.integrate.solve_ivp lies in a module of its own
+    return ".".join([*parts, name])
+
+
+def _distribution(x: Any) -> str:
+    """What a distribution of scipy.stats is called there, also one with its parameters."""
+    x = getattr(x, "dist", getattr(x, "_dist", x))
+    return str(getattr(x, "name", None) or type(x).__name__.removesuffix("_gen"))
 
 
 def numpy_function() -> str | None:
@@ -198,6 +254,11 @@ def numpy_function() -> str | None:
     if name == "__getitem__":
         joins = {"RClass": "np.r_", "CClass": "np.c_"}
         return joins.get(type(outermost.f_locals.get("self")).__name__)
+    kind = type(outermost.f_locals.get("self"))
+    if kind is np.vectorize:
+        return "np.vectorize"
+    if kind.__module__.startswith("numpy.polynomial."):
+        return f"np.polynomial.{kind.__name__}"
     for space, module in (("np", np), ("np.linalg", np.linalg)):
         if callable(getattr(module, name, None)):
             return f"{space}.{name}"
@@ -242,8 +303,10 @@ def joining(name: str) -> str:
         return f"Write {name}[wg.array([a, b]), c], or {other} for sizes that are not known"
     if name in ("np.require", "np.ascontiguousarray", "np.asfortranarray", "np.asarray_chkfinite"):
         return "Leave it out: a Tensor has no order in memory"
-    instead = function_of_wg(name)
-    if name.rpartition(".")[2] in instead:
+    instead, own = function_of_wg(name), name.rpartition(".")[2]
+    if own in _INSTEAD:
+        return instead
+    if own in instead:
         return f"{instead}, which takes lists of Tensors, too"
     return f"Write {name}(wg.array([a, b]))"
 

@@ -94,6 +94,7 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(
             ("softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels"), _CLASSES
         ),
+        "solve_ivp": "Write wg.odeint(f, y0, times), where f(y, t) has the time last",
         "switch": "Write wg.cond(i == 0, first, lambda x: wg.cond(i == 1, second, third, x), x)",
         "tensor": "Write np.array",
         "tree_leaves": "Write wg.tree.leaves(tree)",
@@ -250,6 +251,9 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "rfftfreq": "Write np.fft.rfftfreq(n), the frequencies of wg.fft.rfft",
     },
     "linalg": {
+        "cho_factor": (
+            "Write factor = wg.linalg.cholesky(x), and wg.linalg.cho_solve((factor, True), b)"
+        ),
         "cond": "Write s = wg.linalg.svdvals(x), and s[..., 0] / s[..., -1]",
         "eig": "Of symmetric matrices write wg.linalg.eigh(x); there is none for others yet",
         "eigvals": (

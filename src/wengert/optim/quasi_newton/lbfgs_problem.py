@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wengert.core import tree
+from wengert.core.words.numbers_in_trees import arrays_instead
 from wengert.errors import NonFiniteError, OptimError
 from wengert.optim.parameters import gradients_for, parameters_of, replaced, warn_of_floats
 
@@ -249,8 +250,9 @@ def _nothing_to_change(by: str, weights: Any) -> OptimError:
     leaves = tree.leaves(weights)
     if leaves and all(x.size for x in leaves):
         what, repair = f"arrays of {leaves[0].dtype}, ", "Convert them with astype(np.float64)"
-    elif not leaves and tree.leaves(tree.arrays(weights)):
-        what, repair = f"{type(weights).__name__}, ", "Write np.array(x, float)"
+    instead = arrays_instead(weights)
+    if instead is not None:
+        what, repair = f"{type(weights).__name__}, ", instead
     return OptimError(
         f"{by}: given {what}a tree without float arrays, or with empty ones; there must be numbers "
         f"to change. {repair}."

@@ -13,6 +13,10 @@ from wengert.optim.quasi_newton.searched_functions import searched, warn_of_laye
 from wengert.runtime.executable import Executable
 
 REMEMBERED = 4
+_FOR_SIZES = (
+    "Pad the data to one size and pass weights, which are 0 for what was added; for a few short "
+    "searches, write minimize(…, compiled=False)"
+)
 
 
 class MinimizedFunctions:
@@ -50,7 +54,8 @@ def _compiled(function: Callable[..., Any]) -> Compiled:
     turn, and throws no function away that somebody has compiled: its Met is not one of those.
     """
     both = searched(function)
-    return Compiled(both, (), OpenSizes(None), (), "ignore", None, met=Met(both))
+    met = Met(both, for_sizes=_FOR_SIZES)
+    return Compiled(both, (), OpenSizes(None), (), "ignore", None, met=met)
 
 
 def _is_same(known: Any, given: Any) -> bool:

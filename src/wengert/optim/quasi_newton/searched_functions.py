@@ -32,7 +32,7 @@ def searched(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(f)
     def both(*args: Any) -> Any:
         with noting_idle_dropout() as idle:
-            value, gradient, leaves, raw = looked_at_value_and_grad(f, args)
+            value, gradient, leaves, raw = looked_at_value_and_grad(_BY, f, args)
         _warn_of_unused(args[0], value, leaves, raw)
         warn_of_read_start(_BY, args, value, leaves, raw)
         for line in dict.fromkeys(call.line for call in idle):

@@ -1,0 +1,98 @@
+"""Functions of NumPy and SciPy that no Tensor goes through: the error names the function that was
+called, and what to write instead, which computes the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.linalg
+import scipy.special
+import scipy.stats
+
+import wengert as wg
+from wengert.errors import TraceError
+
+X = np.array([0.5, 1.0, 2.0])
+BINS = np.array([0.0, 0.7, 1.5])
+SQUARE = np.diag(X) + 0.1
+
+WRITTEN = {
+    "np.vectorize": lambda x: np.vectorize(lambda a: a * a)(x),
+    "np.polynomial.Polynomial": lambda x: np.polynomial.Polynomial([1.0, 2.0])(x),
+    "np.digitize": lambda x: np.digitize(x, BINS),
+    "np.apply_along_axis": lambda x: np.apply_along_axis(np.sum, 0, x),
+    "np.linalg.cond": lambda x: np.linalg.cond(x * SQUARE),
+    "scipy.integrate.trapezoid": lambda x: scipy.integrate.trapezoid(x, X),
+    "scipy.integrate.cumulative_trapezoid": lambda x: scipy.integrate.cumulative_trapezoid(x, X),
+    "scipy.integrate.solve_ivp": lambda x: scipy.integrate.solve_ivp(lambda _, y: -y, (0, 1), x).y,
+    "scipy.linalg.cho_factor": lambda x: scipy.linalg.cho_factor(x * SQUARE)[0],
+    "scipy.special.huber": lambda x: scipy.special.huber(0.8, x),
+    "scipy.special.pseudo_huber": lambda x: scipy.special.pseudo_huber(0.8, x),
+    "scipy.special.spherical_jn": lambda x: scipy.special.spherical_jn(1, x),
+    "scipy.stats.norm.logpdf": lambda x: scipy.stats.norm.logpdf(x, 1.0, 2.0),
+    "scipy.stats.norm.pdf": lambda x: scipy.stats.norm(1.0, 2.0).pdf(x),
+    "scipy.stats.gamma.cdf": lambda x: scipy.stats.gamma.cdf(x, 2.0),
+    "scipy.stats.cauchy.logpdf": lambda x: scipy.stats.cauchy.logpdf(x),
+    "scipy.stats.zscore": lambda x: scipy.stats.zscore(x),
+}
+INSTEAD = {
+    "np.vectorize": "wg.vmap(f)(x)",
+    "np.polynomial.Polynomial": "np.polyval(c[::-1], x)",
+    "np.digitize": 'wg.searchsorted(bins, x, side="right")',
+    "np.apply_along_axis": "wg.vmap(f)(x)",
+    "np.linalg.cond": "wg.linalg.svdvals(x)",
+    "scipy.integrate.trapezoid": "np.trapezoid",
+    "scipy.integrate.cumulative_trapezoid": "wg.cumulative_sum",
+    "scipy.integrate.solve_ivp": "wg.odeint(f, y0, times)",
+    "scipy.linalg.cho_factor": "wg.linalg.cho_solve((factor, True), b)",
+    "scipy.special.huber": "wg.where(wg.abs(r) <= delta",
+    "scipy.special.pseudo_huber": "delta**2 * (wg.sqrt(1",
+    "scipy.stats.norm.logpdf": "wg.distributions.Normal(mean, std).log_prob(x)",
+    "scipy.stats.norm.pdf": "wg.exp(wg.distributions.Normal(mean, std).log_prob(x))",
+    "scipy.stats.gamma.cdf": "wg.distributions.Gamma(a, rate).cdf(x)",
+    "scipy.stats.cauchy.logpdf": "its density with the functions of wg",
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_function_is_named_with_what_to_write_instead(name):
+    with pytest.raises(TraceError) as found:
+        wg.grad(lambda x: wg.sum(WRITTEN[name](x)))(X)
+    assert str(found.value).startswith(f"{name}: given a Tensor")
+    assert f"Write {INSTEAD.get(name, 'it with the functions of wg')}" in str(found.value).replace(
+        "Write s = ", "Write "
+    ).replace("Write factor = wg.linalg.cholesky(x), and ", "Write ")
+
+
+def huber(r, delta):
+    return wg.where(wg.abs(r) <= delta, r**2 / 2, delta * (wg.abs(r) - delta / 2))
+
+
+def inverse(x):
+    return wg.linalg.cho_solve((wg.linalg.cholesky(x), True), np.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("instead", "written"),
+    [
+        (np.polyval(np.array([1.0, 2.0])[::-1], X), WRITTEN["np.polynomial.Polynomial"](X)),
+        (wg.searchsorted(BINS, X, side="right"), WRITTEN["np.digitize"](X)),
+        (wg.vmap(wg.sum)(SQUARE), np.apply_along_axis(np.sum, 1, SQUARE)),
+        (
+            wg.cumulative_sum((X[1:] + X[:-1]) / 2 * np.diff(X)),
+            WRITTEN["scipy.integrate.cumulative_trapezoid"](X),
+        ),
+        (inverse(SQUARE), np.linalg.inv(SQUARE)),
+        (huber(X, 0.8), WRITTEN["scipy.special.huber"](X)),
+        (
+            0.8**2 * (wg.sqrt(1 + (X / 0.8) ** 2) - 1),
+            WRITTEN["scipy.special.pseudo_huber"](X),
+        ),
+        (wg.distributions.Normal(1.0, 2.0).log_prob(X), WRITTEN["scipy.stats.norm.logpdf"](X)),
+        (wg.distributions.Gamma(2.0, 1.0).cdf(X), WRITTEN["scipy.stats.gamma.cdf"](X)),
+    ],
+)
+def test_what_is_written_instead_computes_the_same(instead, written):
+    np.testing.assert_allclose(instead, written, rtol=1e-12)
