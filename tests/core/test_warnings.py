@@ -327,6 +327,16 @@ REPAIRED = {
         lambda x: x + wg.zeros((x.shape[0], 1), dtype=x.dtype),
         "wg.zeros(…, dtype=x.dtype) in the place of np.zeros",
     ),
+    "places": (
+        lambda x: x[np.arange(x.shape[0]), 1] * 2.0,
+        lambda x: x[wg.arange(x.shape[0]), 1] * 2.0,
+        "wg.arange(x.shape[0]) in the place of np.arange would",
+    ),
+    "places of as many as there are": (
+        lambda x: x[0, np.arange(len(x))] * 2.0,
+        lambda x: x[0, wg.arange(x.shape[0])] * 2.0,
+        "and wg.arange(x.shape[0]) in the place of np.arange, would",
+    ),
 }
 
 

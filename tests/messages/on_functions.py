@@ -45,6 +45,11 @@ LEARNING: dict[str, Callable[[], Any]] = {
     ),
     "mse: shapes that would broadcast": lambda: wg.mse(np.ones((3, 1)), line),
     "mse: an unknown reduction, traced": lambda: traced(lambda x: wg.mse(x, line, "max"), line),
+    "kl_div: torch's batchmean": lambda: wg.kl_div(
+        line,
+        line,
+        reduction="batchmean",  # type: ignore[arg-type]
+    ),
     "kl_div: integers": lambda: wg.kl_div(line, np.ones(3, int)),
     "huber: a negative delta": lambda: wg.huber(line, line, delta=-1.0),
     "gelu: an unknown form": lambda: wg.gelu(line, approximate="erf"),

@@ -140,6 +140,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "step: a gradient that is not finite": lambda: o.SGD(0.1).step("w", np.ones(3), nan),
     "step: an id without a hash": lambda: o.SGD(0.1).step([], np.ones(3), line),  # type: ignore[arg-type]
     "step: other weights under one id": lambda: twice(np.ones(3), np.ones(4)),
+    "step: weights that are a NumPy scalar": lambda: o.SGD(0.1).step("b", np.float32(0), 1.0),
     "step: weights that are a list": lambda: o.SGD(0.1).step("w", [1.0], [1.0]),
     "step_graph_node: an input": lambda: node("input"),
     "step_graph_node: no gradient": lambda: node("parameter"),

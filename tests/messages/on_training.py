@@ -51,6 +51,12 @@ def with_own_model() -> Any:
     return made(made.model)
 
 
+def with_inner_step(m: Any, x: Any, y: Any) -> Any:
+    inner = wg.TrainStep(loss, m, SGD)
+    inner(x, y)
+    return loss(inner.model, x, y)
+
+
 def checked(function: Any, x: Any) -> Any:
     return wg.TrainStep(function, np.ones(3), SGD).check(x)
 
@@ -122,6 +128,7 @@ MAKING: dict[str, Callable[[], Any]] = {
         lambda model, x, **others: loss(model, x, others["y"])
     )(X, y=Y),
     "TrainStep: no loss": lambda: step(3),
+    "TrainStep: one inside a loss": lambda: first(X, Y, function=with_inner_step),
     "TrainStep: the model first": lambda: wg.TrainStep(wg.nn.Linear(3, 2), wg.mean, SGD),
     "TrainStep: the optimizer second": lambda: wg.TrainStep(wg.mean, SGD, {"w": X}),
     "TrainStep: a method from elsewhere": lambda: step().fit,  # type: ignore[attr-defined]

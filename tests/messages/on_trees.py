@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "tree: arrays in an object that is no dataclass": lambda: wg.grad(lambda net: wg.sum(net.w))(
         Net()
     ),
+    "tree: arrays in a SimpleNamespace": lambda: wg.tree.leaves(SimpleNamespace(w=line)),
     "tree: arrays in such an object further down": lambda: wg.tree.leaves(
         {"layers": [line, Net()]}
     ),

@@ -238,3 +238,16 @@ def test_full_of_a_computed_number_has_its_gradient():
     np.testing.assert_array_equal(
         wg.vmap(lambda x: wg.full(2, x))(np.arange(3.0)), [[0, 0], [1, 1], [2, 2]]
     )
+
+
+@pytest.mark.parametrize("repeat", [wg.repeat, np.repeat])
+@pytest.mark.filterwarnings("error")
+def test_repeats_of_an_open_size_leave_it_open(repeat):
+    def f(row, rows):
+        return repeat(row[None], rows.shape[0], axis=0) - rows
+
+    compiled = wg.compile(f, dims={"rows": {0: wg.Dim("n")}})
+    for n in (2, 5):
+        rows = np.arange(3.0 * n).reshape(n, 3)
+        np.testing.assert_array_equal(compiled(np.ones(3), rows), 1.0 - rows)
+    assert len(compiled.programs) == 1

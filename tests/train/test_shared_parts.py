@@ -374,3 +374,84 @@ def test_variants_of_one_start_that_are_trained_in_turns_are_let_pass():
     one, other = (wg.TrainStep(loss, model, wg.optim.SGD(rate)) for rate in (0.01, 0.02))
     assert warned(lambda: by_calls(one, other)) == []
     assert warned(lambda: [(one(X), other(2.0 * X)) for _ in range(4)]) == []
+
+
+# A part that was trained before, and is frozen now.
+
+
+def pretrained(encoder):
+    """A step that has trained an encoder, under another head."""
+    model = {"encoder": encoder, "decoder": wg.nn.Linear(3, 2, seed=9, dtype=np.float64)}
+    step = wg.TrainStep(
+        lambda m, x: wg.mean(m["decoder"](wg.tanh(m["encoder"](x))) ** 2),
+        model,
+        wg.optim.SGD(0.01),
+    )
+    step.run(X, epochs=2, batch_size=4)
+    return step
+
+
+FROZEN = {"encoder.*": None, "*": wg.optim.SGD(0.01)}
+
+
+def by_epochs(step):
+    for _ in step.epochs(X, epochs=2, batch_size=4):
+        pass
+
+
+@pytest.mark.parametrize("train", [by_calls, by_runs, by_epochs])
+def test_an_encoder_that_another_step_has_trained_and_that_is_frozen_as_drawn_is_told(train):
+    encoder = network(0)
+    before = [pretrained(encoder), pretrained(encoder)]
+    head = step_of(encoder, 1, FROZEN)
+    (told,) = copied(lambda: train(head))
+    assert "'encoder.weight' of the model that it was made with, and 1 more, are frozen" in told
+    assert 'pretrained.model["encoder"]' in told
+    assert copied(lambda: train(head)) == []
+    assert len(before) == 2
+
+
+@pytest.mark.parametrize("train", [by_calls, by_runs, by_epochs])
+def test_frozen_encoders_that_are_trained_or_meant_as_drawn_are_let_pass(train):
+    encoder = network(0)
+    before = pretrained(encoder)
+    heads = [step_of(each, 1, FROZEN) for each in (before.model["encoder"], wg.tree.copy(encoder))]
+    heads.append(step_of(encoder, 1, FROZEN))
+    heads[-1].model = {**heads[-1].model, "encoder": before.model["encoder"]}
+    for head in heads:
+        assert copied(lambda head=head: train(head)) == []
+    for x, y in zip(wg.tree.leaves(encoder), wg.tree.leaves(before.model["encoder"]), strict=True):
+        x[...] = y
+    assert copied(lambda: train(step_of(encoder, 1, FROZEN))) == []
+
+
+def test_a_frozen_encoder_that_is_written_after_each_call_is_let_pass():
+    encoder = network(0)
+    before, head = pretrained(encoder), step_of(encoder, 1, FROZEN)
+
+    def train():
+        for _ in range(4):
+            before(X)
+            head(X)
+            head.model["encoder"].weight[...] = before.model["encoder"].weight
+
+    assert copied(train) == []
+
+
+def test_frozen_encoders_that_are_given_live_or_not_read_are_let_pass():
+    encoder = network(0)
+    before = pretrained(encoder)
+    model = {"encoder": encoder, "head": network(1)}
+    live = wg.TrainStep(
+        lambda m, e, x: wg.mean((m["head"](e(x)) + m["encoder"](x)) ** 2), model, FROZEN
+    )
+    unread = wg.TrainStep(lambda m, x: wg.mean(m["head"](x) ** 2), model, FROZEN)
+    assert copied(lambda: [live(before.model["encoder"], X) for _ in range(4)]) == []
+    assert copied(lambda: by_calls(unread)) == []
+
+
+def test_frozen_and_trained_encoders_of_models_of_one_form_are_compared():
+    encoder = network(0)
+    whole = step_of(encoder, 1)
+    by_calls(whole)
+    assert copied(lambda: by_calls(step_of(encoder, 2, FROZEN))) == []

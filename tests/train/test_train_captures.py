@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -333,3 +334,19 @@ def test_an_array_that_is_gone_is_compared_no_more():
     assert [step(X) for _ in range(9)][-1] == 2.0**23
     held.clear()
     assert [step(X) for _ in range(9)][-1] == 0.0
+
+
+def test_a_model_in_a_deque_is_no_value_from_outside():
+    recorded = []
+
+    def loss(layers, x):
+        recorded.append(None)
+        for layer in layers:
+            x = layer(x)
+        return wg.mean(x**2)
+
+    layers = deque([wg.nn.Linear(2, 2, seed=0), wg.nn.Linear(2, 1, seed=1)])
+    step = wg.TrainStep(loss, layers, wg.optim.SGD(0.1))
+    losses = [float(step(X)) for _ in range(4)]
+    assert losses == sorted(losses, reverse=True)
+    assert len(recorded) == 1

@@ -401,16 +401,17 @@ def test_a_step_that_was_made_with_other_settings_than_the_one_it_goes_on_from()
     first = made(0.5)
     first(X)
     state = first.state_dict()
-    gentle, thorough, same = made(0.25), made(0.25), made(0.5)
+    gentle, thorough, same, other = made(0.25), made(0.25), made(0.5), made(0.25)
     gentle(X)
-    for step in (gentle, thorough, same):
+    for step in (gentle, thorough, same, other):
         assert warned(lambda step=step: step.load_state_dict(state)) == []
     (message,) = told(gentle)
     assert "the state is of a step that was made with AdamW(lr=0.5" in message
     assert "so that it goes on with AdamW(lr=0.5" in message
     assert told(gentle) == []  # once
     thorough.optimizer.lr = 0.25
-    assert told(thorough) == told(same) == []
+    other.optimizer.lr = 0.125  # of neither step: what the message says is to be done
+    assert told(thorough) == told(same) == told(other) == []
     assert any("weight_decay=0.0" in text for text in told_of_loading(made(0.5, 0.0), state))
 
 

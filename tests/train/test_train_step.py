@@ -369,6 +369,33 @@ def test_check_finds_a_wrong_gradient_among_kinks():
         step.check(x, y)
 
 
+def with_baseline(m, x, actions, rewards):
+    value = m["critic"](x)[:, 0]
+    chosen = wg.take_along_axis(wg.log_softmax(m["actor"](x)), actions[:, None], axis=1)[:, 0]
+    advantage = rewards - wg.stop_gradient(value)
+    return wg.mean((value - rewards) ** 2) - wg.mean(chosen * advantage)
+
+
+def straight_through(m, x, actions, rewards):
+    score = m["actor"](x)
+    return wg.mean((score + wg.stop_gradient(wg.round(score) - score)) ** 2)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("loss", [with_baseline, straight_through])
+def test_check_holds_constant_what_is_stopped(loss, dtype):
+    rng = np.random.default_rng(0)
+    x, actions, rewards = rng.normal(size=(8, 3)), rng.integers(0, 2, 8), rng.normal(size=8)
+    sizes = {"actor": 2, "critic": 1}
+    model = {
+        name: wg.nn.Linear(3, size, seed=i, dtype=dtype)
+        for i, (name, size) in enumerate(sizes.items())
+    }
+    step = wg.TrainStep(loss, model, wg.optim.SGD(0.1))
+    found = step.check(x.astype(dtype), actions, rewards.astype(dtype))
+    assert found.slope == pytest.approx(found.difference, rel=1e-4)
+
+
 def noisy(w, x, rng):
     """float32 random numbers, of which NumPy and compiled code round each its own."""
     return wg.mean((x @ w + rng.normal((4,), "float32")) ** 2)

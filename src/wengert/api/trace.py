@@ -256,9 +256,8 @@ def _repair(expression: str, line: Line | None) -> str:
     """What to write in the place of what asked for the size, where that leaves it open."""
     created, sliced = _OF_NUMPY.match(expression), _PART.fullmatch(expression)
     if created and created[1] in _CREATED:
-        name = created[1]
-        dtyped = f"wg.{name}(…, dtype=x.dtype)"
-        return f" {dtyped} in the place of np.{name} would leave it open."
+        written = _written_as(created[1], expression, line)
+        return f" {written} in the place of np.{created[1]} would leave it open."
     if sliced:
         array, first, end = sliced[1], sliced[2], sliced[3].strip()
         end = f"{array}.shape[0] {end}" if end.startswith("-") else end
@@ -309,4 +308,12 @@ def _created_with(expression: str, line: Line | None) -> str:
     around = re.search(rf"(?:np|numpy)\.(\w+)\([^()]*{re.escape(expression)}", _text(line))
     if around is None or around[1] not in _CREATED:
         return ""
-    return f", and wg.{around[1]}(…, dtype=x.dtype) in the place of np.{around[1]},"
+    return f", and {_written_as(around[1], around[0], line)} in the place of np.{around[1]},"
+
+
+def _written_as(name: str, call: str, line: Line | None) -> str:
+    """What makes an open array as a call of NumPy's, whose beginning is given; places to index with
+    are integers.
+    """
+    is_index = name == "arange" and re.search(rf"[\w)\]]\[[^\[\]]*{re.escape(call)}", _text(line))
+    return f"wg.{name}(x.shape[0])" if is_index else f"wg.{name}(…, dtype=x.dtype)"

@@ -11,6 +11,10 @@ from wengert.errors import ShapeError
 from wengert.interpret.mistakes.mixed_rows import note_mixed_rows
 
 Reduction = Literal["mean", "sum", "none"]
+_OF_TORCH = (
+    "Write 'mean', which divides by the number of distributions, as torch's batchmean does of an "
+    "array with two axes."
+)
 
 
 def reduce_losses(losses: Any, reduction: Reduction) -> Any:
@@ -32,7 +36,7 @@ def canonical_reduction(name: str, reduction: Any) -> Reduction:
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(
             f"{name}: reduction={reduction!r} was given; it must be 'mean', 'sum' or 'none'. "
-            "Choose one."
+            f"{_OF_TORCH if (name, reduction) == ('kl_div', 'batchmean') else 'Choose one.'}"
         )
     known: Reduction = reduction
     return known

@@ -374,7 +374,8 @@ def repeat(
     if axis is None:
         x, axis = op.reshape(x, (-1,)), 0
     axis = canonical_axis("repeat", axis, x.ndim)
-    if holds_tensor(repeats) and np.ndim(repeats) != 0:
+    is_one = isinstance(repeats, Dim) or np.ndim(repeats) == 0  # NumPy would ask it for a number
+    if holds_tensor(repeats) and not is_one:
         if total_repeat_length is None:
             error = TraceError(
                 "repeat: repeats are a Tensor; how many elements there will be must be known "
@@ -384,7 +385,7 @@ def repeat(
             raise located(error, [x, repeats])
         (total,) = canonical_shape("repeat", total_repeat_length)
         return op.take(x, _repeated_to(op.asarray(repeats), x.shape[axis], total), axis=axis)
-    if np.ndim(repeats) != 0:
+    if not is_one:
         places = _repeated(np.asarray(repeats), int(x.shape[axis]))
         _require_total(len(places), total_repeat_length)
         return op.take(x, places, axis=axis)

@@ -8,6 +8,8 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from wengert.core import tree
+from wengert.core.bind import located
+from wengert.core.tensor import Tensor
 from wengert.errors import TraceError
 from wengert.optim.optimizer import Optimizer
 from wengert.runtime.workers import LIMIT
@@ -42,6 +44,22 @@ def require_no_network(by: str, f: Any, structure: tree.Structure, repair: str) 
                 f"{by}: given {type(network).__name__}, a network like the step's model; it is "
                 f"called with the live model, and needs a function of that. {repair}."
             )
+
+
+def require_arrays(model: Any) -> None:
+    """Refuse a model of Tensors: the step is made inside a loss."""
+    try:
+        tensors = [x for x in tree.leaves(model) if isinstance(x, Tensor)]
+    except TraceError:  # said where it is copied
+        return
+    if tensors:
+        error = TraceError(
+            "TrainStep: given a model of Tensors, inside a function that is differentiated or "
+            "recorded; a TrainStep has arrays, and nothing is differentiated through its updates. "
+            "Inside a loss write grads = wg.grad(f)(model), and wg.tree.map(lambda w, g: w - lr * "
+            "g, model, grads) or optimizer.update(model, grads, state)."
+        )
+        raise located(error, tensors)
 
 
 def require_order(loss: Any, model: Any) -> None:

@@ -36,6 +36,7 @@ from wengert.train.mistakes.originals import Originals
 from wengert.train.option_checks import (
     RUN_OPTIONS,
     require_accumulate,
+    require_arrays,
     require_epochs,
     require_function,
     require_no_network,
@@ -121,6 +122,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         limits = limits_of(clip_norm=clip_norm, clip_value=clip_value)
         self._several = isinstance(optimizer, Mapping)
         groups = make_groups(optimizer)
+        require_arrays(model)
         storage = Storage(model, groups)
         self._parameters = FunctionParameters(loss, state is not None, storage.averages, False)
         cast_to = storage.dtype if cast else None

@@ -11,8 +11,10 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.dtypes import DType, float32, float64, is_float
 from wengert.core.graph import Graph, Node
+from wengert.core.table import op
 from wengert.core.types import ArrayType, type_of
 from wengert.interpret.derive import vjp_flat
+from wengert.interpret.replay import replay_all
 from wengert.interpret.trace import trace_flat
 from wengert.train.eager_steps import run_eagerly
 from wengert.train.engine import Engine
@@ -60,7 +62,7 @@ def check_step(engine: Engine, batch: Sequence[Any]) -> Check:
         raise AssertionError(
             f"TrainStep.check: along a random direction the gradient gives {check.slope:.9g}; "
             f"differences of the loss give {check.difference:.9g}. Look at custom derivatives, at "
-            "stop_gradient, and at points where the loss is not smooth."
+            "stop_gradient in bodies of loops, and at points where the loss is not smooth."
         )
     return check
 
@@ -134,18 +136,25 @@ def _slopes(engine: Engine, batch: Sequence[Any]) -> _Slopes:
     dtype = _least_precise(_moved(graph))
     rng = np.random.default_rng(0)
     vs: list[Array] = [np.asarray(rng.standard_normal(x.shape)) for x in xs]
-    slopes = _slopes_at(loss, xs, vs, dtype)
+    slopes = _slopes_at(loss, graph, xs, vs, dtype)
     if slopes.agree or dtype == float32:
         return slopes
     moved = [x + MOVED * rng.standard_normal(x.shape) for x in xs]
-    beside = _slopes_at(loss, moved, vs, dtype)
+    beside = _slopes_at(loss, graph, moved, vs, dtype)
     return beside if beside.agree else slopes
 
 
 def _slopes_at(
-    loss: Callable[[Sequence[Any]], Any], xs: Sequence[Array], vs: Sequence[Array], dtype: DType
+    loss: Callable[[Sequence[Any]], Any],
+    graph: Graph,
+    xs: Sequence[Array],
+    vs: Sequence[Array],
+    dtype: DType,
 ) -> _Slopes:
-    """The slopes at a point, by the differences that agree with the gradient, or else the first."""
+    """The slopes at a point, by the differences that agree with the gradient, or else the first;
+    the loss comes with its graph.
+    """
+    loss_beside = _with_stopped_values(graph, xs)
     (value,), pullback = vjp_flat(lambda *values: [loss(values)], xs)
     seed = np.ones(value.shape, value.dtype)
     gradients = [
@@ -156,7 +165,7 @@ def _slopes_at(
 
     def central(h: float) -> float:
         ahead, behind = (
-            loss([x + sign * h * v for x, v in zip(xs, vs, strict=True)]) for sign in (1, -1)
+            loss_beside([x + sign * h * v for x, v in zip(xs, vs, strict=True)]) for sign in (1, -1)
         )
         return float(ahead - behind) / (2 * h)
 
@@ -170,6 +179,24 @@ def _slopes_at(
     if slopes.agree:
         return slopes
     return next(filter(lambda each: each.agree, map(by_differences, others)), slopes)
+
+
+def _with_stopped_values(graph: Graph, xs: Sequence[Array]) -> Callable[[Sequence[Any]], Any]:
+    """The function of a graph, with what `stop_gradient` is given at a point: its derivative there
+    is that of a function in which this is constant. In bodies of loops it is computed anew.
+    """
+    values = replay_all(graph, dict(zip(graph.inputs, xs, strict=True)))
+    stopped = {
+        number: values[number]
+        for number, node in enumerate(graph.nodes)
+        if node.op is op.stop_gradient
+    }
+
+    def function(beside: Sequence[Any]) -> Any:
+        given = stopped | dict(zip(graph.inputs, beside, strict=True))
+        return replay_all(graph, given)[graph.returns[0]]
+
+    return function
 
 
 def _wide_loss(

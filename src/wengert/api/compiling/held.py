@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -19,8 +20,8 @@ def held(x: Any) -> Iterator[Any]:
     elif isinstance(x, dict):
         for each in x.values():
             yield from held(each)
-    elif isinstance(x, list | tuple):
-        if type(x) not in (list, tuple):  # a named tuple may have methods
+    elif isinstance(x, list | tuple) or type(x) is deque:
+        if type(x) not in (list, tuple, deque):  # a named tuple may have methods
             yield type(x)
         for each in x:
             yield from held(each)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
@@ -82,11 +83,17 @@ def hidden_error(x: Any, name: str, path: str) -> TraceError:
             "consists of dicts, lists, tuples and dataclasses, and arrays in anything else would "
             f"be constants. Make it a {plain}, or a dataclass."
         )
+    if kind.__module__.partition(".")[0] in sys.stdlib_module_names:  # a SimpleNamespace
+        repair = f"Make it a dict, {{{name!r}: …}}, or a dataclass of yours with {name}: Any"
+    else:
+        repair = (
+            f"Write @dataclass above class {kind.__name__} and declare its fields, as in "
+            f"{name}: Any"
+        )
     return TraceError(
         f"tree: given an object of class {kind.__name__}{at}, with arrays in its attribute "
         f"{name!r}; it is no dataclass, and its arrays would be constants, neither trained nor "
-        f"saved. Write @dataclass above class {kind.__name__} and declare its fields, as in "
-        f"{name}: Any; or keep it out of the tree, as something that the function closes over."
+        f"saved. {repair}; or keep it out of the tree, as something that the function closes over."
     )
 
 

@@ -269,12 +269,17 @@ OF_LAYERS: Mapping[str, str] = {
     "eval": _NO_MODE,
     "forward": "Call it: model(x)",
     "frozen": _FREEZE,
-    "load_state_dict": "Write model = wg.load(path, like=model)",
+    "load_state_dict": (
+        "Write target = wg.tree.copy(step.model), or model = wg.load(path, like=model) of a file"
+    ),
     "named_parameters": "Write zip(wg.tree.paths(model), wg.tree.leaves(model))",
     "parameters": "Write wg.tree.leaves(model); a TrainStep finds them by itself",
     "requires_grad": _FREEZE,
     "requires_grad_": _FREEZE,
-    "state_dict": "Write wg.save(path, model), or wg.tree.leaves(model)",
+    "state_dict": (
+        "Write wg.tree.copy(model) for a snapshot, wg.save(path, model) for a file, or "
+        "wg.tree.leaves(model)"
+    ),
     "to": _CPU,
     "train": _NO_MODE,
     "trainable": _FREEZE,

@@ -62,8 +62,11 @@ def require_id(by: str, parameter_id: Any) -> None:
 
 def require_weights(by: str, name: str, weights: Any, otherwise: str) -> None:
     """Refuse what cannot be updated in place; `otherwise` is what returns new arrays."""
-    fault = None
-    if not isinstance(weights, np.ndarray):
+    fault, repair = None, "Pass a writable float32 or float64 array"
+    if isinstance(weights, np.float32 | np.float64):
+        fault = f"are a NumPy scalar, {type(weights).__name__}"
+        repair = f"Write np.array({weights}, np.{weights.dtype}), an array without axes"
+    elif not isinstance(weights, np.ndarray):
         fault = f"are of type {type(weights).__name__}"
     elif weights.dtype not in FLOATS:
         fault = f"have dtype {weights.dtype}"
@@ -72,7 +75,7 @@ def require_weights(by: str, name: str, weights: Any, otherwise: str) -> None:
     if fault is not None:
         raise OptimError(
             f"{by}: the weights of {name} {fault}; they are changed in place. "
-            f"Pass a writable float32 or float64 array, or use {otherwise}."
+            f"{repair}, or use {otherwise}."
         )
 
 

@@ -254,6 +254,10 @@ class GivenTrees:
         """See `SharedParts`."""
         self._shared.note_read(paths)
 
+    def look_after_run(self) -> None:
+        """Look at what is frozen, once a run has shown what the loss reads."""
+        self._shared.look_at_frozen()
+
     def originals(self) -> Iterator[tuple[Given, Array]]:
         """The arrays that were given for what is trained, where they are as they were and have no
         use of their own.

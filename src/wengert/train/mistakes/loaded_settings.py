@@ -1,6 +1,6 @@
 """Loaded settings: a step that was made with other numbers than the one whose state it loads, and
 goes on with the numbers of the state. Who has made it with others should hear of it at the next
-call, unless they are set by then.
+call, unless others are set by then, whichever they are.
 """
 
 from __future__ import annotations
@@ -31,14 +31,18 @@ class LoadedSettings:
     def __init__(self, groups: Iterable[Group], before: Any, made: Mapping[str, str]) -> None:
         self._groups, self._made = list(groups), made
         self._before: Mapping[str, Any] = before if isinstance(before, Mapping) else {}
+        self._loaded = optimizers_in_words(self._groups)
 
     def message(self, by: str, reached_as: str) -> Message | None:
-        """What to say where settings are neither those of the other step, nor those that hold now.
-        What was set of the other step while it was trained is in its state, and no reason to warn.
+        """What to say where settings are neither those of the other step, nor those that hold now,
+        and nobody has set any since. What was set of the other step while it was trained is in its
+        state, and no reason to warn.
         """
         now = optimizers_in_words(self._groups)
         for glob, wanted in self._made.items():
             before = str(self._before.get(glob, wanted))
+            if now.get(glob) != self._loaded.get(glob):
+                continue
             if wanted not in (before, now.get(glob)):
                 text = (
                     f"{by}: the state is of a step that was made with {before}, and this one "

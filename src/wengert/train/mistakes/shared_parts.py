@@ -10,6 +10,9 @@ step is given the part of the other live.
 Where all that one step trains is trained by the other, too, the two may be compared. They are an
 actor and its critic where the one differentiates through the part what the rest of its model gives,
 and the other gives data to the part, and makes something else of its results.
+
+A part that one step has trained, and that is frozen in another one made with the same layers, as an
+encoder under a new head: it is as it was drawn, for ever. Models of one form may be compared.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import numpy as np
 
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
+from wengert.functions.drawn_weights import drawn_weight
 from wengert.runtime.outside.live import is_live
 from wengert.train.mistakes.target_averages import some_numbers
 from wengert.train.recorded.part_uses import PartUse
@@ -116,6 +120,47 @@ class SharedParts:
             self._in_turns.add(other)
             other._in_turns.add(self)
             self._settle(other)
+        if before:  # a call was made since; what others know may have been written into it then
+            self.look_at_frozen()
+
+    def look_at_frozen(self) -> None:
+        """Warn, once, of frozen parts that the loss reads as a layer has drawn them, while another
+        step has trained them.
+        """
+        mine, stale = self.reached(), set[Any]()
+        for other in list(self._partners):
+            others = other.reached()
+            here = self._stale_of(others & (self.given.keys() - self.trained))
+            if here and mine - others and self._is_drawn_and_trained_by(other, here):
+                self._partners.discard(other)
+                other._partners.discard(self)
+                stale |= here
+        if stale:
+            warn_user(self._text_of_frozen(stale), CopiedWarning)
+
+    def _is_drawn_and_trained_by(self, other: SharedParts, parts: Collection[Any]) -> bool:
+        """Whether these parts are as they were drawn, here and where they were given, and another
+        step, of a model of another form, has trained them since.
+        """
+        pairs = [(self.given[part], other.given[part]) for part in parts]
+        return (
+            any(is_drawn(own) for own, _ in pairs)
+            and any(not np.array_equal(some_numbers(x.live), x.numbers) for _, x in pairs)
+            and self._form() != other._form()
+            and self._are_as_given(parts)
+        )
+
+    def _form(self) -> set[tuple[str, tuple[int, ...]]]:
+        return {(each.path, each.live.shape) for each in self.given.values()}
+
+    def _text_of_frozen(self, parts: Collection[Any]) -> str:
+        return (
+            f"TrainStep: {self._names(parts)} are frozen here, and another step has trained a copy "
+            "of them; a step does not change the layers that it is made with, so that here they "
+            'are as they were drawn. Make the step with what was trained, {"encoder": '
+            'pretrained.model["encoder"], "head": head}. For the numbers before training, make it '
+            "with wg.tree.copy(encoder)."
+        )
 
     def _settle(self, other: SharedParts) -> None:
         """Warn of a step that this one takes turns with, if there is a reason; forget it if there
@@ -218,6 +263,12 @@ class SharedParts:
         names = [each.name for taken, each in self.given.items() if taken in parts]
         more = f", and {len(names) - 1} more," if len(names) > 1 else ""
         return f"{names[0]} that it was made with{more}" if names else ""
+
+
+def is_drawn(each: Given) -> bool:
+    """Whether an array has what a layer has drawn, and is no reference."""
+    x = each.array
+    return x is not None and not each.is_reference and drawn_weight(x) is not None
 
 
 def _is_as_given(each: Given) -> bool:

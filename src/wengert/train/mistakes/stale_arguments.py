@@ -19,9 +19,8 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
-from wengert.functions.drawn_weights import drawn_weight
 from wengert.runtime.outside.live import is_live
-from wengert.train.mistakes.shared_parts import Given
+from wengert.train.mistakes.shared_parts import Given, is_drawn
 from wengert.train.mistakes.target_averages import some_numbers
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -69,15 +68,9 @@ class StaleArguments:
             return False
         if self._in_turns and place in self._through:
             return True
-        is_drawn = any(_is_drawn(each) for each in stale)
+        as_drawn = any(is_drawn(each) for each in stale)
         is_between = place in self._through or place in self._before
-        return is_drawn and (is_between or (self.is_over and not self._in_turns))
-
-
-def _is_drawn(each: Given) -> bool:
-    """Whether an array has what a layer has drawn, and is no reference."""
-    x = each.array
-    return x is not None and not each.is_reference and drawn_weight(x) is not None
+        return as_drawn and (is_between or (self.is_over and not self._in_turns))
 
 
 def leaves_in(x: Any) -> list[Any]:

@@ -177,6 +177,7 @@ class _Stretch:
             self._engine.skipped_steps.look(self._run.by, skipped, self._steps, named)
         if not self._engine.twins.is_over:
             self._engine.twins.look(self._run.by)
+        self._engine.given.look_after_run()
         self._engine.idle_parts.tell(self._run.by)
 
     def complete_epochs(self) -> list[Epoch]:
