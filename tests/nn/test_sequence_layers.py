@@ -487,3 +487,42 @@ def test_masks_and_biases_of_heads_are_not_told():
             warnings.simplefilter("error", wg.errors.MaskWarning)
             layer(x, mask=mask)
             wg.compile(lambda x, mask: layer(x, mask=mask))(x, mask)
+
+
+BEGINNINGS: dict[str, Any] = {
+    "RNN": (
+        wg.nn.RNN(4, 8, seed=0),
+        lambda m, x: m(wg.moveaxis(x, 1, 0), m.initial_state(x.shape[0])),
+    ),
+    "GRU": (wg.nn.GRU(4, 8, seed=0), lambda m, x: m.step(x[:, 0], m.initial_state(x.shape[0]))),
+    "LSTM": (wg.nn.LSTM(4, 8, seed=0), lambda m, x: m.step(x[:, 0], m.initial_state(x.shape[0]))),
+    "Mamba": (wg.nn.Mamba(4, seed=0), lambda m, x: m.extend(x, m.initial_state(x.shape[0]))),
+    "S4D": (wg.nn.S4D(4, seed=0), lambda m, x: m.extend(x, m.initial_state(x.shape[:1]))),
+    "TransformerBlock": (
+        wg.nn.TransformerBlock(4, heads=2, causal=True, seed=0),
+        lambda m, x: m.extend(x, m.cache(9, batch=x.shape[0])),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEGINNINGS)
+def test_what_layers_begin_with_leaves_the_batch_size_open(name: str):
+    layer, outputs = BEGINNINGS[name]
+    recorded = []
+
+    def loss(m: Any, x: Any) -> Any:
+        recorded.append(x.shape[0])
+        return wg.mean(outputs(m, x)[0] ** 2)
+
+    step = wg.TrainStep(loss, layer, wg.optim.SGD(0.0))
+    for rows in (4, 1, 7):
+        x = random(rows, 6, 4).astype(np.float32)
+        np.testing.assert_allclose(step(x), loss(layer, x), rtol=1e-5)
+    assert [isinstance(size, int) for size in recorded] == [False, True, True, True]
+
+
+def test_what_layers_begin_with_are_arrays_outside_of_recordings():
+    assert type(wg.nn.GRU(2, 3, seed=0).initial_state((2, 4))) is np.ndarray
+    assert type(wg.nn.MultiheadAttention(4, heads=2, seed=0).cache(5, batch=2).keys) is np.ndarray
+    with pytest.raises(ShapeError, match="shape=-1 was given"):
+        wg.nn.GRU(2, 3, seed=0).initial_state(-1)

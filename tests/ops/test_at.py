@@ -109,6 +109,36 @@ def test_open_sizes():
         np.testing.assert_allclose(found[2], np.concatenate([x[:1], x[1:] * 2]))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.uint8])
+@pytest.mark.parametrize("way", ["max", "min"])
+def test_extremes_of_open_sizes(way: str, dtype: Any):
+    f = wg.compile(
+        lambda x, i, v: getattr(x.at[i], way)(v),
+        dims={"i": {0: wg.Dim("m")}, "v": {0: wg.Dim("m")}},
+    )
+    for m in (3, 0, 40):
+        x, v = (rng.integers(0, 200, (n, 2)).astype(dtype) for n in (5, m))
+        i = rng.integers(-5, 5, m)
+        if dtype is np.float64 and m:
+            v[0], v[1], v[2] = np.nan, -np.inf, np.inf
+        np.testing.assert_array_equal(f(x, i, v), numpy_update(way, x, i, v))
+    assert len(f.programs) == 1
+
+
+def test_a_step_with_the_largest_of_each_segment():
+    recorded = []
+
+    def loss(m: Any, x: Any, to: Any) -> Any:
+        recorded.append("once")
+        return wg.mean(wg.at(wg.zeros(4, np.float32))[to].max(m * x))
+
+    step = wg.TrainStep(loss, np.ones(1, np.float32), wg.optim.SGD(0.0))
+    assert step(np.arange(6, dtype=np.float32), np.array([0, 1, 1, 2, 3, 3])) == 2.5
+    np.testing.assert_array_equal(step.gradients, [2.5])
+    assert step(np.arange(3, dtype=np.float32), np.array([0, 1, 1])) == 0.5
+    assert recorded == ["once"]
+
+
 def test_the_gradient_of_set_goes_to_the_last():
     gx, gv = wg.grad(lambda x, v: wg.sum(x.at[[1, 1, 0]].set(v) * np.arange(1.0, 4)), (0, 1))(
         np.zeros(3), np.ones(3)

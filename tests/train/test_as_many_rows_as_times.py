@@ -33,6 +33,16 @@ def turned(m, x, y):
     return wg.mse(outputs(m, x), y)
 
 
+def last_real(m, x, y):
+    hs, lengths = m["r"](wg.swapaxes(x, 0, 1))[0], 1 + wg.argmax(x[:, :, 0], axis=1)
+    return wg.mse(m["o"](hs[wg.arange(x.shape[0]), lengths - 1])[:, 0], y)
+
+
+def last_real_of_rows(m, x, y):
+    hs, lengths = m["r"](wg.swapaxes(x, 0, 1))[0], 1 + wg.argmax(x[:, :, 0], axis=1)
+    return wg.mse(m["o"](hs[lengths - 1, wg.arange(x.shape[0])])[:, 0], y)
+
+
 def by_hand(m, x, y):
     def cell(h, x):
         return wg.tanh(x @ m["w"] + h @ m["u"]), None
@@ -70,6 +80,7 @@ MISTAKES = {
     batch_first: (GRU, Y, ScannedRowsWarning),
     last_row: (GRU, Y, SizeWarning),
     turned: (GRU, TIMES, SizeWarning),
+    last_real: (GRU, Y, SizeWarning),
     by_hand: (CELL, Y, ScannedRowsWarning),
 }
 
@@ -85,6 +96,11 @@ def test_rows_and_times_that_are_mixed_up_are_told(loss, way):
 def test_what_a_recurrent_layer_gives_is_told_of_rows_that_were_picked(loss):
     model, y, category = MISTAKES[loss]
     assert told(loss, model, picked, X, y) == [category]
+
+
+def test_counted_rows_along_times_are_told_with_their_repair():
+    (found,) = warned(lambda: shuffled(wg.TrainStep(last_real, GRU, wg.optim.SGD(0.01)), X, Y))
+    assert "write hs[lengths - 1, wg.arange(batch)]" in str(found.message)
 
 
 def test_a_scan_along_rows_is_told_with_its_repair():
@@ -104,6 +120,7 @@ def targets_turned(m, x, y):
 def test_rows_and_times_that_meet_their_like_are_let_pass(way):
     assert told(swapped, CELL, way, X, Y) == []
     assert told(targets_turned, GRU, way, X, TIMES) == []
+    assert told(last_real_of_rows, GRU, way, X, Y) == []
 
 
 def each_batch(step, x, y):

@@ -84,7 +84,7 @@ def trace_with_sizes(
             if not soft:
                 raise
             # It may be due to the open sizes; if it is not, it is about real ones the next time.
-            closed = _to_blame(error, {name: yielding[name] for name in soft})
+            closed = _to_blame(error, {name: yielding[name] for name in yielding if name in soft})
             gave_way.append(SizeNeeded(closed, error))
             open_dims = _without(open_dims, closed)
             continue
@@ -191,9 +191,10 @@ def _to_blame(error: Exception, yielding: Mapping[str, bool]) -> frozenset[str]:
     """The open sizes that an error may be due to. Of several that it mentions and nobody asked for,
     the last one, so that the batch, which is named first, stays open if it can.
     """
-    mentioned = yielding.keys() & frozenset(re.findall(r"\w+", str(error)))
+    words = frozenset(re.findall(r"\w+", str(error)))
+    mentioned = [name for name in yielding if name in words]
     if len(mentioned) > 1 and not any(yielding[name] for name in mentioned):
-        return frozenset({max(mentioned, key=lambda name: (len(name), name))})
+        return frozenset(mentioned[-1:])
     return frozenset(mentioned or yielding)
 
 
@@ -208,7 +209,7 @@ def _arguments_of(names: frozenset[str], dims: Dims, yielding: Mapping[str, bool
     """The arguments that have these sizes, where they are open though nobody has asked for that."""
     if any(yielding.get(name, True) for name in names):
         return []
-    paths = (path for path, axes in dims.items() if any(x.names & names for x in axes.values()))
+    paths = (path for path, axes in dims.items() if 0 in axes and axes[0].names & names)
     return list(dict.fromkeys(path.partition(".")[0] for path in paths))
 
 

@@ -15,7 +15,6 @@ from wengert.api.compiling.eager import eager, is_eager
 from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
 from wengert.core import tree
-from wengert.core.dims import Dim, Shape
 from wengert.core.graph import Graph
 from wengert.core.table import op
 from wengert.core.words.source import Line
@@ -36,6 +35,7 @@ from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.first_batch import look_at_first_batch
 from wengert.train.mistakes.given_trees import GivenTrees
 from wengert.train.mistakes.read_originals import warn_of_read_originals
+from wengert.train.open_sizes import OpenShape, shapes_by_rows
 from wengert.train.quick_calls import QuickBoundCalls
 from wengert.train.recorded.dropped_statistics import dropped_statistics
 from wengert.train.recorded.loss_call import (
@@ -178,12 +178,13 @@ class BoundFunction(Uncopied):
             passed=tree.static_numbers(storage.structure) if keeps_numbers else frozenset(),
             static=static,
             static_in="" if number == EVALUATING else "bind",
+            dims_of_step=engine.plan.dims if number == EVALUATING else None,
         )
         self._quick_calls = QuickBoundCalls(engine.guard, engine.shown, self._own, self._programs)
         self._quick: Call = never  # how calls are made while nothing else is under way
         self._sums: list[SummedRows] = []  # over rows, where it evaluates
         self._no_means: list[NoMean] = []  # over rows, where it evaluates
-        self.open_shapes: list[Shape] | None = None  # of the last result, where sizes were open
+        self.open_shapes: list[OpenShape] | None = None  # of the last result
 
     @property
     def programs(self) -> LivePrograms:
@@ -300,9 +301,7 @@ class BoundFunction(Uncopied):
             self._looked_at.add(executable)
             self._look_once(executable.graph, executable.sizes)
         self._find_quick_way()
-        self.open_shapes = None
-        if any(isinstance(size, Dim) for t in executable.input_types for size in t.shape):
-            self.open_shapes = [t.shape for t in executable.output_types]
+        self.open_shapes = shapes_by_rows(executable)
         return result
 
     def _look_once(self, graph: Graph, sizes: Mapping[str, int]) -> None:

@@ -13,7 +13,7 @@ from wengert.api.trace import Dims
 from wengert.optim.model_forms import ModelForm
 from wengert.runtime.entries.entry import Entry, never
 from wengert.runtime.executable import Executable
-from wengert.train.open_sizes import open_sizes
+from wengert.train.open_sizes import dims_that_fit, open_sizes
 from wengert.train.recorded.rows_of_data import telling_of_mixed_rows
 
 
@@ -22,7 +22,8 @@ class LivePrograms:
 
     `entry(*own, *batch)` is the quick way: that of the program used last. Where it answers
     NotImplemented, `call` finds out which program the arguments are for, and may have to make it.
-    Axis 0 of batch arrays is left open, and what `dims` names; arguments of the model's form are
+    Axis 0 of batch arrays is left open, and what `dims` names, and what `dims_of_step` names where
+    it fits, of which nobody is told where it does not; arguments of the model's form are
     other weights, and keep their shapes. Where arrays do not fit so (a mean
     or a key is an argument, a carry has the size of the batch), there is a program for each size of
     these.
@@ -44,9 +45,10 @@ class LivePrograms:
         passed: frozenset[int] = frozenset(),  # identities of numbers that it may pass on
         static: Collection[str] = (),  # names of arguments that are part of the program
         static_in: str = "",  # where messages have these named, if they can be
+        dims_of_step: Dims | None = None,  # of arguments with the same names
     ) -> None:
         self.function, self._own, self._names = function, own, names
-        self._static = static
+        self._static, self._dims_of_step = static, dims_of_step or {}
         self._dims, self._model = dims or {}, ModelForm(own_trees[0])
         roots = (user, *held(own_trees))
         met = met or Met(user, self._dims)
@@ -92,9 +94,13 @@ class LivePrograms:
 
     def _opened(self, args: tuple[Any, ...]) -> OpenSizes:
         batch = args[len(self._own) :]
-        dims, pattern = open_sizes(self._others(len(batch)), batch, self._dims, self._model)
-        yielding = {str(dim): False for axes in dims.values() for dim in axes.values()}
-        yielding |= {str(dim): True for axes in self._dims.values() for dim in axes.values()}
+        names = self._others(len(batch))
+        asked = {**dims_that_fit(self._dims_of_step, names, batch), **self._dims}
+        dims, pattern = open_sizes(names, batch, asked, self._model)
+        named = _names_of(asked)
+        rows = [name for name in _names_of(dims) if name not in named]
+        yielding = dict.fromkeys((*sorted(rows, key=lambda name: (len(name), name)), *named), False)
+        yielding |= dict.fromkeys(_names_of(self._dims), True)
         return OpenSizes(dims, yielding, pattern)
 
     def _others(self, count: int) -> list[str]:
@@ -112,3 +118,7 @@ class LivePrograms:
         parameters = [inspect.Parameter(name, kind) for name in (*self._own, *names)]
         named.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return named
+
+
+def _names_of(dims: Dims) -> list[str]:
+    return list(dict.fromkeys(str(dim) for axes in dims.values() for dim in axes.values()))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from wengert.api.trace import Dims
 from wengert.core import tree
-from wengert.core.dims import Dim
+from wengert.core.dims import Dim, Size
 from wengert.errors import ShapeError
 from wengert.optim.model_forms import ModelForm, networks_in
+from wengert.runtime.executable import Executable
 from wengert.runtime.outside.live import is_live
 from wengert.train.batch import ROWS, leaf_names
+
+OpenShape: TypeAlias = tuple[Size | None, ...]
 
 
 def open_sizes(
@@ -50,6 +53,38 @@ def open_sizes(
         sizes = tuple(None if i in opened else size for i, size in enumerate(np.shape(x)))
         pattern.append((number, sizes))
     return dims, tuple(pattern)
+
+
+def dims_that_fit(asked: Dims, names: Sequence[str], batch: Sequence[Any]) -> Dims:
+    """The Dims that were asked for arguments of another function, as far as a batch has arrays of
+    the same names with such axes, alike in size.
+    """
+    own: dict[str, Mapping[int, Dim]] = {}
+    sizes: dict[Dim, set[int]] = {}
+    for path, x in zip(leaf_names(names, batch), tree.leaves(tuple(batch)), strict=True):
+        axes = asked.get(path, {})
+        if axes and all(-np.ndim(x) <= axis < np.ndim(x) for axis in axes):
+            own[path] = axes
+            for axis, dim in axes.items():
+                sizes.setdefault(dim, set()).add(np.shape(x)[axis])
+    return {
+        path: axes
+        for path, axes in own.items()
+        if all(len(sizes[dim]) == 1 for dim in axes.values())
+    }
+
+
+def shapes_by_rows(executable: Executable) -> list[OpenShape] | None:
+    """The shapes of results, with Dims for sizes that follow the rows of a batch, and None for
+    those that follow another open size; None where the number of rows is not open.
+    """
+    starts = [t.shape[0] for t in executable.input_types if t.shape]
+    rows = frozenset(name for n in starts if isinstance(n, Dim) for name in n.names)
+
+    def seen(size: Size) -> Size | None:
+        return size if isinstance(size, int) or size.names & rows else None
+
+    return [tuple(map(seen, t.shape)) for t in executable.output_types] if rows else None
 
 
 def _is_said(path: str, asked: Dims) -> bool:

@@ -337,16 +337,24 @@ class TrainStep(StepViews, Explained, Uncopied):
         return Run(by, data, epochs, shuffle_seed, bool(drop_last), require_only_last(by, aux))
 
     def evaluate(
-        self, f: Callable[..., Any], /, *arrays: Any, batch_size: int, **named: Any
+        self,
+        f: Callable[..., Any],
+        /,
+        *arrays: Any,
+        batch_size: int,
+        dims: Dims | None = None,
+        **named: Any,
     ) -> Any:
         """The mean of the tree `f(model, *batch)` over all rows, each batch weighted by its rows.
         The loss of this very step is given its state as well; what it makes of that is left out.
+        What the step's `dims` open is open in arguments of the same names; `dims` opens others.
 
         >>> step = wg.TrainStep(lambda w, x: wg.sum(w), np.ones(1), wg.optim.SGD(0.1))
         >>> step.evaluate(lambda w, x: {"mean": wg.mean(x * w)}, np.arange(5.0), batch_size=2)
         {'mean': 2.0}
         """
-        return self._evaluate(f, arrays, batch_size, named, SUMMED)
+        require_dims("TrainStep.evaluate", dims)
+        return self._evaluate(f, arrays, batch_size, named, SUMMED, dims)
 
     def _evaluate(
         self,
@@ -354,20 +362,20 @@ class TrainStep(StepViews, Explained, Uncopied):
         arrays: tuple[Any, ...],
         batch_size: int,
         named: dict[str, Any],
-        told_of_sums: str,
+        told_of_sums: str,  # what is said where the function sums over rows
+        dims: Dims | None = None,
     ) -> Any:
-        """The same, with what is said where the function sums over rows."""
-        require_function("TrainStep.evaluate", f, "what to evaluate")
         by, engine = "TrainStep.evaluate", self._engine
+        require_function(by, f, "what to evaluate")
         if engine.plan.carried is not None and is_same_function(f, engine.plan.loss):
             f, arrays = without_state(f, engine.plan.has_aux), (engine.carried_state(), *arrays)
         parameters = parameters_of(engine, f)
-        arrays = parameters.by_place(by, arrays, named, ("batch_size",))
+        arrays = parameters.by_place(by, arrays, named, ("batch_size", "dims"))
         if engine.plan.carried is not None:
             parameters.require_state_given(by, len(arrays))
         data = engine.evaluated_data(by, parameters.names(len(arrays)), arrays, batch_size)
         engine.look()
-        bound = self._evaluated.find(f)
+        bound = self._evaluated.find(f, dims)
         means = engine.guard.read(lambda: weighted_mean(bound, data))
         if data.rows > data.size:
             bound.warn_of_sums(data.size, told_of_sums)
@@ -472,9 +480,8 @@ class TrainStep(StepViews, Explained, Uncopied):
         html: bool = False,
         **named: Any,
     ) -> str:
-        """What becomes of the step, called with a batch like this one: the graph after each pass,
-        the kernels, and the arena; with `ir` and `assembly` the code, too. With `html` it is a
-        page.
+        """What becomes of the step, called with such a batch: the graph after each pass, the
+        kernels, and the arena; with `ir` and `assembly` the code, too. `html` makes it a page.
         """
         executable, _ = self._program("TrainStep.explain", batch, named)
         return executable.explain(ir=ir, assembly=assembly, html=html)

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from wengert.core.dims import Dim, Shape, yielding_sizes
+from wengert.core.dims import Dim, Shape, Size, yielding_sizes
 from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
 from wengert.core.types import ArrayType, Value
@@ -35,6 +35,7 @@ class MixedRows(NamedTuple):
 
 
 TURNED, COLUMN, WITHOUT_ROWS, OTHERWISE = "turned", "column", "without rows", ""
+NUMBERED = "numbered"  # an index counts rows along another axis
 ALONG_ROWS = "along rows"  # without rows, for a loop went along them
 
 _noted = Meanwhile[dict[MixedRows, None]]()
@@ -74,6 +75,33 @@ def note_mixed_rows(
             of_layer = bool(values) and _is_of_layer(values[i], values[k], rows, how)
             _noted.value[MixedRows(name, count, used_by, texts, user_line(), how, of_layer)] = None
             return
+
+
+def note_numbered_rows(
+    used_by: str, shape: Shape, sizes: Sequence[Size], indices: Sequence[Value]
+) -> None:
+    """Of an array of this shape, axes of these sizes are indexed. Where one of the indices counts
+    the rows of a batch, wg.arange(batch), along an axis that is another one, but as long, and the
+    axis of the rows is indexed by another, this is noted.
+    """
+    if _noted.value is None or len(indices) < 2:
+        return
+    names = frozenset().union(*(size.names for size in sizes if isinstance(size, Dim)))
+    for name, count in yielding_sizes(names).items():
+        rows = Dim(name)
+        for size, index in zip(sizes, indices, strict=True):
+            if isinstance(size, int) and size == count and rows in sizes and _counts(index, rows):
+                texts = str(tuple(shape)), str((rows,))
+                noted = MixedRows(name, count, used_by, texts, user_line(), NUMBERED, False)
+                _noted.value[noted] = None
+                return
+
+
+def _counts(index: Value, rows: Dim) -> bool:
+    place = place_of(index)
+    if place is None or place[1] >= len(place[0].graph.nodes):
+        return False
+    return place[0].graph.nodes[place[1]].op is op.arange and _shape(*place) == (rows,)
 
 
 def _without(shape: Shape, class_axis: int | None, longest: int) -> Shape:

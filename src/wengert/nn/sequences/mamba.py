@@ -15,10 +15,15 @@ from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
 from wengert.functions.time_axes import note_time_axis
 from wengert.nn.init import Initialiser
-from wengert.nn.layer_arguments import require_float, require_shape, require_size
+from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.linear import Linear
 from wengert.nn.seeding import Seed, generator_of
-from wengert.nn.sequences.sequence_arguments import require_kept, require_rows
+from wengert.nn.sequences.sequence_arguments import (
+    new_zeros,
+    require_batch,
+    require_kept,
+    require_rows,
+)
 from wengert.nn.showing import shown_layer, shown_parts
 
 _NARROW, _WIDE = math.log(1e-3), math.log(1e-1)  # logarithms of widths of steps, at first
@@ -108,11 +113,12 @@ class Mamba(Explained):
 
     def initial_state(self, batch: Any = ()) -> MambaState:
         """Zeros, for a batch of these sizes."""
-        sizes = require_shape("Mamba.initial_state", batch)
+        sizes = require_batch("Mamba.initial_state", batch)
         (inner, kernel), states = self.conv_weight.shape, self.log_a.shape[1]
         dtype = self.conv_weight.dtype
         return MambaState(
-            np.zeros((*sizes, kernel - 1, inner), dtype), np.zeros((*sizes, inner, states), dtype)
+            new_zeros((*sizes, kernel - 1, inner), dtype),
+            new_zeros((*sizes, inner, states), dtype),
         )
 
     def __call__(self, x: Value) -> Value:

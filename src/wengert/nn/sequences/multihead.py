@@ -19,11 +19,16 @@ from wengert.functions.sequences.attention import attend_in_order
 from wengert.functions.time_axes import note_time_axis
 from wengert.interpret.mistakes.attention_masks import note_rows_as_heads
 from wengert.nn.init import Initialiser, initialise
-from wengert.nn.layer_arguments import require_float, require_shape, require_size
+from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.linear import Linear
 from wengert.nn.seeding import Seed, generator_of
 from wengert.nn.sequences.positional import rotary
-from wengert.nn.sequences.sequence_arguments import require_kept, require_rows
+from wengert.nn.sequences.sequence_arguments import (
+    new_zeros,
+    require_batch,
+    require_kept,
+    require_rows,
+)
 from wengert.nn.showing import shown_layer, shown_parts
 
 
@@ -154,10 +159,12 @@ class MultiheadAttention(Explained):
     def cache(self, room: int, batch: Any = ()) -> KeyValueCache:
         """An empty cache for so many positions, of a batch of these sizes."""
         rows = require_size("MultiheadAttention.cache", "room", room)
-        sizes = require_shape("MultiheadAttention.cache", batch)
+        sizes = require_batch("MultiheadAttention.cache", batch)
         shape = (rows, *sizes, self.shared_heads, self.size // self.heads)
         dtype = self.project_in.weight.dtype
-        return KeyValueCache(np.zeros(shape, dtype), np.zeros(shape, dtype), np.array(0, np.int64))
+        return KeyValueCache(
+            new_zeros(shape, dtype), new_zeros(shape, dtype), np.array(0, np.int64)
+        )
 
     def extend(self, x: Value, cache: KeyValueCache) -> tuple[Value, KeyValueCache]:
         """The outputs of x (…, time, size), which follows what is in the cache, and the cache with

@@ -16,9 +16,14 @@ from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
 from wengert.functions.drawn_weights import note_drawn
 from wengert.functions.time_axes import note_time_axis
-from wengert.nn.layer_arguments import require_float, require_shape, require_size
+from wengert.nn.layer_arguments import require_float, require_size
 from wengert.nn.seeding import Seed, generator_of
-from wengert.nn.sequences.sequence_arguments import require_kept, require_rows
+from wengert.nn.sequences.sequence_arguments import (
+    new_zeros,
+    require_batch,
+    require_kept,
+    require_rows,
+)
 from wengert.nn.showing import shown_layer
 from wengert.ops.sequences.diagonal_scans import scan_by_steps
 
@@ -77,8 +82,8 @@ class S4D(Explained):
 
     def initial_state(self, batch: Any = ()) -> ComplexState:
         """Zeros, for a batch of these sizes."""
-        shape = (*require_shape("S4D.initial_state", batch), *self.rate.shape)
-        return np.zeros(shape, self.rate.dtype), np.zeros(shape, self.rate.dtype)
+        shape = (*require_batch("S4D.initial_state", batch), *self.rate.shape)
+        return new_zeros(shape, self.rate.dtype), new_zeros(shape, self.rate.dtype)
 
     def __call__(self, x: Value) -> Value:
         x = op.asarray(x)

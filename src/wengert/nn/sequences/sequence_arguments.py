@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from wengert.core.bind import located
+from wengert.core.dims import Dim, Shape, has_dims
 from wengert.core.dtypes import promote
 from wengert.core.table import op
 from wengert.core.types import Value
 from wengert.errors import ShapeError
 from wengert.functions.drawn_weights import note_drawn
 from wengert.nn.init import initialise
-from wengert.nn.layer_arguments import require_shape
+from wengert.nn.layer_arguments import as_sequence, require_shape
 
 # What torch calls the parameters of one recurrent layer.
 TORCH_NAMES = {
@@ -81,10 +82,25 @@ def require_step(by: str, layer: Any, x: Value, h: Value, name: str = "h") -> No
     raise located(error, [x, h])
 
 
+def require_batch(by: str, batch: Any) -> Shape:
+    """The sizes of a batch as a tuple, of which any may be open, or the worded error."""
+    sizes = as_sequence(batch)
+    sizes = (batch,) if sizes is None else sizes
+    if not any(isinstance(size, Dim) for size in sizes):
+        return require_shape(by, batch)
+    require_shape(by, tuple(0 if isinstance(size, Dim) else size for size in sizes))
+    return tuple(sizes)
+
+
+def new_zeros(shape: Shape, dtype: Any) -> Value:
+    """An array of zeros, or a Tensor where a size is open."""
+    return op.zeros(shape, dtype) if has_dims(shape) else np.zeros(cast(Any, shape), dtype)
+
+
 def zero_state(by: str, layer: Any, batch: Any) -> Value:
     """What a recurrent layer knows before the first time: zeros of its dtype."""
-    shape = (*require_shape(f"{by}.initial_state", batch), layer.hidden_weight.shape[1])
-    return np.zeros(shape, layer.hidden_weight.dtype)
+    shape = (*require_batch(f"{by}.initial_state", batch), layer.hidden_weight.shape[1])
+    return new_zeros(shape, layer.hidden_weight.dtype)
 
 
 def require_kept(by: str, given: Any, kind: type, x: Any, wanted: Any, begin: str) -> None:

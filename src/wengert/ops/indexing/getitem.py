@@ -20,6 +20,7 @@ from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.values.number import Number
 from wengert.errors import ShapeError, TraceError
+from wengert.interpret.mistakes.mixed_rows import note_numbered_rows
 from wengert.ops.indexing.spans import position, sides, span
 
 # Slices: a start, a size and a step per axis, each a number or a Dim.
@@ -233,6 +234,7 @@ def _advanced(x: Any, entries: Sequence[KeyEntry]) -> Any:
     left = [entry for entry in entries if entry.size is not None]
     axes = [axis for axis, entry in enumerate(left) if entry.index is not None]
     indices = [entry.index for entry in left if entry.index is not None]
+    note_numbered_rows("getitem", x.shape, [x.shape[axis] for axis in axes], indices)
     places = [place for place, entry in enumerate(entries) if entry.advanced]
     if places[-1] - places[0] + 1 == len(places):  # side by side: the result's axes go there
         return op.gather([x, *indices], axis=axes[0])

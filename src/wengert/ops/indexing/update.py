@@ -96,14 +96,18 @@ def _at_last(x: Any, indices: Any, updates: Any) -> tuple[Any, Any]:
     return _spread(last >= 0, x), op.gather([updates, chosen], axis=0)
 
 
+def _from_front(indices: Any, size: Size) -> Any:
+    wide = op.astype(indices, int64)
+    return op.where(wide < 0, wide + op.full((), size, dtype=int64), wide)
+
+
 def _together(
     x: Any, indices: Any, updates: Any, combine: Callable[[Any, Any], Any]
 ) -> tuple[Any, Any]:
     """Which rows of x are updated, and for each row what its updates come to: neighbours are
     combined, then pairs of these, and so on, in the order of the updates.
     """
-    wide = op.astype(indices, int64)
-    indices = op.where(wide < 0, wide + op.full((), x.shape[0], dtype=int64), wide)
+    indices = _from_front(indices, x.shape[0])
     if isinstance(indices, np.ndarray) and len(np.unique(indices)) == len(indices):
         return _at_last(x, indices, updates)
     order = op.argsort(indices)
@@ -117,10 +121,38 @@ def _together(
     return _at_last(x, places, totals)
 
 
-def _extreme(combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
+def _last_in_order(
+    x: Any, indices: Any, updates: Any, key: Callable[[Any], Any]
+) -> tuple[Any, Any]:
+    """Which rows of x are updated, and of each element the update with the largest key: in the
+    order of the keys it is the last. For any number of updates, which `_together` must know.
+    """
+    width = product(tuple(x.shape[1:]))
+    size, amount = x.shape[0] * width, updates.shape[0] * width
+    columns = op.reshape(op.arange(width), (1, width))
+    rows = op.reshape(_from_front(indices, x.shape[0]), (indices.shape[0], 1))
+    places, values = op.reshape(rows * width + columns, (amount,)), op.reshape(updates, (amount,))
+    order = op.argsort(key(values))  # NaN last
+    places, values = (op.gather([each, order], axis=0) for each in (places, values))
+    of_elements = _at_last(op.reshape(x, (size,)), places, values)
+    touched, largest = (op.reshape(each, tuple(x.shape)) for each in of_elements)
+    return touched, largest
+
+
+def _downwards(values: Any) -> Any:
+    """Keys that are the larger the smaller a value is, NaN being NaN."""
+    return op.negative(values) if values.dtype.kind == "f" else op.bitwise_invert(values)
+
+
+def _extreme(
+    combine: Callable[[Any, Any], Any], key: Callable[[Any], Any]
+) -> Callable[[Any, Any, Any], Any]:
     def body(x: Any, indices: Any, updates: Any) -> Any:
         x, updates = (op.astype(each, promote(x, updates)) for each in (x, updates))
-        touched, totals = _together(x, indices, updates, combine)
+        if isinstance(updates.shape[0], int):
+            touched, totals = _together(x, indices, updates, combine)
+        else:
+            touched, totals = _last_in_order(x, indices, updates, key)
         return op.where(touched, combine(x, totals), x)
 
     return body
@@ -201,13 +233,13 @@ def largest_at(x: Any, indices: Any, updates: Any, /) -> Any:
 
     The gradient goes to all that are largest, in even shares.
     """
-    return _extreme(op.maximum)(x, indices, updates)
+    return _extreme(op.maximum, lambda values: values)(x, indices, updates)
 
 
 @composite(type=_rows_type("smallest_at"), numpy=_extreme_of_arrays(np.minimum), **_EXTREME)
 def smallest_at(x: Any, indices: Any, updates: Any, /) -> Any:
     """As `largest_at`, with the smallest."""
-    return _extreme(op.minimum)(x, indices, updates)
+    return _extreme(op.minimum, _downwards)(x, indices, updates)
 
 
 def _set_rows(x: Any, indices: Any, updates: Any) -> Any:

@@ -42,7 +42,7 @@ from wengert.train.ensemble.reports import EnsembleEpoch, EnsembleHistory, Ensem
 from wengert.train.ensemble.runs.member_loops import Members
 from wengert.train.ensemble.runs.member_run import MemberRun, RunOptions
 from wengert.train.ensemble.runs.run_data import RunData
-from wengert.train.ensemble.scores import best_of, bootstrap_seeds, seeds_of_members
+from wengert.train.ensemble.scores import best_of, bootstrap_seeds, rows_of, seeds_of_members
 from wengert.train.ensemble.stacked_batches import warn_of_stacked, warn_of_stacked_state
 from wengert.train.mistakes.originals import warn_of_members
 from wengert.train.option_checks import (
@@ -391,10 +391,16 @@ class Ensemble(Explained, Uncopied):
         return EnsembleFunction(lambda: self._engines, self._workers, bound, parameters)
 
     def evaluate(
-        self, f: Callable[..., Any], /, *arrays: Any, batch_size: int, **named: Any
+        self,
+        f: Callable[..., Any],
+        /,
+        *arrays: Any,
+        batch_size: int,
+        dims: Dims | None = None,
+        **named: Any,
     ) -> Any:
         """The mean of the tree `f(model, *batch)` over all rows, each batch weighted by its rows,
-        for each member: arrays with an axis of members in front.
+        for each member: arrays with an axis of members in front. `dims` as in `TrainStep.evaluate`.
         """
         by, first = "Ensemble.evaluate", self._engines[0]
         require_function(by, f, "what to evaluate")
@@ -402,9 +408,10 @@ class Ensemble(Explained, Uncopied):
         if first.plan.carried is not None and is_same_function(f, first.plan.loss):
             f = without_state(f, first.plan.has_aux)
             own = (Each(stacked([engine.carried_state() for engine in self._engines])),)
-        bound = self._evaluated.find(f)
         parameters = parameters_of(first, f)
-        given = parameters.by_place(by, (*own, *arrays), named, ("batch_size",))[len(own) :]
+        require_dims(by, dims)
+        bound, options = self._evaluated.find(f, dims), ("batch_size", "dims")
+        given = parameters.by_place(by, (*own, *arrays), named, options)[len(own) :]
         names = parameters.names(len(own) + len(given))[len(own) :]
         require_members(by, names, given, len(self))
         data = EvaluatedData(by, names, given, batch_size, own, first)
@@ -428,7 +435,7 @@ class Ensemble(Explained, Uncopied):
         refused where no member has another.
         """
         if callable(metric):
-            size = batch_size if batch_size is not None else _rows(arrays)
+            size = batch_size if batch_size is not None else rows_of(arrays)
             metric = self.evaluate(metric, *arrays, batch_size=size)
         return best_of(metric, len(self), count, largest)
 
@@ -490,11 +497,3 @@ class Ensemble(Explained, Uncopied):
     def __repr__(self) -> str:
         each = described(self._engines, self._steps[0]._several)
         return f"Ensemble({len(self)} members, on {self._workers} threads), each {each}"
-
-
-def _rows(arrays: Sequence[Any]) -> int:
-    for x in arrays:
-        shape = np.shape(x.tree if isinstance(x, Each) else x)[isinstance(x, Each) :]
-        if shape:
-            return int(shape[0])
-    return 1

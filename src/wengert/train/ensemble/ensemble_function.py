@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.api.compiling.eager import eager, is_eager
 from wengert.core import tree
-from wengert.core.dims import Dim, Shape, substitute
+from wengert.core.dims import substitute
 from wengert.runtime.bound import bound_as_given
 from wengert.runtime.crews.crew import Crew, CrewProgram
 from wengert.runtime.entries import objects
@@ -23,6 +23,7 @@ from wengert.train.ensemble.each import note_lists, of_member, require_members
 from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.member_arguments import GivenArrays, given_arrays
 from wengert.train.ensemble.member_calls import stacked
+from wengert.train.open_sizes import OpenShape, shapes_by_rows
 from wengert.train.uncopied import Uncopied
 
 REMEMBERED = 16  # kinds of arguments
@@ -35,7 +36,7 @@ class _FunctionCrew(NamedTuple):
     types: Sequence[Any]  # shape and dtype of each result
     own: int  # how many columns are those of the members' arrays
     arguments: int  # how many columns follow, of the arguments
-    open_shapes: list[Shape] | None
+    open_shapes: list[OpenShape] | None
     draw: int | None  # the column of what makes the random numbers of a call
 
 
@@ -56,7 +57,7 @@ class EnsembleFunction(Uncopied):
         self._members, self._threads = members, threads
         self._bound, self._parameters = bound, parameters
         self._engines: Sequence[Engine] = []
-        self.open_shapes: list[Shape] | None = None  # of the last result, where sizes were open
+        self.open_shapes: list[OpenShape] | None = None  # of the last result
         self._count = 0  # of calls
 
     def __call__(self, *args: Any, **named: Any) -> Any:
@@ -151,8 +152,8 @@ class EnsembleFunction(Uncopied):
         for own_of_member, row in zip(self._owns, crew.addresses, strict=True):
             row[: len(arrays)] = [objects.data(x) for x in tree.leaves(own_of_member)]
         types = [(substitute(t.shape, bound.sizes), t.dtype) for t in executable.output_types]
-        opened = any(isinstance(n, Dim) for t in executable.input_types for n in t.shape)
-        shapes = [(count, *t.shape) for t in executable.output_types] if opened else None
+        shapes = shapes_by_rows(executable)
+        shapes = None if shapes is None else [(count, *shape) for shape in shapes]
         at = len(arrays) + len(leaves)
         return _FunctionCrew(
             crew, executable, types, len(arrays), len(leaves), shapes, at if draw else None

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wengert.errors import ShapeError
+from wengert.train.ensemble.each import Each
 from wengert.train.option_checks import whole
 from wengert.train.runs.run import require_shuffle_seed
 
@@ -68,3 +69,12 @@ def seeds_of_members(by: str, name: str, given: Any, members: int) -> list[int] 
         return [int(seed) for seed in given]
     require_shuffle_seed(by, given)
     return [int(given)] * members
+
+
+def rows_of(arrays: Sequence[Any]) -> int:
+    """How many rows the first of these has that has any; 1 where none has."""
+    for x in arrays:
+        shape = np.shape(x.tree if isinstance(x, Each) else x)[isinstance(x, Each) :]
+        if shape:
+            return int(shape[0])
+    return 1

@@ -27,6 +27,7 @@ from wengert.functions.time_axes import TimeAxis, noting_time_axes
 from wengert.interpret.mistakes.mixed_rows import (
     ALONG_ROWS,
     COLUMN,
+    NUMBERED,
     TURNED,
     WITHOUT_ROWS,
     MixedRows,
@@ -89,6 +90,11 @@ def _repair(mixed: MixedRows) -> str:
         return "Swap the axes of one of them: y.T, or wg.swapaxes(x, 0, 1)."
     if mixed.how == COLUMN:
         return "Give both one shape, as with prediction[..., 0]."
+    if mixed.how == NUMBERED:
+        return (
+            f"wg.arange counts {mixed.name} along another axis: of (time, batch, hidden), write "
+            "hs[lengths - 1, wg.arange(batch)]."
+        )
     if mixed.how == WITHOUT_ROWS:
         return (
             "No row is left in the first: of (time, batch, hidden), hs[:, -1] is the last row, and "
@@ -134,7 +140,7 @@ def _are_rows(batch: Sequence[Any], mixed: MixedRows) -> bool:
     """Whether the size that meets columns in a call is that of the rows of its batch."""
     if mixed.of_layer:
         return mixed.how == WITHOUT_ROWS or _are_as_stored(batch, mixed.rows)
-    if mixed.how in _WITHOUT:
+    if mixed.how in (*_WITHOUT, NUMBERED):
         return False
     leaves = _beginning_with(batch, mixed.rows)
     ranks = [x.ndim for x in leaves]

@@ -12,6 +12,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.core.dims import Shape
 from wengert.errors import ShapeError
+from wengert.train.open_sizes import OpenShape
 from wengert.train.recorded.rows_of_data import rows_of_data
 
 
@@ -44,7 +45,7 @@ class RowsOfData(Protocol):
 class NumberedFunction(Protocol):
     """A bound function, or that of all members of an ensemble."""
 
-    open_shapes: list[Shape] | None
+    open_shapes: list[OpenShape] | None
 
     def look(self) -> None: ...
     def call_numbered(self, number: int, args: Sequence[Any]) -> Any: ...
@@ -59,7 +60,8 @@ def weighted_mean(
     bound.look()
     totals: list[Any] = []
     structure: tree.Structure | None = None
-    shapes: list[Shape] | None = None  # of a result for another number of rows, or with Dims for it
+    # Of a result for another number of rows, or with Dims for it.
+    shapes: Sequence[OpenShape] | None = None
     for number, (rows, batch) in enumerate(data.batches(None, drop_last=False)):
         with rows_of_data(cut=data.rows > rows):
             returned = tree.arrays(bound.call_numbered(number, batch))
@@ -93,17 +95,22 @@ def _shapes_elsewhere(
 
 
 def _require_means(
-    by: str, returned: Any, leaves: Sequence[Any], shapes: Sequence[Shape], rows: int, in_front: int
+    by: str,
+    returned: Any,
+    leaves: Sequence[Any],
+    shapes: Sequence[OpenShape],
+    rows: int,
+    in_front: int,
 ) -> None:
     """Refuse results that have an axis of the batch: their mean over batches means nothing."""
     for path, x, other in zip(tree.paths(returned), leaves, shapes, strict=True):
         shape, other = np.shape(x)[in_front:], other[in_front:]
-        if shape != other:
-            pairs = zip(shape, other, strict=False)
-            axis = next((i for i, (a, b) in enumerate(pairs) if a != b), 0)
+        pairs = zip(shape, other, strict=False)
+        axis = next((i for i, (a, b) in enumerate(pairs) if b is not None and a != b), None)
+        if axis is not None or len(shape) != len(other):
             where = f" at {path!r}" if path else ""
             raise ShapeError(
                 f"{by}: the function returned shape {shape}{where} for a batch of "
                 f"{rows}; it must return means over the batch, whose shapes do not follow its "
-                f"rows. Take the mean over axis {axis}."
+                f"rows. Take the mean over axis {axis or 0}."
             )
