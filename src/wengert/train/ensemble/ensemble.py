@@ -20,7 +20,7 @@ from wengert.runtime.workers import default_threads
 from wengert.train.batch import FunctionParameters
 from wengert.train.binding import bound_to, parameters_of
 from wengert.train.bound_function import EVALUATING, BoundFunction
-from wengert.train.ensemble.alike_members import may_be_alike, warn_of_alike
+from wengert.train.ensemble.alike_members import are_given_others, may_be_alike, warn_of_alike
 from wengert.train.ensemble.each import Each, given_trees, note_lists, of_member, require_members
 from wengert.train.ensemble.ensemble_function import EnsembleFunction
 from wengert.train.ensemble.ensemble_state import (
@@ -43,7 +43,11 @@ from wengert.train.ensemble.runs.member_loops import Members
 from wengert.train.ensemble.runs.member_run import MemberRun, RunOptions
 from wengert.train.ensemble.runs.run_data import RunData
 from wengert.train.ensemble.scores import best_of, bootstrap_seeds, seeds_of_members
-from wengert.train.ensemble.stacked_batches import warn_of_stacked, warn_of_stacked_state
+from wengert.train.ensemble.stacked_batches import (
+    in_place_of_loss,
+    warn_of_stacked,
+    warn_of_stacked_state,
+)
 from wengert.train.mistakes.originals import warn_of_members
 from wengert.train.option_checks import (
     RUN_OPTIONS,
@@ -217,7 +221,7 @@ class Ensemble(Explained, Uncopied):
         except Exception as error:
             note_lists(error, names, batch, len(self))
             raise
-        if self._may_be_alike:
+        if self._may_be_alike and not are_given_others(batch):
             self._look_for_alike("Ensemble")
         return losses
 
@@ -353,6 +357,7 @@ class Ensemble(Explained, Uncopied):
             require_only_last(by, aux),
         )
         warn_of_stacked(by, first, arrays, count)
+        self._may_be_alike = self._may_be_alike and not are_given_others(arrays)
         if self._one_state:
             self._look_at_state(arrays)
         data = RunData(by, names, arrays, batch_size, first)
@@ -407,6 +412,7 @@ class Ensemble(Explained, Uncopied):
         given = parameters.by_place(by, (*own, *arrays), named, ("batch_size",))[len(own) :]
         names = parameters.names(len(own) + len(given))[len(own) :]
         require_members(by, names, given, len(self))
+        warn_of_stacked(by, first, given, len(self), in_place_of_loss(first, f, bool(own)))
         data = EvaluatedData(by, names, given, batch_size, own, first)
         first.look()
         function = self._function(bound, parameters)
