@@ -33,7 +33,7 @@ from wengert.train.ensemble.ensemble_state import (
     require_member,
     save_members,
 )
-from wengert.train.ensemble.evaluated import EvaluatedData
+from wengert.train.ensemble.evaluated import EvaluatedData, rows_of
 from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.given import given_members, in_words, require_unshared
 from wengert.train.ensemble.member_arguments import GivenArrays, given_arrays
@@ -43,11 +43,7 @@ from wengert.train.ensemble.runs.member_loops import Members
 from wengert.train.ensemble.runs.member_run import MemberRun, RunOptions
 from wengert.train.ensemble.runs.run_data import RunData
 from wengert.train.ensemble.scores import best_of, bootstrap_seeds, seeds_of_members
-from wengert.train.ensemble.stacked_batches import (
-    in_place_of_loss,
-    warn_of_stacked,
-    warn_of_stacked_state,
-)
+from wengert.train.ensemble.stacked_batches import warn_of_stacked, warn_of_stacked_state
 from wengert.train.mistakes.originals import warn_of_members
 from wengert.train.option_checks import (
     RUN_OPTIONS,
@@ -221,14 +217,16 @@ class Ensemble(Explained, Uncopied):
         except Exception as error:
             note_lists(error, names, batch, len(self))
             raise
-        if self._may_be_alike and not are_given_others(batch):
+        if self._may_be_alike:
+            self._may_be_alike = not are_given_others(batch)
             self._look_for_alike("Ensemble")
         return losses
 
     def _look_for_alike(self, by: str) -> None:
         """Look, once, whether all members are one model."""
-        self._may_be_alike = False
-        warn_of_alike(by, self._engines)
+        if self._may_be_alike:
+            self._may_be_alike = False
+            warn_of_alike(by, self._engines)
 
     def _look_at_state(self, batch: Sequence[Any]) -> None:
         """Look, once, whether the state that all members begin with is a stack of states."""
@@ -303,8 +301,7 @@ class Ensemble(Explained, Uncopied):
         order = shuffle_seed, bootstrap
         run = self._run("Ensemble.run", (arrays, named), batch_size, epochs, order, drop_last, aux)
         history = run.whole()
-        if self._may_be_alike:
-            self._look_for_alike("Ensemble.run")
+        self._look_for_alike("Ensemble.run")
         return history
 
     def epochs(
@@ -325,8 +322,7 @@ class Ensemble(Explained, Uncopied):
 
     def _each_epoch(self, run: MemberRun) -> Iterator[EnsembleEpoch]:
         for epoch in run.each_epoch():
-            if self._may_be_alike:
-                self._look_for_alike(run.options.by)
+            self._look_for_alike(run.options.by)
             yield epoch
             warn_of_members(step._originals for step in self._steps)
 
@@ -412,8 +408,7 @@ class Ensemble(Explained, Uncopied):
         given = parameters.by_place(by, (*own, *arrays), named, ("batch_size",))[len(own) :]
         names = parameters.names(len(own) + len(given))[len(own) :]
         require_members(by, names, given, len(self))
-        warn_of_stacked(by, first, given, len(self), in_place_of_loss(first, f, bool(own)))
-        data = EvaluatedData(by, names, given, batch_size, own, first)
+        data = EvaluatedData(by, names, given, batch_size, own, first, f, len(self))
         first.look()
         function = self._function(bound, parameters)
         return first.guard.read(lambda: weighted_mean(function, data, by, in_front=1))
@@ -434,7 +429,7 @@ class Ensemble(Explained, Uncopied):
         refused where no member has another.
         """
         if callable(metric):
-            size = batch_size if batch_size is not None else _rows(arrays)
+            size = batch_size if batch_size is not None else rows_of(arrays)
             metric = self.evaluate(metric, *arrays, batch_size=size)
         return best_of(metric, len(self), count, largest)
 
@@ -496,11 +491,3 @@ class Ensemble(Explained, Uncopied):
     def __repr__(self) -> str:
         each = described(self._engines, self._steps[0]._several)
         return f"Ensemble({len(self)} members, on {self._workers} threads), each {each}"
-
-
-def _rows(arrays: Sequence[Any]) -> int:
-    for x in arrays:
-        shape = np.shape(x.tree if isinstance(x, Each) else x)[isinstance(x, Each) :]
-        if shape:
-            return int(shape[0])
-    return 1
