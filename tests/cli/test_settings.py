@@ -24,6 +24,11 @@ REFUSED = {
     "validation": (["--validation", "1"], "--validation: given 1.0; it must be above 0"),
     "missing": (["--missing", "mean"], "--missing: given 'mean'; it must be one of refuse"),
     "momentum": (["--momentum", "0.9"], "with --optimizer adam, which has none"),
+    "dropout": (
+        ["--layers", "none", "--dropout", "0.5"],
+        "--dropout: given 0.5 with --layers none",
+    ),
+    "activation": (["--layers", "none", "--activation", "tanh"], "which has no hidden units"),
     "warmup": (["--warmup", "50"], "--warmup: given 50 epochs of 3"),
     "delimiter": (["--delimiter", "ab"], "--delimiter: given 'ab'; it must be one character"),
 }

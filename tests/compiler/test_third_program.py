@@ -77,6 +77,10 @@ def test_values():
     f = wg.compile(lambda x, k: x * len(k))
     (text,) = warned(*(lambda k=k: f(np.ones(3), k) for k in ("a", "bc", "def", "ghij")))
     assert "argument 'k' has 'def' and had 'bc'" in text
+    assert "If there are few, name it: wg.compile(f, static='k')." in text
+    step = wg.TrainStep(lambda w, x, k: wg.sum(w * x), np.ones(3), wg.optim.SGD(0.1))
+    (text,) = warned(*(lambda k=k: step(np.ones(3), k) for k in ("a", "bc", "def")))
+    assert "If there are few, filter wg.errors.ProgramsWarning." in text
 
 
 def test_static_arguments_are_meant():
@@ -100,6 +104,22 @@ def test_what_is_outside():
     (text,) = warned(*(lambda v=v: call(v) for v in (0.1, 0.2, 0.3, 0.4)))
     assert "'rate', which it reads from outside, is 0.3 and was 0.2" in text
     assert "Pass it as an argument" in text
+
+
+def of_nodes(w, x, neighbours, y):
+    return wg.mean((neighbours @ (x @ w) - y) ** 2)
+
+
+def test_square_arguments_of_steps_share_their_size_with_the_rows():
+    graphs = [(np.ones((n, 3)), np.eye(n), np.ones(n)) for n in range(4, 9)]
+    step = wg.TrainStep(of_nodes, np.ones(3), wg.optim.SGD(0.1))
+    (text,) = warned(*(lambda each=each: step(*each) for each in graphs))
+    n = wg.Dim("n")
+    dims = {"x": {0: n}, "neighbours": {0: n, 1: n}, "y": {0: n}}
+    shown = str(dims).replace("Dim(n)", "wg.Dim('n')").replace(": n", ": wg.Dim('n')")
+    assert f"Leave the size open: dims={shown}. (" in text
+    opened = wg.TrainStep(of_nodes, np.ones(3), wg.optim.SGD(0.1), dims=dims)
+    assert not warned(*(lambda each=each: opened(*each) for each in graphs))
 
 
 def test_steps_and_bound_functions():

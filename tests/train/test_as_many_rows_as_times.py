@@ -168,3 +168,80 @@ def test_rows_and_columns_of_one_kind_are_let_pass():
 
     nodes = np.random.default_rng(0).random((N, N))  # rows and columns are nodes of a graph
     assert told(of_neighbours, np.ones(1), whole, nodes, Y[:N]) == []
+
+
+P = np.linalg.inv(0.5 ** np.abs(np.subtract.outer(np.arange(4 * N), np.arange(4 * N))))  # by row
+FLAT, B = X[:, 0], np.full(3, 0.1)
+
+
+def residual(b, x, y):
+    return y - x @ b
+
+
+SQUARES = {
+    "r @ P @ r": lambda b, x, y, p: residual(b, x, y) @ p @ residual(b, x, y),
+    "r * (P @ r)": lambda b, x, y, p: wg.mean(residual(b, x, y) * (p @ residual(b, x, y))),
+    "vecdot": lambda b, x, y, p: wg.vecdot(residual(b, x, y) @ p, residual(b, x, y)),
+    "einsum": lambda b, x, y, p: wg.einsum("i,ij,j->", residual(b, x, y), p, residual(b, x, y)),
+    "tensordot": lambda b, x, y, p: wg.mean((wg.tensordot(p, x @ b, 1) - y) ** 2),
+    "two layers": lambda b, x, y, p: wg.mse(p @ wg.tanh(p @ x @ b), y),
+}
+
+
+def run_square(loss, model, *data, **options):
+    step = wg.TrainStep(loss, model, wg.optim.SGD(1e-4))
+    return warned(lambda: step.run(*data, batch_size=len(data[0]), **options))
+
+
+@pytest.mark.parametrize("name", SQUARES)
+def test_a_square_matrix_whose_rows_alone_are_shuffled_is_told(name):
+    (found,) = run_square(SQUARES[name], B, FLAT, Y, P, shuffle_seed=0)
+    assert (found.category, found.filename) == (SizeWarning, __file__)
+    assert "leaves its columns as they are. Leave out shuffle_seed" in str(found.message)
+    assert run_square(SQUARES[name], B, FLAT, Y, P) == []
+    step = wg.TrainStep(SQUARES[name], B, wg.optim.SGD(1e-4))
+    assert warned(lambda: [step(FLAT, Y, P) for _ in range(3)]) == []
+
+
+def test_a_kernel_matrix_and_its_coefficients_are_told():
+    def ridge(a, k, y):
+        return wg.mse(k @ a, y) + a @ k @ a
+
+    assert len(run_square(ridge, np.zeros(4 * N), P, Y, shuffle_seed=0)) == 1
+    assert run_square(ridge, np.zeros(4 * N), P, Y) == []
+
+
+def test_fit_and_ensembles_that_shuffle_a_square_matrix_tell():
+    loss = SQUARES["r @ P @ r"]
+    step = wg.TrainStep(loss, B, wg.optim.SGD(1e-4))
+    options = {"epochs": 2, "batch_size": 4 * N, "progress": False}
+    assert len(warned(lambda: wg.train.fit(step, (FLAT, Y, P), **options))) == 1
+    for options in ({"shuffle_seed": 0}, {"shuffle_seed": [0, 1]}):
+        many = wg.Ensemble(loss, [B, B + 1], wg.optim.SGD(1e-4))
+        found = warned(lambda: many.run(FLAT, Y, P, batch_size=4 * N, **options))  # noqa: B023
+        assert [each.category for each in found] == [SizeWarning]
+
+
+def test_a_square_matrix_of_features_is_let_pass():
+    def features(m, x, y):
+        return wg.mse(wg.tanh(x @ m["a"]) @ m["b"], y) + wg.mean(x.T @ x) + wg.mean(x @ x.T)
+
+    model = {"a": np.full((4 * N, 3), 0.1), "b": B}
+    assert run_square(features, model, P, Y, shuffle_seed=0) == []
+    summed = run_square(lambda b, k: b @ (np.ones(4 * N) @ k), np.ones(4 * N), P, shuffle_seed=0)
+    assert summed == []  # the same in any order
+
+
+def test_a_square_matrix_from_outside_by_the_numbers_of_rows_is_right():
+    def picked(b, x, y, i):
+        r = residual(b, x, y)
+        return r @ wg.asarray(P)[i][:, i] @ r
+
+    ways = ((SQUARES["r @ P @ r"], P, None), (picked, np.arange(4 * N), 0))
+    models = []
+    for loss, last, seed in ways:
+        step = wg.TrainStep(loss, B, wg.optim.SGD(1e-3))
+        run = {"batch_size": 4 * N, "epochs": 5, "shuffle_seed": seed}
+        assert warned(lambda: step.run(FLAT, Y, last, **run)) == []  # noqa: B023
+        models.append(np.array(step.model))
+    np.testing.assert_allclose(models[0], models[1], rtol=1e-10)

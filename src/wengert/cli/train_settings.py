@@ -244,7 +244,15 @@ def called_here(key: str) -> str:
 
 def merged(config: Mapping[str, Any], flags: Mapping[str, Any]) -> TrainSettings:
     """Settings of a file and flags that were given, all of them checked; a flag wins."""
-    return replace(TrainSettings(), **{**config, **flags})
+    settings, default = replace(TrainSettings(), **{**config, **flags}), TrainSettings()
+    for name in ("dropout", "activation"):
+        value, usual = getattr(settings, name), getattr(default, name)
+        if not settings.layers and value != usual:
+            raise UsageFault(
+                f"{flag(name)}: given {value} with --layers none, a linear model, which has no "
+                f"hidden units for it. Leave it out, or give --layers sizes, such as 128,64."
+            )
+    return settings
 
 
 def parsed_layers(text: str | None) -> tuple[int, ...] | None:

@@ -23,7 +23,7 @@ from wengert.core.values.number import key_of_argument
 from wengert.core.words.masked import require_plain_array
 from wengert.core.words.source import Line, user_line
 from wengert.errors import ShapeError, TraceError, WengertError
-from wengert.interpret.mistakes.mixed_rows import note_mixed_rows
+from wengert.interpret.mistakes.mixed_rows import note_mixed_rows, note_summed_rows
 from wengert.interpret.mistakes.torch_modes import torch_stops
 from wengert.interpret.mistakes.widening import note_widening
 
@@ -284,8 +284,10 @@ def trace_flat(
 
 def _note_misfit(op: Op, operands: Sequence[Tensor | None], params: dict[str, Any]) -> None:
     """Note where rows meet columns in what has its operands side by side, an elementwise op or a
-    loss.
+    loss; and in a product of matrices.
     """
+    if op.kind == "bilinear":
+        note_summed_rows(op.name, [x for x in operands if x is not None])
     if op.kind == "elementwise" or "reduction" in params:
         given = [x for x in operands if x is not None]
         shapes = [_plain_type(x).shape for x in given]

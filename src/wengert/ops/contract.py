@@ -17,6 +17,7 @@ from wengert.core.op_parts.samples import Integers, sample
 from wengert.core.table import UFUNCS, op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError
+from wengert.interpret.mistakes.mixed_rows import note_summed_rows
 
 
 def _matmul_type(x: Any, y: Any) -> ArrayType:
@@ -297,6 +298,7 @@ def _tensordot(name: str, x: Any, y: Any, left: Sequence[int], right: Sequence[i
     """Contract these axes of x with those of y by one matrix product."""
     sizes = [tuple(x.shape[a] for a in left), tuple(y.shape[a] for a in right)]
     if sizes[0] != sizes[1] or len({*left}) != len(left) or len({*right}) != len(right):
+        note_summed_rows(name, [x, y])
         raise ShapeError(
             f"{name}: given shapes {tuple(x.shape)} and {tuple(y.shape)} and axes {tuple(left)} "
             f"and {tuple(right)}; contracted axes must be paired, distinct and of equal size. "

@@ -13,6 +13,7 @@ from wengert.core.dims import Dim, Size, product
 from wengert.core.dtypes import float64, promote
 from wengert.core.table import op
 from wengert.errors import DTypeError, ShapeError
+from wengert.interpret.mistakes.mixed_rows import note_summed_rows
 from wengert.interpret.mistakes.widening import note_promotion
 
 # The labels that arrays of numbers are given, in the order of Python's comparison of strings.
@@ -178,6 +179,7 @@ def _sizes(subscripts: str, terms: Sequence[_Term]) -> dict[str, Size]:
             if known == 1:
                 sizes[label] = size
             elif size != 1 and size != known:
+                note_summed_rows("einsum", [term.x for term in terms])
                 name = repr(label) if label[0] != "." else "'...'"
                 _refuse(
                     subscripts,

@@ -44,12 +44,28 @@ def test_members_that_take_the_same_epochs_are_told_of_once():
     assert found[0].filename == __file__
 
 
+def ridge(w, x, l2):
+    return loss(w, x) + wg.mean(l2) * wg.sum(w * w)  # no gradient at zeros
+
+
+PENALTIES = wg.train.each(np.array([0.1, 1.0, 2.0]))
+
+
+def test_what_each_is_given_alike_is_no_difference():
+    with pytest.warns(AlikeWarning):
+        wg.Ensemble(ridge, ZEROS, wg.optim.SGD(0.1))(X, wg.train.each(np.ones(3)))
+
+
 DIFFERENT = {
     "models": lambda: wg.Ensemble(loss, [z + i for i, z in enumerate(ZEROS)], wg.optim.SGD(0.1))(X),
     "rates": lambda: wg.Ensemble(loss, ZEROS, wg.optim.SGD([0.0, 0.0, 0.1]))(X),
     "draws": lambda: wg.Ensemble(noisy, ZEROS, wg.optim.SGD(0.1))(X),
     "batches": lambda: wg.Ensemble(loss, ZEROS, wg.optim.SGD(0.1))(
         wg.train.each(np.stack([X, X + 1, X + 2]))
+    ),
+    "penalties": lambda: wg.Ensemble(ridge, ZEROS, wg.optim.SGD(0.1))(X, PENALTIES),
+    "penalties in a run": lambda: wg.Ensemble(ridge, ZEROS, wg.optim.SGD(0.1)).run(
+        X, wg.train.each(np.repeat([[0.1], [1.0], [2.0]], 4, axis=1)), batch_size=4
     ),
     "limits": lambda: wg.Ensemble(loss, ZEROS, wg.optim.SGD(0.1), clip_norm=[9.0, 8.0, 7.0])(X),
     "orders": lambda: wg.Ensemble(loss, ZEROS, wg.optim.SGD(0.1)).run(

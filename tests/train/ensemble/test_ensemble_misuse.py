@@ -172,6 +172,23 @@ def test_a_stack_of_batches_without_each():
         members.run(stack(X), stack(Y), batch_size=8)
 
 
+def test_a_stack_of_batches_without_each_that_members_are_evaluated_on():
+    members = ensemble()
+    said = r"Ensemble.evaluate: given 'x' of shape \(5, 8, 3\) .* the function could be given one"
+    with pytest.warns(StackedWarning, match=said):
+        members.evaluate(loss, stack(X), stack(Y), batch_size=5)
+    with pytest.warns(StackedWarning, match=said):
+        members.best(loss, stack(X), stack(Y))
+    with pytest.warns(StackedWarning, match=said):
+        members.evaluate(lambda m, x, y: {"loss": loss(m, x, y)}, stack(X), stack(Y), batch_size=5)
+    drawing = wg.Ensemble(smoothed, [np.ones(3)] * 3, wg.optim.SGD(0.1), state=np.zeros(3))
+    with warnings.catch_warnings(action="error"):
+        members.evaluate(loss, wg.train.each(stack(X)), wg.train.each(stack(Y)), batch_size=8)
+        members.evaluate(of_sequences, stack(X), stack(Y), batch_size=5)
+        members.best(loss, X[:MEMBERS], Y[:MEMBERS])
+        drawing.evaluate(smoothed, np.ones((3, 8, 3)), batch_size=3)
+
+
 def of_rows(model, x, y):
     return wg.mean((forward(model, x)[:, 0] - y) ** 2)
 

@@ -277,7 +277,7 @@ class Compiled:
             if self.programs.add(kind, executable):
                 count = structure.spec.num_children
                 names = argument_names(self._function, count)
-                self._met.note(executable, names, opened.dims)
+                self._met.note(executable, names, opened.dims, self._static_in)
                 if self._asked_for and own:
                     warn_of_pairs_in_data(executable.graph, own, "in a function with its gradient")
                     warn_of_single_outputs(executable.graph, own)

@@ -7,12 +7,21 @@ import reprlib
 import weakref
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from itertools import chain, count
+from itertools import chain
 from types import CellType, CodeType, FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
-from wengert.api.compiling.forms import Form, form_difference, form_of
+from wengert.api.compiling.differences import (
+    FORM,
+    PLACES,
+    Needed,
+    Outside,
+    Text,
+    difference,
+    is_silent,
+    what_differs,
+)
+from wengert.api.compiling.forms import Form, form_of
 from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.types import ArrayType
@@ -34,7 +43,6 @@ from wengert.runtime.outside.watch import (
 )
 from wengert.runtime.signature import LEAF_MARK, Static, is_number
 
-FORM, PLACES = "", " "  # what forms of arguments, and which arrays are one, are called
 _MOST_INSIDE = 16  # functions, each in the next one
 PATIENCE = 3  # programs of one function that nobody meant to make
 MANY_OBJECTS = 8  # programs for static objects of one class that are equal only to themselves
@@ -89,8 +97,12 @@ class Met:
         self._fresh: dict[tuple[str, type], int] = {}  # programs for static objects of a class
         self._in_vain: dict[str, int] = {}  # recordings that gave nothing new, by their cause
 
-    def note(self, executable: Executable, names: Sequence[str], dims: Dims | None) -> None:
-        """Note a new program. At the third one, say what it differs in, and what to do: once."""
+    def note(
+        self, executable: Executable, names: Sequence[str], dims: Dims | None, static_in: str = ""
+    ) -> None:
+        """Note a new program. At the third one, say what it differs in, and what to do: once.
+        `static_in` is where static arguments can be named.
+        """
         if len(self._made) >= PATIENCE or self._written is None:
             return
         described = _described(executable, names)
@@ -100,7 +112,8 @@ class Met:
         self._made.append(described)
         if len(self._made) == PATIENCE:
             before, now = self._made[-2:]
-            self._warn(_what_differs(before, now, dims or self._asked, self._for_sizes))
+            options = dims or self._asked, self._for_sizes, static_in
+            self._warn(what_differs(before, now, *options))
         elif len(self._made) == 1:
             self._note_first(described)
 
@@ -139,7 +152,7 @@ class Met:
         _first_of_code[code] = described, made
         _forget_oldest(_first_of_code)
         if name and made == PATIENCE:
-            self._warn(_difference(name, before[name], described[name], {}))
+            self._warn(difference(name, before[name], described[name], {}))
         elif self._alone and not name:
             types = {k: t for k, t in described.items() if isinstance(t, ArrayType)}
             codes = (*_transformations(self._function), *_codes_of(self._written))
@@ -259,13 +272,15 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
         static = tree.flatten(x)[1].static
         values = [v for v in static if v is not LEAF_MARK and not isinstance(v, Static)]
         if is_number(x):
-            described[f"argument {name!r}"] = _Needed(_text(x))
+            described[f"argument {name!r}"] = Needed(_text(x))
+        elif isinstance(x, str):
+            described[f"argument {name!r}"] = Text(_text(x), repr(name))
         elif values:
             described[f"argument {name!r}"] = [_text(each) for each in values]
     # What an object has itself goes before what its class has, of the same name.
     own = sorted(executable.watch.places, key=lambda p: p.kind == ATTRIBUTE or p.value is MISSING)
     for label, value in chain.from_iterable(map(_labelled, own)):
-        outside = _Outside(_text(value), _which(value), type(value) is float)
+        outside = Outside(_text(value), _which(value), type(value) is float)
         described.setdefault(f"{label!r}", outside)
     return {**described, FORM: forms, PLACES: (signature.structure.spec, signature.places)}
 
@@ -285,26 +300,9 @@ def _labelled(place: Place) -> list[tuple[str, Any]]:
     return [size, *((item_label(place.label, key), x) for key, x in place.value.items())]
 
 
-class _Needed(NamedTuple):
-    """A number that is an argument, whose value Python needed while the function was recorded."""
-
-    text: str
-
-
 def _number_at(executable: Executable, name: str) -> str:
     types = dict(zip(executable.signature.names, executable.input_types, strict=True))
     return "int" if name in types and types[name].dtype.kind == "i" else "float"
-
-
-@dataclass(frozen=True)
-class _Outside:
-    """What a place outside the arguments has, in words, and which one it is. What was recorded may
-    have changed what is in it, which makes it no other one.
-    """
-
-    text: str = field(compare=False)
-    which: Any  # the words of what cannot change, and else its identity
-    is_float: bool = field(compare=False)
 
 
 def _which(x: Any) -> Any:
@@ -319,33 +317,6 @@ def _text(x: Any) -> str:
     return f"{type(x).__name__} object"
 
 
-def _what_differs(
-    before: dict[str, Any], now: dict[str, Any], dims: Dims, for_sizes: str | None
-) -> str:
-    """What one program was made for and the one before it was not, and the repair: arguments first,
-    then their forms, then what is read from outside.
-    """
-    known = [name for name in now if name in before and before[name] != now[name]]
-    known = [name for name in known if name not in (FORM, PLACES)]
-    outside = [name for name in known if isinstance(now[name], _Outside)]
-    for name in known:
-        if name not in outside:
-            told = _difference(name, before[name], now[name], dims)
-            others = [(each, before[each], now[each]) for each in known]
-            return told or _open_sizes(others, dims, for_sizes)
-    other = form_difference(before[FORM], now[FORM])
-    if other is not None:
-        return f"{other}, and each form compiles one. Give it one form in all calls"
-    if before[PLACES] != now[PLACES]:
-        return (
-            "its arguments are other trees, or have one array at other places, and each form "
-            "compiles one. Use trees of one form"
-        )
-    for name in sorted(outside, key=lambda name: _is_silent(before[name], now[name])):
-        return _difference(name, before[name], now[name], dims)
-    return "it could read other things from outside than before. Pass what it reads as an argument"
-
-
 def _swept_number(before: dict[str, Any], now: dict[str, Any]) -> str | None:
     """The name of a float from outside, where nothing but such numbers differs, as far as words can
     tell: functions and arrays around it may have been made anew, too.
@@ -353,114 +324,6 @@ def _swept_number(before: dict[str, Any], now: dict[str, Any]) -> str | None:
     if before.keys() != now.keys():
         return None
     others = [name for name in now if before[name] != now[name]]
-    others = [name for name in others if not _is_silent(before[name], now[name])]
-    swept = all(isinstance(now[name], _Outside) and now[name].is_float for name in others)
+    others = [name for name in others if not is_silent(before[name], now[name])]
+    swept = all(isinstance(now[name], Outside) and now[name].is_float for name in others)
     return others[0] if others and swept else None
-
-
-def _is_silent(before: Any, now: Any) -> bool:
-    """Whether words would not tell the difference: an object that is another one."""
-    return isinstance(now, _Outside) and now.text == before.text
-
-
-def _difference(name: str, before: Any, now: Any, dims: Dims) -> str:
-    """What is different, and the repair; nothing where that is to leave a size open."""
-    if isinstance(now, _Outside):
-        return _difference_outside(name, before, now)
-    if isinstance(now, _Needed) or isinstance(before, _Needed):
-        return _difference_needed(name, before, now)
-    if not isinstance(now, ArrayType):
-        return (
-            f"{name} has {', '.join(now)} and had {', '.join(before)}, and each value compiles "
-            "one. Pass a number as an argument of its own, or an array"
-        )
-    if now.dtype != before.dtype:
-        return _difference_of_dtypes(name, before, now)
-    return _difference_of_shapes(name, before, now, dims)
-
-
-def _difference_outside(name: str, before: Any, now: _Outside) -> str:
-    told = f"is {now.text} and was {before.text}"
-    if _is_silent(before, now):
-        told = f"is another {now.text} than before"
-    return (
-        f"{name}, which it reads from outside, {told}, and each value compiles one. Pass it as "
-        "an argument"
-    )
-
-
-def _difference_needed(name: str, before: Any, now: Any) -> str:
-    """Of a value that Python needed, before or now."""
-    then = f" and was {before.text}" if isinstance(before, _Needed) else ""
-    value = now.text if isinstance(now, _Needed) else "another"
-    return (
-        f"{name} is {value}{then}, and each value compiles one: Python needed it while the "
-        "function was recorded. Choose with wg.where, wg.cond or wg.asarray(table)[number]"
-    )
-
-
-def _difference_of_dtypes(name: str, before: ArrayType, now: ArrayType) -> str:
-    if now.shape != before.shape:
-        # A dtype alone may have made none: a step converts what it is given.
-        repair = "shape" if now.ndim == before.ndim else "number of axes"
-        return (
-            f"{name!r} has shape {now.shape} and dtype {now.dtype} and had {before.shape} and "
-            f"{before.dtype}, and each shape compiles one. Give it one {repair}, and one dtype"
-        )
-    number = "float" if "f" in (now.dtype.kind, before.dtype.kind) else "int"
-    repair = (
-        "Convert it with astype" if now.ndim else f"Pass {number}({name}), a number of Python's"
-    )
-    return (
-        f"{name!r} has dtype {now.dtype} and had {before.dtype}, and each dtype compiles one. "
-        f"{repair}"
-    )
-
-
-def _difference_of_shapes(name: str, before: ArrayType, now: ArrayType, dims: Dims) -> str:
-    told = f"{name!r} has shape {now.shape} and had {before.shape}, and each shape compiles one"
-    axes = _other_axes(before, now)
-    if not axes:
-        return f"{told}. Give it one number of axes"
-    if _is_asked(name, axes[0], now, dims):
-        return (
-            f"{told}: Python needed that size, or it has to fit another one. Keep it open: "
-            "wg.take(table, wg.arange(n), axis=0) for table[:n], wg.zeros(n) for np.zeros(n), and "
-            "no len, int or range of it"
-        )
-    return ""
-
-
-def _open_sizes(others: Sequence[tuple[str, Any, Any]], dims: Dims, for_sizes: str | None) -> str:
-    """What to leave open, in all arguments whose shapes are others: each given by its name, and by
-    what it was and is. Sizes that changed alike have one Dim.
-    """
-    told, wanted = [], []
-    letters: dict[Any, str] = {}
-    free = chain("nmk", (f"n{i}" for i in count(1)))
-    for name, before, now in others:
-        both = isinstance(now, ArrayType) and isinstance(before, ArrayType)
-        axes = _other_axes(before, now) if both and now.dtype == before.dtype else []
-        axes = [axis for axis in axes if not _is_asked(name, axis, now, dims)]
-        for axis in axes:
-            change = before.shape[axis], now.shape[axis]
-            letters[change] = letters.get(change) or next(free)
-        if axes:
-            told.append(f"{name!r} has shape {now.shape} and had {before.shape}")
-            named = (f"{i}: wg.Dim({letters[before.shape[i], now.shape[i]]!r})" for i in axes)
-            wanted.append(f"{name!r}: {{{', '.join(named)}}}")
-    sizes = "the size" if len(letters) == 1 else "the sizes"
-    repair = for_sizes or f"Leave {sizes} open: dims={{{', '.join(wanted)}}}"
-    return f"{', '.join(told)}, and each shape compiles one. {repair}"
-
-
-def _other_axes(before: ArrayType, now: ArrayType) -> list[int]:
-    """The axes whose sizes are not the same, where there are as many."""
-    same = now.ndim == before.ndim
-    pairs = zip(now.shape, before.shape, strict=True) if same else ()
-    return [i for i, (a, b) in enumerate(pairs) if a != b]
-
-
-def _is_asked(name: str, axis: int, now: ArrayType, dims: Dims) -> bool:
-    """Whether this size was to be left open."""
-    return axis in dims.get(name, {}) or axis - now.ndim in dims.get(name, {})

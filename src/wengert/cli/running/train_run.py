@@ -133,8 +133,9 @@ class TrainRun:
             )
             self.settings = replace(self.settings, batch_size=len(data.x))
         sizes = (data.preparation.width, *self.settings.layers, data.preparation.outputs)
+        between = self.settings.activation if self.settings.layers else "linear"
         self.say(
-            f"model: {' → '.join(map(str, sizes))}, {self.settings.activation}; "
+            f"model: {' → '.join(map(str, sizes))}, {between}; "
             f"{self.settings.optimizer}, lr {self.settings.lr:g}, {self.settings.schedule}"
         )
 

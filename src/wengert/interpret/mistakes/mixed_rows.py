@@ -9,9 +9,12 @@ from contextlib import AbstractContextManager
 from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+import numpy as np
+
 from wengert.core.dims import Dim, Shape, Size, yielding_sizes
 from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType, Value
 from wengert.core.words.source import Line, user_line
 from wengert.interpret.mistakes.widening import place_of
@@ -37,6 +40,7 @@ class MixedRows(NamedTuple):
 TURNED, COLUMN, WITHOUT_ROWS, OTHERWISE = "turned", "column", "without rows", ""
 NUMBERED = "numbered"  # an index counts rows along another axis
 ALONG_ROWS = "along rows"  # without rows, for a loop went along them
+SUMMED = "summed"  # in a sum of products with a matrix that has rows and as many columns
 
 _noted = Meanwhile[dict[MixedRows, None]]()
 
@@ -102,6 +106,41 @@ def _counts(index: Value, rows: Dim) -> bool:
     if place is None or place[1] >= len(place[0].graph.nodes):
         return False
     return place[0].graph.nodes[place[1]].op is op.arange and _shape(*place) == (rows,)
+
+
+def note_summed_rows(used_by: str, values: Sequence[Value]) -> None:
+    """Say that factors of a sum of products do not fit; where rows of a batch meet so many of
+    another axis, and an argument of the program has both, this is noted: a matrix of distances,
+    weights or neighbours has its rows in the order of the batch, and its columns in their own.
+    """
+    if _noted.value is None:
+        return
+    shapes = [tuple(x.shape) if isinstance(x, Tensor) else np.shape(x) for x in values]
+    names = frozenset().union(*(x.names for s in shapes for x in s if isinstance(x, Dim)))
+    for name, count in yielding_sizes(names).items():
+        rows = Dim(name)
+        for i, k in permutations(range(len(shapes)), 2):
+            if rows not in shapes[i] or count not in shapes[k] or not _is_given(values[k]):
+                continue
+            if _is_of_square(values[i], rows, count) or _is_of_square(values[k], rows, count):
+                texts = str(shapes[min(i, k)]), str(shapes[max(i, k)])
+                found = MixedRows(name, count, used_by, texts, user_line(), SUMMED, of_layer=False)
+                _noted.value[found] = None
+                return
+
+
+def _is_given(x: Value) -> bool:
+    """Whether a value was computed of arguments of the program; constants may be all the same."""
+    return any(number in level.graph.inputs for level, number in _origins(x))
+
+
+def _is_of_square(x: Value, rows: Dim, count: int) -> bool:
+    """Whether a value was computed of an argument with these rows and so many columns."""
+    return any(
+        number in level.graph.inputs and s[:1] == (rows,) and count in s[1:]
+        for level, number in _origins(x)
+        for s in [_shape(level, number)]
+    )
 
 
 def _without(shape: Shape, class_axis: int | None, longest: int) -> Shape:

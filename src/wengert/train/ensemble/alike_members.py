@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core import tree
 from wengert.core.trees.same import same
 from wengert.core.words.warn import warn_user
 from wengert.errors import AlikeWarning
 from wengert.optim.optimizer import Optimizer
 from wengert.train.engine import Engine
+from wengert.train.ensemble.each import Each
 from wengert.train.ensemble.given import GivenMember
 
 
@@ -24,6 +26,14 @@ def may_be_alike(given: Sequence[GivenMember]) -> bool:
         each.limits == first.limits and _are_same(each.optimizer, first.optimizer)
         for each in given[1:]
     )
+
+
+def are_given_others(arguments: Sequence[Any]) -> bool:
+    """Whether members are given different numbers by `each`, so that they are different models,
+    even where all take the same first step: a penalty has no gradient where weights are 0.
+    """
+    arrays = [x for given in arguments if isinstance(given, Each) for x in tree.leaves(given.tree)]
+    return any(x[i].tobytes() != x[0].tobytes() for x in arrays for i in range(1, len(x)))
 
 
 def _are_same(one: Any, other: Any) -> bool:

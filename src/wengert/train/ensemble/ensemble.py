@@ -20,7 +20,7 @@ from wengert.runtime.workers import default_threads
 from wengert.train.batch import FunctionParameters
 from wengert.train.binding import bound_to, parameters_of
 from wengert.train.bound_function import EVALUATING, BoundFunction
-from wengert.train.ensemble.alike_members import may_be_alike, warn_of_alike
+from wengert.train.ensemble.alike_members import are_given_others, may_be_alike, warn_of_alike
 from wengert.train.ensemble.each import Each, given_trees, note_lists, of_member, require_members
 from wengert.train.ensemble.ensemble_function import EnsembleFunction
 from wengert.train.ensemble.ensemble_state import (
@@ -218,13 +218,15 @@ class Ensemble(Explained, Uncopied):
             note_lists(error, names, batch, len(self))
             raise
         if self._may_be_alike:
+            self._may_be_alike = not are_given_others(batch)
             self._look_for_alike("Ensemble")
         return losses
 
     def _look_for_alike(self, by: str) -> None:
         """Look, once, whether all members are one model."""
-        self._may_be_alike = False
-        warn_of_alike(by, self._engines)
+        if self._may_be_alike:
+            self._may_be_alike = False
+            warn_of_alike(by, self._engines)
 
     def _look_at_state(self, batch: Sequence[Any]) -> None:
         """Look, once, whether the state that all members begin with is a stack of states."""
@@ -299,8 +301,7 @@ class Ensemble(Explained, Uncopied):
         order = shuffle_seed, bootstrap
         run = self._run("Ensemble.run", (arrays, named), batch_size, epochs, order, drop_last, aux)
         history = run.whole()
-        if self._may_be_alike:
-            self._look_for_alike("Ensemble.run")
+        self._look_for_alike("Ensemble.run")
         return history
 
     def epochs(
@@ -321,8 +322,7 @@ class Ensemble(Explained, Uncopied):
 
     def _each_epoch(self, run: MemberRun) -> Iterator[EnsembleEpoch]:
         for epoch in run.each_epoch():
-            if self._may_be_alike:
-                self._look_for_alike(run.options.by)
+            self._look_for_alike(run.options.by)
             yield epoch
             warn_of_members(step._originals for step in self._steps)
 
@@ -353,6 +353,7 @@ class Ensemble(Explained, Uncopied):
             require_only_last(by, aux),
         )
         warn_of_stacked(by, first, arrays, count)
+        self._may_be_alike = self._may_be_alike and not are_given_others(arrays)
         if self._one_state:
             self._look_at_state(arrays)
         data = RunData(by, names, arrays, batch_size, first)
@@ -414,7 +415,7 @@ class Ensemble(Explained, Uncopied):
         given = parameters.by_place(by, (*own, *arrays), named, options)[len(own) :]
         names = parameters.names(len(own) + len(given))[len(own) :]
         require_members(by, names, given, len(self))
-        data = EvaluatedData(by, names, given, batch_size, own, first)
+        data = EvaluatedData(by, names, given, batch_size, own, first, f, len(self))
         first.look()
         function = self._function(bound, parameters)
         return first.guard.read(lambda: weighted_mean(function, data, by, in_front=1))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from wengert.core import tree
 from wengert.runtime.outside.live import is_live
 from wengert.train.engine import Engine
 from wengert.train.ensemble.each import Each, of_member
+from wengert.train.ensemble.stacked_batches import in_place_of_loss, warn_of_stacked
 
 
 class EvaluatedData:
@@ -22,7 +23,10 @@ class EvaluatedData:
         size: Any,
         own: Sequence[Any],  # what every batch begins with
         engine: Engine,  # of the first member
+        f: Callable[..., Any],
+        members: int,
     ) -> None:
+        warn_of_stacked(by, engine, arguments, members, in_place_of_loss(engine, f, bool(own)))
         one = of_member(arguments, 0)
         first = engine.evaluated_data(by, names, one, size)
         self._whole = [engine.model_form.is_form_of(tree.with_numpy(x)) for x in one]

@@ -13,7 +13,7 @@ the loss carries one of them on.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,15 +26,20 @@ from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.words.warn import warn_user
 from wengert.errors import StackedWarning
 from wengert.interpret.trace import trace_flat
-from wengert.train.batch import leaf_names
+from wengert.train.batch import FunctionParameters, leaf_names
 from wengert.train.engine import Engine
 from wengert.train.ensemble.each import Each, of_member
 from wengert.train.recorded.loss_call import call_loss, leaves_of
+from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import read_results
 
 
-def warn_of_stacked(by: str, engine: Engine, arguments: Sequence[Any], members: int) -> None:
-    """Warn where arguments for all members look like a stack of those for each."""
+def warn_of_stacked(
+    by: str, engine: Engine, arguments: Sequence[Any], members: int, plan: StepPlan | None = None
+) -> None:
+    """Warn where arguments for all members look like a stack of those for each; of the loss, or of
+    a function in its place.
+    """
     if members == 1 or any(isinstance(x, Each) for x in arguments):
         return
     given = tree.with_numpy(tuple(_as_array(x, members) for x in arguments))
@@ -45,21 +50,31 @@ def warn_of_stacked(by: str, engine: Engine, arguments: Sequence[Any], members: 
     stacked = arrays if alike else _beside_others(arrays, members)
     ids = {id(x) for x in stacked}
     batch = tree.map(lambda x: x[0] if id(x) in ids else x, given)
-    carried = engine.arrays.carried
-    if not stacked or _recorded(engine, batch, carried) is None:
+    carried, what = engine.arrays.carried, "loss" if plan is None else "function"
+    if not stacked or _recorded(engine, batch, carried, plan) is None:
         return
-    if not alike and not _spreads(engine, given, stacked):
+    if not alike and not _spreads(engine, given, stacked, plan):
         return
-    names = leaf_names(engine.names(len(given)), given)
+    all_names = (plan or engine.plan).parameters.names(len(given))
+    names = leaf_names(all_names, given)
     leaves = zip(names, tree.leaves(given), strict=True)
     shown = " and ".join(f"{name!r} of shape {np.shape(x)}" for name, x in leaves if id(x) in ids)
     warn_user(
         f"{by}: given {shown} for all {members} members; every member takes all of it as one "
-        f"batch, though it has {members} entries in front, and the loss could be given one of "
-        "them. Write wg.train.each(x) to give x[i] to member i; if it is one batch, filter "
+        f"batch, though it has {members} entries in front, and the {what} could be given one "
+        "of them. Write wg.train.each(x) to give x[i] to member i; if it is one batch, filter "
         "wg.errors.StackedWarning.",
         StackedWarning,
     )
+
+
+def in_place_of_loss(engine: Engine, f: Callable[..., Any], has_state: bool) -> StepPlan:
+    """The plan of a step with a function of the model, and of the state where it has one, in the
+    place of its loss.
+    """
+    carried = engine.plan.carried if has_state else None
+    parameters = FunctionParameters(f, has_state, engine.plan.storage.averages, True)
+    return replace(engine.plan, loss=f, parameters=parameters, carried=carried)
 
 
 def warn_of_stacked_state(by: str, engine: Engine, arguments: Sequence[Any], members: int) -> None:
@@ -107,11 +122,13 @@ def _beside_others(arrays: Sequence[Any], members: int) -> list[Any]:
     return stacked
 
 
-def _spreads(engine: Engine, batch: tuple[Any, ...], stacked: Sequence[Any]) -> bool:
+def _spreads(
+    engine: Engine, batch: tuple[Any, ...], stacked: Sequence[Any], plan: StepPlan | None
+) -> bool:
     """Whether the loss computes with an array of a stack and with one of lower rank that has its
     rows, which meets every entry of the stack.
     """
-    graph = _recorded(engine, batch, engine.arrays.carried)
+    graph = _recorded(engine, batch, engine.arrays.carried, plan)
     if graph is None:
         return False
     ids, leaves = {id(x) for x in stacked}, tree.leaves(batch)
@@ -137,16 +154,25 @@ def _shape(node: Node) -> Shape:
     return node.type.shape if isinstance(node.type, ArrayType) else ()
 
 
-def _recorded(engine: Engine, batch: tuple[Any, ...], carried: Sequence[Any]) -> Graph | None:
-    """The loss of this batch and this state, if it takes the batch, and carries the state on."""
+def _recorded(
+    engine: Engine,
+    batch: tuple[Any, ...],
+    carried: Sequence[Any],
+    function: StepPlan | None = None,
+) -> Graph | None:
+    """The loss of this batch and this state, if it takes the batch, and carries the state on; or
+    the function in its place.
+    """
     leaves, structure = tree.flatten(batch)
-    plan, fixed = engine.plan, engine.fixed
+    plan, fixed = function or engine.plan, engine.fixed
     live = replace(engine.arrays, carried=carried)
     model = leaves_of(plan.storage, live.weights, fixed)
 
     def loss(*values: Value) -> list[Value]:
         arguments = tree.unflatten(structure, values)
         returned = call_loss(plan, plan.storage.tree(list(model)), live, fixed, arguments)
+        if function is not None:
+            return tree.leaves(returned)
         return [read_results(returned, plan.carried, live.carried, plan.has_aux)[0]]
 
     with warnings.catch_warnings():

@@ -28,6 +28,7 @@ from wengert.interpret.mistakes.mixed_rows import (
     ALONG_ROWS,
     COLUMN,
     NUMBERED,
+    SUMMED,
     TURNED,
     WITHOUT_ROWS,
     MixedRows,
@@ -74,15 +75,33 @@ def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
     if is_in_run():
         _warn_of_rows_as_times(along)
     for each in mixed:
-        if _are_rows_of_run(each) or _are_rows(batch, each) or _are_cut_alike(batch, each.rows):
+        if _is_told(each, batch):
             given = " and ".join(each.shapes)
             warn_user(
                 f"{each.used_by}: given shapes {given}, where {each.name}, the rows of the batch, "
-                f"is {each.rows}; they fit only because there are as many rows as columns, and "
-                f"rows of the one meet columns of the other. {_repair(each)}",
+                f"is {each.rows}; {_reason(each)}. {_repair(each)}",
                 ScannedRowsWarning if each.how == ALONG_ROWS else SizeWarning,
                 each.line,
             )
+
+
+def _is_told(mixed: MixedRows, batch: Sequence[Any]) -> bool:
+    if mixed.how == SUMMED:  # in their order, rows and columns are the same things
+        return rows_are_shuffled()
+    of_run = _are_rows_of_run(mixed)
+    return of_run or _are_rows(batch, mixed) or _are_cut_alike(batch, mixed.rows)
+
+
+def _reason(mixed: MixedRows) -> str:
+    if mixed.how == SUMMED:
+        return (
+            "a run that shuffles (shuffle_seed) puts the rows of every argument into another "
+            "order, those of a square matrix, too, and leaves its columns as they are"
+        )
+    return (
+        "they fit only because there are as many rows as columns, and rows of the one meet columns "
+        "of the other"
+    )
 
 
 def _repair(mixed: MixedRows) -> str:
@@ -105,6 +124,12 @@ def _repair(mixed: MixedRows) -> str:
             "No row is left in the first: a recurrent layer or scan that is given (batch, time, "
             "in) goes along axis 0, from row to row. Swap the axes of what it is given: "
             "layer(wg.swapaxes(x, 0, 1)), wg.scan(f, init, wg.swapaxes(x, 0, 1))."
+        )
+    if mixed.how == SUMMED:
+        return (
+            "Leave out shuffle_seed, which wg.train.fit takes as shuffle_seed=None; or let the "
+            "loss read the matrix from outside, wg.asarray(A)[i][:, i], where i = np.arange(n), "
+            "the number of each row, is an argument."
         )
     wide = "x[:, None]"
     if mixed.used_by == _ATTENTION:

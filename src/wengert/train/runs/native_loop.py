@@ -182,7 +182,8 @@ class NativeSteps:
 
     def _make(self) -> StepLoop | None:
         engine, data, updating = self._engine, self._data, self._updating()
-        made = [make_program(engine, data, data.full, each) for each in updating]
+        shuffled = self._seed is not None
+        made = [make_program(engine, data, data.full, each, shuffled) for each in updating]
         known = [each for each in made if each is not None]
         if len(known) < len(made) or any(aux != known[0][1] for _, aux in known):
             return None
@@ -298,14 +299,14 @@ def report_of(engine: Engine) -> int:
 
 
 def make_program(
-    engine: Engine, data: Data, first: Sequence[Any], updating: bool
+    engine: Engine, data: Data, first: Sequence[Any], updating: bool, shuffled: bool
 ) -> tuple[CycleProgram, Aux] | None:
     """One of the engine's programs with its arrays, if it reads all of them as they are; and what
     its calls return beside the report. `first` is a full batch of the data; its numbers are looked
     at where no program of this kind was called before.
     """
     own, batch = engine.own_arguments(), engine.kinds.prepared(first)
-    with rows_of_data(cut=data.rows > data.size):
+    with rows_of_data(shuffled, cut=data.rows > data.size):
         executable = engine.programs[updating].executable(own, batch)
     given = tree.leaves(batch)
     readable = all(map(is_readable, given))

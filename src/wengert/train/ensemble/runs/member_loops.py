@@ -114,7 +114,7 @@ def make_loops(
     updating = (False, True)[first.plan.accumulate == 1 :]
     order = None if orders is None else orders.of(0, first.progress.epoch)
     batch = own.batch(0, order)  # no program may have been called yet: this is what it is shown
-    attempts = [make_program(first, own, batch, each) for each in updating]
+    attempts = [make_program(first, own, batch, each, order is not None) for each in updating]
     known = [each for each in attempts if each is not None]
     if rows is None or len(known) < len(attempts) or any(aux != known[0][1] for _, aux in known):
         return None

@@ -1,0 +1,218 @@
+"""What programs of one function differ in, in words, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, count
+from typing import Any, NamedTuple, TypeAlias
+
+from wengert.api.compiling.forms import form_difference
+from wengert.api.trace import Dims
+from wengert.core.dims import Size
+from wengert.core.types import ArrayType
+
+FORM, PLACES = "", " "  # what forms of arguments, and which arrays are one, are called
+Change: TypeAlias = tuple[Size, Size]  # a size before, and now
+
+
+class Needed(NamedTuple):
+    """A number that is an argument, whose value Python needed while the function was recorded."""
+
+    text: str
+
+
+class Text(NamedTuple):
+    """A text that is an argument, and the name of the argument, both as in Python."""
+
+    text: str
+    argument: str
+
+
+Values: TypeAlias = Text | list[str]  # that are part of the program, in words
+
+
+@dataclass(frozen=True)
+class Outside:
+    """What a place outside the arguments has, in words, and which one it is. What was recorded may
+    have changed what is in it, which makes it no other one.
+    """
+
+    text: str = field(compare=False)
+    which: Any  # the words of what cannot change, and else its identity
+    is_float: bool = field(compare=False)
+
+
+def what_differs(
+    before: dict[str, Any],
+    now: dict[str, Any],
+    dims: Dims,
+    for_sizes: str | None,
+    static_in: str,
+) -> str:
+    """What one program was made for and the one before it was not, and the repair: arguments first,
+    then their forms, then what is read from outside.
+    """
+    known = [name for name in now if name in before and before[name] != now[name]]
+    known = [name for name in known if name not in (FORM, PLACES)]
+    outside = [name for name in known if isinstance(now[name], Outside)]
+    for name in known:
+        if name not in outside:
+            others = [(each, before[each], now[each]) for each in known]
+            closed = _closed_changes(others, dims)
+            told = difference(name, before[name], now[name], dims, closed, static_in)
+            return told or _open_sizes(others, closed, for_sizes)
+    other = form_difference(before[FORM], now[FORM])
+    if other is not None:
+        return f"{other}, and each form compiles one. Give it one form in all calls"
+    if before[PLACES] != now[PLACES]:
+        return (
+            "its arguments are other trees, or have one array at other places, and each form "
+            "compiles one. Use trees of one form"
+        )
+    for name in sorted(outside, key=lambda name: is_silent(before[name], now[name])):
+        return difference(name, before[name], now[name], dims)
+    return "it could read other things from outside than before. Pass what it reads as an argument"
+
+
+def is_silent(before: Any, now: Any) -> bool:
+    """Whether words would not tell the difference: an object that is another one."""
+    return isinstance(now, Outside) and now.text == before.text
+
+
+def difference(
+    name: str,
+    before: Any,
+    now: Any,
+    dims: Dims,
+    closed: Collection[Change] = (),
+    static_in: str = "",
+) -> str:
+    """What is different, and the repair; nothing where that is to leave a size open."""
+    if isinstance(now, Outside):
+        return _difference_outside(name, before, now)
+    if isinstance(now, Needed) or isinstance(before, Needed):
+        return _difference_needed(name, before, now)
+    if not isinstance(now, ArrayType):
+        return _difference_of_values(name, before, now, static_in)
+    if now.dtype != before.dtype:
+        return _difference_of_dtypes(name, before, now)
+    return _difference_of_shapes(name, before, now, dims, closed)
+
+
+def _difference_of_values(name: str, before: Values, now: Values, static_in: str) -> str:
+    repair = "Pass a number as an argument of its own, or an array"
+    if isinstance(now, Text) and isinstance(before, Text):
+        repair = "If there are few, filter wg.errors.ProgramsWarning"
+        if static_in:
+            repair = f"If there are few, name it: {static_in}(f, static={now.argument})"
+    has, had = (each.text if isinstance(each, Text) else ", ".join(each) for each in (now, before))
+    return f"{name} has {has} and had {had}, and each value compiles one. {repair}"
+
+
+def _difference_outside(name: str, before: Any, now: Outside) -> str:
+    told = f"is {now.text} and was {before.text}"
+    if is_silent(before, now):
+        told = f"is another {now.text} than before"
+    return (
+        f"{name}, which it reads from outside, {told}, and each value compiles one. Pass it as "
+        "an argument"
+    )
+
+
+def _difference_needed(name: str, before: Any, now: Any) -> str:
+    """Of a value that Python needed, before or now."""
+    then = f" and was {before.text}" if isinstance(before, Needed) else ""
+    value = now.text if isinstance(now, Needed) else "another"
+    return (
+        f"{name} is {value}{then}, and each value compiles one: Python needed it while the "
+        "function was recorded. Choose with wg.where, wg.cond or wg.asarray(table)[number]"
+    )
+
+
+def _difference_of_dtypes(name: str, before: ArrayType, now: ArrayType) -> str:
+    if now.shape != before.shape:
+        # A dtype alone may have made none: a step converts what it is given.
+        repair = "shape" if now.ndim == before.ndim else "number of axes"
+        return (
+            f"{name!r} has shape {now.shape} and dtype {now.dtype} and had {before.shape} and "
+            f"{before.dtype}, and each shape compiles one. Give it one {repair}, and one dtype"
+        )
+    number = "float" if "f" in (now.dtype.kind, before.dtype.kind) else "int"
+    repair = (
+        "Convert it with astype" if now.ndim else f"Pass {number}({name}), a number of Python's"
+    )
+    return (
+        f"{name!r} has dtype {now.dtype} and had {before.dtype}, and each dtype compiles one. "
+        f"{repair}"
+    )
+
+
+def _difference_of_shapes(
+    name: str, before: ArrayType, now: ArrayType, dims: Dims, closed: Collection[Change]
+) -> str:
+    told = f"{name!r} has shape {now.shape} and had {before.shape}, and each shape compiles one"
+    axes = _other_axes(before, now)
+    if not axes:
+        return f"{told}. Give it one number of axes"
+    needed = (before.shape[axes[0]], now.shape[axes[0]]) not in closed
+    if needed and _is_asked(name, axes[0], now, dims):
+        return (
+            f"{told}: Python needed that size, or it has to fit another one. Keep it open: "
+            "wg.take(table, wg.arange(n), axis=0) for table[:n], wg.zeros(n) for np.zeros(n), and "
+            "no len, int or range of it"
+        )
+    return ""
+
+
+def _closed_changes(others: Sequence[tuple[str, Any, Any]], dims: Dims) -> set[Change]:
+    """What sizes were and are that nobody was to leave open, of arguments given by their names, and
+    by what they were and are. Open sizes that have to fit these cannot stay open, either.
+    """
+    return {
+        (before.shape[axis], now.shape[axis])
+        for name, before, now in others
+        for axis in _axes_of_other_sizes(before, now)
+        if not _is_asked(name, axis, now, dims)
+    }
+
+
+def _open_sizes(
+    others: Sequence[tuple[str, Any, Any]], closed: Collection[Change], for_sizes: str | None
+) -> str:
+    """What to leave open, in all arguments whose shapes are others: each given by its name, and by
+    what it was and is. Sizes that changed alike have one Dim.
+    """
+    told, wanted = [], []
+    letters: dict[Change, str] = {}
+    free = chain("nmk", (f"n{i}" for i in count(1)))
+    for name, before, now in others:
+        changes = {i: (before.shape[i], now.shape[i]) for i in _axes_of_other_sizes(before, now)}
+        changes = {i: change for i, change in changes.items() if change in closed}
+        for change in changes.values():
+            letters[change] = letters.get(change) or next(free)
+        if changes:
+            told.append(f"{name!r} has shape {now.shape} and had {before.shape}")
+            named = (f"{i}: wg.Dim({letters[change]!r})" for i, change in changes.items())
+            wanted.append(f"{name!r}: {{{', '.join(named)}}}")
+    sizes = "the size" if len(letters) == 1 else "the sizes"
+    repair = for_sizes or f"Leave {sizes} open: dims={{{', '.join(wanted)}}}"
+    return f"{', '.join(told)}, and each shape compiles one. {repair}"
+
+
+def _axes_of_other_sizes(before: Any, now: Any) -> list[int]:
+    """The axes whose sizes are not the same, of arrays of one dtype."""
+    both = isinstance(now, ArrayType) and isinstance(before, ArrayType)
+    return _other_axes(before, now) if both and now.dtype == before.dtype else []
+
+
+def _other_axes(before: ArrayType, now: ArrayType) -> list[int]:
+    """The axes whose sizes are not the same, where there are as many."""
+    same = now.ndim == before.ndim
+    pairs = zip(now.shape, before.shape, strict=True) if same else ()
+    return [i for i, (a, b) in enumerate(pairs) if a != b]
+
+
+def _is_asked(name: str, axis: int, now: ArrayType, dims: Dims) -> bool:
+    """Whether this size was to be left open."""
+    return axis in dims.get(name, {}) or axis - now.ndim in dims.get(name, {})
