@@ -32,6 +32,9 @@ FOLDERS["passes"] = STRUCTURAL | REWRITTEN
 FOLDERS["train"] = STRUCTURAL | {"gather", "slice_axes", "concat", "recurrent_loop"}
 # And those by which rows meet others, are weighed by their place, or are chosen by a mask.
 FOLDERS["train"] |= {"subtract", "reshape", "matmul", "matrix_transpose", "astype", "multiply"}
+# And those that pick a class or an action of each row.
+FOLDERS["train"] |= {"take", "one_hot", "softmax", "log_softmax"}
+FOLDERS["train"] |= {"stop_gradient"}  # of which `step.check` takes no differences
 
 
 def names_asked_for(text: str) -> Iterator[tuple[int, str]]:

@@ -364,7 +364,7 @@ def test_arguments_of_a_batch_by_a_name_that_is_none():
         call(functools.partial(loss, scale=2.0), scale=3.0)
     with pytest.raises(TypeError, match=r"with \*\*others.*Give it a parameter scale"):
         call(lambda model, x, **others: wg.sum(model * x), scale=3.0)
-    with pytest.raises(TypeError, match=r"Remove the \* from the loss's signature"):
+    with pytest.raises(TypeError, match=r"Remove the \* from the signature of the loss"):
         call(lambda model, x, *, scale: wg.sum(model * x) * scale, scale=3.0)
 
 

@@ -276,7 +276,7 @@ def step() -> wg.TrainStep:
     ("data", "repair"),
     [
         (np.array([None, 1.0]), "Convert it with astype"),
-        (np.array(["a", "b"]), "Convert it with astype"),
+        (np.array(["a", "b"]), r"Make codes of the texts, .* convert them with astype"),
         (np.ones(2, complex), "Convert it with astype"),
         (np.array([np.ones(2), np.ones(3)], dtype=object), r"np\.stack them"),
     ],

@@ -22,7 +22,7 @@ from wengert.runtime.nonfinite_policies import IGNORE, require_policy
 from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.runtime.profile import Profile
 from wengert.train.batch import FunctionParameters
-from wengert.train.binding import bound_to, parameters_of
+from wengert.train.binding import bound_to, evaluated_on, parameters_of
 from wengert.train.bound_function import EVALUATING, SUMMED, BoundFunction
 from wengert.train.checkpoints.checkpoint import MADE, Checkpoint
 from wengert.train.checkpoints.files import File, load_state, save
@@ -55,7 +55,7 @@ from wengert.train.recorded.optimizer_groups import (
 from wengert.train.recorded.step_arrays import AUX, CALLS, LOSS, REPORT
 from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.remembered_functions import RememberedFunctions
-from wengert.train.runs.evaluation import is_same_function, weighted_mean, without_state
+from wengert.train.runs.evaluation import weighted_mean
 from wengert.train.runs.history import Epoch, History, Rates
 from wengert.train.runs.run import Epochs, Run, require_shuffle_seed
 from wengert.train.shown.describe import described
@@ -367,13 +367,8 @@ class TrainStep(StepViews, Explained, Uncopied):
     ) -> Any:
         by, engine = "TrainStep.evaluate", self._engine
         require_function(by, f, "what to evaluate")
-        if engine.plan.carried is not None and is_same_function(f, engine.plan.loss):
-            f, arrays = without_state(f, engine.plan.has_aux), (engine.carried_state(), *arrays)
-        parameters = parameters_of(engine, f)
-        arrays = parameters.by_place(by, arrays, named, ("batch_size", "dims"))
-        if engine.plan.carried is not None:
-            parameters.require_state_given(by, len(arrays))
-        data = engine.evaluated_data(by, parameters.names(len(arrays)), arrays, batch_size)
+        f, names, given = evaluated_on(by, engine, f, arrays, named)
+        data = engine.evaluated_data(by, names, given, batch_size)
         engine.look()
         bound = self._evaluated.find(f, dims)
         means = engine.guard.read(lambda: weighted_mean(bound, data))
