@@ -198,3 +198,54 @@ def test_advised_parts_leave_the_size_open(name: str):
     for n, m in ((5, 2), (8, 3)):
         x, y = np.arange(2.0 * n).reshape(n, 2), np.ones(m)
         assert np.array_equal(graph.run(x=x, y=y)[0], part(x, y))
+
+
+def labelled_and_others(z, y):
+    n = y.shape[0]
+    return wg.sum(z[:n] * y[:, None]) + wg.sum(z[n:])
+
+
+def from_the_labelled_on(z, y):
+    return z[y.shape[0] :]
+
+
+@pytest.mark.parametrize("parts", [labelled_and_others, from_the_labelled_on])
+def test_both_parts_of_an_array_are_passed_as_arguments(parts):
+    dims = {"z": {0: wg.Dim("n")}, "y": {0: wg.Dim("m")}}
+    with pytest.warns(wg.errors.SizeWarning, match=r"joined with wg.concat inside\.$") as caught:
+        wg.trace(parts, np.ones((5, 2)), np.ones(2), dims=dims)
+    assert all("wg.take" not in str(each.message) for each in caught)
+    dims = {"a": {0: wg.Dim("n")}, "b": {0: wg.Dim("m")}, "y": {0: wg.Dim("n")}}
+    graph = wg.trace(
+        lambda a, b, y: parts(wg.concat([a, b]), y),
+        *(np.ones((2, 2)), np.ones((3, 2)), np.ones(2)),
+        dims=dims,
+    )
+    a, b = np.ones((4, 2)), np.full((1, 2), 3.0)
+    expected = parts(np.concatenate([a, b]), np.ones(4))
+    assert np.array_equal(graph.run(a=a, b=b, y=np.ones(4))[0], expected)
+
+
+def test_as_many_rows_as_there_are_in_any_case_leave_the_size_open():
+    def queue(new, old):
+        return wg.concat([new, old])[:4]
+
+    graph = wg.trace(queue, np.ones((2, 1)), np.zeros((4, 1)), dims={"new": {0: wg.Dim("n")}})
+    for n in (0, 1, 7):
+        assert graph.run(new=np.ones((n, 1)), old=np.zeros((4, 1)))[0].sum() == min(n, 4)
+
+
+def test_a_convolution_of_numpy_names_one_that_leaves_the_size_open():
+    weights, dims = np.array([1.0, 2.0, 5.0]), {"x": {0: wg.Dim("n")}}
+    with pytest.warns(wg.errors.SizeWarning, match=r"NumPy slides the shorter") as caught:
+        wg.trace(lambda x: np.convolve(x, weights, "valid"), np.ones(7), dims=dims)
+    advised = "wg.conv(x[None, None], wg.flip(w)[None, None])[0, 0]"
+    assert advised in str(caught[0].message)
+    as_advised = eval(f"lambda x: {advised}", {"wg": wg, "w": weights})
+    graph, x = wg.trace(as_advised, np.ones(7), dims=dims), np.arange(9.0)
+    np.testing.assert_allclose(graph.run(x=x)[0], np.convolve(x, weights, "valid"))
+
+
+def test_the_sum_of_a_diagonal_is_another_function():
+    with pytest.raises(TypeError, match=r"wg.trace records a function, .* wg\.linalg\.trace"):
+        wg.trace(np.eye(2))

@@ -84,6 +84,7 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "grad: by a dataclass of numbers": lambda: wg.grad(lambda m: m.mean * m.std)(Moments()),
     "grad: an integer returned": lambda: wg.grad(lambda x: wg.sum(x > 0))(line),
     "grad: no aux returned": lambda: wg.grad(_square, has_aux=True)(line),
+    "trace: a matrix": lambda: wg.trace(np.eye(2)),
     "grad: a vector returned, traced": lambda: wg.trace(wg.grad(lambda x: x * x), line),
     "grad: an argument of integers, traced": lambda: wg.trace(wg.grad(_square), numbers),
     "grad: no aux returned, traced": lambda: wg.trace(wg.grad(_square, has_aux=True), line),

@@ -78,6 +78,7 @@ def run(loss, batch, **options):
 def test_a_run_that_shuffles_rows_has_no_times_along_them():
     (found,) = run(all_times, (SEQUENCES, np.ones((8, 5))), shuffle_seed=0)
     assert found.category is ScannedRowsWarning
+    assert "If axis 0 of the data is time, swap it before the run." in str(found.message)
 
 
 @pytest.mark.parametrize(

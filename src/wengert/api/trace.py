@@ -40,6 +40,11 @@ def trace(function: Callable[..., Any], *args: Any, dims: Dims | None = None) ->
     >>> graph.run(x=np.arange(3.0))
     [array([0., 2., 4.])]
     """
+    if not callable(function):
+        raise TypeError(
+            f"trace: given {type(function).__name__}; wg.trace records a function, and the sum of "
+            "a diagonal is np.trace or wg.linalg.trace. Write one of these."
+        )
     return trace_with_sizes(function, *args, dims=dims)[0]
 
 
@@ -248,6 +253,8 @@ def _warn_of_misfit(
 _OF_NUMPY = re.compile(r"(?:np|numpy)\.(\w+)\(")
 _END = r"[^:,\[\]]+(?:\[[^\[\]]*\])?"
 _PART = re.compile(rf"([\w.]+)\[((?!\s*-){_END})?:({_END})\]")  # x[:3], x[1:-n]
+_ONE_PART = re.compile(rf"([\w.]+)\[\s*(?:({_END})\s*:|:({_END}))\s*\]")  # z[n:], z[:n]
+_NEAR = 8  # lines
 _IN_STEPS = re.compile(r"\[[^,\[\]]*:[^:,\[\]]*:[^:,\[\]]+\]|split\(")
 _DIVIDED = r"\s*(?://|%)"
 _QUOTIENT = re.compile(rf"[^'\"]*[\w)\]]{_DIVIDED}")  # not of texts
@@ -259,6 +266,12 @@ def _repair(expression: str, line: Line | None) -> str:
     if created and created[1] in _CREATED:
         written = _written_as(created[1], expression, line)
         return f" {written} in the place of np.{created[1]} would leave it open."
+    parted = _parted(expression, line)
+    if parted:
+        return (
+            f" {parted} needs the number: cut the array before the call, and pass the parts as "
+            "arguments, joined with wg.concat inside."
+        )
     if sliced:
         array, first, end = sliced[1], sliced[2], sliced[3].strip()
         end = f"{array}.shape[0] {end}" if end.startswith("-") else end
@@ -275,6 +288,12 @@ def _repair(expression: str, line: Line | None) -> str:
     if re.match(r"len\(", expression):
         also = _created_with(expression, line)
         return f" x.shape[0] in the place of {expression}{also} would leave it open."
+    if re.match(r"(?:np|numpy)\.(?:convolve|correlate)\(", expression):
+        return (
+            " NumPy slides the shorter of the two along the longer, and needs the number: "
+            "wg.conv(x[None, None], wg.flip(w)[None, None])[0, 0], which is np.convolve(x, w, "
+            "'valid'), would leave it open."
+        )
     if re.search(r"(?:pool|conv)\w*\(", expression):
         return (
             " Pools, and convolutions with a stride, need the number: pad inputs to a few sizes, "
@@ -288,6 +307,19 @@ def _repair(expression: str, line: Line | None) -> str:
     if re.match(r"range\(", expression):
         return f" wg.scan in the place of a loop over {expression} would leave it open."
     return ""
+
+
+def _parted(expression: str, line: Line | None) -> str:
+    """z[n:], or z[:n] where z[n:] stands near: what goes on from an open size has no other form."""
+    part = _ONE_PART.fullmatch(expression)
+    if part is None or line is None or re.match(r"-|\d+$", part[3] or part[2]):
+        return ""
+    if part[2]:
+        return expression
+    array, end = part[1], part[3].strip()
+    around = linecache.getlines(line.file)[max(line.number - _NEAR, 0) : line.number + _NEAR]
+    other = f"{array}[{end}:]"
+    return other if other.replace(" ", "") in "".join(around).replace(" ", "") else ""
 
 
 def _is_quotient(expression: str, line: Line | None) -> bool:

@@ -90,7 +90,7 @@ def _bound(size: Size, bound: Any, default: Size) -> Size:
     if number < 0:
         return size + number
     if number and default != 0:  # the smaller of a number and a Dim
-        return min(number, int(size))
+        return number if is_at_least(size, number) else min(number, int(size))
     return number
 
 

@@ -38,11 +38,12 @@ def warn_of_scanned_rows(
     look like tells nothing where these may be no batch: `by_reading` alone.
     """
     for node, sequence in _scanned(with_open_bodies(graph), own, by_reading, shuffled):
+        first = " If axis 0 of the data is time, swap it before the run." if shuffled else ""
         warn_user(
             f"{LAYERS.get(node.params['kind'], 'RNN')}: given xs of shape (n, {sequence[1]}, in) "
             f"{where}, n the rows of the batch; a recurrent layer goes along axis 0, here "
             "from row to row. Swap the axes: hs, last = layer(wg.swapaxes(xs, 0, 1)), where hs is "
-            "(time, batch, hidden), and hs[-1] its last time.",
+            f"(time, batch, hidden), and hs[-1] its last time.{first}",
             ScannedRowsWarning,
             node.line,
         )
