@@ -137,8 +137,19 @@ def test_numbers_that_are_not_finite_are_told(command, tmp_path):
     options = ("--target", "bought", *SMALL, "--lr", "1e30", "--optimizer", "sgd")
     code, _, complaint = command("train", "shop.csv", *options, "--epochs", "20")
     assert code == ExitCode.NONFINITE
-    assert "A lower --lr than 1e+30" in complaint
+    assert "all numbers must be finite. A lower --lr than 1e+30" in complaint
+    assert "nonfinite=" not in complaint  # there is no such flag
+    assert ".py" not in complaint
     assert [path.name for path in (tmp_path / "runs").iterdir()] == []
+
+
+def test_predict_with_the_run_behind_the_data_says_so(command, tmp_path):
+    write_table(tmp_path / "shop.csv", table_rows())
+    assert command("train", "shop.csv", "--target", "bought", *SMALL, "--out", "run")[0] == 0
+    for data in ("shop.csv", "wine"):
+        code, _, complaint = command("predict", data, "run")
+        assert code == ExitCode.USAGE
+        assert f"Write `wengert predict run {data}`." in complaint
 
 
 def test_early_stopping(command, tmp_path):

@@ -539,3 +539,28 @@ def test_a_gradient_of_zero_at_the_start_is_told():
     with pytest.warns(wg.errors.UnreachedWarning, match="gradient by all weights is exactly 0"):
         found = searching().minimize(lambda w: wg.sum(wg.cos(w)), np.zeros(3), compiled=False)
     assert found.iterations == 0
+
+
+def of_line(p, t, y):
+    return wg.mean((p[0] * t + p[1] - y) ** 2)
+
+
+def test_series_of_pandas_are_data():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"t": np.arange(5.0), "y": 2 * np.arange(5.0) + 1})
+    search = wg.optim.LBFGS(line_search_fn="strong_wolfe")
+    found = search.minimize(of_line, np.zeros(2), frame.t, frame.y)
+    plain = search.minimize(of_line, np.zeros(2), frame.t.to_numpy(), frame.y.to_numpy())
+    np.testing.assert_array_equal(found.tree, plain.tree)
+    by_name = search.minimize(lambda p, d: of_line(p, d["t"], d["y"]), np.zeros(2), dict(frame))
+    np.testing.assert_array_equal(by_name.tree, plain.tree)
+
+
+@pytest.mark.filterwarnings("ignore::wengert.errors.UnreachedWarning")
+def test_a_search_that_ends_where_it_is_says_of_no_rise():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(30, 3))
+    y = x @ [1.0, 2.0, 3.0] + rng.standard_t(2, size=30)
+    search = wg.optim.LBFGS(max_iter=200, line_search_fn="strong_wolfe")
+    found = search.minimize(lambda b, x, y: wg.mean(wg.abs(x @ b - y)), np.zeros(3), x, y)
+    assert found.message == "found no lower value along the direction"

@@ -203,6 +203,18 @@ def test_a_square_matrix_whose_rows_alone_are_shuffled_is_told(name):
     assert warned(lambda: [step(FLAT, Y, P) for _ in range(3)]) == []
 
 
+def test_a_square_matrix_is_told_when_a_later_run_shuffles():
+    step = wg.TrainStep(SQUARES["r @ P @ r"], B, wg.optim.SGD(1e-4))
+
+    def run(seed):
+        return warned(lambda: step.run(FLAT, Y, P, batch_size=4 * N, shuffle_seed=seed))
+
+    assert warned(lambda: step(FLAT, Y, P)) == []
+    assert run(None) == []
+    assert [each.category for each in run(0)] == [SizeWarning]
+    assert run(1) == []  # once
+
+
 def test_a_kernel_matrix_and_its_coefficients_are_told():
     def ridge(a, k, y):
         return wg.mse(k @ a, y) + a @ k @ a

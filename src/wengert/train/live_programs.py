@@ -10,6 +10,7 @@ from wengert.api.compiling.compiled import Compiled, OpenSizes
 from wengert.api.compiling.held import held
 from wengert.api.compiling.met import Met
 from wengert.api.trace import Dims
+from wengert.interpret.mistakes.mixed_rows import MixedRows
 from wengert.optim.model_forms import ModelForm
 from wengert.runtime.entries.entry import Entry, never
 from wengert.runtime.executable import Executable
@@ -54,6 +55,7 @@ class LivePrograms:
         met = met or Met(user, self._dims)
         self._options = donate, nonfinite, threads, early, roots, met, passed, static_in
         self._compiled: dict[int, Compiled] = {}  # by how many batch arguments there are
+        self._unsaid = set[MixedRows]()  # which would be mistakes in a run that shuffles
         self.entry: Any = never
         self._latest: Executable | None = None  # whose entry it is
 
@@ -67,14 +69,14 @@ class LivePrograms:
 
     def call(self, own: Sequence[Any], batch: Sequence[Any]) -> tuple[Any, Executable]:
         """What the function returns, and the program that computed it."""
-        with telling_of_mixed_rows(batch):
+        with telling_of_mixed_rows(batch, self._unsaid):
             returned, executable = self.of(batch).served((*own, *batch))
         self.entry, self._latest = executable.entry, executable
         return returned, executable
 
     def executable(self, own: Sequence[Any], batch: Sequence[Any]) -> Executable:
         """The program for a batch."""
-        with telling_of_mixed_rows(batch):
+        with telling_of_mixed_rows(batch, self._unsaid):
             return self.of(batch).executable(*own, *batch)
 
     def of(self, batch: Sequence[Any]) -> Compiled:

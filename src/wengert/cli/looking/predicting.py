@@ -38,6 +38,11 @@ def predictions(
     """CSV with a prediction for each row of the data, in their order. `out` is where they will be
     written; files that are read, or belong to the run, are refused there.
     """
+    if (Path(data) / MODEL).is_file() and not (path / MODEL).exists():
+        raise UsageFault(
+            f"predict: given {path} as the run, and {data}, the folder of a run, as the data; the "
+            f"run comes first. Write `wengert predict {data} {path}`."
+        )
     saved = load_model(path / MODEL if path.is_dir() else path)
     if probabilities and not saved.preparation.target.classes:
         raise UsageFault(

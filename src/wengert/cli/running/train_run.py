@@ -183,8 +183,10 @@ class TrainRun:
         except KeyboardInterrupt:
             return True
         except NonFiniteError as error:
+            what = str(error).partition("; ")[0]  # behind it: what to write in a program
             raise CommandError(
-                f"training: {error}\nA lower --lr than {settings.lr:g}, or --clip 1, may help.",
+                f"training: {what}; all numbers must be finite. A lower --lr than "
+                f"{settings.lr:g}, or --clip 1, may help.",
                 ExitCode.NONFINITE,
             ) from None
         if history.stopped:

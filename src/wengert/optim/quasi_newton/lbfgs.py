@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from wengert.api.trace import argument_names
+from wengert.core.tree import with_numpy
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
 from wengert.core.words.unused_results import warn_if_dropped
@@ -153,6 +154,8 @@ class LBFGS:
         The function is compiled, and its program is remembered for the next search of this LBFGS
         with it; compiled=False runs it in NumPy, where it may branch on values.
         """
+        if compiled:
+            args = tuple(with_numpy(x) for x in args)  # as a TrainStep takes series of pandas
         program = self._minimized.find(function) if compiled else None
         called = program or searched(function)
         by = "LBFGS.minimize"
@@ -166,7 +169,7 @@ class LBFGS:
             self._minimized.look(program, tree)
         ending = run.to_the_end()
         message = ending.message
-        if ending.best is not ending.last:
+        if ending.last.value > ending.best.value:
             message += f"; the value rose to {ending.last.value:.6g}, so the lowest is returned"
         warn_if_dropped(
             f"{by}: given a tree, which stays as it is; a result with a new tree was returned, and "

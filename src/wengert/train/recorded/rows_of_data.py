@@ -66,16 +66,18 @@ def rows_are_shuffled() -> bool:
 
 
 @contextmanager
-def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
+def telling_of_mixed_rows(batch: Sequence[Any], unsaid: set[MixedRows]) -> Iterator[None]:
     """Warn where a program that is made meanwhile has rows of the batch meet columns, or layers of
-    a run go along them.
+    a run go along them. What only a run that shuffles makes a mistake is kept for one, `unsaid`.
     """
     with noting_mixed_rows() as mixed, noting_time_axes() as along:
         yield
     if is_in_run():
         _warn_of_rows_as_times(along)
-    for each in mixed:
+    unsaid |= {each for each in mixed if each.how == SUMMED}
+    for each in {**mixed, **dict.fromkeys(unsaid)}:
         if _is_told(each, batch):
+            unsaid.discard(each)
             given = " and ".join(each.shapes)
             warn_user(
                 f"{each.used_by}: given shapes {given}, where {each.name}, the rows of the batch, "
@@ -87,7 +89,7 @@ def telling_of_mixed_rows(batch: Sequence[Any]) -> Iterator[None]:
 
 def _is_told(mixed: MixedRows, batch: Sequence[Any]) -> bool:
     if mixed.how == SUMMED:  # in their order, rows and columns are the same things
-        return rows_are_shuffled()
+        return rows_are_shuffled() and bool(_beginning_with(batch, mixed.rows))
     of_run = _are_rows_of_run(mixed)
     return of_run or _are_rows(batch, mixed) or _are_cut_alike(batch, mixed.rows)
 
