@@ -1,6 +1,7 @@
 """Frames of pandas and polars: rows and columns that do not belong together, and those that do."""
 
 import warnings
+from itertools import starmap
 
 import numpy as np
 import pytest
@@ -132,6 +133,29 @@ def test_different_rows_are_told(case):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RowOrderWarning)
         made().run(x, y.to_numpy(), batch_size=8)
+
+
+def test_rows_of_later_calls_are_looked_at():
+    """A loop over parts: the first has labels that only count, or is in order."""
+    shuffled, labelled = (
+        X.sample(frac=1, random_state=0),
+        X.set_axis([f"row {i}" for i in range(N)]),
+    )
+    step, other, members = made(), made(), wg.Ensemble(loss, [np.zeros(3)], wg.optim.SGD(0.0))
+    bound = step.bind(loss)
+    for call in (step, bound, members):
+        call(X[:10], Y[:10])
+        with pytest.warns(RowOrderWarning, match="labels of different rows"):
+            call(shuffled[10:20], Y[10:20])
+    y = Y.set_axis(labelled.index)
+    for _ in range(20):
+        other(labelled, y)
+    batches = [(labelled[::-1], y)] * 20
+    with pytest.warns(RowOrderWarning, match="the same labels in different orders"):
+        list(starmap(other, batches))
+    with warnings.catch_warnings():  # once for a step
+        warnings.simplefilter("error", RowOrderWarning)
+        other(labelled[::-1], y)
 
 
 BY_PERSON = pd.MultiIndex.from_product([range(N // 2), [2023, 2024]], names=["person", "year"])

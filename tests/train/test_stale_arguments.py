@@ -220,3 +220,42 @@ def test_calls_are_quick_again_where_there_is_nothing_to_look_at():
     step = step_of(of_student, wg.tree.copy(network(0)))
     step(network(1), X)
     assert step._engine.given.stale_arguments.is_over
+
+
+# What a loss reads from outside.
+
+
+def test_a_teacher_from_outside_that_another_step_has_trained_is_told():
+    teacher = network(0)
+    pretrained = step_of(of_critic, teacher)
+    pretrained.run(X, epochs=2, batch_size=4)
+
+    def of_student(m, x):
+        return wg.mean((m(x) - teacher(x)) ** 2)
+
+    def of_head(m, x):
+        return wg.mean(m(wg.stop_gradient(teacher(x))) ** 2)
+
+    for loss in (of_student, of_head):
+        (text,) = told(lambda loss=loss: step_of(loss, network(1))(X))
+        assert "reads leaf 'weight' of the model that another step was made with, from" in text
+        assert "step(other_step.model, …)" in text
+
+
+def test_networks_from_outside_that_are_no_reason_to_warn():
+    def student_of(teacher):
+        return lambda m, x: wg.mean((m(x) - teacher(x)) ** 2)
+
+    original = network(0)
+    step = step_of(of_critic, original)
+    step.run(X, epochs=2, batch_size=4)
+    kept, trained, untouched, waiting = (
+        wg.tree.copy(original),
+        wg.tree.copy(step.model),
+        network(2),
+        network(3),
+    )
+    other = step_of(of_critic, waiting)  # made, and not trained
+    for teacher in (kept, trained, untouched, waiting):
+        assert not told(lambda t=teacher: step_of(student_of(t), network(1))(X))
+    assert other.last is None or not other.last.index

@@ -23,6 +23,7 @@ from wengert.runtime.signature import LEAF_MARK, is_number
 from wengert.train.mistakes.first_batch import look_at_first_batch
 from wengert.train.runs.column_names import KnownColumns
 from wengert.train.runs.frames import repair_of_dtype, require_columns_of_numbers
+from wengert.train.runs.row_labels import RowOrderLooks
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -292,6 +293,7 @@ class Kinds:
         self._names, self._cast = names, cast
         self._known: dict[Any, list[DType]] = {}  # by the form of the batch
         self.columns = KnownColumns()  # of frames
+        self.row_order = RowOrderLooks()  # of these
 
     def prepared(self, batch: Sequence[Any]) -> tuple[Any, ...]:
         """The batch as trees of arrays. Their dtypes must be those of the first batch of the same
@@ -299,11 +301,12 @@ class Kinds:
         """
         names = self._names(len(batch))
         self.columns.note("TrainStep", names, batch)
+        self.row_order.look("TrainStep", names, batch)
         made = tuple(prepared(name, x, self._cast) for name, x in zip(names, batch, strict=True))
         leaves, structure = tree.flatten(made)
         expected = self._expected(structure)
         if not expected:
-            look_at_first_batch("TrainStep", names, batch, made, self._cast)
+            look_at_first_batch("TrainStep", names, made, self._cast)
         for i, (x, known) in enumerate(zip(leaves, expected, strict=False)):
             both_cast = self._cast is not None and is_float(x.dtype) and is_float(known)
             if x.dtype.newbyteorder("=") != known and not both_cast:

@@ -50,6 +50,7 @@ from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import with_sizes
 from wengert.train.recorded.summed_rows import SummedRows, sums_over_rows
 from wengert.train.recorded.unreached import paths_used_by
+from wengert.train.runs.row_labels import RowOrderLooks
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."
@@ -158,6 +159,7 @@ class BoundFunction(Uncopied):
         self._own: tuple[Any, ...] = tuple(own.values())
         self._own_names, self._static = names, static
         self._has_looked = False  # at arguments
+        self._row_order = RowOrderLooks()
         self._looked_at: weakref.WeakSet[Executable] = weakref.WeakSet()
         self._draws, self._number = parameters.wants_rng, number
         self._positions = draws or Draws()
@@ -283,15 +285,11 @@ class BoundFunction(Uncopied):
 
     def _call_slowly(self, own: Sequence[Any], args: Sequence[Any]) -> Any:
         given, args = args, self.prepared(args)
+        by, names = _name_of(self._number == EVALUATING), self._names(len(args))
+        self._row_order.look(by, names, given)
         if not self._has_looked:
             self._has_looked = True
-            look_at_first_batch(
-                _name_of(self._number == EVALUATING),
-                self._names(len(args)),
-                given,
-                args,
-                self._cast,
-            )
+            look_at_first_batch(by, names, args, self._cast)
         if not self._compiled or is_eager():
             self.open_shapes = None
             with eager():

@@ -220,9 +220,10 @@ class Engine:
             warn_of_single_outputs(executable.graph, own)
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]
-            warn_of_outside_layers(
-                executable.watch, self._outside, storage.tree(storage.leaves), given
-            )
+            if not self.given.warn_of_stale_reads([use.array for use in self._outside]):
+                warn_of_outside_layers(
+                    executable.watch, self._outside, storage.tree(storage.leaves), given
+                )
         self._outside = []  # so that no array is kept alive
         if rows_are_shuffled() and executable not in self._shuffled:
             self._shuffled.add(executable)

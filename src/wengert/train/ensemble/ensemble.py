@@ -204,10 +204,10 @@ class Ensemble(Explained, Uncopied):
         require_members("Ensemble", names, batch, len(self))
         if recording_threads:
             refuse_calling("Ensemble", "Call it outside, and pass what is needed as an argument.")
-        columns, is_first = self._engines[0].kinds.columns, not self._has_looked
-        given = given_arrays("Ensemble", names, batch, columns.note, is_first)
+        kinds = self._engines[0].kinds
+        given = given_arrays("Ensemble", names, batch, kinds.columns.note, kinds.row_order)
         batch = given.arguments
-        if is_first:
+        if not self._has_looked:
             warn_of_stacked("Ensemble", self._engines[0], batch, len(self))
             self._has_looked = True
         if self._one_state:

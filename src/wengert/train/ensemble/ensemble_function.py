@@ -24,6 +24,7 @@ from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.member_arguments import GivenArrays, given_arrays
 from wengert.train.ensemble.member_calls import stacked
 from wengert.train.open_sizes import OpenShape, shapes_by_rows
+from wengert.train.runs.row_labels import RowOrderLooks
 from wengert.train.uncopied import Uncopied
 
 REMEMBERED = 16  # kinds of arguments
@@ -59,6 +60,7 @@ class EnsembleFunction(Uncopied):
         self._engines: Sequence[Engine] = []
         self.open_shapes: list[OpenShape] | None = None  # of the last result
         self._count = 0  # of calls
+        self._row_order = RowOrderLooks()
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         return self._call(args, named, None)
@@ -89,8 +91,8 @@ class EnsembleFunction(Uncopied):
         names = self._parameters.names(len(args))
         require_members("Ensemble.bind", names, args, len(engines))
         first = engines[0]
-        columns, is_first = first.kinds.columns, self._count == 0
-        given = given_arrays("Ensemble.bind", names, args, columns.compare, is_first)
+        look_at_columns = first.kinds.columns.compare
+        given = given_arrays("Ensemble.bind", names, args, look_at_columns, self._row_order)
         self._count += 1
         if self._count & (self._count - 1) == 0:  # calls 1, 2, 4, 8 …: native ones do not count
             self.look()

@@ -14,7 +14,7 @@ from wengert.runtime.entries import objects
 from wengert.runtime.given_arrays import is_readable
 from wengert.train.ensemble.each import Each
 from wengert.train.runs.frames import require_columns_of_numbers
-from wengert.train.runs.row_labels import warn_of_row_order
+from wengert.train.runs.row_labels import RowOrderLooks
 from wengert.train.storage import Array
 
 
@@ -61,7 +61,7 @@ def given_arrays(
     names: Sequence[str],
     arguments: Sequence[Any],
     look_at_columns: Callable[[str, Sequence[str], Sequence[Any]], None],
-    is_first: bool,  # whether nothing has been said of the order of rows before
+    row_order: RowOrderLooks,
 ) -> GivenArrays:
     """The arrays among arguments of these names, which may be frames."""
     try:
@@ -71,8 +71,7 @@ def given_arrays(
         if not foreign:
             raise
     look_at_columns(by, names, arguments)
-    if is_first:
-        warn_of_row_order(by, names, arguments, are_samples=False)
+    row_order.look(by, names, arguments)
     leaves, structure = tree.flatten(tree.with_numpy(tuple(arguments)))
     for each in foreign:
         # One copy for all: machine code reads arrays whose rows lie one behind the other, and a

@@ -1,5 +1,5 @@
-"""What is looked at in the first batch of its kind: the order of rows, and numbers that become
-equal in the dtype of the model.
+"""What is looked at in the first batch of its kind: numbers that become equal in the dtype of the
+model.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from wengert.core import tree
 from wengert.core.dtypes import DType
 from wengert.core.words.warn import warn_user
 from wengert.errors import RoundingWarning
-from wengert.train.runs.row_labels import warn_of_row_order
 
 COARSE = 2.0**-12  # how much of the spread of a column rounding may take
 LARGE = 2.0**16  # below that, differences may be noise: of these rounding may take
@@ -25,13 +24,12 @@ MOST_ROWS = 4096  # that are looked at
 
 
 def look_at_first_batch(
-    by: str, names: Sequence[str], given: Sequence[Any], made: Sequence[Any], dtype: DType | None
+    by: str, names: Sequence[str], batch: Sequence[Any], dtype: DType | None
 ) -> None:
-    """Warn of what a batch shows; `made` are the trees of arrays that were made of its arguments,
-    and `dtype` is that of the model, to which floats are converted.
+    """Warn of what the arrays of a batch show; `dtype` is that of the model, to which floats are
+    converted.
     """
-    warn_of_row_order(by, names, given, are_samples=False)
-    for name, x in zip(names, made, strict=True):
+    for name, x in zip(names, batch, strict=True):
         for leaf in tree.leaves(x):
             _warn_of_rounding(by, name, leaf, dtype)
 

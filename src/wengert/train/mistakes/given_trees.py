@@ -27,7 +27,11 @@ from wengert.runtime.outside.live import is_live
 from wengert.runtime.outside.reads import reads_of
 from wengert.train.mistakes.layer_settings import layer_settings
 from wengert.train.mistakes.shared_parts import Given, SharedParts
-from wengert.train.mistakes.stale_arguments import StaleArguments, leaves_in
+from wengert.train.mistakes.stale_arguments import (
+    StaleArguments,
+    leaves_in,
+    warn_of_stale_reads,
+)
 from wengert.train.mistakes.taken_arrays import Mark, TakenArray, mark_of, take, taken_array
 from wengert.train.mistakes.target_averages import follow_the_step, some_numbers
 from wengert.train.recorded.part_uses import PartUse
@@ -289,6 +293,12 @@ class GivenTrees:
                 others = [each._shared for each in taken.given_to]
                 found += [each.given[taken] for each in others if taken in each.reached()]
         return found
+
+    def warn_of_stale_reads(self, arrays: Sequence[Array]) -> bool:
+        """Warn where a loss reads arrays from outside that another step was made with, and has
+        trained; whether it does.
+        """
+        return warn_of_stale_reads(self._originals_of_others(arrays))
 
     def let_be(self, arguments: Sequence[Any]) -> None:
         """Forget arrays that are arguments of a call: they have a use of their own. So do other

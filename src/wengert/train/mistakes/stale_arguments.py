@@ -98,12 +98,31 @@ def _stale(originals: Sequence[Given], live: Sequence[Array]) -> list[Given]:
     ]
 
 
+def warn_of_stale_reads(originals: Sequence[Given]) -> bool:
+    """Warn where some of these, which a loss reads from outside, are as a layer has drawn them,
+    while the steps that were made with them have trained their copies; whether there are any.
+    """
+    stale = [each for each in _stale(originals, ()) if is_drawn(each)]
+    if stale:
+        warn_user(
+            f"TrainStep: the loss reads {stale[0].name} that another step was made with, from "
+            f"outside{_more(stale)}; that step has trained a copy, and the loss has what was there "
+            "before training. Pass the live model as an argument, step(other_step.model, …). For "
+            "the numbers before training, read wg.tree.copy(model).",
+            CopiedWarning,
+        )
+    return bool(stale)
+
+
+def _more(stale: Sequence[Given]) -> str:
+    return f", and {len(stale) - 1} more" if len(stale) > 1 else ""
+
+
 def _warn(place: int, stale: Sequence[Given]) -> None:
-    more = f", and {len(stale) - 1} more" if len(stale) > 1 else ""
     warn_user(
         f"TrainStep: argument {place + 1} of the call has {stale[0].name} that another step was "
-        f"made with{more}; that step trains a copy, and this one is given what was there before "
-        "training. Pass the live model, other_step.model. For the numbers before training, pass "
-        "wg.tree.copy(model).",
+        f"made with{_more(stale)}; that step trains a copy, and this one is given what was there "
+        "before training. Pass the live model, other_step.model. For the numbers before training, "
+        "pass wg.tree.copy(model).",
         CopiedWarning,
     )

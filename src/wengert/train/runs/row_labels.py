@@ -11,6 +11,7 @@ from wengert.core.trees.foreign import foreign_arrays
 from wengert.core.words.warn import warn_user
 from wengert.errors import RowOrderWarning
 
+FIRST_CALLS = 16  # of which each is looked at
 FEWEST_ROWS = 8  # of which most have another label; fewer may be a window, or an example
 
 
@@ -27,25 +28,45 @@ class _Labelled(NamedTuple):
 
 def warn_of_row_order(
     by: str, names: Sequence[str], given: Sequence[Any], are_samples: bool = True
-) -> None:
+) -> bool:
     """Warn of two frames or series whose rows have the same labels in different orders, or those of
     other rows: rows are paired by place, and their labels say that others belong together. Labels
     that several rows have, or that are only counted, name no rows: a frame that is made of what a
     scaler returns has counted ones, whatever the order of its rows. Unless rows `are_samples`, they
-    may be a window of time, and the window behind it.
+    may be a window of time, and the window behind it. Whether there are such.
     """
     given = [None if _is_list_of_cells(x) else x for x in given]
     foreign = [_Labelled(x.name, x.given) for x in foreign_arrays(names, given)]
     labelled = [x for x in foreign if _is_labelled(x.given) and _names_rows(x.index)]
+    told = False
     if len(labelled) < 2:
-        return
+        return told
     for group, other in _pairs(_grouped(labelled)):
         one, two = group[0], other[0]
         if two.index.isin(one.index).all():
+            told = True
             for each in other:
                 _warn_of_order(by, one, each)
         elif not _are_alike(group, other) and _are_other_rows(one.index, two.index, are_samples):
+            told = True
             _warn_of_rows(by, one, two)
+    return told
+
+
+class RowOrderLooks:
+    """Looks at the order of rows in single calls: in the first ones with frames, and then in every
+    second, fourth … of these. A loop may begin with rows in order, or with those that are counted.
+    """
+
+    def __init__(self) -> None:
+        self._calls, self._is_over = 0, False
+
+    def look(self, by: str, names: Sequence[str], given: Sequence[Any]) -> None:
+        if self._is_over or all(type(x) is np.ndarray for x in given):
+            return
+        self._calls += 1
+        if self._calls <= FIRST_CALLS or self._calls & (self._calls - 1) == 0:
+            self._is_over = warn_of_row_order(by, names, given, are_samples=False)
 
 
 def _grouped(labelled: Sequence[_Labelled]) -> list[list[_Labelled]]:
