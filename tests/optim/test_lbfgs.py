@@ -405,7 +405,7 @@ def test_settings_are_checked_when_made_and_when_changed(name, bad):
         (lambda w: (1.0, w), {"x": np.ones(0)}, OptimError, "or with empty ones"),
         (lambda w: (1.0, w), {}, OptimError, "without float arrays"),
         (lambda w: (1.0, w), {"x": np.broadcast_to(1.0, 3)}, OptimError, "are read-only"),
-        (lambda w: (1.0, w), {"x": np.float64(1.0)}, OptimError, "are of type float64"),
+        (lambda w: (1.0, w), {"x": np.float64(1.0)}, OptimError, "are a NumPy scalar, float64"),
     ],
 )
 def test_what_cannot_be_minimised_is_refused(value_and_grad, weights, error, words):

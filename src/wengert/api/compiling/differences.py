@@ -22,18 +22,18 @@ class Needed(NamedTuple):
     text: str
 
 
-class Text(NamedTuple):
+class GivenText(NamedTuple):
     """A text that is an argument, and the name of the argument, both as in Python."""
 
     text: str
     argument: str
 
 
-Values: TypeAlias = Text | list[str]  # that are part of the program, in words
+Values: TypeAlias = GivenText | list[str]  # that are part of the program, in words
 
 
 @dataclass(frozen=True)
-class Outside:
+class ReadValue:
     """What a place outside the arguments has, in words, and which one it is. What was recorded may
     have changed what is in it, which makes it no other one.
     """
@@ -55,7 +55,7 @@ def what_differs(
     """
     known = [name for name in now if name in before and before[name] != now[name]]
     known = [name for name in known if name not in (FORM, PLACES)]
-    outside = [name for name in known if isinstance(now[name], Outside)]
+    outside = [name for name in known if isinstance(now[name], ReadValue)]
     for name in known:
         if name not in outside:
             others = [(each, before[each], now[each]) for each in known]
@@ -77,7 +77,7 @@ def what_differs(
 
 def is_silent(before: Any, now: Any) -> bool:
     """Whether words would not tell the difference: an object that is another one."""
-    return isinstance(now, Outside) and now.text == before.text
+    return isinstance(now, ReadValue) and now.text == before.text
 
 
 def difference(
@@ -89,7 +89,7 @@ def difference(
     static_in: str = "",
 ) -> str:
     """What is different, and the repair; nothing where that is to leave a size open."""
-    if isinstance(now, Outside):
+    if isinstance(now, ReadValue):
         return _difference_outside(name, before, now)
     if isinstance(now, Needed) or isinstance(before, Needed):
         return _difference_needed(name, before, now)
@@ -102,15 +102,17 @@ def difference(
 
 def _difference_of_values(name: str, before: Values, now: Values, static_in: str) -> str:
     repair = "Pass a number as an argument of its own, or an array"
-    if isinstance(now, Text) and isinstance(before, Text):
+    if isinstance(now, GivenText) and isinstance(before, GivenText):
         repair = "If there are few, filter wg.errors.ProgramsWarning"
         if static_in:
             repair = f"If there are few, name it: {static_in}(f, static={now.argument})"
-    has, had = (each.text if isinstance(each, Text) else ", ".join(each) for each in (now, before))
+    has, had = (
+        each.text if isinstance(each, GivenText) else ", ".join(each) for each in (now, before)
+    )
     return f"{name} has {has} and had {had}, and each value compiles one. {repair}"
 
 
-def _difference_outside(name: str, before: Any, now: Outside) -> str:
+def _difference_outside(name: str, before: Any, now: ReadValue) -> str:
     told = f"is {now.text} and was {before.text}"
     if is_silent(before, now):
         told = f"is another {now.text} than before"

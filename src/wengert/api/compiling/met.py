@@ -14,9 +14,9 @@ from typing import Any
 from wengert.api.compiling.differences import (
     FORM,
     PLACES,
+    GivenText,
     Needed,
-    Outside,
-    Text,
+    ReadValue,
     difference,
     is_silent,
     what_differs,
@@ -274,13 +274,13 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
         if is_number(x):
             described[f"argument {name!r}"] = Needed(_text(x))
         elif isinstance(x, str):
-            described[f"argument {name!r}"] = Text(_text(x), repr(name))
+            described[f"argument {name!r}"] = GivenText(_text(x), repr(name))
         elif values:
             described[f"argument {name!r}"] = [_text(each) for each in values]
     # What an object has itself goes before what its class has, of the same name.
     own = sorted(executable.watch.places, key=lambda p: p.kind == ATTRIBUTE or p.value is MISSING)
     for label, value in chain.from_iterable(map(_labelled, own)):
-        outside = Outside(_text(value), _which(value), type(value) is float)
+        outside = ReadValue(_text(value), _which(value), type(value) is float)
         described.setdefault(f"{label!r}", outside)
     return {**described, FORM: forms, PLACES: (signature.structure.spec, signature.places)}
 
@@ -325,5 +325,5 @@ def _swept_number(before: dict[str, Any], now: dict[str, Any]) -> str | None:
         return None
     others = [name for name in now if before[name] != now[name]]
     others = [name for name in others if not is_silent(before[name], now[name])]
-    swept = all(isinstance(now[name], Outside) and now[name].is_float for name in others)
+    swept = all(isinstance(now[name], ReadValue) and now[name].is_float for name in others)
     return others[0] if others and swept else None
