@@ -7,7 +7,9 @@ import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 from objects_by_text import object_of
@@ -72,6 +74,25 @@ def tests_in_any_order() -> None:
 
     wengert.nn.seed()
     met._compiled_of_code.clear()
+
+
+GENERATORS = ("rng", "RNG")
+_first_states: dict[str, list[tuple[np.random.Generator, Any]]] = {}
+
+
+@pytest.fixture(autouse=True)
+def generators_from_their_beginning(request: pytest.FixtureRequest) -> None:
+    """What a test draws from a generator of its module does not depend on the tests before it:
+    which those are is another matter in every run on two workers.
+    """
+    module = request.module
+    if module.__name__ not in _first_states:
+        drawn = [getattr(module, name, None) for name in GENERATORS]
+        _first_states[module.__name__] = [
+            (x, x.bit_generator.state) for x in drawn if isinstance(x, np.random.Generator)
+        ]
+    for generator, state in _first_states[module.__name__]:
+        generator.bit_generator.state = state
 
 
 MADE_ANEW = Path(__file__).parent / "runtime"  # tests of how machine code is made and kept

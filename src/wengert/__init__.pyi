@@ -577,7 +577,9 @@ def kl_div(log_q: Any, p: Any, axis: int = -1, reduction: Any = 'mean') -> Any:
     r"""Kullback-Leibler divergence of q from p, the sum of p * (log p - log q) along the axis.
 
     The first operand holds logarithms, as log_softmax gives them, the second probabilities; where p
-    is 0 nothing is added. "mean" divides by the number of distributions, not of elements.
+    is 0 nothing is added. "mean" divides by the number of distributions, not of elements. "none"
+    gives a number for each distribution, summed along the axis already, where torch's has one for
+    each element.
 
     >>> wg.kl_div(np.log(np.array([0.5, 0.5])), np.array([1.0, 0.0]))
     array(0.69314718)

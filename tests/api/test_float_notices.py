@@ -110,3 +110,16 @@ def test_outside_of_transformations_too_and_once_for_each_line():
         "13: overflow encountered in exp",
     ]
     assert last.endswith("overflow encountered in exp")  # without filters of ours, NumPy's place
+
+
+def energy(x):
+    """Of pairs of points, where a mask hides the distance of each to itself."""
+    squares = np.sum((x[:, None] - x[None]) ** 2, -1)
+    with np.errstate(all="ignore"):
+        repelled = 1 / squares**6 - 1 / squares**3
+    return np.sum(np.where(np.eye(2, dtype=bool), 0, repelled))
+
+
+@pytest.mark.parametrize("derivative", [wg.grad, wg.hessian, lambda f: wg.jacfwd(wg.grad(f))])
+def test_derivatives_of_what_is_masked_are_no_reason_to_warn(derivative):
+    assert noticed(lambda: derivative(energy)(np.array([[0.0, 1.0], [2.0, 0.5]]))) == []

@@ -137,6 +137,14 @@ def an_identity(x):
     return x + np.eye(len(x))
 
 
+def a_loop(x):
+    n = len(x)
+    total = x[0]
+    for i in range(1, n):
+        total = total + x[i]
+    return total
+
+
 def slopes(x):
     return np.gradient(x, axis=0)
 
@@ -147,6 +155,12 @@ def test_what_leaves_a_size_open_is_named_at_once():
         wg.errors.SizeWarning, match=r"x.shape\[0\] .* len\(x\), and wg.eye\(.* of np.eye, would"
     ):
         wg.trace(an_identity, np.ones((2, 2)), dims=sizes)
+    with pytest.warns(
+        wg.errors.SizeWarning, match=r"wg.scan in the place of a loop over range\(len\(x\)\) would"
+    ):
+        wg.trace(lambda x: sum(x[i] for i in range(len(x))), np.ones((2, 2)), dims=sizes)
+    with pytest.warns(wg.errors.SizeWarning, match=r"wg.scan .* over range\(1, n\) would"):
+        wg.trace(a_loop, np.ones((2, 2)), dims=sizes)
     with pytest.warns(
         wg.errors.SizeWarning, match=r"np.gradient .* give batches of one size; or slopes"
     ):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import wengert as wg
-from wengert.api.pairs_of_rows import warn_of_pairs_in_data
+from wengert.api.pairs.pairs_of_rows import warn_of_pairs_in_data
 from wengert.errors import PairedRowsWarning
 
 

@@ -1,5 +1,8 @@
 """Bad data gets a message that says what and where, a non-zero exit, and leaves nothing behind."""
 
+import bz2
+import gzip
+import lzma
 import sys
 
 import numpy as np
@@ -29,6 +32,19 @@ BAD_TABLES = {
         "shop.csv:12: column 'size': 'abc' is not a number; 59 of the 60 cells",
     ),
     "decimal comma": (changed(10, 2, "3,5"), "'3,5' is not a number; 59 of the 60 cells of"),
+    "empty column": (
+        [[*row[:2], "", row[3]] for row in table_rows()],
+        "column 'size' is empty or NaN in all 60 rows; it tells nothing. Leave it out: "
+        "--ignore 'size'",
+    ),
+    "target with a gap": (
+        changed(3, 3, ""),
+        "Add --missing drop or --missing fill: both leave out rows without a target",
+    ),
+    "empty target in all rows": (
+        [[*row[:3], ""] for row in table_rows()],
+        "target 'bought' is empty or NaN in all 60 rows",
+    ),
     "infinite": (changed(10, 2, "inf"), "shop.csv:12: column 'size': is infinite"),
     "one class": (
         [[*row[:3], "yes"] for row in table_rows()],
@@ -56,6 +72,17 @@ def test_a_table_is_refused(command, tmp_path, rows, message):
     assert [path.name for path in tmp_path.iterdir()] == ["shop.csv"]
 
 
+def test_classes_that_differ_by_case_or_spaces_are_told():
+    def said(classes):
+        columns = (Column("x", np.arange(8) / 3), Column("y", texts(classes)))
+        told = []
+        learning_data(DataTable("a.csv", columns, np.arange(8)), DataChoices("y"), told.append)
+        return " ".join(told)
+
+    assert "'Yes' and 'yes '" in said(["Yes", "yes ", "no", "no"] * 2)
+    assert "case" not in said(["yes", "no"] * 4)
+
+
 BAD_FILES = {
     "empty": ("a.csv", b"", "a.csv: is empty (0 bytes)"),
     "binary": ("a.csv", bytes(range(256)), "a.csv: is no text: byte 0 is 0"),
@@ -79,6 +106,17 @@ BAD_FILES = {
     "unknown ending": ("a.foo", b"a,y\n1,2\n", "its ending '.foo' is not known"),
     "empty lines": ("a.csv", b"\n,,\n", "has no line with anything in it"),
     "another row": ("a.csv", b"a,y\n1;2\n", "It looks as if a semicolon separated its cells"),
+    "a comma in a header of semicolons": (
+        "a.csv",
+        b"a;y;note, free\n1,5;2;x, y, z\n1,5;3;x\n",
+        "If a semicolon separates cells, all lines have as many of them. Add --delimiter ';'",
+    ),
+    "gzip": ("a.csv.gz", gzip.compress(b"a,y\n1,2\n"), "is compressed (gzip)"),
+    "gzip, named as text": ("a.csv", gzip.compress(b"a,y\n1,2\n"), "Unpack it first, with gunzip"),
+    "bzip2": ("a.csv.bz2", bz2.compress(b"a,y\n1,2\n"), "is compressed (bzip2)"),
+    "xz": ("a.csv.xz", lzma.compress(b"a,y\n1,2\n"), "is compressed (xz)"),
+    "zip": ("a.zip", b"PK\x03\x04...", "is compressed (zip)"),
+    "zstd": ("a.csv.zst", b"\x28\xb5\x2f\xfd...", "is compressed (zstd)"),
     "only a target": ("a.csv", b"y\n1\n2\n", "has no column beside the target 'y'"),
 }
 

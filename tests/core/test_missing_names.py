@@ -14,19 +14,25 @@ import pytest
 
 import wengert as wg
 from wengert.core.words.nearest import misspelt
-from wengert.core.words.repairs import (
+from wengert.core.words.repairs import REPAIRS, THEIR_METRICS
+from wengert.core.words.repairs_of_objects import (
     OF_DISTRIBUTIONS,
+    OF_ENSEMBLES,
     OF_GENERATORS,
+    OF_HISTORIES,
     OF_LAYERS,
     OF_OPTIMIZERS,
+    OF_SCHEDULES,
     OF_STEPS,
-    REPAIRS,
+    OF_SWEEPS,
 )
 from wengert.errors import MissingAttribute, OptimError, TraceError
+from wengert.train.metrics import metric_named
 
 SPACES = {"": wg, "nn": wg.nn, "optim": wg.optim, "random": wg.random, "linalg": wg.linalg}
 SPACES |= {"fft": wg.fft, "tree": wg.tree}
 SPACES["distributions"] = wg.distributions
+SPACES |= {"train": wg.train, "train.metrics": wg.train.metrics}
 NAMES = [(space, name) for space, names in REPAIRS.items() for name in names]
 x = np.ones((5, 3), np.float32)
 
@@ -52,10 +58,14 @@ def test_the_names_in_the_repairs_exist():
     tables = [
         *REPAIRS.values(),
         OF_DISTRIBUTIONS,
+        OF_ENSEMBLES,
         OF_GENERATORS,
+        OF_HISTORIES,
         OF_LAYERS,
         OF_OPTIMIZERS,
+        OF_SCHEDULES,
         OF_STEPS,
+        OF_SWEEPS,
     ]
     texts = [text for table in tables for text in table.values()]
     written = {each for text in texts for each in re.findall(r"\b(?:wg|np)(?:\.\w+)+", text)}
@@ -83,6 +93,10 @@ def test_the_names_in_the_repairs_exist():
         "wg.cross_entrpoy": "wg.cross_entropy",
         "wg.linalg.choleksy": "wg.linalg.cholesky",
         "wg.distributions.Categorcial": "wg.distributions.Categorical",
+        "wg.fit": "wg.train.fit",
+        "wg.metrics": "wg.train.metrics",
+        "wg.train.metrics.Accuracy": "wg.train.metrics.accuracy",
+        "wg.train.Fit": "wg.train.fit",
     }.items(),
 )
 def test_other_names_are_told_the_nearest(written, meant):
@@ -221,6 +235,55 @@ def test_steps_explain_what_they_have_not(name):
     step = wg.TrainStep(loss, a_model(), wg.optim.SGD(0.1))
     with pytest.raises(MissingAttribute, match=re.escape(f". {OF_STEPS[name]}.")):
         getattr(step, name)
+
+
+@pytest.mark.parametrize("name", OF_HISTORIES)
+def test_histories_explain_what_they_have_not(name):
+    models = [wg.tree.copy(a_model()) for _ in range(2)]
+    ensemble = wg.Ensemble(loss, models, wg.optim.SGD(0.1), compiled=False)
+    step = wg.TrainStep(loss, a_model(), wg.optim.SGD(0.1), compiled=False)
+    for history in (step.run(x, batch_size=5, epochs=0), ensemble.run(x, batch_size=5, epochs=0)):
+        with pytest.raises(MissingAttribute, match=re.escape(f". {OF_HISTORIES[name]}.")):
+            getattr(history, name)
+        assert len(pickle.loads(pickle.dumps(history))) == 0
+
+
+@pytest.mark.parametrize("name", OF_SWEEPS)
+def test_results_of_sweeps_explain_what_they_have_not(name):
+    results = wg.sweep(lambda lr: lr, {"lr": [0.1]}, progress=False)
+    with pytest.raises(MissingAttribute, match=re.escape(f". {OF_SWEEPS[name]}.")):
+        getattr(results, name)
+    assert len(pickle.loads(pickle.dumps(results))) == 1
+
+
+@pytest.mark.parametrize("name", THEIR_METRICS)
+def test_metrics_by_their_names_elsewhere_are_told_ours(name):
+    with pytest.raises(ValueError, match=rf"no metric {name!r}; .*Write {THEIR_METRICS[name]!r}"):
+        metric_named("fit", name)
+
+
+LOOPS = {
+    "callbacks": "for epoch in {}.epochs",
+    "verbose": "Leave it out",
+    "validation_split": "{}.evaluate",
+    "validation_data": "{}.evaluate",
+    "class_weight": "weight of each row",
+    "sample_weight": "weight of each row",
+    "steps_per_epoch": "all rows",
+    "shuffle": "shuffle_seed=",
+}
+
+
+@pytest.mark.parametrize("method", ["run", "epochs"])
+@pytest.mark.parametrize("key", LOOPS)
+def test_what_other_loops_take_is_explained(key, method):
+    step = wg.TrainStep(loss, a_model(), wg.optim.SGD(0.1))
+    ensemble = wg.Ensemble(loss, [a_model(), a_model()], wg.optim.SGD(0.1))
+    for trained, name in ((step, "step"), (ensemble, "ensemble")):
+        with pytest.raises(TypeError, match=LOOPS[key].format(name)):
+            getattr(trained, method)(x, batch_size=5, **{key: 1})
+        with pytest.raises(TypeError, match=rf"for x, y in loader: {name}\(x, y\)"):
+            getattr(trained, method)(iter([x]))
 
 
 MODELS = {

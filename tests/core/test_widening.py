@@ -264,3 +264,15 @@ def test_a_draw_is_told_of_its_dtype():
         wg.compile(lambda k: wg.arange(2.0) * 2.0 + 0.1 * wg.random.uniform(k, (2,)))(key)
     with pytest.warns(WideningWarning, match=r"Use x\.astype\(np\.float32\)"):
         wg.compile(lambda k, q: wide + q * wg.random.normal(k, (2,)))(key, X[0, :2])
+
+
+def test_a_python_number_in_a_list_is_named():
+    net = wg.nn.Linear(2, 1, seed=0)
+
+    def solution(joined: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda net, x: wg.mean(wg.vmap(lambda x: net(joined([x, 0.0]))[0])(x) ** 2)
+
+    (found,) = warned(solution(wg.stack), X[:, 0], model=net)
+    assert found.startswith("stack: float32 meets the Python number 0.0 in a list")
+    assert "Write wg.array([x, 0.0])" in found
+    assert warned(solution(wg.array), X[:, 0], model=net) == []

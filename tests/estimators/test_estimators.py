@@ -470,3 +470,21 @@ def test_scikit_learn_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(ImportError, match=r"pip install 'wengert\[sklearn\]'"):
         exec(compile(Path(package.__file__).read_text(), "package", "exec"), {})
+
+
+@pytest.mark.parametrize(
+    ("network", "repair"),
+    [
+        (
+            lambda: MLPRegressor("poisson", (8,)),
+            r"='poisson' was .* MLPRegressor\(\(8,\), loss='po",
+        ),
+        (lambda: MLPRegressor("squared_error"), r"MLPRegressor\(\(64, 32\), loss='squared_error'"),
+        (lambda: MLPRegressor("tanh", (8,)), r"MLPRegressor\(\(8,\), activation='tanh'\)"),
+        (lambda: MLPClassifier("relu", (8,)), r"MLPClassifier\(\(8,\), activation='relu'\)"),
+        (lambda: MLPRegressor(loss=(8,)), r"loss=\(8,\) was .* Write hidden_layer_sizes=\(8,\)"),
+    ],
+)
+def test_parameters_in_the_order_of_scikit_learn_are_told_ours(network, repair):
+    with pytest.raises(ValueError, match=repair):
+        network().fit(X, Y)

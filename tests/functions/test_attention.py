@@ -212,6 +212,35 @@ def test_a_mask_of_padding_that_hides_a_whole_row_is_named(way):
     assert len(found) == 1
 
 
+SLIPPED = {
+    "of lengths": lambda: trained(lambda x, n: ~behind(x, n) * -1e9)(ROWS, LENGTHS),
+    "of bools": lambda: trained(lambda x, seen: seen * -1e9)(ROWS, ~PADDING),
+    "of floats": lambda: trained(lambda x, seen: (1.0 - seen) * 0.0 + seen * -1e9)(
+        ROWS, 1.0 - PADDING
+    ),
+    "an argument": lambda: trained(lambda x, mask: mask)(ROWS, np.where(PADDING, 0.0, -1e9)),
+    "an array": lambda: wg.attention(ROWS, ROWS, ROWS, mask=(~PADDING * -1e9)[:, None, None]),
+}
+
+
+@pytest.mark.parametrize("way", SLIPPED)
+def test_an_added_mask_whose_sign_has_slipped_is_named(way):
+    with pytest.warns(MaskWarning, match="shows only the end of rows.*pass these bools") as found:
+        SLIPPED[way]()
+    assert len(found) == 1
+
+
+def test_added_masks_that_are_right_are_let_pass():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for masked in (
+            lambda x, n: behind(x, n) * -1e9,
+            lambda x, n: wg.where(behind(x, n), -1e9, 0.0),
+            lambda x, n: wg.arange(3) * -0.1 * n[:, None],
+        ):
+            trained(masked)(ROWS, LENGTHS)
+
+
 def test_rows_of_padding_alone_and_padding_in_front_are_let_pass():
     empty = np.arange(3) < np.array([[3], [2], [0]])
     behind = np.arange(3) >= np.array([[0], [2], [3]])  # padding comes first, one row is empty

@@ -1,4 +1,6 @@
-"""Targets of a binary loss that lie outside of [0, 1] are told of, wherever they come from."""
+"""Targets that are no probabilities are told of, wherever they come from: those of a binary loss
+outside of [0, 1], and those of classes that do not add up to 1.
+"""
 
 import warnings
 
@@ -68,3 +70,57 @@ def test_probabilities_are_not_told():
         # What is computed of an argument is not known before the program runs.
         wg.compile(lambda z, y: wg.bce_with_logits(z, (y + 1) / 2))(LOGITS, LABELS)
         wg.compile(lambda z, y: wg.bce_with_logits(z, -y))(LOGITS, np.array([-1.0, 0.0]))
+
+
+HOT = np.eye(4, dtype=np.float32)[np.arange(8) % 4]
+SEVERAL = np.maximum(HOT, HOT[::-1])
+UNEVEN = "cross_entropy: float targets with rows that do not add up to 1 .* wg.bce_with_logits"
+
+
+def of_classes(w, x, y):
+    return wg.cross_entropy(x @ w, wg.astype(y, np.float32))
+
+
+def classifier(loss=of_classes):
+    return wg.TrainStep(loss, np.zeros((2, 4), np.float32), wg.optim.SGD(0.1))
+
+
+@pytest.mark.parametrize("targets", [SEVERAL, 0.3 + 0.5 * SEVERAL, SEVERAL.astype(int)])
+def test_targets_of_classes_that_do_not_add_up_to_one_are_told(targets):
+    with pytest.warns(TargetsWarning, match=UNEVEN) as caught:
+        classifier()(X, targets)
+    assert caught[0].filename == __file__
+
+
+def test_they_are_told_of_arrays_in_runs_and_along_other_axes():
+    calls = [
+        lambda: wg.cross_entropy(HOT, SEVERAL),
+        lambda: wg.cross_entropy(HOT.T, SEVERAL.T, axis=0),
+        lambda: classifier().run(X, SEVERAL, batch_size=4),
+        lambda: classifier(lambda w, x, y: wg.cross_entropy((x @ w).T, y.T, axis=0))(X, SEVERAL),
+    ]
+    for call in calls:
+        with pytest.warns(TargetsWarning, match=UNEVEN):
+            call()
+
+
+SOME = (np.arange(8) % 3 > 0).astype(np.float32)[:, None]
+PROBABILITIES = {
+    "classes": HOT,
+    "smoothed": 0.9 * HOT + 0.025,
+    "mixed": 0.3 * HOT + 0.7 * HOT[::-1],
+    "soft": np.full((8, 4), 0.25, np.float32),
+    "padded": HOT * SOME,
+    "weighed": HOT * np.linspace(0, 1, 8, dtype=np.float32)[:, None],
+    "rounded": np.full((8, 4), 0.24, np.float32),
+}
+
+
+@pytest.mark.parametrize("targets", PROBABILITIES)
+def test_probabilities_of_classes_are_not_told(targets):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TargetsWarning)
+        wg.cross_entropy(HOT, PROBABILITIES[targets])
+        classifier()(X, PROBABILITIES[targets])
+        square = PROBABILITIES[targets][:4]  # the axes of an argument may be taken in another order
+        classifier(lambda w, x, y: wg.cross_entropy(x @ w, y.T))(X[:4], square.T)

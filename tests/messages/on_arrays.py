@@ -264,6 +264,9 @@ RANDOM: dict[str, Callable[[], Any]] = {
         wg.random.key(0), (2,), low=1.0, high=0.0
     ),
     "random.normal: a mean and a deviation": lambda: wg.random.normal(wg.random.key(0), 0, 1),
+    "random.normal: NumPy's mean, deviation and shape": lambda: wg.random.Generator(
+        wg.random.key(0)
+    ).normal(0, 0.1, (3,)),  # type: ignore[call-arg]
     "random.uniform: bounds": lambda: wg.random.uniform(wg.random.key(0), 0.0, 1.0),
     "random.bernoulli: a probability above 1": lambda: wg.random.bernoulli(wg.random.key(0), 1.5),
     "random.randint: NumPy's order": lambda: wg.random.randint(wg.random.key(0), 0, 5, (3,)),

@@ -277,6 +277,15 @@ NUMBERS: dict[str, Callable[[], Any]] = {
     "compile: an argument that is not finite": lambda: compiled(
         lambda p, x: p["w"] @ x, {"w": square}, np.array([1.0, np.nan]), nonfinite="raise"
     ),
+    "compile: an Mlp itself": lambda: compiled(
+        wg.nn.Mlp([3, 2, 1], seed=0), np.ones((2, 3), np.float32)
+    ),
+    "compile: a std that is not above 0": lambda: compiled(
+        lambda mean, std: wg.distributions.TanhNormal(mean, std).sample(wg.random.key(0)),
+        np.zeros(2),
+        np.array([1.0, -1.5]),
+        nonfinite="raise",
+    ),
     "compile: a constant that is not finite": lambda: compiled(
         lambda x: x + np.array([1.0, np.inf, 2.0]), line, nonfinite="raise"
     ),

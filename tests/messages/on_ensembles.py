@@ -52,6 +52,7 @@ def several() -> Any:
 EACH = wg.train.each
 MAKING = {
     "Ensemble of a dict": lambda: ensemble({"w": X}),
+    "Ensemble of a layer": lambda: ensemble(wg.nn.Linear(3, 1, seed=0)),
     "Ensemble of a function of nothing": lambda: ensemble(lambda: X),
     "Ensemble of members=0": lambda: ensemble(members=0),
     "Ensemble of no members": lambda: ensemble([], members=None),
@@ -84,6 +85,9 @@ MAKING = {
 USING = {
     "each of a number": lambda: EACH(3.0),
     "Ensemble, each of too few": lambda: ensemble()(EACH(X), Y),
+    "Ensemble.run, each beside a stack": lambda: ensemble().run(
+        EACH(np.ones((2, 4, 3))), np.ones((2, 4)), batch_size=2
+    ),
     "Ensemble, each is not finite": lambda: ensemble()(X * np.nan, Y),
     "Ensemble.run, seeds of too few": lambda: ensemble().run(X, Y, batch_size=2, shuffle_seed=[1]),
     "Ensemble.run, bootstrap=7": lambda: ensemble().run(X, Y, batch_size=2, bootstrap=7),

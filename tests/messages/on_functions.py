@@ -25,6 +25,7 @@ LEARNING: dict[str, Callable[[], Any]] = {
     "cross_entropy: targets of another shape, traced": lambda: traced(
         lambda x: wg.cross_entropy(x, np.zeros(3, int)), logits
     ),
+    "cross_entropy: logits of one row": lambda: wg.cross_entropy(logits[-1], np.zeros(2, int)),
     "cross_entropy: labels that are floats": lambda: wg.cross_entropy(logits, np.zeros(2)),
     "cross_entropy: classes along axis 1": lambda: wg.cross_entropy(
         np.zeros((4, 3, 5)), np.zeros((4, 5), int)
@@ -49,6 +50,11 @@ LEARNING: dict[str, Callable[[], Any]] = {
         line,
         line,
         reduction="batchmean",  # type: ignore[arg-type]
+    ),
+    "kl_div: torch's log_target": lambda: wg.kl_div(
+        line,
+        line,
+        log_target=True,  # type: ignore[call-arg]
     ),
     "kl_div: integers": lambda: wg.kl_div(line, np.ones(3, int)),
     "huber: a negative delta": lambda: wg.huber(line, line, delta=-1.0),

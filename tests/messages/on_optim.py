@@ -78,6 +78,7 @@ def scheduled() -> Any:
 
 
 CASES: dict[str, Callable[[], Any]] = {
+    "Optimizer.update: a pair as the state": lambda: update(line, line, update(line, line)),
     "Optimizer.update: optax's order": lambda: o.SGD(0.1).update(
         np.ones(2), o.SGD(0.1).init(np.ones(2)), np.ones(2)
     ),
@@ -154,6 +155,22 @@ CASES: dict[str, Callable[[], Any]] = {
     "LBFGS.minimize: arguments as in SciPy": lambda: o.LBFGS().minimize(  # type: ignore[call-arg]
         lambda w, x: wg.sum(w * x), line, args=(line,)
     ),
+    "LBFGS.minimize: inside a derivative": lambda: wg.grad(
+        lambda p: wg.sum(o.LBFGS().minimize(lambda w, p: wg.sum((w - p) ** 2), line, p).tree)
+    )(1.0),
+    "LBFGS.minimize: a closure inside a derivative": lambda: wg.grad(
+        lambda p: wg.sum(o.LBFGS().minimize(lambda w: wg.sum((w - p) ** 2), line).tree)
+    )(1.0),
+    "LBFGS.step: a closure as in torch": lambda: o.LBFGS().step(  # type: ignore[call-arg]
+        lambda: 1.0
+    ),
+    "LBFGS: a result as in SciPy": lambda: (
+        o.LBFGS().minimize(lambda w: wg.sum(w**2), line).x  # type: ignore[attr-defined]
+    ),
+    "optim: a search as in SciPy": lambda: o.minimize,
+    "optim: a fit as in SciPy": lambda: o.least_squares,
+    "wg: a fit as in SciPy": lambda: wg.curve_fit,
+    "wg: a derivative as in autograd": lambda: wg.elementwise_grad,
     "LBFGS.minimize: a dataclass of numbers": lambda: o.LBFGS().minimize(
         lambda m: m.mean * m.std, Moments()
     ),

@@ -72,6 +72,15 @@ CASES: dict[str, Callable[[], Any]] = {
     "TrainStep: a batch argument that the loss has not": lambda: step()(X, z=Y),
     "TrainStep: a batch argument twice": lambda: step()(X, Y, x=X),
     "TrainStep: a batch argument that is missing": lambda: step()(y=Y),
+    "TrainStep.run: a generator of batches": lambda: step().run(
+        (batch for batch in [(X, Y)]), batch_size=2
+    ),
+    "TrainStep.evaluate: an iterator of batches": lambda: step().evaluate(
+        loss, iter([(X, Y)]), batch_size=2
+    ),
+    "TrainStep.evaluate: a metric of values that are recorded": lambda: step().evaluate(
+        lambda w, x, y: wg.train.metrics.mse(y, x @ w), X, Y, batch_size=2
+    ),
     "TrainStep.run: data of objects": lambda: step().run(np.array([None] * 4), Y, batch_size=2),
     "TrainStep.run: data of rows that differ": lambda: step().run(
         np.array([Y, Y[:2]], dtype=object), batch_size=2

@@ -47,6 +47,9 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     "attention: a mask of integers": lambda: wg.attention(x, x, x, np.ones((4, 4), int)),
     "attention: a mask of other heads": lambda: wg.attention(x, x, x, np.ones((5, 4, 4), bool)),
+    "attention: a mask of each row": lambda: wg.attention(
+        *[np.ones((5, 2, 4, 3))] * 3, np.ones((5, 1, 4), bool)
+    ),
     "attention: more queries than keys": lambda: wg.attention(x, x[:, :2], x[:, :2], causal=True),
     "attention: a scale of no size": lambda: wg.attention(x, x, x, scale=np.inf),
     "associative_scan: nothing to go along": lambda: wg.associative_scan(np.add, 3.0),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from array import array
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 import scipy.special
+from sklearn.metrics import median_absolute_error
 
 import wengert as wg
 from messages.units import lengths
@@ -36,6 +38,18 @@ def _write_into_array(x: Any) -> Any:
     return x
 
 
+def _write_number(x: Any) -> Any:
+    out = array("d", [0.0])
+    out[0] = x[0]
+    return x
+
+
+def _write_row(x: Any) -> Any:
+    out = np.zeros((2, 3))
+    out[0] = x
+    return x
+
+
 def _add_to_array(x: Any) -> Any:
     total = np.zeros(3)
     total += x
@@ -54,17 +68,32 @@ def _outlived() -> Any:
     return kept[0] + 1.0
 
 
+def _in_aux(convert: Callable[[Any], Any]) -> Any:
+    function = wg.value_and_grad(lambda x: (wg.sum(x), {"sum": convert(wg.sum(x))}), has_aux=True)
+    return wg.compile(function)(line)
+
+
 PYTHON: dict[str, Callable[[], Any]] = {
     "assignment: in place, traced": lambda: traced(_write),
     "assignment: in place, differentiated": lambda: differentiated(_write),
     "assignment: into an array of NumPy, differentiated": lambda: differentiated(_write_into_array),
+    "assignment: into an array of Python": lambda: differentiated(_write_number),
+    "assignment: of a row of an array of NumPy": lambda: differentiated(_write_row),
     "np.add: in place, differentiated": lambda: differentiated(_add_to_array),
     "np.add: in place, traced": lambda: traced(_add_to_array),
     "bool: a branch, traced": lambda: traced(_branch, np.ones(())),
     "bool: a branch on an array, traced": lambda: traced(_branch),
     "float: differentiated": lambda: differentiated(lambda x: float(x) * 2.0, 1.0),
     "float: traced": lambda: traced(lambda x: float(x) * 2.0, np.ones(())),
+    "int: a count, traced": lambda: traced(lambda y: wg.one_hot(y, int(y.max()) + 1), np.arange(3)),
+    "index: a count, traced": lambda: traced(lambda y: wg.one_hot(y, y.max() + 1), np.arange(3)),
     "int: traced": lambda: traced(lambda x: int(x), np.ones(())),
+    "item: in the aux of a compiled gradient": lambda: _in_aux(lambda v: v.item()),
+    "np.array: in the aux of a compiled gradient": lambda: _in_aux(lambda v: np.array(v)),
+    "sklearn: a metric, compiled": lambda: wg.compile(lambda x: median_absolute_error(x, x))(line),
+    "sklearn: a metric, differentiated": lambda: differentiated(
+        lambda x: median_absolute_error(x, x)
+    ),
     "item: differentiated": lambda: differentiated(lambda x: x.item() * 2.0, 1.0),
     "tolist: differentiated": lambda: differentiated(lambda x: sum(x.tolist())),
     "format: traced": lambda: traced(lambda x: f"{x:.3f}"),
@@ -76,6 +105,10 @@ PYTHON: dict[str, Callable[[], Any]] = {
     "reshape: column by column, traced": lambda: traced(lambda x: x.reshape(3, order="F")),
     "ravel: column by column, differentiated": lambda: differentiated(
         lambda x: wg.sum(x.ravel(order="F"))
+    ),
+    "flatten: torch's first axis, traced": lambda: traced(
+        lambda x: x.flatten(1),  # type: ignore[arg-type]
+        np.ones((2, 3, 4)),
     ),
     "Tensor: it outlived its transformation": _outlived,
     "multiply: a masked array, traced": lambda: traced(lambda x: x * np.ma.array(line)),

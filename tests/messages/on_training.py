@@ -17,6 +17,7 @@ X, Y = np.ones((4, 3)), np.ones(4)
 MODEL = {"w": np.ones(3), "b": np.zeros(())}
 SGD = wg.optim.SGD(0.1)
 SHARED = np.ones(2)
+MLP = wg.nn.Mlp([3, 2, 1], seed=0)
 
 ROWS = wg.Dim("rows")
 
@@ -67,6 +68,9 @@ class Scaled:
 
     def loss(self, x: Any) -> Any:
         return wg.mean(x @ self.w)
+
+    def predict(self, x: Any, scale: Any = 1.0) -> Any:
+        return wg.sum(x * self.w) * scale
 
 
 # As much of torch as is called.
@@ -166,6 +170,29 @@ MAKING: dict[str, Callable[[], Any]] = {
     "TrainStep: dims, an axis that does not exist": lambda: step(dims={"x": {5: wg.Dim("n")}})(
         X, X
     ),
+    "TrainStep.bind: a function without the model": lambda: step().bind(lambda x: x)(X),
+    "TrainStep.bind: one argument too many": lambda: step().bind(lambda m, x: x)(X, Y),
+    "TrainStep.evaluate: a function without the model": lambda: step().evaluate(
+        lambda x, y: wg.mean(y), X, Y, batch_size=2
+    ),
+    "TrainStep.bind: a row as a dict": lambda: step().bind(lambda m, x: x @ m["w"])(
+        {"a": 1.0, "b": 2.0, "c": 3.0}
+    ),
+    "TrainStep: a column by its name": lambda: first(
+        X, Y, function=lambda m, x, y: wg.sum(x["city"] * m["b"])
+    ),
+    "TrainStep: a column as an attribute": lambda: first(
+        X, Y, function=lambda m, x, y: wg.sum(x.city * m["b"])
+    ),
+    "TrainStep: a frame's loc": lambda: first(
+        X, Y, function=lambda m, x, y: wg.sum(x.loc[:, "city"] * m["b"])
+    ),
+    "TrainStep: a network from outside": lambda: first(
+        X, Y, function=lambda m, x, y: wg.mean(MLP(x) * m["b"])
+    ),
+    "TrainStep: a draw without a key": lambda: first(
+        X, Y, function=lambda m, x, y: wg.sum(wg.random.categorical(x) * m["b"])
+    ),
     "TrainStep: nonfinite": lambda: step(nonfinite="warn"),
     "TrainStep: threads": lambda: step(threads=0),
     "TrainStep: clip_norm": lambda: step(clip_norm=-1.0),
@@ -178,6 +205,7 @@ CALLING: dict[str, Callable[[], Any]] = {
     "TrainStep: batches of two sizes": lambda: called(X, Y[:3]),
     "TrainStep: a dtype that changes": lambda: called(X, Y.astype(np.int64)),
     "TrainStep: a batch of Python numbers": lambda: called([[1.0, 2.0, 3.0]], Y),
+    "TrainStep: a batch with lists of Python numbers": lambda: called({"x": [1.0, 2.0]}, Y),
     "TrainStep: a batch by a name that is no place": lambda: step(
         lambda m, x, y, *, alpha=0.1: loss(m, x, y) * alpha
     )(X, Y, alpha=0.2),
@@ -310,6 +338,12 @@ NO_SETTINGS: dict[str, Callable[[], Any]] = {
     ),
     "TrainStep: a method of an object": lambda: wg.TrainStep(
         Scaled(np.ones(3)).loss, Scaled(np.ones(3)), SGD
+    )(X),
+    "TrainStep: a method of an object, which takes as many": lambda: wg.TrainStep(
+        Scaled(np.ones(3)).predict, Scaled(np.ones(3)), SGD
+    )(X),
+    "TrainStep: a method of an object that has the model": lambda: wg.TrainStep(
+        Scaled(np.ones(3)).predict, np.ones(3), SGD
     )(X),
     "TrainStep: a distribution of torch": lambda: first(
         X, function=lambda m, x: of_torch["Categorical"](m["w"])

@@ -263,3 +263,26 @@ def test_a_tree_is_detached_as_a_tree():
     layer = wg.nn.Linear(2, 3)
     found = wg.grad(lambda layer: wg.sum(wg.stop_gradient(layer)(np.ones((1, 2)))))(layer)
     assert not np.any(found.weight)
+
+
+JOINED = {
+    "a float beside float32": (lambda x: wg.array([x[0], 0.5]), np.float32, np.float32),
+    "an integer beside float32": (lambda x: wg.array([x[0], 2]), np.float32, np.float32),
+    "nested": (lambda x: wg.array([[x[0], 0.5], [2, x[1]]]), np.float32, np.float32),
+    "an array beside a list": (lambda x: wg.array([x, [1, 2, 3.5]]), np.float32, np.float32),
+    "a float beside integers": (lambda x: wg.asarray([x[0], 0.5]), np.int32, np.float64),
+    "an integer that fits": (lambda x: wg.array([x[0], 2]), np.int32, np.int32),
+    "one that does not": (lambda x: wg.array([x[0], 300]), np.uint8, np.int64),
+}
+
+
+@pytest.mark.parametrize("case", JOINED)
+def test_numbers_in_lists_take_the_dtype_of_arrays_in_every_way_of_calling(case):
+    function, given, expected = JOINED[case]
+    x, compiled = np.arange(3, dtype=given), wg.compile(function)
+    plain = function(x)
+    with wg.eager():
+        eager = compiled(x)
+    for found in (plain, eager, compiled(x)):
+        assert found.dtype == expected
+        np.testing.assert_array_equal(found, plain)

@@ -117,7 +117,9 @@ def test_a_number_may_be_folded_in_at_run_time():
             lambda: wg.random.Generator(np.random.RandomState(0)),
             "Generator: a generator of numpy (RandomState) was given as the key",
         ),
-        (lambda: wg.random.uniform(np.zeros(2)), "random_bits: given a key of dtype float64"),
+        (lambda: wg.random.uniform(np.zeros(2)), "uniform: an array of float64, (2,), was given"),
+        (lambda: wg.random.categorical(np.zeros((2, 3))), "categorical: an array of float64, (2,"),
+        (lambda: wg.random.gamma(np.ones(3)), "gamma: an array of float64, (3,), was given as the"),
         (lambda: wg.random.fold_in(KEY, 1.5), "fold_in: given a number of dtype float64"),
         (
             lambda: wg.random.fold_in(KEY, [1, 2]),

@@ -276,6 +276,50 @@ def test_an_end_that_is_no_minimum_of_small_weights_is_told():
     assert "search for tree[1] / 1e-9" in flat[1]
 
 
+def test_one_array_under_two_names_is_told_by_the_name_of_the_search():
+    zeros = np.zeros(2)
+    (said,) = warned(
+        lambda: searching().minimize(
+            lambda p: wg.sum((p["a"] - 1) ** 2 + (p["b"] - 2) ** 2), {"a": zeros, "b": zeros}
+        )
+    )
+    assert str(said.message).startswith("LBFGS.minimize: one array, whose numbers are all 0.0")
+
+
+METRES = 3.4e-10
+
+
+def in_joules(r):
+    """The energy of two atoms at these distances, which falls towards 0 as they grow."""
+    return 6.6e-21 * wg.sum((METRES / r) ** 12 - (METRES / r) ** 6)
+
+
+def test_a_start_in_units_of_physics_that_is_returned_is_told():
+    handed_back._results.clear()
+    for part in (0.6, 0.7, 0.8, 0.9, 0.95, 1.0, 1.3):
+        kinds, text = told(in_joules, np.array([part * METRES]))
+        assert kinds == [UnreachedWarning]
+        assert "search for tree[0] / 1e-10, or for a logarithm, and multiply the function" in text
+    assert told(in_joules, np.array([2 ** (1 / 6) * METRES])) == ([], "")
+    repelled = told(lambda r: 6.6e-21 * wg.sum((METRES / r) ** 12), np.array([0.8 * METRES]))
+    assert repelled == ([], "")  # falls for ever
+
+
+def test_an_end_with_a_large_gradient_is_told():
+    t = np.linspace(0, 3, 60)
+
+    def misfit(p):
+        return wg.mean((wg.exp(20 * p * t) - wg.exp(t)) ** 2)
+
+    search = wg.optim.LBFGS(max_iter=200, max_eval=400, line_search_fn="strong_wolfe")
+    ends = []
+    (said,) = warned(lambda: ends.append(search.minimize(misfit, np.array(1.0))))
+    assert said.category is UnreachedWarning
+    assert "down the gradient, which is 5e+02 at most. Search again from there" in str(said.message)
+    assert warned(lambda: ends.append(search.minimize(misfit, ends[0].tree))) == []
+    np.testing.assert_allclose(ends[1].tree, 0.05, atol=1e-5)
+
+
 def test_searches_in_scaled_weights_come_to_the_minimum_and_are_not_told():
     handed_back._results.clear()
     search = wg.optim.LBFGS(max_iter=300, max_eval=2000, line_search_fn="strong_wolfe")

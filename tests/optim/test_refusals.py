@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -261,3 +262,24 @@ def test_a_rate_that_is_multiplied_says_what_ends_a_schedule():
         optimizer.lr *= 0.1
     optimizer.learning_rate *= 0.5
     assert optimizer.lr == 0.05
+
+
+def test_what_an_update_returns_under_one_name_is_told_to_be_unpacked():
+    optimizer, model = wg.optim.Adam(0.1), {"w": np.ones(3)}
+    gradients = wg.grad(lambda p: wg.sum(p["w"] ** 2))
+    state = optimizer.init(model)
+    pair = optimizer.update(model, gradients(model), state)
+    unpacked = r"rite model, state = optimizer\.update\(model, grads, state\)"
+    with pytest.raises(OptimError, match=rf"\(model, state\) as state; an update .* W{unpacked}"):
+        optimizer.update(model, gradients(model), pair)
+    with pytest.raises(OptimError, match=rf"\(model, state\) as model; an update .* W{unpacked}"):
+        optimizer.update(pair, gradients(model), state)
+    for call in (gradients, wg.compile(lambda p: wg.sum(p["w"]))):
+        with pytest.raises(TypeError) as caught:
+            call(pair)
+        assert re.search(
+            rf"given a tuple \(model, state\).*w{unpacked}", caught.value.__notes__[-1]
+        )
+    with pytest.raises(wg.errors.TraceError) as caught:
+        wg.compile(lambda p: wg.mean(np.ones((2, 3)) @ p))((np.ones(3), state))
+    assert "(model, state)" in caught.value.__notes__[-1]

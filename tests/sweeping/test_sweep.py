@@ -323,3 +323,31 @@ def test_layers_without_a_seed_differ_from_seed_to_seed():
 def test_seeds_that_change_nothing_are_told():
     with pytest.warns(wg.errors.SweepWarning, match="the same numbers for every seed"):
         wg.sweep(lambda lr, seed: lr / 3, {"lr": [0.1, 0.2]}, seeds=3, progress=False)
+
+
+def test_frames_and_rows_of_pandas_are_results():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"epoch": [0, 1], "said": ["a", "b"]})
+
+    def train(kind):
+        return {
+            "row": pandas.Series({"loss": 0.5, "right": 1.0}),
+            "frame": table,
+            "both": {"loss": 0.5, "curve": table["epoch"], "table": table},
+        }[kind]
+
+    row, frame, both = wg.sweep(train, {"kind": ["row", "frame", "both"]}, progress=False)
+    assert row.metrics == {"loss": 0.5, "right": 1.0}
+    assert frame.kept["epoch"].tolist() == [0, 1]
+    assert frame.kept["said"] == ["a", "b"]
+    assert both["loss"] == 0.5
+    assert both.kept["curve"].tolist() == both.kept["table"]["epoch"].tolist() == [0, 1]
+
+
+def test_workers_without_processes_are_refused():
+    with pytest.raises(ValueError, match=r'workers=3 .*backend="joblib" or backend="ray"'):
+        wg.sweep(lambda n: n, {"n": [1, 2]}, workers=3, progress=False)
+    with pytest.raises(TypeError, match='Write backend="joblib", and workers='):
+        wg.sweep(lambda n: n, {"n": [1, 2]}, n_jobs=2, progress=False)
+    found = wg.sweep(lambda n: n, {"n": [1, 2]}, workers=1, threads=1, progress=False)
+    assert len(found) == 2

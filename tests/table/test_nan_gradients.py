@@ -114,7 +114,7 @@ REDUCTIONS: dict[str, Any] = {
     "huber": lambda x: wg.huber(x, np.zeros(4)),
     "bce_with_logits": lambda x: wg.bce_with_logits(x, np.ones(4) * 0.3),
     "cross_entropy": lambda x: wg.cross_entropy(x, np.array(1)),
-    "kl_div": lambda x: wg.kl_div(x, np.full(4, 0.25)),
+    "kl_div": lambda x: wg.kl_div(x, np.full(4, 0.2)),
 }
 
 

@@ -67,6 +67,40 @@ def test_a_loss_that_is_a_sum_is_told_in_the_name_of_fit():
         fitted(step, epochs=1, validation=MORE, validation_loss=squared_error)
 
 
+def root_of_mean(model, x, y):
+    return wg.sqrt(wg.mean((forward(model, x) - y) ** 2))
+
+
+def of_weights(model, x, y):
+    return wg.sum((forward(model, x) - y) ** 2 * x[:, :1] ** 2) / wg.sum(x[:, :1] ** 2)
+
+
+@pytest.mark.parametrize(
+    ("loss", "options"),
+    [
+        (root_of_mean, {}),
+        (of_weights, {}),
+        (squared_error, {"validation_loss": of_weights}),
+    ],
+)
+def test_a_validation_loss_that_depends_on_the_batch_size_is_told(loss, options):
+    step = wg.TrainStep(loss, net(), wg.optim.Adam(0.01))
+    with pytest.warns(
+        wg.errors.SummedRowsWarning, match="^fit: the validation loss .* Pass a metric of yours"
+    ):
+        fitted(step, epochs=1, validation=MORE, **options)
+
+
+def test_aux_is_no_part_of_the_validation_loss():
+    def with_aux(model, x, y):
+        error = (forward(model, x) - y) ** 2
+        return wg.mean(error), {"sum": wg.sum(error), "worst": wg.max(error), "all": error}
+
+    step = wg.TrainStep(with_aux, net(), wg.optim.Adam(0.01), has_aux=True)
+    history = fitted(step, epochs=1, validation=MORE)
+    assert history.epochs["validation_loss"] == step.evaluate(squared_error, *MORE, batch_size=5)
+
+
 def test_a_share_of_the_rows_is_held_back():
     seen = []
     history = fitted(make(), validation=0.25, callbacks=lambda record: seen.append(record))

@@ -138,8 +138,37 @@ def test_rows_that_trained_before_and_validate_now_are_told():
         fitted(a_step(), **share, shuffle_seed=2)
         wg.train.fit(step, (X[::-1].copy(), Y), 1, 16, progress=False, **share)  # other data
         fitted(step, **share, shuffle_seed=3)
-    with pytest.warns(WengertWarning, match="some of those that validate now were trained on"):
+    with pytest.warns(WengertWarning, match="trained on rows which validate now"):
         fitted(step, **share, shuffle_seed=4)
+
+
+def folds(step):
+    """A cross-validation of four folds with the steps that a function gives."""
+    for fold in range(4):
+        held = np.arange(64) % 4 == fold
+        training, validation = (X[~held], Y[~held]), (X[held], Y[held])
+        wg.train.fit(step(), training, 2, 16, validation=validation, progress=False)
+
+
+def test_one_step_for_all_folds_is_told():
+    one = a_step()
+    with pytest.warns(WengertWarning, match="Make a new step for each fold"):
+        folds(lambda: one)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        folds(a_step)
+
+
+def test_rows_that_are_often_alike_are_no_reason_to_warn():
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 2, size=(96, 2)).astype(float), rng.integers(0, 2, 96).astype(float)
+    parts = [slice(i, i + 24) for i in (0, 24, 48, 72)]
+    step = a_step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for train, held in (parts[:2], parts[2:]):
+            validation = x[held], y[held]
+            wg.train.fit(step, (x[train], y[train]), 2, 8, validation=validation, progress=False)
 
 
 def resumed(folder, rate, epochs, **options):
@@ -223,3 +252,45 @@ def test_a_log_of_an_earlier_program_is_replaced(tmp_path, monkeypatch):
     cells.execution_count -= 1
     with pytest.warns(WengertWarning, match="has 12 epochs that were logged before"):
         fitted(a_step(compiled=False), callbacks=wg.train.log_jsonl(file))
+
+
+def predict(w, x):
+    return x @ w
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"weight": "nope"}, "weight='nope' was given; the loss has the arguments x, y"),
+        ({"target": "nope"}, "target='nope' was given"),
+        ({"predict": 3}, "predict is int"),
+        ({"weight": Y}, r"weight is ndarray; .* loss\(model, x, y, w\), and pass data=\(x, y, w\)"),
+        ({"weight": "y"}, r"weight was given without metrics; .* make the weights an argument"),
+        ({"predict": predict}, "predict was given without metrics"),
+        ({"target": "y", "metrics": []}, "target was given without metrics"),
+        ({"predict": predict, "metrics": "mae", "weight": Y}, "weight is ndarray"),
+        ({"predict": predict, "metrics": "mae", "target": Y}, "target is ndarray"),
+        ({"sample_weight": Y}, r"Give the loss an argument .* weight='w' is for metrics alone"),
+    ],
+)
+def test_what_metrics_are_made_of_is_checked_without_metrics_too(options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        fitted(a_step(), validation=(X, Y), **options)
+
+
+@pytest.mark.parametrize(
+    ("callback", "words"),
+    [
+        (EarlyStopping(3), "Write early_stopping="),
+        (EarlyStopping, "Write early_stopping="),
+        (wg.optim.Cosine(1e-2, 10), r"learning rate of the optimizer: .*wg.optim.Cosine\("),
+        (wg.optim.ReduceOnPlateau, "learning rate of the optimizer"),
+        (lambda epoch, logs: None, "one argument, the record"),
+    ],
+)
+def test_what_is_no_callback_is_refused_before_training(callback, words):
+    step = a_step()
+    for given in (callback, [callback]):
+        with pytest.raises(TypeError, match=words):
+            fitted(step, callbacks=given)
+    assert step.epoch == 0

@@ -303,6 +303,24 @@ def test_columns_of_different_kinds_of_numbers(case):
         assert call(x) == call(plain)
 
 
+@pytest.mark.usefixtures("errors")
+@pytest.mark.parametrize("case", MIXED)
+def test_rows_of_different_kinds_of_numbers(case):
+    x = MIXED[case]
+    predicted = made(w=np.ones(3)).bind(predict)
+    assert predicted(x.iloc[0]) == predicted(x)[0]
+    assert predicted(next(x.iterrows())[1]) == predicted(x)[0]
+
+
+def test_a_row_with_what_is_no_number_is_refused():
+    x = X.assign(b=X.b > 0)
+    for other in (None, "a", DAYS[0]):
+        row = x.iloc[0].copy()
+        row["c"] = other
+        with pytest.raises(DTypeError):
+            made().bind(predict)(row)
+
+
 def test_a_column_of_objects_is_named():
     x = X.assign(b=X.b.astype(object))
     said = r"column 'b' of x has dtype object; .* Write x\.astype\(np\.float32\)"

@@ -8,7 +8,7 @@ import sklearn
 from sklearn import metrics as reference
 
 import wengert as wg
-from wengert.train import metrics
+from wengert.train import class_labels, metrics
 
 rng = np.random.default_rng(0)
 CLASSES = rng.integers(0, 4, 60)
@@ -226,3 +226,27 @@ def test_what_is_advised_for_several_labels_measures_them():
 def test_one_hot_targets_have_their_classes_told():
     with pytest.raises(wg.errors.ShapeError, match=r"Pass target\.argmax\(axis=1\)"):
         metrics.f1(np.eye(4)[CLASSES], SCORES)
+
+
+@pytest.mark.parametrize("name", metrics.__all__)
+def test_values_that_are_recorded_are_refused_with_the_way(name):
+    metric, rows, classes = getattr(metrics, name), np.ones((4, 2)), np.array([0, 1, 1, 0])
+    step = wg.TrainStep(lambda w, x, y: wg.mean((x @ w)[:, 0] - y), np.eye(2), wg.optim.SGD(0.1))
+    for f in (metric, lambda w, x, y: metric(y, x @ w), lambda w, x, y: metric(x @ w, y)):
+        with pytest.raises(
+            wg.errors.TraceError, match=rf"^{name}: .*and {name}\(y, predict\(x\)\)"
+        ):
+            step.evaluate(f, rows, classes, batch_size=2)
+    with pytest.raises(wg.errors.TraceError, match=rf"^{name}: given a Tensor"):
+        wg.grad(lambda scores: metric(classes, scores))(rows)
+
+
+def test_what_is_said_to_write_inside_gives_what_the_metric_gives():
+    logits = np.array([[2.0, 1.0], [0.0, 3.0], [1.0, 4.0], [5.0, 0.0]])
+    target = np.array([0, 0, 1, 0])
+    for name, written in class_labels._RECORDED.items():
+        prediction, true = (logits, target) if name == "accuracy" else (logits[:, 0], logits[:, 1])
+        given = {"wg": wg, "logits": prediction, "prediction": prediction, "target": true}
+        assert float(eval(written, given)) == pytest.approx(
+            getattr(metrics, name)(true, prediction)
+        )

@@ -47,7 +47,18 @@ def test_a_recurrent_layer_of_the_form_of_another_one_is_named():
 
     rows = np.stack([ROWS, ROWS], axis=1)
     (warning,) = told(loss, {"first": wg.nn.LSTM(4, 4), "head": linear(4, 3)}, rows, LABELS)
-    assert "the loss calls second, a LSTM from outside" in str(warning.message)
+    assert "the loss calls second, an LSTM from outside" in str(warning.message)
+
+
+def test_a_critic_that_another_step_trains_is_to_be_an_argument():
+    critic = linear(4, 1)
+    critic_step = wg.TrainStep(lambda m, x: wg.mean(m(x)), critic, wg.optim.SGD(0.01))
+    (warning,) = told(lambda m, x: -wg.mean(critic(m(x))), linear(), ROWS)
+    assert warning.category is UntrainedWarning
+    assert "another step was made with it, and trains a copy. Give the loss" in str(warning.message)
+    assert "loss(model, critic, …), and pass the live one: step(other" in str(warning.message)
+    right = wg.TrainStep(lambda m, critic, x: -wg.mean(critic(m(x))), linear(), wg.optim.SGD(0.01))
+    assert not warned(lambda: right(critic_step.model, ROWS))
 
 
 def test_a_network_is_named_and_not_a_part_of_it():

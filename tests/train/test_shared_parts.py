@@ -455,3 +455,62 @@ def test_frozen_and_trained_encoders_of_models_of_one_form_are_compared():
     whole = step_of(encoder, 1)
     by_calls(whole)
     assert copied(lambda: by_calls(step_of(encoder, 2, FROZEN))) == []
+
+
+# A part that was trained before, and begins anew.
+
+
+@pytest.mark.parametrize("train", [by_calls, by_runs, by_epochs])
+def test_an_encoder_that_another_step_had_trained_is_told_where_it_begins_as_drawn(train):
+    encoder = network(0)
+    before = pretrained(encoder)
+    tuned = step_of(encoder, 1)
+    (told,) = copied(lambda: train(tuned))
+    assert (
+        "'encoder.weight' of the model that it was made with, and 1 more, had been trained" in told
+    )
+    assert "begin as they were drawn" in told
+    assert 'pretrained.model["encoder"]' in told
+    assert copied(lambda: train(tuned)) == []
+    assert copied(lambda: by_calls(before, tuned)) == []  # nor are the turns
+
+
+@pytest.mark.parametrize("train", [by_calls, by_runs, by_epochs])
+def test_encoders_that_go_on_or_are_meant_as_drawn_are_let_pass(train):
+    encoder = network(0)
+    not_yet = step_of(encoder, 1)
+    before = pretrained(encoder)
+    tuned = [not_yet, *(step_of(x, 1) for x in (before.model["encoder"], wg.tree.copy(encoder)))]
+    for each in tuned:
+        assert copied(lambda each=each: train(each)) == []
+
+
+@pytest.mark.parametrize("train", [by_calls, by_runs])
+def test_an_encoder_that_is_assigned_before_the_first_call_is_let_pass(train):
+    encoder = network(0)
+    before, tuned = pretrained(encoder), step_of(encoder, 1)
+    tuned.evaluate(loss, X, batch_size=4)
+    tuned.model = {**tuned.model, "encoder": before.model["encoder"]}
+    assert copied(lambda: train(tuned)) == []
+
+
+def test_variants_that_begin_with_one_encoder_and_have_one_loss_are_let_pass():
+    encoder = network(0)
+    for size in (2, 3, 4):
+        head = wg.nn.Linear(3, size, dtype=np.float64)
+        step = wg.TrainStep(loss, {"encoder": encoder, "head": head}, wg.optim.SGD(0.01))
+        assert copied(lambda step=step: by_runs(step)) == []
+
+
+def test_two_losses_of_models_of_one_form_are_let_pass():
+    encoder = network(0)
+    by_calls(step_of(encoder, 1))
+    model = {"encoder": encoder, "head": network(2)}
+    other = wg.TrainStep(lambda m, x: loss(m, x) + 1.0, model, wg.optim.SGD(0.01))
+    assert copied(lambda: by_calls(other)) == []
+
+
+def test_steps_in_turns_of_which_one_was_made_later_are_told_once():
+    encoder = network(0)
+    before = pretrained(encoder)
+    assert len(copied(lambda: by_calls(before, step_of(encoder, 1)))) == 1

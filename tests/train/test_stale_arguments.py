@@ -108,6 +108,30 @@ def test_an_encoder_whose_results_the_model_is_applied_to_is_told(train):
     assert len(told(lambda: train(head, encoder, encoder_net))) == 1
 
 
+def of_judge(m, generator, x):
+    fake = wg.stop_gradient(applied(generator, x))  # as everybody writes it
+    return wg.mean(wg.softplus(-applied(m, x))) + wg.mean(wg.softplus(applied(m, fake)))
+
+
+def of_q(m, actor, x):
+    return wg.mean((applied(m, wg.concat([x, wg.stop_gradient(applied(actor, x))], axis=1))) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("loss", "made", "model"),
+    [
+        (of_judge, network, network(0)),
+        (of_judge, lambda _: wg.nn.Mlp((3, 4, 3), seed=1, dtype=np.float64), network(0)),
+        (of_q, network, wg.nn.Linear(6, 1, seed=0, dtype=np.float64)),
+    ],
+)
+def test_a_network_behind_stop_gradient_that_the_model_is_applied_to_is_told(loss, made, model):
+    net = made(1)
+    other, step = step_of(of_critic, net), step_of(loss, model)
+    assert len(told(lambda: in_turns(step, other, net))) == 1
+    assert told(lambda: in_turns(step_of(loss, model), other, other.model)) == []
+
+
 def test_a_teacher_that_was_trained_before_is_told():
     teacher_net = network(1)
     teacher, student = step_of(of_critic, teacher_net), step_of(of_student, network(0))
@@ -154,6 +178,17 @@ def test_a_target_that_is_renewed_now_or_later(made, follows):
                     x[...] = 0.9 * x + 0.1 * y
 
     assert warned(train) == []
+
+
+def test_a_target_that_the_model_is_applied_to_behind_stop_gradient():
+    """The old actor of a critic's bootstrap may be renewed later."""
+
+    def of_bootstrap(m, actor, x):
+        return wg.mean((applied(m, x) - wg.stop_gradient(applied(m, applied(actor, x)))) ** 2)
+
+    net = network(1)
+    actor, critic = step_of(of_critic, net), step_of(of_bootstrap, network(0))
+    assert told(lambda: in_turns(critic, actor, net)) == []
 
 
 def test_a_critic_that_is_written_to_follows_its_step():

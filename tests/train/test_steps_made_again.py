@@ -5,10 +5,17 @@ all of them are told.
 import threading
 
 import numpy as np
+import pytest
 
 import wengert as wg
 from train.warned_steps import X, squares, stepped, warned
-from wengert.errors import LogitsWarning, ProgramsWarning, ScheduleWarning
+from wengert.errors import (
+    LogitsWarning,
+    ProgramsWarning,
+    ScheduleWarning,
+    SummedRowsWarning,
+    TargetsWarning,
+)
 
 # Steps that a loop makes anew.
 
@@ -113,3 +120,64 @@ def test_probabilities_in_the_place_of_their_logarithms_are_named():
     (found,) = warned(stepped(loss, np.ones((3, 2)), X, np.resize(p, (8, 2))))
     assert "Pass wg.log_softmax of the same" in str(found.message)
     assert warned(lambda: wg.kl_div(np.log(q), p)) == []
+
+
+def test_logits_in_the_place_of_logarithms_are_named():
+    p, logits = np.array([[0.25, 0.75], [0.5, 0.5]]), np.array([[0.5, -3.0], [2.0, 1.0]])
+    (found,) = warned(lambda: wg.kl_div(logits, p))
+    assert found.category is LogitsWarning
+    assert "add up to 1.7 in the first row" in str(found.message)
+    of_columns = wg.log_softmax(logits, axis=0)
+    for log_q, q, axis in ((of_columns, p.T / p.T.sum(0), 0), (logits, 2.0 * p, -1)):
+        assert (
+            warned(lambda x=log_q, q=q, axis=axis: wg.kl_div(x, q, axis)) == []
+        )  # parts of p, too
+
+
+OF_LAYERS = {
+    "logits": lambda m, x: m(x),
+    "of a temperature": lambda m, x: m(x) / 2.0,
+    "right": lambda m, x: wg.log_softmax(m(x) / 2.0),
+    "by hand": lambda m, x: m(x) - wg.logsumexp(m(x), axis=-1, keepdims=True),
+    "of a table": lambda m, x: wg.softmax(x) @ wg.log_softmax(m.weight.T) - 1e-9,
+}
+
+
+@pytest.mark.parametrize(("name", "count"), [*zip(OF_LAYERS, (1, 1, 0, 0, 0), strict=True)])
+def test_what_a_layer_gives_to_kl_div_is_named(name, count):
+    def loss(m, x, p):
+        return wg.kl_div(OF_LAYERS[name](m, x), p)
+
+    model = wg.nn.Linear(3, 2, dtype=np.float64)
+    found = warned(stepped(loss, model, X, np.resize([0.25, 0.75], (8, 2))))
+    assert [each.category for each in found] == [LogitsWarning] * count
+
+
+def test_logarithms_in_the_place_of_probabilities_are_named():
+    log_p = np.log(np.array([0.25, 0.75]))
+    with np.errstate(all="ignore"):
+        (found,) = warned(lambda: wg.kl_div(log_p, log_p))
+    assert found.category is TargetsWarning
+    assert "p from -1.38629 to -0.287682 was given as the second operand" in str(found.message)
+    assert "wg.exp(log_p)" in str(found.message)
+
+    def loss(m, x):
+        return wg.kl_div(wg.log_softmax(m(x)), wg.log(wg.softmax(x)))
+
+    step = stepped(loss, wg.nn.Linear(3, 3, dtype=np.float64), X, nonfinite="ignore")
+    assert [each.category for each in warned(step)] == [TargetsWarning]
+
+
+def test_classes_of_kl_div_that_are_summed_again_before_the_mean_are_named():
+    def loss_of(reduced):
+        def loss(m, x, p):
+            return reduced(wg.kl_div(wg.log_softmax(m(x)), p, reduction="none"))
+
+        return loss
+
+    model, p = wg.nn.Linear(3, 2, dtype=np.float64), np.resize([0.25, 0.75], (8, 2))
+    (found,) = warned(stepped(loss_of(lambda x: x.sum(-1).mean()), model, X, p))
+    assert found.category is SummedRowsWarning
+    assert "Leave the sum out: wg.mean(wg.kl_div(…, reduction='none'))" in str(found.message)
+    for right in (wg.mean, wg.sum, lambda x: wg.mean(wg.reshape(x, (4, 2)).sum(-1))):
+        assert warned(stepped(loss_of(right), model, X, p)) == []

@@ -298,3 +298,25 @@ def test_a_batch_of_the_models_form_and_another_size_is_open():
     known = len(calls)
     assert [step({"x": np.ones((n, 4, 2))}) for n in (4, 7)] == [1.0, 1.0]
     assert len(calls) == known
+
+
+def test_a_mask_made_of_the_number_of_rows_is_told_with_the_first_program():
+    def contrasts(w, x):
+        z = x * w
+        return wg.logsumexp((z @ z.T)[~wg.eye(x.shape[0], dtype=bool)])
+
+    def as_advised(w, x):
+        z = x * w
+        return wg.logsumexp(wg.where(~wg.eye(x.shape[0], dtype=bool), z @ z.T, -np.inf))
+
+    counted, calls = count_of(as_advised)
+    masked, open_step = (
+        wg.TrainStep(f, np.ones(2), wg.optim.SGD(0.1)) for f in (contrasts, counted)
+    )
+    x = np.random.default_rng(0).standard_normal((4, 2))
+    with pytest.warns(SizeWarning, match=r"How many elements a mask chooses .* wg.where\(mask, x"):
+        value = masked(x)
+    np.testing.assert_allclose(open_step(x), value)
+    np.testing.assert_allclose(open_step.model, masked.model)
+    open_step(x[:3])
+    assert len(calls) == 1

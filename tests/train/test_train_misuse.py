@@ -87,6 +87,23 @@ def test_a_model_of_another_form_is_refused_where_the_class_cannot_be_shown():
         step.model = {"w": np.ones(2)}
 
 
+def test_a_shown_tree_is_let_go_with_its_last_holder():
+    layers = wg.nn.Sequential(wg.nn.Linear(3, 2, seed=0), "relu", wg.nn.Linear(2, 1, seed=1))
+    step = wg.TrainStep(lambda m, x: wg.mean(m(x) ** 2), layers, wg.optim.SGD(0.1))
+    trees = step._engine.shown.trees
+    for _ in range(3):  # as where it is an argument of another step
+        assert step.model is not None
+    kept = step.model
+    step._engine.shown.look()
+    assert len(trees) == 1
+    kept = kept.layers[0]  # a part is enough
+    step._engine.shown.look()
+    assert len(trees) == 1
+    del kept
+    step._engine.shown.look()
+    assert not trees
+
+
 def test_what_is_put_into_a_shown_tree_is_named():
     def make():
         return wg.TrainStep(

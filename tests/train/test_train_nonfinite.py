@@ -73,6 +73,53 @@ def test_an_infinite_gradient_is_not_clipped_into_silence():
     np.testing.assert_array_equal(ignoring.model, [-np.inf, 3.75])
 
 
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda mean, x: wg.distributions.TanhNormal(mean, x), "Normal.sample: std"),
+        (lambda mean, x: wg.distributions.Uniform(x, mean - 2), "Uniform.sample: high - low"),
+        (lambda mean, x: wg.distributions.Gamma(mean, x), "Gamma.sample: rate"),
+    ],
+)
+def test_a_parameter_of_a_distribution_that_is_not_above_0_is_named(make, named):
+    def loss(m, rng):
+        drawn = make(m["mean"], m["log_std"]).sample(rng)
+        return wg.mean(drawn**2)
+
+    model = {"mean": np.ones(3, np.float32), "log_std": np.float32([0.5, -0.25, 0.5])}
+    step = wg.TrainStep(loss, model, wg.optim.SGD(0.1))
+    with pytest.raises(wg.errors.NonFiniteError, match="must be above 0") as caught:
+        step()
+    assert str(caught.value).startswith(named)
+    assert "constant" not in str(caught.value)
+
+
+def test_a_parameter_of_a_distribution_that_was_nan_before_is_followed():
+    def loss(m, rng):
+        return wg.mean(wg.distributions.Normal(0.0, wg.sqrt(m)).sample(rng))
+
+    step = wg.TrainStep(loss, np.float32([1.0, -1.0]), wg.optim.SGD(0.1))
+    with pytest.raises(wg.errors.NonFiniteError, match="sqrt: gave nan in the forward pass"):
+        step()
+
+
+@pytest.mark.parametrize(
+    ("model", "loss", "name"),
+    [
+        (np.zeros(2, np.float32), lambda weights, y: wg.sum(y / weights), "weights"),
+        (
+            {"a": np.ones(2, np.float32), "b": np.zeros(2, np.float32)},
+            lambda m, y: wg.sum(y / m["b"] + m["a"]),
+            "b",
+        ),
+    ],
+)
+def test_an_operand_that_is_a_parameter_has_its_name(model, loss, name):
+    step = wg.TrainStep(loss, model, wg.optim.SGD(0.1))
+    with pytest.raises(wg.errors.NonFiniteError, match=rf"y \('{name}'\) is 0"):
+        step(np.ones(2, np.float32))
+
+
 def test_the_error_names_op_line_and_parameter():
     def loss(m, x):
         return wg.sum(np.log(m["a"] * x)) + wg.sum(m["b"])

@@ -8,6 +8,7 @@ import pytest
 
 import wengert as wg
 from train.warned_steps import Layer, Pair, W, X, Y, squares, stepped, warned
+from wengert.core.words.articles import a_kind
 from wengert.errors import (
     CheckpointError,
     CheckpointWarning,
@@ -456,7 +457,7 @@ def test_a_layer_that_is_not_in_the_model_is_named(name):
 
     (found,) = warned(stepped(loss, HEAD, X, Y))
     assert (found.category, found.filename) == (UntrainedWarning, __file__)
-    assert f"the loss calls enc, a {type(enc).__name__} from outside" in str(found.message)
+    assert f"the loss calls enc, {a_kind(enc)} from outside" in str(found.message)
 
     def mended(model, x, y):
         return wg.mean((model["head"](np.tanh(model["enc"](x)))[:, 0] - y) ** 2)

@@ -5,7 +5,7 @@ import pytest
 
 import wengert as wg
 from train.warned_steps import W, X, Y, stepped, warned
-from wengert.api.pairs_of_rows import warn_of_pairs_in_data
+from wengert.api.pairs.pairs_of_rows import warn_of_pairs_in_data
 from wengert.errors import FirstRowWarning, PairedRowsWarning, SummedRowsWarning
 
 # Pairs of rows.
@@ -474,6 +474,36 @@ def test_results_that_are_no_means_over_rows_are_told_where_batches_show_it():
         lambda w, x, y: wg.cross_entropy(x * w, wg.astype(y > 0, int)),
     ):
         assert told(f) == ""
+
+
+def test_results_that_are_no_means_are_told_in_later_evaluations_that_first_show_it():
+    step = wg.TrainStep(lambda w, x, y: wg.mean((x @ w - y) ** 2), np.zeros(3), wg.optim.SGD(0.1))
+
+    def told(f, y, size=4):
+        call = warned(lambda: step.evaluate(f, X.astype(">f8"), y, batch_size=size))
+        return [each.category for each in call]
+
+    root = lambda w, x, y: wg.sqrt(wg.mse(x @ w, y))  # noqa: E731
+    assert told(root, np.ones(8)) == []  # the same in all batches, as nothing was trained
+    assert told(root, Y, size=8) == []  # one batch
+    assert told(root, np.ones(8)) == []
+    assert told(root, Y) == [SummedRowsWarning]
+    assert told(root, Y) == []
+    # Batches of one row have no halves; two of them have.
+    assert told(lambda w, x, y: np.sqrt(wg.mse(x @ w, y)), Y, size=1) == [SummedRowsWarning]
+
+
+def test_results_that_may_be_no_means_are_tried_in_few_of_many_evaluations(capsys):
+    step = wg.TrainStep(lambda w, x, y: wg.mean((x @ w - y) ** 2), np.zeros(3), wg.optim.SGD(0.1))
+    tried = []
+    for number in range(1, 20):
+        step.evaluate(
+            lambda w, x, y: wg.sqrt(wg.debug(wg.mse(x @ w, y))), X, np.ones(8), batch_size=4
+        )
+        calls = "".join(capsys.readouterr()).count("debug")
+        assert calls in (2, 5)  # its two batches, and some rows with their halves
+        tried += [number] * (calls == 5)
+    assert tried == [1, 2, 3, 4, 8, 16]
 
 
 def test_the_first_row_of_the_maxima_of_all_rows_is_named():

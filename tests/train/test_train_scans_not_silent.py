@@ -159,6 +159,33 @@ def padded(w, x, r):
     return wg.mean((x @ w - wg.pad(r[:-1], (1, 0))) ** 2)
 
 
+def filtered(w, x, r):
+    """The likelihood of a Kalman filter, which the carry adds up."""
+
+    def body(carry, v):
+        m, p, total = carry
+        p = p + wg.exp(w[0])
+        s = p + wg.exp(w[1])
+        k = p / s
+        return (m + k * (v - m), (1 - k) * p, total + wg.log(s) + (v - m) ** 2 / s), None
+
+    return wg.scan(body, (0.0, 1.0, 0.0), r)[0][2]
+
+
+def hidden_states(w, x, r):
+    """The likelihood of a Markov chain that emits one of two classes."""
+
+    def body(alpha, seen):
+        moved = wg.logsumexp(alpha[:, None] + wg.log_softmax(w[:2] * np.eye(2)), axis=0)
+        return moved + wg.log_sigmoid(wg.where(seen, w[1:], -w[1:])), None
+
+    return -wg.logsumexp(wg.scan(body, wg.zeros(2), r > 0)[0])
+
+
+def last_average(w, x, r):
+    return (wg.scan(lambda m, v: (0.9 * m + 0.1 * v, None), 0.0, x @ w)[0] - 1.0) ** 2
+
+
 def shuffled_run(loss, **options):
     step = wg.TrainStep(loss, np.ones(3), wg.optim.SGD(0.01))
     step(FEATURES, REWARDS)  # in order, by the same program
@@ -182,6 +209,9 @@ def shuffled_run(loss, **options):
         (associative, "scan"),
         (joined, "concat"),
         (padded, "pad"),
+        (filtered, "scan"),
+        (hidden_states, "scan"),
+        (last_average, "scan"),
     ],
 )
 def test_what_goes_from_row_to_row_is_named_in_a_run_that_shuffles_them(loss, name):
@@ -239,9 +269,52 @@ def added_up(w, x, r):
     return wg.scan(lambda s, row: (s + (row[0] @ w - row[1]) ** 2, row[1]), 0.0, (x, r))[0]
 
 
+def running_moments(w, x, r):
+    """Of all rows, by Welford's formula: it does not matter which comes first."""
+
+    def body(carry, v):
+        n, mean, squares = carry
+        off = v - mean
+        mean = mean + off / (n + 1)
+        return (n + 1, mean, squares + off * (v - mean)), None
+
+    n, mean, squares = wg.scan(body, (0.0, 0.0, 0.0), x @ w - r)[0]
+    return mean**2 + squares / n
+
+
+def running_logsumexp(w, x, r):
+    def body(carry, v):
+        top, total = carry
+        higher = wg.maximum(top, v)
+        return (higher, total * wg.exp(top - higher) + wg.exp(v - higher)), v
+
+    top, total = wg.scan(body, (-1e9, 0.0), x @ w - r)[0]
+    return top + wg.log(total)
+
+
+def noisy_sum(w, x, r):
+    """Each row draws by a key that is carried."""
+
+    def body(carry, row):
+        key, total = carry
+        key, own = wg.random.split(key)
+        return (key, total + (row[0] @ w - row[1] + wg.random.normal(own, ())) ** 2), None
+
+    return wg.scan(body, (wg.random.key(0), 0.0), (x, r))[0][1]
+
+
+def last_is_dropped(w, x, r):
+    """A filter beside a sum, which nothing reads."""
+    return wg.scan(lambda c, v: ((0.9 * c[0] + v, c[1] + v * v), None), (0.0, 0.0), x @ w - r)[0][1]
+
+
 @pytest.mark.parametrize(
     "loss",
     [
+        running_moments,
+        running_logsumexp,
+        noisy_sum,
+        last_is_dropped,
         risk_sets,
         ranked,
         ranked_by_terms,
@@ -271,4 +344,24 @@ def test_one_series_in_a_fit_that_shuffles_its_rows_is_named():
     assert told.category is ScannedRowsWarning
     assert str(told.message).startswith("GRU: it goes along axis 0")
     assert "shuffle_seed=None" in str(told.message)
+    assert fit(shuffle_seed=None) == []
+
+
+def test_a_carried_state_in_batches_of_time_is_told_to_keep_the_order():
+    def loss(m, h, x, y):
+        states, h = m[0](x, h)
+        return wg.mean((m[1](states) - y) ** 2), h
+
+    series = np.sin(np.arange(9)[:, None, None] + np.arange(2)[:, None])  # (time, series, 1)
+    model = [wg.nn.GRU(1, 3, **FLOAT), wg.nn.Linear(3, 1, **FLOAT)]
+
+    def fit(**options):
+        step = wg.TrainStep(loss, model, wg.optim.SGD(0.01), state=np.zeros((2, 3)))
+        data = series[:-1], series[1:]
+        return warned(lambda: wg.train.fit(step, data, 1, batch_size=4, progress=False, **options))
+
+    (told,) = fit()
+    assert told.category is ScannedRowsWarning
+    assert "keep the order of the rows, shuffle_seed=None" in str(told.message)
+    assert "swap it before the run" not in str(told.message)
     assert fit(shuffle_seed=None) == []

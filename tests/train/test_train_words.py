@@ -1,5 +1,6 @@
 """What a training step says where it is given other things than it takes."""
 
+import functools
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -119,11 +120,50 @@ def test_methods_of_an_object_are_told_the_function_of_the_class():
         step.bind(agent.loss)(X)
     with pytest.raises(TypeError, match=told):
         step.evaluate(step.model.loss, X, batch_size=2)
-    with pytest.raises(DTypeError) as caught:
+    with pytest.raises(TypeError, match=r"here 'x'\. Pass the .* class: Agent\.act") as caught:
         step.bind(agent.act)(X)  # by its default it takes as many
+    assert "given an Agent as an operand" in str(caught.value.__cause__)
+    with pytest.raises(DTypeError) as caught:
+        step.bind(agent.act)()  # nothing says that the model is not meant
     assert "class: Agent.act" in caught.value.__notes__[-1]
     assert step.bind(Agent.act)(X).shape == (4, 2)
     wg.TrainStep(agent.beside, agent, wg.optim.SGD(0.1))(X)
+
+
+class Regression:
+    """An object with weights of its own, which a step is made with."""
+
+    def __init__(self):
+        self.w, self.mean = np.ones(3), np.ones(3)
+
+    def predict(self, x, scale=1.0):
+        return wg.sum(x * self.w) * scale
+
+    def loss(self, w, x, scale=None):
+        return wg.mean((x - self.mean) @ w) if scale is None else wg.mean(scale * (x @ w))
+
+    def drift(self, w, x, mask=None):
+        return wg.mean(mask * (x @ w - x @ self.w) ** 2)
+
+
+def test_methods_of_an_object_that_has_the_model_are_refused_where_they_do_without_the_step():
+    model = Regression()
+    step = wg.TrainStep(model.loss, model.w, wg.optim.SGD(0.1))
+    step(X)
+    told = r"the method predict of an object of class Regression.*m in the place of self\.w"
+    with pytest.raises(TypeError, match=told):
+        step.bind(model.predict)(X)  # the weights for x, and the rows for the scale
+    with pytest.raises(TypeError, match=told):
+        step.bind(functools.partial(model.predict))(X)
+    with pytest.raises(TypeError, match=told):
+        step.evaluate(model.predict, X, batch_size=2)
+    with pytest.raises(TypeError, match=told):
+        wg.TrainStep(model.predict, model.w, wg.optim.SGD(0.1))(X)
+    # Methods that have a use for the model.
+    mask = np.array([1.0, 0.0, 1.0, 1.0])
+    assert step.bind(model.loss)(X, mask) == pytest.approx(np.mean(mask * (X @ step.model)))
+    drift = np.mean(mask * (X @ step.model - X @ model.w) ** 2)
+    assert step.bind(model.drift)(X, mask) == pytest.approx(drift)
 
 
 def test_distributions_of_torch_are_told_those_here():
@@ -191,3 +231,82 @@ def test_gradients_through_what_torch_would_not_differentiate_are_told():
 def test_what_is_not_differentiated_or_all_of_a_call_may_stand_in_no_grad(call):
     pytest.importorskip("torch")
     assert warned(call) == []
+
+
+def pairs(m, x, y):
+    return wg.mean((m(x)[:, 0] - y) ** 2)
+
+
+class Loader:
+    """What an own class that gives batches is like."""
+
+    def __iter__(self):
+        yield X[:2], X[:2, 0]
+
+
+def torch_loader():
+    torch = pytest.importorskip("torch")
+    rows = torch.utils.data.TensorDataset(torch.tensor(X), torch.tensor(X[:, 0]))
+    return torch.utils.data.DataLoader(rows, batch_size=2)
+
+
+LOADERS = {
+    "a generator": lambda: (each for each in Loader()),
+    "an iterator": lambda: iter([(X[:2], X[:2, 0])]),
+    "a class": Loader,
+    "torch's": torch_loader,
+    "a data set of torch": lambda: torch_loader().dataset,
+}
+
+
+@pytest.mark.parametrize("made", LOADERS)
+def test_loaders_of_batches_are_told_the_loop(made):
+    ensemble = wg.Ensemble(pairs, [NETWORK, wg.nn.Linear(3, 2, seed=1)], wg.optim.SGD(0.1))
+    for trained, name in ((step_of(pairs), "step"), (ensemble, "ensemble")):
+        loop = rf"{{}}: argument 'x' is \w+, .*for x, y in loader: {name}\(x, y\)\."
+        with pytest.raises(TypeError, match=loop.format(r"\.run")):
+            trained.run(LOADERS[made](), batch_size=2)
+        with pytest.raises(TypeError, match=loop.format(r"\.epochs")):
+            trained.epochs(LOADERS[made](), batch_size=2)
+        with pytest.raises(TypeError, match=rf"g = {name}\.bind\(f\), and for x, y in loader"):
+            trained.evaluate(pairs, LOADERS[made](), batch_size=2)
+
+
+@pytest.mark.parametrize("made", [name for name in LOADERS if name != "a class"])
+def test_loaders_beside_arrays_and_in_fits_are_told_the_loop(made):
+    with pytest.raises(TypeError, match="for x, y in loader"):
+        step_of(pairs).run(LOADERS[made](), X[:, 0], batch_size=2)
+    with pytest.raises(TypeError, match="for x, y in loader"):
+        wg.train.fit(step_of(pairs), LOADERS[made](), epochs=1, batch_size=2, progress=False)
+
+
+def test_settings_that_can_be_iterated_over_are_not_loaders():
+    class Weights:
+        def __iter__(self):
+            return iter((1.0, 2.0))
+
+    step = step_of(lambda m, x, weights: wg.mean(m(x) ** 2) * sum(weights))
+    assert len(step.run(X, Weights(), batch_size=2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "repair"),
+    [
+        ((X, X[:, 0]), "write step(*batch)."),
+        ([X, X[:, 0]], "write step(*batch)."),
+        ([(X, X[:, 0])], "write for x, y in batches: step(x, y)."),
+    ],
+)
+def test_a_batch_that_is_given_as_one_argument(given, repair):
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'") as found:
+        step_of(pairs)(given)
+    assert found.value.__notes__[-1].endswith(repair)
+    with pytest.raises(TypeError) as found:
+        step_of(pairs)(X)
+    assert not getattr(found.value, "__notes__", [])
+
+
+def test_a_loss_whose_first_parameter_is_no_model():
+    with pytest.raises(TypeError, match="'Tensor' object is not callable") as found:
+        wg.TrainStep(lambda x, m: wg.mean(m(x)), wg.nn.Linear(3, 1), wg.optim.SGD(0.1))(X)
+    assert "the first parameter of the loss is the model" in found.value.__notes__[-1]

@@ -20,6 +20,7 @@ from wengert.core.words.lost_writes import Label, require_unwritten
 from wengert.core.words.masked import has_own_arithmetic, is_masked_array, other_array_in
 from wengert.core.words.numbers_in_trees import arrays_instead
 from wengert.core.words.tied import warn_of_ties
+from wengert.core.words.updated_pairs import note_updated_pair
 from wengert.errors import DTypeError
 from wengert.interpret.tape import Tape
 
@@ -86,7 +87,11 @@ class DifferentiatedArguments:
         args, made = list(self.args), self.trees(values)
         for number, each in zip(self.numbers, made, strict=True):
             args[number] = each
-        returned = f(*args, **named)
+        try:
+            returned = f(*args, **named)
+        except Exception as error:
+            note_updated_pair(self.name, self.args, error)
+            raise
         if self._floats is not None:
             self._floats.warn_if_met(next(x.dtype for x in self.leaves if x.dtype.kind == "f"))
         rest = iter(self.places)

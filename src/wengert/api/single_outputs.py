@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from wengert.api.pairs_of_rows import is_own
+from wengert.api.pairs.pairing_loss import is_own
 from wengert.core.graph import Graph, Node
 from wengert.core.table import op
 from wengert.core.types import ArrayType

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import inspect
-import linecache
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from wengert.api.by_hand.graph import Graph
+from wengert.api.left_open import left_open
 from wengert.core import tree
 from wengert.core.dims import Dim, Size, SizeNeeded, known_sizes
 from wengert.core.dtypes import require_supported
 from wengert.core.types import ArrayType, Value, type_of
 from wengert.core.words.arguments import worded
 from wengert.core.words.lost_writes import below, require_unwritten
-from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import ShapeError, SizeWarning, TraceError, WengertError
 from wengert.interpret.trace import trace_flat
 
-_CREATED = {"arange", "empty", "eye", "full", "linspace", "ones", "zeros"}
 Dims = Mapping[str, Mapping[int, Dim]]
 NOTHING: Mapping[str, bool] = MappingProxyType({})
 
@@ -220,7 +218,7 @@ def _arguments_of(names: frozenset[str], dims: Dims, yielding: Mapping[str, bool
 
 def _warn(needed: SizeNeeded, batches: Sequence[str]) -> None:
     names = ", ".join(sorted(needed.names))
-    repair = _repair(needed.expression, needed.line)
+    repair = f" {needed.repair}" if needed.repair else left_open(needed.expression, needed.line)
     if not repair and len(batches) == 1:  # rows of several arguments are a batch
         repair = f" If {batches[0]!r} is no batch, dims={{{batches[0]!r}: {{}}}} says so."
     warn_user(
@@ -248,105 +246,3 @@ def _warn_of_misfit(
             SizeWarning,
             needed.line,
         )
-
-
-_OF_NUMPY = re.compile(r"(?:np|numpy)\.(\w+)\(")
-_END = r"[^:,\[\]]+(?:\[[^\[\]]*\])?"
-_PART = re.compile(rf"([\w.]+)\[((?!\s*-){_END})?:({_END})\]")  # x[:3], x[1:-n]
-_ONE_PART = re.compile(rf"([\w.]+)\[\s*(?:({_END})\s*:|:({_END}))\s*\]")  # z[n:], z[:n]
-_NEAR = 8  # lines
-_IN_STEPS = re.compile(r"\[[^,\[\]]*:[^:,\[\]]*:[^:,\[\]]+\]|split\(")
-_DIVIDED = r"\s*(?://|%)"
-_QUOTIENT = re.compile(rf"[^'\"]*[\w)\]]{_DIVIDED}")  # not of texts
-
-
-def _repair(expression: str, line: Line | None) -> str:
-    """What to write in the place of what asked for the size, where that leaves it open."""
-    created, sliced = _OF_NUMPY.match(expression), _PART.fullmatch(expression)
-    if created and created[1] in _CREATED:
-        written = _written_as(created[1], expression, line)
-        return f" {written} in the place of np.{created[1]} would leave it open."
-    parted = _parted(expression, line)
-    if parted:
-        return (
-            f" {parted} needs the number: cut the array before the call, and pass the parts as "
-            "arguments, joined with wg.concat inside."
-        )
-    if sliced:
-        array, first, end = sliced[1], sliced[2], sliced[3].strip()
-        end = f"{array}.shape[0] {end}" if end.startswith("-") else end
-        places = end if first is None else f"{first.strip()}, {end}"
-        return (
-            f" wg.take({array}, wg.arange({places}), axis=0) in the place of {expression} would "
-            "leave it open, where there are as many."
-        )
-    if _is_quotient(expression, line):
-        return (
-            " Quotients as n // 2, slices in steps and equal parts need the number: cut the array "
-            "before the call, and pass the parts as arguments."
-        )
-    if re.match(r"len\(", expression):
-        also = _created_with(expression, line)
-        return f" x.shape[0] in the place of {expression}{also} would leave it open."
-    if re.match(r"(?:np|numpy)\.(?:convolve|correlate)\(", expression):
-        return (
-            " NumPy slides the shorter of the two along the longer, and needs the number: "
-            "wg.conv(x[None, None], wg.flip(w)[None, None])[0, 0], which is np.convolve(x, w, "
-            "'valid'), would leave it open."
-        )
-    if re.search(r"(?:pool|conv)\w*\(", expression):
-        return (
-            " Pools, and convolutions with a stride, need the number: pad inputs to a few sizes, "
-            "each of which has a program."
-        )
-    if re.match(r"(?:np|numpy)\.gradient\(", expression):
-        return (
-            " np.gradient has other formulas at the ends, and needs the number: give batches of "
-            "one size; or slopes between neighbours, np.diff(y) / np.diff(x), would leave it open."
-        )
-    if re.match(r"range\(", expression):
-        return f" wg.scan in the place of a loop over {expression} would leave it open."
-    return ""
-
-
-def _parted(expression: str, line: Line | None) -> str:
-    """z[n:], or z[:n] where z[n:] stands near: what goes on from an open size has no other form."""
-    part = _ONE_PART.fullmatch(expression)
-    if part is None or line is None or re.match(r"-|\d+$", part[3] or part[2]):
-        return ""
-    if part[2]:
-        return expression
-    array, end = part[1], part[3].strip()
-    around = linecache.getlines(line.file)[max(line.number - _NEAR, 0) : line.number + _NEAR]
-    other = f"{array}[{end}:]"
-    return other if other.replace(" ", "") in "".join(around).replace(" ", "") else ""
-
-
-def _is_quotient(expression: str, line: Line | None) -> bool:
-    """Whether that is n // 2, len(x) // 2, x[::2] or split(x, 2)."""
-    divided = re.escape(expression) + _DIVIDED
-    return (
-        _QUOTIENT.match(expression) is not None
-        or _IN_STEPS.search(expression) is not None
-        or (expression.startswith("len(") and re.search(divided, _text(line)) is not None)
-    )
-
-
-def _text(line: Line | None) -> str:
-    return "" if line is None else linecache.getline(line.file, line.number)
-
-
-def _created_with(expression: str, line: Line | None) -> str:
-    """What to write besides where NumPy makes an array of that size: np.eye(len(x))."""
-    around = re.search(rf"(?:np|numpy)\.(\w+)\([^()]*{re.escape(expression)}", _text(line))
-    if around is None or around[1] not in _CREATED:
-        return ""
-    return f", and {_written_as(around[1], around[0], line)} in the place of np.{around[1]},"
-
-
-def _written_as(name: str, call: str, line: Line | None) -> str:
-    """What makes an open array as a call of NumPy's, whose beginning is given; places to index with
-    are integers.
-    """
-    is_index = name == "arange" and re.search(rf"[\w)\]]\[[^\[\]]*{re.escape(call)}", _text(line))
-    return f"wg.{name}(x.shape[0])" if is_index else f"wg.{name}(…, dtype=x.dtype)"

@@ -26,6 +26,7 @@ from wengert.core.words.float_notices import calls_numpy, raise_notices_at, told
 from wengert.core.words.masked import require_plain_array
 from wengert.core.words.not_arrays import require_array
 from wengert.core.words.source import Line, user_line
+from wengert.core.words.watched_arrays import note_reads, watched_arrays
 from wengert.errors import TraceError, WengertError
 
 if TYPE_CHECKING:
@@ -174,6 +175,8 @@ def bind(op: Op, operands: Sequence[Value], params: dict[str, Any]) -> Value:
         return top.process(op, operands, params)
     if sized or (op.sized and _stack.recording and has_dims(tuple(params.values()))):
         return _recording_level(op).process(op, operands, params)
+    if watched_arrays and not _stack.recording:
+        note_reads(operands)
     return evaluate(op, operands, params)
 
 

@@ -41,9 +41,12 @@ class SizeNeeded(BaseException):
 
     line: Line | None
 
-    def __init__(self, names: frozenset[str], misfit: Exception | None = None) -> None:
+    def __init__(
+        self, names: frozenset[str], misfit: Exception | None = None, repair: str = ""
+    ) -> None:
         super().__init__(names)
         self.names = names
+        self.repair = repair  # what leaves it open, where those who need it know that
         self.misfit = misfit  # what was wrong with the size left open, where Python did not ask
         self.line = user_line()
         self.expression = user_expression()  # that needs it
@@ -77,10 +80,12 @@ def is_known(name: str) -> bool:
     return _known.sizes is not None and name in _known.sizes
 
 
-def need_sizes(names: frozenset[str]) -> None:
-    """Python needs the numbers behind these names: have them specialised, where they are known."""
+def need_sizes(names: frozenset[str], repair: str = "") -> None:
+    """Python needs the numbers behind these names: have them specialised, where they are known. The
+    warning ends with the repair, a sentence.
+    """
     if names and _known.sizes is not None and names <= _known.sizes.keys():
-        raise SizeNeeded(names)
+        raise SizeNeeded(names, repair=repair)
 
 
 def yielding_sizes(names: frozenset[str]) -> dict[str, int]:

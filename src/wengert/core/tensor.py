@@ -16,7 +16,9 @@ from wengert.core.values.carried import carrier_for_join
 from wengert.core.values.other_arrays import is_labelled
 from wengert.core.words.elsewhere import (
     SCIPY_SPECIAL,
+    assigns,
     function_of_wg,
+    installed_function,
     instead_of_torch,
     joining,
     masked_is_running,
@@ -27,6 +29,7 @@ from wengert.core.words.elsewhere import (
     ufunc_name,
 )
 from wengert.core.words.source import (
+    Line,
     is_asked_by_user,
     is_unpacked,
     is_users,
@@ -219,7 +222,7 @@ class Tensor:
             "index",
             "Python does not know its value",
             "Index arrays with wg.asarray(array)[i, j] or wg.take(array, index), and keep sizes "
-            "plain numbers",
+            "plain numbers, computed from all of the data before the call",
         )
 
     def item(self, *_args: Any) -> NoReturn:
@@ -265,6 +268,7 @@ class Tensor:
         return self._refuse_array()
 
     def _refuse_array(self) -> NoReturn:
+        self._refuse_to_package()
         function = scipy_function()
         if function is not None:
             self._refuse(
@@ -284,6 +288,8 @@ class Tensor:
                 f"NumPy makes an array of it, or of the list it is in, which would {lost}",
                 joining(called),
             )
+        if assigns():
+            self._refuse_assignment()
         if self.level.batched:
             self._refuse(
                 "np.array",
@@ -296,6 +302,13 @@ class Tensor:
                 "NumPy does not know its value",
                 "Index arrays with wg.asarray(array)[i, j] or wg.take(array, index), and join "
                 "Tensors with wg.array([a, b])",
+            )
+        if self._is_recorded:
+            self._refuse(
+                "np.array",
+                "NumPy does not know its value, which each call may change",
+                "Leave np.asarray(x) out, join Tensors with wg.array([a, b]) or wg.stack, and "
+                "return as it is what you need outside, where it is an array",
             )
         self._refuse(
             "np.array",
@@ -316,15 +329,38 @@ class Tensor:
             self._refuse(
                 name,
                 f"order={order!r} is not recorded, elements are read row by row ('C')",
-                "Write x.T.reshape(shape[::-1]).T" if name == "reshape" else f"Write x.T.{name}()",
+                _repair_of_order(name, order),
             )
 
+    def _refuse_assignment(self) -> NoReturn:
+        self._refuse(
+            "assignment",
+            "an array of numbers cannot hold it",
+            "Collect what you would write in a list, rows.append(x), and join it after the loop, "
+            "np.stack(rows); or detach it with wg.stop_gradient(x) on purpose",
+        )
+
     def _refuse_number(self, what: str) -> NoReturn:
+        if assigns():
+            self._refuse_assignment()
         if self.level.batched:
             self._refuse(
                 what,
                 "Python has one number where there is one for each example",
                 "Keep it a Tensor, and compute with the functions of NumPy or wg",
+            )
+        if self.level.symbolic and self.dtype.kind in "iu":
+            self._refuse(
+                what,
+                "Python does not know its value, which each call may change",
+                "Keep it a Tensor. A size or a count is one number for all calls: compute it from "
+                "all of the data before, count = int(labels.max()) + 1, and write count here",
+            )
+        if self._is_recorded:
+            self._refuse(
+                what,
+                "Python does not know its value, which each call may change",
+                "Keep it a Tensor, and return it as it is, in aux, too: outside it is a number",
             )
         self._refuse(
             what,
@@ -333,13 +369,41 @@ class Tensor:
             "Keep it a Tensor, or detach it with wg.stop_gradient(x) on purpose",
         )
 
-    def _refuse(self, what: str, reason: str, repair: str) -> NoReturn:
+    def _refuse_to_package(self) -> None:
+        """Where a function of an installed package asks, it is that which cannot be called here."""
+        called = installed_function()
+        if called is None or self.level.batched:
+            return
+        if self._is_recorded:
+            self._refuse(
+                called[0],
+                "it computes with NumPy arrays, which are not known before the call",
+                "Write it with the functions of wg, or call it outside, with what step.bind(…) or "
+                "a compiled function returns; metrics= of wg.train.fit takes it, too",
+                called[1],
+            )
+        self._refuse(
+            called[0],
+            "it computes with NumPy arrays, which would cut it out of the derivative",
+            "Write it with the functions of wg, or detach one with wg.stop_gradient(x) on purpose",
+            called[1],
+        )
+
+    @property
+    def _is_recorded(self) -> bool:
+        """Whether no number is known, also below what differentiates it: nothing can detach one."""
+        value: Any = self
+        while isinstance(value, Tensor) and not value.level.symbolic:
+            value = value._value
+        return isinstance(value, Tensor)
+
+    def _refuse(self, what: str, reason: str, repair: str, line: Line | None = None) -> NoReturn:
         self.level.require_open()
         need_sizes(self.level.sizes_behind(self))
-        state = "traced" if self.level.symbolic else "being differentiated"
+        state = "traced" if self._is_recorded else "being differentiated"
         state = "batched by vmap" if self.level.batched else state
         self.level.refused = TraceError(
-            f"{what}: given a Tensor that is {state}; {reason}. {repair}. ({user_line()})"
+            f"{what}: given a Tensor that is {state}; {reason}. {repair}. ({line or user_line()})"
         )
         raise self.level.refused
 
@@ -407,3 +471,10 @@ class Tensor:
         if self._value is not None:
             return f"Tensor({self._value!r})"
         return f"Tensor({type_of(self)}, %{self.handle})"
+
+
+def _repair_of_order(name: str, order: Any) -> str:
+    """What to write for another order than row by row, or for torch's `x.flatten(1)`."""
+    if isinstance(order, int):
+        return "Write x.reshape(x.shape[0], -1) for torch's x.flatten(1)"
+    return "Write x.T.reshape(shape[::-1]).T" if name == "reshape" else f"Write x.T.{name}()"

@@ -217,6 +217,30 @@ def plain_values(tree: Tree) -> list[tuple[str, Any]]:
     return [(path, x) for _, path, x in _with_accessors(tree) if type(x) in _PLAIN]
 
 
+def lists_of_numbers(tree: Tree) -> list[str]:
+    """The paths of lists in a tree that hold Python numbers, and no arrays beside them. Of objects
+    that can be called, which are models, the lists are settings.
+    """
+    if not any(builtins.map(_is_number, _flatten(tree)[0])):
+        return []
+    only_numbers: dict[str, bool] = {}  # by the path of a list
+    for accessor, _, x in _with_accessors(tree):
+        kinds = [key.type for key in accessor]
+        inner = len(kinds)  # behind which there are lists and tuples only
+        while inner and issubclass(kinds[inner - 1], list | tuple):
+            inner -= 1
+        lists = [i for i in range(inner, len(kinds)) if issubclass(kinds[i], list)]
+        if lists and not any(builtins.map(_has_calls, kinds)):
+            path = _path(accessor[: lists[0]])
+            only_numbers[path] = only_numbers.get(path, True) and _is_number(x)
+    return [path for path, alone in only_numbers.items() if alone]
+
+
+def _has_calls(kind: type) -> bool:
+    """Whether objects of a class can be called; classes themselves always can."""
+    return any("__call__" in vars(each) for each in kind.__mro__)
+
+
 def owners_of_plain_values(tree: Tree) -> dict[str, Any]:
     """What the Python numbers and texts in a tree are in, by their paths."""
     each = _with_accessors(tree)

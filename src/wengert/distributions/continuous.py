@@ -52,7 +52,7 @@ class Normal(Distribution):
         """Draws that can be differentiated by mean and std."""
         mean, std = drawn_from("Normal.sample", dtype, self.mean, self.std)
         full = drawn_shape("Normal.sample", shape, mean, std)
-        std = or_nan(op.greater(std, 0), std)
+        std = or_nan("Normal.sample", "std", op.greater(std, 0), std)
         return mean + std * op.normal(key, full, mean.dtype)
 
     def log_prob(self, x: Any) -> Any:
@@ -161,7 +161,7 @@ class Uniform(Distribution):
         """Draws that can be differentiated by low and high."""
         low, high = drawn_from("Uniform.sample", dtype, self.low, self.high)
         full = drawn_shape("Uniform.sample", shape, low, high)
-        width = or_nan(op.less(low, high), high - low)
+        width = or_nan("Uniform.sample", "high - low", op.less(low, high), high - low)
         return low + width * op.uniform(key, full, low.dtype)
 
     def log_prob(self, x: Any) -> Any:
@@ -215,7 +215,8 @@ class Gamma(Distribution):
         """Draws that can be differentiated by a and rate."""
         a, rate = drawn_from("Gamma.sample", dtype, self.a, self.rate)
         full = drawn_shape("Gamma.sample", shape, a, rate)
-        return op.gamma(key, a, full, rate.dtype) / or_nan(op.greater(rate, 0), rate)
+        positive = or_nan("Gamma.sample", "rate", op.greater(rate, 0), rate)
+        return op.gamma(key, a, full, rate.dtype) / positive
 
     def log_prob(self, x: Any) -> Any:
         """The logarithm of the density at x; -inf for x below 0."""

@@ -19,7 +19,8 @@ from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.words.missing import Explained
-from wengert.core.words.repairs import OF_DISTRIBUTIONS
+from wengert.core.words.repairs_of_objects import OF_DISTRIBUTIONS
+from wengert.core.words.source import begin_body, end_body
 from wengert.ops.drawing.draws import draw_dtype, strong_dtypes
 
 
@@ -46,11 +47,19 @@ def _converted(dtype: Any, numbers: tuple[Any, ...]) -> list[Any]:
     return [op.astype(op.asarray(x), dtype) for x in numbers]
 
 
-def or_nan(holds: Any, x: Any) -> Any:
-    """A parameter that a recorded function has computed, and NaN where it is none. Numbers that are
-    known were looked at when the distribution was made.
+def or_nan(name: str, parameter: str, holds: Any, x: Any) -> Any:
+    """A parameter that a recorded function has computed, and NaN where it is not above 0. Numbers
+    that are known were looked at when the distribution was made.
+
+    A message about the NaN says which parameter of what function it is.
     """
-    return op.where(holds, x, math.nan) if isinstance(holds, Tensor) else x
+    if not isinstance(holds, Tensor):
+        return x
+    outer = begin_body(f"{name}({parameter})")
+    try:
+        return op.where(holds, x, math.nan)
+    finally:
+        end_body(outer)
 
 
 def drawn_shape(name: str, shape: Any, *parameters: Any) -> tuple[Any, ...]:

@@ -117,7 +117,8 @@ class LogitsWarning(WengertWarning):
     """A loss or a distribution that takes logits, such as `wg.cross_entropy`, is given what a
     softmax or a sigmoid made: probabilities. It would apply another one to them, and hardly learn
     anything. A softmax of your own, and rows of an array that add up to 1, count, too. Or it is
-    given one logit, whose softmax is always 1; or a softmax goes along the only output of a layer.
+    given one logit, whose softmax is always 1; or a softmax goes along the only output of a layer;
+    or `wg.kl_div` is given probabilities or logits where it takes logarithms of probabilities.
 
     Pass what goes into the softmax; of one logit, use `wg.bce_with_logits`; name the axis of what
     is weighed.
@@ -126,9 +127,11 @@ class LogitsWarning(WengertWarning):
 
 class TargetsWarning(WengertWarning):
     """A program is given targets outside of [0, 1] for a loss that takes probabilities, such as
-    `wg.bce_with_logits`. With labels of -1 and 1 it falls below 0 and has no minimum.
+    `wg.bce_with_logits`. With labels of -1 and 1 it falls below 0 and has no minimum. Or the second
+    operand of `wg.kl_div` are logarithms.
 
-    Write `y > 0` for them.
+    Write `y > 0` for them. Or float targets of `wg.cross_entropy` are no probabilities: they lie
+    outside of [0, 1], or rows with several classes do not add up to 1.
     """
 
 
@@ -172,7 +175,8 @@ class FirstRowWarning(WengertWarning):
 class SummedRowsWarning(WengertWarning):
     """A function that sums over the rows of a batch was evaluated in several batches: what
     `step.evaluate` gives, a mean over rows, depends on `batch_size`. Or one that gives no mean: a
-    root, a quotient or the largest of what it computes over the rows.
+    root, a quotient or the largest of what it computes over the rows. Or a loss takes the mean of
+    the sum of its rows, a single number: `wg.kl_div(…, reduction="none").sum(-1).mean()`.
 
     Return a mean, and multiply it by the number of rows if the sum is meant.
     """

@@ -28,6 +28,7 @@ from wengert.functions.reduction import (
 from wengert.functions.statistics import as_float, reduced_shape
 from wengert.interpret.mistakes.binary_targets import note_class_targets, note_no_logarithms
 from wengert.interpret.mistakes.called_again import is_in_loss
+from wengert.interpret.mistakes.divergence_operands import note_logarithms_of_p, note_logits_of_q
 from wengert.interpret.mistakes.probabilities import (
     note_no_logarithms_made,
     note_one_class,
@@ -76,6 +77,12 @@ def _repair(logits: Shape, axis: int, targets: Any, needed: Shape) -> str:
             "If classes lie along axis 1, as in PyTorch, write axis=1, or "
             "wg.moveaxis(logits, 1, -1)."
         )
+    if rank == 1 and len(given) == 1:
+        return (
+            "Logits are one row, and targets are of several: look for where rows are lost. The "
+            "last state of a recurrent layer is (batch, hidden) here, so that h[-1] is that of one "
+            "row: leave [-1] out."
+        )
     if len(given) == len(needed) == 1:
         return (
             "There must be one row of logits for each target: look for where rows are lost. "
@@ -96,10 +103,10 @@ def _class_params(
     note_rows_of_probabilities("cross_entropy", logits, axis - logits.ndim)
     if targets.dtype.kind in "iuf" and targets.shape == needed:  # else it is refused
         note_one_class("cross_entropy", logits, axis)
+        if dense:
+            note_class_targets("cross_entropy", targets, axis - logits.ndim)
     if is_in_loss():
         note_swapped("cross_entropy", logits, targets)
-    if dense:
-        note_class_targets("cross_entropy", targets)
     return {
         "axis": axis,
         "reduction": canonical_reduction("cross_entropy", reduction),
@@ -344,6 +351,9 @@ def _kl_params(log_q: Any, p: Any, axis: int, reduction: Any) -> dict[str, Any]:
     if log_q.shape == p.shape and dtypes.is_float(p.dtype):  # else it is refused
         note_no_logarithms("kl_div", log_q)
         note_no_logarithms_made("kl_div", log_q)
+        note_logarithms_of_p("kl_div", p)
+        along = canonical_axis("kl_div", axis, log_q.ndim) - log_q.ndim
+        note_logits_of_q("kl_div", log_q, p, along)
     return {
         "axis": canonical_axis("kl_div", axis, log_q.ndim),
         "reduction": canonical_reduction("kl_div", reduction),
@@ -366,7 +376,9 @@ def kl_div(log_q: Any, p: Any, /, axis: int = -1, reduction: Reduction = "mean")
     """Kullback-Leibler divergence of q from p, the sum of p * (log p - log q) along the axis.
 
     The first operand holds logarithms, as log_softmax gives them, the second probabilities; where p
-    is 0 nothing is added. "mean" divides by the number of distributions, not of elements.
+    is 0 nothing is added. "mean" divides by the number of distributions, not of elements. "none"
+    gives a number for each distribution, summed along the axis already, where torch's has one for
+    each element.
 
     >>> wg.kl_div(np.log(np.array([0.5, 0.5])), np.array([1.0, 0.0]))
     array(0.69314718)

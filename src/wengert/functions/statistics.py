@@ -15,6 +15,7 @@ from wengert.core.op_parts.samples import sample
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError
+from wengert.interpret.mistakes.summed_losses import note_mean_of_one
 
 Axes = tuple[int, ...]
 Axis = int | tuple[int, ...] | None
@@ -64,16 +65,19 @@ _SAMPLES = (
 )
 
 
+def _mean_params(x: Any, axis: Axis, keepdims: bool) -> dict[str, Any]:
+    if not x.ndim:
+        note_mean_of_one(x)
+    return {"axis": canonical_axes("mean", axis, x.ndim), "keepdims": bool(keepdims)}
+
+
 @composite(
     numpy=lambda x, axis, keepdims: np.true_divide(
         np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=_averaged(x.dtype)),
         int(count(x, axis)),
     ),
     type=_averaged_type,
-    canonical=lambda x, axis, keepdims: {
-        "axis": canonical_axes("mean", axis, x.ndim),
-        "keepdims": bool(keepdims),
-    },
+    canonical=_mean_params,
     vjp=lambda g, _out, _x, axis, keepdims: op.broadcast_to(
         restored(op.divide(g, count(_x, axis)), _x, axis), _x.shape
     ),

@@ -73,13 +73,22 @@ def run_node(
     params = node.params
     if sizes and node.op.sized:
         params = {name: substitute(value, sizes) for name, value in params.items()}
+    operands = [None if i is None else values[i] for i in node.operands]
     try:
-        return bind(node.op, [None if i is None else values[i] for i in node.operands], params)
+        if not _is_of_derivative(node):
+            return bind(node.op, operands, params)
+        with np.errstate(all="ignore"):  # of what a where masks, as on a tape
+            return bind(node.op, operands, params)
     except Exception as error:
         clearer = at_line(error, node.line)
         if clearer is error:
             raise
         raise clearer from None
+
+
+def _is_of_derivative(node: Node) -> bool:
+    backward = node.line is not None and node.line.phase != "forward"
+    return backward or node.op is op.pull or node.op is op.couple
 
 
 def sizes_of(

@@ -127,12 +127,15 @@ class Trace(Level):
         pending, seen = [tensor.handle], {tensor.handle}
         while pending:
             node: Node = self.graph.nodes[pending.pop()]
-            if node.op is op.size:
-                names |= node.params["dim"].names
-            elif node.op is op.input and is_known(key_of_argument(node.params["name"])):
-                names.add(key_of_argument(node.params["name"]))
-            elif node.op is not op.constant and not any(i is not None for i in node.operands):
+            if node.op is op.parameter:
                 return frozenset()
+            if node.op is op.input:
+                argument = key_of_argument(node.params["name"])
+                if not is_known(argument):
+                    return frozenset()
+                names.add(argument)
+            # Of what sizes alone make, as eye(n) is, they are parameters.
+            names.update(*(x.names for x in _sizes_in(node.params) if isinstance(x, Dim)))
             new = {i for i in node.operands if i is not None} - seen
             seen |= new
             pending.extend(new)
@@ -304,7 +307,7 @@ def _let_sizes_yield(
     as few as possible, have those specialised.
     """
     shapes = [size for t in types if t is not None for size in t.shape]
-    named = [*shapes, *_sizes_in(tuple(params.values()))]
+    named = [*shapes, *_sizes_in(params)]
     sizes = yielding_sizes(frozenset().union(*(x.names for x in named if isinstance(x, Dim))))
     latest_first = list(reversed(sizes))  # so that the batch itself goes last
     counts = range(1, len(sizes) + 1)
@@ -319,8 +322,8 @@ def _let_sizes_yield(
 
 
 def _sizes_in(x: Any) -> Iterator[Any]:
-    if isinstance(x, tuple):
-        for each in x:
+    if isinstance(x, tuple | dict):
+        for each in x.values() if isinstance(x, dict) else x:
             yield from _sizes_in(each)
     else:
         yield x

@@ -23,6 +23,7 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError, TraceError
+from wengert.interpret.mistakes.widening import note_number_in_list
 
 
 def _concat_axis(*arrays: Any, axis: int | None) -> dict[str, Any]:
@@ -149,7 +150,10 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
     array([[1, 3],
            [2, 4]])
     """
+    arrays = list(arrays)
     ready = _sequence("stack", arrays)
+    if note_number_in_list("stack", arrays):  # told once, and not by each op that follows
+        ready = [op.astype(x, dtypes.promote(*ready)) for x in ready]
     shape = tuple(ready[0].shape)
     for x in ready:
         if tuple(x.shape) != shape:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -310,16 +311,56 @@ def _joined(x: Any) -> Any:
 
     shape = shape_of(x)
     plain = [each if isinstance(each, bool | int | float) else op.asarray(each) for each in leaves]
-    dtype = dtypes.promote(*plain)
-    return op.reshape(op.stack([op.astype(op.asarray(each), dtype) for each in plain]), shape)
+    dtype = _common_dtype(plain)
+    arrays = [op.astype(op.asarray(each), dtype) for each in plain]
+    if any(each.shape != arrays[0].shape for each in arrays):  # arrays beside lists of numbers
+        return op.stack([op.astype(op.asarray(each), dtype) for each in x])
+    return op.reshape(op.stack(arrays), shape)
+
+
+def _common_dtype(leaves: list[Any]) -> dtypes.DType:
+    """That of the arrays, to which Python's numbers give way; but no integer is cut off."""
+    dtype = dtypes.promote(*leaves)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        numbers = [each for each in leaves if isinstance(each, int)]
+        if any(not limits.min <= each <= limits.max for each in numbers):
+            return dtypes.promote(*map(op.asarray, leaves))
+    return dtype
+
+
+def _dtype_of_arrays(x: list[Any] | tuple[Any, ...]) -> dtypes.DType | None:
+    """The dtype of nested lists in which NumPy's scalars or arrays stand beside Python's numbers;
+    None for others, which are NumPy's business.
+    """
+    leaves = list(_leaves(x))
+    numbers = {bool, int, float}
+    typed = [each for each in leaves if isinstance(each, np.ndarray | np.generic)]
+    others = {type(each) for each in leaves if not isinstance(each, np.ndarray | np.generic)}
+    if not typed or not others or not others <= numbers:
+        return None
+    if any(each.dtype not in dtypes.SUPPORTED for each in typed):
+        return None
+    return _common_dtype(leaves)
+
+
+def _leaves(x: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
+    for each in x:
+        if isinstance(each, list | tuple):
+            yield from _leaves(each)
+        else:
+            yield each
 
 
 @function()
 def array(x: Any, dtype: Any = None) -> Any:
     """A new array of a number, an array or nested lists, in which there may be Tensors.
 
-    These are joined as `wg.stack` does it. `np.array` cannot: what it returns is never a Tensor.
+    Python's numbers in a list take the dtype of the arrays beside them, as in arithmetic.
+    `np.array` cannot join Tensors: what it returns is never one.
 
+    >>> wg.array([np.float32(1), 0.5]).dtype
+    dtype('float32')
     >>> wg.grad(lambda x: wg.sum(wg.array([[x, 2.0], [x * x, x]])))(3.0)
     array(8.)
     """
@@ -360,7 +401,8 @@ def asarray(x: Any, dtype: Any = None, *, copy: bool | None = None, device: Any 
         x = _joined(x)
     elif not isinstance(x, Tensor):
         require_plain_array("asarray", x)
-        x = dtypes.native(np.asarray(x))
+        common = _dtype_of_arrays(x) if dtype is None and isinstance(x, list | tuple) else None
+        x = dtypes.native(np.asarray(x, common))
         dtypes.require_supported("asarray", 0, x.dtype)
     converted = x if dtype is None or x.dtype == np.dtype(dtype) else op.astype(x, dtype)
     return indexable(converted) if recording_level() is not None or is_in_batch() else converted

@@ -9,7 +9,7 @@ import numpy as np
 
 from wengert.core import dtypes
 from wengert.core.define import composite, function, linear
-from wengert.core.dims import Shape, product
+from wengert.core.dims import Shape, need_sizes, product
 from wengert.core.lowering import BAD_INDEX, Pick, Places, SpecialKernel
 from wengert.core.op_parts.batching import BatchedCall, positions
 from wengert.core.op_parts.broadcast import broadcast_shapes, canonical_axis
@@ -21,6 +21,7 @@ from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError, TraceError
 from wengert.interpret.mistakes.mixed_rows import note_mixed_rows
 from wengert.ops.indexing.batched_index import gather_of_each, scatter_of_each
+from wengert.ops.indexing.getitem import MASKED
 
 # One integer array per indexed axis, broadcast together; negative indices count from the end.
 
@@ -465,6 +466,7 @@ def nonzero(x: Any) -> tuple[Any, ...]:
     """
     while isinstance(x, Tensor):
         if x.level.symbolic or x.level.batched:
+            need_sizes(x.level.sizes_behind(x), MASKED)
             raise TraceError(
                 "nonzero: given a Tensor that is traced or batched; how many elements are not zero "
                 "is known only when the program runs, for each example. Use wg.where(mask, x, 0) "

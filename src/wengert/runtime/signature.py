@@ -17,6 +17,7 @@ from wengert.core.dtypes import require_supported
 from wengert.core.tensor import Tensor
 from wengert.core.trees.same import same
 from wengert.core.types import ArrayType
+from wengert.core.words.articles import a_kind
 from wengert.errors import TraceError
 
 # What stands in `Structure.static` where a leaf was taken out.
@@ -120,7 +121,7 @@ def structure_of(
 
 def _holding(x: Any) -> TraceError:
     return TraceError(
-        f"compile: the function returned a {type(x).__name__} that holds a Tensor or an array; "
+        f"compile: the function returned {a_kind(x)} that holds a Tensor or an array; "
         "what is returned must be arrays, numbers or trees of them. Return a list, a tuple, a dict "
         "or a dataclass."
     )

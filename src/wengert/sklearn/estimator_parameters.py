@@ -77,7 +77,11 @@ CHECKS: Mapping[str, Check] = {
 
 
 def require_parameters(estimator: Any, names: Iterable[str]) -> None:
-    """Refuse a parameter that the estimator cannot use, in words."""
+    """Refuse a parameter that the estimator cannot use, in words. The sizes come first where they
+    are a word: then arguments stand in scikit-learn's order, and those behind it are wrong, too.
+    """
+    if isinstance(estimator.hidden_layer_sizes, str):
+        hidden_sizes(estimator)
     for name in names:
         if name not in CHECKS:
             continue
@@ -98,6 +102,8 @@ def _repair(name: str, value: Any, words: str) -> str:
     lower = value.lower() if isinstance(value, str) else ""
     if name == "solver" and lower in NAMED and repr(lower) not in names:
         return f"Write optimizer={lower!r}"
+    if name == "loss" and isinstance(value, tuple | list | int):
+        return f"Write hidden_layer_sizes={value!r}"
     meant = nearest(repr(lower), names, ALIKE) if lower else None
     return f"Write {meant}" if meant else "Choose another"
 
@@ -109,9 +115,22 @@ def hidden_sizes(estimator: Any) -> tuple[int, ...]:
     if not all((whole(size) or 0) > 0 for size in sizes):
         raise ValueError(
             f"{_shown(estimator)}: hidden_layer_sizes={given!r} was given; it is a whole number "
-            "above 0, or several, as in (64, 32). Choose others."
+            f"above 0, or several, as in (64, 32). {_repair_of_sizes(estimator, given)}."
         )
     return tuple(int(size) for size in sizes)
+
+
+def _repair_of_sizes(estimator: Any, given: Any) -> str:
+    """What to write for sizes that are none: the loss of scikit-learn's MLPRegressor comes first,
+    and here it has no place; an activation may have changed places with them.
+    """
+    behind = estimator.activation
+    sizes = "(64, 32)" if isinstance(behind, str) else repr(behind)
+    if isinstance(given, str) and hasattr(estimator, "loss") and CHECKS["loss"][0](given):
+        return f"Write {_shown(estimator)}({sizes}, loss={given!r})"
+    if isinstance(given, str) and given in ACTIVATIONS:
+        return f"Write {_shown(estimator)}({sizes}, activation={given!r})"
+    return "Choose others"
 
 
 # Parameters that the state of an optimizer depends on; its learning rate may change.

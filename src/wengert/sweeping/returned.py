@@ -2,7 +2,7 @@
 
 Whichever way it took, it comes back as `wg.load` would give it: dataclasses as dictionaries of
 their fields, arrays that belong to nobody else. A TrainStep travels as its `state_dict`, a History
-stays one.
+stays one; a frame becomes a dict of its columns.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core import tree
+from wengert.core.trees.foreign import NUMBERS, columns_of, is_table
+from wengert.core.words.hidden import is_foreign
 from wengert.errors import CheckpointError
 from wengert.sweeping.grid import BY
 from wengert.sweeping.value_identity import identity_of_value
@@ -38,11 +41,11 @@ class Returned:
         return {"metrics": self.metrics, "kept": kept, "histories": histories}
 
     @staticmethod
-    def of_tree(tree: Mapping[str, Any]) -> Returned:
-        kept = dict(tree["kept"])
-        for name in tree["histories"]:
+    def of_tree(kept_tree: Mapping[str, Any]) -> Returned:
+        kept = dict(kept_tree["kept"])
+        for name in kept_tree["histories"]:
             kept[name] = History(**kept[name])
-        return Returned(dict(tree["metrics"]), kept)
+        return Returned(dict(kept_tree["metrics"]), kept)
 
 
 def returned(value: Any, settings: Mapping[str, Any]) -> Returned:
@@ -50,6 +53,7 @@ def returned(value: Any, settings: Mapping[str, Any]) -> Returned:
     metrics: dict[str, Any] = {}
     kept: dict[str, Any] = {}
     for name, each in _named(value).items():
+        each = _columns(each) if is_table(each) else each
         scalar, number = _scalar(each)
         if not scalar:
             kept[name] = _copied(name, each)
@@ -70,6 +74,10 @@ def _named(value: Any) -> dict[str, Any]:
         return {HISTORY: value}
     if isinstance(value, TrainStep):
         return {STEP: value}
+    if is_table(value):
+        value = _columns(value)
+    elif is_foreign(value) and hasattr(value, "to_dict"):  # a row of results, by name
+        value = value.to_dict()
     if value is not None and _scalar(value)[0] and not isinstance(value, str):
         return {RESULT: value}
     if not isinstance(value, Mapping):
@@ -84,6 +92,15 @@ def _named(value: Any) -> dict[str, Any]:
                 " Write a string."
             )
     return dict(value)
+
+
+def _columns(table: Any) -> dict[str, Any]:
+    """The columns of a frame by name, as arrays; those of texts as lists."""
+    arrays = [np.asarray(column) for column in columns_of(table)]
+    return {
+        str(name): x if x.dtype.kind in NUMBERS else x.tolist()
+        for name, x in zip(table.columns, arrays, strict=True)
+    }
 
 
 def _scalar(value: Any) -> tuple[bool, Any]:
@@ -113,6 +130,7 @@ def _copied(name: str, value: Any) -> Any:
     """A value as it would come back from a file."""
     if isinstance(value, TrainStep | Ensemble):
         value = value.state_dict()
+    value = tree.with_numpy(value)
     encoder = Encoder()
     try:
         encoded = encoder.encode(_fields(value), name)

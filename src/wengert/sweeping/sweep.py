@@ -68,6 +68,7 @@ def sweep(
     _require_backend(backend)
     _require_count("workers", workers)
     _require_count("threads", threads)
+    _require_processes(backend, workers)
     if resume not in (True, False, ANYWAY):
         raise ValueError(
             f"{BY}: resume={resume!r} was given; it is True, False or {ANYWAY!r}. Choose one."
@@ -195,4 +196,15 @@ def _require_count(name: str, value: Any) -> None:
         raise ValueError(
             f"{BY}: {name}={value!r} was given; it is a whole number, at least 1, or None. Choose "
             "one."
+        )
+
+
+def _require_processes(backend: str, workers: int | None) -> None:
+    """Refuse workers where all settings run in this process, one after the other."""
+    if backend == "serial" and (workers or 1) > 1:
+        others = " or ".join(f'backend="{each}"' for each in BACKENDS if each != backend)
+        raise ValueError(
+            f'{BY}: workers={workers} was given with backend="{backend}", the default, which runs '
+            "one setting after the other in this process; workers are processes of the other "
+            f"backends. Pass {others}, or leave workers out."
         )

@@ -10,7 +10,9 @@ from typing import Any, overload
 import numpy as np
 
 from wengert.core.words.arguments import worded_methods
+from wengert.core.words.missing import Explained
 from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.repairs_of_objects import OF_SWEEPS
 from wengert.sweeping.grid import SEED, identity, shown
 from wengert.train.metrics import BY_NAME, better_direction
 
@@ -52,8 +54,11 @@ class SweepRun:
 
 
 @worded_methods("best", "mean_over")
-class SweepResults(Sequence[SweepRun]):
+class SweepResults(Explained, Sequence[SweepRun]):
     """The runs of a sweep in the order of its grid. Those that failed are among them."""
+
+    _repairs = OF_SWEEPS
+    _nature = "the results of a sweep are its runs, in order"
 
     def __init__(self, runs: Sequence[SweepRun]) -> None:
         self._runs = tuple(runs)

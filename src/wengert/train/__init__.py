@@ -1,5 +1,6 @@
 """Training: TrainStep, what it reports, and `fit`, a whole training in one call."""
 
+from wengert.core.words.missing import explain_missing_names
 from wengert.train import metrics
 from wengert.train.ensemble.each import each
 from wengert.train.ensemble.ensemble import Ensemble
@@ -36,3 +37,6 @@ __all__ = [
     "log_wandb",
     "metrics",
 ]
+
+explain_missing_names(globals())
+del explain_missing_names

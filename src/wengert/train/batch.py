@@ -15,20 +15,32 @@ from wengert.core.bind import at_line
 from wengert.core.dtypes import SUPPORTED, DType, is_float
 from wengert.core.process.ending import ending
 from wengert.core.tensor import Tensor
-from wengert.core.words.arguments import given_twice, no_parameter, not_given
+from wengert.core.words.arguments import binding_refused, given_twice, no_parameter, not_given
 from wengert.core.words.source import user_line
 from wengert.errors import DTypeError, OptimError, TraceError
+from wengert.runtime.outside.live import is_live
 from wengert.runtime.refusals import require_plain
 from wengert.runtime.signature import LEAF_MARK, is_number
 from wengert.train.mistakes.first_batch import look_at_first_batch
+from wengert.train.mistakes.methods_of_objects import (
+    computes_without_model,
+    is_method_like,
+    refusal_of_method,
+)
 from wengert.train.runs.column_names import KnownColumns
 from wengert.train.runs.frames import repair_of_dtype, require_columns_of_numbers
+from wengert.train.runs.loaders import note_batches
 from wengert.train.runs.row_labels import RowOrderLooks
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 ROWS = "batch"  # the name of the size of axis 0, which the arrays of a batch share
 GENERATOR, AVERAGED = "rng", "averaged"  # parameters that a step itself gives to functions
+
+
+_NAMES_OF_MODELS = frozenset(
+    ("m", "model", "net", "network", "p", "params", "parameters", "policy", "w", "weights")
+)
 
 
 class FunctionParameters:
@@ -42,10 +54,11 @@ class FunctionParameters:
     def __init__(
         self, function: Callable[..., Any], has_state: bool, averages: bool, keeps_defaults: bool
     ) -> None:
+        is_known = True
         try:
             parameters = list(inspect.signature(function).parameters.values())
         except (TypeError, ValueError):
-            parameters = []
+            parameters, is_known = [], False
         self._what = "function" if keeps_defaults else "loss"
         self._places = places = [p.name for p in parameters if p.kind in POSITIONAL]
         special = {GENERATOR, AVERAGED}
@@ -69,9 +82,11 @@ class FunctionParameters:
                 "rename the parameter."
             )
         own = [name for name in places if name not in self.given]
+        self.model_name = own[0] if own else ""
         self._names = own[1 + has_state :]
         takes_all = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-        self._most = sys.maxsize if takes_all else len(own)
+        self._own, self._has_state = own, has_state
+        self._most = sys.maxsize if takes_all or not is_known else len(own)
         self.note = _note_of_state(own) if has_state else ""  # for errors of the loss
 
     @property
@@ -86,24 +101,48 @@ class FunctionParameters:
         self, function: Callable[..., Any], args: Sequence[Any], given: Mapping[str, Any]
     ) -> Any:
         """Call the function; what the step provides is put where the function has it."""
-        if len(args) > self._most and _is_method_of(args[0], function):
-            raise _of_the_class(function)
+        model = args[0]
+        if len(args) > self._most and is_method_like(function, model):
+            raise refusal_of_method(function, model)
         if len(args) > self._most and self.given:
             count, own = len(args) - self._most + len(self._names), ", ".join(self._names)
             told = f"{count} arguments were given for the parameters {own or '(none)'}"
             raise _given_by_step("TrainStep", told, next(iter(self.given)))
-        args, named = list(args), {}
+        if len(args) > self._most:
+            raise self._too_many(len(args))
+        batch, args, named = args, list(args), {}
         for name, place in self.given.items():
             if place is None or place > len(args):
                 named[name] = given[name]
             else:
                 args.insert(place, given[name])
         try:
-            return function(*args, **named)
+            returned = function(*args, **named)
         except Exception as error:
-            if _is_method_of(args[0], function):
-                error.add_note(str(_of_the_class(function)))
+            if computes_without_model(function, batch, given, failed=True):
+                raise refusal_of_method(function, model) from error
+            if is_method_like(function, model):
+                error.add_note(str(refusal_of_method(function, model)))
+            elif isinstance(error, TypeError) and binding_refused(error):
+                note_batches(error, args[1:])
             raise
+        if computes_without_model(function, batch, given, failed=False):
+            raise refusal_of_method(function, model)
+        return returned
+
+    def _too_many(self, given: int) -> TypeError:
+        """The refusal of more arguments than the function has: often it has none for the model."""
+        first = ["model", "state"][: 1 + self._has_state]
+        count = given - len(first)
+        counted = "1 argument" if count == 1 else f"{count} arguments"
+        if self.model_name in _NAMES_OF_MODELS:
+            repair = "Leave some out, or give it a parameter for each"
+        else:
+            repair = f"The model comes first: write lambda {', '.join([*first, *self._own])}: …"
+        return TypeError(
+            f"TrainStep: the {self._what} was given the {' and the '.join(first)}, and {counted}; "
+            f"it takes {', '.join(self._own) or 'nothing'}. {repair}."
+        )
 
     def by_place(
         self, by: str, batch: Sequence[Any], named: Mapping[str, Any], options: Sequence[str] = ()
@@ -212,22 +251,6 @@ def _note_of_state(names: Sequence[str]) -> str:
     )
 
 
-def _is_method_of(model: Any, function: Any) -> bool:
-    """Whether a function is a method of an object of the model's class."""
-    owner = getattr(function, "__self__", None)
-    return inspect.ismethod(function) and type(owner) is type(model) and owner is not None
-
-
-def _of_the_class(method: Any) -> TypeError:
-    """The refusal of a method of an object, whose self is not the model of the step."""
-    kind, name = type(method.__self__).__name__, method.__name__
-    return TypeError(
-        f"TrainStep: given the method {name} of an object of class {kind}, which is its self; a "
-        "step passes its own model in that place. Pass the function of the class: "
-        f"{kind}.{name}."
-    )
-
-
 def _is_fixed(function: Callable[..., Any], name: str) -> bool:
     """Whether a `functools.partial` has already given the function a parameter, by keyword."""
     return isinstance(function, functools.partial) and (
@@ -242,25 +265,34 @@ def prepared(name: str, x: Any, dtype: DType | None) -> Any:
     if is_number(x):
         return x
     given, x = x, tree.with_numpy(x)
-    if not tree.leaves(x):
+    leaves, structure = tree.flatten(x)
+    if len(leaves) < len(structure.static):
         require_no_list("TrainStep: batch argument", name, x)
+    if not leaves:
         return x
     return tree.map(lambda leaf: _supported(name, leaf, dtype, given), x)
 
 
 def require_no_list(what: str, name: str, x: Any) -> None:
-    """Refuse a list or tuple of Python numbers, and a frame that is still to be read: they have no
-    arrays, so they would be part of the program.
+    """Refuse a list or tuple of Python numbers, lists of them inside, and a frame that is still to
+    be read: they have no arrays, so they would be part of the program.
     """
     if type(x).__name__ == "LazyFrame":  # of polars
         raise TypeError(
             f"{what} {name!r} is a LazyFrame, which holds no rows yet; a step computes with those "
             f"of a frame. Pass {name}.collect()."
         )
-    if isinstance(x, list | tuple) and tree.leaves(tree.arrays(x)):
+    if isinstance(x, list | tuple) and not tree.leaves(x) and tree.leaves(tree.arrays(x)):
         raise TraceError(
             f"{what} {name!r} is a {type(x).__name__} of Python numbers; these would be part of "
             "the program. Convert it with np.array."
+        )
+    lists = tree.lists_of_numbers(x)
+    if lists and not any(map(is_live, tree.leaves(x))):  # models of other steps have settings
+        raise TraceError(
+            f"{what} {f'{name}.{lists[0]}'!r} is a list of Python numbers; these would be part of "
+            "the program, the same in all batches. Convert it with np.array, or with tuple if that "
+            "is meant."
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from threading import get_ident
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,11 +54,30 @@ from wengert.train.runs.row_labels import RowOrderLooks
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."
-SUMMED = (  # what is said of a function that was evaluated
-    "TrainStep.evaluate: given a function that sums over the rows of a batch; evaluate takes the "
-    "mean over batches, each counted by its rows, so that the result depends on batch_size. Return "
-    "a mean, wg.mean(…), and multiply it by the number of all rows if the sum is meant."
+
+
+class EvaluationWords(NamedTuple):
+    """What is said of a function that was evaluated, and whose result depends on batch_size."""
+
+    given: str  # how it begins
+    mean: str  # what is taken of it
+    repair_of_sum: str
+    repair: str | None  # of other results that are no means; None: the one for their kind
+
+    def of_sum(self) -> str:
+        return (
+            f"{self.given} sums over the rows of a batch; {self.mean}, each counted by its rows, "
+            f"so that it depends on batch_size. {self.repair_of_sum}."
+        )
+
+
+IN_EVALUATE = EvaluationWords(
+    "TrainStep.evaluate: given a function that",
+    "the mean over batches is taken",
+    "Return a mean, wg.mean(…), and multiply it by the number of all rows if the sum is meant",
+    None,
 )
+_ALL_TRIED = 4  # evaluations; of later ones those whose numbers are powers of two
 # In the place of a step's number, which is 0 or more: the random numbers of bound functions.
 APART, EVALUATING = -1, -1  # the second: in the place of a bound function's number, for `evaluate`
 
@@ -186,6 +205,7 @@ class BoundFunction(Uncopied):
         self._quick: Call = never  # how calls are made while nothing else is under way
         self._sums: list[SummedRows] = []  # over rows, where it evaluates
         self._no_means: list[NoMean] = []  # over rows, where it evaluates
+        self._tries = 0  # evaluations in which rows might have shown these
         self.open_shapes: list[OpenShape] | None = None  # of the last result
 
     @property
@@ -250,31 +270,36 @@ class BoundFunction(Uncopied):
         self._positions.go_on({self._number: number})
         return self(*args)
 
-    def warn_of_sums(self, batch_size: int, told: str) -> None:
+    def warn_of_sums(self, batch_size: int, words: EvaluationWords) -> None:
         """Warn, once, where what was evaluated in several such batches sums over their rows."""
         sums = [each for each in self._sums if not each.is_mean_of(batch_size)]
         for each in sums[:1]:
-            warn_user(told, SummedRowsWarning, each.line)
+            warn_user(words.of_sum(), SummedRowsWarning, each.line)
             self._sums.clear()
 
-    def warn_of_no_mean(self, parts: Callable[[int, int], Any], batch_size: int) -> None:
+    def warn_of_no_mean(
+        self, parts: Callable[[int, int], Any], batch_size: int, words: EvaluationWords
+    ) -> None:
         """Warn, once, where what was evaluated in several such batches is no mean over rows, and
-        so many rows, of which `parts` gives some, show it.
+        some of the rows, which `parts` gives, show it. Others may not, as those of a model that is
+        not trained yet: all are tried in the first evaluations, and in a few of the later ones.
         """
-        candidates, self._no_means = self._no_means, []
-        if not candidates or self._draws or self.open_shapes is None:
+        if not self._no_means or self._draws or self.open_shapes is None:
             return
+        self._tries += 1
+        if self._tries > _ALL_TRIED and self._tries.bit_count() > 1:
+            return
+        rows, (line, what, repair) = max(batch_size, 2), self._no_means[0]
         try:
-            seen = difference(lambda args: tree.leaves(tree.arrays(self(*args))), parts, batch_size)
+            seen = difference(lambda args: tree.leaves(tree.arrays(self(*args))), parts, rows)
         except Exception:  # a function for batches of this size only
             return
         if seen is not None:
-            line, what, repair = candidates[0]
+            self._no_means.clear()
             warn_user(
-                f"TrainStep.evaluate: given a function that {what}; evaluate takes the mean over "
-                "batches, each counted by its rows, so that the result depends on batch_size: it "
-                f"is {seen.whole:.6g} for {batch_size} of the rows, and {seen.halves:.6g} in the "
-                f"mean for their halves. {repair}.",
+                f"{words.given} {what}; {words.mean}, each counted by its rows, so that it depends "
+                f"on batch_size: it is {seen.whole:.6g} for {rows} of the rows, and "
+                f"{seen.halves:.6g} in the mean for their halves. {words.repair or repair}.",
                 SummedRowsWarning,
                 line,
             )

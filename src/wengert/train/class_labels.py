@@ -1,4 +1,4 @@
-"""Class labels: what metrics need of targets and predictions that are classes.
+"""Class labels: what metrics need of targets and predictions, above all of those that are classes.
 
 Columns of scores stand for the classes 0, 1 and so on. Of two classes with other names the larger
 one is the positive one, where that cannot be mistaken; all else is refused rather than guessed.
@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert.errors import ShapeError
+from wengert.core import tree
+from wengert.core.bind import located
+from wengert.core.tensor import Tensor
+from wengert.errors import ShapeError, TraceError
 
 Array = np.ndarray[Any, Any]
 SHOWN = 4  # classes that a message names
@@ -22,6 +25,28 @@ OF_LABELS = {
     "precision": "precision_score(y, said > 0, average='macro')",
     "recall": "recall_score(y, said > 0, average='macro')",
 }
+
+# What computes the same of values that are recorded.
+_RECORDED = {
+    "accuracy": "wg.mean(wg.argmax(logits, axis=-1) == target)",
+    "mae": "wg.mae(prediction, target)",
+    "mse": "wg.mse(prediction, target)",
+}
+
+
+def require_values(by: str, *given: Any) -> None:
+    """Refuse values that are recorded, as inside of a loss or of what is evaluated, and a network
+    of them: metrics compute with the numbers of all rows.
+    """
+    tensors = [x for each in given for x in tree.leaves(each) if isinstance(x, Tensor)]
+    if tensors:
+        inside = f"Write {_RECORDED[by]} there, or call" if by in _RECORDED else "Call"
+        error = TraceError(
+            f"{by}: given a Tensor, in a function that is recorded or differentiated; metrics are "
+            f"of arrays, the rows of a whole data set. {inside} it outside: predict = "
+            f"step.bind(lambda model, x: model(x)), and {by}(y, predict(x))."
+        )
+        raise located(error, tensors)
 
 
 def without_column(x: Array) -> Array:

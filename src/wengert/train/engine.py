@@ -221,9 +221,9 @@ class Engine:
             storage = self.plan.storage
             given = [x for x in (each() for each in storage.given.values()) if x is not None]
             if not self.given.warn_of_stale_reads([use.array for use in self._outside]):
-                warn_of_outside_layers(
-                    executable.watch, self._outside, storage.tree(storage.leaves), given
-                )
+                model, uses = storage.tree(storage.leaves), self._outside
+                others = self.given.is_trained_by_others
+                warn_of_outside_layers(executable.watch, uses, model, given, others)
         self._outside = []  # so that no array is kept alive
         if rows_are_shuffled() and executable not in self._shuffled:
             self._shuffled.add(executable)

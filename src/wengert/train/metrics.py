@@ -14,7 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from wengert.core.words.missing import explain_missing_names
 from wengert.core.words.nearest import ALIKE, nearest
+from wengert.core.words.repairs import THEIR_METRICS
 from wengert.errors import ShapeError
 from wengert.train.class_labels import (
     binary_class,
@@ -23,6 +25,7 @@ from wengert.train.class_labels import (
     refuse_several_labels,
     require_classes,
     require_columns,
+    require_values,
     without_column,
 )
 
@@ -48,6 +51,7 @@ def _nan_for_nan(metric: Callable[..., float]) -> Callable[..., float]:
 
     @functools.wraps(metric)
     def checked(target: Any, prediction: Any, weight: Any = None, **named: Any) -> float:
+        require_values(metric.__name__, target, prediction)
         scores = np.asarray(prediction)
         if scores.dtype.kind == "f" and np.isnan(scores).any():
             return float("nan")
@@ -260,16 +264,6 @@ def r2(target: Any, prediction: Any, weight: Any = None) -> float:
 
 _NEAR_ONE = 1e-3  # how far a sum of rounded probabilities is from 1, at most
 BY_NAME: Mapping[str, Metric] = {name: globals()[name] for name in __all__}
-# What metrics are called elsewhere.
-_ELSEWHERE = {
-    "acc": "accuracy",
-    "auroc": "auc",
-    "categorical_accuracy": "accuracy",
-    "mean_absolute_error": "mae",
-    "mean_squared_error": "mse",
-    "roc_auc": "auc",
-    "sparse_categorical_accuracy": "accuracy",
-}
 SMALLER_IS_BETTER = frozenset({mae, mse, rmse})
 
 
@@ -277,7 +271,7 @@ def metric_named(by: str, name: str) -> Metric:
     """The metric of a name, or a refusal that says which there are."""
     if name in BY_NAME:
         return BY_NAME[name]
-    meant = _ELSEWHERE.get(name) or nearest(name, list(BY_NAME), ALIKE)
+    meant = THEIR_METRICS.get(name) or nearest(name, list(BY_NAME), ALIKE)
     repair = f"Write {meant!r}" if meant else "Choose one, or pass a function"
     raise ValueError(f"{by}: no metric {name!r}; there are {', '.join(BY_NAME)}. {repair}.")
 
@@ -296,6 +290,7 @@ def better_direction(metric: Callable[..., Any]) -> str | None:
 
 def _numbers(by: str, target: Any, prediction: Any, weight: Any) -> tuple[Array, Array, Array]:
     """Numbers in float64, with one column at least; and the weights of rows."""
+    require_values(by, target, prediction)
     target = without_column(np.asarray(target, np.float64))
     predicted = without_column(np.asarray(prediction, np.float64))
     if target.shape != predicted.shape or not target.ndim:
@@ -408,3 +403,6 @@ def _area(positive: Array, scores: Array, weights: Array) -> float:
     others = np.bincount(groups, np.where(positive, 0, weights)[order])
     below = np.cumsum(others) - others
     return float(np.sum(ones * (below + others / 2)) / (ones.sum() * others.sum()))
+
+
+explain_missing_names(globals())

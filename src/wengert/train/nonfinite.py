@@ -13,6 +13,7 @@ import numpy as np
 from wengert.core import tree
 from wengert.errors import NonFiniteError, ShapeError, WengertError
 from wengert.runtime.origins.provenance import Cause, error_of, locate
+from wengert.runtime.origins.provenance_values import NameOfMany
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.signature import bound_sizes
 from wengert.train.batch import ROWS
@@ -22,6 +23,7 @@ from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.segments import Segment
 
 REPORT = "the report"
+_OF_MODEL = ("the parameter", "the frozen parameter")
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def explain_nonfinite(
     sizes = bound_sizes(executable.input_types, [np.shape(x) for x in arrays]) or {}
     inputs = _inputs(plan, executable.signature.names)
     results = _outputs(plan, executable.signature.returned)
-    names = [array.name for array in inputs]
+    names = [_input_name(plan, array) for array in inputs]
     order = sorted(range(len(results)), key=lambda i: results[i].rank)
     only_norm = False
     for position in order:
@@ -133,18 +135,35 @@ def _row(cause: Cause) -> int | None:
     return cause.index[0] if cause.index and str(cause.leading) == ROWS else None
 
 
+def _input_name(plan: StepPlan, array: NamedArray) -> str:
+    """What messages call an array; one of parameters holds several, which have paths. A model that
+    is a single array has none: it has the name that the loss gives it.
+    """
+    if array.segment is None or array.name not in _OF_MODEL:
+        return array.name
+
+    def path_at(first: int, last: int) -> str:
+        path = _path_of(array, (first,))
+        if path != _path_of(array, (last,)):
+            return array.name
+        return path or plan.parameters.model_name or array.name
+
+    return NameOfMany(array.name, path_at)
+
+
 def _path_of(array: NamedArray, index: tuple[int, ...]) -> str | None:
     if array.segment is None or not index:
         return None
     parameters = array.segment.parameters
-    return next(p.path for p in parameters if p.offset <= index[0] < p.offset + p.size)
+    covering = (p.path for p in parameters if p.offset <= index[0] < p.offset + p.size)
+    return next(covering, None)
 
 
 def _inputs(plan: StepPlan, names: Sequence[str]) -> list[NamedArray]:
     """The arrays a program takes, in their order; batch arguments by the names they have."""
     storage = plan.storage
     live = LiveArrays(
-        weights=_of_segments(plan, "the parameter"),
+        weights=_of_segments(plan, _OF_MODEL[0]),
         states=[
             {name: NamedArray(f"{name} of", segment) for name in segment.states}
             for segment in storage.trained
@@ -155,7 +174,7 @@ def _inputs(plan: StepPlan, names: Sequence[str]) -> list[NamedArray]:
         gradients=_of_segments(plan, "the gradient of"),
     )
     fixed = FixedArrays(
-        frozen=[NamedArray("the frozen parameter", segment) for segment in storage.frozen],
+        frozen=[NamedArray(_OF_MODEL[1], segment) for segment in storage.frozen],
         data=[NamedArray(storage.paths[place][0]) for place in storage.data],
         key=NamedArray("the key"),
         unseen=NamedArray("whether states were seen"),

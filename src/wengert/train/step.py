@@ -15,7 +15,7 @@ from wengert.api.compiling.compile_options import Named, listed, require_dims
 from wengert.api.trace import Dims
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
-from wengert.core.words.repairs import OF_STEPS
+from wengert.core.words.repairs_of_objects import OF_STEPS
 from wengert.runtime.entries.entry import Call, never
 from wengert.runtime.executable import Executable
 from wengert.runtime.nonfinite_policies import IGNORE, require_policy
@@ -23,7 +23,7 @@ from wengert.runtime.outside.live import recording_threads, refuse_calling
 from wengert.runtime.profile import Profile
 from wengert.train.batch import FunctionParameters
 from wengert.train.binding import bound_to, evaluated_on, parameters_of
-from wengert.train.bound_function import EVALUATING, SUMMED, BoundFunction
+from wengert.train.bound_function import EVALUATING, IN_EVALUATE, BoundFunction, EvaluationWords
 from wengert.train.checkpoints.checkpoint import MADE, Checkpoint
 from wengert.train.checkpoints.files import File, load_state, save
 from wengert.train.checkpoints.fingerprint import fingerprint
@@ -354,7 +354,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         {'mean': 2.0}
         """
         require_dims("TrainStep.evaluate", dims)
-        return self._evaluate(f, arrays, batch_size, named, SUMMED, dims)
+        return self._evaluate(f, arrays, batch_size, named, IN_EVALUATE, dims)
 
     def _evaluate(
         self,
@@ -362,7 +362,7 @@ class TrainStep(StepViews, Explained, Uncopied):
         arrays: tuple[Any, ...],
         batch_size: int,
         named: dict[str, Any],
-        told_of_sums: str,  # what is said where the function sums over rows
+        words: EvaluationWords,  # where the result depends on batch_size
         dims: Dims | None = None,
     ) -> Any:
         by, engine = "TrainStep.evaluate", self._engine
@@ -373,9 +373,8 @@ class TrainStep(StepViews, Explained, Uncopied):
         bound = self._evaluated.find(f, dims)
         means = engine.guard.read(lambda: weighted_mean(bound, data))
         if data.rows > data.size:
-            bound.warn_of_sums(data.size, told_of_sums)
-            if told_of_sums is SUMMED:  # a validation loss is that of batches, as in training
-                engine.guard.read(lambda: bound.warn_of_no_mean(data.spread, data.size))
+            bound.warn_of_sums(data.size, words)
+            engine.guard.read(lambda: bound.warn_of_no_mean(data.spread, data.size, words))
         return means
 
     def bind(

@@ -203,6 +203,37 @@ def test_a_stack_of_targets_beside_what_all_members_see():
         ensemble(of_rows)(X[:8], stack(Y[:, 0]))
 
 
+def of_chosen(model, x, k, y):
+    return of_rows(model, x, y[k])
+
+
+def test_one_forgotten_each_beside_others():
+    """Each member would be compared with the targets of all of them."""
+    own, targets = wg.train.each(stack(X)), stack(Y[:, 0])
+    said = r"given 'y' of shape \(5, 8\) for all 5 members.*train.each"
+    with pytest.warns(StackedWarning, match=said):
+        ensemble(of_rows)(own, targets)
+    with pytest.warns(StackedWarning, match=r"given 'x' of shape \(5, 8, 3\)"):
+        ensemble(lambda m, x, y: wg.mean((forward(m, x)[..., 0] - y) ** 2))(
+            stack(X), wg.train.each(targets)
+        )
+    with (
+        pytest.warns(StackedWarning, match=said),
+        pytest.raises(ShapeError, match=r"Write wg.train.each\(y\) to give y\[i\] to member i"),
+    ):
+        ensemble(of_rows).run(own, targets, batch_size=4)
+    with (
+        pytest.warns(StackedWarning, match=said),
+        pytest.raises(ShapeError, match=r"Write wg.train.each\(y\) to give y\[i\] to member i"),
+    ):
+        ensemble(of_rows).evaluate(of_rows, own, targets, batch_size=4)
+    with warnings.catch_warnings(action="error"):
+        ensemble(of_rows)(own, wg.train.each(targets))
+        ensemble(of_rows)(own, Y[:8, 0])
+        ensemble(of_columns)(own, targets)
+        ensemble(of_chosen)(own, wg.train.each(np.arange(MEMBERS)), targets)
+
+
 def of_sequences(model, x, y):
     batch, time, features = x.shape
     return loss(model, x.reshape(batch * time, features), y.reshape(batch * time, 1))

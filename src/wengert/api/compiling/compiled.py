@@ -20,7 +20,7 @@ from wengert.api.compiling.eager import EagerCall, is_eager, is_inside
 from wengert.api.compiling.known_programs import KnownPrograms
 from wengert.api.compiling.met import Met
 from wengert.api.compiling.watched_trace import watched_trace
-from wengert.api.pairs_of_rows import warn_of_pairs_in_data
+from wengert.api.pairs.pairs_of_rows import warn_of_pairs_in_data
 from wengert.api.single_outputs import warn_of_single_outputs
 from wengert.api.trace import NOTHING, Dims, argument_names, input_types
 from wengert.core import tree
@@ -30,8 +30,10 @@ from wengert.core.process.fork_door import door
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.values.number import Number, argument_of_key, key_of_argument
+from wengert.core.words.articles import a_kind
 from wengert.core.words.tied import warn_of_equal_numbers
 from wengert.core.words.warn import warn_user
+from wengert.core.words.watched_arrays import note_reads, watched_arrays
 from wengert.errors import SizeWarning, TraceError
 from wengert.interpret.mistakes.differentiated import noting_differentiated
 from wengert.interpret.mistakes.first_values import noting_first_values, warn_of_first_values
@@ -75,6 +77,7 @@ class Compiled:
         met: Met | None = None,  # the programs of other compiled forms of the function
         passed: frozenset[int] = frozenset(),  # identities of numbers it has and may pass on
         static_in: str = "wg.compile",  # where static arguments are named, if they can be
+        by: str = "compile",  # what it is called in words about the model
     ) -> None:
         functools.update_wrapper(self, function)
         self._function, self._roots = function, roots or (function,)
@@ -83,10 +86,11 @@ class Compiled:
         self._nonfinite, self._threads = nonfinite, threads
         self._static, self._donate, self._early = static, (*donate, *early), early
         self._met = met or Met(function, alone=True)
-        self._passed, self._static_in = passed, static_in
+        self._passed, self._static_in, self._by = passed, static_in, by
         self._signature: inspect.Signature | None = None
         self._places: dict[int, tuple[int, ...]] = {}  # of static arguments, by how many there are
         self._fixed: set[int] = set()  # arguments whose numbers Python needs while recording
+        self._differentiates = False  # by an argument, which a derivative is taken at on purpose
         self.programs = KnownPrograms()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -274,6 +278,7 @@ class Compiled:
                     closed = OpenSizes(None, opened.yielding)
                     executable = self._compile(args, structure, places, stand_ins, closed, numbers)
             sizes = executable.sizes
+            self._differentiates |= bool(own)
             if self.programs.add(kind, executable):
                 count = structure.spec.num_children
                 names = argument_names(self._function, count)
@@ -282,8 +287,10 @@ class Compiled:
                     warn_of_pairs_in_data(executable.graph, own, "in a function with its gradient")
                     warn_of_single_outputs(executable.graph, own)
                     if len(arrays) < len(leaves) and names[0] in own:
-                        warn_of_equal_numbers("compile", tree.leaves_with_accessors(args[0]))
+                        warn_of_equal_numbers(self._by, tree.leaves_with_accessors(args[0]))
         self.programs.note_use(kind, shapes, executable)
+        if watched_arrays and self._asked_for and not self._differentiates:
+            note_reads([*arrays, *executable.watch.owners()], executable)
         return executable, arrays, sizes
 
     def _require_dtypes(self, args: Sequence[Any], leaves: Sequence[Any]) -> None:
@@ -315,7 +322,7 @@ class Compiled:
             except TypeError:
                 name = argument_names(self._function, len(args))[i]
                 raise TypeError(
-                    f"compile: static argument {name!r} is a {type(args[i]).__name__} that has no "
+                    f"compile: static argument {name!r} is {a_kind(args[i])} that has no "
                     "hash; one is needed to find it again. Pass a tuple, a number or a string."
                 ) from None
         return places

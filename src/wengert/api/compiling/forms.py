@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from wengert.core.types import ArrayType
+from wengert.core.words.articles import a_kind
 from wengert.runtime.signature import Static
 
 Form: TypeAlias = Mapping[str, str]  # what stands at a path, in words
@@ -37,16 +38,16 @@ def _described(path: str, x: Any) -> Iterator[tuple[str, str]]:
     if isinstance(x, ArrayType):
         yield path, "an array"
     elif isinstance(x, dict):
-        yield path, f"a {type(x).__name__} with {_listed('key', map(repr, x))}"
+        yield path, f"{a_kind(x)} with {_listed('key', map(repr, x))}"
         yield from _below(path, x)
     elif isinstance(x, list | tuple):
-        yield path, f"a {type(x).__name__} of {len(x)}"
+        yield path, f"{a_kind(x)} of {len(x)}"
         yield from _below(path, dict(enumerate(x)))
     elif dataclasses.is_dataclass(x) and not isinstance(x, type):
         names = [field.name for field in dataclasses.fields(x)]
         rest = [name for name in getattr(x, "__dict__", {}) if name not in names]
         more = f" with {_listed('attribute', map(repr, rest))} beside its fields" if rest else ""
-        yield path, f"a {type(x).__name__}{more}"
+        yield path, f"{a_kind(x)}{more}"
         yield from _below(path, {name: getattr(x, name, None) for name in names})
     elif not isinstance(x, Static):
         yield path, "None" if x is None else f"a Python {type(x).__name__}"

@@ -21,6 +21,7 @@ import numpy as np
 
 from wengert.api.by_hand.graph import Graph
 from wengert.core.tensor import Tensor
+from wengert.core.words.articles import a_kind
 from wengert.core.words.warn import warn_user
 from wengert.errors import FrozenValueWarning, TraceError
 from wengert.runtime.caching.cache_key import graph_parts
@@ -186,7 +187,7 @@ class Outside:
 def _shown(x: Any) -> str:
     if isinstance(x, np.ndarray):
         return f"an array of shape {x.shape}"
-    return reprlib.repr(x) if is_plain(x) else f"a {type(x).__name__}"
+    return reprlib.repr(x) if is_plain(x) else f"{a_kind(x)}"
 
 
 def _copying(x: Array, content: Array) -> Callable[[], object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import is_dataclass
 from types import FrameType
 from typing import Any, TypeAlias
 
@@ -14,6 +15,7 @@ from wengert.api.compiling.held import held
 from wengert.api.trace import Dims, trace_with_sizes
 from wengert.core.tensor import Tensor
 from wengert.core.words.source import Line
+from wengert.core.words.updated_pairs import note_updated_pair
 from wengert.core.words.warn import warn_user
 from wengert.errors import CaptureWarning, RandomnessWarning, TraceError
 from wengert.interpret.randomness import moved, positions
@@ -22,7 +24,7 @@ from wengert.runtime.caching.cache_key import Unkeyed, graph_parts
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.captures import Captures
 from wengert.runtime.outside.code_lines import draws_anew, line_of_randomness
-from wengert.runtime.outside.live import is_rewritten, recording_program
+from wengert.runtime.outside.live import is_live, is_rewritten, recording_program
 from wengert.runtime.outside.watch import Captured, Watch, owner_of
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -63,14 +65,16 @@ def watched_trace(
     with noting_constants() as constants, recording_program():
         try:
             graph = record()
-        except TraceError:  # it may be about a Tensor that an attempt with other sizes has left
+        except TraceError as error:  # maybe of a Tensor that an attempt with other sizes has left
             outside.require_no_tensors(by)
+            note_updated_pair(by, args, error)
             raise
         except TypeError as error:
             if _is_of_jax(error):
                 error.add_note(_WITHOUT_JAX)
             elif _is_called_size(error):
                 error.add_note(_SIZE_OF_AXIS)
+            note_updated_pair(by, args, error)
             raise
     outside.require_no_tensors(by)
     walk.follow_imports()
@@ -79,7 +83,7 @@ def watched_trace(
         used = "a generator that has no seed or is made inside the function"
     _warn_of_randomness(by, used, captures)
     _warn_of_tables(by, captures)
-    arrays = _captured(captures, constants, by)
+    arrays = _captured(captures, constants, by, roots)
     constants.clear()  # what only the recording has used is gone now
     if used:
         places = captures.settled()
@@ -163,13 +167,16 @@ def _differ(graph: Graph, again: Graph) -> bool:
 
 
 def _captured(
-    captures: Captures, constants: Sequence[tuple[Array, Line | None]], by: str
+    captures: Captures,
+    constants: Sequence[tuple[Array, Line | None]],
+    by: str,
+    roots: Sequence[Any],
 ) -> list[Captured]:
     """The arrays that the program depends on, or may depend on, and that could be changed."""
     captured: dict[int, Captured] = {}
     for x, line in constants:
         if is_rewritten(x):
-            _refuse_live(by, captures.name_of(x), line)
+            _refuse_live(by, captures.name_of(x), _without_constant(x, roots), line)
         if id(x) not in captured and _can_change(x):
             captured[id(x)] = Captured(x, captures.name_of(x), line, by, certain=True)
     owners = {id(owner_of(x)) for x, _ in constants}
@@ -183,10 +190,22 @@ def _can_change(x: Array) -> bool:
     return bool(x.size) and not x.dtype.hasobject and owner_of(x).flags.writeable
 
 
-def _refuse_live(by: str, name: str, line: Line | None) -> None:
+def _without_constant(x: Array, roots: Sequence[Any]) -> str:
+    """What to do in the place of reading an array that somebody writes to."""
+    if is_live(x):
+        return "Pass it as an argument"
+    if any(is_dataclass(root) and not isinstance(root, type) for root in roots):
+        return "Pass the network as an argument: wg.compile(lambda m, x: m(x))(net, x)"
+    return (
+        "Pass the network as an argument; one that stays as it is may be read as "
+        "net = wg.tree.copy(net), which nobody writes to"
+    )
+
+
+def _refuse_live(by: str, name: str, repair: str, line: Line | None) -> None:
     which = f"array {name!r}" if name else "an array"
     where = "" if line is None else f" ({line})"
     raise TraceError(
         f"{by}: the function reads {which} from outside that training or a network writes to; it "
-        f"would be a constant of the program. Pass it as an argument.{where}"
+        f"would be a constant of the program. {repair}.{where}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from wengert.cli.datasets.builtin_sets import SETS, read_builtin
@@ -14,6 +15,15 @@ from wengert.core.words.nearest import misspelt
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 ENDINGS = (*SEPARATORS, ".parquet", ".npy", ".npz")
+# How files begin that are compressed, and what unpacks them.
+_COMPRESSED = {
+    b"\x1f\x8b": ("gzip", "gunzip"),
+    b"PK\x03\x04": ("zip", "unzip"),
+    b"BZh[1-9]1AY&SY": ("bzip2", "bunzip2"),
+    b"\xfd7zXZ\x00": ("xz", "unxz"),
+    rb"\x28\xb5\x2f\xfd": ("zstd", "unzstd"),
+}
+_LONGEST_BEGIN = 10  # bytes of it
 
 
 def read_data(name: str, delimiter: str | None = None, header: bool = True) -> DataTable:
@@ -24,6 +34,7 @@ def read_data(name: str, delimiter: str | None = None, header: bool = True) -> D
     ending = path.suffix.lower()
     try:
         _require_file(path)
+        _require_unpacked(path)
         if ending in SEPARATORS or delimiter is not None:
             return read_delimited(path, as_delimiter(delimiter) or SEPARATORS[ending], header)
         if ending in (".npy", ".npz"):
@@ -51,6 +62,20 @@ def as_delimiter(given: str | None) -> str | None:
             "--delimiter ';'."
         )
     return delimiter
+
+
+def _require_unpacked(path: Path) -> None:
+    """Refuse a file that is compressed, by how it begins; .npz is a zip archive itself."""
+    with path.open("rb") as file:
+        begins = file.read(_LONGEST_BEGIN)
+    if path.suffix.lower() == ".npz":
+        return
+    for pattern, (kind, unpack) in _COMPRESSED.items():
+        if re.match(pattern, begins):
+            raise DataFault(
+                f"{path}: is compressed ({kind}); files are read as they are. Unpack it first, "
+                f"with {unpack}."
+            )
 
 
 def _require_file(path: Path) -> None:

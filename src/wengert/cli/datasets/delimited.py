@@ -48,7 +48,8 @@ def read_delimited(path: Path, delimiter: str, header: bool) -> DataTable:
         names = [f"column {i}" for i in range(1, len(rows[0][1]) + 1)]
     for line, cells in rows:
         if len(cells) != len(names):
-            raise DataFault(_ragged(path, line, cells, names, delimiter, header))
+            other = _fitting_delimiter(text, delimiter)
+            raise DataFault(_ragged(path, line, cells, names, delimiter, header, other))
     columns = [
         Column(name, texts(_cell(cell) for cell in cells), read_as_text=True)
         for name, cells in zip(names, zip(*(cells for _, cells in rows), strict=True), strict=True)
@@ -165,16 +166,43 @@ def _other_delimiter(name: str, delimiter: str) -> str | None:
     return best if counts[best] else None
 
 
+def _fitting_delimiter(text: str, delimiter: str) -> str | None:
+    """Another delimiter than this one that gives all lines the same number of cells, two or more.
+    Texts have spaces by chance.
+    """
+    for other in _DELIMITERS:
+        if other in (delimiter, " "):
+            continue
+        try:
+            rows = csv.reader(io.StringIO(text, newline=""), delimiter=other, strict=True)
+            counts = {len(row) for row in rows if any(cell.strip() for cell in row)}
+        except csv.Error:
+            continue
+        if len(counts) == 1 and counts != {1}:
+            return other
+    return None
+
+
 def _ragged(
-    path: Path, line: int, cells: Sequence[str], names: Sequence[str], delimiter: str, header: bool
+    path: Path,
+    line: int,
+    cells: Sequence[str],
+    names: Sequence[str],
+    delimiter: str,
+    header: bool,
+    fitting: str | None,  # another delimiter that separates all lines alike
 ) -> str:
     first = "the header" if header else "the first row"
     other = _other_delimiter(cells[0], delimiter) if len(cells) == 1 else None
-    hint = (
-        f"It looks as if {_DELIMITERS[other]} separated its cells."
-        if other
-        else f"A cell that contains {_worded(delimiter)} must stand in double quotes."
-    )
+    if fitting:
+        hint = (
+            f"If {_DELIMITERS[fitting]} separates cells, all lines have as many of them. "
+            f"Add --delimiter {_flag(fitting)}."
+        )
+    elif other:
+        hint = f"It looks as if {_DELIMITERS[other]} separated its cells."
+    else:
+        hint = f"A cell that contains {_worded(delimiter)} must stand in double quotes."
     return (
         f"{path}:{line}: has {len(cells)} cell{'s' * (len(cells) != 1)} where {first} has "
         f"{len(names)}. {hint}"

@@ -37,6 +37,7 @@ MOST_CLASSES = 20  # of whole numbers: with more of them, they are taken for mea
 USUAL_TARGETS = ("target", "label", "class", "y")
 FEWEST_ROWS = 4
 _WITH_GAPS = "Add --missing drop to leave such rows out, or --missing fill to take the mean"
+_TARGET_WITH_GAPS = "Add --missing drop or --missing fill: both leave out rows without a target"
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ def learning_data(table: DataTable, choices: DataChoices, say: Say) -> LearningD
     if task == CLASSIFICATION:
         target = as_names(target)
         _require_classes(table, target)
+        _note_classes_alike(target, say)
         if choices.task is None and target.name not in choices.categorical:
             _note_numbers_among_classes(target, say)
     else:
@@ -185,24 +187,41 @@ def _without_gaps(
     table: DataTable, target: Column, missing: str, say: Say
 ) -> tuple[DataTable, Column]:
     """Deal with missing cells as the user wishes; a row without a target teaches nothing."""
+    if target.missing.all():
+        raise DataFault(
+            f"{table.source}: target {target.name!r} is empty or NaN in all {len(table)} rows; "
+            "there is nothing to learn. Give another --target."
+        )
     if missing == REFUSE:
-        for column in (target, *table.columns):
+        require_whole(table, target, _TARGET_WITH_GAPS)
+        for column in table.columns:
+            _require_some(table, column)
             require_whole(table, column, _WITH_GAPS)
         return table, target
     gaps = target.missing.copy()
     if missing == DROP:
         for column in table.columns:
+            _require_some(table, column)
             gaps |= column.missing
     if gaps.all():
         raise DataFault(
             f"{table.source}: every row has a missing cell; nothing is left without them. "
-            f"Try --missing {FILL}, or leave out the columns that are empty with --ignore."
+            f"Try --missing {FILL}, or leave out columns that are mostly empty with --ignore."
         )
     if gaps.any():
         say(f"{int(gaps.sum())} of {len(table)} rows have missing cells and are left out")
         rows = np.flatnonzero(~gaps)
         table, target = table.taken(rows), target.taken(rows)
     return table, target
+
+
+def _require_some(table: DataTable, column: Column) -> None:
+    """Refuse a column that is wholly empty: it has no mean, and without its rows none are left."""
+    if column.missing.all():
+        raise DataFault(
+            f"{table.source}: column {column.name!r} is empty or NaN in all {len(table)} rows; it "
+            f"tells nothing. Leave it out: --ignore {column.name!r}."
+        )
 
 
 def _task(table: DataTable, target: Column, choices: DataChoices) -> tuple[str, str]:
@@ -239,6 +258,19 @@ def _require_classes(table: DataTable, target: Column) -> None:
         raise DataFault(
             f"{table.source}: target {target.name!r} has {len(classes)} classes in {len(table)} "
             f"rows; a class needs several rows to be learned. {repair}"
+        )
+
+
+def _note_classes_alike(target: Column, say: Say) -> None:
+    """Tell of classes that differ by case or spaces alone, as Yes and yes."""
+    alike: dict[str, list[str]] = {}
+    for name in sorted(set(target.cells)):
+        alike.setdefault("".join(name.lower().split()), []).append(name)
+    pairs = [" and ".join(map(repr, names)) for names in alike.values() if len(names) > 1]
+    if pairs:
+        say(
+            f"target {target.name!r} has classes that differ by case or spaces alone, and are "
+            f"learned as different ones: {'; '.join(pairs[:3])}. Write them alike if they are one"
         )
 
 

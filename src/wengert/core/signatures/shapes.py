@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wengert.core.dims import Dim, Shape, Size, divide_exactly, product
-from wengert.errors import ShapeError
+from wengert.errors import ShapeError, TraceError
 
 
 def canonical_shape(name: str, shape: Any) -> Shape:
@@ -15,6 +15,8 @@ def canonical_shape(name: str, shape: Any) -> Shape:
     for size in sizes:
         try:
             number = size if isinstance(size, Dim) else int(size.__index__())
+        except TraceError:
+            raise  # it says where sizes that are not known come from
         except (AttributeError, TypeError):
             raise ShapeError(
                 f"{name}: size {size!r} was given in shape {sizes}; a size is an integer or a "

@@ -53,11 +53,14 @@ def is_table(x: Any) -> bool:
 
 def as_numpy(x: Any) -> Any:
     """NumPy's array of one of another library. A frame with columns of numbers whose kinds NumPy
-    would only join as objects (bools beside floats, those of pyarrow) is read column by column.
+    would only join as objects (bools beside floats, those of pyarrow) is read column by column, and
+    so is a row of it, a series of objects.
     """
     array = np.asarray(x)
-    if array.dtype.kind != "O" or not is_table(x):
+    if array.dtype.kind != "O":
         return array
+    if not is_table(x):
+        return _as_numbers(array)
     columns = [np.asarray(column) for column in columns_of(x)]
     if not columns or not all(column.dtype.kind in NUMBERS for column in columns):
         return array
@@ -65,6 +68,17 @@ def as_numpy(x: Any) -> Any:
     for place, column in enumerate(columns):
         joined[:, place] = column
     return joined
+
+
+def _as_numbers(objects: Any) -> Any:
+    """An array of objects that are all numbers, of the dtype that these have together; another one
+    as it is.
+    """
+    kinds = {type(x) for x in objects.flat}
+    if not kinds or not all(issubclass(kind, bool | int | float | np.generic) for kind in kinds):
+        return objects
+    joined = np.array(objects.tolist()).reshape(objects.shape)
+    return joined if joined.dtype.kind in NUMBERS else objects
 
 
 def columns_of(table: Any) -> list[Any]:

@@ -28,10 +28,12 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "concentration0": ("b",),
     "concentration1": ("a",),
     "count_include_pad": ("include_padding",),
+    "decay_rate": ("gamma",),
     "decay_steps": ("total_steps",),
     "dim": ("axis",),
     "dims": ("axis",),
     "embedding_dim": ("size",),
+    "end_value": ("min_lr",),
     "epsilon": ("eps",),
     "eta_min": ("min_lr",),
     "feature_group_count": ("groups",),
@@ -39,6 +41,8 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "has_bias": ("bias",),
     "in_channels": ("in_size",),
     "in_features": ("in_size",),
+    "init_value": ("lr",),
+    "initial_learning_rate": ("lr",),
     "input": ("x",),
     "jit": ("compiled",),
     "keepdim": ("keepdims",),
@@ -57,12 +61,15 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "num_channels": ("channels",),
     "num_embeddings": ("count",),
     "num_groups": ("groups",),
+    "num_training_steps": ("total_steps",),
+    "num_warmup_steps": ("steps",),
     "other": ("y",),
     "out_channels": ("out_size",),
     "out_features": ("out_size",),
     "output_size": ("size",),
     "p": ("rate", "ord"),
     "params": ("model",),
+    "peak_value": ("lr", "max_lr"),
     "rhs_dilation": ("dilation",),
     "rng": ("key",),
     "sample_shape": ("shape",),
@@ -74,8 +81,10 @@ _ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "static_argnames": ("static",),
     "static_argnums": ("static",),
     "strides": ("stride",),
+    "transition_steps": ("total_steps",),
     "use_bias": ("bias",),
     "use_nesterov": ("nesterov",),
+    "warmup_steps": ("steps",),
     "wd": ("weight_decay",),
     "window_shape": ("window",),
     "window_strides": ("stride",),
@@ -84,6 +93,20 @@ _EACH_BINARY = (
     "Weigh the losses of all elements: losses = wg.bce_with_logits(…, reduction='none'), then "
 )
 _EACH = "Weigh the losses of all elements: losses = wg.cross_entropy(…, reduction='none'), then "
+_VALIDATE = (
+    "Write for epoch in {0}.epochs(x, y, batch_size=32): and {0}.evaluate(loss, x_val, y_val, "
+    "batch_size=32) there; wg.train.fit takes validation= for a TrainStep"
+)
+# What Keras has in its loop, of runs; {0} is the name of the step or the ensemble.
+_OF_RUNS: Mapping[str, str] = {
+    "callbacks": "Write for epoch in {0}.epochs(x, y, batch_size=32): and call them there",
+    "class_weight": "Give the loss an argument for the weight of each row, and pass an array",
+    "sample_weight": "Give the loss an argument for the weight of each row, and pass an array",
+    "steps_per_epoch": "Leave it out: an epoch has all rows, in batches of batch_size",
+    "validation_data": _VALIDATE,
+    "validation_split": _VALIDATE,
+    "verbose": "Leave it out: nothing is printed; print in for epoch in {0}.epochs(…)",
+}
 # What to write where a function has no such parameter, and none that stands for it.
 _OTHERWISE: Mapping[tuple[str, str], str] = {
     ("Bernoulli", "p"): "Write logits=wg.logit(p)",
@@ -179,6 +202,24 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
         ("fit", name): "Write validation=0.2 for a share of the rows, or validation=(x, y) for data"
         for name in ("validation_split", "validation_data", "validation_fraction")
     },
+    (
+        "fit",
+        "verbose",
+    ): "Write progress=False to print nothing, and progress=True for a line of each epoch",
+    **{
+        (f"{owner}.{method}", key): repair.format(owner.removeprefix("Train").lower())
+        for owner in ("TrainStep", "Ensemble")
+        for method in ("run", "epochs")
+        for key, repair in _OF_RUNS.items()
+    },
+    **{
+        (
+            "fit",
+            name,
+        ): "Give the loss an argument for the weight of each row, loss(model, x, y, w), "
+        "and pass data=(x, y, w); weight='w' is for metrics alone"
+        for name in ("class_weight", "sample_weight")
+    },
     ("fit", "patience"): "Write early_stopping=wg.train.EarlyStopping(patience=5)",
     ("fit", "y"): "Write data=(x, y)",
     **{
@@ -201,6 +242,11 @@ _OTHERWISE: Mapping[tuple[str, str], str] = {
     ("bce_with_logits", "weight"): (
         f"{_EACH_BINARY}wg.sum(losses * w) / wg.sum(w), where w is wg.asarray(weight, losses.dtype)"
     ),
+    ("sweep", "n_jobs"): 'Write backend="joblib", and workers= for how many run at once',
+    (
+        "kl_div",
+        "log_target",
+    ): "The second operand holds probabilities: wg.kl_div(log_q, wg.exp(log_p))",
     ("logsumexp", "b"): "Add the logarithms of the weights: wg.logsumexp(x + wg.log(b))",
 }
 
@@ -215,6 +261,18 @@ _A_KEY = (
     "wg.random.key(seed)"
 )
 _CALLED_ELSEWHERE: Mapping[tuple[str, str], str] = {
+    **{
+        (f"{owner}.{method}", "batch_size"): (
+            "Pass batch_size=32, with arrays of all rows; batches of a loader are for a loop, for "
+            f"x, y in loader: {owner.removeprefix('Train').lower()}(x, y)"
+        )
+        for owner in ("TrainStep", "Ensemble")
+        for method in ("run", "epochs")
+    },
+    ("LBFGS.step", "weights"): (
+        "A search has no closure and no parameters of its own: write tree = "
+        "search.minimize(loss, tree).tree, or search.step(wg.value_and_grad(loss), weights)"
+    ),
     ("Optimizer.step", "parameter_id"): f"An optimizer holds no parameters: {_UPDATES}",
     ("Optimizer.step", "grad"): f"It is step(name, weights, grad). Of trees, {_UPDATES}",
     ("Optimizer.update", "state"): (
@@ -230,7 +288,10 @@ _ARGUMENTS_OF_OTHERS: Mapping[str, str] = {
     "LBFGS.minimize": "Pass what the function takes behind the tree: minimize(function, tree, x, y)"
 }
 # What to write where a function is given more by position than it takes, as elsewhere.
-_TOGETHER: Mapping[str, str] = {"fit": "The data are one argument: write data=(x, y)"}
+_TOGETHER: Mapping[str, str] = {
+    "fit": "The data are one argument: write data=(x, y)",
+    "Generator.normal": "Write mean + deviation * rng.normal(shape)",
+}
 
 
 def no_parameter(name: str, key: str, known: Sequence[str]) -> TypeError:
@@ -265,9 +326,8 @@ def too_many(name: str, given: int, most: int, by_name: Sequence[str] = ()) -> T
             f"{name}: {given} arguments were given by position; it takes {most} so, and "
             f"{', '.join(by_name)} by name. {repair}."
         )
-    return TypeError(
-        f"{name}: {given} arguments were given; it takes {most} at most. Leave some out."
-    )
+    repair = _TOGETHER.get(name, "Leave some out")
+    return TypeError(f"{name}: {given} arguments were given; it takes {most} at most. {repair}.")
 
 
 def not_given(name: str, key: str) -> TypeError:

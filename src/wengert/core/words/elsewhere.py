@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dis import opmap
 from types import FrameType
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from wengert.core.table import FUNCTIONS, op
 from wengert.core.words.nearest import misspelt
-from wengert.core.words.source import Line
+from wengert.core.words.source import Line, is_users, is_users_own
 
 _CONVERSIONS = {
     "bool": "bool",
@@ -124,6 +125,10 @@ REPAIRS = {
     "view_as": "Write x.reshape(y.shape)",
     **{name: f"Write x.astype({dtype})" for name, dtype in _CONVERSIONS.items()},
 }
+OF_FRAMES = (
+    "A frame is one array here, without the names of its columns: give dict(frame) in its place, "
+    "of polars frame.to_dict(), and x['name'] is a column"
+)
 # What torch's max(axis) and sort have, its values in other libraries, and what changes it.
 _OF_RESULTS = {
     "amax": "Write wg.max(x, axis)",
@@ -133,7 +138,10 @@ _OF_RESULTS = {
     "fill_": "Write x = wg.full_like(x, value)",
     "indices": "Write wg.argmax(x, axis) of what max is given; wg.argmin and wg.argsort likewise",
     "value": "Leave .value out, which keeps the derivative; wg.stop_gradient(x) is what detaches",
-    "values": "Leave .values out: max, min and sort give the values alone",
+    "to_numpy": "Leave .to_numpy() out: it is an array",
+    "values": "Leave .values out: max, min and sort give the values alone, and of a frame it is an "
+    "array of all columns already",
+    **dict.fromkeys(("columns", "iloc", "loc"), OF_FRAMES),
     "zero_": "Write x = wg.zeros_like(x)",
 }
 
@@ -148,7 +156,9 @@ def repair_of(name: str, known: Iterable[str]) -> str:
     if name.endswith("_"):
         return _instead_of_change(name.removesuffix("_"))
     meant = misspelt(name, [each for each in known if not each.startswith("_")])
-    return f"Write x.{meant}" if meant else "Write it with the functions of wg"
+    if meant:
+        return f"Write x.{meant}"
+    return f"Write it with the functions of wg. {OF_FRAMES}"
 
 
 def _instead_of_change(name: str) -> str:
@@ -210,7 +220,7 @@ def scipy_function() -> str | None:
     frame: FrameType | None = sys._getframe(1)
     outermost: Any = None
     while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        package = _package_of(frame)
         if package not in ("numpy", "scipy", "wengert"):
             break  # the user's, which SciPy may have called itself
         outermost = frame if package == "scipy" else outermost
@@ -243,7 +253,7 @@ def numpy_function() -> str | None:
     frame: FrameType | None = sys._getframe(1)
     outermost: FrameType | None = None
     while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        package = _package_of(frame)
         if package not in ("numpy", "wengert"):
             break
         outermost = frame if package == "numpy" else outermost
@@ -265,6 +275,14 @@ def numpy_function() -> str | None:
     return None
 
 
+def assigns() -> bool:
+    """Whether the user's program assigns to elements of an array now: `rows[i] = x`."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith("wengert."):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] == opmap["STORE_SUBSCR"]
+
+
 def torch_call() -> tuple[str, Line] | None:
     """The function or class of torch that the user's program called and that is running now, and
     the line of that call, if one is.
@@ -272,7 +290,7 @@ def torch_call() -> tuple[str, Line] | None:
     frame: FrameType | None = sys._getframe(1)
     outermost: FrameType | None = None
     while frame is not None:
-        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        package = _package_of(frame)
         if package not in ("torch", "wengert") or (package == "wengert" and outermost is not None):
             break
         outermost = frame if package == "torch" else outermost
@@ -286,6 +304,34 @@ def torch_call() -> tuple[str, Line] | None:
         kind = type(owner).__name__
         name = kind if name == "__init__" else f"{kind}.{name}"
     return f"{space}.{name}", Line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def installed_function() -> tuple[str, Line] | None:
+    """The function of an installed package, other than NumPy and SciPy, that the user's program
+    called and that is running now, and the line of that call, if one is.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    outermost: FrameType | None = None
+    while frame is not None:
+        if is_users_own(frame.f_code):
+            break
+        if is_users(frame.f_code) and "-packages" in frame.f_code.co_filename:
+            outermost = frame
+        elif outermost is not None and _package_of(frame) == "wengert":
+            return None  # it is the package that has written what is recorded
+        frame = frame.f_back
+    if outermost is None or frame is None:
+        return None
+    module, name = outermost.f_globals.get("__name__", ""), outermost.f_code.co_name
+    wrapped = outermost.f_locals.get("func") if name == "wrapper" else None
+    if wrapped is not None:  # by a decorator
+        module, name = wrapped.__module__, wrapped.__name__
+    parts = [part for part in module.split(".") if not part.startswith("_")]
+    return ".".join([*parts, name]), Line(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _package_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def instead_of_torch(name: str) -> str:

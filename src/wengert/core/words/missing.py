@@ -13,7 +13,8 @@ import numpy as np
 from wengert.core.table import FUNCTIONS, UFUNCS
 from wengert.core.words.elsewhere import REPAIRS as OF_TENSORS
 from wengert.core.words.nearest import misspelt
-from wengert.core.words.repairs import OF_LAYERS, REPAIRS
+from wengert.core.words.repairs import REPAIRS
+from wengert.core.words.repairs_of_objects import OF_LAYERS
 from wengert.errors import MissingAttribute
 
 _PACKAGE = "wengert"
@@ -26,6 +27,7 @@ _SPACES = (
     "fft",
     "tree",
     "distributions",
+    "train",
 )  # where a name may be instead
 
 

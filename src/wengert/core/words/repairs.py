@@ -1,18 +1,12 @@
-"""What other libraries call what we have, and what to write instead: by module, and by kind of
-object.
-"""
+"""What other libraries call what we have, and what to write instead: by module."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-_CPU = "Leave it out: arrays are NumPy's, and all runs on the CPU"
-_NO_MODE = (
-    "Leave it out: there is no training mode; Dropout drops where it is given rng, and BatchNorm "
-    "is told training="
-)
-_GRADIENTS = "Leave it out: wg.grad and wg.TrainStep compute gradients anew in every call"
-_FREEZE = 'Freeze in TrainStep: optimizer={"layers.0.*": None, "*": wg.optim.Adam()}'
+from wengert.core.words.repairs_of_objects import CPU, GRADIENTS
+from wengert.core.words.schedule_names import THEIR_SCHEDULES
+
 _A_DATACLASS = "Write a dataclass with layers and arrays as fields, and define its __call__"
 _KEYS = "Write wg.random.normal(key, shape), with key = wg.random.key(seed)"
 _BATCHES = "Write step.run(x, y, batch_size=32), which makes batches of arrays"
@@ -25,7 +19,42 @@ _CLIP_NORM = (
 _HUBER = "Write wg.huber(predictions, targets)"
 _MAE = "Write wg.mae(predictions, targets)"
 _MSE = "Write wg.mse(predictions, targets)"
+_SEED = "Pass seed= to layers and to wg.TrainStep, or begin with wg.nn.seed(0)"
+_EPOCHS = "Write for epoch in step.epochs(x, y, batch_size=32): and do it there"
+# What metrics are called elsewhere.
+THEIR_METRICS: Mapping[str, str] = {
+    "acc": "accuracy",
+    "accuracy_score": "accuracy",
+    "auroc": "auc",
+    "balanced_accuracy_score": "balanced_accuracy",
+    "BinaryAccuracy": "accuracy",
+    "categorical_accuracy": "accuracy",
+    "CategoricalAccuracy": "accuracy",
+    "f1_score": "f1",
+    "F1Score": "f1",
+    "mean_absolute_error": "mae",
+    "mean_squared_error": "mse",
+    "MeanAbsoluteError": "mae",
+    "MeanSquaredError": "mse",
+    "precision_score": "precision",
+    "r2_score": "r2",
+    "R2Score": "r2",
+    "recall_score": "recall",
+    "roc_auc": "auc",
+    "roc_auc_score": "auc",
+    "root_mean_squared_error": "rmse",
+    "sparse_categorical_accuracy": "accuracy",
+    "SparseCategoricalAccuracy": "accuracy",
+    "top_k_accuracy_score": "top_k",
+}
 # By module below wg.
+_SEARCH = (
+    'Write wg.optim.LBFGS(max_iter=200, line_search_fn="strong_wolfe").minimize(f, start), or call '
+    "scipy.optimize with wg.compile(wg.value_and_grad(f)) and jac=True"
+)
+_RESIDUALS = (
+    "Of residuals minimise the sum of squares, or give SciPy jac=wg.compile(wg.jacfwd(residuals))"
+)
 REPAIRS: Mapping[str, Mapping[str, str]] = {
     "": {
         "angle": "There are no complex numbers; of a point (x, y) write wg.atan2(y, x)",
@@ -34,6 +63,10 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
             "functions, and wg.where(mask, x, 0) inside"
         ),
         "as_tensor": "Write np.asarray",
+        **dict.fromkeys(
+            ("egrad", "elementwise_grad"),
+            "Write wg.grad(lambda x: wg.sum(f(x)))(x), or wg.vmap(wg.grad(f))(x)",
+        ),
         "autograd": "Write wg.grad(f)(x)",
         "backward": "Write wg.grad(f)(x), where f computes the loss from x",
         **dict.fromkeys(
@@ -53,15 +86,18 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
             "There are no complex numbers; compute with their real and imaginary parts",
         ),
         "concatenate": "Write wg.concat([x, y], axis=0)",
-        "cuda": _CPU,
+        "cuda": CPU,
         "custom_gradient": "Write @wg.custom_vjp",
         "custom_jvp": "Write @wg.custom_vjp, or define an op with wg.op.elementwise",
-        "DataLoader": _BATCHES,
-        "device": _CPU,
+        "config": "Leave it out: dtypes are those of your arrays",
+        **dict.fromkeys(("data", "DataLoader", "Dataset", "TensorDataset"), _BATCHES),
+        "device": CPU,
+        "device_put": CPU,
         "each": "Write wg.train.each(x)",
-        "enable_grad": _GRADIENTS,
+        "enable_grad": GRADIENTS,
         "eval_shape": "Write wg.trace(f, x): the printed program shows the shapes",
         "expit": "Write wg.sigmoid(x)",
+        "F": "Write wg.relu, wg.softmax, wg.cross_entropy …: functions are in wg itself",
         "flatten": "Write x.reshape(-1)",
         "fori_loop": "Write wg.scan(lambda carry, i: (f(i, carry), None), init, np.arange(n))",
         "from_numpy": "Leave it out: arrays are NumPy's",
@@ -69,10 +105,15 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(("huber_loss", "smooth_l1", "smooth_l1_loss"), _HUBER),
         "inference_mode": "Leave it out: nothing is differentiated outside of wg.grad",
         "jit": "Write wg.compile(f)",
+        "func": "Write wg.grad, wg.vmap, wg.jacrev …: transformations are in wg itself",
+        "keras": "Write wg.nn for layers, wg.TrainStep and wg.train.fit for training",
         "l1_loss": _MAE,
+        **dict.fromkeys(("layers", "models"), "Write wg.nn.Linear, wg.nn.Sequential …"),
+        "losses": "Write wg.cross_entropy, wg.mse …: losses are in wg itself",
         "lax": "Write wg.scan, wg.while_loop or wg.cond",
         "make_jaxpr": "Write wg.trace(f, x)",
-        "manual_seed": "Pass seed= to layers and to wg.TrainStep, or begin with wg.nn.seed(0)",
+        **dict.fromkeys(("manual_seed", "seed", "seed_everything", "set_seed"), _SEED),
+        **dict.fromkeys(("Model", "Trainer"), "Write step = wg.TrainStep(loss, model, optimizer)"),
         "mse_loss": _MSE,
         "nll_loss": _CLASSES,
         "no_grad": (
@@ -80,6 +121,7 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
             "wg.stop_gradient(x) is not"
         ),
         "numpy": "Write import numpy as np: its functions take Tensors, too",
+        **dict.fromkeys(("optimizers", "schedules"), "Write wg.optim"),
         "pmap": "There is none; compiled code uses all CPUs by itself",
         "psi": "Write wg.digamma(x)",
         "rand": _KEYS.replace("normal", "uniform"),
@@ -94,6 +136,7 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(
             ("softmax_cross_entropy", "softmax_cross_entropy_with_integer_labels"), _CLASSES
         ),
+        "set_default_dtype": "Leave it out: dtypes are those of your arrays; layers take dtype=",
         "solve_ivp": "Write wg.odeint(f, y0, times), where f(y, t) has the time last",
         "switch": "Write wg.cond(i == 0, first, lambda x: wg.cond(i == 1, second, third, x), x)",
         "tensor": "Write np.array",
@@ -179,29 +222,40 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
             "docs/names.md, has the way back",
         ),
         "structure": "Write wg.tree.flatten(tree)[1]",
+        "tree_flatten": "Write wg.tree.flatten(tree)",
+        "tree_leaves": "Write wg.tree.leaves(tree)",
+        "tree_map": "Write wg.tree.map(f, tree)",
+        "tree_unflatten": "Write wg.tree.unflatten(structure, leaves)",
     },
     "optim": {
+        **dict.fromkeys(("BFGS", "fmin_bfgs", "fmin_l_bfgs_b", "minimize"), _SEARCH),
+        **dict.fromkeys(("curve_fit", "least_squares", "leastsq"), f"{_SEARCH}. {_RESIDUALS}"),
         **dict.fromkeys(("clip_grad_norm", "clip_grad_norm_"), _CLIP_NORM),
         "apply_updates": "Write params, state = optimizer.update(params, grads, state)",
-        "ChainedScheduler": "Write wg.optim.Lambda(lr, function) with their product, as lr",
-        "ConstantLR": "Write wg.optim.Constant(lr), or wg.optim.Chain, and pass it as lr",
-        "CosineAnnealingLR": "Write wg.optim.Cosine(lr, total_steps), and pass it as lr",
-        "CosineAnnealingWarmRestarts": "Write wg.optim.CosineRestarts(lr, period), as lr",
-        "CyclicLR": "Write wg.optim.Cyclic(base_lr, max_lr), and pass it as lr",
-        "ExponentialLR": "Write wg.optim.Exponential(lr, gamma), and pass it as lr",
-        "LambdaLR": "Write wg.optim.Lambda(lr, function), and pass it as lr",
-        "LinearLR": (
-            "Write wg.optim.LinearWarmup(lr, total_steps), and to go down "
-            "wg.optim.Polynomial(lr, total_steps), and pass it as lr"
+        "chain": (
+            "Write wg.TrainStep(loss, model, optimizer, clip_norm=1.0) for clipping, and "
+            "wg.optim.warmup_then or wg.optim.Chain for schedules one after the other"
         ),
-        "lr_scheduler": "Write wg.optim.Cosine(lr, total_steps), and pass it as lr of an optimizer",
-        "MultiplicativeLR": "Write wg.optim.Lambda(lr, function) with their product, as lr",
-        "MultiStepLR": "Write wg.optim.MultiStep(lr, milestones), and pass it as lr",
-        "OneCycleLR": "Write wg.optim.OneCycle(max_lr, total_steps), and pass it as lr",
-        "PolynomialLR": "Write wg.optim.Polynomial(lr, total_steps, power), and pass it as lr",
-        "ReduceLROnPlateau": "Write wg.optim.ReduceOnPlateau(lr), and pass it as lr",
-        "SequentialLR": "Write wg.optim.Chain(schedules, milestones), and pass it as lr",
-        "StepLR": "Write wg.optim.StepDecay(lr, step_size), and pass it as lr",
+        "inject_hyperparams": "Leave it out: write step.optimizer.lr = rate of a wg.TrainStep",
+        **dict.fromkeys(
+            ("masked", "multi_transform"),
+            'Write wg.TrainStep(loss, model, {"head.*": one, "*": other})',
+        ),
+        **THEIR_SCHEDULES,
+    },
+    "train": {
+        **dict.fromkeys(("Callback", "callbacks", "LambdaCallback"), _EPOCHS),
+        "CSVLogger": "Write wg.train.fit(…, callbacks=wg.train.log_csv(path))",
+        **dict.fromkeys(("DataLoader", "Dataset", "TensorDataset"), _BATCHES),
+        "evaluate": "Write step.evaluate(f, x, y, batch_size=32)",
+        "ModelCheckpoint": "Write wg.train.fit(…, checkpoint=path)",
+        "TensorBoard": "Write wg.train.fit(…, callbacks=wg.train.log_tensorboard(folder))",
+        **dict.fromkeys(("Trainer", "train"), "Write step = wg.TrainStep(loss, model, optimizer)"),
+        "WandbLogger": "Write wg.train.fit(…, callbacks=wg.train.log_wandb(run))",
+    },
+    "train.metrics": {
+        theirs: f"Write wg.train.metrics.{ours}(target, prediction)"
+        for theirs, ours in THEIR_METRICS.items()
     },
     "random": {
         "binomial": "Write wg.sum(wg.random.bernoulli(key, p, (n, *shape)), axis=0)",
@@ -221,7 +275,9 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
         "PRNGKey": "Write wg.random.key(seed)",
         "rand": _KEYS.replace("normal", "uniform"),
         "randn": _KEYS,
-        "seed": "Write key = wg.random.key(seed), and pass the key",
+        **dict.fromkeys(
+            ("manual_seed", "seed"), "Write key = wg.random.key(seed), and pass the key"
+        ),
         "shuffle": "Write x[wg.random.permutation(key, x.shape[0])]",
     },
     "distributions": {
@@ -260,116 +316,4 @@ REPAIRS: Mapping[str, Mapping[str, str]] = {
             "Of symmetric matrices write wg.linalg.eigvalsh(x); there is none for others yet"
         ),
     },
-}
-OF_LAYERS: Mapping[str, str] = {
-    "apply": "Write wg.tree.map(function, model)",
-    "backward": _GRADIENTS,
-    "cpu": _CPU,
-    "cuda": _CPU,
-    "eval": _NO_MODE,
-    "forward": "Call it: model(x)",
-    "frozen": _FREEZE,
-    "load_state_dict": (
-        "Write target = wg.tree.copy(step.model), or model = wg.load(path, like=model) of a file"
-    ),
-    "named_parameters": "Write zip(wg.tree.paths(model), wg.tree.leaves(model))",
-    "parameters": "Write wg.tree.leaves(model); a TrainStep finds them by itself",
-    "requires_grad": _FREEZE,
-    "requires_grad_": _FREEZE,
-    "state_dict": (
-        "Write wg.tree.copy(model) for a snapshot, wg.save(path, model) for a file, or "
-        "wg.tree.leaves(model)"
-    ),
-    "to": _CPU,
-    "train": _NO_MODE,
-    "trainable": _FREEZE,
-    "training": _NO_MODE,
-    "zero_grad": _GRADIENTS,
-}
-OF_STEPS: Mapping[str, str] = {
-    "backward": "Call it: step(x, y) computes gradients and updates the model",
-    "eval": _NO_MODE,
-    "fit": "Write step.run(x, y, batch_size=32, epochs=10)",
-    "forward": "Write step.bind(lambda model, x: model(x))",
-    "lr": "Write step.optimizer.lr",
-    "parameters": "Write step.model",
-    "params": "Write step.model",
-    "predict": "Write predict = step.bind(lambda model, x: model(x)), and call predict(x)",
-    "step": "Call it: step(x, y) computes gradients and updates the model",
-    "train": "Write step.run(x, y, batch_size=32), or step(x, y) for one batch",
-    "zero_grad": _GRADIENTS,
-}
-OF_ENSEMBLES: Mapping[str, str] = {
-    **{
-        name: f"Write ensemble.members[i].{name}"
-        for name in ("model", "optimizer", "state", "gradients", "optimizer_states", "epoch")
-    },
-    "clip_norm": "Write ensemble.members[i].clip_norm",
-    "clip_value": "Write ensemble.members[i].clip_value",
-    "check": "Write ensemble.members[i].check(x, y)",
-    "explain": "Write ensemble.members[i].explain(x, y)",
-    "profile": "Write ensemble.members[i].profile(x, y)",
-    "fit": "Write ensemble.run(x, y, batch_size=32, epochs=10)",
-    "learning_rate": "Write ensemble.members[i].optimizer.learning_rate",
-    "lr": "Write ensemble.members[i].optimizer.lr",
-    "models": "Write [step.model for step in ensemble.members]",
-    "predict": "Write predict = ensemble.bind(lambda model, x: model(x)), and call predict.mean(x)",
-    "step": "Call it: ensemble(x, y) is a step of every member",
-    "train": "Write ensemble.run(x, y, batch_size=32), or ensemble(x, y) for one batch",
-}
-
-
-OF_GENERATORS: Mapping[str, str] = {
-    "binomial": "Write rng.bernoulli(p, shape)",
-    "dropout": "Write wg.dropout(x, rate, rng)",
-    "integers": "Write rng.randint(shape, low, high)",
-    "key": "Write rng.next_key(), which is another one in every call",
-    "rand": "Write rng.uniform(shape)",
-    "randn": "Write rng.normal(shape)",
-    "random": "Write rng.uniform(shape)",
-    "seed": "Pass seed= to wg.TrainStep, or make it of another key",
-    "shuffle": "Write x[rng.permutation(x.shape[0])]",
-    "split": "Write rng.fold_in(number); each call draws other numbers anyway",
-    "standard_normal": "Write rng.normal(shape)",
-}
-OF_DISTRIBUTIONS: Mapping[str, str] = {
-    **dict.fromkeys(("cov", "covariance_matrix"), "Write p.covariance"),
-    "icdf": "Write wg.ndtri(u) * p.std + p.mean of a Normal, wg.gammaincinv(p.a, u) of a Gamma",
-    "kl": "Write wg.distributions.kl(p, q)",
-    "kl_divergence": "Write wg.distributions.kl(p, q)",
-    "loc": "Write p.mean",
-    "log_cdf": "Write wg.log_ndtr((x - p.mean) / p.std) of a Normal, wg.log(p.cdf(x)) elsewhere",
-    "mode": "Write p.mean of a Normal, and wg.argmax(p.logits, axis=-1) of a Categorical",
-    **dict.fromkeys(("pdf", "prob"), "Write wg.exp(p.log_prob(x))"),
-    **dict.fromkeys(("logpdf", "logpmf"), "Write p.log_prob(x)"),
-    "rsample": "Write p.sample(key, shape): draws can be differentiated wherever they can move",
-    "rsample_and_log_prob": "Write p.sample_and_log_prob(key)",
-    "rvs": "Write p.sample(key, shape)",
-    "scale": "Write p.std",
-    "stddev": "Write p.std",
-    "var": "Write p.variance",
-    **dict.fromkeys(
-        ("batch_shape", "event_shape", "expand", "to_event"),
-        "Leave it out: parameters broadcast; add up log_prob over axes with wg.sum(…, axis)",
-    ),
-}
-OF_OPTIMIZERS: Mapping[str, str] = {
-    "add_param_group": 'Write wg.TrainStep(loss, model, {"head.*": one, "*": other})',
-    "apply_gradients": "Write params, state = optimizer.update(params, grads, state)",
-    "backward": _GRADIENTS,
-    "minimize": "Write step = wg.TrainStep(loss, model, optimizer), and call step(x, y)",
-    "param_groups": (
-        "For another rate write step.optimizer.learning_rate = rate of a wg.TrainStep; for "
-        'groups, wg.TrainStep(loss, model, {"head.*": one, "*": other})'
-    ),
-    "parameters": "Write step.model of a wg.TrainStep",
-    "zero_grad": _GRADIENTS,
-}
-
-_RATES = "Write schedule(index), or step.last.learning_rate of a wg.TrainStep"
-OF_SCHEDULES: Mapping[str, str] = {
-    "get_last_lr": _RATES,
-    "get_lr": _RATES,
-    "last_epoch": "Schedules count updates: write step.last.index of a wg.TrainStep",
-    "step": "Leave it out: wg.optim.Adam(schedule) asks for the rate of each update",
 }

@@ -155,7 +155,7 @@ def _mask_repair(given: tuple[Any, ...], wanted: tuple[Any, ...]) -> str:
     batch, keys, time = wanted[0], wanted[-1], wanted[-2]
     if len(wanted) == 4 and given == (batch, keys):
         return "For one of keys for each row of the batch, write mask[:, None, None, :]."
-    if len(wanted) == 4 and given == (batch, time, keys):
+    if len(wanted) == 4 and given in ((batch, time, keys), (batch, 1, keys)):
         return "For one for each row of the batch, write mask[:, None]."
     return "Reshape it."
 

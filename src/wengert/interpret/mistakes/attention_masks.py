@@ -24,24 +24,23 @@ _HIDDEN = -1e4  # what is added to scores that are to be hidden is less
 def note_mask(name: str, mask: Value) -> None:
     """Warn of a mask that is added, and has only 0 and 1 or was converted from bools; where it is
     an argument, its values in the first call are looked at. Warn of one that hides what a query
-    may look at, and shows what it may not; bools of rows are looked at, too, where they are
+    may look at, and shows what it may not; those of rows are looked at, too, where they are
     computed from arguments.
     """
-    text = None
+    text, told = None, _floats_told if is_float(mask.dtype) else _padding_told
     if is_float(mask.dtype):
         text = _truths_told(name) if _was_truths(mask) else _floats_told(name, mask)
     elif isinstance(mask, np.ndarray):
         text = _bools_told(name, mask) or _padding_told(name, mask)
     if text is not None:
         warn_user(text, MaskWarning, user_line())
-    elif is_float(mask.dtype) and type(mask) is Tensor:
-        ask_first_value(mask, name, _floats_told, MaskWarning)
     elif (
         type(mask) is Tensor
+        and (_is_of_rows(mask) or is_float(mask.dtype))
+        and not ask_first_value(mask, name, told, MaskWarning)
         and _is_of_rows(mask)
-        and not ask_first_value(mask, name, _padding_told, MaskWarning)
     ):
-        ask_computed_value(mask, name, _padding_told, MaskWarning)
+        ask_computed_value(mask, name, told, MaskWarning)
 
 
 def note_rows_as_heads(name: str, mask: Value, heads: int) -> None:
@@ -90,20 +89,23 @@ def _padding_told(name: str, mask: Any, where: str = "") -> str | None:
     are true at the end of rows, no row is all true, and one is true nowhere. So are masks of
     padding in torch, of which one has none.
     """
-    if not isinstance(mask, np.ndarray) or mask.dtype != bool_ or mask.ndim < 2:
-        return None
-    if (where == "" and mask.ndim == 2) or any(size != 1 for size in mask.shape[1:-1]):
-        return None
-    rows = mask.reshape(len(mask), mask.shape[-1])
-    if not rows.any() or rows.any(axis=1).all() or rows.all(axis=1).any():
-        return None
-    if (np.diff(rows.astype(np.int8), axis=1) < 0).any():
+    if not (isinstance(mask, np.ndarray) and mask.dtype == bool_ and _shows_ends(mask, where)):
         return None
     return (
         f"{name}: given a mask{where} that is true only at the end of rows, and in one of them "
         "nowhere, so that it gives zeros there; bools are true where a query may look. If they are "
         "true at padding, as in torch, write ~mask."
     )
+
+
+def _shows_ends(seen: np.ndarray[Any, Any], where: str) -> bool:
+    """Whether bools of rows are true at the end of rows alone, and nowhere in one of them."""
+    if seen.ndim < 2 or (where == "" and seen.ndim == 2) or any(n != 1 for n in seen.shape[1:-1]):
+        return False
+    rows = seen.reshape(len(seen), seen.shape[-1])
+    if not rows.any() or rows.any(axis=1).all() or rows.all(axis=1).any():
+        return False
+    return not (np.diff(rows.astype(np.int8), axis=1) < 0).any()
 
 
 def _truths_told(name: str, where: str = "") -> str:
@@ -118,8 +120,15 @@ def _floats_told(name: str, mask: Any, where: str = "") -> str | None:
     if not isinstance(mask, np.ndarray):
         return None
     seen, hidden = mask == 1, mask == 0
-    are_truths = np.all(seen | hidden) and seen.any() and hidden.any()
-    return _truths_told(name, where) if are_truths else None
+    if np.all(seen | hidden) and seen.any() and hidden.any():
+        return _truths_told(name, where)
+    if not _shows_ends(mask > _HIDDEN, where):
+        return None
+    return (
+        f"{name}: given a mask of floats{where} that shows only the end of rows, and of one of "
+        "them nothing; floats are added to the scores, and hide where they are as low as -1e9. If "
+        "it is mask * -1e9 of bools that are true where a query may look, pass these bools."
+    )
 
 
 def _bools_told(name: str, mask: Any) -> str | None:

@@ -4,6 +4,7 @@ stand where logarithms should. Of those that a program is given the first call i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from wengert.core.words.warn import warn_user
 from wengert.errors import LogitsWarning, TargetsWarning
 from wengert.interpret.mistakes.first_values import ask_first_value
 
+Array = np.ndarray[Any, Any]
+_UNEVEN = 0.05  # how far from 1 the sum of probabilities may be that are rounded
 _SLACK = 1e-3  # of targets that were mixed, smoothed or perturbed, and are rounded
 
 
@@ -29,14 +32,17 @@ def note_binary_targets(loss: str, targets: Value) -> None:
         raise ValueError(text)
 
 
-def note_class_targets(loss: str, targets: Value) -> None:
-    """Warn of probabilities of classes outside of [0, 1]. They may be meant: a weight of each class
-    in each row makes the loss a sum of these.
+def note_class_targets(loss: str, targets: Value, axis: int) -> None:
+    """Warn of probabilities of classes outside of [0, 1], and of those that do not add up to 1
+    along an axis, which counts from the end. They may be meant: a weight of each class in each row
+    makes the loss a sum of these.
     """
     targets = _without_levels(targets)
     if type(targets) is Tensor:
-        ask_first_value(targets, loss, _told_of_classes, TargetsWarning)
-    elif (text := _told_of_classes(loss, targets)) is not None:
+        classes = targets.shape[axis]
+        told = _ClassesTold(axis, classes if isinstance(classes, int) else 0)
+        ask_first_value(targets, loss, told, TargetsWarning)
+    elif (text := _ClassesTold(axis, None)(loss, targets)) is not None:
         warn_user(text, TargetsWarning, user_line())
 
 
@@ -67,16 +73,51 @@ def _without_levels(x: Value) -> Value:
     return x
 
 
-def _told_of_classes(loss: str, targets: Any, where: str = "") -> str | None:
-    extremes = _extremes(targets)
-    if extremes is None:
-        return None
-    low, high = extremes
-    return (
-        f"{loss}: float targets from {low:g} to {high:g} were given{where}; they are a probability "
-        "for each class, from 0 to 1. Pass class indices as integers, y.astype(int), or "
-        'probabilities; weights go to the losses, of reduction="none".'
-    )
+@dataclass(frozen=True)
+class _ClassesTold:
+    """What is wrong with probabilities of classes along an axis."""
+
+    axis: int
+    classes: int | None  # how many there are in a program, 0 if that is open
+
+    def __call__(self, loss: str, targets: Any, where: str = "") -> str | None:
+        extremes = _extremes(targets)
+        if extremes is not None:
+            low, high = extremes
+            return (
+                f"{loss}: float targets from {low:g} to {high:g} were given{where}; they are a "
+                "probability for each class, from 0 to 1. Pass class indices as integers, "
+                'y.astype(int), or probabilities; weights go to the losses, of reduction="none".'
+            )
+        if not self._are_uneven(targets):
+            return None
+        return (
+            f"{loss}: float targets with rows that do not add up to 1 were given{where}; they are "
+            "a probability for each class. Where a row may have several classes, or none, write "
+            "wg.bce_with_logits(logits, y); for shares of classes divide each row by its sum; "
+            'weights go to the losses, of reduction="none".'
+        )
+
+    def _are_uneven(self, targets: Any) -> bool:
+        """Whether rows of targets do not add up to 1. Rows of zeros are left out, and rows with one
+        class, whose probability may be a weight.
+        """
+        try:
+            x = np.asarray(targets)
+        except ValueError:  # rows of different lengths: the loss refuses them
+            return False
+        if not x.size or x.dtype.kind not in "biuf" or x.ndim < -self.axis:
+            return False
+        axes = [self.axis]
+        if self.classes is not None:  # a program may take the axes of an argument in another order
+            axes = [axis for axis in range(x.ndim) if x.shape[axis] == self.classes]
+        return bool(axes) and all(_is_uneven(x, axis) for axis in axes)
+
+
+def _is_uneven(x: Array, axis: int) -> bool:
+    """Whether some of several numbers along an axis do not add up to 1; NaN is let pass."""
+    several = np.count_nonzero(x, axis) > 1
+    return bool((several & (np.abs(np.sum(x, axis, dtype=np.float64) - 1) > _UNEVEN)).any())
 
 
 def _told(loss: str, targets: Any, where: str = "") -> str | None:

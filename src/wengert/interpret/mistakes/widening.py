@@ -83,6 +83,26 @@ def note_promotion(name: str, operands: Sequence[Value]) -> None:
         note_integers(name, values, [0 if mine else None for mine in own], line)
 
 
+def note_number_in_list(name: str, arrays: Sequence[Value]) -> bool:
+    """Warn where a number of Python's is joined with float32, which makes float64 of it as in
+    NumPy; say whether it was told.
+    """
+    numbers = [x for x in arrays if type(x) in (int, float)]
+    joined = [x for x in arrays if type(x) is Tensor and place_of(x) is not None]
+    line = user_line()
+    if not numbers or not _is_of_user(line) or {x.dtype for x in joined} != {float32}:
+        return False
+    warn_user(
+        f"{name}: float32 meets the Python number {numbers[0]} in a list, where numbers are of a "
+        f"dtype, too, as in NumPy; float64 is made of the two, and what follows is computed in it. "
+        f"Write wg.array([x, {numbers[0]}]), where numbers take the dtype of the arrays, or "
+        "wg.zeros_like(x), wg.full_like(x, number).",
+        WideningWarning,
+        line,
+    )
+    return True
+
+
 def _is_of_user(line: Line | None) -> bool:
     return line is not None and line.phase == "forward" and not line.of and not line.inside
 

@@ -15,6 +15,7 @@ from wengert.core.types import Value
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
 from wengert.errors import DTypeError, ShapeError, TraceError
+from wengert.functions.drawn_weights import note_drawn
 from wengert.nn.activations import ACTIVATIONS, find_activation
 from wengert.nn.init import Initialiser, initialise
 from wengert.nn.layer_arguments import as_sequence, require_float, require_size
@@ -73,6 +74,7 @@ class Mlp(Explained):
         rng = generator_of("Mlp", seed)
         for weights in arrays[::2]:
             weights[...] = initialise("Mlp", init, weights.shape, rng, kind.dtype)
+            note_drawn("Mlp", weights)
         self.layers = tuple(
             Linear.of(*pair) for pair in zip(arrays[::2], arrays[1::2], strict=True)
         )

@@ -47,7 +47,9 @@ from wengert.ops.control_flow.batched_loops import while_of_each
 from wengert.ops.control_flow.loop_steps import LoopParts, adjoint_step, tangent_step
 
 _STILL = "still holds"
-_MORE = "Pass a larger max_steps, or see why it does not end"
+_MORE = (
+    "Pass a larger max_steps, or see why it does not end: in wg.odeint, the equation may be stiff"
+)
 
 
 def _while_type(

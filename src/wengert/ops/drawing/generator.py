@@ -9,11 +9,12 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from wengert.core.bind import at_line
+from wengert.core.dtypes import uint32
 from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.words.arguments import worded, worded_methods
 from wengert.core.words.missing import Explained
-from wengert.core.words.repairs import OF_GENERATORS
+from wengert.core.words.repairs_of_objects import OF_GENERATORS
 from wengert.core.words.source import user_line
 from wengert.core.words.warn import warn_user
 from wengert.errors import DTypeError, RandomnessWarning, TraceError
@@ -52,10 +53,22 @@ def _no_key(name: str, given: Any) -> DTypeError:
             "wg.random.Generator(wg.random.key(seed)); in a loss, name a parameter rng and pass "
             "that."
         )
+    is_array = bool(getattr(given, "shape", ()))
+    called = f"an array of {given.dtype}, {tuple(given.shape)}," if is_array else repr(given)
+    key = "rng" if called_again() else "wg.random.key(seed)"
+    where = ", with a parameter rng of the function" if called_again() else ""
     return DTypeError(
-        f"{name}: {given!r} was given as the key; a key is two uint32 numbers, and comes first. "
-        f"Write wg.random.{name}(wg.random.key(seed), …)."
+        f"{name}: {called} was given as the key; a key is two uint32 numbers, and comes first. "
+        f"Write wg.random.{name}({key}, …){where}."
     )
+
+
+def _is_never_key(x: Any) -> bool:
+    """Whether something is a number, a generator of others, or an array of other numbers than a
+    key's: the logits of somebody who has forgotten the key.
+    """
+    other_numbers = getattr(x, "dtype", uint32) != uint32
+    return type(x) in _NEVER_KEYS or other_numbers or _is_generator_elsewhere(x)
 
 
 def _is_generator_elsewhere(x: Any) -> bool:
@@ -73,7 +86,7 @@ def drawn(draw: F) -> F:
         if isinstance(key, Generator):
             others = {name: value for name, value in kwargs.items() if name != "key"}
             return key._draw(checked, *args[1:], **others)
-        if type(key) in _NEVER_KEYS or _is_generator_elsewhere(key):
+        if _is_never_key(key):
             raise _no_key(draw.__name__, key)
         if not called_again():
             return checked(*args, **kwargs)

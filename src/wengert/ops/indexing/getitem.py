@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from wengert.core.define import function, linear
-from wengert.core.dims import Dim, Shape, Size
+from wengert.core.dims import Dim, Shape, Size, need_sizes
 from wengert.core.lowering import Along, Pick, Places, Span, View, inside_or
 from wengert.core.op import holds_tensor
 from wengert.core.op_parts.batching import BatchedCall
@@ -19,6 +19,7 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.core.values.number import Number
+from wengert.core.words.elsewhere import OF_FRAMES
 from wengert.errors import ShapeError, TraceError
 from wengert.interpret.mistakes.mixed_rows import note_numbered_rows
 from wengert.ops.indexing.spans import position, sides, span
@@ -177,6 +178,12 @@ def place(x: Any, /, shape: Shape, start: Shape, step: Shape) -> None:
 
 # Keys.
 
+MASKED = (
+    "How many elements a mask chooses follows from that number: wg.where(mask, x, 0) in the place "
+    "of x[mask], with -np.inf for 0 where a max, a softmax or a logsumexp follows, would leave it "
+    "open; a mean is a sum of that / wg.sum(mask)."
+)
+
 
 class KeyEntry(NamedTuple):
     """What one part of a key does to the array."""
@@ -274,13 +281,14 @@ def _array(part: Any) -> Any:
         return part
     if isinstance(part, Tensor):
         if part.dtype == np.bool_:
+            need_sizes(part.level.sizes_behind(part), MASKED)
             raise TraceError(
                 "getitem: a mask that is traced or batched was given as an index; how many "
                 "elements it chooses is known only when the program runs. Use wg.where(mask, x, 0) "
                 "instead."
             )
         if part.dtype.kind not in "iu":
-            _refuse_kind(f"an index of dtype {part.dtype}")
+            _refuse_kind(f"an index of dtype {part.dtype}", is_text=part.dtype.kind in "OSTU")
         return part
     if isinstance(part, np.generic | list | tuple):
         if isinstance(part, list | tuple) and holds_tensor(part):
@@ -291,7 +299,7 @@ def _array(part: Any) -> Any:
     # A Series of pandas, say, counts by position, as operands do.
     if hasattr(type(part), "__array__") and type(part) is not Number:
         return np.asarray(part)
-    return _refuse_kind(f"index {part!r}")
+    return _refuse_kind(f"index {part!r}", is_text=isinstance(part, str))
 
 
 def _consumed(part: Any) -> int:
@@ -317,7 +325,7 @@ def _entry(x: Any, axis: int, part: Any) -> list[KeyEntry]:
         taken = span(size, part)
         return [KeyEntry(taken[1], taken, sides=sides(size, part))]
     if isinstance(part, np.ndarray) and part.dtype.kind not in "iu":
-        _refuse_kind(f"an index of dtype {part.dtype}")
+        _refuse_kind(f"an index of dtype {part.dtype}", is_text=part.dtype.kind in "OSTU")
     if isinstance(part, Tensor) or (isinstance(part, np.ndarray) and part.ndim):
         return [KeyEntry(size, (0, size, 1), part, advanced=True)]
     return [KeyEntry(None, (position(size, axis, part), 1, 1), advanced=True)]
@@ -344,9 +352,9 @@ def _refuse(given: str, needed: str, repair: str) -> NoReturn:
     raise IndexError(f"getitem: {given}; {needed}. {repair}.")
 
 
-def _refuse_kind(given: str) -> NoReturn:
+def _refuse_kind(given: str, is_text: bool = False) -> NoReturn:
     _refuse(
         f"{given} was given",
         "an index is an integer, a slice, Ellipsis, None, or an array of integers or bools",
-        "Convert it",
+        f"{OF_FRAMES}; or number them, x[:, 0]" if is_text else "Convert it",
     )

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from wengert.core.dtypes import FLOATS
+from wengert.core.words.updated_pairs import UNPACKED, is_state, is_updated_pair
 from wengert.errors import OptimError
 from wengert.optim.lifecycle.updates_in_place import ParameterState
 from wengert.optim.parameters import named
@@ -261,18 +262,20 @@ def load_schedule(schedule: Any, saved: Mapping[str, Any]) -> None:
 
 def require_order(by: str, **given: Any) -> None:
     """Refuse the state of an optimizer in another place than the last, as other libraries have
-    it.
+    it, and the pair that an update has returned in the place of one of the two.
     """
-    places = [name for name, x in given.items() if _is_state(x)]
+    for name, x in given.items():
+        if is_updated_pair(x):
+            raise OptimError(
+                f"{by}: given a tuple (model, state) as {name}; an update returns both, the new "
+                f"model and the new state. {UNPACKED}."
+            )
+    places = [name for name, x in given.items() if is_state(x)]
     if places and places != ["state"]:
         raise OptimError(
             f"{by}: given the state of an optimizer as {places[0]}; it comes behind the model and "
-            "the gradients. Write model, state = optimizer.update(model, grads, state)."
+            f"the gradients. {UNPACKED}."
         )
-
-
-def _is_state(x: Any) -> bool:
-    return isinstance(x, Mapping) and x.keys() == {"count", "parameters"}
 
 
 def kept_for(

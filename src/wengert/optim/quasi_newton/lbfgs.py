@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from wengert.api.trace import argument_names
 from wengert.core.tree import with_numpy
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
+from wengert.core.words.missing import Explained
+from wengert.core.words.repairs_of_objects import OF_SEARCHES
 from wengert.core.words.unused_results import warn_if_dropped
 from wengert.core.words.warn import warn_user
 from wengert.errors import OptimError, UnreachedWarning
@@ -31,7 +33,7 @@ from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
 from wengert.optim.quasi_newton.minimized_functions import MinimizedFunctions
 from wengert.optim.quasi_newton.read_starts import searching_from
-from wengert.optim.quasi_newton.searched_functions import searched
+from wengert.optim.quasi_newton.searched_functions import require_numbers, searched
 from wengert.optim.quasi_newton.unscaled_weights import warn_if_unscaled
 from wengert.optim.schedules.held_rates import deep_copied
 
@@ -63,8 +65,11 @@ _CHECKS: dict[str, settings.Check[Any]] = {
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Explained):
     """What a search for a minimum came to."""
+
+    _repairs: ClassVar[Mapping[str, str]] = OF_SEARCHES
+    _nature: ClassVar[str] = "it is what a search came to"
 
     tree: Any  # the weights
     value: float  # there
@@ -75,7 +80,7 @@ class Result:
     message: str  # why it ended
 
 
-@worded_methods("__init__", "minimize")
+@worded_methods("__init__", "minimize", "step")
 class LBFGS:
     """Minimises a function by limited-memory BFGS. Parameters and defaults are those of
     torch.optim.LBFGS, and so are the steps.
@@ -156,6 +161,7 @@ class LBFGS:
         """
         if compiled:
             args = tuple(with_numpy(x) for x in args)  # as a TrainStep takes series of pandas
+        require_numbers(function, args, (tree, args) if compiled else tree)
         program = self._minimized.find(function) if compiled else None
         called = program or searched(function)
         by = "LBFGS.minimize"

@@ -55,7 +55,8 @@ def _compiled(function: Callable[..., Any]) -> Compiled:
     """
     both = searched(function)
     met = Met(both, for_sizes=_FOR_SIZES)
-    return Compiled(both, (), OpenSizes(None), (), "ignore", None, met=met, static_in="")
+    by = "LBFGS.minimize"
+    return Compiled(both, (), OpenSizes(None), (), "ignore", None, met=met, static_in="", by=by)
 
 
 def _is_same(known: Any, given: Any) -> bool:

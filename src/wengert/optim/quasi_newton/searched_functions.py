@@ -6,14 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from types import CellType
 from typing import Any
 
 from wengert.api.derivatives import looked_at_value_and_grad
 from wengert.core import tree
+from wengert.core.bind import located
 from wengert.core.dtypes import is_float
+from wengert.core.tensor import Tensor
 from wengert.core.types import Value
+from wengert.core.words.articles import with_article
 from wengert.core.words.warn import warn_user
-from wengert.errors import DropoutWarning, UnreachedWarning, UntrainedWarning
+from wengert.errors import DropoutWarning, TraceError, UnreachedWarning, UntrainedWarning
 from wengert.functions.dropout import noting_idle_dropout
 from wengert.interpret.mistakes.used_values import used_as_floats, used_by
 from wengert.optim.parameters import leaf_name, named
@@ -23,6 +27,35 @@ from wengert.runtime.outside.watch import Watch
 
 _BY = "LBFGS.minimize"
 _SHOWN = 3  # so many paths are named
+
+
+def require_numbers(function: Callable[..., Any], args: Sequence[Any], trees: Any) -> None:
+    """Refuse a search inside a derivative or a program, on whose Tensors it would depend: by its
+    arguments, or by what the function has from outside.
+    """
+    cells = getattr(function, "__closure__", None) or ()
+    outside = [cell.cell_contents for cell in cells if _is_filled(cell)]
+    tensors = [x for x in (*outside, *args, *tree.leaves(trees)) if type(x) is Tensor]
+    if tensors:
+        raise located(refused_tensor(), tensors[:1])
+
+
+def _is_filled(cell: CellType) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # of a variable that has no value yet
+        return False
+
+
+def refused_tensor() -> TraceError:
+    """The refusal of a search that a transformation is around."""
+    return TraceError(
+        f"{_BY}: given a Tensor of a function that is differentiated, recorded or mapped; a search "
+        "runs on numbers, and its steps have no derivative. Give its result the derivative of an "
+        "implicit function with wg.custom_vjp, as docs/how-to/implicit-derivatives.md does, "
+        "outside of compiled functions; or, where it is only differentiated, detach what it "
+        "depends on with wg.stop_gradient(x)."
+    )
 
 
 def searched(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,9 +128,9 @@ def warn_of_layers_beside(watch: Watch, weights: Any) -> None:
     if layer is not None:
         where = "" if layer.line is None else f" ({layer.line})"
         warn_user(
-            f"{_BY}: the function calls {layer.label}, a {layer.kind} from outside of the tree; "
-            f"{layer.said}. Put it into the tree, as in {{{layer.name!r}: …, 'rest': …}}; if it is "
-            f"to stay as it is, pass it as an argument behind the tree.{where}",
+            f"{_BY}: the function calls {layer.label}, {with_article(layer.kind)} from outside of "
+            f"the tree; {layer.said}. Put it into the tree, as in {{{layer.name!r}: …, 'rest': …}};"
+            f" if it is to stay as it is, pass it as an argument behind the tree.{where}",
             UntrainedWarning,
             layer.line,
         )

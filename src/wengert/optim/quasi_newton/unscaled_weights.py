@@ -4,6 +4,9 @@ is a lifetime of 5e-9 s each step is within them.
 Whether the function falls from there on is tried for each array alone, by parts of what its
 elements are. A fall counts beside the value and beside what the search has gained: a fit that has
 come down to rounding, and one that could be better in its last digits, are at their end.
+
+Where changes were small, and the gradient is not, short ways down the gradient are tried as well:
+the curvature of a start with a huge value makes all later steps short.
 """
 
 from __future__ import annotations
@@ -25,7 +28,11 @@ _GAIN = 1e-4  # of what the search has gained
 _PARTS = 0.1, 0.01, 0.001  # of each weight
 _FAR = 1e6
 _SHRINKING = 0.5, 0.1, 0.0, -1.0, -_FAR  # factors
-_GROWING = 2.0, 10.0, 1e3, _FAR
+_GROWING = 1.2, 2.0, 10.0, 1e3, _FAR
+_STEEP = 1e-3  # a gradient that no end has
+_LENGTHS = 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6  # of ways down the gradient, beside 1
+_STEEP_FALL = 1e-2  # of the value
+_LEAST_FALL = 1e-6  # of a value around 1
 
 
 class _Lower(NamedTuple):
@@ -40,11 +47,12 @@ def warn_if_unscaled(problem: Problem, ending: RunEnding) -> bool:
     alone lowers the value; say whether it was told.
     """
     place = ending.best
-    if place is not ending.last or place.value == 0.0:
+    if place is not ending.last:
         return False
     try:
         with np.errstate(all="ignore"):
             lower = next(_falls(problem, ending), None)
+            downhill = None if lower else _downhill(problem, place)
     except Exception:  # a function that cannot be computed there is not asked about
         return False
     if lower is not None:
@@ -56,7 +64,31 @@ def warn_if_unscaled(problem: Problem, ending: RunEnding) -> bool:
             f"{_repair(problem, place, lower)}.",
             UnreachedWarning,
         )
-    return lower is not None
+    if downhill is not None:
+        distance, value = downhill
+        warn_user(
+            f"{problem.by}: the search ended where the value is {place.value:.6g}, as "
+            f"{ending.message}; but it falls to {value:.6g} at a distance of {distance:.2g} down "
+            f"the gradient, which is {np.abs(place.gradient).max():.2g} at most. Search again from "
+            "there, search.minimize(function, result.tree), or from a start with a smaller value: "
+            f"that of this one was {ending.start.value:.6g}.",
+            UnreachedWarning,
+        )
+    return lower is not None or downhill is not None
+
+
+def _downhill(problem: Problem, place: Iterate) -> tuple[float, float] | None:
+    """How far to go down a gradient that is not small, and the value there."""
+    steepest = float(np.abs(place.gradient).max())
+    if steepest < _STEEP:
+        return None
+    needed = max(_STEEP_FALL * abs(place.value), _LEAST_FALL)
+    for length in _LENGTHS:
+        distance = length * max(1.0, float(np.abs(place.x).max()))
+        value, _ = problem.evaluate(place.x - distance / steepest * place.gradient)
+        if math.isfinite(value) and place.value - value > needed:
+            return distance, value
+    return None
 
 
 def _falls(problem: Problem, ending: RunEnding) -> Iterator[_Lower]:
@@ -65,6 +97,8 @@ def _falls(problem: Problem, ending: RunEnding) -> Iterator[_Lower]:
     # What each element promises, if it is changed by as much as it is. A convex function never
     # falls by more: at a minimum nothing is tried.
     promised = place.gradient * place.x
+    if place.value == 0.0 == needed:
+        needed = _FALL * float(np.abs(promised).sum())
     for path, where in problem.places.items():
         of_array = np.zeros_like(promised)
         of_array[where] = promised[where]
@@ -96,14 +130,16 @@ def _have_a_size(problem: Problem, place: Iterate, promised: FlatVector) -> bool
     which is near enough; what falls for ever, as the logits of classes that are easy to tell apart,
     has no minimum.
     """
-    if problem.evaluate(_FAR * place.x)[0] < place.value:
-        return False
+    far = problem.evaluate(_FAR * place.x)[0]
     factors = _SHRINKING if (promised > 0).any() else _GROWING
     values = {}
     for factor in factors:
         value, _ = problem.evaluate(np.where(promised == 0, place.x, factor * place.x))
         values[factor] = value if math.isfinite(value) else math.inf
     lowest = min(values.values())
+    # An energy of atoms falls towards 0 with their distance, and is lower at some distance.
+    if far < place.value and not lowest < far - _FALL * abs(lowest):
+        return False
     return lowest not in (values.get(0.0), values[factors[-1]])
 
 
@@ -120,7 +156,7 @@ def _repair(problem: Problem, place: Iterate, lower: _Lower) -> str:
     if shape:
         place_in_array = np.unravel_index(steep - problem.places[path].start, shape)
         weight += f"[{', '.join(map(str, place_in_array))}]"
-    return scaled(weight, float(sizes[steep]), place.value)
+    return scaled(weight, float(sizes[steep]), place.value or lower.value)
 
 
 def _from_one(size: float) -> float:

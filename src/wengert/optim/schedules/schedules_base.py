@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wengert.core.words.missing import Explained
-from wengert.core.words.repairs import OF_SCHEDULES
+from wengert.core.words.repairs_of_objects import OF_SCHEDULES
 from wengert.errors import OptimError
 from wengert.optim import settings
 

@@ -9,6 +9,7 @@ blamed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
@@ -26,7 +27,7 @@ from wengert.passes.pipeline import PIPELINE, run
 from wengert.passes.sink import sink
 from wengert.runtime.origins.provenance_reading import ArrayPosition, first_bad, kind_of
 from wengert.runtime.origins.provenance_values import Checked, Failed, Scope
-from wengert.runtime.origins.provenance_walk import Origin, walk
+from wengert.runtime.origins.provenance_walk import Origin, is_choice, is_of_choice, walk
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
@@ -141,10 +142,21 @@ def _ranges(origin: Origin) -> Iterator[Range]:
         low, high = (numbers.min(), numbers.max()) if numbers.size else (np.nan, np.nan)
         operand = f"operand {i}" if node.op.call.variadic else node.op.call.operands[i]
         here = float(x[origin.element]) if single else None
+        if is_choice(node):
+            if math.isnan(low):
+                continue  # what was put in the place of the parameter
+            operand = _chosen_for(node.line)[1]
         yield Range(operand, name, float(low), float(high), here)
 
 
 # Words.
+
+
+def _chosen_for(line: Line | None) -> tuple[str, str]:
+    """The function that has a parameter of its own looked at, and the parameter."""
+    assert line is not None
+    function, _, parameter = line.inside.removesuffix(")").partition("(")
+    return function, parameter
 
 
 def describe(cause: Cause, result: str, by: str = "compile") -> str:
@@ -165,6 +177,13 @@ def describe(cause: Cause, result: str, by: str = "compile") -> str:
         )
         use = outside if cause.value == "-inf" else "Use"
         return f"{by}: {given}; {needed}. {use} a finite constant, {repair}{place}"
+    if is_of_choice(cause.line) and cause.ranges:
+        (given_range,) = cause.ranges
+        given = f"{given_range}{_at(cause.index)}"
+        return (
+            f"{_chosen_for(cause.line)[0]}: {given}; it must be above 0, as {needed}. Change what "
+            f"goes in, by exp or softplus, {repair}{place}"
+        )
     given = ", ".join([f"{_what(cause)}{_at(cause.index)}", *_where(cause)])
     return f"{_name(cause)}: {given}; {needed}. Change what goes in, {repair}{place}"
 

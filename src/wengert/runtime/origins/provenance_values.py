@@ -5,7 +5,7 @@ values as outputs. Fusion changes no bits, so neither does its absence.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -113,6 +113,19 @@ class Checked:
         return {name: substitute(value, self.sizes) for name, value in node.params.items()}
 
 
+class NameOfMany(str):
+    """What messages call an array that holds several of the user's, and what the one is called that
+    a first and a last place are of.
+    """
+
+    at: Callable[[int, int], str]
+
+    def __new__(cls, name: str, at: Callable[[int, int], str]) -> NameOfMany:
+        self = super().__new__(cls, name)
+        self.at = at
+        return self
+
+
 class Scope:
     """A checked graph with arrays for its inputs: one run of it."""
 
@@ -156,9 +169,23 @@ class Scope:
         return ["" if i is None else self.name(i) for i in node.operands]
 
     def name(self, number: int) -> str:
+        views: list[Node] = []
         while isinstance(self.graph.nodes[number].op.lower, View):
-            source, *_ = self.graph.nodes[number].operands
+            views.append(self.graph.nodes[number])
+            source, *_ = views[-1].operands
             assert source is not None
             number = source
         position = self.checked.positions.get(number)
-        return "" if position is None else self.input_names[position]
+        if position is None:
+            return ""
+        name = self.input_names[position]
+        return name if not isinstance(name, NameOfMany) else name.at(*self._read(position, views))
+
+    def _read(self, position: int, views: Sequence[Node]) -> tuple[int, int]:
+        """The first and the last place of an input that its views, the last one first, read."""
+        x = self.inputs[position]
+        places = np.arange(x.size).reshape(x.shape)
+        for node in reversed(views):
+            if node.op is not op.boundary:
+                places = np.asarray(node.op.numpy(places, **self.checked.params(node)))
+        return (int(places.min()), int(places.max())) if places.size else (0, 0)

@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.core.graph import Graph, Node
+from wengert.core.lowering import View
 from wengert.core.table import op
+from wengert.core.words.source import Line
 from wengert.runtime.given_arrays import readable
 from wengert.runtime.origins.provenance_reading import ArrayPosition, Question, culprit, kind_of
 from wengert.runtime.origins.provenance_values import LIMIT, Checked, Scope
@@ -50,11 +52,20 @@ def walk(
 ) -> Origin | Entered:
     """The place where an element of a node, which is not finite, first became so."""
     graph = scope.graph
+    choice: Origin | None = None  # what has put NaN there
     while number not in scope.checked.positions:
         node, output = graph.nodes[number], 0
         kind = kind_of(scope.value(number)[element])
         if node.op is op.constant:
-            return turned or Origin(scope, number, output, element, kind)
+            return turned or choice or Origin(scope, number, output, element, kind)
+        if is_choice(node):
+            parameter = _operand(node, 1)
+            if kind_of(scope.value(parameter)[element]):  # it was none before
+                number = parameter
+                continue
+            choice = Origin(scope, number, output, element, kind)
+        elif not isinstance(node.op.lower, View):
+            choice = None
         if node.op is op.pick:
             number, output = _operand(node, 0), node.params["index"]
             node = graph.nodes[number]
@@ -66,6 +77,16 @@ def walk(
             return origin
         number, element, turned = _operand(node, origin.position), origin.element, origin.turned
     return Entered(scope.checked.positions[number], element, turned)
+
+
+def is_choice(node: Node) -> bool:
+    """Whether a node puts NaN in the place of a parameter that is none, as `Normal.sample(std)`."""
+    return len(node.operands) > 1 and is_of_choice(node.line)
+
+
+def is_of_choice(line: Line | None) -> bool:
+    """Whether such a node has this line, and the constant that it chooses."""
+    return line is not None and line.inside.endswith(")") and not line.of
 
 
 def _one_back(here: Origin, turned: Origin | None) -> Origin | Entered:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.words.articles import a_kind
 from wengert.interpret.randomness import is_generator
 from wengert.runtime.outside.class_members import (
     attributes_of,
@@ -268,10 +269,10 @@ class AttributeWalk(ContainerWalk):
             self.captures.generators.append(x)
             return
         if _is_of_torch(x):
-            self.captures.torch.append(f"{label!r}, a {type(x).__name__} of torch")
+            self.captures.torch.append(f"{label!r}, {a_kind(x)} of torch")
             return
         if _is_table(x):
-            self.captures.tables.append(f"{label!r}, a {type(x).__name__}")
+            self.captures.tables.append(f"{label!r}, {a_kind(x)}")
             return
         if type(x).__module__ == "configparser":
             for name in _OF_CONFIGS:

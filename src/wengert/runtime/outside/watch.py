@@ -189,6 +189,11 @@ class Captured:
         """Whether the array still exists."""
         return self._owner() is not None
 
+    @property
+    def owner(self) -> Array | None:
+        """The array whose memory it is, if it still exists."""
+        return self._owner()
+
     def is_part_of(self, arrays: Sequence[Array]) -> bool:
         """Whether its memory is that of one of these."""
         owner = self._owner()
@@ -258,6 +263,11 @@ class Watch:
         self._taken = 0.0  # seconds of the last look
         self._looked = time.perf_counter()  # when a look was due
         self.sampled = _first_samples(arrays)  # those of which words are compared in every call
+
+    def owners(self) -> list[Array]:
+        """The arrays whose memory the constants of the program are, as far as they exist."""
+        owners = [each.owner for each in self.arrays if each.certain]
+        return [x for x in owners if x is not None]
 
     def holds(self) -> bool:
         """Whether all places have what they had."""

@@ -30,8 +30,10 @@ from wengert.core import tree
 from wengert.core.process.ending import ending
 from wengert.core.tensor import Tensor
 from wengert.core.trees.tree_nodes import plain, rebuilt
+from wengert.core.words.articles import a_kind
 from wengert.core.words.functions import name_of_function
 from wengert.core.words.masked import has_own_arithmetic, is_masked_array
+from wengert.core.words.watched_arrays import note_reads
 from wengert.errors import CheckpointError
 from wengert.train.uncopied import Uncopied
 
@@ -138,6 +140,7 @@ class Encoder:
             wanted = f"{path}~" if path == _HEADER_OWN else path or "value"
             name = unused(wanted, self.arrays)
             self.arrays[name] = np.array(value, dtype=dtype, order="C", copy=None)
+            note_reads([value])
             if kind == "array":
                 self._names[id(value)] = name
         return {kind: name}
@@ -147,7 +150,7 @@ def _require_no_step(value: Any, path: str) -> None:
     """Refuse a step and what belongs to it: the file would hold only its name, as of a function."""
     if isinstance(value, Uncopied):
         raise CheckpointError(
-            f"save: {path or 'the tree'} is a {type(value).__name__}; of what can be called only "
+            f"save: {path or 'the tree'} is {a_kind(value)}; of what can be called only "
             "the name would be kept. Use step.save(path), or put step.state_dict() into the tree."
         )
 

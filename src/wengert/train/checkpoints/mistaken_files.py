@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from wengert.core.words.articles import a_kind
 from wengert.errors import CheckpointError
 from wengert.train.uncopied import Uncopied
 
@@ -38,7 +39,7 @@ def require_no_step(like: Any) -> None:
     """Refuse a step in the place of a tree: it holds none that could be seen."""
     if isinstance(like, Uncopied):
         raise CheckpointError(
-            f"load: `like` is a {type(like).__name__}; it must be a tree of arrays. Write "
+            f"load: `like` is {a_kind(like)}; it must be a tree of arrays. Write "
             "like=step.model for a file of weights, or step.load(path) for one that step.save "
             "wrote."
         )

@@ -92,6 +92,25 @@ def require_members(by: str, names: Sequence[str], arguments: Sequence[Any], mem
                 )
 
 
+def require_rows_of_each(by: str, names: Sequence[str], arguments: Sequence[Any]) -> None:
+    """Refuse an array for all members that has their number in front of the rows which each member
+    has in others, where it stands among data: it has another number of rows.
+    """
+    own = {leaf.shape[:2] for x in arguments if isinstance(x, Each) for leaf in tree.leaves(x.tree)}
+    if not own:
+        return
+    for name, x in zip(names, arguments, strict=True):
+        for leaf in () if isinstance(x, Each) else tree.leaves(tree.with_numpy(x)):
+            begin = np.shape(leaf)[:2]
+            if begin in own and begin[0] != begin[-1]:
+                raise ShapeError(
+                    f"{by}: argument {name!r} was given for all members with shape "
+                    f"{np.shape(leaf)}, beside arrays with {begin[-1]} rows for each member; the "
+                    "arrays that a member is given have one number of rows. Write "
+                    f"wg.train.each({name}) to give {name}[i] to member i."
+                )
+
+
 def _stacking(given: Sequence[Any]) -> str:
     """How a list with an entry for each member becomes arrays."""
     if not hasattr(given[0], "shape"):  # trees, such as networks

@@ -13,7 +13,7 @@ from wengert.api.compiling.compile_options import Named, listed, require_dims
 from wengert.api.trace import Dims
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.missing import Explained
-from wengert.core.words.repairs import OF_ENSEMBLES
+from wengert.core.words.repairs_of_objects import OF_ENSEMBLES
 from wengert.errors import WengertError
 from wengert.runtime.outside.live import recording_threads, refuse_calling, refuse_reading
 from wengert.runtime.workers import default_threads

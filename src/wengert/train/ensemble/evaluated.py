@@ -8,7 +8,7 @@ from typing import Any
 from wengert.core import tree
 from wengert.runtime.outside.live import is_live
 from wengert.train.engine import Engine
-from wengert.train.ensemble.each import Each, of_member
+from wengert.train.ensemble.each import Each, of_member, require_rows_of_each
 from wengert.train.ensemble.stacked_batches import in_place_of_loss, warn_of_stacked
 
 
@@ -27,6 +27,7 @@ class EvaluatedData:
         members: int,
     ) -> None:
         warn_of_stacked(by, engine, arguments, members, in_place_of_loss(engine, f, bool(own)))
+        require_rows_of_each(by, names, arguments)
         one = of_member(arguments, 0)
         first = engine.evaluated_data(by, names, one, size)
         self._whole = [engine.model_form.is_form_of(tree.with_numpy(x)) for x in one]

@@ -17,6 +17,7 @@ from wengert.train.ranked.unshared import warn_of_unshared
 from wengert.train.shown.step_views import limits_of
 
 BY = "Ensemble"
+_LAYERS = "wengert.nn."
 
 
 class GivenMember(NamedTuple):
@@ -140,11 +141,13 @@ def _counts_said(
         said["members"] = number
     if isinstance(models, list | tuple):
         said["models"] = len(models)
-    elif not callable(models):
+    elif not callable(models) or _is_layer(models):
+        kind = type(models).__name__
+        draws = _is_layer(models) and "seed" in inspect.signature(type(models)).parameters
+        made = f"wg.nn.{kind}(…, seed=seed)" if draws else "init(seed)"
         raise TypeError(
-            f"{BY}: given {type(models).__name__} as the models; they are a list with a model for "
-            "each member, or a function of the seed that makes one. Write lambda seed: "
-            "init(seed), and members=64."
+            f"{BY}: given {kind} as the models; they are a list with a model for each member, or a "
+            f"function of the seed that makes one. Write lambda seed: {made}, and members=64."
         )
     if seeds is not None and not isinstance(seeds, Sequence | np.ndarray):
         raise TypeError(
@@ -157,6 +160,11 @@ def _counts_said(
         if isinstance(each, list | tuple | MemberOptimizers):
             said["optimizers"] = len(each)
     return said | {name: np.size(x) for name, x in limits.items() if np.ndim(x)}
+
+
+def _is_layer(models: Any) -> bool:
+    """Whether one network was given, which can be called, but not with a seed."""
+    return type(models).__module__.startswith(_LAYERS)
 
 
 def _seeds(seeds: Any, count: int) -> list[int]:

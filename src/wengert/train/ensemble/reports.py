@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.words.missing import Explained
+from wengert.core.words.repairs_of_objects import OF_HISTORIES
 from wengert.train.runs.history import History
 from wengert.train.storage import Array
 
@@ -23,10 +25,13 @@ class EnsembleLast:
 
 
 @dataclass(frozen=True)
-class EnsembleHistory:
+class EnsembleHistory(Explained):
     """Loss, norm of the gradients and learning rate of every call of a run, (members, steps) in
     float64; and aux, with these two axes in front of each leaf, or of the last step with one.
     """
+
+    _repairs = OF_HISTORIES
+    _nature = "an EnsembleHistory has arrays of (members, steps)"
 
     loss: Array
     grad_norm: Array

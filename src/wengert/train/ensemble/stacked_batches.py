@@ -4,16 +4,16 @@ trained on all batches as one, and carry all states, which most losses accept wi
 A batch is taken for a stack of them where it has two arrays or more, which all begin with as many
 entries as there are members, and go on with the same number of rows; one of them has a third axis,
 as rows of features have; and the loss is as content with what one member would be given. Beside
-arrays that all members have in common, one array may be a stack: it begins with the number of
-members and then has the rows of the others, and the loss spreads what it has of each row along the
-members to meet it. A state is taken for one where all its arrays begin with as many entries, and
-the loss carries one of them on.
+arrays that all members have in common, or that each has of its own, one array may be a stack: it
+begins with the number of members and then has the rows of the others, and the loss spreads what it
+has of each row along the members to meet it. A state is taken for one where all its arrays begin
+with as many entries, and the loss carries one of them on.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,14 +40,15 @@ def warn_of_stacked(
     """Warn where arguments for all members look like a stack of those for each; of the loss, or of
     a function in its place.
     """
-    if members == 1 or any(isinstance(x, Each) for x in arguments):
+    if members == 1 or all(isinstance(x, Each) for x in arguments):
         return
-    given = tree.with_numpy(tuple(_as_array(x, members) for x in arguments))
+    given = _of_first_member(arguments, members)
     if not any(np.ndim(x) > 1 for x in tree.leaves(given) if isinstance(x, np.ndarray)):
         return
-    arrays = [x for x in tree.leaves(given) if np.ndim(x) > 0]
-    alike = _are_alike(arrays, members) and any(np.ndim(x) > 2 for x in arrays)
-    stacked = arrays if alike else _beside_others(arrays, members)
+    own = _arrays(x for x, y in zip(given, arguments, strict=True) if isinstance(y, Each))
+    arrays = _arrays(x for x, y in zip(given, arguments, strict=True) if not isinstance(y, Each))
+    alike = not own and _are_alike(arrays, members) and any(np.ndim(x) > 2 for x in arrays)
+    stacked = arrays if alike else _beside_others(arrays, own, members)
     ids = {id(x) for x in stacked}
     batch = tree.map(lambda x: x[0] if id(x) in ids else x, given)
     carried, what = engine.arrays.carried, "loss" if plan is None else "function"
@@ -95,6 +96,17 @@ def warn_of_stacked_state(by: str, engine: Engine, arguments: Sequence[Any], mem
     )
 
 
+def _of_first_member(arguments: Sequence[Any], members: int) -> tuple[Any, ...]:
+    return tuple(
+        tree.with_numpy(x.of(0) if isinstance(x, Each) else _as_array(x, members))
+        for x in arguments
+    )
+
+
+def _arrays(given: Iterable[Any]) -> list[Any]:
+    return [x for x in tree.leaves([*given]) if np.ndim(x) > 0]
+
+
 def _as_array(x: Any, members: int) -> Any:
     """A list of an array for each member as the stack that NumPy makes of it in the loss."""
     if isinstance(x, list | tuple) and len(x) == members:
@@ -112,12 +124,16 @@ def _are_alike(arrays: Sequence[Any], members: int) -> bool:
     return not others and len(begin) == 2 and begin[0] == members and begin[1] > 1
 
 
-def _beside_others(arrays: Sequence[Any], members: int) -> list[Any]:
-    """Arrays that have an axis of members in front of the rows which all others begin with."""
-    others = [x for x in arrays if np.shape(x)[0] != members]
+def _beside_others(arrays: Sequence[Any], own: Sequence[Any], members: int) -> list[Any]:
+    """Arrays that have an axis of members in front of the rows which all others begin with: those
+    that all have in common, or, where each member has some of its own, these.
+    """
+    others = own or [x for x in arrays if np.shape(x)[0] != members]
     rows = {np.shape(x)[0] for x in others}
     stacked = [x for x in arrays if np.shape(x)[0] == members]
-    if len(rows) != 1 or any(np.shape(x)[1:2] != (*rows,) for x in stacked) or rows == {1}:
+    if len(rows) != 1 or any(np.shape(x)[1:2] != (*rows,) for x in stacked):
+        return []
+    if rows <= {1, members}:  # as many rows as members: they may be rows themselves
         return []
     return stacked
 

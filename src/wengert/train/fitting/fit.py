@@ -12,6 +12,8 @@ import numpy as np
 from wengert.core.words.arguments import worded
 from wengert.train.checkpoints.checkpoint import MADE
 from wengert.train.engine import Engine
+from wengert.train.fitting.asked import Asked, require_effect, require_known
+from wengert.train.fitting.callbacks import Callback, callbacks_of
 from wengert.train.fitting.epoch_record import EpochRecord
 from wengert.train.fitting.fit_data import (
     BY,
@@ -27,7 +29,7 @@ from wengert.train.fitting.fit_data import (
 )
 from wengert.train.fitting.held_rows import HeldRows
 from wengert.train.fitting.made_with import tell_of_more_epochs, tell_of_other_settings
-from wengert.train.fitting.measures import LOSS, Asked, Measures
+from wengert.train.fitting.measures import LOSS, Measures
 from wengert.train.fitting.progress_lines import ProgressLines
 from wengert.train.fitting.saved_fit import DATA, HELD_BACK, OPTIMIZERS, SavedFit, Snapshot
 from wengert.train.fitting.stopping import Best, EarlyStopping, early_stopping_of
@@ -41,8 +43,6 @@ from wengert.train.runs.history import Epoch, History, Rates, Recorder, joined
 from wengert.train.runs.read_frames import ReadFrames
 from wengert.train.runs.run import require_shuffle_seed
 from wengert.train.step import TrainStep
-
-Callback = Callable[[EpochRecord], bool | None]
 
 
 @worded
@@ -105,10 +105,12 @@ def fit(
         )
     epochs = require_epochs(BY, epochs)
     require_shuffle_seed(BY, shuffle_seed)
-    training, held_back, held_rows = _divided(step, data, validation, validation_loss, shuffle_seed)
+    training, held_back = _divided(step, data, validation, validation_loss, shuffle_seed)
+    held_rows = HeldRows(step, training, held_back)
     asked = Asked(metrics, predict, target, weight, validation_loss)
-    if held_back is None:
-        _require_nothing_asked(asked)
+    callbacks = callbacks_of(callbacks)
+    require_known(asked, engine.names(len(training if held_back is None else held_back)))
+    require_effect(asked, held_back is not None)
     measures = None if held_back is None else Measures(step, held_back, batch_size, asked)
     directions = measures.directions() if measures else {}
     best = Best(rule, {LOSS: "min", **directions})
@@ -135,53 +137,28 @@ def fit(
     fitting = _Fit(step, engine, epochs, measures, best, watch, saved, how, frames)
     if saved is not None and resume:
         fitting.resume(saved)
-    elif held_rows is not None:
+    else:
         held_rows.look()
     shown = ProgressLines() if progress and engine.writes else None
-    fitting.go_on(training, _callbacks(callbacks), shown)
-    if held_rows is not None:
-        held_rows.note()
+    fitting.go_on(training, callbacks, shown)
+    held_rows.note()
     return fitting.history()
 
 
 def _divided(
     step: TrainStep, data: Any, validation: Any, validation_loss: Any, shuffle_seed: int | None
-) -> tuple[tuple[Any, ...], tuple[Any, ...] | None, HeldRows | None]:
-    """The arguments of the loss to train with, those to validate with, if there are any, and
-    these as rows that were held back, if they are a share of the data.
-    """
+) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
+    """The arguments of the loss to train with, and those to validate with, if there are any."""
     given = batch_arguments(step, TRAINING, data)
     if validation is None:
-        return given, None, None
+        return given, None
     if isinstance(validation, float):
-        training, held_back = divided(
-            given, require_share(validation), shuffle_seed, step._engine.model_form
-        )
-        return training, held_back, HeldRows(step, given, held_back)
+        share = require_share(validation)
+        return divided(given, share, shuffle_seed, step._engine.model_form)
     held_back = batch_arguments(step, VALIDATION, validation)
     if validation_loss is None:
         require_alike(step, given, held_back)
-    return given, held_back, None
-
-
-def _require_nothing_asked(asked: Asked) -> None:
-    for name in ("metrics", "predict", "target", "weight", "validation_loss"):
-        if getattr(asked, name) is not None:
-            raise ValueError(
-                f"{BY}: {name} was given without validation; metrics are measured on validation "
-                "data. Pass validation=(x, y), or validation=0.1 for a share of the rows."
-            )
-
-
-def _callbacks(given: Any) -> Sequence[Callback]:
-    callbacks = [given] if callable(given) else list(given)
-    for each in callbacks:
-        if not callable(each):
-            raise TypeError(
-                f"{BY}: given {type(each).__name__} as a callback; it is a function of an "
-                "EpochRecord. Pass the function itself."
-            )
-    return callbacks
+    return given, held_back
 
 
 class _Fit:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from wengert.core import tree
-from wengert.core.words.nearest import ALIKE, nearest
 from wengert.core.words.warn import warn_user
 from wengert.errors import PairedRowsWarning, ShapeError
 from wengert.train.batch import AVERAGED, GENERATOR, POSITIONAL
+from wengert.train.bound_function import EvaluationWords
+from wengert.train.engine import Engine
+from wengert.train.fitting.asked import Asked, require_function
 from wengert.train.fitting.fit_data import BY, engine_of, state_name
 from wengert.train.metrics import better_direction, metric_named
 from wengert.train.option_checks import require_no_network
@@ -26,22 +27,14 @@ LOSS, VALIDATION_LOSS = "loss", "validation_loss"  # columns that every fit can 
 TAKEN = ("epoch", LOSS, VALIDATION_LOSS, "learning_rate", "seconds")  # no names of metrics
 NEAR = 1e-3  # how far apart rounding may put two values of a metric
 ROWS_AT_ONCE = 4096  # of a prediction, at least
-_SUMMED = (
-    f"{BY}: the validation loss is that of a function that sums over the rows of a batch; its mean "
-    "over batches is taken, each counted by its rows, so that it depends on batch_size. Pass "
-    "validation_loss=, a function that gives a mean over rows; what is trained may stay a sum."
+_WORDS = EvaluationWords(
+    f"{BY}: the validation loss is that of a function that",
+    "its mean over batches is taken",
+    "Pass validation_loss=, a function that gives a mean over rows; what is trained may stay a sum",
+    "Pass a metric of yours, which gets all rows at once, and validation_loss=False: "
+    "metrics={name: f}, predict=, early_stopping=EarlyStopping(monitor=name, mode='min'); or "
+    "validation_loss=, a function that gives a mean over rows",
 )
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a fit was asked to measure."""
-
-    metrics: Any = None
-    predict: Callable[..., Any] | None = None
-    target: str | None = None
-    weight: str | None = None
-    validation_loss: Callable[..., Any] | bool | None = None
 
 
 class Measures:
@@ -55,8 +48,8 @@ class Measures:
         self._has_looked = False  # at whether a metric pairs rows
         self._loss: Any = None  # where metrics are enough
         if asked.validation_loss is not False or not self._metrics:
-            self._loss = asked.validation_loss or engine_of(step).plan.loss
-            _require_function("validation_loss", self._loss)
+            self._loss = asked.validation_loss or _loss_alone(engine_of(step))
+            require_function("validation_loss", self._loss)
         if self._metrics:
             self._prepare(asked)
 
@@ -85,7 +78,7 @@ class Measures:
         self._inputs = [by_name[name] for name in wanted if name != state]
         used = [name for name in names if name in wanted]
         self._target = _target(asked, names, used, by_name)
-        self._weight = _named(by_name, "weight", asked.weight)
+        self._weight = None if asked.weight is None else np.asarray(by_name[asked.weight])
         self._predict = self._step.bind(predict)
         self._rows = len(self._target)
 
@@ -140,9 +133,7 @@ class Measures:
         data = self.data
         if self._loss is not engine.plan.loss and state_name(engine) in _parameters(self._loss):
             data = (engine.carried_state(), *data)
-        loss = self._step._evaluate(self._loss, data, self._size, {}, _SUMMED)
-        if engine.plan.has_aux and self._loss is engine.plan.loss:
-            loss = loss[0]
+        loss = self._step._evaluate(self._loss, data, self._size, {}, _WORDS)
         return _number(VALIDATION_LOSS, loss)
 
     def _predicted(self) -> Array:
@@ -169,6 +160,19 @@ class Measures:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
+def _loss_alone(engine: Engine) -> Callable[..., Any]:
+    """The loss of a step without its aux, which may be no mean over rows."""
+    loss = engine.plan.loss
+    if not engine.plan.has_aux:
+        return loss
+
+    @functools.wraps(loss)
+    def alone(*args: Any, **named: Any) -> Any:
+        return loss(*args, **named)[0]
+
+    return alone
+
+
 def _rows_of(x: Any, rows: slice) -> Any:
     return x if np.ndim(x) == 0 else np.asarray(x)[rows]
 
@@ -188,7 +192,7 @@ def named_metrics(given: Any) -> dict[str, Callable[..., Any]]:
     by_name: dict[str, Callable[..., Any]] = {}
     for name, each in pairs:
         metric = metric_named(BY, each) if isinstance(each, str) else each
-        _require_function(f"the metric {name!r}", metric)
+        require_function(f"the metric {name!r}", metric)
         if not isinstance(name, str) or name in TAKEN or name in by_name:
             raise ValueError(
                 f"{BY}: the name {name!r} of a metric is taken, or no text; each column of a "
@@ -208,13 +212,6 @@ def _name_of(metric: Given) -> str:
     return str(getattr(inner, "__name__", type(inner).__name__))
 
 
-def _require_function(called: str, f: Any) -> None:
-    if not callable(f):
-        raise TypeError(
-            f"{BY}: {called} is {type(f).__name__}; it is a function. Pass the function itself."
-        )
-
-
 def _parameters(function: Callable[..., Any]) -> list[str]:
     """The names of what a function takes behind the model, without what a step provides and what
     can be left out.
@@ -230,7 +227,7 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 def _prediction(model: Any, asked: Asked, names: Sequence[str]) -> Callable[..., Any]:
     """The function that predicts; by default the model itself is called with the first argument."""
     if asked.predict is not None:
-        _require_function("predict", asked.predict)
+        require_function("predict", asked.predict)
         return asked.predict
     if not callable(model):
         raise TypeError(
@@ -279,7 +276,7 @@ def _target(
 ) -> Any:
     """What predictions are compared with: the one argument that they are not made from."""
     if asked.target is not None:
-        return _named(data, "target", asked.target)
+        return np.asarray(data[asked.target])
     left = [name for name in names if name not in used and name != asked.weight]
     if len(left) != 1:
         raise TypeError(
@@ -287,20 +284,7 @@ def _target(
             f"{', '.join(left) or 'nothing'} of the data; which of them metrics compare with is "
             "not known. Pass target=, the name of an argument of the loss."
         )
-    return _named(data, "target", left[0])
-
-
-def _named(data: Mapping[str, Any], called: str, name: Any) -> Any:
-    if name is None:
-        return None
-    if name not in data:
-        meant = nearest(str(name), list(data), ALIKE)
-        repair = f"Write {called}={meant!r}" if meant else "Use one of these names"
-        raise ValueError(
-            f"{BY}: {called}={name!r} was given; the loss has the arguments {', '.join(data)}. "
-            f"{repair}."
-        )
-    return np.asarray(data[name])
+    return np.asarray(data[left[0]])
 
 
 def _number(name: str, value: Any) -> float:

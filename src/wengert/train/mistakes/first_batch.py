@@ -17,7 +17,8 @@ from wengert.errors import RoundingWarning
 COARSE = 2.0**-12  # how much of the spread of a column rounding may take
 LARGE = 2.0**16  # below that, differences may be noise: of these rounding may take
 COARSE_BELOW = 2.0**-8
-NOISE = 1e-10  # differences that float64 itself has next to no digits for
+NOISE = 1e-13  # differences of sums that are equal but for rounding in float64
+LEAST = 2.0**-50  # differences that float64 itself has next to no digits for
 NOISE_BELOW = 2.0**-20  # those of a constant that was computed in float32, beside its size
 FEWEST_ROWS = 8  # of numbers below LARGE; two or three may be near each other by chance
 MOST_ROWS = 4096  # that are looked at
@@ -45,7 +46,7 @@ def _warn_of_rounding(by: str, name: str, x: Any, dtype: DType | None) -> None:
         highest, lowest = columns.max(axis=0), columns.min(axis=0)
         largest, spread = np.maximum(np.abs(highest), np.abs(lowest)), highest - lowest
         # Rounding takes 2**-24 of a number at most; where it is less than COARSE, all is well.
-        near = np.flatnonzero((spread > NOISE * largest) & (spread < 2.0**-24 / COARSE * largest))
+        near = np.flatnonzero((spread > LEAST * largest) & (spread < 2.0**-24 / COARSE * largest))
         rounded = [int(i) for i in near if _is_rounded_away(columns[:, i], largest[i], spread[i])]
     for i in rounded[:1]:
         lost = np.abs(columns[:, i] - columns[:, i].astype(np.float32)).max()
@@ -59,14 +60,15 @@ def _warn_of_rounding(by: str, name: str, x: Any, dtype: DType | None) -> None:
 
 
 def _is_rounded_away(column: np.ndarray, largest: float, spread: float) -> bool:
-    """Whether float32 has too few of the digits that this column differs in. Numbers that are no
-    larger than LARGE may have noise there, unless they are in order, as times are.
+    """Whether float32 has too few of the digits that this column differs in. They may be noise, of
+    float64 in any numbers and of float32 in those that are no larger than LARGE, unless they are in
+    order, as times are.
     """
     rounded = column.astype(np.float32)
     lost = np.abs(column - rounded).max()
     if not np.isfinite(lost):
         return False
-    if largest >= LARGE:
+    if largest >= LARGE and spread > NOISE * largest:
         return bool(lost > COARSE * spread)
     steps = np.diff(column)
     distinct = np.count_nonzero(steps) + 1  # of a column in order

@@ -34,6 +34,7 @@ from wengert.train.mistakes.stale_arguments import (
 )
 from wengert.train.mistakes.taken_arrays import Mark, TakenArray, mark_of, take, taken_array
 from wengert.train.mistakes.target_averages import follow_the_step, some_numbers
+from wengert.train.mistakes.untrained_reads import Training
 from wengert.train.recorded.part_uses import PartUse
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -215,8 +216,11 @@ class GivenTrees:
         self._objects: list[GivenObject] = []
         self._due = 0  # how many calls there are before the next one that looks
         self._looks, self._taken, self._not_before = 0, 0.0, 0.0
+        self._took_last = 0.0  # seconds; in one look alone Python may have collected garbage
         self._shared = SharedParts()
         self.stale_arguments = StaleArguments()
+        self._training = Training(loss)
+        self._shared.loss = self._training.loss
 
     @property
     def is_over(self) -> bool:
@@ -245,6 +249,7 @@ class GivenTrees:
             self._shared.meet(other._shared)
         for taken in given:
             taken.given_to.add(self)
+        self._training.watch(self._shared.trained)
 
     def note_unreached(self, unreached: Sequence[str], read: Sequence[str]) -> None:
         """See `SharedParts`."""
@@ -259,8 +264,14 @@ class GivenTrees:
         self._shared.note_read(paths)
 
     def look_after_run(self) -> None:
-        """Look at what is frozen, once a run has shown what the loss reads."""
-        self._shared.look_at_frozen()
+        """Look at what others had trained, once a run has shown what the loss reads."""
+        self._shared.look_at_pretrained()
+        self.note_training()
+
+    def note_training(self) -> None:
+        """Note what the step has trained: to read what it was given is a mistake then."""
+        given = self._shared.given
+        self._training.note((taken, given[taken]) for taken in self._shared.reached())
 
     def originals(self) -> Iterator[tuple[Given, Array]]:
         """The arrays that were given for what is trained, where they are as they were and have no
@@ -281,6 +292,8 @@ class GivenTrees:
         """Look, if it is time for it, before the call that follows so many others."""
         if calls >= self._due:
             self._due = calls + max(min(calls, MOST_CALLS), 1)
+            if calls == 1:
+                self.note_training()
             self.look(batch)
             if not self.stale_arguments.is_over:
                 self.stale_arguments.look([*map(self._originals_of_others, batch)], batch)
@@ -293,6 +306,10 @@ class GivenTrees:
                 others = [each._shared for each in taken.given_to]
                 found += [each.given[taken] for each in others if taken in each.reached()]
         return found
+
+    def is_trained_by_others(self, arrays: Sequence[Array]) -> bool:
+        """Whether another step was made with some of these arrays, and trains its copies."""
+        return bool(self._originals_of_others(arrays))
 
     def warn_of_stale_reads(self, arrays: Sequence[Array]) -> bool:
         """Warn where a loss reads arrays from outside that another step was made with, and has
@@ -328,7 +345,8 @@ class GivenTrees:
         self._shared.look()
         before = time.thread_time()  # what others do meanwhile does not count
         self._warn_of_changes()
-        self._taken = time.thread_time() - before
+        took = time.thread_time() - before
+        self._taken, self._took_last = min(took, self._took_last), took
         self._not_before = begin + self._taken * (1 + LEAST_WORK)
 
     def _warn_of_changes(self) -> None:

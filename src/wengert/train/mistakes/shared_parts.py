@@ -12,7 +12,9 @@ actor and its critic where the one differentiates through the part what the rest
 and the other gives data to the part, and makes something else of its results.
 
 A part that one step has trained, and that is frozen in another one made with the same layers, as an
-encoder under a new head: it is as it was drawn, for ever. Models of one form may be compared.
+encoder under a new head: it is as it was drawn, for ever. One that is not frozen there begins anew,
+if it was trained before the other step was made. Models of one form may be compared, and so may
+those that begin anew with one loss.
 """
 
 from __future__ import annotations
@@ -68,6 +70,12 @@ class SharedParts:
         self._partners: weakref.WeakSet[SharedParts] = weakref.WeakSet()
         self._in_turns: weakref.WeakSet[SharedParts] = weakref.WeakSet()  # with those, nothing yet
         self._last = 0  # when it was looked last
+        self.loss: Any = None  # what tells whether two steps have the same one
+        # Steps that had trained parts of this one before it was made, and those parts, for as long
+        # as they are here as they were drawn, until it is called.
+        self._pretrained: weakref.WeakKeyDictionary[SharedParts, set[Any]] = (
+            weakref.WeakKeyDictionary()
+        )
 
     @property
     def waits(self) -> bool:
@@ -75,11 +83,16 @@ class SharedParts:
         return bool(self._partners)
 
     def meet(self, other: SharedParts) -> None:
-        """Remember a step that was given what this one trains, or the other way round."""
+        """Remember a step that was made before, and was given what this one trains, or the other
+        way round.
+        """
         shares = self.trained & other.given.keys() or other.trained & self.given.keys()
         if shares and max(len(self._partners), len(other._partners)) < MOST_PARTNERS:
             self._partners.add(other)
             other._partners.add(self)
+            parts = self.trained & other.reached()
+            if any(_is_trained(other.given[part]) for part in parts) and self.loss != other.loss:
+                self._pretrained[other] = parts
 
     def note_unreached(self, unreached: Iterable[str], read: Iterable[str]) -> None:
         """Note what no gradient comes to in a program of the step, by path, and what its loss
@@ -112,6 +125,8 @@ class SharedParts:
         step.
         """
         before, self._last = self._last, next(self._times)
+        if self._unreached is None:
+            self._look_at_beginning()
         for other in [each for each in self._partners if before and each._last > before]:
             if self.reached() < other.reached():
                 continue  # the other one looks, which may be given the numbers of this one
@@ -121,22 +136,32 @@ class SharedParts:
             other._in_turns.add(self)
             self._settle(other)
         if before:  # a call was made since; what others know may have been written into it then
-            self.look_at_frozen()
+            self.look_at_pretrained()
 
-    def look_at_frozen(self) -> None:
-        """Warn, once, of frozen parts that the loss reads as a layer has drawn them, while another
-        step has trained them.
+    def _look_at_beginning(self) -> None:
+        """Forget, before the first call, parts that somebody has given other numbers."""
+        for other, parts in list(self._pretrained.items()):
+            drawn = any(is_drawn(self.given[part]) for part in parts)
+            if not (drawn and self._form() != other._form() and self._are_as_given(parts)):
+                del self._pretrained[other]
+
+    def look_at_pretrained(self) -> None:
+        """Warn, once, of parts that another step has trained, and that are as a layer has drawn
+        them here: frozen, and read by the loss, or where this step began.
         """
-        mine, stale = self.reached(), set[Any]()
-        for other in list(self._partners):
+        mine, frozen, anew = self.reached(), set[Any](), set[Any]()
+        for other in list(self._partners) if self._unreached is not None else ():
             others = other.reached()
             here = self._stale_of(others & (self.given.keys() - self.trained))
-            if here and mine - others and self._is_drawn_and_trained_by(other, here):
+            is_stale = here and self._is_drawn_and_trained_by(other, here)
+            begun = self._pretrained.pop(other, set()) & mine - self._given_live
+            if mine - others and (is_stale or begun):
                 self._partners.discard(other)
                 other._partners.discard(self)
-                stale |= here
-        if stale:
-            warn_user(self._text_of_frozen(stale), CopiedWarning)
+                frozen |= here if is_stale else set()
+                anew |= begun
+        if frozen or anew:
+            warn_user(self._text_of_pretrained(frozen, anew), CopiedWarning)
 
     def _is_drawn_and_trained_by(self, other: SharedParts, parts: Collection[Any]) -> bool:
         """Whether these parts are as they were drawn, here and where they were given, and another
@@ -145,7 +170,7 @@ class SharedParts:
         pairs = [(self.given[part], other.given[part]) for part in parts]
         return (
             any(is_drawn(own) for own, _ in pairs)
-            and any(not np.array_equal(some_numbers(x.live), x.numbers) for _, x in pairs)
+            and any(_is_trained(each) for _, each in pairs)
             and self._form() != other._form()
             and self._are_as_given(parts)
         )
@@ -153,11 +178,15 @@ class SharedParts:
     def _form(self) -> set[tuple[str, tuple[int, ...]]]:
         return {(each.path, each.live.shape) for each in self.given.values()}
 
-    def _text_of_frozen(self, parts: Collection[Any]) -> str:
+    def _text_of_pretrained(self, frozen: Collection[Any], anew: Collection[Any]) -> str:
+        if frozen:
+            state = "are frozen here, and another step has trained a copy of them"
+        else:
+            state = "had been trained in a copy by another step when this one was made"
         return (
-            f"TrainStep: {self._names(parts)} are frozen here, and another step has trained a copy "
-            "of them; a step does not change the layers that it is made with, so that here they "
-            'are as they were drawn. Make the step with what was trained, {"encoder": '
+            f"TrainStep: {self._names(frozen or anew)} {state}; a step does not change the layers "
+            f"that it is made with, so that here they {'are' if frozen else 'begin'} as they were "
+            'drawn. Make the step with what was trained, {"encoder": '
             'pretrained.model["encoder"], "head": head}. For the numbers before training, make it '
             "with wg.tree.copy(encoder)."
         )
@@ -269,6 +298,11 @@ def is_drawn(each: Given) -> bool:
     """Whether an array has what a layer has drawn, and is no reference."""
     x = each.array
     return x is not None and not each.is_reference and drawn_weight(x) is not None
+
+
+def _is_trained(each: Given) -> bool:
+    """Whether a step has other numbers than it was given."""
+    return not np.array_equal(some_numbers(each.live), each.numbers)
 
 
 def _is_as_given(each: Given) -> bool:

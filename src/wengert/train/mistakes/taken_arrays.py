@@ -6,9 +6,12 @@ from __future__ import annotations
 
 import weakref
 import zlib
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from wengert.train.mistakes.untrained_reads import Training
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Mark: TypeAlias = tuple[int, ...]
@@ -37,6 +40,8 @@ class TakenArray:
         self.given_to: weakref.WeakSet[Any] = weakref.WeakSet()  # the GivenTrees of these steps
         self.is_argument = False  # whether some step was called with it
         self.is_reference = False  # whether one that was made with it was
+        self.training: Training | None = None  # of a step that has trained a copy, and how that
+        self.name = ""  # calls it
 
 
 _taken: weakref.WeakValueDictionary[int, TakenArray] = weakref.WeakValueDictionary()

@@ -100,8 +100,6 @@ def difference(
     two halves. `parts(begin, end)` are rows of it.
     """
     half = rows // 2
-    if half == 0:
-        return None
     whole, first, second = (
         [np.array(x, np.float64) for x in call(parts(*each))]
         for each in ((0, rows), (0, half), (half, rows))

@@ -4,13 +4,14 @@ of the program, and are never trained.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from wengert.core import tree
+from wengert.core.words.articles import a_kind, with_article
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import UntrainedWarning
@@ -36,14 +37,19 @@ class _OutsideLayer:
 
 
 def warn_of_outside_layers(
-    watch: Watch, uses: Sequence[OutsideUse], model: Any, given: Collection[Any]
+    watch: Watch,
+    uses: Sequence[OutsideUse],
+    model: Any,
+    given: Collection[Any],
+    is_trained_by_others: Callable[[Sequence[Array]], bool],
 ) -> None:
     """Warn where a program uses float arrays of a layer that is not in the model: a dataclass that
     can be called, or what was made while the loss was recorded.
 
     A layer with other weights than its first ones is to stay as it is, and so is one that is
     given data, and whose results meet those of the model: a target, a teacher. What the model
-    was made with, `given`, is told of where no gradient reaches it.
+    was made with, `given`, is told of where no gradient reaches it. The live parameters of one that
+    another step trains, as the critic of an actor, are to be an argument.
     """
     forms = [ModelForm(part) for part in named_networks(model)]
     layers = sorted(_layers(watch, given), key=lambda each: -len(each.arrays))  # outermost first
@@ -52,7 +58,7 @@ def warn_of_outside_layers(
         used = [use for use in uses if each.has(use)]
         named += used
         if used and _is_forgotten(each, used, forms):
-            _warn_of_layer(each, used[0].line)
+            _warn_of_layer(each, used[0].line, is_trained_by_others(each.arrays))
             return
     for use in uses:
         if not any(use.array is x for x in given) and not any(use is each for each in named):
@@ -110,15 +116,24 @@ def _float_arrays(x: Any) -> list[Array]:
     return [x for x in tree.leaves(x) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
 
 
-def _warn_of_layer(outside: _OutsideLayer, line: Line | None) -> None:
+def _warn_of_layer(outside: _OutsideLayer, line: Line | None, is_of_other_step: bool) -> None:
     name, count = outside.label, len(outside.arrays)
     key = name.split(".")[-1]
+    not_trained = "and not trained"
+    repair = (
+        f"Put it into the model, as in {{{key!r}: …, 'rest': …}}; if it is to stay as it is, do "
+        f"the same and give its paths no optimizer: {{{key + '.*'!r}: None, '*': …}}"
+    )
+    if is_of_other_step:
+        not_trained = "though another step was made with it, and trains a copy"
+        repair = (
+            f"Give the loss a parameter for it, loss(model, {key}, …), and pass the live one: "
+            "step(other_step.model, …)"
+        )
     warn_user(
-        f"TrainStep: the loss calls {name}, a {type(outside.layer).__name__} from outside of the "
+        f"TrainStep: the loss calls {name}, {a_kind(outside.layer)} from outside of the "
         f"model; its {count} array{'s are' if count > 1 else ' is'} part of the program, "
-        f"and not trained. Put it into the model, as in {{{key!r}: …, "
-        "'rest': …}; if it is to stay as it is, do the same and give its paths no "
-        f"optimizer: {{{key + '.*'!r}: None, '*': …}}.{_at(line)}",
+        f"{not_trained}. {repair}.{_at(line)}",
         UntrainedWarning,
         line,
     )
@@ -128,9 +143,10 @@ def _warn_of_nameless(drawn: DrawnWeight, line: Line | None) -> None:
     """Warn of the weights that a layer has begun with, where nothing is known to hold it: it is
     made in the loss, or the default of a parameter.
     """
-    key, does, make = drawn.layer.lower(), f"calls a {drawn.layer} that is not in the model", "Put"
+    key, layer = drawn.layer.lower(), with_article(drawn.layer)
+    does, make = f"calls {layer} that is not in the model", "Put"
     if drawn.in_recording:
-        does, make = f"makes a {drawn.layer} itself", "Make it before the step, and put"
+        does, make = f"makes {layer} itself", "Make it before the step, and put"
     warn_user(
         f"TrainStep: the loss {does}; its weights are part of the program, and not trained. "
         f"{make} it into the model, as in {{{key!r}: …, 'rest': …}}; if it is to stay as it is, do "

@@ -69,13 +69,15 @@ def argument_flow(
     loss: Value, trained: Sequence[Value], model: Sequence[Value], argument: Sequence[Value]
 ) -> tuple[bool, bool]:
     """Whether parameters get their gradients through what the leaves of an argument are applied to,
-    and whether parameters are applied to what is computed with these.
+    and whether parameters are applied to what is computed with these, a wg.stop_gradient between
+    the two or not: it says nothing about which numbers are meant.
     """
     flow = loss_flow(loss, trained, [*model, *argument])  # as weights, which are no data
     if flow is None:
         return False, False
     numbers = _handles(flow.level, argument)
-    return any(map(flow.is_behind, numbers)), any(map(flow.is_before, numbers))
+    before = any(flow.is_before(number, flow.users) for number in numbers)
+    return any(map(flow.is_behind, numbers)), before
 
 
 def _handles(level: Trace, values: Iterable[Value]) -> set[int]:
@@ -98,10 +100,13 @@ class LossFlow:
                 self.data.add(number)
             if not node.op.flat and any(i in self._trained for i in operands):
                 self._trained.add(number)
-        self._using: dict[int, list[int]] = {}
-        for number in sorted(self.live):
-            for i in operands_of(self.nodes[number]):
-                self._using.setdefault(i, []).append(number)
+        self.users: dict[int, list[int]] = {}  # for each node, those that compute with it
+        self._using: dict[int, list[int]] = {}  # and of these, those with a gradient
+        for number, node in enumerate(self.nodes[: loss + 1]):
+            for i in operands_of(node):
+                self.users.setdefault(i, []).append(number)
+                if number in self.live:
+                    self._using.setdefault(i, []).append(number)
 
     def _differentiated(self, loss: int) -> set[int]:
         """The nodes that the loss is differentiated through."""
@@ -124,20 +129,21 @@ class LossFlow:
         """
         return any(
             any(i in self._trained and i in self.data for i in operands_of(self.nodes[each]))
-            for part in self._computed_from(number, with_data=False)
+            for part in self._computed_from(number, self._using, with_data=False)
             for each in self._using.get(part, ())
         )
 
-    def is_before(self, number: int) -> bool:
+    def is_before(self, number: int, users: dict[int, list[int]] | None = None) -> bool:
         """Whether parameters are applied to something that is computed with a constant: not number
-        by number, as where the results of two networks meet.
+        by number, as where the results of two networks meet. It is followed where gradients go, or
+        to these users.
         """
         return any(
             self.nodes[each].op.kind != "elementwise"
             and any(
                 i in self._trained and i not in self.data for i in operands_of(self.nodes[each])
             )
-            for part in self._computed_from(number, with_data=True)
+            for part in self._computed_from(number, users or self._using, with_data=True)
             for each in self._using.get(part, ())
         )
 
@@ -172,11 +178,11 @@ class LossFlow:
         others = [i for i in operands_of(node) if i != operand]
         return node.op.kind == "elementwise" and not any(i in self._trained for i in others)
 
-    def _computed_from(self, number: int, with_data: bool) -> set[int]:
+    def _computed_from(self, number: int, users: dict[int, list[int]], with_data: bool) -> set[int]:
         """What is computed with a constant, and without parameters that are trained."""
         reached, pending = {number}, [number]
         while pending:
-            for each in self._using.get(pending.pop(), ()):
+            for each in users.get(pending.pop(), ()):
                 if each in reached or each in self._trained:
                     continue
                 if with_data or each not in self.data:

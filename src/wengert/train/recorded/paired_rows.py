@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from wengert.api.pairs_of_rows import is_own, warn_of_pairs, warn_of_pairs_of_one_size
+from wengert.api.pairs.pairing_loss import is_own
+from wengert.api.pairs.pairs_of_rows import warn_of_pairs, warn_of_pairs_of_one_size
 from wengert.core.graph import Graph, Node
 from wengert.core.types import ArrayType
 from wengert.core.words.warn import warn_user

@@ -25,6 +25,7 @@ from wengert.errors import ScannedRowsWarning
 from wengert.passes.opened_bodies import with_open_bodies
 from wengert.train.batch import ROWS
 from wengert.train.recorded.followed_rows import REORDERING, FollowedRows
+from wengert.train.recorded.rows.ordered_carries import depends_on_order
 from wengert.train.recorded.scanned_rows import LAYERS
 from wengert.train.recorded.step_arrays import OwnArguments
 
@@ -127,7 +128,7 @@ class _Rows:
         """The nodes that go from row to row, and what they are."""
         arguments = {i: size for i, size in self._ordered.items() if i in self._graph.inputs}
         followed = FollowedRows(self._graph, self._forward, arguments, self._of_model)
-        for _, node in self._forward:
+        for number, node in self._forward:
             name, operands = node.op.name, [i for i in node.operands if i is not None]
             if not any(map(followed.has_rows, operands)):
                 continue
@@ -135,7 +136,7 @@ class _Rows:
                 yield node, name + ": it"
             elif name == "recurrence" and _axis(node) == 0:
                 yield node, "linear_recurrence: it"
-            elif node.op is op.scan and self._carries(node, followed):
+            elif node.op is op.scan and self._carries(number, node, followed):
                 yield node, "scan: it"
             elif node.op is op.recurrent_loop and self._is_one_series(node, followed):
                 yield node, f"{LAYERS.get(node.params['kind'], 'RNN')}: it"
@@ -146,9 +147,9 @@ class _Rows:
         xs = node.operands[0]
         return xs is not None and followed.has_rows(xs) and len(_shape(self._graph.nodes[xs])) == 2
 
-    def _carries(self, node: Node, followed: FollowedRows) -> bool:
+    def _carries(self, number: int, node: Node, followed: FollowedRows) -> bool:
         """Whether what a scan over rows gives for each of them depends on floats that it carries
-        from row to row.
+        from row to row, or what it gives in the end on their order.
         """
         params: dict[str, Any] = node.params
         consts, carry, body = params["consts"], params["carry"], params["body"]
@@ -157,10 +158,12 @@ class _Rows:
             return False
         carried = body.inputs[consts : consts + carry]
         reached = {i for i in carried if is_float(_dtype(body.nodes[i]))}
-        for number, inner in enumerate(body.nodes):
+        for inner_number, inner in enumerate(body.nodes):
             if not reached.isdisjoint(i for i in inner.operands if i is not None):
-                reached.add(number)
-        return any(i in reached for i in body.returns[carry:])
+                reached.add(inner_number)
+        if any(i in reached for i in body.returns[carry:]):
+            return True
+        return depends_on_order(self._graph, number, [each for _, each in self._forward])
 
 
 def _shape(node: Node) -> tuple[Size, ...]:

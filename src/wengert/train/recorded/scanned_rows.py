@@ -22,7 +22,18 @@ from wengert.train.batch import ROWS
 from wengert.train.recorded.step_arrays import OwnArguments
 
 LAYERS = {"gru": "GRU", "lstm": "LSTM"}  # by the kind of their loop
+FIRST_STATE = 3  # the operand of a recurrent loop
 _Kind = tuple[str, ...]  # a shape in words
+_SWAP = (
+    "Swap the axes: hs, last = layer(wg.swapaxes(xs, 0, 1)), where hs is (time, batch, hidden), "
+    "and hs[-1] its last time."
+)
+_SWAP_BEFORE = "If axis 0 of the data is time, swap it before the run."
+_KEEP_ORDER = (
+    "It begins with the state that the step carries: if axis 0 of the data is time, keep the order "
+    "of the rows, shuffle_seed=None; each batch then goes on where the one before has ended. If it "
+    "is not, swap the axes: layer(wg.swapaxes(xs, 0, 1), state)."
+)
 
 
 def warn_of_scanned_rows(
@@ -37,16 +48,32 @@ def warn_of_scanned_rows(
     `shuffled` says that a run puts the rows into another order in every epoch. What other arguments
     look like tells nothing where these may be no batch: `by_reading` alone.
     """
-    for node, sequence in _scanned(with_open_bodies(graph), own, by_reading, shuffled):
-        first = " If axis 0 of the data is time, swap it before the run." if shuffled else ""
+    graph = with_open_bodies(graph)
+    for node, sequence in _scanned(graph, own, by_reading, shuffled):
+        repair = _SWAP
+        if shuffled:
+            goes_on = _begins_with_own(graph, node, own)
+            repair = _KEEP_ORDER if goes_on else f"{_SWAP} {_SWAP_BEFORE}"
         warn_user(
             f"{LAYERS.get(node.params['kind'], 'RNN')}: given xs of shape (n, {sequence[1]}, in) "
             f"{where}, n the rows of the batch; a recurrent layer goes along axis 0, here "
-            "from row to row. Swap the axes: hs, last = layer(wg.swapaxes(xs, 0, 1)), where hs is "
-            f"(time, batch, hidden), and hs[-1] its last time.{first}",
+            f"from row to row. {repair}",
             ScannedRowsWarning,
             node.line,
         )
+
+
+def _begins_with_own(graph: Graph, node: Node, own: Collection[str]) -> bool:
+    """Whether a recurrent loop begins with a state that the step carries: batches may go along one
+    long series.
+    """
+    for number in [i for i in node.operands if i is not None][FIRST_STATE:]:
+        begin = graph.nodes[number]
+        while begin.op.name in ("astype", "stop_gradient") and begin.operands[0] is not None:
+            begin = graph.nodes[begin.operands[0]]
+        if begin.op is op.input and str(begin.params["name"]).partition(".")[0] in own:
+            return True
+    return False
 
 
 def _scanned(

@@ -29,6 +29,11 @@ from wengert.train.recorded.step_update import updated
 from wengert.train.recorded.trained_masks import warn_of_trained_mask
 from wengert.train.recorded.unreached import paths_used_by, warn_of_no_grad
 
+_MODEL_FIRST = (
+    "A Tensor was called, as a model is. A step calls loss(model, x, y): the first parameter of "
+    "the loss is the model, and batches come behind it."
+)
+
 
 @dataclass(frozen=True)
 class Differentiated:
@@ -178,6 +183,8 @@ def flat_loss(
         except Exception as error:
             if plan.parameters.note:
                 error.add_note(plan.parameters.note)
+            if isinstance(error, TypeError) and str(error) == "'Tensor' object is not callable":
+                error.add_note(_MODEL_FIRST)
             raise
         aux_leaves, structure = tree.flatten(tree.arrays(aux))
         aux_structure.append(structure)

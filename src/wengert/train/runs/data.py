@@ -24,6 +24,7 @@ from wengert.train.runs.frames import (
     repair_of_dtype,
     require_columns_of_numbers,
 )
+from wengert.train.runs.loaders import refuse_loader
 from wengert.train.runs.model_among_data import advice_of_network, advice_of_whole, refuse_model
 from wengert.train.runs.read_frames import ReadFrames
 from wengert.train.storage import Array
@@ -71,6 +72,7 @@ class Data:
         else:
             look_at_frames(by, names, given)
             given = tree.with_numpy(given)
+            refuse_loader(by, names, given)
             leaves, self._structure = tree.flatten(given)
             if len(leaves) < len(self._structure.static):
                 _require_no_lists(by, names, given)
@@ -206,9 +208,12 @@ class Data:
         return self._gathered(order[begin:end])
 
     def spread(self, begin: int, end: int) -> Any:
-        """The rows from one to before another of a batch that has rows from all over the data."""
-        order = np.linspace(0, self.rows - 1, self.size).astype(np.intp)
-        return self.batch(0, order, lambda _: (begin, end))
+        """The rows from one to before another of a batch that has rows from all over the data, at
+        least two of them.
+        """
+        chosen = np.linspace(0, self.rows - 1, max(self.size, 2)).astype(np.intp)[begin:end]
+        pairs = zip(self.leaves, self.whole, strict=True)
+        return self._batch([x if whole else np.take(x, chosen, axis=0) for x, whole in pairs])
 
     def first(self, rows: int) -> Any:
         """A batch of the first rows, this many."""
@@ -265,8 +270,7 @@ def _structure_of_arrays(count: int) -> tree.Structure:
 
 def _require_no_lists(by: str, names: Sequence[str], arguments: Sequence[Any]) -> None:
     for name, x in zip(names, arguments, strict=True):
-        if not tree.leaves(x):
-            require_no_list(f"{by}: argument", name, x)
+        require_no_list(f"{by}: argument", name, x)
 
 
 def _refuse_dtype(by: str, path: str, x: Array) -> NoReturn:

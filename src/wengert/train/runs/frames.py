@@ -41,6 +41,8 @@ def repair_of_dtype(name: str, x: Array) -> str:
             f"Make codes of the texts, as in np.unique({name}, return_inverse=True)[1], or convert "
             "them with astype if they are numbers"
         )
+    if kind == "c":
+        return "Compute with its parts, x.real and x.imag, as arrays of their own"
     return "Divide it by np.timedelta64(1, 'D')" if kind == "m" else "Convert it with astype"
 
 

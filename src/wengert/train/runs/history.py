@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from wengert.core.words.missing import Explained
+from wengert.core.words.repairs_of_objects import OF_HISTORIES
 from wengert.train.engine import Engine
 from wengert.train.fitting.curves import Picture, picture_of
 from wengert.train.recorded.scalars import RATE
@@ -30,11 +32,14 @@ class Last:
 
 
 @dataclass(frozen=True)
-class History:
+class History(Explained):
     """Loss, norm of the gradients and learning rate of every call of a run, in float64; and aux,
     of all calls with an axis of them in front of each leaf, or of the last one. The history of a
     fit also has `epochs`, one value per epoch of everything that was measured.
     """
+
+    _repairs = OF_HISTORIES
+    _nature = "a History has an array with an entry for every step of each thing measured"
 
     loss: Array
     grad_norm: Array

@@ -11,8 +11,8 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from wengert.core import tree
 from wengert.core.trees.same import same
@@ -23,6 +23,8 @@ KEPT = 16  # trees that are looked at, the latest
 OFTEN = 8  # calls after which a tree is looked at less often than in every one
 SELDOM = 64  # calls from one look to the next, at most
 ASSIGNABLE = ("model", "state")
+_FIELDS = "__dataclass_fields__"  # of dataclasses
+_Contents: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
 class _ShownTree:
@@ -30,8 +32,24 @@ class _ShownTree:
 
     def __init__(self, name: str, shown: Any) -> None:
         self.name = name
-        self._nodes = [*_nodes([shown])]  # each with a parent, but for that list
-        self._contents = [*map(_contents, self._nodes)]
+        self._nodes: list[Any] = []
+        self._contents: list[_Contents] = []
+        self._note([shown])  # so that each node has a parent, but for that list
+
+    def _note(self, x: Any) -> None:
+        """Note the dicts, lists, tuples and dataclasses of a tree. Without empty tuples: there is
+        one of them in a process.
+        """
+        if isinstance(x, dict | list | tuple | deque):
+            if not x and isinstance(x, tuple):
+                return
+        elif not hasattr(type(x), _FIELDS):
+            return
+        contents = _contents(x)
+        self._nodes.append(x)
+        self._contents.append(contents)
+        for each in contents[1]:
+            self._note(each)
 
     def is_changed(self) -> bool:
         return not all(map(_is_as_before, self._nodes, self._contents))
@@ -47,34 +65,19 @@ class _ShownTree:
         return max(_references(self._nodes), default=0) > _OWN
 
 
-def _contents(node: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _contents(node: Any) -> _Contents:
     """The names of what a node holds, where it has any, and what that is."""
     if isinstance(node, dict):
         return tuple(node), tuple(node.values())
     if isinstance(node, list | tuple | deque):
-        return (), tuple(node)
+        return (), (*node,)  # another tuple: `tuple(node)` would be one more reference to a tuple
     held = getattr(node, "__dict__", None)
     if held is None:
         held = {f.name: getattr(node, f.name, None) for f in dataclasses.fields(node)}
     return tuple(held), tuple(held.values())
 
 
-def _nodes(x: Any) -> Iterator[Any]:
-    """The dicts, lists, tuples and dataclasses of a tree. Without empty tuples: there is one of
-    them in a process.
-    """
-    if isinstance(x, dict | list | tuple | deque):
-        if x or not isinstance(x, tuple):
-            yield x
-    elif dataclasses.is_dataclass(x) and not isinstance(x, type):
-        yield x
-    else:
-        return
-    for each in _contents(x)[1]:
-        yield from _nodes(each)
-
-
-def _is_as_before(node: Any, before: tuple[tuple[Any, ...], tuple[Any, ...]]) -> bool:
+def _is_as_before(node: Any, before: _Contents) -> bool:
     names, values = _contents(node)
     if names != before[0] or len(values) != len(before[1]):
         return False
@@ -82,7 +85,7 @@ def _is_as_before(node: Any, before: tuple[tuple[Any, ...], tuple[Any, ...]]) ->
     return all(a is b or (not tree.is_leaf(a) and same(a, b)) for a, b in pairs)
 
 
-def _is_set_otherwise(node: Any, before: tuple[tuple[Any, ...], tuple[Any, ...]]) -> bool:
+def _is_set_otherwise(node: Any, before: _Contents) -> bool:
     if isinstance(node, list | tuple | deque):
         return False
     known = dict(zip(*before, strict=True))

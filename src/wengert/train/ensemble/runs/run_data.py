@@ -7,7 +7,7 @@ from typing import Any
 
 from wengert.core import tree
 from wengert.train.engine import Engine
-from wengert.train.ensemble.each import Each, of_member
+from wengert.train.ensemble.each import Each, of_member, require_rows_of_each
 from wengert.train.runs.data import Data
 
 
@@ -24,6 +24,7 @@ class RunData:
     ) -> None:
         self._by, self._names, self._size = by, names, size
         self._model = engine.model_form
+        require_rows_of_each(by, names, arguments)
         self.first = engine.training_data(by, of_member(arguments, 0), size)
         self._others = {0: self.first}
         self.differs = any(isinstance(x, Each) for x in arguments)

@@ -14,9 +14,7 @@ from wengert.core.table import op
 from wengert.core.words.warn import warn_user
 from wengert.errors import ScannedRowsWarning
 from wengert.train.recorded.rows.forward_pass import ForwardPass, operands_of
-from wengert.train.recorded.scanned_rows import LAYERS
-
-_FIRST_STATE = 3  # the operand of a recurrent loop
+from wengert.train.recorded.scanned_rows import FIRST_STATE, LAYERS
 
 
 def warn_of_carried_rows(forward: ForwardPass) -> None:
@@ -60,7 +58,7 @@ def _given(node: Node) -> tuple[list[int], list[int]]:
     """What a loop begins with, and what it goes along."""
     operands = operands_of(node)
     if node.op is op.recurrent_loop:
-        return operands[_FIRST_STATE:], operands[:1]
+        return operands[FIRST_STATE:], operands[:1]
     if node.op is op.scan:
         consts, last = node.params["consts"], node.params["consts"] + node.params["carry"]
         return operands[consts:last], operands[last:]

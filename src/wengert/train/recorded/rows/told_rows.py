@@ -15,6 +15,7 @@ from wengert.train.recorded.rows.one_row_for_all import warn_of_one_row_for_all
 from wengert.train.recorded.rows.pairs_with_times import warn_of_pairs_with_times
 from wengert.train.recorded.rows.rows_by_columns import warn_of_rows_by_columns
 from wengert.train.recorded.rows.weighed_rows import warn_of_weighed_rows
+from wengert.train.recorded.rows.weights_of_a_mean import warn_of_weights_of_a_mean
 from wengert.train.recorded.rows_in_order import warn_of_rows_in_order
 from wengert.train.recorded.scanned_rows import warn_of_scanned_rows
 
@@ -34,6 +35,7 @@ def warn_of_rows(
     warn_of_paired_rows(graph, sizes, own)
     warn_of_pairs_with_times(forward)
     warn_of_merged_rows(forward)
+    warn_of_weights_of_a_mean(forward)
     warn_of_scanned_rows(graph, own, shuffled=shuffled)
     warn_of_first_rows(graph)
     warn_of_one_row_for_all(forward, sizes, shuffled)

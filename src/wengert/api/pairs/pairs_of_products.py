@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
-from wengert.api.recorded_pairs import (
+from wengert.api.pairs.recorded_pairs import (
     COLUMN,
     REDUCTIONS,
     ROW,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from wengert.api.recorded_pairs import (
+from wengert.api.pairs.recorded_pairs import (
     COLUMN,
     LYING,
     REDUCTIONS,

@@ -37,6 +37,15 @@ class RecordedLoss(NamedTuple):
             (number,) = operands(self.node(number))
         return number
 
+    def before(self, number: int) -> set[int]:
+        """The nodes that one is computed of, and itself."""
+        pending, seen = [number], {number}
+        while pending:
+            more = [i for i in operands(self.node(pending.pop())) if i not in seen]
+            seen.update(more)
+            pending += more
+        return seen
+
 
 def operands(node: Node) -> list[int]:
     return [i for i in node.operands if i is not None]

@@ -11,7 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from wengert.api.recorded_pairs import COLUMN, LYING, ROW, ROWS, SQUARE, RecordedLoss, operands
+from wengert.api.pairs.recorded_pairs import (
+    COLUMN,
+    LYING,
+    ROW,
+    ROWS,
+    SQUARE,
+    RecordedLoss,
+    operands,
+)
 from wengert.core.graph import Graph, Node
 from wengert.core.lowering import Elementwise
 from wengert.core.table import op
@@ -84,22 +92,12 @@ def is_computed_of(loss: RecordedLoss, row: int, column: int) -> bool:
     """Whether a row is computed of this column, or of what that is a part of: pairs of a thing with
     itself.
     """
-    return loss.root(column) in _all_before(loss, row)
+    return loss.root(column) in loss.before(row)
 
 
 def _tables_of(loss: RecordedLoss, number: int) -> set[int]:
-    before = [loss.node(i) for i in _all_before(loss, number)]
+    before = [loss.node(i) for i in loss.before(number)]
     return {loss.root(operands(node)[0]) for node in before if is_read_by_rows(loss, node)}
-
-
-def _all_before(loss: RecordedLoss, number: int) -> set[int]:
-    """The nodes that one is computed of, and itself."""
-    pending, seen = [number], {number}
-    while pending:
-        more = [i for i in operands(loss.node(pending.pop())) if i not in seen]
-        seen.update(more)
-        pending += more
-    return seen
 
 
 def _is_of_loop(graph: Graph, node: Node) -> bool:

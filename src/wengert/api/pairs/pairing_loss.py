@@ -1,29 +1,11 @@
-"""Paired rows: predictions of shape (n, 1) and targets of shape (n,) make n × n differences, of
-which a loss then takes the mean. That is valid NumPy, and hardly ever meant.
-
-A program is known to do so where both have the rows of the batch, the axis of one element was not
-written on purpose (it is that of the data, what is left of a table that has these rows, what they
-read from a table of one column, or what a loop has stacked), and all pairs are reduced to one
-number. Where both come from the model, or both from the batch alone, pairs of one thing with itself
-do not count, nor does a loss with products of matrices for all pairs. Pairs that are reduced along
-one axis first, `log_prob(action).sum(-1)`, count where one of the two comes from the model and the
-other does not, and where nothing goes back to the pairs, as in a softmax. So do pairs that are laid
-out in one row, `(p - y).ravel()`, as residuals are, of which a `jacobian` is taken.
-`ends_of_pairs.py` knows losses that are about pairs, `pairs_of_products.py` products of matrices
-that stand for a product of each row, `columns_of_tables.py` what is read from tables, and products
-with the rows in columns.
-
-`scores[:, actions]` is another way to such pairs: it takes every action from every row.
-"""
+"""PairingLoss: the forward pass of a loss, and the nodes of it that pair rows."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from functools import cached_property
-from typing import Any
 
-from wengert.api.columns_of_tables import (
+from wengert.api.pairs.columns_of_tables import (
     computed_of,
     has_other_pairs,
     is_computed_of,
@@ -33,9 +15,8 @@ from wengert.api.columns_of_tables import (
     products_in_a_row,
     read_one_table,
 )
-from wengert.api.ends_of_pairs import are_laid_out, are_reduced_by_turns, are_weighed
-from wengert.api.pairs_of_products import rows_of_products
-from wengert.api.recorded_pairs import (
+from wengert.api.pairs.ends_of_pairs import are_laid_out, are_reduced_by_turns, are_weighed
+from wengert.api.pairs.recorded_pairs import (
     COLUMN,
     LYING,
     REDUCTIONS,
@@ -47,133 +28,19 @@ from wengert.api.recorded_pairs import (
     is_backward,
     operands,
 )
+from wengert.api.pairs.written_columns import are_hardly_meant, written_columns
 from wengert.core.dims import Dim, Shape
 from wengert.core.graph import Graph, Node
 from wengert.core.lowering import Elementwise
 from wengert.core.table import op
 from wengert.core.types import ArrayType
-from wengert.core.words.warn import warn_user
-from wengert.errors import PairedRowsWarning
-from wengert.passes.opened_bodies import with_open_bodies
 
+_REPAIRS = {ROW: "as with prediction[:, 0]", LYING: "as with prediction.T"}
+_NO_AXIS = "without the axis that was added to one of them, as with [:, None]"
 FEWEST_OUTSIDE = 5  # rows of an array that is no argument; few numbers may be anything
 
 
-def warn_of_pairs(
-    graph: Graph, own: Collection[str], rows: str, where: str, same: Collection[str] = ()
-) -> None:
-    """Warn where the loss that was recorded as this graph, maybe with its gradient, pairs rows, of
-    which there are `rows`, an open size or a number; `same` are other sizes that count as that one.
-    `own` are the names of arguments that are the model, or belong to it. Rows of which some are cut
-    off, `prediction[:-1] - y[1:]`, count as well.
-    """
-    whole = _Loss(graph, own, (rows, *same))
-    _warn_of_pairs_in(whole, where)
-    for cut in _sizes_of_cuts(graph, own, (rows, *same)):
-        _warn_of_pairs_in(_Loss(graph, own, (cut,), whole.natural), where)
-
-
-def _sizes_of_cuts(graph: Graph, own: Collection[str], rows: Collection[str]) -> list[str]:
-    """How many rows slices of data have that leave some of them out; none of these sizes is one
-    that an argument has.
-    """
-    inputs = [graph.nodes[number] for number in graph.inputs]
-    taken = {str(size) for node in inputs for size in _shape(node)} | {*rows, "0", "1"}
-    sizes = []
-    for node in graph.nodes:
-        if node.op is op.slice_axes and not is_backward(node) and _shape(node):
-            number = operands(node)[0]
-            source = graph.nodes[number]
-            of_data = number in graph.inputs and not is_own(source, own)
-            if of_data and str(_shape(source)[0]) in rows:
-                sizes.append(str(_shape(node)[0]))
-    return [size for size in dict.fromkeys(sizes) if size not in taken]
-
-
-def _warn_of_pairs_in(loss: _Loss, where: str) -> None:
-    for node, column, row, end in _one_of_each_line(loss.paired()):
-        part = ".T" if row == _shown(LYING) else "[:, 0]"
-        warn_user(
-            f"{node.op.name}: given shapes {column} and {row} {where}, both with the rows of the "
-            f"batch; the result has a number for each pair of rows, and all of them are {end}. "
-            f"Give both one shape, as with prediction{part}; if pairs are meant, write [:, None] "
-            "and [None, :].",
-            PairedRowsWarning,
-            node.line,
-        )
-    for node in rows_of_products(loss.recorded):
-        warn_user(
-            f"{node.op.name}: a product of matrices, which has a number for each pair of rows, was "
-            f"given beside shape {_shown(ROW)} {where}, a number for each row; all pairs are "
-            "reduced. For one product of each row, write wg.sum(a * b, axis=1) in the place of "
-            "a @ b.T; if pairs are meant, write [None, :].",
-            PairedRowsWarning,
-            node.line,
-        )
-    for node, table, row in loss.every_index_of_every_row():
-        warn_user(
-            f"getitem: x[:, index] was given x of shape {table} and an index of shape {row} "
-            f"{where}; it takes every index from every row, a number for each pair of rows, and "
-            "all of them are reduced. For one of each row, write wg.take_along_axis(x, "
-            "index[:, None], axis=1)[:, 0].",
-            PairedRowsWarning,
-            node.line,
-        )
-
-    for node, table, row in loss.every_time_of_every_row():
-        warn_user(
-            f"getitem: x[index] was given x of shape {table} and an index of shape {row} {where}; "
-            "it takes all rows at the index of each, a number for each pair of rows, and all of "
-            "them are reduced. For one time of each row, write x[index, wg.arange(x.shape[1])].",
-            PairedRowsWarning,
-            node.line,
-        )
-
-
-def warn_of_pairs_in_data(graph: Graph, own: Collection[str], where: str) -> None:
-    """The same for a function of a model, the arguments with the names `own`, and of data, which
-    are its other arguments and constants.
-    """
-    warn_of_pairs_of_one_size(with_open_bodies(graph), own, where, {})
-
-
-def warn_of_pairs_of_one_size(
-    graph: Graph, own: Collection[str], where: str, sizes: Mapping[str, int]
-) -> None:
-    """The same where the number of rows is not known: it is what two arrays of data begin with,
-    arguments or constants, or one of them and a column that a loop has stacked; where something
-    else has that size, too, nothing is known. `sizes` are the open ones of the call that the graph
-    was recorded for.
-    """
-    inputs = [graph.nodes[number] for number in graph.inputs]
-    constants = [x for x in graph.nodes if x.op is op.constant and not is_backward(x)]
-    shapes = [_shape(node) for node in (*inputs, *constants) if not is_own(node, own)]
-    known = {name: str(size) for name, size in sizes.items()}
-
-    def text(size: Any) -> str:
-        return known.get(str(size), str(size))
-
-    begins = Counter(text(shape[0]) for shape in shapes if shape)
-    columns = [node for node in graph.nodes if len(_shape(node)) == 2 and not is_backward(node)]
-    stacked = {str(_shape(node)[0]) for node in columns if is_stacked(graph, node)}
-    stacked -= {"0", "1", *known}
-    written = stacked | {str(shape[0]) for shape in shapes if shape} - {"0", "1", *known}
-    others = {text(size) for shape in shapes for size in shape[1:]}
-    others |= {text(size) for node in inputs if is_own(node, own) for size in _shape(node)}
-    for rows, count in begins.items():
-        if (count > 1 or rows in stacked) and rows in written and rows not in others:
-            same = [name for name, size in known.items() if size == rows]
-            warn_of_pairs(graph, own, rows, where, same)
-
-
-def _one_of_each_line(
-    pairs: Iterable[tuple[Node, str, str, str]],
-) -> Iterable[tuple[Node, str, str, str]]:
-    """The first of those at one line: a distribution pairs its rows several times."""
-    return {each[0].line or i: each for i, each in reversed([*enumerate(pairs)])}.values()
-
-
-def _shape(node: Node) -> Shape:
+def shape_of(node: Node) -> Shape:
     return node.type.shape if isinstance(node.type, ArrayType) else ()
 
 
@@ -191,7 +58,7 @@ def is_own(node: Node, own: Collection[str]) -> bool:
     return _argument(node) in own
 
 
-def _shown(kind: tuple[str, ...]) -> str:
+def shown(kind: tuple[str, ...]) -> str:
     return f"({kind[0]},)" if len(kind) == 1 else f"({', '.join(kind)})"
 
 
@@ -204,7 +71,7 @@ def _square(rows: str) -> str:
     return str(Dim(rows) * Dim(rows)) if rows.isidentifier() else ""
 
 
-class _Loss:
+class PairingLoss:
     """The forward pass of a step's program, and what is known of its nodes by number: by kinds,
     which are shapes where `rows`, the size of the batch, is called ROWS. Where these are what is
     left of more rows, `whole` are the natural columns of those.
@@ -222,11 +89,14 @@ class _Loss:
         names = {ROWS: f"other {ROWS}"} | dict.fromkeys(rows, ROWS)
         names |= {_square(size): SQUARED for size in rows}
         self._kinds = [
-            tuple(names.get(size, size) for size in map(str, _shape(node))) for node in graph.nodes
+            tuple(names.get(size, size) for size in map(str, shape_of(node)))
+            for node in graph.nodes
         ]
 
     def paired(self) -> Iterator[tuple[Node, str, str, str]]:
-        """The nodes that pair rows, with the shapes of their operands and what becomes of them."""
+        """The nodes that pair rows, with the shape of the second operand, what becomes of them, and
+        the repair.
+        """
         for number, node in enumerate(self._graph.nodes):
             by_kind = {self._kinds[i]: i for i in operands(node)}
             column, row = by_kind.get(COLUMN), by_kind.get(ROW, by_kind.get(LYING))
@@ -235,13 +105,17 @@ class _Loss:
                 and self._kinds[number] == SQUARE
                 and column is not None
                 and row is not None
-                and self._is_natural(column, row)
                 and (end := self._end_of(number, column, row)) is not None
             ):
-                yield node, _shown(COLUMN), _shown(self._kinds[row]), end
+                repair = _NO_AXIS if column in self._written else _REPAIRS[self._kinds[row]]
+                yield node, shown(self._kinds[row]), end, repair
 
     def _end_of(self, pairs: int, column: int, row: int) -> str | None:
         """What becomes of pairs that are hardly meant, in words."""
+        if not self._is_natural(column, row):
+            reduced = column in self._written and pairs in self._reduced
+            if not reduced or not are_hardly_meant(self.recorded, pairs, column, row):
+                return None
         if are_weighed(self.recorded, pairs, column, row):
             return None
         if pairs in self._reduced:
@@ -270,7 +144,7 @@ class _Loss:
                 and node.params["axis"] == 1
                 and number in self._reduced
             ):
-                yield node, _shown(kind), _shown(ROW)
+                yield node, shown(kind), shown(ROW)
 
     def every_time_of_every_row(self) -> Iterator[tuple[Node, str, str]]:
         """The nodes that read (time, rows, …) at times of all rows, with the shapes of both."""
@@ -286,7 +160,7 @@ class _Loss:
                 and number in self._reduced_with_more_axes
                 and not self._pairs_are_meant
             ):
-                yield node, _shown(kind), _shown(ROW)
+                yield node, shown(kind), shown(ROW)
 
     def _are_two_things(self, column: int, row: int) -> bool:
         """Whether pairs of these are hardly meant: one is of the model and the other is not, or
@@ -402,8 +276,9 @@ class _Loss:
     @cached_property
     def natural(self) -> set[int]:
         """Columns that come from matrix products, from other tables of the same rows and from
-        columns of the batch alone. Where products of matrices have all pairs themselves, as in the
-        squared distances of two sets of points, tables do not count: pairs are meant.
+        columns of the batch, maybe beside rows with an axis to fit, `r[:, None] + v(s)`. Where
+        products of matrices have all pairs themselves, as in the squared distances of two sets of
+        points, tables do not count: pairs are meant.
         """
         natural: set[int] = set()
         for number, node in enumerate(self._graph.nodes):
@@ -411,13 +286,18 @@ class _Loss:
                 continue
             columns = [i for i in operands(node) if self._kinds[i] == COLUMN]
             computed = isinstance(node.op.lower, Elementwise) or node.op.kind == "composite"
-            follows = computed and bool(columns) and natural.issuperset(columns)
+            known = all(i in natural or i in self._written for i in columns)
+            follows = computed and known and not natural.isdisjoint(columns)
             cut = node.op is op.slice_axes and operands(node)[0] in self._whole
             made = node.op.kind == "bilinear" or is_stacked(self._graph, node) or cut
             made = made or self._is_of_tables(node)
             if number in self._graph.inputs or made or follows or self._of_table(node, natural):
                 natural.add(number)
         return natural
+
+    @cached_property
+    def _written(self) -> set[int]:
+        return written_columns(self.recorded)
 
     def _is_of_tables(self, node: Node) -> bool:
         """Whether a column was read from a table, or is a product with the rows in columns."""

@@ -1,0 +1,1 @@
+"""Losses that pair the rows of a batch by mistake."""

@@ -1,0 +1,139 @@
+"""Layers that a step was made with, computed with or saved after it has trained a copy."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from train.warned_steps import warned
+from wengert.errors import CopiedWarning
+
+X = np.random.default_rng(0).standard_normal((16, 3)).astype(np.float32)
+Y = X[:, :1] * 2
+
+
+def loss(m, x, y):
+    return wg.mean((m(x) - y) ** 2)
+
+
+def made(net=None, optimizer=None):
+    net = net or wg.nn.Mlp((3, 4, 1), seed=0)
+    return net, wg.TrainStep(loss, net, optimizer or wg.optim.SGD(0.1))
+
+
+def layers():
+    return wg.nn.Sequential(wg.nn.Linear(3, 4, seed=1), wg.tanh, wg.nn.Linear(4, 1, seed=2))
+
+
+def told(warnings):
+    (warning,) = warnings
+    assert (warning.category, warning.filename) == (CopiedWarning, __file__)
+    return str(warning.message)
+
+
+@pytest.mark.parametrize("net", [None, layers()], ids=["mlp", "sequential"])
+def test_a_network_that_is_called_after_training(net):
+    net, step = made(net)
+    assert not warned(lambda: [net(X), step(X, Y)])
+    text = told(warned(lambda: [net(X), net(X), loss(net, X, Y)]))
+    assert "that a step was made with is read here, after training" in text
+    assert "Take step.model, or step.bind(f)" in text
+
+
+def test_the_line_is_that_of_the_call_of_the_loss():
+    net, step = made()
+    step(X, Y)
+    (warning,) = warned(lambda: loss(net, X, Y))
+    assert (
+        warning.lineno == test_the_line_is_that_of_the_call_of_the_loss.__code__.co_firstlineno + 3
+    )
+
+
+def test_a_run_trains_too():
+    net, step = made()
+    step.run(X, Y, epochs=2, batch_size=8)
+    told(warned(lambda: net(X)))
+
+
+def test_a_network_that_is_saved_after_training(tmp_path):
+    net, step = made()
+    assert not warned(lambda: wg.save(tmp_path / "net.safetensors", net))
+    step(X, Y)
+    told(warned(lambda: wg.save(tmp_path / "net.safetensors", net)))
+    assert not warned(lambda: wg.save(tmp_path / "net.safetensors", step.model))
+
+
+def test_a_compiled_function_that_has_known_the_network_before_training():
+    net, step = made()
+    act = wg.compile(lambda m, x: m(x))
+    assert not warned(lambda: [act(net, X), act(net, X), step(X, Y), step(X, Y)])
+    told(warned(lambda: [act(net, X) for _ in range(3)]))
+    assert not warned(lambda: act(step.model, X))
+
+
+def test_a_compiled_network():
+    net, step = made(layers())
+    predict = wg.compile(net)
+    predict(X)
+    step.run(X, Y, epochs=2, batch_size=8)
+    told(warned(lambda: [predict(X), predict(X)]))
+
+
+def test_a_member_of_an_ensemble():
+    nets = [wg.nn.Mlp((3, 4, 1), seed=seed) for seed in (3, 4)]
+    members = wg.Ensemble(loss, nets, wg.optim.SGD(0.1))
+    members(X, Y)
+    told(warned(lambda: nets[1](X)))
+
+
+def test_a_network_whose_step_is_gone():
+    def train(net):
+        step = wg.TrainStep(loss, net, wg.optim.SGD(0.1))
+        step.run(X, Y, epochs=2, batch_size=8)
+        return net
+
+    net = train(layers())
+    gc.collect()
+    told(warned(lambda: net(X)))
+
+
+# What may be read.
+
+
+def test_what_was_trained_and_what_was_copied():
+    net, step = made()
+    before = wg.tree.copy(net)
+    step(X, Y)
+    assert not warned(lambda: [step.model(X), step.bind(lambda m, x: m(x))(X), before(X)])
+
+
+def test_a_step_that_has_trained_nothing():
+    net, step = made(optimizer=wg.optim.SGD(0.0))
+    step(X, Y)
+    assert not warned(lambda: net(X))
+
+
+def test_a_frozen_part():
+    net = {"body": wg.nn.Linear(3, 3, seed=5), "head": wg.nn.Linear(3, 1, seed=6)}
+    step = wg.TrainStep(
+        lambda m, x, y: loss(lambda x: m["head"](m["body"](x)), x, y),
+        net,
+        {"body.*": None, "*": wg.optim.SGD(0.1)},
+    )
+    step(X, Y)
+    assert not warned(lambda: net["body"](X))
+    told(warned(lambda: net["head"](X)))
+
+
+def test_a_reference_that_the_step_is_called_with():
+    net = wg.nn.Mlp((3, 4, 1), seed=7)
+    step = wg.TrainStep(lambda m, old, x: loss(m, x, 1 + old(x)), net, wg.optim.SGD(0.1))
+    assert not warned(lambda: [step(net, X), step(net, X), net(X)])
+
+
+def test_numbers_that_nobody_has_drawn():
+    theta = {"a": np.ones(3, np.float32)}
+    step = wg.TrainStep(lambda m, x: wg.mean(wg.exp(x) * m["a"]), theta, wg.optim.SGD(0.1))
+    step(X)
+    assert not warned(lambda: wg.mean(wg.multiply(wg.exp(X), theta["a"])))
