@@ -109,7 +109,9 @@ def test_what_is_no_array_is_still_refused():
     sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(wg.errors.DTypeError, match="operands are dense"):
         wg.grad(lambda x: np.sum(wg.multiply(x, sparse.eye_array(3))))(x)
-    with pytest.raises(wg.errors.DTypeError, match="given a dict as an operand, which holds numbers"):
+    with pytest.raises(
+        wg.errors.DTypeError, match="given a dict as an operand, which holds numbers"
+    ):
         wg.grad(lambda x: wg.sum(x * {"a": 1.0}))(x)
 
 
