@@ -90,7 +90,7 @@ def test_live_arrays_are_refused():
         lambda x: mlp(x),
         lambda x: x @ mlp.weights(0).T,
     ):
-        with pytest.raises(TraceError, match="Pass (it|the network) as an argument"):
+        with pytest.raises(TraceError, match=r"Pass (it|the network) as an argument"):
             wg.compile(f)(X)
     assert wg.compile(lambda w, x: x * w)(step.model, X)[0] == 1.0
 

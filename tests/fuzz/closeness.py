@@ -32,15 +32,8 @@ Array = np.ndarray[Any, Any]
 SOURCES = (op.input, op.parameter, op.constant, op.size, op.full)  # nothing is computed
 REFUSALS = (ValueError, TypeError, IndexError, np.linalg.LinAlgError)  # of an op
 RUNS = 10
-FUNCTIONS = (
-    "exp",
-    "expm1",
-    "log",
-    "log1p",
-    "pow",
-    "sin",
-    "cos",
-)  # instructions not alike everywhere
+# Instructions that are not alike everywhere.
+FUNCTIONS = ("exp", "expm1", "log", "log1p", "pow", "sin", "cos")
 ULPS = 2.0  # how far two correct implementations of an op may differ, in units of the last place
 THOUSANDTH = 1e-3  # so far that results do not meet operands by chance
 FACTOR = 8.0  # how much farther than the noisy runs a compiled program may go
