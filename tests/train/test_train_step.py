@@ -421,6 +421,23 @@ def test_check_allows_for_the_least_precise_numbers(loss, dtype):
     assert found.slope == pytest.approx(found.difference, rel=2e-2)
 
 
+def test_check_allows_for_what_rounding_leaves_of_a_small_loss():
+    """The loss of a trained classifier, a difference of numbers that are nearly equal."""
+
+    def by_hand(m, x, y):
+        z = m(x)
+        chosen = wg.take_along_axis(z, y[:, None], axis=1)[:, 0]
+        return wg.mean(wg.logsumexp(z, axis=1) - chosen)
+
+    x = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
+    y = x[:, :3].argmax(1)
+    step = wg.TrainStep(by_hand, wg.nn.Mlp((8, 32, 3), seed=0), wg.optim.Adam(3e-2))
+    step.run(x, y, batch_size=16, epochs=550, shuffle_seed=0)
+    found = step.check(x[:10], y[:10])
+    assert found.loss < 1e-4
+    assert 1e-4 < found.gradient_error < 0.05
+
+
 def test_check_is_strict_where_all_is_double():
     """It allows compiled code a distance of 1e-7 in float32 only."""
 
