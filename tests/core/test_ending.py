@@ -1,6 +1,8 @@
 """The end of the process waits for threads inside C++, and lets no daemon in."""
 
 import ast
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -93,6 +95,32 @@ def test_a_new_process_has_an_end_of_its_own():
     place.ending.go_on()
     place.begin().join()
     assert place.inside.is_set()
+
+
+AT_THE_END = """
+from dataclasses import dataclass
+from wengert.core import tree
+from wengert.core.process.ending import Ending
+
+@dataclass
+class Pair:
+    x: float
+    y: float
+
+def look(self):
+    print(len(tree.values(Pair(1.0, 2.0))))
+
+tree.values(Pair(1.0, 2.0))
+Ending._others_are_inside = look
+"""
+
+
+def test_trees_are_known_while_the_end_waits():
+    """Optree forgets the dataclasses at an end of its own: threads must have left by then."""
+    done = subprocess.run(
+        [sys.executable, "-c", AT_THE_END], capture_output=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == [b"2"]
 
 
 def functions() -> Iterator[tuple[str, ast.FunctionDef]]:

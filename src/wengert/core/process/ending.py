@@ -17,6 +17,7 @@ Such a function is decorated, and begins with a look at whether the end is near:
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import sys
 import threading
@@ -86,7 +87,9 @@ class Ending:
 
 
 ending = Ending()
-# What is registered first is called last: after what uses this package at the end.
+# What is registered first is called last: after what uses this package at the end, and before the
+# end of optree, which forgets the dataclasses that it was told of.
+importlib.import_module("optree")
 atexit.register(ending.come)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=ending.go_on)
