@@ -17,7 +17,6 @@ Such a function is decorated, and begins with a look at whether the end is near:
 from __future__ import annotations
 
 import atexit
-import importlib
 import os
 import sys
 import threading
@@ -25,6 +24,8 @@ import time
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, TypeVar
+
+import optree
 
 PATIENCE = 60.0  # seconds that the end waits: a function may call what never returns
 PAUSE = 0.001  # seconds between two looks
@@ -87,9 +88,9 @@ class Ending:
 
 
 ending = Ending()
-# What is registered first is called last: after what uses this package at the end, and before the
-# end of optree, which forgets the dataclasses that it was told of.
-importlib.import_module("optree")
+# What is registered first is called last: this after what uses the package at the end, and libraries
+# that forget at the end what they were told, as optree forgets dataclasses, after this.
+ENDING_LATER = (optree,)
 atexit.register(ending.come)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=ending.go_on)
