@@ -88,8 +88,8 @@ class Ending:
 
 
 ending = Ending()
-# What is registered first is called last: this after what uses the package at the end, and libraries
-# that forget at the end what they were told, as optree forgets dataclasses, after this.
+# What is registered first is called last: this after what uses the package at the end, and after
+# this libraries that forget then what they were told, as optree forgets dataclasses.
 ENDING_LATER = (optree,)
 atexit.register(ending.come)
 if hasattr(os, "register_at_fork"):
