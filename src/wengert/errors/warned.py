@@ -147,7 +147,9 @@ class ScannedRowsWarning(WengertWarning):
     """A recurrent layer in a loss goes along the rows of the batch: its sequences have the shape
     (batch, time, in), and time must be axis 0.
 
-    Write `hs, last = layer(wg.swapaxes(x, 0, 1))`; the outputs are (time, batch, hidden).
+    Write `hs, last = layer(wg.swapaxes(x, 0, 1))`; the outputs are (time, batch, hidden). Or a run
+    shuffles its rows, and the loss has something go along them, or reads from outside what belongs
+    to each of them, such as weights: pass it as an argument.
     """
 
 
