@@ -170,7 +170,8 @@ class FirstRowWarning(WengertWarning):
     Write `q.max(1)`; the indices are `q.argmax(1)`. Or it takes a time for each row from the states
     of one row, `states[last][:, 0]`: write `states[last, wg.arange(n)]`. Or it compares what the
     model gives for one row with the targets of all: `h[-1]` of a last state (batch, hidden), which
-    has no axis of layers here, `hs[:, -1]` of outputs (time, batch, hidden), `model(x)[0]`.
+    has no axis of layers here, `hs[:, -1]` of outputs (time, batch, hidden), `model(x)[0]`. Or it
+    adds it to all, `x + attention(x)[0]`: layers give one array here, not a pair.
     """
 
 

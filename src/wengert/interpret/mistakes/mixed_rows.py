@@ -41,6 +41,7 @@ class MixedRows(NamedTuple):
 
 
 TURNED, COLUMN, WITHOUT_ROWS, OTHERWISE = "turned", "column", "without rows", ""
+WITHOUT_FIRST = "without the first axis"  # the same, where rows lay along axis 0, and times behind
 NUMBERED = "numbered"  # an index counts rows along another axis
 ALONG_ROWS = "along rows"  # without rows, for a loop went along them
 SUMMED = "summed"  # in a sum of products with a matrix that has rows and as many columns
@@ -81,6 +82,8 @@ def note_mixed_rows(
                 continue
             texts = str(tuple(shapes[k])), str(tuple(shapes[i]))
             of_layer = bool(values) and _is_of_layer(values[i], values[k], rows, how)
+            if how == WITHOUT_ROWS and _lay_first(values[k], rows, count):
+                how = WITHOUT_FIRST
             _noted.value[MixedRows(name, count, used_by, texts, user_line(), how, of_layer)] = None
             return
 
@@ -241,6 +244,18 @@ def _difference(one: Shape, other: Shape) -> str:
 def _is_of(x: Value, rows: Dim) -> bool:
     """Whether a value was computed of one with these rows."""
     return any(rows in _shape(level, number) for level, number in _origins(x))
+
+
+def _lay_first(x: Value, rows: Dim, count: int) -> bool:
+    """Whether a value has lost its rows where they lay along axis 0, with as many times behind. The
+    last step in which rows were lost counts: those before may be means of a batch.
+    """
+    for level, number in _origins(x):
+        for before in (i for i in level.graph.nodes[number].operands if i is not None):
+            shape = _shape(level, before)
+            if rows in shape and rows not in _shape(level, number):
+                return shape[0] == rows and shape[1:2] == (count,)
+    return False
 
 
 def _went_along_rows(x: Value, rows: Dim) -> bool:

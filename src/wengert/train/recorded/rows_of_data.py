@@ -34,6 +34,7 @@ from wengert.interpret.mistakes.mixed_rows import (
     OUTSIDE,
     SUMMED,
     TURNED,
+    WITHOUT_FIRST,
     WITHOUT_ROWS,
     MixedRows,
     noting_mixed_rows,
@@ -41,7 +42,7 @@ from wengert.interpret.mistakes.mixed_rows import (
 from wengert.train.batch import ROWS
 
 _TABLES, _ARRAYS = 2, 3  # that begin with as many rows in a call, if these are rows of a batch
-_ATTENTION, _WITHOUT = "attention", (WITHOUT_ROWS, ALONG_ROWS)
+_ATTENTION, _WITHOUT = "attention", (WITHOUT_ROWS, WITHOUT_FIRST, ALONG_ROWS)
 _OF_ORDER = (SUMMED, OUTSIDE)  # no mistakes but in a run that shuffles
 
 
@@ -156,6 +157,11 @@ def _repair(mixed: MixedRows) -> str:
             "No row is left in the first: of (time, batch, hidden), hs[:, -1] is the last row, and "
             "hs[-1] the last time of all rows."
         )
+    if mixed.how == WITHOUT_FIRST:
+        return (
+            "No row is left in the first: of (batch, time, size), h[0], h[-1] and wg.mean(h, "
+            "axis=0) are of rows; of times write h[:, 0], h[:, -1] and wg.mean(h, axis=1)."
+        )
     if mixed.how == ALONG_ROWS:
         return (
             "No row is left in the first: a recurrent layer or scan that is given (batch, time, "
@@ -206,7 +212,7 @@ def _are_rows_of_run(mixed: MixedRows) -> bool:
 def _are_rows(batch: Sequence[Any], mixed: MixedRows) -> bool:
     """Whether the size that meets columns in a call is that of the rows of its batch."""
     if mixed.of_layer:
-        return mixed.how == WITHOUT_ROWS or _are_as_stored(batch, mixed.rows)
+        return mixed.how in _WITHOUT or _are_as_stored(batch, mixed.rows)
     if mixed.how in (*_WITHOUT, NUMBERED):
         return False
     leaves = _beginning_with(batch, mixed.rows)
