@@ -63,6 +63,7 @@ class BatchNormWarning(WengertWarning):
     what is measured depends on which rows share a batch. Or a loss, or a function of `bind`, does
     not return the new state of one, and its running statistics stay what they are. Or one that is
     trained has `training=False` in the loss, with the mean 0 and variance 1 of the beginning.
+    Or one without `axis=1` stands behind a convolution, and takes columns for channels.
 
     Evaluate another function, with `training=False`; in `wg.train.fit` it is `validation_loss`.
     Carry the state: `TrainStep(loss, model, optimizer, state=norm.initial_state())`.
