@@ -257,3 +257,34 @@ def test_a_square_matrix_from_outside_by_the_numbers_of_rows_is_right():
         assert warned(lambda: step.run(FLAT, Y, last, **run)) == []  # noqa: B023
         models.append(np.array(step.model))
     np.testing.assert_allclose(models[0], models[1], rtol=1e-10)
+
+
+BLOCK = {"b": wg.nn.TransformerBlock(3, 1, **FLOAT), "o": wg.nn.Linear(3, 1, **FLOAT)}
+
+
+@pytest.mark.parametrize("pooled", [lambda h: h[-1], lambda h: h[0], lambda h: wg.mean(h, axis=0)])
+def test_rows_of_a_batch_that_comes_first_are_told_with_their_repair(pooled):
+    def loss(m, x, y):
+        return wg.mse(m["o"](pooled(m["b"](x)))[:, 0], y)
+
+    (found,) = warned(lambda: shuffled(wg.TrainStep(loss, BLOCK, wg.optim.SGD(0.01)), X, Y))
+    assert found.category is SizeWarning
+    assert "of times write h[:, 0], h[:, -1] and wg.mean(h, axis=1)" in str(found.message)
+
+
+def test_rows_behind_times_are_told_with_their_repair_where_the_batch_is_normalized():
+    def loss(m, x, y):
+        return last_row(m, x - wg.mean(x, axis=0), y)
+
+    (found,) = warned(lambda: shuffled(wg.TrainStep(loss, GRU, wg.optim.SGD(0.01)), X, Y))
+    assert "hs[-1] the last time of all rows" in str(found.message)
+
+
+@pytest.mark.parametrize(
+    "pooled", [lambda h: h[:, -1], lambda h: h[:, 0], lambda h: wg.mean(h, axis=1)]
+)
+def test_times_of_a_batch_that_comes_first_are_let_pass(pooled):
+    def loss(m, x, y):
+        return wg.mse(m["o"](pooled(m["b"](x)))[:, 0], y)
+
+    assert told(loss, BLOCK, shuffled, X, Y) == []

@@ -7,6 +7,7 @@ import wengert as wg
 from train.warned_steps import stepped, warned
 from wengert.errors import (
     BatchNormWarning,
+    FirstRowWarning,
     LogitsWarning,
     PairedRowsWarning,
     ScannedRowsWarning,
@@ -282,3 +283,87 @@ def test_a_bound_function_that_scans_rows_is_told():
     assert "TrainStep.bind" in str(found.message)
     assert not warned(lambda: right(drawn(7, 5, 3)))
     assert not warned(lambda: alone(drawn(7, 5, 3), drawn(7)))
+
+
+# The first row of what a layer gives, where PyTorch's gives a pair.
+
+
+def residual(add):
+    def loss(m, x, y):
+        return wg.cross_entropy(m["out"](add(m["layer"], x)), y)
+
+    return loss
+
+
+def with_layer(name):
+    return {"layer": wg.tree.copy(LAYERS[name]), "out": nn.Linear(8, 3, seed=1)}
+
+
+TOKENS = (drawn(8, 5, 8), np.arange(40).reshape(8, 5) % 3)
+SHUFFLED = {"batch_size": 4, "shuffle_seed": 0}
+
+
+def first_row(layer, x):
+    return x + layer(x)[0]
+
+
+def first_row_before(layer, x):
+    return 0.5 * layer(wg.layer_norm(x))[0] + x
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("add", [first_row, first_row_before])
+def test_the_first_row_of_a_layer_that_is_added_to_all_rows_is_told(name, add):
+    ways = [ran(residual(add), with_layer(name), *TOKENS, **SHUFFLED)]
+    ways += [ran(residual(add), with_layer(name), *TOKENS, batch_size=4)]
+    for way in (*ways, stepped(residual(add), with_layer(name), *TOKENS)):
+        (found,) = warned(way)
+        assert found.category is FirstRowWarning
+        assert found.lineno == add.__code__.co_firstlineno + 1
+        assert "leave out [0]" in str(found.message)
+
+
+def beside_the_others(layer, x):
+    h = layer(x)
+    return x + h + h[0]
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda layer, x: x + layer(x),
+        lambda layer, x: x - layer(x)[0],  # an anchor
+        lambda layer, x: x + layer(x)[:, :1],  # the first time of each row
+        lambda layer, x: x + layer(x[0]),
+        lambda layer, x: x + layer(wg.ones(x.shape, x.dtype))[0],  # the same for all rows
+        beside_the_others,
+    ],
+)
+def test_what_else_is_added_to_all_rows_is_not_told(add):
+    assert not warned(ran(residual(add), with_layer("attention"), *TOKENS, **SHUFFLED))
+    assert not warned(stepped(residual(add), with_layer("attention"), *TOKENS))
+
+
+def test_the_first_time_that_is_added_to_all_times_is_not_told():
+    def loss(m, x, y):
+        hs, _ = m["layer"](x)  # (time, batch, size)
+        return wg.cross_entropy(m["out"](x + hs[0]), y)
+
+    model = {"layer": nn.GRU(8, 8, seed=0), "out": nn.Linear(8, 3, seed=1)}
+    assert not warned(stepped(loss, model, *TOKENS))
+
+
+def test_the_first_point_of_one_set_is_not_told():
+    def loss(m, x, y):
+        return wg.cross_entropy(m["out"](x + m["layer"](x)[0]), y)
+
+    assert not warned(stepped(loss, with_layer("attention"), drawn(5, 8), np.arange(5) % 3))
+
+
+def test_the_last_row_of_a_batch_that_comes_first_is_told_with_its_repair():
+    def loss(m, x, y):
+        return wg.mean((m["out"](wg.mean(m["layer"](x)[-1], axis=0))[0] - y) ** 2)
+
+    (found,) = warned(ran(loss, with_layer("block"), TOKENS[0], drawn(8), **SHUFFLED))
+    assert found.category is FirstRowWarning
+    assert "of (batch, time, size), x[:, -1] is one time of every row" in str(found.message)

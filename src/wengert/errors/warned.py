@@ -63,6 +63,7 @@ class BatchNormWarning(WengertWarning):
     what is measured depends on which rows share a batch. Or a loss, or a function of `bind`, does
     not return the new state of one, and its running statistics stay what they are. Or one that is
     trained has `training=False` in the loss, with the mean 0 and variance 1 of the beginning.
+    Or one without `axis=1` stands behind a convolution, and takes columns for channels.
 
     Evaluate another function, with `training=False`; in `wg.train.fit` it is `validation_loss`.
     Carry the state: `TrainStep(loss, model, optimizer, state=norm.initial_state())`.
@@ -147,7 +148,9 @@ class ScannedRowsWarning(WengertWarning):
     """A recurrent layer in a loss goes along the rows of the batch: its sequences have the shape
     (batch, time, in), and time must be axis 0.
 
-    Write `hs, last = layer(wg.swapaxes(x, 0, 1))`; the outputs are (time, batch, hidden).
+    Write `hs, last = layer(wg.swapaxes(x, 0, 1))`; the outputs are (time, batch, hidden). Or a run
+    shuffles its rows, and the loss has something go along them, or reads from outside what belongs
+    to each of them, such as weights: pass it as an argument.
     """
 
 
@@ -168,7 +171,8 @@ class FirstRowWarning(WengertWarning):
     Write `q.max(1)`; the indices are `q.argmax(1)`. Or it takes a time for each row from the states
     of one row, `states[last][:, 0]`: write `states[last, wg.arange(n)]`. Or it compares what the
     model gives for one row with the targets of all: `h[-1]` of a last state (batch, hidden), which
-    has no axis of layers here, `hs[:, -1]` of outputs (time, batch, hidden), `model(x)[0]`.
+    has no axis of layers here, `hs[:, -1]` of outputs (time, batch, hidden), `model(x)[0]`. Or it
+    adds it to all, `x + attention(x)[0]`: layers give one array here, not a pair.
     """
 
 

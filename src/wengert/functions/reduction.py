@@ -8,7 +8,7 @@ from wengert.core.dims import Shape, product
 from wengert.core.table import op
 from wengert.core.types import ArrayType
 from wengert.errors import ShapeError
-from wengert.interpret.mistakes.mixed_rows import note_mixed_rows
+from wengert.interpret.mistakes.mixed_rows import note_mixed_rows, note_rows_from_outside
 
 Reduction = Literal["mean", "sum", "none"]
 _OF_TORCH = (
@@ -44,7 +44,9 @@ def canonical_reduction(name: str, reduction: Any) -> Reduction:
 
 def require_equal_shapes(name: str, x: Any, targets: Any) -> None:
     if tuple(x.shape) != tuple(targets.shape):
-        note_mixed_rows(name, [tuple(x.shape), tuple(targets.shape)], [x, targets])
+        shapes = [tuple(x.shape), tuple(targets.shape)]
+        note_mixed_rows(name, shapes, [x, targets])
+        note_rows_from_outside(name, shapes, [x, targets])
         raise ShapeError(
             f"{name}: operands have shapes {tuple(x.shape)} and {tuple(targets.shape)}; they must "
             "be equal. Reshape or broadcast one of them."

@@ -23,7 +23,11 @@ from wengert.core.values.number import key_of_argument
 from wengert.core.words.masked import require_plain_array
 from wengert.core.words.source import Line, user_line
 from wengert.errors import ShapeError, TraceError, WengertError
-from wengert.interpret.mistakes.mixed_rows import note_mixed_rows, note_summed_rows
+from wengert.interpret.mistakes.mixed_rows import (
+    note_mixed_rows,
+    note_rows_from_outside,
+    note_summed_rows,
+)
 from wengert.interpret.mistakes.torch_modes import torch_stops
 from wengert.interpret.mistakes.widening import note_widening
 
@@ -99,7 +103,7 @@ class Trace(Level):
         except BaseException as error:
             self._take_back(before)
             if isinstance(error, ShapeError):
-                _note_misfit(op, lifted, params)
+                _note_misfit(op, operands, lifted, params)
                 _let_sizes_yield(op, types, params, error)
             if isinstance(error, WengertError):
                 raise at_line(error, user_line()) from None
@@ -285,15 +289,19 @@ def trace_flat(
     return level.graph, [tensor for _, tensor in level.captured.values()]
 
 
-def _note_misfit(op: Op, operands: Sequence[Tensor | None], params: dict[str, Any]) -> None:
+def _note_misfit(
+    op: Op, operands: Sequence[Value], lifted: Sequence[Tensor | None], params: dict[str, Any]
+) -> None:
     """Note where rows meet columns in what has its operands side by side, an elementwise op or a
-    loss; and in a product of matrices.
+    loss; and in a product of matrices. And where they meet an array from outside.
     """
+    given = [x for x in operands if x is not None]
+    shapes = [_plain_type(x).shape for x in lifted if x is not None]
     if op.kind == "bilinear":
-        note_summed_rows(op.name, [x for x in operands if x is not None])
+        note_summed_rows(op.name, given)
+    elif len(shapes) == len(given):
+        note_rows_from_outside(op.name, shapes, given)
     if op.kind == "elementwise" or "reduction" in params:
-        given = [x for x in operands if x is not None]
-        shapes = [_plain_type(x).shape for x in given]
         class_axis = None
         if "reduction" in params and len(set(map(len, shapes))) == 2:
             class_axis = params.get("axis")

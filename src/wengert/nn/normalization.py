@@ -19,6 +19,7 @@ from wengert.errors import ShapeError
 from wengert.functions.batch_statistics import note_batch_statistics, note_kept_statistics
 from wengert.functions.parameter import canonical_number
 from wengert.functions.whole_batch import batch_moments, is_batch_shared
+from wengert.interpret.mistakes.channel_axes import note_axis_of_features
 from wengert.nn.layer_arguments import as_sequence, require_float, require_size
 from wengert.nn.showing import shown_layer
 
@@ -165,6 +166,8 @@ class BatchNorm(Explained):
     ) -> tuple[Value, dict[str, Any]]:
         x = op.asarray(x)
         self._require(x, state)
+        if self.axis == -1:
+            note_axis_of_features("BatchNorm", x)
         if not training:
             note_kept_statistics(state["mean"], state["var"], self.scale)
             mean, var, scale, shift = (

@@ -19,7 +19,7 @@ from wengert.core.table import op
 from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
 from wengert.errors import DTypeError, ShapeError, TraceError
-from wengert.interpret.mistakes.mixed_rows import note_mixed_rows
+from wengert.interpret.mistakes.mixed_rows import note_mixed_rows, note_rows_from_outside
 from wengert.ops.indexing.batched_index import gather_of_each, scatter_of_each
 from wengert.ops.indexing.getitem import MASKED
 
@@ -302,6 +302,7 @@ def _along_type(x: Any, indices: Any, axis: int) -> ArrayType:
         shape = broadcast_shapes("take_along_axis", others)
     except ShapeError:
         note_mixed_rows("take_along_axis", others)
+        note_rows_from_outside("take_along_axis", others, [x, indices])
         raise
     return ArrayType((*shape[:axis], indices.shape[axis], *shape[axis + 1 :]), x.dtype)
 

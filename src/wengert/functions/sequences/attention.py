@@ -15,7 +15,7 @@ from wengert.core.table import op
 from wengert.errors import DTypeError, ShapeError
 from wengert.functions.parameter import canonical_number
 from wengert.interpret.mistakes.attention_masks import note_mask
-from wengert.interpret.mistakes.mixed_rows import note_mixed_rows
+from wengert.interpret.mistakes.mixed_rows import note_mixed_rows, note_rows_from_outside
 
 ROWS = 128  # queries whose scores are alive at once; decides the order of sums in gradients of k, v
 # Spans of queries that look at fewer keys than the spans behind them. Each is a loop of its own to
@@ -141,6 +141,7 @@ def _split_heads(mask: Any, q: Any, k: Any, split: tuple[Any, Any]) -> Any:
         n not in (1, size) for n, size in zip(shape, wanted, strict=True)
     ):
         note_mixed_rows("attention", [tuple(mask.shape), wanted])
+        note_rows_from_outside("attention", [tuple(mask.shape), wanted], [mask, q])
         error = ShapeError(
             f"attention: mask has shape {tuple(mask.shape)}; it must broadcast to (…, heads, time, "
             f"keys), which is {wanted}. {_mask_repair(tuple(mask.shape), wanted)}"

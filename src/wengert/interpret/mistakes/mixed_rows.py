@@ -1,5 +1,6 @@
 """Rows that meet columns: (n, 8) and (n,) fit where n is 8, and only there. While a program is
-recorded for any n, that is noted for whoever knows that both have the rows of a batch.
+recorded for any n, that is noted for whoever knows that both have the rows of a batch. So it is
+where rows meet an array from outside, which fits one n alone.
 """
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import permutations
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 
 class MixedRows(NamedTuple):
-    """Two shapes of operands that fit where an open size, by its name, is so many rows."""
+    """Two shapes of operands that fit where an open size, by its name, is so many rows; from
+    outside comes one that has so many along an axis, whether they fit or not.
+    """
 
     name: str
     rows: int
@@ -38,9 +41,11 @@ class MixedRows(NamedTuple):
 
 
 TURNED, COLUMN, WITHOUT_ROWS, OTHERWISE = "turned", "column", "without rows", ""
+WITHOUT_FIRST = "without the first axis"  # the same, where rows lay along axis 0, and times behind
 NUMBERED = "numbered"  # an index counts rows along another axis
 ALONG_ROWS = "along rows"  # without rows, for a loop went along them
 SUMMED = "summed"  # in a sum of products with a matrix that has rows and as many columns
+OUTSIDE = "outside"  # the one is a constant, which no run puts into the order of its rows
 
 _noted = Meanwhile[dict[MixedRows, None]]()
 
@@ -77,6 +82,8 @@ def note_mixed_rows(
                 continue
             texts = str(tuple(shapes[k])), str(tuple(shapes[i]))
             of_layer = bool(values) and _is_of_layer(values[i], values[k], rows, how)
+            if how == WITHOUT_ROWS and _lay_first(values[k], rows, count):
+                how = WITHOUT_FIRST
             _noted.value[MixedRows(name, count, used_by, texts, user_line(), how, of_layer)] = None
             return
 
@@ -116,6 +123,7 @@ def note_summed_rows(used_by: str, values: Sequence[Value]) -> None:
     if _noted.value is None:
         return
     shapes = [tuple(x.shape) if isinstance(x, Tensor) else np.shape(x) for x in values]
+    note_rows_from_outside(used_by, shapes, values, most_axes=1)
     names = frozenset().union(*(x.names for s in shapes for x in s if isinstance(x, Dim)))
     for name, count in yielding_sizes(names).items():
         rows = Dim(name)
@@ -127,6 +135,72 @@ def note_summed_rows(used_by: str, values: Sequence[Value]) -> None:
                 found = MixedRows(name, count, used_by, texts, user_line(), SUMMED, of_layer=False)
                 _noted.value[found] = None
                 return
+
+
+def note_rows_from_outside(
+    used_by: str, shapes: Sequence[Shape], values: Sequence[Value], most_axes: int | None = None
+) -> None:
+    """Say that shapes do not fit; where one of them has the rows of a batch, and another is that of
+    a constant whose entries differ along an axis, this is noted with the size of that axis. What
+    was sorted has places of its own, pairs of rows may be labelled by their places, and
+    np.arange(n) just counts. Constants with more than `most_axes` may stand for anything.
+    """
+    if _noted.value is None:
+        return
+    names = frozenset().union(*(x.names for s in shapes for x in s if isinstance(x, Dim)))
+    for name in yielding_sizes(names):
+        rows = Dim(name)
+        for i, k in permutations(range(len(shapes)), 2):
+            if tuple(shapes[i]).count(rows) != 1:
+                continue
+            if most_axes is not None and len(shapes[k]) > most_axes:
+                continue
+            constants = _constants(values[k])
+            sizes = [size for size in shapes[k] if isinstance(size, int)]
+            told = [n for n in dict.fromkeys(sizes) if any(_differs(x, n) for x in constants)]
+            if told and not _is_reordered(values[i], rows):
+                texts = str(tuple(shapes[k])), str(tuple(shapes[i]))
+                for size in told:
+                    found = MixedRows(name, size, used_by, texts, user_line(), OUTSIDE, False)
+                    _noted.value[found] = None
+                return
+
+
+def _constants(x: Value) -> list[np.ndarray[Any, Any]]:
+    """The arrays that a value was computed of, where these are constants alone. Of a type nothing
+    is known.
+    """
+    if place_of(x) is None:
+        return [] if isinstance(x, ArrayType) else [np.asarray(x)]
+    begins = [level.graph.nodes[i] for level, i in _origins(x)]
+    begins = [node for node in begins if not any(i is not None for i in node.operands)]
+    if not all(node.op is op.constant for node in begins):
+        return []
+    return [node.params["value"] for node in begins]
+
+
+def _differs(x: np.ndarray[Any, Any], size: int) -> bool:
+    """Whether entries along an axis of this size differ, and do not just count."""
+    if x.dtype.kind in "iu" and x.shape == (size,) and (x == np.arange(size)).all():
+        return False
+    axes = [axis for axis, each in enumerate(x.shape) if each == size]
+    return size > 1 and any(bool((x != x.take([0], axis)).any()) for axis in axes)
+
+
+def _is_reordered(x: Value, rows: Dim) -> bool:
+    """Whether rows come in an order that the program itself has found, to compute a value."""
+    for level, number in _origins(x):
+        node = level.graph.nodes[number]
+        first = node.operands[0] if node.operands else None
+        if first is None or node.op not in (op.sort, op.argsort, op.take_along_axis, op.gather):
+            continue
+        axis, shape = node.params.get("axis"), _shape(level, first)
+        if axis is not None and shape[axis] != rows:
+            continue
+        index = node.operands[1] if node.op is op.gather else None
+        if index is None or level.graph.nodes[index].op is not op.arange:
+            return True
+    return False
 
 
 def _is_given(x: Value) -> bool:
@@ -170,6 +244,18 @@ def _difference(one: Shape, other: Shape) -> str:
 def _is_of(x: Value, rows: Dim) -> bool:
     """Whether a value was computed of one with these rows."""
     return any(rows in _shape(level, number) for level, number in _origins(x))
+
+
+def _lay_first(x: Value, rows: Dim, count: int) -> bool:
+    """Whether a value has lost its rows where they lay along axis 0, with as many times behind. The
+    last step in which rows were lost counts: those before may be means of a batch.
+    """
+    for level, number in _origins(x):
+        for before in (i for i in level.graph.nodes[number].operands if i is not None):
+            shape = _shape(level, before)
+            if rows in shape and rows not in _shape(level, number):
+                return shape[0] == rows and shape[1:2] == (count,)
+    return False
 
 
 def _went_along_rows(x: Value, rows: Dim) -> bool:

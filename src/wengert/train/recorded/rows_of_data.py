@@ -8,11 +8,14 @@ whose batch has them. A mask of attention is told by its values from one of quer
 
 What has no rows left, and meets them, is no mistake where rows and columns are the same things, as
 those of a matrix of neighbours: a run or a call must have some of the rows.
+
+An array from outside that meets all rows of the data is in their order, and a run that shuffles
+puts its arguments into another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
@@ -22,14 +25,16 @@ from wengert.core import tree
 from wengert.core.dims import Dim
 from wengert.core.process.meanwhile import Meanwhile
 from wengert.core.words.warn import warn_user
-from wengert.errors import ScannedRowsWarning, SizeWarning
+from wengert.errors import ScannedRowsWarning, ShapeError, SizeWarning
 from wengert.functions.time_axes import TimeAxis, noting_time_axes
 from wengert.interpret.mistakes.mixed_rows import (
     ALONG_ROWS,
     COLUMN,
     NUMBERED,
+    OUTSIDE,
     SUMMED,
     TURNED,
+    WITHOUT_FIRST,
     WITHOUT_ROWS,
     MixedRows,
     noting_mixed_rows,
@@ -37,22 +42,26 @@ from wengert.interpret.mistakes.mixed_rows import (
 from wengert.train.batch import ROWS
 
 _TABLES, _ARRAYS = 2, 3  # that begin with as many rows in a call, if these are rows of a batch
-_ATTENTION, _WITHOUT = "attention", (WITHOUT_ROWS, ALONG_ROWS)
+_ATTENTION, _WITHOUT = "attention", (WITHOUT_ROWS, WITHOUT_FIRST, ALONG_ROWS)
+_OF_ORDER = (SUMMED, OUTSIDE)  # no mistakes but in a run that shuffles
 
 
 class _Run(NamedTuple):
     shuffled: bool
     cut: bool
+    rows: int  # of the data
 
 
 _of_data = Meanwhile[_Run]()
 
 
-def rows_of_data(shuffled: bool = False, cut: bool = False) -> AbstractContextManager[object]:
-    """Meanwhile all arrays of batches are rows of the data of a run, which may shuffle them, or cut
-    them into several batches.
+def rows_of_data(
+    rows: int, shuffled: bool = False, cut: bool = False
+) -> AbstractContextManager[object]:
+    """Meanwhile all arrays of batches are some of the `rows` of the data of a run, which may
+    shuffle them, or cut them into several batches.
     """
-    return _of_data.said(_Run(shuffled, cut))
+    return _of_data.said(_Run(shuffled, cut, rows))
 
 
 def is_in_run() -> bool:
@@ -71,10 +80,14 @@ def telling_of_mixed_rows(batch: Sequence[Any], unsaid: set[MixedRows]) -> Itera
     a run go along them. What only a run that shuffles makes a mistake is kept for one, `unsaid`.
     """
     with noting_mixed_rows() as mixed, noting_time_axes() as along:
-        yield
+        try:
+            yield
+        except ShapeError as error:
+            _say_what_has_all_rows(error, mixed)
+            raise
     if is_in_run():
         _warn_of_rows_as_times(along)
-    unsaid |= {each for each in mixed if each.how == SUMMED}
+    unsaid |= {each for each in mixed if each.how in _OF_ORDER}
     for each in {**mixed, **dict.fromkeys(unsaid)}:
         if _is_told(each, batch):
             unsaid.discard(each)
@@ -82,12 +95,30 @@ def telling_of_mixed_rows(batch: Sequence[Any], unsaid: set[MixedRows]) -> Itera
             warn_user(
                 f"{each.used_by}: given shapes {given}, where {each.name}, the rows of the batch, "
                 f"is {each.rows}; {_reason(each)}. {_repair(each)}",
-                ScannedRowsWarning if each.how == ALONG_ROWS else SizeWarning,
+                ScannedRowsWarning if each.how in (ALONG_ROWS, OUTSIDE) else SizeWarning,
                 each.line,
             )
 
 
+def _say_what_has_all_rows(error: ShapeError, mixed: Iterable[MixedRows]) -> None:
+    """Where batches of a run do not fit an array from outside that has all rows of the data, say
+    so with the error.
+    """
+    run = _of_data.value
+    for each in mixed:
+        if each.how == OUTSIDE and run is not None and run.cut and each.rows == run.rows:
+            error.add_note(
+                f"The array of shape {each.shapes[0]} is read from outside, and has all {run.rows} "
+                "rows of the data, where a batch has some of them: pass it as an argument, which "
+                "is cut as the others are."
+            )
+            return
+
+
 def _is_told(mixed: MixedRows, batch: Sequence[Any]) -> bool:
+    if mixed.how == OUTSIDE:  # in their order, or with fewer than all rows, it may be meant
+        run = _of_data.value
+        return run is not None and run.shuffled and not run.cut and mixed.rows == run.rows
     if mixed.how == SUMMED:  # in their order, rows and columns are the same things
         return rows_are_shuffled() and bool(_beginning_with(batch, mixed.rows))
     of_run = _are_rows_of_run(mixed)
@@ -99,6 +130,11 @@ def _reason(mixed: MixedRows) -> str:
         return (
             "a run that shuffles (shuffle_seed) puts the rows of every argument into another "
             "order, those of a square matrix, too, and leaves its columns as they are"
+        )
+    if mixed.how == OUTSIDE:
+        return (
+            "the first is read from outside, and keeps its order, where a run that shuffles "
+            "(shuffle_seed) puts the rows of every argument into another one"
         )
     return (
         "they fit only because there are as many rows as columns, and rows of the one meet columns "
@@ -121,6 +157,11 @@ def _repair(mixed: MixedRows) -> str:
             "No row is left in the first: of (time, batch, hidden), hs[:, -1] is the last row, and "
             "hs[-1] the last time of all rows."
         )
+    if mixed.how == WITHOUT_FIRST:
+        return (
+            "No row is left in the first: of (batch, time, size), h[0], h[-1] and wg.mean(h, "
+            "axis=0) are of rows; of times write h[:, 0], h[:, -1] and wg.mean(h, axis=1)."
+        )
     if mixed.how == ALONG_ROWS:
         return (
             "No row is left in the first: a recurrent layer or scan that is given (batch, time, "
@@ -132,6 +173,11 @@ def _repair(mixed: MixedRows) -> str:
             "Leave out shuffle_seed, which wg.train.fit takes as shuffle_seed=None; or let the "
             "loss read the matrix from outside, wg.asarray(A)[i][:, i], where i = np.arange(n), "
             "the number of each row, is an argument."
+        )
+    if mixed.how == OUTSIDE:
+        return (
+            "Pass it as an argument, step.run(x, w, …), and its rows go with the others; or leave "
+            "out shuffle_seed, which wg.train.fit takes as shuffle_seed=None."
         )
     wide = "x[:, None]"
     if mixed.used_by == _ATTENTION:
@@ -166,7 +212,7 @@ def _are_rows_of_run(mixed: MixedRows) -> bool:
 def _are_rows(batch: Sequence[Any], mixed: MixedRows) -> bool:
     """Whether the size that meets columns in a call is that of the rows of its batch."""
     if mixed.of_layer:
-        return mixed.how == WITHOUT_ROWS or _are_as_stored(batch, mixed.rows)
+        return mixed.how in _WITHOUT or _are_as_stored(batch, mixed.rows)
     if mixed.how in (*_WITHOUT, NUMBERED):
         return False
     leaves = _beginning_with(batch, mixed.rows)

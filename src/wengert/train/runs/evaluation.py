@@ -63,7 +63,7 @@ def weighted_mean(
     # Of a result for another number of rows, or with Dims for it.
     shapes: Sequence[OpenShape] | None = None
     for number, (rows, batch) in enumerate(data.batches(None, drop_last=False)):
-        with rows_of_data(cut=data.rows > rows):
+        with rows_of_data(data.rows, cut=data.rows > rows):
             returned = tree.arrays(bound.call_numbered(number, batch))
         leaves, structure = tree.flatten(returned)
         if shapes is None:

@@ -67,6 +67,15 @@ class ForwardPass:
             pending += more
         return pending
 
+    def before(self, number: int) -> set[int]:
+        """The node and all that it is computed of."""
+        seen, pending = {number}, [number]
+        for after in pending:
+            more = [i for i in operands_of(self.nodes[after]) if i not in seen]
+            seen.update(more)
+            pending += more
+        return seen
+
 
 def shape_of(node: Node) -> tuple[Size, ...]:
     return node.type.shape if isinstance(node.type, ArrayType) else ()

@@ -8,6 +8,10 @@ taken from, where data meet it, and where nothing of the model computes with the
 whose rows may be times, it counts where the difference is reduced as it is. Elsewhere it counts,
 too, where classes of all rows are looked up in it, `log_softmax(head(h[-1]))[y]`, or weigh it, as
 one-hot targets do.
+
+And what the model gives for the first row, added to all rows that it was computed of: `x +
+attention(x)[0]`, as PyTorch writes it, where attention gives a pair. What is subtracted is an
+anchor. Rows that may be times, which a single call has, count where sequences stand behind them.
 """
 
 from __future__ import annotations
@@ -35,12 +39,11 @@ def warn_of_one_row_for_all(
     sizes: Mapping[str, int],  # the open ones, in the call that it was recorded for
     shuffled: bool = False,
 ) -> None:
-    """Warn, once, where a loss compares what the model gives for
-    one row with all rows of data. `shuffled` says that axis 0 of the data is no time.
+    """Warn, once, where a loss compares what the model gives for one row with all rows of data, or
+    adds it to them. `shuffled` says that axis 0 of the data is no time.
     """
     loss = _Loss(forward, sizes)
     for taken, node in loss.compared(shuffled):
-        given = f"({', '.join(map(str, taken.shape))}{',' * (len(taken.shape) == 1)})"
         if taken.axis == 1 and taken.of_layer:
             repair = "Outputs of a recurrent layer are (time, batch, hidden): hs[-1] is the last "
             repair += "time of every row."
@@ -48,19 +51,33 @@ def warn_of_one_row_for_all(
             repair = "The last state of a recurrent layer is (batch, hidden), without an axis of "
             repair += f"layers: leave out [{taken.index}]."
         else:
+            each = "x[:, 0] is the first number of every row"
+            if len(taken.shape) > 2:
+                each = f"of (batch, time, size), x[:, {taken.index}] is one time of every row"
             repair = (
-                f"Leave out [{taken.index}]; x[:, 0] is the first number of every row. If one row "
+                f"Leave out [{taken.index}]; {each}. If one row is meant for all, compute it "
+                "alone, as model(x[0])."
             )
-            repair += "is meant for all, compute it alone, as model(x[0])."
-        index = ", ".join([":"] * taken.axis + [taken.index])
-        warn_user(
-            f"getitem: x[{index}] was given x of shape {given}, which the model gives for all rows "
-            f"of the batch, and takes one of them; then {node.op.name} compares this one with all "
-            f"rows of data. {repair}",
-            FirstRowWarning,
-            taken.node.line,
+        _warn(taken, f"{node.op.name} compares this one with all rows of data. {repair}")
+        return
+    for taken in loss.added(shuffled):
+        _warn(
+            taken,
+            "add adds this one to all rows that it was computed of. Attention and other layers of "
+            "sequences give one array here, where PyTorch's attention gives a pair: leave out [0].",
         )
         return
+
+
+def _warn(taken: _Taken, then: str) -> None:
+    given = f"({', '.join(map(str, taken.shape))}{',' * (len(taken.shape) == 1)})"
+    index = ", ".join([":"] * taken.axis + [taken.index])
+    warn_user(
+        f"getitem: x[{index}] was given x of shape {given}, which the model gives for all rows "
+        f"of the batch, and takes one of them; then {then}",
+        FirstRowWarning,
+        taken.node.line,
+    )
 
 
 @dataclass(frozen=True)
@@ -128,6 +145,32 @@ class _Loss:
             data = bool(others) and self._of_model.isdisjoint(others)
             if data and self._is_a_mistake(number, ours, others, is_batch):
                 yield taken, node
+
+    def added(self, shuffled: bool) -> Iterator[_Taken]:
+        """The first row of what the model gives, where it is added to all rows that it was computed
+        of.
+        """
+        from_row = {number: taken for number, taken in self._taken() if taken.index == "0"}
+        for number, node in self._nodes.items():
+            operands = operands_of(node)
+            taken = next((from_row[i] for i in operands if i in from_row), None)
+            if taken is None or taken.axis != 0:
+                continue
+            others = [i for i in operands if i not in from_row]
+            if not any(taken.rows in self._pass.shape(i) for i in others):
+                from_row.setdefault(number, taken)
+            elif node.op is op.add and self._pass.shape(others[0]) == taken.shape:
+                before = self._pass.before(operands_of(taken.node)[0])
+                sequences = len(taken.shape) > 2 and not any(map(self._goes_along_rows, before))
+                if others[0] in before and (shuffled or sequences):
+                    yield taken
+
+    def _goes_along_rows(self, number: int) -> bool:
+        """Whether a loop goes along the rows, which may then be times."""
+        node = self._nodes[number]
+        over = [self._pass.shape(i) for i in operands_of(node)]
+        along = node.op in (op.recurrent_loop, op.scan)
+        return along and any(bool(shape) and self._are_rows(shape[0]) for shape in over)
 
     def _taken(self) -> Iterator[tuple[int, _Taken]]:
         """The slices of one row, where all that reads what it is taken from takes one row."""
