@@ -28,7 +28,8 @@ class ProgramsWarning(WengertWarning):
 
 class RandomnessWarning(WengertWarning):
     """NumPy, Python or torch drew random numbers while a function was recorded, or a generator of a
-    constant key did; they stay the same.
+    constant key did; they stay the same. Or a step is called with the same key again and again, or
+    its loss returns a key of the state as it came.
 
     Draw from `rng`, a parameter of a loss, or from `wg.random` with a key that is an argument.
     """
@@ -197,7 +198,7 @@ class TiedWarning(WengertWarning):
 class FrozenValueWarning(WengertWarning):
     """A function that is recorded changes something and computes with it: `self.t += 1` in a loss,
     `count[0] += 1` of an array, `next(iterator)`. Or it writes a number to a model that is made for
-    the call, where it is lost.
+    the call, where it is lost. Or a loss computes a new state, and returns the old one.
 
     It is recorded once, and the value of then is part of the program. Pass it as an argument, or
     carry it as state.

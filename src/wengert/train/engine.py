@@ -170,6 +170,7 @@ class Engine:
                     self.note_outside,
                     self.given.note_part_uses,
                     self.given.stale_arguments,
+                    self.given.repeated_keys,
                 ).flat,
                 OwnArguments._fields,
                 self.names,

@@ -17,6 +17,7 @@ from wengert.errors import MissingGradient
 from wengert.functions.clipping import joint_length
 from wengert.interpret.derive import Flat, vjp_flat
 from wengert.interpret.trace import recorded_program
+from wengert.train.mistakes.repeated_keys import RepeatedKeys
 from wengert.train.mistakes.stale_arguments import StaleArguments
 from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
 from wengert.train.recorded.outside_uses import OutsideUse, argument_flow, loss_flow, outside_uses
@@ -61,6 +62,7 @@ class StepFunction:
     # Is told what the loss applies parameters to.
     note_part_uses: Callable[[dict[str, PartUse]], object]
     stale_arguments: StaleArguments  # is told what becomes of networks that are arguments
+    repeated_keys: RepeatedKeys  # is told which keys among the arguments are drawn under
 
     def flat(
         self,
@@ -120,6 +122,7 @@ class StepFunction:
             if place in self.stale_arguments.places:
                 uses = argument_flow(loss, weights, leaves, tree.leaves(x))
                 self.stale_arguments.note_flow(place, *uses)
+        self.repeated_keys.note_draws(batch)
         flow = loss_flow(loss, weights, leaves)
         if flow is not None:
             warn_of_no_grad(flow.goes_through(flow.level.under_no_grad))
