@@ -63,7 +63,8 @@ class BatchNormWarning(WengertWarning):
     """The loss of a TrainStep was evaluated, and a BatchNorm in it has `training=True` there, too:
     what is measured depends on which rows share a batch. Or a loss, or a function of `bind`, does
     not return the new state of one, and its running statistics stay what they are. Or one that is
-    trained has `training=False` in the loss, with the mean 0 and variance 1 of the beginning.
+    trained has `training=False` in the loss, or in a function of `bind` after training, with the
+    mean 0 and variance 1 of the beginning.
 
     Evaluate another function, with `training=False`; in `wg.train.fit` it is `validation_loss`.
     Carry the state: `TrainStep(loss, model, optimizer, state=norm.initial_state())`.
@@ -218,7 +219,8 @@ class CopiedWarning(WengertWarning):
     """A setting of the optimizer that a TrainStep was made with was changed, or something was
     written into an array of the model or the state that it was made with, and the step was called
     afterwards. Or two steps that take turns were made with one network, or one of them reads a part
-    of their model that only the other one trains. Each has its own copy.
+    of their model that only the other one trains. Or a bound function has the state that the step
+    was made with, after training. Each has its own copy.
 
     `step.optimizer.lr = 1e-4` acts on the next call; `optimizer.lr = 1e-4` does not.
     `step.model.w[...] = w` sets weights; `model.w[...] = w` does not.

@@ -286,6 +286,15 @@ class GivenTrees:
                 continue
             yield each, x
 
+    def states(self) -> Iterator[tuple[GivenArray, Array]]:
+        """The arrays that were given for the state, where they are as they were and have no use of
+        their own.
+        """
+        for each in self._arrays:
+            x = each.array if each.tree_name == "state" and not each.taken.is_argument else None
+            if x is not None and np.array_equal(some_numbers(x), each.numbers):
+                yield each, x
+
     def calls_left(self, calls: int) -> int:
         """How many calls may be made before one that looks, after so many."""
         return self._due - calls
