@@ -9,6 +9,7 @@ import pytest
 
 import wengert as wg
 from train.warned_steps import warned
+from wengert.distributions import Categorical
 from wengert.errors import UntrainedWarning
 
 ROWS = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
@@ -112,6 +113,60 @@ def test_an_ensemble_names_a_layer_that_was_forgotten():
     assert "the loss calls second" in str(warning.message)
 
 
+CRITIC = wg.nn.Linear(4, 1, seed=1)
+FIELD = wg.nn.Sequential(wg.nn.Linear(1, 8, seed=1), "tanh", wg.nn.Linear(8, 1, seed=2))
+REWARDS = ROWS[:, 0] + 1
+
+
+def policy_gradient(pi, s, value, r):
+    return Categorical(pi(s)).log_prob(LABELS) * wg.stop_gradient(r - value)
+
+
+def solved(p, x, y):
+    def u(x):
+        return FIELD(x[None])[0]
+
+    values, slopes = wg.vmap(u)(x), wg.vmap(wg.grad(u))(x)
+    return wg.mean((slopes + p["k"] * values) ** 2) + wg.mean((values - y) ** 2)
+
+
+def of_critic(value_loss):
+    """The loss of an actor, and one of its critic, which is not in the model."""
+
+    def loss(pi, s, r):
+        value = CRITIC(s)[:, 0]
+        return -wg.mean(policy_gradient(pi, s, value, r)) + 0.5 * value_loss(value, r)
+
+    return loss
+
+
+def of_each_row(pi, s, r):
+    value = CRITIC(s)[:, 0]
+    return wg.mean((value - r) ** 2 / 2 - policy_gradient(pi, s, value, r))
+
+
+COMPARED = {
+    "differences": ("CRITIC", of_critic(lambda v, r: wg.mean((v - r) ** 2)), linear(4, 3)),
+    "mse": ("CRITIC", of_critic(wg.mse), linear(4, 3)),
+    "of each row": ("CRITIC", of_each_row, linear(4, 3)),
+    "an inverse problem": ("FIELD", solved, {"k": np.ones((), np.float32)}),
+    "a twin": (
+        "CRITIC",
+        lambda m, s, r: wg.mse(m(s)[:, 0], r) + wg.mse(CRITIC(s)[:, 0], r),
+        linear(4, 1),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_a_layer_that_a_summand_compares_with_data_is_named(name):
+    layer, loss, model = COMPARED[name]
+    x = ROWS[:, 1] if layer == "FIELD" else ROWS
+    (warning,) = told(loss, model, x, REWARDS)
+    assert warning.category is UntrainedWarning
+    assert f"the loss calls {layer}, a" in str(warning.message)
+
+
 # What is to stay as it is.
 
 
@@ -185,6 +240,31 @@ RIGHT = {
     "a layer without weights": (
         lambda m, x, y: wg.cross_entropy(m["head"](wg.nn.LayerNorm(4)(m["net"](x))), y),
         NET,
+    ),
+    "the entropy of a teacher": (
+        lambda m, x, y: (
+            wg.mean(wg.softmax(TEACHER(x)) * wg.log_softmax(TEACHER(x)))
+            - wg.mean(wg.softmax(TEACHER(x)) * wg.log_softmax(m(x)))
+        ),
+        linear(),
+    ),
+    "a reward model and what it is compared with": (
+        lambda m, x, y: wg.mean(Categorical(m(x)).log_prob(y) * (TEACHER(x)[:, 0] - x[:, 0])),
+        linear(4, 3),
+    ),
+    "what a reference gives": (
+        lambda m, x, y: wg.mean(
+            Categorical(m(x)).log_prob(y) - Categorical(TEACHER(x)).log_prob(y)
+        ),
+        linear(4, 3),
+    ),
+    "a target with a reward": (
+        lambda m, x, y: wg.mean((m(x)[:, 0] - (x[:, 0] - 0.9 * TEACHER(x)[:, 0])) ** 2),
+        linear(4, 1),
+    ),
+    "a value that was trained before": (
+        lambda m, x, y: wg.cross_entropy(m(x), y) + wg.mse(TRAINED(x), x),
+        linear(4, 3),
     ),
     "weights that are computed": (
         lambda m, x, y: wg.cross_entropy(wg.nn.Linear.of(m["head"].weight)(m["net"](x)), y),

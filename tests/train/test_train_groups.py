@@ -326,3 +326,23 @@ def test_a_dict_of_optimizers_has_no_settings_of_its_own(name):
     step.optimizer["*"].learning_rate = 0.5
     assert step.optimizer["*"].learning_rate == 0.5
     assert type(copy.deepcopy(step.optimizer)) is dict
+
+
+def test_batch_arguments_that_the_loss_does_not_read():
+    def loss(w, x, y, weights, more):
+        return wg.mean((x @ w - y) ** 2 * more["read"])
+
+    step = wg.TrainStep(loss, np.zeros(2), wg.optim.SGD(0.1))
+    assert "not read" not in repr(step)  # nothing is known before the first call
+    rows = np.ones(3)
+    step(np.ones((3, 2)), rows, rows, {"read": rows, "unread": np.zeros(3)})
+    assert repr(step).endswith("\n  not read by the loss: weights, more.unread")
+
+
+def test_batch_arguments_that_the_loss_reads_for_its_state_or_aux():
+    def loss(w, seen, x, y):
+        return wg.mean((x @ w) ** 2), seen + wg.sum(y["counted"]), y["shown"]
+
+    step = wg.TrainStep(loss, np.zeros(2), wg.optim.SGD(0.1), state=np.array(0.0), has_aux=True)
+    step(np.ones((3, 2)), {"counted": np.ones(3), "shown": np.ones(3)})
+    assert "not read" not in repr(step)

@@ -310,3 +310,16 @@ def test_a_loss_whose_first_parameter_is_no_model():
     with pytest.raises(TypeError, match="'Tensor' object is not callable") as found:
         wg.TrainStep(lambda x, m: wg.mean(m(x)), wg.nn.Linear(3, 1), wg.optim.SGD(0.1))(X)
     assert "the first parameter of the loss is the model" in found.value.__notes__[-1]
+
+
+@pytest.mark.parametrize("name", ["averaged", "ema"])
+def test_names_for_the_averaged_model(name):
+    def loss(w, x):
+        return wg.mean((x @ w) ** 2)
+
+    optimizer = wg.optim.EMA(wg.optim.SGD(0.1))
+    step = wg.TrainStep(loss, np.zeros(3), optimizer)
+    with pytest.raises(AttributeError, match=r'step\.optimizer_states\["average"\].*averaged\.'):
+        getattr(step, name)
+    with pytest.raises(AttributeError, match=r'members\[i\]\.optimizer_states\["average"\]'):
+        getattr(wg.Ensemble(loss, [np.zeros(3), np.ones(3)], optimizer), name)

@@ -28,7 +28,8 @@ class ProgramsWarning(WengertWarning):
 
 class RandomnessWarning(WengertWarning):
     """NumPy, Python or torch drew random numbers while a function was recorded, or a generator of a
-    constant key did; they stay the same.
+    constant key did; they stay the same. Or a step is called with the same key again and again, or
+    its loss returns a key of the state as it came.
 
     Draw from `rng`, a parameter of a loss, or from `wg.random` with a key that is an argument.
     """
@@ -62,8 +63,9 @@ class BatchNormWarning(WengertWarning):
     """The loss of a TrainStep was evaluated, and a BatchNorm in it has `training=True` there, too:
     what is measured depends on which rows share a batch. Or a loss, or a function of `bind`, does
     not return the new state of one, and its running statistics stay what they are. Or one that is
-    trained has `training=False` in the loss, with the mean 0 and variance 1 of the beginning.
-    Or one without `axis=1` stands behind a convolution, and takes columns for channels.
+    trained has `training=False` in the loss, or in a function of `bind` after training, with the
+    mean 0 and variance 1 of the beginning. Or one without `axis=1` stands behind a convolution, and
+    takes columns for channels.
 
     Evaluate another function, with `training=False`; in `wg.train.fit` it is `validation_loss`.
     Carry the state: `TrainStep(loss, model, optimizer, state=norm.initial_state())`.
@@ -201,7 +203,7 @@ class TiedWarning(WengertWarning):
 class FrozenValueWarning(WengertWarning):
     """A function that is recorded changes something and computes with it: `self.t += 1` in a loss,
     `count[0] += 1` of an array, `next(iterator)`. Or it writes a number to a model that is made for
-    the call, where it is lost.
+    the call, where it is lost. Or a loss computes a new state, and returns the old one.
 
     It is recorded once, and the value of then is part of the program. Pass it as an argument, or
     carry it as state.
@@ -221,7 +223,8 @@ class CopiedWarning(WengertWarning):
     """A setting of the optimizer that a TrainStep was made with was changed, or something was
     written into an array of the model or the state that it was made with, and the step was called
     afterwards. Or two steps that take turns were made with one network, or one of them reads a part
-    of their model that only the other one trains. Each has its own copy.
+    of their model that only the other one trains. Or a bound function has the state that the step
+    was made with, after training. Each has its own copy.
 
     `step.optimizer.lr = 1e-4` acts on the next call; `optimizer.lr = 1e-4` does not.
     `step.model.w[...] = w` sets weights; `model.w[...] = w` does not.

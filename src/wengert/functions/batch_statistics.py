@@ -20,6 +20,7 @@ class BatchStatistics(NamedTuple):
     line: Line | None
     running: Value
     before: Value  # the running mean that it was given
+    before_var: Value  # and the running variance
     layer: Value  # an array of the layer, which tells it from others
 
 
@@ -43,10 +44,10 @@ def noting_batch_statistics() -> AbstractContextManager[list[BatchStatistics]]:
     return _noted.said([])
 
 
-def note_batch_statistics(running: Value, before: Value, layer: Value) -> None:
+def note_batch_statistics(running: Value, before: Value, before_var: Value, layer: Value) -> None:
     """Note that a layer uses them here."""
     if _noted.value is not None:
-        _noted.value.append(BatchStatistics(user_line(), running, before, layer))
+        _noted.value.append(BatchStatistics(user_line(), running, before, before_var, layer))
 
 
 def noting_kept_statistics() -> AbstractContextManager[list[KeptStatistics]]:

@@ -176,7 +176,7 @@ class BatchNorm(Explained):
             )
             return (x - mean) / op.sqrt(var + self.eps) * scale + shift, state
         y, new = self._over_whole_batch(x, state) if is_batch_shared() else self._over(x, state)
-        note_batch_statistics(new["mean"], state["mean"], self.scale)
+        note_batch_statistics(new["mean"], state["mean"], state["var"], self.scale)
         return y, new
 
     def _over(self, x: Value, state: dict[str, Any]) -> tuple[Value, dict[str, Any]]:

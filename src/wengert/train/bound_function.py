@@ -17,12 +17,12 @@ from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.graph import Graph
 from wengert.core.table import op
-from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
-from wengert.errors import BatchNormWarning, DropoutWarning, SummedRowsWarning
-from wengert.functions.batch_statistics import BatchStatistics, noting_batch_statistics
-from wengert.functions.dropout import DropoutCall, noting_dropout
+from wengert.errors import SummedRowsWarning
+from wengert.functions.batch_statistics import noting_batch_statistics, noting_kept_statistics
+from wengert.functions.dropout import noting_dropout
 from wengert.interpret.mistakes.called_again import in_bound_function
+from wengert.interpret.trace import recorded_program
 from wengert.ops.drawing.generator import Generator
 from wengert.runtime.entries.entry import Call, never
 from wengert.runtime.executable import Executable
@@ -35,8 +35,10 @@ from wengert.train.live_programs import LivePrograms
 from wengert.train.mistakes.first_batch import look_at_first_batch
 from wengert.train.mistakes.given_trees import GivenTrees
 from wengert.train.mistakes.read_originals import warn_of_read_originals
+from wengert.train.mistakes.stale_states import StaleStates
 from wengert.train.open_sizes import OpenShape, shapes_by_rows
 from wengert.train.quick_calls import QuickBoundCalls
+from wengert.train.recorded.bound_layers import warn_as_in_training, warn_of_training_in_bind
 from wengert.train.recorded.dropped_statistics import dropped_statistics
 from wengert.train.recorded.loss_call import (
     averages_of,
@@ -89,6 +91,7 @@ def _recorded(
     names: Sequence[str],
     evaluates: bool,
     given_trees: GivenTrees,
+    stale_states: StaleStates,
 ) -> Callable[..., Any]:
     """The function that is recorded: of the step's own arrays, which have these names, and of the
     arguments of a call.
@@ -109,15 +112,22 @@ def _recorded(
         args = tuple(cast_floats(plan.cast, x) for x in args)
         # Where it evaluates, the same numbers for all models are fair.
         drawing = nullcontext() if evaluates else in_bound_function()
-        with noting_dropout() as dropping, noting_batch_statistics() as normalizing, drawing:
+        with (
+            noting_dropout() as dropping,
+            noting_batch_statistics() as normalizing,
+            noting_kept_statistics() as kept,
+            drawing,
+        ):
             returned = parameters.call(f, [model, *args], given)
         if evaluates and getattr(f, "__wrapped__", f) is plan.loss:
-            _warn_as_in_training(dropping, normalizing)
+            warn_as_in_training(dropping, normalizing)
         elif not evaluates and normalizing:
-            _warn_of_training_in_bind(dropped_statistics(normalizing, returned))
+            warn_of_training_in_bind(dropped_statistics(normalizing, returned))
         storage.require_unwritten("TrainStep.bind", "model", leaves, model, returned)
         results = with_sizes(returned)
         look_at_reads(tree.leaves(results), leaves, averages)
+        if recorded_program() is not None:
+            stale_states.note(kept, tree.leaves(results), tree.leaves(args))
         return results
 
     return function
@@ -186,8 +196,10 @@ class BoundFunction(Uncopied):
         self._cast, self._parameters, self._names = cast, parameters, parameters.names
         self._columns = engine.kinds.columns
         self._compiled, self._guard, self._shown = engine.compiled, engine.guard, engine.shown
+        evaluates = number == EVALUATING
+        self._stale_states = stale = StaleStates(_name_of(evaluates), f, engine)
         self._programs = LivePrograms(
-            _recorded(engine.plan, f, parameters, names, number == EVALUATING, engine.given),
+            _recorded(engine.plan, f, parameters, names, evaluates, engine.given, stale),
             names,
             parameters.names,
             f,
@@ -257,13 +269,16 @@ class BoundFunction(Uncopied):
                 finally:
                     guard.reading = before
                 if result is not NotImplemented:
+                    if self._stale_states.waits:
+                        self._stale_states.look(args)
                     self._find_quick_way()
                     return result
         return guard.read(partial(self._call_slowly, own, args))
 
     def _find_quick_way(self) -> None:
         if not self._draws:
-            self._quick = self._quick_calls.find()
+            waits = self._stale_states.waits  # quick calls are not looked at
+            self._quick = never if waits else self._quick_calls.find()
 
     def call_numbered(self, number: int, args: Sequence[Any]) -> Any:
         """The same, as the call with this number: its random numbers depend on that."""
@@ -323,6 +338,7 @@ class BoundFunction(Uncopied):
         if executable not in self._looked_at:
             self._looked_at.add(executable)
             self._look_once(executable.graph, executable.sizes)
+        self._stale_states.look(given)
         self._find_quick_way()
         self.open_shapes = shapes_by_rows(executable)
         return result
@@ -352,45 +368,6 @@ def own_arrays(engine: Engine, parameters: FunctionParameters) -> dict[str, Any]
         states = [segment.states for segment in storage.trained]
         own["averages"] = tuple(averages_of(storage, weights, states))
     return own
-
-
-def _warn_as_in_training(
-    dropping: Sequence[DropoutCall], normalizing: Sequence[BatchStatistics]
-) -> None:
-    """Warn of lines of a loss that do what only training should."""
-    if dropping:
-        _warn_of_dropout(dropping[0].line)
-    if normalizing:
-        warn_user(
-            "TrainStep.evaluate: given the loss of the step, whose BatchNorm has training=True "
-            "here, too; what is measured depends on which rows share a batch. Evaluate a function "
-            "with training=False, which takes the state: step.evaluate(f, step.state, …), or "
-            "validation_loss=f in wg.train.fit.",
-            BatchNormWarning,
-            normalizing[0].line,
-        )
-
-
-def _warn_of_training_in_bind(dropped: Sequence[BatchStatistics]) -> None:
-    for each in dropped:
-        warn_user(
-            "TrainStep.bind: a BatchNorm in it has training=True, and its new state is dropped; "
-            "what is computed for a row depends on the rows beside it, and the running statistics "
-            "stay what they are. Predict with training=False and the step's state: "
-            "predict(step.state, x). If new statistics are meant, return them.",
-            BatchNormWarning,
-            each.line,
-        )
-
-
-def _warn_of_dropout(line: Line | None) -> None:
-    warn_user(
-        "TrainStep.evaluate: given the loss of the step, whose dropout drops here as it does in "
-        "training; what is evaluated should not. Give the parameter a default, rng=None: training "
-        "passes a generator all the same, and evaluate none. Or evaluate another function.",
-        DropoutWarning,
-        line,
-    )
 
 
 def _generator(key: Any, draw: Any) -> Generator:

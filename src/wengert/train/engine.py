@@ -120,6 +120,8 @@ class Engine:
         self.draws = Draws()  # of bound functions, saved with the step
         # Paths that no gradient reaches: always this list, which members share.
         self.unreached: list[str] = [] if first is None else first.unreached
+        # Batch arguments that the loss does not read: shared in the same way.
+        self.unread: list[str] = [] if first is None else first.unread
         self._outside: list[OutsideUse] = []  # arrays in the program that was recorded last
         # An ensemble looks at all of its members at once, by the first of them.
         self.idle_parts = IdleParts(plan, carried, self.unreached, watches=first is None)
@@ -170,6 +172,8 @@ class Engine:
                     self.note_outside,
                     self.given.note_part_uses,
                     self.given.stale_arguments,
+                    self.note_unread,
+                    self.given.repeated_keys,
                 ).flat,
                 OwnArguments._fields,
                 self.names,
@@ -237,6 +241,9 @@ class Engine:
         if executable not in self._cut:
             self._cut.add(executable)
             warn_of_gathered_rows(executable.graph)
+
+    def note_unread(self, names: list[str]) -> None:
+        self.unread[:] = names
 
     def note_outside(self, uses: list[OutsideUse]) -> None:
         self._outside = uses

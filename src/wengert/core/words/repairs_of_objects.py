@@ -74,6 +74,11 @@ OF_STEPS: Mapping[str, str] = {
         ("apply_gradients", "backward", "step", "train_on_batch", "train_step", "update"),
         _ONE_BATCH,
     ),
+    **dict.fromkeys(
+        ("average", "averaged", "ema", "ema_model"),
+        'With wg.optim.EMA(optimizer) write step.optimizer_states["average"], the averaged model; '
+        "a loss and a function of step.bind have it as a parameter averaged",
+    ),
     "callbacks": "Write for epoch in step.epochs(x, y, batch_size=32): and call them there",
     "compile": (
         "Leave it out: wg.TrainStep(loss, model, optimizer) compiles all of it with the first call"
@@ -114,6 +119,10 @@ OF_ENSEMBLES: Mapping[str, str] = {
         name: f"Write ensemble.members[i].{name}"
         for name in ("model", "optimizer", "state", "gradients", "optimizer_states", "epoch")
     },
+    **dict.fromkeys(
+        ("average", "averaged", "ema", "ema_model"),
+        'Write ensemble.members[i].optimizer_states["average"] of a wg.optim.EMA',
+    ),
     "clip_norm": "Write ensemble.members[i].clip_norm",
     "clip_value": "Write ensemble.members[i].clip_value",
     "check": "Write ensemble.members[i].check(x, y)",

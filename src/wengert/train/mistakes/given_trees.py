@@ -26,6 +26,7 @@ from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.outside.reads import reads_of
 from wengert.train.mistakes.layer_settings import layer_settings
+from wengert.train.mistakes.repeated_keys import RepeatedKeys
 from wengert.train.mistakes.shared_parts import Given, SharedParts
 from wengert.train.mistakes.stale_arguments import (
     StaleArguments,
@@ -218,7 +219,7 @@ class GivenTrees:
         self._looks, self._taken, self._not_before = 0, 0.0, 0.0
         self._took_last = 0.0  # seconds; in one look alone Python may have collected garbage
         self._shared = SharedParts()
-        self.stale_arguments = StaleArguments()
+        self.stale_arguments, self.repeated_keys = StaleArguments(), RepeatedKeys()
         self._training = Training(loss)
         self._shared.loss = self._training.loss
 
@@ -227,7 +228,8 @@ class GivenTrees:
         """Whether nothing is left that could be written to, or take turns with this step, and no
         argument to look at.
         """
-        return not self._has_trees and self.stale_arguments.is_over
+        arguments = self.stale_arguments, self.repeated_keys
+        return not self._has_trees and all(each.is_over for each in arguments)
 
     @property
     def _has_trees(self) -> bool:
@@ -284,6 +286,15 @@ class GivenTrees:
                 continue
             yield each, x
 
+    def states(self) -> Iterator[tuple[GivenArray, Array]]:
+        """The arrays that were given for the state, where they are as they were and have no use of
+        their own.
+        """
+        for each in self._arrays:
+            x = each.array if each.tree_name == "state" and not each.taken.is_argument else None
+            if x is not None and np.array_equal(some_numbers(x), each.numbers):
+                yield each, x
+
     def calls_left(self, calls: int) -> int:
         """How many calls may be made before one that looks, after so many."""
         return self._due - calls
@@ -297,6 +308,8 @@ class GivenTrees:
             self.look(batch)
             if not self.stale_arguments.is_over:
                 self.stale_arguments.look([*map(self._originals_of_others, batch)], batch)
+            if not self.repeated_keys.is_over:
+                self.repeated_keys.look(batch)
 
     def _originals_of_others(self, argument: Any) -> list[Given]:
         """What other steps were given of the arrays of an argument, and train."""

@@ -40,17 +40,17 @@ def warn_of_read_originals(
     """Warn where a function that is being recorded reads arrays that were given for parameters, and
     uses none of the step's own at their paths. Whether it has warned.
     """
-    constants = _by_owner()
+    constants = constants_by_owner()
     if not constants:
         return False
     read = [
-        (each, x, uses[0][1]) for each, x in given.originals() if (uses := _parts_of(x, constants))
+        (each, x, uses[0][1]) for each, x in given.originals() if (uses := parts_of(x, constants))
     ]
     paths = {each.path for each, _, _ in read}
     compares = any(used_at_all(results, [value for path, value in own if path in paths]))
     if not read or compares:
         return False
-    compared = _read_by(loss)
+    compared = read_from_outside(loss)
     names = {each.name: line for each, x, line in read if id(owner_of(x)) not in compared}
     for name, line in list(names.items())[:1]:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -61,12 +61,12 @@ def warn_of_read_originals(
             "as it was before training. Take it from that one; if the numbers before training are "
             f"meant, pass them as an argument.{where}",
             UntrainedWarning,
-            _line_of(f) or line,
+            line_of(f) or line,
         )
     return bool(names)
 
 
-def _line_of(f: Any) -> Line | None:
+def line_of(f: Any) -> Line | None:
     """Where a function was written: the line that reads the model may be one of the loss, which is
     right, as in `lambda m, x, y: loss(model, x, y)`.
     """
@@ -76,7 +76,7 @@ def _line_of(f: Any) -> Line | None:
     return Line(written.__code__.co_filename, written.__code__.co_firstlineno)
 
 
-def _by_owner() -> Mapping[int, _Constants]:
+def constants_by_owner() -> Mapping[int, _Constants]:
     """The constants of the program that is being recorded, by the arrays whose memory they are."""
     constants: dict[int, list[tuple[Array, Line | None]]] = {}
     for x, line in recorded_constants():
@@ -85,7 +85,7 @@ def _by_owner() -> Mapping[int, _Constants]:
     return constants
 
 
-def _parts_of(x: Array, constants: Mapping[int, _Constants]) -> _Constants:
+def parts_of(x: Array, constants: Mapping[int, _Constants]) -> _Constants:
     """The constants that are an array, or a part of it. An array that is a part of data, as some
     rows that a model begins with, has nothing to do with all of the data.
     """
@@ -93,7 +93,7 @@ def _parts_of(x: Array, constants: Mapping[int, _Constants]) -> _Constants:
     return [(part, line) for part, line in near if lies_in(part, x)]
 
 
-def _read_by(loss: Any) -> set[int]:
+def read_from_outside(loss: Any) -> set[int]:
     """The ids of the arrays whose memory the loss could read from outside."""
     walk = CaptureWalk()
     walk.follow([loss])

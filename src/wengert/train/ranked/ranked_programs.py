@@ -62,6 +62,8 @@ class RankedPrograms:
                     engine.note_outside,
                     engine.given.note_part_uses,
                     engine.given.stale_arguments,
+                    engine.note_unread,
+                    engine.given.repeated_keys,
                 )
             )
             for updates in (False, True)

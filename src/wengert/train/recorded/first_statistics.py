@@ -29,7 +29,7 @@ def warn_of_first_statistics(
         if not _is_trained(each.layer) or any(each.layer is other.layer for other in normalizing):
             continue
         mean, var = (begun.get(id(x), x) for x in (each.mean, each.var))
-        if _is_all(mean, 0) and _is_all(var, 1):
+        if is_first(mean, var):
             warn_user(
                 "BatchNorm: called with training=False in the loss of a TrainStep, with the state "
                 "that it begins with, mean 0 and variance 1; it normalizes nothing, and no call "
@@ -39,6 +39,11 @@ def warn_of_first_statistics(
                 each.line,
             )
             return
+
+
+def is_first(mean: Any, var: Any) -> bool:
+    """Whether these are arrays with the statistics that a layer begins with."""
+    return _is_all(mean, 0) and _is_all(var, 1)
 
 
 def _is_trained(layer: Value) -> bool:

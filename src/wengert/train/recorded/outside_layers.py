@@ -63,7 +63,7 @@ def warn_of_outside_layers(
     for use in uses:
         if not any(use.array is x for x in given) and not any(use is each for each in named):
             drawn = drawn_weight(use.array)
-            if drawn is not None and (use.is_behind or use.is_before):
+            if drawn is not None and (use.is_behind or use.is_before or use.is_alone):
                 _warn_of_nameless(drawn, use.line)
                 return
 
@@ -82,9 +82,11 @@ def _is_forgotten(
     outside: _OutsideLayer, uses: Sequence[OutsideUse], forms: Sequence[ModelForm]
 ) -> bool:
     if any(form.is_form_of(outside.layer) for form in forms):
-        # A target, unless it stands between parameters and the loss, as one of two layers alike.
-        return any(use.is_behind for use in uses) and any(map(drawn_weight, outside.arrays))
-    seen = any(use.is_behind or use.is_before for use in uses)
+        # A target, unless it stands between parameters and the loss, as one of two layers alike, or
+        # is compared with data by itself.
+        between = any(use.is_behind or use.is_alone for use in uses)
+        return between and any(map(drawn_weight, outside.arrays))
+    seen = any(use.is_behind or use.is_before or use.is_alone for use in uses)
     return seen and not _has_other_weights(outside)
 
 

@@ -1,13 +1,16 @@
 """What becomes of arrays from outside in a loss that is being recorded. A layer that was forgotten
 in the model stands between parameters and the loss: what it is given depends on parameters, or what
 it gives is multiplied by them. A target or a teacher is given data, and its results meet those of
-the model; a part that is to stay as it is may have a wg.stop_gradient behind it.
+the model; a part that is to stay as it is may have a wg.stop_gradient behind it. A summand of the
+loss that compares what a layer gives with data, and has nothing of the model in it, is there to
+train the layer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +26,9 @@ from wengert.runtime.outside.watch import owner_of
 Array: TypeAlias = np.ndarray[Any, Any]
 # Ops whose results have the elements of their operand.
 _MOVING = ("slice_axes", "reshape", "astype", "transpose", "expand_dims", "squeeze", "broadcast_to")
+# Ops whose results are sums of what their operands are sums of, and multiples by constants.
+_SUMMING = ("add", "subtract", "negative", "sum", "mean", "astype", "reshape")
+_SCALING = ("multiply", "divide")
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class OutsideUse:
     line: Line | None
     is_behind: bool  # whether parameters get their gradients through what it is applied to
     is_before: bool  # whether parameters are applied to what is computed with it
+    is_alone: bool  # whether a summand of the loss compares it with data, and has no parameters
 
 
 def loss_flow(loss: Value, trained: Sequence[Value], model: Sequence[Value]) -> LossFlow | None:
@@ -61,7 +68,8 @@ def outside_uses(flow: LossFlow) -> list[OutsideUse]:
         seen = nodes.get(id(x))
         behind = seen is not None and any(map(flow.is_behind, seen))
         before = seen is None or any(map(flow.is_before, seen))
-        uses.append(OutsideUse(owner_of(x), line, behind, before))
+        alone = seen is not None and any(map(flow.is_alone, seen))
+        uses.append(OutsideUse(owner_of(x), line, behind, before, alone))
     return uses
 
 
@@ -92,6 +100,7 @@ class LossFlow:
         self.level, self.nodes = level, level.graph.nodes
         self.live = self._differentiated(loss)
         self._trained, self.data = set(trained), set[int]()
+        self._loss, self._of_model = loss, set(model)
         for number, node in enumerate(self.nodes[: loss + 1]):
             operands = operands_of(node)
             if number not in model and (
@@ -100,6 +109,8 @@ class LossFlow:
                 self.data.add(number)
             if not node.op.flat and any(i in self._trained for i in operands):
                 self._trained.add(number)
+            if any(i in self._of_model for i in operands):
+                self._of_model.add(number)
         self.users: dict[int, list[int]] = {}  # for each node, those that compute with it
         self._using: dict[int, list[int]] = {}  # and of these, those with a gradient
         for number, node in enumerate(self.nodes[: loss + 1]):
@@ -146,6 +157,52 @@ class LossFlow:
             for part in self._computed_from(number, users or self._using, with_data=True)
             for each in self._using.get(part, ())
         )
+
+    def is_alone(self, number: int) -> bool:
+        """Whether a summand of the loss has no parameters, and compares what is computed with a
+        constant with data. The entropy of a teacher is such a summand, and compares nothing.
+        """
+        if not any(number in each for each in self._lone_summands):
+            return False
+        made = self._computed_from(number, self.users, with_data=True)
+        return any(
+            any(i in made and i in self.data for i in operands)
+            and any(i not in made and i in self.data for i in operands)
+            for each in self._lone_summands
+            if number in each
+            for operands in (operands_of(self.nodes[i]) for i in each if self._compares(i))
+        )
+
+    def _compares(self, number: int) -> bool:
+        """Whether a node is a difference, or a loss, that gradients go through."""
+        node = self.nodes[number]
+        is_difference = node.op.name == "subtract" or "reduction" in node.params
+        return number in self.live and is_difference
+
+    @cached_property
+    def _lone_summands(self) -> list[set[int]]:
+        """For each summand of the loss that has nothing of the model, what it is computed from."""
+        found, pending = [], [self._loss]
+        while pending:
+            number = pending.pop()
+            node = self.nodes[number]
+            operands = operands_of(node)
+            if number not in self._of_model:
+                found.append(self._computing(number))
+            elif node.op.name in _SUMMING:
+                pending += operands
+            elif node.op.name in _SCALING:
+                varied = [i for i in operands if i in self._of_model or i in self.data]
+                pending += varied if len(varied) == 1 else []
+        return found
+
+    def _computing(self, number: int) -> set[int]:
+        reached, pending = {number}, [number]
+        while pending:
+            new = [i for i in operands_of(self.nodes[pending.pop()]) if i not in reached]
+            reached.update(new)
+            pending += new
+        return reached
 
     def masks_data(self, leaf: Value) -> bool:
         """Whether a leaf of the model is used as a mask alone: what is computed of data is

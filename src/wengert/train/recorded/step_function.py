@@ -16,7 +16,10 @@ from wengert.core.words.source import in_phase
 from wengert.errors import MissingGradient
 from wengert.functions.clipping import joint_length
 from wengert.interpret.derive import Flat, vjp_flat
+from wengert.interpret.mistakes.used_values import used_by
 from wengert.interpret.trace import recorded_program
+from wengert.train.batch import leaf_names
+from wengert.train.mistakes.repeated_keys import RepeatedKeys
 from wengert.train.mistakes.stale_arguments import StaleArguments
 from wengert.train.recorded.loss_call import call_loss, cast_floats, count_at, leaves_of
 from wengert.train.recorded.outside_uses import OutsideUse, argument_flow, loss_flow, outside_uses
@@ -61,6 +64,8 @@ class StepFunction:
     # Is told what the loss applies parameters to.
     note_part_uses: Callable[[dict[str, PartUse]], object]
     stale_arguments: StaleArguments  # is told what becomes of networks that are arguments
+    note_unread: Callable[[list[str]], object]  # is told which batch arguments nothing reads
+    repeated_keys: RepeatedKeys  # is told which keys among the arguments are drawn under
 
     def flat(
         self,
@@ -108,6 +113,7 @@ class StepFunction:
         _require_reached(plan, paths)
         if recorded_program() is not None:
             self._look(outputs.loss, leaves, batch)
+            self._look_at_reads([outputs.loss, *outputs.carried, *tree.leaves(outputs.aux)], batch)
         return replace(outputs, gradients=_flat_gradients(plan, gradients))
 
     def _look(self, loss: Value, leaves: Sequence[Value], batch: Sequence[Any]) -> None:
@@ -120,6 +126,7 @@ class StepFunction:
             if place in self.stale_arguments.places:
                 uses = argument_flow(loss, weights, leaves, tree.leaves(x))
                 self.stale_arguments.note_flow(place, *uses)
+        self.repeated_keys.note_draws(batch)
         flow = loss_flow(loss, weights, leaves)
         if flow is not None:
             warn_of_no_grad(flow.goes_through(flow.level.under_no_grad))
@@ -128,6 +135,12 @@ class StepFunction:
             for i in trained:
                 if warn_of_trained_mask(flow, storage.paths[i][0], storage.leaves[i], leaves[i]):
                     break
+
+    def _look_at_reads(self, results: Sequence[Value], batch: Sequence[Any]) -> None:
+        """Look at which leaves of a batch nothing that the loss returns is computed from."""
+        names = leaf_names(self.plan.parameters.names(len(batch)), batch)
+        read = used_by(results, tree.leaves(tuple(batch)))
+        self.note_unread([name for name, is_read in zip(names, read, strict=True) if not is_read])
 
     def finished(
         self,

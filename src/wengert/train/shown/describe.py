@@ -1,4 +1,6 @@
-"""A training step in words: what is trained, by what, and what no gradient reaches."""
+"""A training step in words: what is trained, by what, what no gradient reaches, and what the loss
+does not read.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from wengert.train.engine import Engine
 from wengert.train.segments import ModelParameter, Segment
 
 SHOWN = 40  # parameters that are listed
+SHOWN_UNREAD = 5  # batch arguments
 
 
 def described(engines: Sequence[Engine], several: bool) -> str:
@@ -42,6 +45,12 @@ def described(engines: Sequence[Engine], several: bool) -> str:
     lines = _table(rows[:SHOWN])
     if len(rows) > SHOWN:
         lines.append(f"  and {len(rows) - SHOWN} more")
+    if engine.unread:
+        more = f" and {len(engine.unread) - SHOWN_UNREAD} more"
+        names = ", ".join(engine.unread[:SHOWN_UNREAD])
+        lines.append(
+            f"  not read by the loss: {names}{more if len(engine.unread) > SHOWN_UNREAD else ''}"
+        )
     return "\n".join([head, *optimizers, *lines])
 
 

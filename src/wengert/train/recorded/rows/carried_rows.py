@@ -38,7 +38,7 @@ def warn_of_carried_rows(forward: ForwardPass) -> None:
 def _carried(forward: ForwardPass) -> Iterator[tuple[Node, int]]:
     """Loops along times that begin with what the step carries, and what that is."""
     for number, node in forward.nodes.items():
-        first, sequences = _given(node)
+        first, sequences = given_to_loop(node)
         after = set(forward.after(number))
         for begin in first:
             state = _origin(forward, begin)
@@ -54,7 +54,7 @@ def _carried(forward: ForwardPass) -> Iterator[tuple[Node, int]]:
                 yield node, state
 
 
-def _given(node: Node) -> tuple[list[int], list[int]]:
+def given_to_loop(node: Node) -> tuple[list[int], list[int]]:
     """What a loop begins with, and what it goes along."""
     operands = operands_of(node)
     if node.op is op.recurrent_loop:
