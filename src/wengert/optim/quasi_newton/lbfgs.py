@@ -18,6 +18,7 @@ from wengert.core.words.missing import Explained
 from wengert.core.words.repairs_of_objects import OF_SEARCHES
 from wengert.core.words.unused_results import warn_if_dropped
 from wengert.core.words.warn import warn_user
+from wengert.core.words.watched_arrays import watched_arrays
 from wengert.errors import OptimError, UnreachedWarning
 from wengert.optim import settings
 from wengert.optim.lifecycle import saving
@@ -32,6 +33,7 @@ from wengert.optim.quasi_newton.handed_back import (
 from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
 from wengert.optim.quasi_newton.minimized_functions import MinimizedFunctions
+from wengert.optim.quasi_newton.read_after_search import begin_search, end_search
 from wengert.optim.quasi_newton.read_starts import searching_from
 from wengert.optim.quasi_newton.searched_functions import require_numbers, searched
 from wengert.optim.quasi_newton.unscaled_weights import warn_if_unscaled
@@ -167,6 +169,8 @@ class LBFGS:
         by = "LBFGS.minimize"
         data = dict(zip(argument_names(function, 1 + len(args))[1:], args, strict=True))
         problem = Problem(by, lambda weights: called(weights, *args), tree, data)
+        if watched_arrays:
+            begin_search(problem, args)
         with searching_from(problem.parameters) as start:
             run = LbfgsRun(self, self.learning_rate, problem, LbfgsState())
         if not start.is_read:
@@ -183,6 +187,7 @@ class LBFGS:
             "minimize",
         )
         result = _result(problem, ending, ending.best, problem.at(ending.best.x), message)
+        end_search(function, problem, ending)
         told = self._ended_by_default(ending) and (
             warn_if_handed_back(problem, ending) or warn_if_unscaled(problem, ending)
         )
