@@ -37,22 +37,30 @@ def warn_if_unused(symbol: str) -> None:
         )
 
 
-def warn_if_dropped(text: str, method: str = "") -> None:
+def warn_if_dropped(text: str, method: str = "", function: str = "") -> None:
     """Warn with this text where the user's line that called is a statement of its own, whose result
     is dropped. Inside of `try` or `with` it may be there to find out whether it raises. Of a
     method, given its name: where the line calls that, and the same code reads no other result of
-    it, since a first call may be there to warm up.
+    it, since a first call may be there to warm up. Of a function, given its name: where the line
+    calls that; other functions of ours may call it, too.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame.f_code):
         frame = frame.f_back
-    if frame is None:
-        return
+    if frame is not None and is_dropped(frame, method, function):
+        warn_user(text, UnusedWarning, Line(frame.f_code.co_filename, frame.f_lineno))
+
+
+def is_dropped(frame: FrameType, method: str = "", function: str = "") -> bool:
+    """Whether a frame is at a statement whose result is dropped, see `warn_if_dropped`."""
     key = frame.f_code, frame.f_lasti
     if key not in _dropped:
-        _dropped[key] = _is_dropped_method(*key, method) if method else _is_dropped(*key)
-    if _dropped[key]:
-        warn_user(text, UnusedWarning, Line(frame.f_code.co_filename, frame.f_lineno))
+        _dropped[key] = (
+            _is_dropped_method(*key, method)
+            if method
+            else _is_dropped(*key) and (not function or _calls_function(*key, function))
+        )
+    return _dropped[key]
 
 
 def _is_dropped(code: CodeType, place: int) -> bool:
@@ -84,6 +92,19 @@ def _is_dropped_method(code: CodeType, place: int, method: str) -> bool:
                 calls[first] = listed[first + 1].opname == "POP_TOP"
     here = sum(each.offset <= place for each in listed) - 1
     return here in calls and all(calls.values())
+
+
+def _calls_function(code: CodeType, place: int, function: str) -> bool:
+    """Whether a call is one of a function of this name, alone or of a module."""
+    listed = list(get_instructions(code))
+    call = listed[sum(each.offset <= place for each in listed) - 1]
+    named = [each for each in listed if each.opname.startswith("LOAD") and each.argval == function]
+    between = [each for each in listed if each.opname.startswith("CALL")]
+    for asked in named:
+        after = [each for each in between if _calls_what(asked, each)]
+        if after and min(after, key=_end) is call:
+            return True
+    return False
 
 
 def _calls_what(asked: Instruction, each: Instruction) -> bool:
