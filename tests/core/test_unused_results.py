@@ -333,3 +333,14 @@ def test_the_last_line_of_a_prompt_is_let_pass():
         warnings.simplefilter("error", UnusedWarning)
         for text in ("wg.tree.map(np.negative, GRADS)", "wg.optim.clip_by_norm(GRADS, 1.0)"):
             exec(compile(text, "<prompt>", "single"), {"wg": wg, "np": np, "GRADS": GRADS})
+
+
+def test_a_line_that_ours_have_asked_about_before_is_told():
+    def norms(w):
+        return np.linalg.norm(w["w"]) + wg.sum(wg.stop_gradient(w["w"]))
+
+    def search():
+        wg.optim.LBFGS(max_iter=1).minimize(norms, {"w": np.ones(2)})
+
+    with pytest.warns(UnusedWarning, match=r"minimize: given a tree, which stays"):
+        search()

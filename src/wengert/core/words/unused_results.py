@@ -53,12 +53,13 @@ def warn_if_dropped(text: str, method: str = "", function: str = "") -> None:
 
 def is_dropped(frame: FrameType, method: str = "", function: str = "") -> bool:
     """Whether a frame is at a statement whose result is dropped, see `warn_if_dropped`."""
-    key = frame.f_code, frame.f_lasti
+    place = frame.f_code, frame.f_lasti
+    key = (*place, method or function)  # ours may call others that ask about the same line
     if key not in _dropped:
         _dropped[key] = (
-            _is_dropped_method(*key, method)
+            _is_dropped_method(*place, method)
             if method
-            else _is_dropped(*key) and (not function or _calls_function(*key, function))
+            else _is_dropped(*place) and (not function or _calls_function(*place, function))
         )
     return _dropped[key]
 
@@ -120,7 +121,7 @@ def _end(each: Instruction) -> tuple[int, int]:
     return (0, 0) if place is None else (place.end_lineno or 0, place.end_col_offset or 0)
 
 
-_dropped: dict[tuple[CodeType, int], bool] = {}  # by code and place
+_dropped: dict[tuple[CodeType, int, str], bool] = {}  # by code, place and name
 
 
 def _unread(code: CodeType, place: int) -> str | None:
