@@ -157,12 +157,12 @@ class Met:
         name = _swept_number(before, described)
         made = made + 1 if name else 1
         _first_of_code[code] = described, made
-        _forget_oldest(_first_of_code)
+        forget_oldest(_first_of_code)
         if name and made == PATIENCE:
             self._warn(difference(name, before[name], described[name], {}))
         elif self._alone and not name:
             types = {k: t for k, t in described.items() if isinstance(t, ArrayType)}
-            codes = (*_transformations(self._function), *_choices_of(self._function, self._written))
+            codes = (*_transformations(self._function), *choices_of(self._function, self._written))
             self._note_thrown_away((*codes, *types.items()))
 
     def _note_thrown_away(self, code: tuple[Any, ...]) -> None:
@@ -171,7 +171,7 @@ class Met:
         """
         others = _compiled_of_code.pop(code, [])
         _compiled_of_code[code] = [*others, weakref.ref(self)][-REMEMBERED:]
-        _forget_oldest(_compiled_of_code)
+        forget_oldest(_compiled_of_code)
         if sum(other() is None for other in others) == PATIENCE - 1:
             warn_user(
                 f"compile: {self._name()} was compiled a third time, and what wg.compile gave the "
@@ -244,7 +244,7 @@ def _transformations(f: Any) -> list[Any]:
     return around
 
 
-def _choices_of(f: Any, written: FunctionType) -> list[Any]:
+def choices_of(f: Any, written: FunctionType) -> list[Any]:
     """The code of what the user has written, and which functions and texts it reads by name, there
     and in those functions: each other one makes another program, as where a loop goes through
     models. A function that is made anew has the code of before.
@@ -291,7 +291,8 @@ def _is_empty(cell: CellType) -> bool:
     return False
 
 
-def _forget_oldest(codes: dict[Any, Any]) -> None:
+def forget_oldest(codes: dict[Any, Any]) -> None:
+    """Keep what was noted last."""
     for oldest in list(codes)[:-REMEMBERED]:
         codes.pop(oldest, None)
 

@@ -176,7 +176,7 @@ class LBFGS:
         if not start.is_read:
             _warn_of_zeros(by, run.start)
         if program is not None:
-            self._minimized.look(program, tree)
+            self._minimized.look(program, function, tree)
         ending = run.to_the_end()
         message = ending.message
         if ending.last.value > ending.best.value:
