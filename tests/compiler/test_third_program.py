@@ -326,6 +326,64 @@ def test_a_loop_that_compiles_in_every_turn_is_told_so_once(turn):
     assert "test_third_program.py:" in text
 
 
+def choose(f, p):
+    return wg.sum(f(p) ** 2)
+
+
+def of_a_global(f):
+    globals()["chosen"] = f
+    return lambda p: wg.sum(chosen(p) ** 2)  # noqa: F821 (see above)
+
+
+def of_a_global_in_a_loop(f):
+    globals()["chosen"] = f
+    return lambda p: sum([wg.sum(chosen(q) ** 2) for q in (p, 2 * p)])  # noqa: F821
+
+
+def of_one_inside(f):
+    def residual(p):
+        return f(p) - 1
+
+    return lambda p: wg.sum(residual(p) ** 2)
+
+
+def of_a_name(f):
+    name, table = repr(f), {repr(f): f}
+    return lambda p: wg.sum(table[name](p) ** 2)
+
+
+CHOOSING = {
+    "closure": lambda f: lambda p: wg.sum(f(p) ** 2),
+    "default": lambda f: lambda p, f=f: wg.sum(f(p) ** 2),
+    "partial": lambda f: functools.partial(choose, f),
+    "global": of_a_global,
+    "global in a loop": of_a_global_in_a_loop,
+    "inside": of_one_inside,
+    "name": of_a_name,
+}
+MODELS = {
+    "written": [lambda p: p, lambda p: p + 1, lambda p: wg.exp(p), lambda p: p * p],
+    "compiled": [wg.compile(lambda p: p + 3), wg.compile(wg.grad(lambda p: wg.sum(p**3)))] * 2,
+    "ours and NumPy's": [np.tanh, wg.relu, np.cumsum, wg.softplus],
+    "with a setting": [functools.partial(each, axis=0) for each in (np.sort, np.cumsum, wg.flip)],
+}
+
+
+@pytest.mark.parametrize("way", CHOOSING)
+@pytest.mark.parametrize("models", MODELS)
+def test_a_loop_that_compiles_another_model_in_each_turn(way, models):
+    def compare():
+        for f in MODELS[models]:
+            value_and_grad = wg.compile(wg.value_and_grad(CHOOSING[way](f)))
+            for _ in range(2):
+                value_and_grad(np.ones(3))
+
+    assert not warned(compare)
+    again = [lambda: wg.compile(wg.value_and_grad(CHOOSING[way](np.tanh)))(np.ones(3))] * 5
+    if way != "name":  # the table is made anew as well
+        assert len(warned(*again)) == 1
+
+
 def test_compiled_functions_of_one_line_that_are_kept_are_as_they_should_be():
     kept = [wg.compile(lambda x, n=n: x * n) for n in range(5)]
     assert not warned(*(lambda f=f: f(np.ones(2)) for f in kept))

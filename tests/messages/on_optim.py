@@ -155,6 +155,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "LBFGS.minimize: arguments as in SciPy": lambda: o.LBFGS().minimize(  # type: ignore[call-arg]
         lambda w, x: wg.sum(w * x), line, args=(line,)
     ),
+    "LBFGS.minimize: a tuple of arguments as in SciPy": lambda: o.LBFGS().minimize(
+        lambda w, x, y: wg.sum(w * x - y), line, (line, line)
+    ),
     "LBFGS.minimize: inside a derivative": lambda: wg.grad(
         lambda p: wg.sum(o.LBFGS().minimize(lambda w, p: wg.sum((w - p) ** 2), line, p).tree)
     )(1.0),

@@ -362,10 +362,23 @@ def test_an_end_near_the_minimum_is_not_told():
     assert warned(ends) == []
 
 
+def of_both(w, x, y):
+    return wg.mean((w * x - y) ** 2)
+
+
 def test_arguments_of_the_function_stand_behind_the_tree():
     for given in ({"args": (T,)}, {"t": T}):
         with pytest.raises(TypeError, match=r"no parameter .*behind the tree: minimize\(function"):
             searching().minimize(square, np.zeros(1), **given)
+    said = r"given a tuple of 2 .* takes x, y there; .* behind the tree: minimize\(function"
+    for compiled in (True, False):
+        with pytest.raises(TypeError, match=said):
+            searching().minimize(of_both, np.zeros(1), (T, Y), compiled=compiled)
+    found = searching().minimize(of_both, np.zeros(1), T, Y)
+    for f in (lambda w, both: of_both(w, *both), lambda w, *both: of_both(w, *both[0])):
+        assert searching().minimize(f, np.zeros(1), (T, Y)).value == found.value
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+        searching().minimize(of_both, np.zeros(1), T)
     with pytest.raises(TypeError, match="Leave it out: the gradient is derived"):
         searching().minimize(square, np.zeros(1), jac=True)
 

@@ -193,6 +193,29 @@ def test_rows_that_are_no_reason_to_warn(case):
     x, y = RIGHT_ROWS[case]
     made().run(x, y, batch_size=8)
     made()(x, y)
+    assert searched(x, y)
+
+
+@pytest.mark.parametrize(
+    "case", sorted(OTHER_ROWS.keys() - {"two parts"})
+)  # windows, as in single calls
+def test_rows_of_a_search_are_told(case):
+    x, y = OTHER_ROWS[case]
+    with pytest.warns(RowOrderWarning, match="LBFGS.minimize: the indices of x and y have the"):
+        searched(x, y)
+    with pytest.warns(RowOrderWarning, match=r"in different orders; .* Write y\.loc\[x\.index\]"):
+        searched(X.sample(frac=1, random_state=0), Y.iloc[::-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RowOrderWarning)
+        assert searched(x, y.to_numpy())
+        assert searched(x, x.sum(axis=1), compiled=False)
+
+
+def searched(x, y, **options):
+    def loss(w, x, y):
+        return wg.mse(wg.asarray(x) @ w, wg.asarray(y))
+
+    return wg.optim.LBFGS(max_iter=2).minimize(loss, np.zeros(x.shape[1]), x, y, **options)
 
 
 @pytest.mark.usefixtures("errors")

@@ -26,6 +26,13 @@ def layers():
     return wg.nn.Sequential(wg.nn.Linear(3, 4, seed=1), wg.tanh, wg.nn.Linear(4, 1, seed=2))
 
 
+LBFGS = wg.optim.LBFGS(max_iter=3, line_search_fn="strong_wolfe")
+
+
+def search(net, **options):
+    return LBFGS.minimize(loss, net, X, Y, **options)
+
+
 def told(warnings):
     (warning,) = warnings
     assert (warning.category, warning.filename) == (CopiedWarning, __file__)
@@ -98,7 +105,75 @@ def test_a_network_whose_step_is_gone():
     told(warned(lambda: net(X)))
 
 
+def test_a_network_in_a_compiled_derivative_by_something_else():
+    net, step = made(layers())
+    by_inputs = wg.compile(wg.grad(lambda x: wg.sum(net(x))))
+    assert not warned(lambda: [by_inputs(X), step(X, Y), step(X, Y)])
+    told(warned(lambda: [by_inputs(X) for _ in range(3)]))
+    net, step = made(layers())
+    step(X, Y)
+    told(warned(lambda: wg.compile(wg.grad(lambda x: wg.sum(net(x))))(X)))
+
+
+def test_a_search_that_begins_with_what_a_step_was_made_with():
+    net, step = made()
+    assert not warned(lambda: [search(net), step(X, Y)])
+    assert "that a step was made with is read here" in told(warned(lambda: search(net)))
+    assert not warned(lambda: search(step.model))
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_network_that_is_called_after_a_search(compiled):
+    net = layers()
+    assert not warned(lambda: [net(X), search(net, compiled=compiled)])
+    text = told(warned(lambda: [net(X), net(X), loss(net, X, Y)]))
+    assert "leaf 'layers.0.weight' of the tree that a search began with is read here" in text
+    assert "net = search.minimize(…).tree" in text
+
+
+def test_a_network_that_is_saved_or_compiled_after_a_search(tmp_path):
+    net = layers()
+    found = search(net).tree
+    told(warned(lambda: wg.save(tmp_path / "net.safetensors", net)))
+    assert not warned(lambda: wg.save(tmp_path / "net.safetensors", found))
+    search(net)
+    told(warned(lambda: wg.compile(net)(X)))
+
+
 # What may be read.
+
+
+def test_what_a_search_found_and_what_was_copied():
+    net = layers()
+    before = wg.tree.copy(net)
+    found = search(net).tree
+    assert not warned(lambda: [found(X), before(X), wg.tree.copy(net)])
+
+
+def test_searches_with_one_start():
+    net = layers()
+
+    def near(n, old, x, y):
+        return loss(n, x, y) + wg.sum((n[0].weight - old[0].weight) ** 2)
+
+    def near_the_start(n, x, y):
+        return near(n, net, x, y)
+
+    searches = [(loss, X, Y), (loss, X, -Y), (near_the_start, X, Y), (near, net, X, Y)]
+    for each in (*searches, *searches):
+        assert not warned(lambda each=each: LBFGS.minimize(each[0], net, *each[1:]))
+
+
+def test_a_search_that_has_found_nothing():
+    net = layers()
+    found = wg.optim.LBFGS(lr=0.0, max_iter=1).minimize(loss, net, X, Y)
+    assert not warned(lambda: net(X) - found.tree(X))
+
+
+def test_a_derivative_by_the_network_itself():
+    net, step = made()
+    step(X, Y)
+    assert not warned(lambda: wg.compile(wg.grad(loss))(net, X, Y))
 
 
 def test_what_was_trained_and_what_was_copied():

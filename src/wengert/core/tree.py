@@ -14,6 +14,7 @@ import numpy as np
 
 from wengert.core.process.ending import ending
 from wengert.core.tensor import Tensor
+from wengert.core.trees.dropped_maps import warn_if_map_dropped
 from wengert.core.trees.foreign import as_numpy
 from wengert.core.trees.same import same
 from wengert.core.trees.tree_nodes import (
@@ -285,7 +286,10 @@ def map(function: Callable[..., Any], tree: Tree, *others: Tree) -> Tree:
                 "be equal. Build one from the other."
             )
         columns.append(values)
-    return unflatten(structure, [function(*row) for row in zip(*columns, strict=True)])
+    rows = list(zip(*columns, strict=True))
+    results = [function(*row) for row in rows]
+    warn_if_map_dropped(rows, results)
+    return unflatten(structure, results)
 
 
 def copy(tree: Tree) -> Tree:

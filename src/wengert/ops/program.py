@@ -5,6 +5,7 @@ as they are, in another dtype or cut out of derivatives.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,10 @@ from wengert.core.op_parts.batching import BatchedCall, with_leading_axes
 from wengert.core.op_parts.samples import Booleans, sample, uniform
 from wengert.core.signatures.shapes import canonical_shape
 from wengert.core.table import op
+from wengert.core.tensor import Tensor
 from wengert.core.types import ArrayType
+from wengert.core.words.source import is_users
+from wengert.core.words.unused_results import warn_if_dropped
 from wengert.errors import CheckError, ShapeError
 
 
@@ -218,8 +222,18 @@ def over_micro_batches(x: Any, /) -> None:
 
 def _front_stop_gradient(x: Any, /) -> Any:
     """Every array of a tree is detached; numbers in it are settings, and have no derivative."""
-    if isinstance(x, list | tuple | dict) or dataclasses.is_dataclass(x):
-        return tree.map(stop_gradient, x)
+    is_tree = isinstance(x, list | tuple | dict) or dataclasses.is_dataclass(x)
+    if (is_tree or type(x) is Tensor) and is_users(sys._getframe(2).f_code):  # 1 is the op's
+        warn_if_dropped(
+            f"stop_gradient: given {'a tree' if is_tree else 'a Tensor'}, which stays as it is; "
+            "what has no derivative was returned, and nothing reads it. Write "
+            "y = wg.stop_gradient(y).",
+            function="stop_gradient",
+        )
+    return tree.map(_detached, x) if is_tree else _detached(x)
+
+
+def _detached(x: Any) -> Any:
     return stop_gradient.rebind(*stop_gradient.read((x,), {}))
 
 

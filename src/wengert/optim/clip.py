@@ -13,6 +13,7 @@ import numpy as np
 
 from wengert.core.tensor import Tensor
 from wengert.core.words.arguments import worded
+from wengert.core.words.unused_results import warn_if_dropped
 from wengert.errors import NonFiniteError
 from wengert.functions.clipping import (
     scaled_length,
@@ -43,6 +44,7 @@ def clip_by_global_norm(grads: Any, max_norm: Any, *, nonfinite: str = "raise") 
     ({'w': array([0.6]), 'b': array([0.8])}, array(50.))
     """
     by = "clip_by_global_norm"
+    _warn_if_dropped(by, "grads, norm")
     parameters = _checked(by, grads, nonfinite, max_norm=max_norm)
     scaled = scaled_length(list(parameters.values()))
     clipped = {path: shortened_by_scaled(x, max_norm, *scaled) for path, x in parameters.items()}
@@ -56,6 +58,7 @@ def clip_by_norm(grads: Any, max_norm: Any, *, nonfinite: str = "raise") -> Any:
     >>> clip_by_norm({"w": np.array([30.0, 40.0]), "b": np.array([0.5])}, 1.0)
     {'w': array([0.6, 0.8]), 'b': array([0.5])}
     """
+    _warn_if_dropped("clip_by_norm", "grads")
     parameters = _checked("clip_by_norm", grads, nonfinite, max_norm=max_norm)
     clipped = {
         path: shortened_by_scaled(x, max_norm, *scaled_length([x]))
@@ -71,9 +74,19 @@ def clip_by_value(grads: Any, max_value: Any, *, nonfinite: str = "raise") -> An
     >>> clip_by_value({"w": np.array([30.0, -0.5])}, 1.0)
     {'w': array([ 1. , -0.5])}
     """
+    _warn_if_dropped("clip_by_value", "grads")
     parameters = _checked("clip_by_value", grads, nonfinite, max_value=max_value)
     clipped = {path: within_if_finite(x, max_value) for path, x in parameters.items()}
     return replaced(grads, clipped)
+
+
+def _warn_if_dropped(by: str, results: str) -> None:
+    bound = "max_value" if by == "clip_by_value" else "max_norm"
+    warn_if_dropped(
+        f"{by}: given gradients, which stay as they are; clipped ones were returned, and nothing "
+        f"reads them. Write {results} = wg.optim.{by}(grads, {bound}).",
+        function=by,
+    )
 
 
 def _checked(by: str, grads: Any, nonfinite: Any, **bound: Any) -> dict[str, Any]:

@@ -38,6 +38,16 @@ def parameters_of(by: str, model: Any) -> dict[str, Any]:
     return by_path
 
 
+def leaves_in(x: Any) -> list[Any]:
+    """The leaves of an argument; none of what is no tree of arrays: that is said where it is
+    used.
+    """
+    try:
+        return tree.leaves(x)
+    except Exception:
+        return []
+
+
 def leaf_name(path: str, tree_name: str) -> str:
     """What messages call a leaf. Where the tree is a single array, its path is empty."""
     return f"leaf {path!r} of the {tree_name}" if path else f"the {tree_name}"

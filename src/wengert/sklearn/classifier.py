@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import (
 )
 from sklearn.utils.validation import check_array
 
+from wengert.core.trees.row_labels import warn_of_row_order
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.warn import warn_user
 from wengert.sklearn.columns import FROM_DTYPE
@@ -23,7 +24,6 @@ from wengert.sklearn.estimator import NetworkEstimator
 from wengert.sklearn.estimator_parameters import require_class_weight
 from wengert.sklearn.given_tables import require_labels
 from wengert.sklearn.network import LOGISTIC, SOFTMAX
-from wengert.train.runs.row_labels import warn_of_row_order
 
 Array = np.ndarray[Any, Any]
 

@@ -15,6 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
+from wengert.core.trees.row_labels import warn_of_row_order
 from wengert.core.words.warn import warn_user
 from wengert.errors import NonFiniteError
 from wengert.optim.optimizer import Optimizer
@@ -47,7 +48,6 @@ from wengert.sklearn.training import (
     optimizer_of,
     train,
 )
-from wengert.train.runs.row_labels import warn_of_row_order
 from wengert.train.step import TrainStep
 
 Array = np.ndarray[Any, Any]

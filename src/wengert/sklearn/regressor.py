@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array
 
+from wengert.core.trees.row_labels import warn_of_row_order
 from wengert.core.words.arguments import worded_methods
 from wengert.sklearn.columns import FROM_DTYPE
 from wengert.sklearn.estimator import NetworkEstimator
 from wengert.sklearn.network import EXP, IDENTITY
 from wengert.train.metrics import r2
-from wengert.train.runs.row_labels import warn_of_row_order
 
 Array = np.ndarray[Any, Any]
 

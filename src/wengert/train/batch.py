@@ -15,6 +15,7 @@ from wengert.core.bind import at_line
 from wengert.core.dtypes import SUPPORTED, DType, is_float
 from wengert.core.process.ending import ending
 from wengert.core.tensor import Tensor
+from wengert.core.trees.row_labels import RowOrderLooks
 from wengert.core.words.arguments import binding_refused, given_twice, no_parameter, not_given
 from wengert.core.words.source import user_line
 from wengert.errors import DTypeError, OptimError, TraceError
@@ -30,7 +31,6 @@ from wengert.train.mistakes.methods_of_objects import (
 from wengert.train.runs.column_names import KnownColumns
 from wengert.train.runs.frames import repair_of_dtype, require_columns_of_numbers
 from wengert.train.runs.loaders import note_batches
-from wengert.train.runs.row_labels import RowOrderLooks
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _STARRED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

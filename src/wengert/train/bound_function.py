@@ -17,6 +17,7 @@ from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.graph import Graph
 from wengert.core.table import op
+from wengert.core.trees.row_labels import RowOrderLooks
 from wengert.core.words.warn import warn_user
 from wengert.errors import SummedRowsWarning
 from wengert.functions.batch_statistics import noting_batch_statistics, noting_kept_statistics
@@ -52,7 +53,6 @@ from wengert.train.recorded.step_plan import StepPlan
 from wengert.train.recorded.step_results import with_sizes
 from wengert.train.recorded.summed_rows import SummedRows, sums_over_rows
 from wengert.train.recorded.unreached import paths_used_by
-from wengert.train.runs.row_labels import RowOrderLooks
 from wengert.train.uncopied import Uncopied
 
 PLAIN = "Call the function itself that was bound, with the model as an argument."

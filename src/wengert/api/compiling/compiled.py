@@ -289,8 +289,9 @@ class Compiled:
                     if len(arrays) < len(leaves) and names[0] in own:
                         warn_of_equal_numbers(self._by, tree.leaves_with_accessors(args[0]))
         self.programs.note_use(kind, shapes, executable)
-        if watched_arrays and self._asked_for and not self._differentiates:
-            note_reads([*arrays, *executable.watch.owners()], executable)
+        if watched_arrays and self._asked_for:
+            given = () if self._differentiates else arrays
+            note_reads([*given, *executable.watch.owners()], executable)
         return executable, arrays, sizes
 
     def _require_dtypes(self, args: Sequence[Any], leaves: Sequence[Any]) -> None:

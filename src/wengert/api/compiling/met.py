@@ -11,6 +11,8 @@ from itertools import chain
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
+import numpy as np
+
 from wengert.api.compiling.differences import (
     FORM,
     PLACES,
@@ -24,6 +26,7 @@ from wengert.api.compiling.differences import (
 from wengert.api.compiling.forms import Form, form_of
 from wengert.api.trace import Dims
 from wengert.core import tree
+from wengert.core.op import Op
 from wengert.core.types import ArrayType
 from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
@@ -31,6 +34,7 @@ from wengert.errors import CaptureWarning, ProgramsWarning
 from wengert.runtime.executable import Executable
 from wengert.runtime.outside.capture_walk import MOST_PLACES
 from wengert.runtime.outside.container_walk import MOST_ITEMS
+from wengert.runtime.outside.reads import reads_of
 from wengert.runtime.outside.users_code import is_users
 from wengert.runtime.outside.watch import (
     ATTRIBUTE,
@@ -47,11 +51,14 @@ _MOST_INSIDE = 16  # functions, each in the next one
 PATIENCE = 3  # programs of one function that nobody meant to make
 MANY_OBJECTS = 8  # programs for static objects of one class that are equal only to themselves
 REMEMBERED = 64  # codes of functions
+MOST_CHOICES = 64  # functions and texts that a function reads
+_KEPT = str, Op, np.ufunc, type(np.mean)  # of which nothing is made anew in a loop
+_CHOICES = *_KEPT, FunctionType, MethodType, functools.partial
 # What the first program of the latest function of a code was made for; and of how many functions,
 # one after the other, that differ in a number from outside alone.
 _first_of_code: dict[CodeType, tuple[dict[str, Any], int]] = {}
-# What wg.compile has made of each code, with that of functions in its closure, for arguments of the
-# same types; what is not there any more was thrown away.
+# What wg.compile has made of each code, with the functions and texts that it reads, for arguments
+# of the same types; what is not there any more was thrown away.
 _compiled_of_code: dict[tuple[Any, ...], list[weakref.ref[Met]]] = {}
 
 
@@ -150,12 +157,12 @@ class Met:
         name = _swept_number(before, described)
         made = made + 1 if name else 1
         _first_of_code[code] = described, made
-        _forget_oldest(_first_of_code)
+        forget_oldest(_first_of_code)
         if name and made == PATIENCE:
             self._warn(difference(name, before[name], described[name], {}))
         elif self._alone and not name:
             types = {k: t for k, t in described.items() if isinstance(t, ArrayType)}
-            codes = (*_transformations(self._function), *_codes_of(self._written))
+            codes = (*_transformations(self._function), *choices_of(self._function, self._written))
             self._note_thrown_away((*codes, *types.items()))
 
     def _note_thrown_away(self, code: tuple[Any, ...]) -> None:
@@ -164,7 +171,7 @@ class Met:
         """
         others = _compiled_of_code.pop(code, [])
         _compiled_of_code[code] = [*others, weakref.ref(self)][-REMEMBERED:]
-        _forget_oldest(_compiled_of_code)
+        forget_oldest(_compiled_of_code)
         if sum(other() is None for other in others) == PATIENCE - 1:
             warn_user(
                 f"compile: {self._name()} was compiled a third time, and what wg.compile gave the "
@@ -237,13 +244,42 @@ def _transformations(f: Any) -> list[Any]:
     return around
 
 
-def _codes_of(function: FunctionType) -> list[CodeType]:
-    """The code of a function and of those in its closure: a wrapper of several has one of its own
-    for each.
+def choices_of(f: Any, written: FunctionType) -> list[Any]:
+    """The code of what the user has written, and which functions and texts it reads by name, there
+    and in those functions: each other one makes another program, as where a loop goes through
+    models. A function that is made anew has the code of before.
+    """
+    found: dict[Any, None] = {}
+    around = [each for each in _inwards(f) if isinstance(each, functools.partial)]
+    pending: list[Any] = [written, *around]
+    while pending and len(found) < MOST_CHOICES:
+        first, *pending = pending
+        x = users_function(first) or first
+        if isinstance(first, functools.partial):
+            inside = (first.func, *first.args, *first.keywords.values())
+            pending += filter(_is_choice, inside)
+        elif isinstance(x, FunctionType):
+            if x.__code__ not in found and is_users(x):
+                pending += _read_by_name(x)
+            found[x.__code__] = None
+        elif isinstance(x, _KEPT):
+            found[x] = None
+    return list(found)
+
+
+def _read_by_name(function: FunctionType) -> list[Any]:
+    """The functions and texts that a function has in its closure, as defaults, and among the
+    globals that it reads.
     """
     cells = [cell.cell_contents for cell in function.__closure__ or () if not _is_empty(cell)]
-    inside = [each.__code__ for each in cells if isinstance(each, FunctionType)]
-    return [function.__code__, *inside]
+    names = sorted(reads_of(function.__code__).globals)
+    outside = [function.__globals__[name] for name in names if name in function.__globals__]
+    return [x for x in (*cells, *(function.__defaults__ or ()), *outside) if _is_choice(x)]
+
+
+def _is_choice(x: Any) -> bool:
+    """Whether it is a text or a function, perhaps a compiled one; no other object is asked."""
+    return isinstance(x, _CHOICES) or "__wrapped__" in getattr(x, "__dict__", ())
 
 
 def _is_empty(cell: CellType) -> bool:
@@ -255,7 +291,8 @@ def _is_empty(cell: CellType) -> bool:
     return False
 
 
-def _forget_oldest(codes: dict[Any, Any]) -> None:
+def forget_oldest(codes: dict[Any, Any]) -> None:
+    """Keep what was noted last."""
     for oldest in list(codes)[:-REMEMBERED]:
         codes.pop(oldest, None)
 

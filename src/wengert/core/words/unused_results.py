@@ -37,22 +37,31 @@ def warn_if_unused(symbol: str) -> None:
         )
 
 
-def warn_if_dropped(text: str, method: str = "") -> None:
+def warn_if_dropped(text: str, method: str = "", function: str = "") -> None:
     """Warn with this text where the user's line that called is a statement of its own, whose result
     is dropped. Inside of `try` or `with` it may be there to find out whether it raises. Of a
     method, given its name: where the line calls that, and the same code reads no other result of
-    it, since a first call may be there to warm up.
+    it, since a first call may be there to warm up. Of a function, given its name: where the line
+    calls that; other functions of ours may call it, too.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_users(frame.f_code):
         frame = frame.f_back
-    if frame is None:
-        return
-    key = frame.f_code, frame.f_lasti
-    if key not in _dropped:
-        _dropped[key] = _is_dropped_method(*key, method) if method else _is_dropped(*key)
-    if _dropped[key]:
+    if frame is not None and is_dropped(frame, method, function):
         warn_user(text, UnusedWarning, Line(frame.f_code.co_filename, frame.f_lineno))
+
+
+def is_dropped(frame: FrameType, method: str = "", function: str = "") -> bool:
+    """Whether a frame is at a statement whose result is dropped, see `warn_if_dropped`."""
+    place = frame.f_code, frame.f_lasti
+    key = (*place, method or function)  # ours may call others that ask about the same line
+    if key not in _dropped:
+        _dropped[key] = (
+            _is_dropped_method(*place, method)
+            if method
+            else _is_dropped(*place) and (not function or _calls_function(*place, function))
+        )
+    return _dropped[key]
 
 
 def _is_dropped(code: CodeType, place: int) -> bool:
@@ -86,6 +95,19 @@ def _is_dropped_method(code: CodeType, place: int, method: str) -> bool:
     return here in calls and all(calls.values())
 
 
+def _calls_function(code: CodeType, place: int, function: str) -> bool:
+    """Whether a call is one of a function of this name, alone or of a module."""
+    listed = list(get_instructions(code))
+    call = listed[sum(each.offset <= place for each in listed) - 1]
+    named = [each for each in listed if each.opname.startswith("LOAD") and each.argval == function]
+    between = [each for each in listed if each.opname.startswith("CALL")]
+    for asked in named:
+        after = [each for each in between if _calls_what(asked, each)]
+        if after and min(after, key=_end) is call:
+            return True
+    return False
+
+
 def _calls_what(asked: Instruction, each: Instruction) -> bool:
     """Whether an instruction calls, in an expression that begins with what was asked for."""
     if not each.opname.startswith("CALL") or each.positions is None or asked.positions is None:
@@ -99,7 +121,7 @@ def _end(each: Instruction) -> tuple[int, int]:
     return (0, 0) if place is None else (place.end_lineno or 0, place.end_col_offset or 0)
 
 
-_dropped: dict[tuple[CodeType, int], bool] = {}  # by code and place
+_dropped: dict[tuple[CodeType, int, str], bool] = {}  # by code, place and name
 
 
 def _unread(code: CodeType, place: int) -> str | None:

@@ -25,19 +25,34 @@ class Reader(Protocol):
 
 
 class _WatchedArray:
-    def __init__(self, x: Array, tell: Callable[[], bool]) -> None:
+    def __init__(self, x: Array) -> None:
         number = id(x)
         self.array = weakref.ref(x, lambda _: watched_arrays.pop(number, None))
-        self.tell = tell  # where it is read; says whether nothing is left to tell
+        # What is called where it is read, by who watches; says whether nothing is left to tell.
+        self.tells: dict[str, Callable[[], bool]] = {}
         self.readers: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 watched_arrays: dict[int, _WatchedArray] = {}  # by id; mostly none, so asked first
 
 
-def watch_reads(x: Array, tell: Callable[[], bool]) -> None:
-    """Have something called where an array is read, until it says that nothing is left to tell."""
-    watched_arrays[id(x)] = _WatchedArray(x, tell)
+def watch_reads(x: Array, who: str, tell: Callable[[], bool]) -> None:
+    """Have something called where an array is read, until it says that nothing is left to tell, or
+    the same one watches for something else.
+    """
+    watched = watched_arrays.get(id(x))
+    if watched is None or watched.array() is not x:
+        watched = watched_arrays[id(x)] = _WatchedArray(x)
+    watched.tells[who] = tell
+
+
+def forget_watches(values: Iterable[Any], who: str) -> None:
+    """Let one watch these no longer."""
+    for x in values if watched_arrays else ():
+        watched = watched_arrays.get(id(x))
+        if watched is not None and watched.array() is x:
+            watched.tells.pop(who, None)
+            _forget_if_done(x, watched)
 
 
 def note_reads(values: Iterable[Any], reader: Reader | None = None) -> None:
@@ -48,8 +63,15 @@ def note_reads(values: Iterable[Any], reader: Reader | None = None) -> None:
             continue
         if reader is not None:
             watched.readers.add(reader)
-        if watched.tell():
-            watched_arrays.pop(id(x), None)
+        for who, tell in list(watched.tells.items()):
+            if tell():
+                watched.tells.pop(who, None)
+        _forget_if_done(x, watched)
+
+
+def _forget_if_done(x: Any, watched: _WatchedArray) -> None:
+    if not watched.tells:
+        watched_arrays.pop(id(x), None)
 
 
 def ask_readers_again(x: Array) -> None:

@@ -12,12 +12,14 @@ import numpy as np
 
 from wengert.api.trace import argument_names
 from wengert.core.tree import with_numpy
+from wengert.core.trees.row_labels import RowOrderLooks
 from wengert.core.words.arguments import worded_methods
 from wengert.core.words.attributes import no_attribute
 from wengert.core.words.missing import Explained
 from wengert.core.words.repairs_of_objects import OF_SEARCHES
 from wengert.core.words.unused_results import warn_if_dropped
 from wengert.core.words.warn import warn_user
+from wengert.core.words.watched_arrays import watched_arrays
 from wengert.errors import OptimError, UnreachedWarning
 from wengert.optim import settings
 from wengert.optim.lifecycle import saving
@@ -32,8 +34,13 @@ from wengert.optim.quasi_newton.handed_back import (
 from wengert.optim.quasi_newton.lbfgs_problem import Problem, dot
 from wengert.optim.quasi_newton.lbfgs_run import Iterate, LbfgsRun, LbfgsState, RunEnding
 from wengert.optim.quasi_newton.minimized_functions import MinimizedFunctions
+from wengert.optim.quasi_newton.read_after_search import begin_search, end_search
 from wengert.optim.quasi_newton.read_starts import searching_from
-from wengert.optim.quasi_newton.searched_functions import require_numbers, searched
+from wengert.optim.quasi_newton.searched_functions import (
+    require_numbers,
+    require_single_arguments,
+    searched,
+)
 from wengert.optim.quasi_newton.unscaled_weights import warn_if_unscaled
 from wengert.optim.schedules.held_rates import deep_copied
 
@@ -131,6 +138,7 @@ class LBFGS:
         self.line_search_fn = line_search_fn
         self._state = LbfgsState()
         self._minimized = MinimizedFunctions()
+        self._row_order = RowOrderLooks()
 
     def __setattr__(self, name: str, value: Any) -> None:
         check = _CHECKS.get(name)
@@ -159,20 +167,25 @@ class LBFGS:
         The function is compiled, and its program is remembered for the next search of this LBFGS
         with it; compiled=False runs it in NumPy, where it may branch on values.
         """
+        by = "LBFGS.minimize"
+        require_single_arguments(function, tree, args)
+        names = argument_names(function, 1 + len(args))[1:]
         if compiled:
+            self._row_order.look(by, names, args)
             args = tuple(with_numpy(x) for x in args)  # as a TrainStep takes series of pandas
         require_numbers(function, args, (tree, args) if compiled else tree)
         program = self._minimized.find(function) if compiled else None
         called = program or searched(function)
-        by = "LBFGS.minimize"
-        data = dict(zip(argument_names(function, 1 + len(args))[1:], args, strict=True))
+        data = dict(zip(names, args, strict=True))
         problem = Problem(by, lambda weights: called(weights, *args), tree, data)
+        if watched_arrays:
+            begin_search(problem, args)
         with searching_from(problem.parameters) as start:
             run = LbfgsRun(self, self.learning_rate, problem, LbfgsState())
         if not start.is_read:
             _warn_of_zeros(by, run.start)
         if program is not None:
-            self._minimized.look(program, tree)
+            self._minimized.look(program, function, tree)
         ending = run.to_the_end()
         message = ending.message
         if ending.last.value > ending.best.value:
@@ -183,6 +196,7 @@ class LBFGS:
             "minimize",
         )
         result = _result(problem, ending, ending.best, problem.at(ending.best.x), message)
+        end_search(function, problem, ending)
         told = self._ended_by_default(ending) and (
             warn_if_handed_back(problem, ending) or warn_if_unscaled(problem, ending)
         )

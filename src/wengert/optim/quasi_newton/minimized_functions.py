@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from functools import partial
 from types import MethodType
 from typing import Any
 
 from wengert.api.compiling.compiled import Compiled, OpenSizes
-from wengert.api.compiling.met import Met
+from wengert.api.compiling.met import Met, choices_of, forget_oldest, users_function
+from wengert.core.words.source import Line
+from wengert.core.words.warn import warn_user
+from wengert.errors import ProgramsWarning
 from wengert.optim.quasi_newton.searched_functions import searched, warn_of_layers_beside
 from wengert.runtime.executable import Executable
 
@@ -17,6 +21,10 @@ _FOR_SIZES = (
     "Pad the data to one size and pass weights, which are 0 for what was added; for a few short "
     "searches, write minimize(…, compiled=False)"
 )
+_PATIENCE = 10  # functions of one code, each with a program of its own
+# The latest function of a code, with what it reads, for arguments of the same types, and how many
+# there were.
+_made_of_code: dict[tuple[Any, ...], tuple[weakref.ref[Any] | None, int]] = {}
 
 
 class MinimizedFunctions:
@@ -38,12 +46,13 @@ class MinimizedFunctions:
         self._known = [*others[1 - REMEMBERED :], pair]
         return pair[1]
 
-    def look(self, compiled: Compiled, weights: Any) -> None:
+    def look(self, compiled: Compiled, function: Callable[..., Any], weights: Any) -> None:
         """Warn of what a new program shows that was called with these weights."""
         for executable in compiled.programs.recent[:1]:
             if executable not in self._looked_at:
                 self._looked_at.add(executable)
                 warn_of_layers_beside(executable.watch, weights)
+                _note_made_anew(function, executable)
 
     def __reduce__(self) -> tuple[type[MinimizedFunctions], tuple[()]]:
         return MinimizedFunctions, ()
@@ -57,6 +66,33 @@ def _compiled(function: Callable[..., Any]) -> Compiled:
     met = Met(both, for_sizes=_FOR_SIZES)
     by = "LBFGS.minimize"
     return Compiled(both, (), OpenSizes(None), (), "ignore", None, met=met, static_in="", by=by)
+
+
+def _note_made_anew(function: Callable[..., Any], executable: Executable) -> None:
+    """A loop makes a function anew in every turn, around other numbers, and each has a program: say
+    so at the tenth one, once. Those that read other functions, or arrays of other shapes, need
+    programs of their own.
+    """
+    written = users_function(function)
+    if written is None:
+        return
+    types = (*executable.input_types, *(x.shape for x in executable.watch.owners()))
+    key = (*choices_of(function, written), *types)
+    one = function if isinstance(function, partial) else written
+    latest, made = _made_of_code.pop(key, (None, 0))
+    is_new = latest is None or latest() is not one
+    _made_of_code[key] = weakref.ref(one), made + is_new
+    forget_oldest(_made_of_code)
+    if is_new and made + 1 == _PATIENCE:
+        line = Line(written.__code__.co_filename, written.__code__.co_firstlineno)
+        warn_user(
+            f"LBFGS.minimize: given {written.__name__}, which was made anew for the tenth time; "
+            "each one is recorded and compiled again, which takes longer than most searches. Make "
+            "the function once, before the loop, and pass what changes as arguments behind the "
+            f"tree: search.minimize(f, tree, x). ({line})",
+            ProgramsWarning,
+            line,
+        )
 
 
 def _is_same(known: Any, given: Any) -> bool:

@@ -4,12 +4,14 @@ does not change although the function computes with it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
 from types import CellType
 from typing import Any
 
 from wengert.api.derivatives import looked_at_value_and_grad
+from wengert.api.trace import argument_names
 from wengert.core import tree
 from wengert.core.bind import located
 from wengert.core.dtypes import is_float
@@ -38,6 +40,34 @@ def require_numbers(function: Callable[..., Any], args: Sequence[Any], trees: An
     tensors = [x for x in (*outside, *args, *tree.leaves(trees)) if type(x) is Tensor]
     if tensors:
         raise located(refused_tensor(), tensors[:1])
+
+
+def require_single_arguments(
+    function: Callable[..., Any], weights: Any, args: Sequence[Any]
+) -> None:
+    """Refuse a tuple of all arguments, as SciPy takes it, where the function takes them one by
+    one.
+    """
+    if len(args) != 1 or not isinstance(args[0], tuple | list):
+        return
+    if not _takes(function, weights, *args) and _takes(function, weights, *args[0]):
+        kind, count = type(args[0]).__name__, len(args[0])
+        names = ", ".join(argument_names(function, 1 + count)[1:])
+        raise TypeError(
+            f"{_BY}: given a {kind} of {count} behind the tree, and the function takes {names} "
+            "there; each is an argument of its own. Pass what the function takes behind the tree: "
+            "minimize(function, tree, x, y)."
+        )
+
+
+def _takes(function: Callable[..., Any], *args: Any) -> bool:
+    try:
+        inspect.signature(function).bind(*args)
+    except TypeError:
+        return False
+    except ValueError:  # it has no signature that could be read
+        return True
+    return True
 
 
 def _is_filled(cell: CellType) -> bool:

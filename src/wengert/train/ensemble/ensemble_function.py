@@ -10,6 +10,7 @@ import numpy as np
 from wengert.api.compiling.eager import eager, is_eager
 from wengert.core import tree
 from wengert.core.dims import substitute
+from wengert.core.trees.row_labels import RowOrderLooks
 from wengert.runtime.bound import bound_as_given
 from wengert.runtime.crews.crew import Crew, CrewProgram
 from wengert.runtime.entries import objects
@@ -24,7 +25,6 @@ from wengert.train.ensemble.failures import Failures
 from wengert.train.ensemble.member_arguments import GivenArrays, given_arrays
 from wengert.train.ensemble.member_calls import stacked
 from wengert.train.open_sizes import OpenShape, shapes_by_rows
-from wengert.train.runs.row_labels import RowOrderLooks
 from wengert.train.uncopied import Uncopied
 
 REMEMBERED = 16  # kinds of arguments

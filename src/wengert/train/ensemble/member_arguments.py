@@ -9,12 +9,12 @@ import numpy as np
 
 from wengert.core import tree
 from wengert.core.trees.foreign import NUMBERS, foreign_arrays
+from wengert.core.trees.row_labels import RowOrderLooks
 from wengert.errors import TraceError
 from wengert.runtime.entries import objects
 from wengert.runtime.given_arrays import is_readable
 from wengert.train.ensemble.each import Each
 from wengert.train.runs.frames import require_columns_of_numbers
-from wengert.train.runs.row_labels import RowOrderLooks
 from wengert.train.storage import Array
 
 

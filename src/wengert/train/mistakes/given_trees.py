@@ -21,7 +21,7 @@ from wengert.core import tree
 from wengert.core.dtypes import is_float
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
-from wengert.optim.parameters import leaf_name
+from wengert.optim.parameters import leaf_name, leaves_in
 from wengert.runtime.outside.capture_walk import CaptureWalk
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.outside.reads import reads_of
@@ -30,7 +30,6 @@ from wengert.train.mistakes.repeated_keys import RepeatedKeys
 from wengert.train.mistakes.shared_parts import Given, SharedParts
 from wengert.train.mistakes.stale_arguments import (
     StaleArguments,
-    leaves_in,
     warn_of_stale_reads,
 )
 from wengert.train.mistakes.taken_arrays import Mark, TakenArray, mark_of, take, taken_array

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from wengert.core import tree
 from wengert.core.words.warn import warn_user
 from wengert.errors import CopiedWarning
+from wengert.optim.parameters import leaves_in
 from wengert.runtime.outside.live import is_live
 from wengert.train.mistakes.shared_parts import Given, is_drawn
 from wengert.train.mistakes.target_averages import some_numbers
@@ -71,16 +71,6 @@ class StaleArguments:
         as_drawn = any(is_drawn(each) for each in stale)
         is_between = place in self._through or place in self._before
         return as_drawn and (is_between or (self.is_over and not self._in_turns))
-
-
-def leaves_in(x: Any) -> list[Any]:
-    """The leaves of an argument; none of what is no tree of arrays: that is said where it is
-    used.
-    """
-    try:
-        return tree.leaves(x)
-    except Exception:
-        return []
 
 
 def _stale(originals: Sequence[Given], live: Sequence[Array]) -> list[Given]:

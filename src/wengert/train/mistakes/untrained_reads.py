@@ -8,21 +8,15 @@ to compare with, and so is what some step is called with.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from functools import partial
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from wengert.api.compiling.met import users_function
-from wengert.core.words.source import Line
-from wengert.core.words.warn import warn_user
 from wengert.core.words.watched_arrays import ask_readers_again, watch_reads
-from wengert.errors import CopiedWarning
 from wengert.functions.drawn_weights import drawn_weight
-from wengert.runtime.outside.users_code import is_users_file
+from wengert.optim.lifecycle.original_reads import OriginalReads
 from wengert.train.mistakes.shared_parts import Given
 from wengert.train.mistakes.taken_arrays import TakenArray
 from wengert.train.mistakes.target_averages import some_numbers
@@ -34,16 +28,15 @@ class Training:
     """
 
     def __init__(self, loss: Any) -> None:
-        written = users_function(loss)
-        self.loss = None if written is None else written.__code__
-        self._is_told = False
+        self._reads = OriginalReads(loss)
+        self.loss = self._reads.loss
 
     def watch(self, given: Iterable[TakenArray]) -> None:
         """Watch those of these arrays that a layer has drawn."""
         for taken in given:
             x = taken.array()
             if x is not None and drawn_weight(x) is not None:
-                watch_reads(x, partial(_note_read, taken))
+                watch_reads(x, "step", partial(_note_read, taken))
 
     def note(self, trained: Iterable[tuple[TakenArray, Given]]) -> None:
         """Note which copies have other numbers by now, and let the compiled functions that read the
@@ -58,29 +51,12 @@ class Training:
 
     def warn(self, name: str) -> None:
         """Warn, once, where an original is read."""
-        if self._is_told:
-            return
-        self._is_told = True
-        warn_user(
+        self._reads.warn(
             f"TrainStep: {name} that a step was made with is read here, after training; a step "
             "trains a copy of its model, and these are the numbers from before. Take step.model, "
             "or step.bind(f), for what was trained. For the numbers before training, take "
-            "wg.tree.copy(model).",
-            CopiedWarning,
-            self._line(),
+            "wg.tree.copy(model)."
         )
-
-    def _line(self) -> Line | None:
-        """The innermost line of the user's program that is none of the loss: what is wrong is what
-        the loss is called with.
-        """
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None:
-            code = frame.f_code
-            if is_users_file(code.co_filename) and code is not self.loss:
-                return Line(code.co_filename, frame.f_lineno)
-            frame = frame.f_back
-        return None
 
 
 def _note_read(taken: TakenArray) -> bool:

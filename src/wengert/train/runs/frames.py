@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from wengert.core.trees.foreign import NUMBERS, columns_of, foreign_arrays, is_table
+from wengert.core.trees.row_labels import warn_of_row_order
 from wengert.errors import DTypeError
-from wengert.train.runs.row_labels import warn_of_row_order
 
 Array: TypeAlias = np.ndarray[Any, Any]
 LOOKED_AT = 100  # entries of a column that may hold texts
