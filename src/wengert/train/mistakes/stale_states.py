@@ -23,6 +23,7 @@ from wengert.errors import BatchNormWarning, CopiedWarning
 from wengert.functions.batch_statistics import KeptStatistics
 from wengert.interpret.mistakes.widening import place_of
 from wengert.interpret.trace import Trace
+from wengert.optim.parameters import leaves_in
 from wengert.runtime.outside.live import is_live
 from wengert.runtime.outside.watch import owner_of
 from wengert.train.engine import Engine
@@ -33,7 +34,6 @@ from wengert.train.mistakes.read_originals import (
     parts_of,
     read_from_outside,
 )
-from wengert.train.mistakes.stale_arguments import leaves_in
 from wengert.train.mistakes.target_averages import some_numbers
 from wengert.train.recorded.first_statistics import is_first
 from wengert.train.recorded.outside_uses import operands_of

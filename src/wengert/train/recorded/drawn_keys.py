@@ -15,8 +15,7 @@ from wengert.core.words.source import Line
 from wengert.core.words.warn import warn_user
 from wengert.errors import RandomnessWarning
 from wengert.interpret.mistakes.widening import place_of
-from wengert.optim.parameters import leaf_name
-from wengert.train.mistakes.stale_arguments import leaves_in
+from wengert.optim.parameters import leaf_name, leaves_in
 from wengert.train.recorded.outside_uses import operands_of
 
 
