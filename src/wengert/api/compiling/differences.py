@@ -29,7 +29,14 @@ class GivenText(NamedTuple):
     argument: str
 
 
-Values: TypeAlias = GivenText | list[str]  # that are part of the program, in words
+class InTree(NamedTuple):
+    """What an argument holds beside arrays, each with whether it is a number."""
+
+    values: tuple[tuple[str, bool], ...]
+    in_arrays: str  # how to write it with numbers as arrays; "" where layers have settings
+
+
+Values: TypeAlias = GivenText | InTree  # that are part of the program, in words
 
 
 @dataclass(frozen=True)
@@ -102,14 +109,26 @@ def difference(
 
 def _difference_of_values(name: str, before: Values, now: Values, static_in: str) -> str:
     repair = "Pass a number as an argument of its own, or an array"
+    has, had = (
+        [(each.text, False)] if isinstance(each, GivenText) else [*each.values]
+        for each in (now, before)
+    )
+    if len(has) == len(had):
+        changes = [(a, b) for a, b in zip(has, had, strict=True) if a != b]
+        has, had = [a for a, _ in changes], [b for _, b in changes]
     if isinstance(now, GivenText) and isinstance(before, GivenText):
         repair = "If there are few, filter wg.errors.ProgramsWarning"
         if static_in:
             repair = f"If there are few, name it: {static_in}(f, static={now.argument})"
-    has, had = (
-        each.text if isinstance(each, GivenText) else ", ".join(each) for each in (now, before)
+    elif isinstance(now, InTree) and now.in_arrays and all(is_number for _, is_number in has):
+        repair = f"Pass {now.in_arrays}, whose numbers are arrays"
+    return (
+        f"{name} has {_listed(has)} and had {_listed(had)}, and each value compiles one. {repair}"
     )
-    return f"{name} has {has} and had {had}, and each value compiles one. {repair}"
+
+
+def _listed(values: Sequence[tuple[str, bool]]) -> str:
+    return ", ".join(text for text, _ in values)
 
 
 def _difference_outside(name: str, before: Any, now: ReadValue) -> str:

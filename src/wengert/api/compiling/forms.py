@@ -22,6 +22,17 @@ def form_of(x: Any, number: str = "") -> Form:
     return dict(_described("", x))
 
 
+def has_objects(x: Any) -> bool:
+    """Whether an argument is or holds an object of a dataclass, as layers are: its numbers are
+    settings, which are no arrays.
+    """
+    if isinstance(x, dict):
+        return any(map(has_objects, x.values()))
+    if isinstance(x, list | tuple):
+        return any(map(has_objects, x))
+    return dataclasses.is_dataclass(x) and not isinstance(x, ArrayType)
+
+
 def form_difference(before: Mapping[str, Form], now: Mapping[str, Form]) -> str | None:
     """Which argument has another form than before, where, and which one; None where none has."""
     for name, form in now.items():

@@ -15,13 +15,14 @@ from wengert.api.compiling.differences import (
     FORM,
     PLACES,
     GivenText,
+    InTree,
     Needed,
     ReadValue,
     difference,
     is_silent,
     what_differs,
 )
-from wengert.api.compiling.forms import Form, form_of
+from wengert.api.compiling.forms import Form, form_of, has_objects
 from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.types import ArrayType
@@ -276,7 +277,9 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
         elif isinstance(x, str):
             described[f"argument {name!r}"] = GivenText(_text(x), repr(name))
         elif values:
-            described[f"argument {name!r}"] = [_text(each) for each in values]
+            shown = tuple((_text(each), is_number(each)) for each in values)
+            in_arrays = "" if has_objects(x) else f"wg.tree.arrays({name})"
+            described[f"argument {name!r}"] = InTree(shown, in_arrays)
     # What an object has itself goes before what its class has, of the same name.
     own = sorted(executable.watch.places, key=lambda p: p.kind == ATTRIBUTE or p.value is MISSING)
     for label, value in chain.from_iterable(map(_labelled, own)):
