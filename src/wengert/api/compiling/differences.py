@@ -12,7 +12,8 @@ from wengert.api.trace import Dims
 from wengert.core.dims import Size
 from wengert.core.types import ArrayType
 
-FORM, PLACES = "", " "  # what forms of arguments, and which arrays are one, are called
+# What forms of arguments, which arrays are one, and repairs that classes have, are called.
+FORM, PLACES, REPAIRS = "", " ", "  "
 Change: TypeAlias = tuple[Size, Size]  # a size before, and now
 
 
@@ -61,12 +62,15 @@ def what_differs(
     then their forms, then what is read from outside.
     """
     known = [name for name in now if name in before and before[name] != now[name]]
-    known = [name for name in known if name not in (FORM, PLACES)]
+    known = [name for name in known if name not in (FORM, PLACES, REPAIRS)]
     outside = [name for name in known if isinstance(now[name], ReadValue)]
     for name in known:
         if name not in outside:
             others = [(each, before[each], now[each]) for each in known]
             closed = _closed_changes(others, dims)
+            own = _repair_of_class(name, before, now)
+            if own:
+                return own
             told = difference(name, before[name], now[name], dims, closed, static_in)
             return told or _open_sizes(others, closed, for_sizes)
     other = form_difference(before[FORM], now[FORM])
@@ -80,6 +84,17 @@ def what_differs(
     for name in sorted(outside, key=lambda name: is_silent(before[name], now[name])):
         return difference(name, before[name], now[name], dims)
     return "it could read other things from outside than before. Pass what it reads as an argument"
+
+
+def _repair_of_class(name: str, before: dict[str, Any], now: dict[str, Any]) -> str:
+    """What to do about other sizes of an array, where the class of the object that it is in says
+    so.
+    """
+    repairs = now[REPAIRS].get(name, {})
+    for axis in _axes_of_other_sizes(before[name], now[name]):
+        if axis in repairs:
+            return f"{_other_shape(name, before[name], now[name])}. {repairs[axis]}"
+    return ""
 
 
 def is_silent(before: Any, now: Any) -> bool:
@@ -172,7 +187,7 @@ def _difference_of_dtypes(name: str, before: ArrayType, now: ArrayType) -> str:
 def _difference_of_shapes(
     name: str, before: ArrayType, now: ArrayType, dims: Dims, closed: Collection[Change]
 ) -> str:
-    told = f"{name!r} has shape {now.shape} and had {before.shape}, and each shape compiles one"
+    told = _other_shape(name, before, now)
     axes = _other_axes(before, now)
     if not axes:
         return f"{told}. Give it one number of axes"
@@ -184,6 +199,10 @@ def _difference_of_shapes(
             "no len, int or range of it"
         )
     return ""
+
+
+def _other_shape(name: str, before: ArrayType, now: ArrayType) -> str:
+    return f"{name!r} has shape {now.shape} and had {before.shape}, and each shape compiles one"
 
 
 def _closed_changes(others: Sequence[tuple[str, Any, Any]], dims: Dims) -> set[Change]:

@@ -14,6 +14,7 @@ from typing import Any
 from wengert.api.compiling.differences import (
     FORM,
     PLACES,
+    REPAIRS,
     GivenText,
     InTree,
     Needed,
@@ -22,7 +23,7 @@ from wengert.api.compiling.differences import (
     is_silent,
     what_differs,
 )
-from wengert.api.compiling.forms import Form, form_of, has_objects
+from wengert.api.compiling.forms import Form, form_of, has_objects, repairs_of_sizes
 from wengert.api.trace import Dims
 from wengert.core import tree
 from wengert.core.types import ArrayType
@@ -267,9 +268,11 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
     described: dict[str, Any] = dict(zip(signature.names, executable.input_types, strict=True))
     marks = [ArrayType((), LEAF_MARK)] * signature.structure.count
     forms: dict[str, Form] = {}
+    repairs: dict[str, dict[int, str]] = {}
     given = tree.unflatten(signature.structure, marks)
     for i, (name, x) in enumerate(zip(names, given, strict=True)):
         forms[name] = form_of(x, _number_at(executable, name) if i in signature.numbers else "")
+        repairs.update(repairs_of_sizes(name, x))
         static = tree.flatten(x)[1].static
         values = [v for v in static if v is not LEAF_MARK and not isinstance(v, Static)]
         if is_number(x):
@@ -285,7 +288,8 @@ def _described(executable: Executable, names: Sequence[str]) -> dict[str, Any]:
     for label, value in chain.from_iterable(map(_labelled, own)):
         outside = ReadValue(_text(value), _which(value), type(value) is float)
         described.setdefault(f"{label!r}", outside)
-    return {**described, FORM: forms, PLACES: (signature.structure.spec, signature.places)}
+    places = signature.structure.spec, signature.places
+    return {**described, FORM: forms, PLACES: places, REPAIRS: repairs}
 
 
 def _labelled(place: Place) -> list[tuple[str, Any]]:
