@@ -138,3 +138,22 @@ def test_caches_of_other_rooms_are_told_to_have_one():
     block, prompt, _ = _bound_prompt()
     (text,) = _warned(lambda rows: prompt(x[:rows], block.cache(8, batch=rows)), (1, 2, 3, 4))
     assert "one room" not in text  # these differ in their rows
+
+
+@pytest.mark.parametrize("make", [nn.GRU, nn.LSTM, nn.RNN, nn.Mamba, nn.S4D])
+def test_a_smaller_last_batch_beside_a_state_for_each_row_is_told_what_leaves_it_out(make):
+    layer = make(4, 4) if make in (nn.GRU, nn.LSTM, nn.RNN) else make(4)
+    x = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
+
+    def loss(m, state, x):
+        outputs = m.step(x, state)
+        value = wg.mean(wg.tree.leaves(outputs)[0] ** 2)
+        return value, outputs if make in (nn.GRU, nn.LSTM, nn.RNN) else outputs[1]
+
+    step = wg.TrainStep(loss, layer, wg.optim.SGD(0.1), state=layer.initial_state(5))
+    with pytest.raises(ShapeError, match=r"initial_state.*; in a run .* drop_last=True leaves out"):
+        step.run(x, batch_size=5)
+    step.run(x, batch_size=5, drop_last=True)
+    with pytest.raises(ShapeError) as found:
+        step(x[:, :3])
+    assert "drop_last" not in str(found.value)
